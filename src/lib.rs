@@ -1,0 +1,1 @@
+//! hopbine: torus collectives.

@@ -1,0 +1,1 @@
+//! The emulated device under its C symbol names.

@@ -1,0 +1,1 @@
+//! The Tofu device in software.

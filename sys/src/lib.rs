@@ -1,0 +1,1 @@
+//! The uTofu API as a run-time function table.

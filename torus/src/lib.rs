@@ -1,0 +1,2 @@
+//! The pure part of hopbine.
+#![forbid(unsafe_code)]
