@@ -1,2 +1,19 @@
-//! The pure part of hopbine.
+//! Torus geometry, patterns, plans and their proof: the pure part of hopbine.
+//!
+//! A schedule is data. This crate turns *pattern x torus x collective* into a
+//! [`plan::Plan`] that can be executed, checked, simulated and drawn by others:
+//!
+//! - [`geometry`]: shapes, coordinates, rank maps, links and routes, Tofu's 6-D coordinates;
+//! - [`patterns`]: who may send to whom on a ring of `d` coordinates, step by step;
+//! - [`plan`]: the derivation of what each rank sends, the plan types, their text form, the checker;
+//! - [`collectives`]: which derivation serves which collective, and the registry of algorithms.
+//!
+//! Architecture invariant: nothing here performs input or output, reads a clock or the
+//! environment, starts a thread, or knows of buffers, MPI or uTofu. Unsafe code is forbidden.
 #![forbid(unsafe_code)]
+
+pub mod collectives;
+pub mod plan;
+
+pub use collectives::Collective;
+pub use plan::Plan;
