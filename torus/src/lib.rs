@@ -13,7 +13,9 @@
 #![forbid(unsafe_code)]
 
 pub mod collectives;
+pub mod geometry;
 pub mod plan;
 
 pub use collectives::Collective;
+pub use geometry::{RankMap, Shape};
 pub use plan::Plan;
