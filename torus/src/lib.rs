@@ -14,6 +14,7 @@
 
 pub mod collectives;
 pub mod geometry;
+pub mod patterns;
 pub mod plan;
 
 pub use collectives::Collective;
