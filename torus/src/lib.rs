@@ -17,6 +17,6 @@ pub mod geometry;
 pub mod patterns;
 pub mod plan;
 
-pub use collectives::Collective;
+pub use collectives::{Algorithm, Collective, Request};
 pub use geometry::{RankMap, Shape};
-pub use plan::Plan;
+pub use plan::{Plan, Schedule};

@@ -40,7 +40,7 @@ impl Link {
         Link {
             node: (index / outs) as u32,
             dim: (out / 2) as u8,
-            direction: if out % 2 == 0 { Direction::Plus } else { Direction::Minus },
+            direction: if out.is_multiple_of(2) { Direction::Plus } else { Direction::Minus },
         }
     }
 

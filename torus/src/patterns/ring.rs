@@ -7,7 +7,7 @@
 use super::minus;
 
 /// Longest ring; plans have a step per coordinate and tables cost its square.
-const MAX_SIZE: u32 = 16_384;
+const MAX_SIZE: u32 = 4096;
 
 #[derive(Clone, Debug)]
 pub(super) struct Ring {

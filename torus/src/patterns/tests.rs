@@ -133,7 +133,7 @@ fn sizes_that_are_not_served_say_what_is() {
         (Kind::Doubling, 6, "a power of two"),
         (Kind::Direct, 65, "at most 64"),
         (Kind::Multiplying { max_radix: 4 }, 23, "prime factors of at most 16"),
-        (Kind::Ring, 20_000, "at most 16384"),
+        (Kind::Ring, 20_000, "at most 4096"),
     ] {
         let message = Pattern::new(kind, size).unwrap_err().to_string();
         assert!(message.contains(needs), "{message}");
