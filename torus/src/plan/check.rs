@@ -769,3 +769,7 @@ fn positions_of(runs: &[Run], positions: u32) -> impl Iterator<Item = u32> + '_ 
         run.start..end as u32
     })
 }
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;
