@@ -230,12 +230,8 @@ impl fmt::Display for Fault {
 /// With more than [`MAX_RANKS`] plans.
 pub fn check(plans: &[Plan], expect: Expect) -> Vec<Violation> {
     let mut found = Vec::new();
-    for part in parts(plans) {
-        found.extend(check_part(plans, part, expect));
-    }
-    // What makes the plans incomparable is found once for every part.
-    if found.iter().all(|v| matches!(v.kind, Fault::Inconsistent { .. })) {
-        found.dedup();
+    if are_consistent(plans, &mut found) {
+        found.extend(parts(plans).into_iter().flat_map(|part| check_part(plans, part, expect)));
     }
     found
 }
