@@ -283,3 +283,62 @@ fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
         result
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::events::Event;
+    use super::*;
+
+    /// The other mode than the one this machine prefers: a page that is touched only
+    /// after it is watched ends the watch, and its toucher goes on.
+    #[test]
+    fn a_missing_page_is_let_go_and_announced() {
+        let events = match ProcessEvents::start(WatchMode::Missing) {
+            Ok(events) => events,
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                return;
+            }
+        };
+        let queue = events.subscribe();
+        let len = 4 * events.page;
+        // SAFETY: a new private mapping at an address of the kernel's choice.
+        let start = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0).cast::<u8>()
+        };
+        let addr = start as usize;
+        // SAFETY: within the mapping, which only this test knows.
+        let touch = |at: usize| unsafe { start.add(at).write_volatile(1) };
+        let mut gone = Vec::new();
+        let mut drain = || {
+            while queue.is_busy() {
+                thread::yield_now();
+            }
+            gone.clear();
+            queue.drain(|event| gone.push(event));
+            gone.clone()
+        };
+        // The queue is the one of the trial at the start, with its event.
+        drain();
+        touch(0);
+        events.watch(Span::raw(addr, addr + len)).unwrap();
+        touch(1);
+        assert_eq!(drain(), [], "a page that is there is not missed");
+        touch(2 * events.page);
+        let missed = Span::raw(addr + 2 * events.page, addr + 3 * events.page);
+        assert_eq!(drain(), [Event::Range(missed)]);
+        // SAFETY: mapped above, used no more.
+        assert_eq!(unsafe { libc::munmap(start.cast(), len) }, 0);
+        let spans = drain();
+        let first = Event::Range(Span::raw(addr, addr + events.page));
+        assert!(
+            spans.iter().any(|event| match (event, first) {
+                (Event::Range(span), Event::Range(first)) => span.covers(first),
+                _ => false,
+            }),
+            "{spans:?}"
+        );
+    }
+}

@@ -34,7 +34,7 @@ pub struct Device {
     /// Runs in the midst of each registration.
     pub on_register: Mutex<Option<Hook>>,
     /// Most registrations at a time.
-    pub room: Option<usize>,
+    room: Option<usize>,
 }
 
 #[derive(Default)]
@@ -44,6 +44,13 @@ struct Inner {
 }
 
 impl Device {
+    pub fn with_room(room: usize) -> Self {
+        Self {
+            room: Some(room),
+            ..Self::default()
+        }
+    }
+
     pub fn live(&self) -> usize {
         self.inner.lock().unwrap().live.len()
     }

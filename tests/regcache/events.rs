@@ -135,16 +135,16 @@ fn moving_is_noticed() {
 #[test]
 fn discarding_is_noticed() {
     let Some(cache) = cache() else { return };
-    let addr = map();
     for advice in [libc::MADV_DONTNEED, libc::MADV_FREE] {
+        let addr = map();
         let before = stamp(addr);
         assert_eq!(get(&cache, addr), before);
         // SAFETY: the range is the test's own; its content may go.
         assert_eq!(unsafe { libc::madvise(addr as _, len(), advice) }, 0);
         let after = stamp(addr);
         assert_eq!(get(&cache, addr), after);
+        unmap(addr);
     }
-    unmap(addr);
 }
 
 /// The C library's own unmapping and moving, which no symbol of ours could catch.

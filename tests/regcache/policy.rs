@@ -88,7 +88,7 @@ fn overlap_registers_only_what_is_named() {
 fn merge_replaces_what_the_new_region_contains() {
     let (device, _, cache) = cache();
     for n in [1, 3, 5] {
-        cache.get(page(n), pages(1)).unwrap();
+        drop(cache.get(page(n), pages(1)).unwrap());
     }
     let whole = cache.get(page(0), pages(8)).unwrap().id;
     assert_eq!(device.live(), 1);
@@ -100,11 +100,11 @@ fn merge_replaces_what_the_new_region_contains() {
 fn growth_leaves_no_trail() {
     let (device, _, cache) = cache();
     for n in 1..=40 {
-        cache.get(page(0), pages(n)).unwrap();
+        drop(cache.get(page(0), pages(n)).unwrap());
         assert_eq!(device.live(), 1);
     }
     for n in 1..=40 {
-        cache.get(page(0), pages(n)).unwrap();
+        drop(cache.get(page(0), pages(n)).unwrap());
     }
     assert_eq!(device.made(), 40);
 }
@@ -228,8 +228,8 @@ fn limit_by_count_evicts_the_least_recently_used() {
     let ids: Vec<u64> = (0..3)
         .map(|n| cache.get(page(2 * n), 1).unwrap().id)
         .collect();
-    cache.get(page(0), 1).unwrap();
-    cache.get(page(10), 1).unwrap();
+    drop(cache.get(page(0), 1).unwrap());
+    drop(cache.get(page(10), 1).unwrap());
     let live: Vec<bool> = ids.iter().map(|id| device.is_live(*id)).collect();
     assert_eq!(live, [true, false, true]);
     assert_eq!(cache.stats().evictions, 1);
@@ -240,10 +240,10 @@ fn limit_by_count_evicts_the_least_recently_used() {
 fn limit_by_size_evicts_until_it_fits() {
     let (device, cache) = limited(100, Some(8));
     for n in 0..4 {
-        cache.get(page(4 * n), pages(2)).unwrap();
+        drop(cache.get(page(4 * n), pages(2)).unwrap());
     }
     assert_eq!(device.live(), 4);
-    cache.get(page(40), pages(5)).unwrap();
+    drop(cache.get(page(40), pages(5)).unwrap());
     assert_eq!(cache.stats().registered_bytes, pages(7) as u64);
     assert_eq!(cache.stats().evictions, 3);
     // More than the limit alone: served, not kept, and nothing is evicted for it.
@@ -270,12 +270,9 @@ fn eviction_spares_what_is_in_use() {
 
 #[test]
 fn a_full_device_gets_room_from_idle_regions() {
-    let device = Device {
-        room: Some(2),
-        ..Device::default()
-    };
+    let device = Device::with_room(2);
     let (device, cache) = cache_with(device, CacheConfig::default(), ByHand::with_queue(4));
-    cache.get(page(0), 1).unwrap();
+    drop(cache.get(page(0), 1).unwrap());
     let used = cache.get(page(2), 1).unwrap();
     let third = cache.get(page(4), 1).unwrap();
     assert_eq!(device.live(), 2);
@@ -312,7 +309,7 @@ fn a_call_can_opt_out() {
 fn without_events_only_owned_memory_is_kept() {
     let device = Arc::new(Device::default());
     let cache = Cache::new(Arc::clone(&device), CacheConfig::default(), None);
-    cache.get(page(0), 1).unwrap();
+    drop(cache.get(page(0), 1).unwrap());
     assert_eq!(device.live(), 0);
     let owned = cache.get_owned(page(8), 1).unwrap().id;
     assert_eq!(cache.get_owned(page(8), 1).unwrap().id, owned);
@@ -334,9 +331,9 @@ fn memory_that_cannot_be_watched_is_not_kept() {
         CacheConfig::default(),
         ByHand::refusing(),
     );
-    cache.get(page(0), 1).unwrap();
+    drop(cache.get(page(0), 1).unwrap());
     assert_eq!((device.live(), cache.stats().uncached), (0, 1));
-    cache.get_owned(page(0), 1).unwrap();
+    drop(cache.get_owned(page(0), 1).unwrap());
     assert_eq!(device.live(), 1);
 }
 
@@ -347,8 +344,8 @@ fn switched_off_keeps_nothing() {
         ..CacheConfig::default()
     };
     let (device, cache) = cache_with(Device::default(), config, ByHand::with_queue(4));
-    cache.get(page(0), 1).unwrap();
-    cache.get_owned(page(0), 1).unwrap();
+    drop(cache.get(page(0), 1).unwrap());
+    drop(cache.get_owned(page(0), 1).unwrap());
     assert_eq!((device.made(), device.live()), (2, 0));
     assert_eq!(cache.mode(), CacheMode::Off);
 }
