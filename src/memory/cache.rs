@@ -19,18 +19,16 @@
 //! another thread was faster, its region is used; if an event came in between, it
 //! tries again, since the event may have taken the watch off these pages.
 
-use std::error::Error;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use thiserror::Error;
-
 use super::config::CacheConfig;
 use super::events::{Event, EventQueue, EventSource};
-use super::interval::{Span, SpanError};
+use super::interval::Span;
 use super::lease::{HeldLease, Lease, Ticket};
 use super::monitor::ProcessEvents;
+use super::registrar::{CacheError, Registrar};
 use super::slots::{Chain, Slot};
 use super::stats::{CacheMode, CacheStats};
 use super::table::{Admission, Table, slot_count};
@@ -39,59 +37,6 @@ use super::table::{Admission, Table, slot_count};
 const FRONT: usize = 256;
 /// Registrations tried for one lookup before it is served without being kept.
 const ATTEMPTS: usize = 3;
-
-/// Registers memory with an interface. For uTofu: one registrar for each VCQ, and
-/// the handle is the STADD.
-pub trait Registrar: Send + Sync {
-    /// What a registration yields.
-    type Handle: Send + Sync;
-    /// Why one fails.
-    type Error: Error + 'static;
-
-    /// Registers `len` bytes at `addr`, whole pages.
-    ///
-    /// # Errors
-    /// Whatever the interface says; the cache then releases what nobody uses and
-    /// tries once more.
-    fn register(&self, addr: usize, len: usize) -> Result<Self::Handle, Self::Error>;
-
-    /// Ends a registration. Its memory may be gone already.
-    fn release(&self, handle: Self::Handle);
-}
-
-/// Caches may share a registrar.
-impl<T: Registrar> Registrar for Arc<T> {
-    type Handle = T::Handle;
-    type Error = T::Error;
-
-    fn register(&self, addr: usize, len: usize) -> Result<T::Handle, T::Error> {
-        T::register(self, addr, len)
-    }
-
-    fn release(&self, handle: T::Handle) {
-        T::release(self, handle);
-    }
-}
-
-/// Why there is no registration.
-#[derive(Debug, Error)]
-pub enum CacheError<E: Error + 'static> {
-    /// The range is none.
-    #[error(transparent)]
-    Span(#[from] SpanError),
-    /// The interface refused it.
-    #[error(
-        "registering {len} bytes at {addr:#x} failed, also after unused registrations were released"
-    )]
-    Register {
-        /// First address, of a whole page.
-        addr: usize,
-        /// Length in bytes, whole pages.
-        len: usize,
-        /// What the interface said.
-        source: E,
-    },
-}
 
 /// Proof that all memory taken away before its making has been announced; see
 /// [`RegistrationCache::settle`].
@@ -106,6 +51,31 @@ enum Owner {
 }
 
 /// Keeps registrations of one [`Registrar`] for reuse.
+///
+/// ```
+/// use std::convert::Infallible;
+/// use hopbine::memory::{CacheConfig, Registrar, RegistrationCache};
+///
+/// /// An interface that needs no registration: the handle is the address.
+/// struct Direct;
+///
+/// impl Registrar for Direct {
+///     type Handle = u64;
+///     type Error = Infallible;
+///
+///     fn register(&self, addr: usize, _len: usize) -> Result<u64, Infallible> {
+///         Ok(addr as u64)
+///     }
+///
+///     fn release(&self, _handle: u64) {}
+/// }
+///
+/// let cache = RegistrationCache::with_process_events(Direct, CacheConfig::default());
+/// let buffer = vec![0_u8; 10_000];
+/// let lease = cache.get(buffer.as_ptr() as usize, buffer.len())?;
+/// assert_eq!(*lease + lease.offset(), buffer.as_ptr() as u64);
+/// # Ok::<(), hopbine::memory::CacheError<Infallible>>(())
+/// ```
 pub struct RegistrationCache<R: Registrar> {
     registrar: R,
     source: Option<Arc<dyn EventSource>>,

@@ -3,7 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::cache::{Registrar, RegistrationCache};
+use super::cache::RegistrationCache;
+use super::registrar::Registrar;
 
 /// What a lease stands for.
 #[derive(Debug)]

@@ -18,9 +18,9 @@
 //! # Cost and limits
 //! Taking watched memory away waits for the reader to wake. Memory of files
 //! (initialised static data among it) cannot be watched, nor, in write-protect
-//! mode, shared memory; its registrations are not kept. In missing mode shared memory
-//! can, although the truncation of its object by another process is not announced.
-//! The reader never allocates, frees or takes a cache's lock.
+//! mode, shared memory and hugetlbfs pages; its registrations are not kept. In missing
+//! mode they can, although the truncation of a shared object by another process is
+//! not announced. The reader never allocates, frees or takes a cache's lock.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -211,6 +211,20 @@ impl ProcessEvents {
         (span.start(), span.len())
     }
 
+    /// Watches the range; where that is refused, perhaps because it cuts huge pages
+    /// apart, the same range in whole huge pages. Only missing mode knows those.
+    fn watch_pages(&self, span: Span) -> io::Result<()> {
+        let refused = match self.uffd.watch(span) {
+            Err(refused) if self.mode() == WatchMode::Missing => refused,
+            answer => return answer,
+        };
+        let widened = HUGE_PAGES
+            .iter()
+            .filter_map(|size| Span::of_pages(span.start(), span.len(), *size).ok())
+            .any(|wide| wide.start() > 0 && self.uffd.watch(wide).is_ok());
+        widened.then_some(()).ok_or(refused)
+    }
+
     fn queues(&self) -> MutexGuard<'_, Vec<Arc<EventQueue>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -247,7 +261,7 @@ impl EventSource for ProcessEvents {
     }
 
     fn watch(&self, span: Span) -> Result<(), WatchError> {
-        let watched = self.uffd.watch(span).and_then(|()| {
+        let watched = self.watch_pages(span).and_then(|()| {
             // Acquire: partner is the release in `read_forever`. Asked after the
             // watch: a reader that gives up later ends this registration too.
             match self.broken.load(Ordering::Acquire) {
@@ -340,5 +354,39 @@ mod tests {
             }),
             "{spans:?}"
         );
+    }
+
+    /// A range inside a huge page is watched as the whole of it.
+    #[test]
+    fn huge_pages_are_watched_whole() {
+        let len = 4 << 20;
+        // SAFETY: a new private mapping at an address of the kernel's choice.
+        let start = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB;
+            libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0)
+        };
+        if start == libc::MAP_FAILED {
+            eprintln!("skipped: no huge pages are set aside on this machine");
+            return;
+        }
+        let addr = start as usize;
+        match ProcessEvents::start(WatchMode::Missing) {
+            Ok(events) => {
+                // SAFETY: within the mapping, which only this test knows.
+                let touch = |at: usize| unsafe { start.cast::<u8>().add(at).write_volatile(1) };
+                touch(0);
+                let queue = events.subscribe();
+                queue.drain(|_| ());
+                let inside = Span::raw(addr + events.page, addr + 3 * events.page);
+                events.watch(inside).unwrap();
+                touch(events.page);
+                assert!(queue.is_quiet());
+                // SAFETY: mapped above, used no more.
+                assert_eq!(unsafe { libc::munmap(start, len) }, 0);
+                assert!(!queue.is_quiet());
+            }
+            Err(error) => eprintln!("skipped: {error}"),
+        }
     }
 }

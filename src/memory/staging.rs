@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
 
-use super::cache::{CacheError, Registrar, RegistrationCache};
+use super::cache::RegistrationCache;
 use super::lease::HeldLease;
+use super::registrar::{CacheError, Registrar};
 
 /// Why there is no staging buffer.
 #[derive(Debug, Error)]
