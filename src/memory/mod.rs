@@ -43,6 +43,7 @@ mod config;
 mod events;
 mod interval;
 mod lease;
+mod lookup;
 mod monitor;
 mod registrar;
 mod slots;
