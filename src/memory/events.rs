@@ -64,7 +64,6 @@ pub struct EventQueue {
     /// Zero exactly when nothing waits and nothing is under way: the one thing a
     /// lookup has to read.
     word: AtomicUsize,
-    posted: AtomicU64,
     overflows: AtomicU64,
     stale: AtomicBool,
     ranges: ArrayQueue<Span>,
@@ -87,7 +86,6 @@ impl EventQueue {
     pub fn new(capacity: usize) -> Self {
         Self {
             word: AtomicUsize::new(0),
-            posted: AtomicU64::new(0),
             overflows: AtomicU64::new(0),
             stale: AtomicBool::new(false),
             ranges: ArrayQueue::new(capacity),
@@ -114,8 +112,6 @@ impl EventQueue {
         let Some(end) = addr.checked_add(len).filter(|end| *end > addr) else {
             return;
         };
-        // Relaxed, and before the push: who pops the range sees it counted.
-        self.posted.fetch_add(1, Ordering::Relaxed);
         if self.ranges.push(Span::raw(addr, end)).is_err() {
             // Relaxed: the release of the word below publishes it.
             self.stale.store(true, Ordering::Relaxed);
@@ -128,7 +124,6 @@ impl EventQueue {
     /// Announces that events were lost: everything may be stale.
     pub fn post_everything(&self) {
         // Orderings as in `post`.
-        self.posted.fetch_add(1, Ordering::Relaxed);
         self.stale.store(true, Ordering::Relaxed);
         self.word.fetch_or(DIRTY, Ordering::Release);
     }
@@ -144,12 +139,6 @@ impl EventQueue {
     pub(super) fn is_busy(&self) -> bool {
         // Acquire: partner is the release in `end`.
         self.word.load(Ordering::Acquire) >= BUSY
-    }
-
-    /// Number of events posted so far.
-    pub(super) fn posted(&self) -> u64 {
-        // Relaxed: read only after `is_quiet`, whose acquire orders it.
-        self.posted.load(Ordering::Relaxed)
     }
 
     /// Times the queue overflowed.
@@ -198,7 +187,6 @@ mod tests {
         let expected = [Span::raw(4096, 8192), Span::raw(16384, 16385)];
         assert_eq!(drained(&queue), expected.map(Event::Range));
         assert!(queue.is_quiet());
-        assert_eq!(queue.posted(), 2);
         assert_eq!(drained(&queue), []);
     }
 

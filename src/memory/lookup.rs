@@ -15,15 +15,14 @@
 //!
 //! # A miss
 //! Registers outside the lock, then offers the registration to the table. If
-//! another thread was faster, its region is used; if an event came in between, it
-//! tries again, since the event may have taken the watch off these pages.
+//! another thread was faster, its region is used; if an event of these pages came in
+//! between, it tries again, since the event may have taken the watch off them.
 
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::thread;
 
 use super::cache::RegistrationCache;
-use super::events::Event;
 use super::interval::Span;
 use super::lease::{Lease, Ticket};
 use super::registrar::{CacheError, Registrar};
@@ -115,7 +114,7 @@ impl<R: Registrar> RegistrationCache<R> {
         for _ in 0..ATTEMPTS {
             let (table, doomed) = self.drained_table();
             let found = table.lookup(&self.slots, span);
-            let posted = self.queue.posted();
+            let heard = table.heard();
             drop(table);
             self.release(doomed);
             if let Some(id) = found {
@@ -130,7 +129,7 @@ impl<R: Registrar> RegistrationCache<R> {
             }
 
             let (mut table, mut doomed) = self.drained_table();
-            if self.queue.posted() != posted {
+            if table.disturbed_since(heard, span) {
                 drop(table);
                 self.release(doomed);
                 self.registrar.release(handle);
@@ -222,12 +221,8 @@ impl<R: Registrar> RegistrationCache<R> {
                 if !self.queue.is_busy() {
                     let mut doomed = Chain::new();
                     if !self.queue.is_quiet() {
-                        self.queue.drain(|event| match event {
-                            Event::Range(span) => {
-                                table.invalidate(&self.slots, span, &mut doomed);
-                            }
-                            Event::Everything => table.invalidate_all(&self.slots, &mut doomed),
-                        });
+                        self.queue
+                            .drain(|event| table.hear(&self.slots, event, &mut doomed));
                     }
                     return (table, doomed);
                 }

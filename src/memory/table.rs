@@ -7,10 +7,14 @@
 //! then handed back with [`Table::recycle`]. A region that is in use leaves the
 //! map at once, yet keeps its slot until its last user lets go.
 //!
+//! Events are remembered for a while, so that a registration made outside the lock can
+//! be told whether one of its pages was disturbed meanwhile.
+//!
 //! Least recently used: the clock ticks once per admission. Hits between two
 //! admissions are not told apart; nothing can be evicted between them either.
 
 use super::config::Limits;
+use super::events::Event;
 use super::interval::{IntervalMap, Span};
 use super::slots::{Chain, Slot};
 
@@ -26,11 +30,17 @@ pub(super) enum Admission<H> {
     NoRoom(H),
 }
 
+/// Events remembered.
+const RECENT: usize = 64;
+
 #[derive(Debug)]
 pub(super) struct Table {
     map: IntervalMap,
     free: Vec<u32>,
     limits: Limits,
+    /// Events heard so far; the last ones are in `recent`, at this modulo its length.
+    heard: u64,
+    recent: [Event; RECENT],
     clock: u64,
     live_bytes: u64,
     waiting_bytes: u64,
@@ -81,6 +91,8 @@ impl Table {
             map: IntervalMap::with_capacity(limits.max_regions.get() as usize),
             free: (0..slot_count(limits)).rev().collect(),
             limits,
+            heard: 0,
+            recent: [Event::Everything; RECENT],
             clock: 0,
             live_bytes: 0,
             waiting_bytes: 0,
@@ -152,6 +164,31 @@ impl Table {
             .remove_all(|old, id| gone.note(slots, old, id, doomed));
         self.invalidations += gone.regions;
         self.account(gone);
+    }
+
+    /// Applies an event.
+    pub(super) fn hear<H>(&mut self, slots: &[Slot<H>], event: Event, doomed: &mut Chain) {
+        self.recent[self.heard as usize % RECENT] = event;
+        self.heard += 1;
+        match event {
+            Event::Range(span) => self.invalidate(slots, span, doomed),
+            Event::Everything => self.invalidate_all(slots, doomed),
+        }
+    }
+
+    /// Events heard so far, to ask [`Table::disturbed_since`] later.
+    pub(super) fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// Has an event met `span` since `before` were heard? Yes also when more came than
+    /// are remembered.
+    pub(super) fn disturbed_since(&self, before: u64, span: Span) -> bool {
+        self.heard - before > RECENT as u64
+            || (before..self.heard).any(|at| match self.recent[at as usize % RECENT] {
+                Event::Range(gone) => gone.overlaps(span),
+                Event::Everything => true,
+            })
     }
 
     /// Evicts every live region that nobody uses.

@@ -166,7 +166,7 @@ fn an_event_during_registration_makes_it_anew() {
     *device.on_register.lock().unwrap() = Some(Box::new(move || {
         // The hook holds no lock of the cache: posting is what a reader would do.
         if left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            source.unmap(page(50), pages(1));
+            source.unmap(page(0), pages(1));
         }
         left.store(0, Ordering::Relaxed);
     }));
@@ -177,9 +177,37 @@ fn an_event_during_registration_makes_it_anew() {
 }
 
 #[test]
-fn events_without_end_are_served_uncached() {
+fn events_elsewhere_do_not_disturb_a_registration() {
     let (device, source, cache) = cache();
     *device.on_register.lock().unwrap() = Some(Box::new(move || source.unmap(page(50), 1)));
+    let first = cache.get(page(0), pages(1)).unwrap().id;
+    assert_eq!(cache.get(page(0), pages(1)).unwrap().id, first);
+    assert_eq!((device.made(), device.live()), (1, 1));
+}
+
+/// More events than the table remembers, yet fewer than the queue holds.
+#[test]
+fn forgotten_events_count_as_disturbance() {
+    let source = ByHand::with_queue(128);
+    let (device, cache) = cache_with(
+        Device::default(),
+        CacheConfig::default(),
+        Arc::clone(&source),
+    );
+    let first = AtomicUsize::new(1);
+    *device.on_register.lock().unwrap() = Some(Box::new(move || {
+        for _ in 0..65 * first.swap(0, Ordering::Relaxed) {
+            source.unmap(page(50), 1);
+        }
+    }));
+    assert_eq!(cache.get(page(0), pages(1)).unwrap().id, 1);
+    assert_eq!(device.live(), 1);
+}
+
+#[test]
+fn events_without_end_are_served_uncached() {
+    let (device, source, cache) = cache();
+    *device.on_register.lock().unwrap() = Some(Box::new(move || source.unmap(page(0), 1)));
     let lease = cache.get(page(0), pages(1)).unwrap();
     assert_eq!(device.live(), 1);
     drop(lease);
