@@ -36,7 +36,10 @@ fn filled(buffer: &[u8], regions: usize) -> RegistrationCache<Nothing> {
     eprintln!("mode: {:?}", cache.mode());
     for region in 0..regions {
         let lease = cache.get(buffer.as_ptr() as usize + region * REGION, REGION);
-        assert_eq!(lease.unwrap().offset(), buffer.as_ptr() as u64 % 4096);
+        assert_eq!(
+            lease.unwrap().offset(),
+            buffer.as_ptr() as u64 % page_bytes() as u64
+        );
     }
     cache
 }
@@ -137,7 +140,7 @@ fn unmapping(c: &mut Criterion) {
             let watched = || {
                 let addr = map();
                 events
-                    .watch(Span::of_pages(addr, LEN, 4096).unwrap())
+                    .watch(Span::of_pages(addr, LEN, page_bytes()).unwrap())
                     .unwrap();
                 addr
             };
