@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use hopbine::memory::{
-    CacheConfig, EventSource, ProcessEvents, Registrar, RegistrationCache, Span,
+    CacheConfig, EventSource, ProcessEvents, Registrar, RegistrationCache, Span, page_bytes,
 };
 
 struct Nothing;
