@@ -1,8 +1,8 @@
 //! The 16-bit floats on their way to `f32` and back, written without branches so that loops over them vectorise.
 //!
-//! Not the `half` crate's conversions: those are exact too, but go through a call for a handful of elements at a
-//! time (F16C, fp16) or through branches (everywhere else). No step here produces or consumes a subnormal `f32` on behalf of an
-//! f16, so the results do not change when a program runs with subnormals flushed to zero.
+//! Not the `half` crate's conversions: those are as exact, but go through a call for a handful of elements at a time
+//! (F16C, fp16) or through branches (everywhere else). No step here takes or makes a subnormal `f32` on behalf of an
+//! f16, so f16 results do not change when a program runs with subnormals flushed to zero.
 
 use half::{bf16, f16};
 

@@ -18,10 +18,13 @@ mod error;
 mod fold;
 mod half_float;
 mod kernels;
+mod loops;
 mod op;
 mod operators;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use dtype::{Datatype, Dtype};
 pub use error::ReduceError;
@@ -76,8 +79,8 @@ impl Reducer {
     pub fn reduce_into(&self, dst: &mut [u8], src: &[u8], own: Operand) {
         self.check(dst.len(), &[src]);
         match own {
-            Operand::Left => (self.kernels.left)(dst, src),
-            Operand::Right => (self.kernels.right)(dst, src),
+            Operand::Left => self.kernels.left(dst, src),
+            Operand::Right => self.kernels.right(dst, src),
         }
     }
 
@@ -87,7 +90,7 @@ impl Reducer {
     /// If the lengths differ or are no multiple of the element's size.
     pub fn reduce3(&self, dst: &mut [u8], a: &[u8], b: &[u8]) {
         self.check(dst.len(), &[a, b]);
-        (self.kernels.three)(dst, a, b);
+        self.kernels.three(dst, a, b);
     }
 
     /// Combines `srcs` and `dst`'s own value, inserted among them at index `own_at`, from left to right:
