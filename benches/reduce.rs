@@ -57,7 +57,11 @@ fn floor(dst: &mut [u128], src: &[u128]) {
 }
 
 fn sum(reducer: &Reducer, dst: &mut [u128], src: &[u128]) {
-    reducer.reduce_into(bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src), Operand::Left);
+    reducer.reduce_into(
+        bytemuck::cast_slice_mut(dst),
+        bytemuck::cast_slice(src),
+        Operand::Left,
+    );
 }
 
 fn reducer(dtype: Dtype) -> Reducer {
@@ -65,7 +69,11 @@ fn reducer(dtype: Dtype) -> Reducer {
 }
 
 fn label(bytes: usize) -> String {
-    if bytes < MIB { format!("{}KiB", bytes / KIB) } else { format!("{}MiB", bytes / MIB) }
+    if bytes < MIB {
+        format!("{}KiB", bytes / KIB)
+    } else {
+        format!("{}MiB", bytes / MIB)
+    }
 }
 
 /// What is measured: every type where it fits a cache, the most used ones beyond.
@@ -83,12 +91,16 @@ fn criterion_groups(criterion: &mut Criterion) {
     for (bytes, dtypes) in cases() {
         let mut group = criterion.benchmark_group(format!("sum/{}", label(bytes)));
         group.throughput(Throughput::Bytes(bytes as u64));
-        group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
+        group
+            .warm_up_time(Duration::from_millis(300))
+            .measurement_time(Duration::from_secs(1));
         group.sample_size(if bytes > MIB { 10 } else { 20 });
 
         let src = operand(Dtype::I8, bytes);
         let mut dst = src.clone();
-        group.bench_function("copy", |b| b.iter(|| black_box(&mut dst).copy_from_slice(&src)));
+        group.bench_function("copy", |b| {
+            b.iter(|| black_box(&mut dst).copy_from_slice(&src))
+        });
         group.bench_function("floor", |b| b.iter(|| floor(black_box(&mut dst), &src)));
         for dtype in dtypes {
             let reducer = reducer(dtype);
@@ -119,7 +131,10 @@ fn median(mut samples: Vec<f64>) -> f64 {
 /// Medians of rounds in which copy, floor and kernel take turns.
 fn ratio_table() {
     println!("\nsum, medians; GB/s of result; ratio = time / time of the floor (2 reads, 1 write)");
-    println!("{:>8} {:>5} {:>9} {:>9} {:>9} {:>6}", "bytes", "type", "copy", "floor", "kernel", "ratio");
+    println!(
+        "{:>8} {:>5} {:>9} {:>9} {:>9} {:>6}",
+        "bytes", "type", "copy", "floor", "kernel", "ratio"
+    );
     for (bytes, dtypes) in cases() {
         let calls = (2 * MIB / bytes).max(1);
         let rounds = if bytes > MIB { 15 } else { 101 };
@@ -158,7 +173,10 @@ fn main() {
         criterion.final_summary();
     }
     // `cargo test` runs benches with `--test` to see that they run at all: no figures then.
-    if !arguments.iter().any(|argument| argument == "--test" || argument == "--list") {
+    if !arguments
+        .iter()
+        .any(|argument| argument == "--test" || argument == "--list")
+    {
         ratio_table();
     }
 }
