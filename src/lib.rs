@@ -1,3 +1,4 @@
 //! hopbine: torus collectives.
 
 pub mod memory;
+pub mod reduce;
