@@ -57,11 +57,7 @@ fn floor(dst: &mut [u128], src: &[u128]) {
 }
 
 fn sum(reducer: &Reducer, dst: &mut [u128], src: &[u128]) {
-    reducer.reduce_into(
-        bytemuck::cast_slice_mut(dst),
-        bytemuck::cast_slice(src),
-        Operand::Left,
-    );
+    reducer.reduce_into(bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src), Operand::Left);
 }
 
 fn reducer(dtype: Dtype) -> Reducer {
@@ -69,11 +65,7 @@ fn reducer(dtype: Dtype) -> Reducer {
 }
 
 fn label(bytes: usize) -> String {
-    if bytes < MIB {
-        format!("{}KiB", bytes / KIB)
-    } else {
-        format!("{}MiB", bytes / MIB)
-    }
+    if bytes < MIB { format!("{}KiB", bytes / KIB) } else { format!("{}MiB", bytes / MIB) }
 }
 
 /// What is measured: every type where it fits a cache, the most used ones beyond.
@@ -91,16 +83,12 @@ fn criterion_groups(criterion: &mut Criterion) {
     for (bytes, dtypes) in cases() {
         let mut group = criterion.benchmark_group(format!("sum/{}", label(bytes)));
         group.throughput(Throughput::Bytes(bytes as u64));
-        group
-            .warm_up_time(Duration::from_millis(300))
-            .measurement_time(Duration::from_secs(1));
+        group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
         group.sample_size(if bytes > MIB { 10 } else { 20 });
 
         let src = operand(Dtype::I8, bytes);
         let mut dst = src.clone();
-        group.bench_function("copy", |b| {
-            b.iter(|| black_box(&mut dst).copy_from_slice(&src))
-        });
+        group.bench_function("copy", |b| b.iter(|| black_box(&mut dst).copy_from_slice(&src)));
         group.bench_function("floor", |b| b.iter(|| floor(black_box(&mut dst), &src)));
         for dtype in dtypes {
             let reducer = reducer(dtype);
@@ -173,10 +161,7 @@ fn main() {
         criterion.final_summary();
     }
     // `cargo test` runs benches with `--test` to see that they run at all: no figures then.
-    if !arguments
-        .iter()
-        .any(|argument| argument == "--test" || argument == "--list")
-    {
+    if !arguments.iter().any(|argument| argument == "--test" || argument == "--list") {
         ratio_table();
     }
 }

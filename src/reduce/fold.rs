@@ -64,7 +64,5 @@ fn fold_around<const N: usize>(
 
 /// Pieces of `dst` of at most `size` bytes, each with the offset at which it starts.
 fn chunks(dst: &mut [u8], size: usize) -> impl Iterator<Item = (usize, &mut [u8])> {
-    dst.chunks_mut(size)
-        .enumerate()
-        .map(move |(index, chunk)| (index * size, chunk))
+    dst.chunks_mut(size).enumerate().map(move |(index, chunk)| (index * size, chunk))
 }

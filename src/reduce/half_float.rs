@@ -51,11 +51,7 @@ impl HalfFloat for f16 {
         // A subnormal f16 is m x 2^-24: set m behind the leading one of 2^-14 and take that one off again.
         let subnormal =
             (f32::from_bits(shifted + SMALLEST_NORMAL) - f32::from_bits(SMALLEST_NORMAL)).to_bits();
-        let finite = if magnitude < 0x0400 {
-            subnormal
-        } else {
-            normal
-        };
+        let finite = if magnitude < 0x0400 { subnormal } else { normal };
         let bits = if magnitude >= 0x7c00 { special } else { finite };
         f32::from_bits(bits | (half & 0x8000) << 16)
     }
@@ -65,36 +61,16 @@ impl HalfFloat for f16 {
         let bits = wide.to_bits();
         let magnitude = bits & !SIGN;
         // Normal results: round in the integer, see bf16; the carry may reach infinity.
-        let normal = magnitude
-            .wrapping_sub(REBIAS)
-            .wrapping_add(0x0fff + ((magnitude >> 13) & 1))
-            >> 13;
+        let normal =
+            magnitude.wrapping_sub(REBIAS).wrapping_add(0x0fff + ((magnitude >> 13) & 1)) >> 13;
         // Below 2^-14 one f16 step is 2^-24, the step of binary32 between 0.5 and 1: adding 0.5 rounds there.
         let half = 0.5_f32;
-        let subnormal = (f32::from_bits(magnitude) + half)
-            .to_bits()
-            .wrapping_sub(half.to_bits());
-        let finite = if magnitude < SMALLEST_NORMAL {
-            subnormal
-        } else {
-            normal
-        };
+        let subnormal = (f32::from_bits(magnitude) + half).to_bits().wrapping_sub(half.to_bits());
+        let finite = if magnitude < SMALLEST_NORMAL { subnormal } else { normal };
         // 65520 is halfway between the largest f16 and the next power of two, and ties go to that.
-        let large = if magnitude > 0x7f80_0000 {
-            0x7e00
-        } else {
-            0x7c00
-        };
-        let result = if magnitude >= 65520_f32.to_bits() {
-            large
-        } else {
-            finite
-        };
-        let sign = if wide.is_nan() {
-            0
-        } else {
-            (bits & SIGN) >> 16
-        };
+        let large = if magnitude > 0x7f80_0000 { 0x7e00 } else { 0x7c00 };
+        let result = if magnitude >= 65520_f32.to_bits() { large } else { finite };
+        let sign = if wide.is_nan() { 0 } else { (bits & SIGN) >> 16 };
         f16::from_bits((result | sign) as u16)
     }
 }

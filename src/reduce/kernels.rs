@@ -67,11 +67,7 @@ impl Version for Baseline {
     fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels {
         // SAFETY: these are compiled for the target's baseline.
         unsafe {
-            Kernels::new(
-                loops::left::<T, O, B>,
-                loops::right::<T, O, B>,
-                loops::three::<T, O, B>,
-            )
+            Kernels::new(loops::left::<T, O, B>, loops::right::<T, O, B>, loops::three::<T, O, B>)
         }
     }
 

@@ -87,11 +87,7 @@ impl<T, O: Operator<T>> Operator<T> for Swapped<O> {
 #[inline(always)]
 fn one<T: Element, O: Operator<T>>(a: T, b: T) -> T {
     let result = O::apply(a, b);
-    if O::LOOSE_NAN {
-        result.canonical()
-    } else {
-        result
-    }
+    if O::LOOSE_NAN { result.canonical() } else { result }
 }
 
 /// A block of results, NaNs as they fell.

@@ -37,13 +37,7 @@ fn every_place_of_the_own_operand_gives_the_left_fold() {
 /// More than one chunk, and a last one that is not full; every element size.
 #[test]
 fn long_vectors_are_folded_in_chunks() {
-    for dtype in [
-        Dtype::I8,
-        Dtype::Bf16,
-        Dtype::F32,
-        Dtype::F64,
-        Dtype::ComplexF64,
-    ] {
+    for dtype in [Dtype::I8, Dtype::Bf16, Dtype::F32, Dtype::F64, Dtype::ComplexF64] {
         let reducer = reducer(dtype, Op::Sum);
         for bytes in [240, 256, 272, 8176, 8192, 8208, 20_000] {
             let count = bytes / dtype.size_bytes();

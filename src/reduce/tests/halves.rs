@@ -60,11 +60,7 @@ fn narrowing_rounds_to_nearest_with_ties_to_even() {
     }
     for multiple in 0..2048_u16 {
         let tie = f32::from(multiple) * 2.0_f32.powi(-25);
-        for bits in [
-            tie.to_bits().saturating_sub(1),
-            tie.to_bits(),
-            tie.to_bits() + 1,
-        ] {
+        for bits in [tie.to_bits().saturating_sub(1), tie.to_bits(), tie.to_bits() + 1] {
             check(bits);
             check(bits | 1 << 31);
         }

@@ -17,11 +17,8 @@ struct At {
 
 impl At {
     fn new(bytes: &[u8], offset: usize) -> At {
-        let mut at = At {
-            storage: vec![0; (bytes.len() + offset).div_ceil(16)],
-            offset,
-            len: bytes.len(),
-        };
+        let mut at =
+            At { storage: vec![0; (bytes.len() + offset).div_ceil(16)], offset, len: bytes.len() };
         at.get_mut().copy_from_slice(bytes);
         at
     }
@@ -38,12 +35,8 @@ impl At {
 /// All three forms with the operands at these offsets from alignment.
 fn check(label: &str, reducer: &Reducer, a: &[u8], b: &[u8], [at_dst, at_a, at_b]: [usize; 3]) {
     let expected = reference::combine(reducer.dtype(), reducer.op(), a, b);
-    let case = |form: &str| {
-        format!(
-            "{label}, {form}, {} bytes, offsets {at_dst} {at_a} {at_b}",
-            a.len()
-        )
-    };
+    let case =
+        |form: &str| format!("{label}, {form}, {} bytes, offsets {at_dst} {at_a} {at_b}", a.len());
     let (src_a, src_b) = (At::new(a, at_a), At::new(b, at_b));
 
     let mut dst = At::new(a, at_dst);
@@ -66,14 +59,7 @@ fn every_loop_agrees_with_the_reference() {
             let seed = (index * 10_000 + count) as u64;
             let a = vector(reducer.dtype(), count, seed);
             let b = vector(reducer.dtype(), count, !seed);
-            for offsets in [
-                [0, 0, 0],
-                [1, 0, 0],
-                [0, 3, 0],
-                [0, 0, 5],
-                [1, 2, 3],
-                [13, 7, 1],
-            ] {
+            for offsets in [[0, 0, 0], [1, 0, 0], [0, 3, 0], [0, 0, 5], [1, 2, 3], [13, 7, 1]] {
                 check(&label, &reducer, &a, &b, offsets);
             }
         }

@@ -17,14 +17,8 @@ fn all_reducers() -> Vec<(String, Reducer)> {
     for dtype in Dtype::ALL {
         for op in Op::ALL.into_iter().filter(|op| op.defined_for(dtype)) {
             let baseline = find_in(Baseline, dtype, op).expect("a defined pair has loops");
-            reducers.push((
-                format!("{dtype} {op} baseline"),
-                Reducer {
-                    dtype,
-                    op,
-                    kernels: baseline,
-                },
-            ));
+            reducers
+                .push((format!("{dtype} {op} baseline"), Reducer { dtype, op, kernels: baseline }));
             #[cfg(target_arch = "x86_64")]
             if let Some(version) = super::x86::Avx2::detect() {
                 let kernels = find_in(version, dtype, op).expect("a defined pair has loops");

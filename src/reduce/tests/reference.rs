@@ -8,18 +8,13 @@ use crate::reduce::{Dtype, Op};
 /// `a op b`, element by element.
 pub fn combine(dtype: Dtype, op: Op, a: &[u8], b: &[u8]) -> Vec<u8> {
     let size = dtype.size_bytes();
-    a.chunks(size)
-        .zip(b.chunks(size))
-        .flat_map(|(a, b)| element(dtype, op, a, b))
-        .collect()
+    a.chunks(size).zip(b.chunks(size)).flat_map(|(a, b)| element(dtype, op, a, b)).collect()
 }
 
 /// The operands combined from left to right.
 pub fn fold(dtype: Dtype, op: Op, operands: &[&[u8]]) -> Vec<u8> {
     let (first, others) = operands.split_first().expect("a fold has an operand");
-    others.iter().fold(first.to_vec(), |sum, operand| {
-        combine(dtype, op, &sum, operand)
-    })
+    others.iter().fold(first.to_vec(), |sum, operand| combine(dtype, op, &sum, operand))
 }
 
 macro_rules! read {
@@ -47,20 +42,12 @@ fn element(dtype: Dtype, op: Op, a: &[u8], b: &[u8]) -> Vec<u8> {
         Dtype::F16 => {
             let (a, b) = (read!(f16, a).to_f32_const(), read!(f16, b).to_f32_const());
             let result = single(op, a, b);
-            let bits = if result.is_nan() {
-                0x7e00
-            } else {
-                f16::from_f32_const(result).to_bits()
-            };
+            let bits = if result.is_nan() { 0x7e00 } else { f16::from_f32_const(result).to_bits() };
             bits.to_ne_bytes().to_vec()
         }
         Dtype::Bf16 => {
             let result = single(op, read!(bf16, a).to_f32(), read!(bf16, b).to_f32());
-            let bits = if result.is_nan() {
-                0x7fc0
-            } else {
-                bf16::from_f32(result).to_bits()
-            };
+            let bits = if result.is_nan() { 0x7fc0 } else { bf16::from_f32(result).to_bits() };
             bits.to_ne_bytes().to_vec()
         }
         Dtype::F32 => single_bytes(single(op, read!(f32, a), read!(f32, b))),
@@ -136,10 +123,6 @@ fn single_bytes(x: f32) -> Vec<u8> {
 }
 
 fn double_bytes(x: f64) -> Vec<u8> {
-    let bits = if x.is_nan() {
-        0x7ff8 << 48
-    } else {
-        x.to_bits()
-    };
+    let bits = if x.is_nan() { 0x7ff8 << 48 } else { x.to_bits() };
     bits.to_ne_bytes().to_vec()
 }

@@ -81,20 +81,9 @@ fn nan_wins_and_is_always_the_same_nan() {
     let nans = [0x7fc0_0000, 0xffc0_0000, 0xffc0_1234, 0x7f80_0001].map(f32::from_bits);
     for op in [Op::Sum, Op::Product, Op::Min, Op::Max] {
         for nan in nans {
-            for other in [0.0, -1.0, f32::INFINITY, f32::NEG_INFINITY]
-                .into_iter()
-                .chain(nans)
-            {
-                assert_eq!(
-                    apply(op, nan, other).to_bits(),
-                    0x7fc0_0000,
-                    "{op} {nan:?} {other}"
-                );
-                assert_eq!(
-                    apply(op, other, nan).to_bits(),
-                    0x7fc0_0000,
-                    "{op} {other} {nan:?}"
-                );
+            for other in [0.0, -1.0, f32::INFINITY, f32::NEG_INFINITY].into_iter().chain(nans) {
+                assert_eq!(apply(op, nan, other).to_bits(), 0x7fc0_0000, "{op} {nan:?} {other}");
+                assert_eq!(apply(op, other, nan).to_bits(), 0x7fc0_0000, "{op} {other} {nan:?}");
             }
         }
     }
@@ -123,11 +112,7 @@ fn complex_products_are_not_fused() {
 /// Only the part that is NaN becomes the canonical NaN.
 #[test]
 fn a_complex_sum_keeps_its_parts_apart() {
-    let z = apply(
-        Op::Sum,
-        Complex::new(f32::from_bits(0xffc0_0001), 1.0),
-        Complex::new(1.0, 2.0),
-    );
+    let z = apply(Op::Sum, Complex::new(f32::from_bits(0xffc0_0001), 1.0), Complex::new(1.0, 2.0));
     assert_eq!((z.re.to_bits(), z.im), (0x7fc0_0000, 3.0));
 }
 
@@ -135,21 +120,9 @@ fn a_complex_sum_keeps_its_parts_apart() {
 fn sixteen_bit_floats_round_once_per_operation() {
     use half::{bf16, f16};
     // The step of f16 at 2048 is 2, of bf16 at 256 too: ties go to even.
-    assert_eq!(
-        apply(Op::Sum, f16::from_f32(2048.0), f16::from_f32(1.0)).to_f32(),
-        2048.0
-    );
-    assert_eq!(
-        apply(Op::Sum, f16::from_f32(2050.0), f16::from_f32(1.0)).to_f32(),
-        2052.0
-    );
-    assert_eq!(
-        apply(Op::Sum, bf16::from_f32(256.0), bf16::from_f32(1.0)).to_f32(),
-        256.0
-    );
-    assert_eq!(
-        apply(Op::Sum, bf16::from_f32(258.0), bf16::from_f32(1.0)).to_f32(),
-        260.0
-    );
+    assert_eq!(apply(Op::Sum, f16::from_f32(2048.0), f16::from_f32(1.0)).to_f32(), 2048.0);
+    assert_eq!(apply(Op::Sum, f16::from_f32(2050.0), f16::from_f32(1.0)).to_f32(), 2052.0);
+    assert_eq!(apply(Op::Sum, bf16::from_f32(256.0), bf16::from_f32(1.0)).to_f32(), 256.0);
+    assert_eq!(apply(Op::Sum, bf16::from_f32(258.0), bf16::from_f32(1.0)).to_f32(), 260.0);
     assert_eq!(apply(Op::Sum, f16::MAX, f16::MAX), f16::INFINITY);
 }

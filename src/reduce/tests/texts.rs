@@ -15,18 +15,8 @@ fn names_come_back_and_are_all_different() {
     for op in Op::ALL {
         assert_eq!(op.to_string().parse(), Ok(op));
     }
-    assert_eq!(
-        Dtype::ALL
-            .map(Dtype::name)
-            .iter()
-            .collect::<HashSet<_>>()
-            .len(),
-        Dtype::ALL.len()
-    );
-    assert_eq!(
-        Op::ALL.map(Op::name).iter().collect::<HashSet<_>>().len(),
-        Op::ALL.len()
-    );
+    assert_eq!(Dtype::ALL.map(Dtype::name).iter().collect::<HashSet<_>>().len(), Dtype::ALL.len());
+    assert_eq!(Op::ALL.map(Op::name).iter().collect::<HashSet<_>>().len(), Op::ALL.len());
 }
 
 #[test]
@@ -49,13 +39,7 @@ fn an_unknown_name_is_answered_with_the_valid_ones() {
 #[test]
 fn an_undefined_pair_is_answered_with_the_defined_operators() {
     let error = Reducer::new(Dtype::ComplexF32, Op::Max).unwrap_err();
-    assert_eq!(
-        error,
-        ReduceError::Undefined {
-            op: Op::Max,
-            dtype: Dtype::ComplexF32
-        }
-    );
+    assert_eq!(error, ReduceError::Undefined { op: Op::Max, dtype: Dtype::ComplexF32 });
     assert_eq!(
         error.to_string(),
         "operator max is not defined for elements of type c32; defined are: sum prod"
