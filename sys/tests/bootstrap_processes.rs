@@ -79,10 +79,17 @@ fn without_a_launcher_the_variable_is_named() {
 
 fn a_wrong_rank_is_refused() {
     let out = Command::new(std::env::current_exe().expect("known"))
-        .envs([(ENV_RANK, "7"), (ENV_SIZE, "2"), (ENV_RENDEZVOUS, "/nowhere/meet")])
+        .envs([
+            (ENV_RANK, "7"),
+            (ENV_SIZE, "2"),
+            (ENV_RENDEZVOUS, "/nowhere/meet"),
+        ])
         .output()
         .expect("can be started");
     assert!(!out.status.success());
     let text = String::from_utf8_lossy(&out.stderr);
-    assert!(text.contains("HOPBINE_RANK=7") && text.contains("from 0 to 1"), "{text}");
+    assert!(
+        text.contains("HOPBINE_RANK=7") && text.contains("from 0 to 1"),
+        "{text}"
+    );
 }

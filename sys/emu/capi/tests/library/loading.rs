@@ -1,17 +1,14 @@
 //! The run-time loader of utofu-sys with a complete uTofu library: this one.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
 
 use utofu_sys::handles::{PostFlags, Vcq, VcqFlags};
 use utofu_sys::{Api, Cookie, Functions, LoadError};
 
 #[test]
 fn a_complete_library_is_loaded_and_works() {
-    let path = common::library_dir().join("libtofucom_emu.so");
+    let path = crate::common::library_dir().join("libtofucom_emu.so");
     let api = Api::open(&path).expect("has all functions");
     assert_eq!(api.origin(), path.to_string_lossy());
     assert!(api.utofu_get_last_error.is_some() && api.jtofu_query_phys_coords.is_some());
@@ -35,7 +32,11 @@ fn made_up_library(dir: &Path, names: &[&str], major: i32, minor: i32) -> PathBu
     std::fs::write(&source, text).expect("can be written");
     let library = dir.join("library.so");
     let cc = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let built = Command::new(cc).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    let built = Command::new(cc)
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(&source)
+        .status();
     assert!(built.expect("there is a compiler").success());
     library
 }
@@ -60,7 +61,8 @@ fn another_major_version_is_refused_and_a_later_minor_one_is_not() {
         other => panic!("{other:?}"),
     }
     let dir = tempfile::tempdir().expect("a directory");
-    let api = Api::open(made_up_library(dir.path(), Functions::REQUIRED, 1, 7)).expect("1.7 has 1.0");
+    let api =
+        Api::open(made_up_library(dir.path(), Functions::REQUIRED, 1, 7)).expect("1.7 has 1.0");
     assert_eq!(api.utofu_version().to_string(), "1.7");
     assert!(api.jtofu_query_phys_coords.is_none());
 }

@@ -1,11 +1,9 @@
 //! The C examples on the emulated device, under both of its names.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{compile, launch, library_dir, sys};
+use crate::common::{compile, launch, library_dir, sys};
 
 fn example(name: &str) -> PathBuf {
     sys().join("../examples/utofu-c").join(name)
