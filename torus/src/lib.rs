@@ -13,7 +13,10 @@
 #![forbid(unsafe_code)]
 
 pub mod collectives;
+pub mod geometry;
+pub mod patterns;
 pub mod plan;
 
-pub use collectives::Collective;
-pub use plan::Plan;
+pub use collectives::{Algorithm, Collective, Request};
+pub use geometry::{RankMap, Shape};
+pub use plan::{Plan, Schedule};

@@ -65,10 +65,7 @@ impl Collective {
 
     /// True if values are combined with an operator.
     pub const fn is_reduction(self) -> bool {
-        matches!(
-            self,
-            Collective::Allreduce | Collective::ReduceScatter | Collective::Reduce
-        )
+        matches!(self, Collective::Allreduce | Collective::ReduceScatter | Collective::Reduce)
     }
 }
 

@@ -41,11 +41,7 @@ impl Extent {
             Space::Token => 0..0,
             Space::Vector | Space::Blocks => piece(count, port.parts, port.part),
         };
-        Extent {
-            part,
-            positions: port.positions,
-            space: port.space,
-        }
+        Extent { part, positions: port.positions, space: port.space }
     }
 
     /// Elements in the whole working space, position after position.

@@ -159,10 +159,6 @@ pub struct Plan {
 impl Plan {
     /// The largest number of steps of any port.
     pub fn n_steps(&self) -> usize {
-        self.ports
-            .iter()
-            .map(|port| port.steps.len())
-            .max()
-            .unwrap_or(0)
+        self.ports.iter().map(|port| port.steps.len()).max().unwrap_or(0)
     }
 }

@@ -1,0 +1,12 @@
+//! Where ranks are: shapes, coordinates, rank maps, links and routes.
+//!
+//! Purely geometric: nothing here knows of collectives, plans or bytes.
+
+mod rank_map;
+mod route;
+mod shape;
+pub mod tofu;
+
+pub use rank_map::{RankMap, RankMapError};
+pub use route::{Direction, Link, Route};
+pub use shape::{Axis, Coord, MAX_DIMS, Shape, ShapeError};

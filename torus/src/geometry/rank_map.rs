@@ -1,0 +1,256 @@
+//! Which rank sits on which node.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::shape::{Coord, MAX_DIMS, Shape};
+
+/// A bijection between the ranks `0..n` and the nodes of a shape.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum RankMap {
+    /// Rank = node number: the last dimension varies fastest.
+    RowMajor,
+    /// The first dimension varies fastest, as in Fortran and in pjsub's default rank order.
+    ColumnMajor,
+    /// An explicit list.
+    List(Arc<RankList>),
+}
+
+/// The two directions of an explicit rank map.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RankList {
+    node_of: Vec<u32>,
+    rank_of: Vec<u32>,
+}
+
+/// Why a list of coordinates is no rank map for a shape.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RankMapError {
+    /// The list does not name each node once.
+    #[error("the rank map has {found} entries; the shape {shape} has {expected} nodes")]
+    Count {
+        /// Entries in the list.
+        found: usize,
+        /// Nodes in the shape.
+        expected: u32,
+        /// The shape.
+        shape: String,
+    },
+    /// An entry lies outside the shape.
+    #[error("rank {rank} is mapped to {place}, which is not in the shape {shape}")]
+    Outside {
+        /// The rank.
+        rank: usize,
+        /// What the list says.
+        place: String,
+        /// The shape.
+        shape: String,
+    },
+    /// Two ranks on one node.
+    #[error("ranks {first} and {second} are both mapped to {place}")]
+    Twice {
+        /// The rank listed first.
+        first: u32,
+        /// The rank listed later.
+        second: u32,
+        /// The coordinate.
+        place: String,
+    },
+    /// A line of the text form is not a coordinate.
+    #[error(
+        "line {line} of the rank map, `{text}`, is not a coordinate; write one coordinate per \
+         line and rank, such as (0,1,2)"
+    )]
+    Line {
+        /// Line number, from 1.
+        line: usize,
+        /// The line.
+        text: String,
+    },
+}
+
+impl RankMap {
+    /// A map from the list of the ranks' nodes.
+    ///
+    /// # Errors
+    /// [`RankMapError`] unless every node of the shape is listed once.
+    pub fn from_nodes(shape: &Shape, node_of: Vec<u32>) -> Result<Self, RankMapError> {
+        const FREE: u32 = u32::MAX;
+        if node_of.len() != shape.n_nodes() as usize {
+            return Err(RankMapError::Count {
+                found: node_of.len(),
+                expected: shape.n_nodes(),
+                shape: shape.to_string(),
+            });
+        }
+        let mut rank_of = vec![FREE; node_of.len()];
+        for (rank, &node) in node_of.iter().enumerate() {
+            let Some(slot) = rank_of.get_mut(node as usize) else {
+                return Err(RankMapError::Outside {
+                    rank,
+                    place: format!("node {node}"),
+                    shape: shape.to_string(),
+                });
+            };
+            if *slot != FREE {
+                return Err(RankMapError::Twice {
+                    first: *slot,
+                    second: rank as u32,
+                    place: shape.coord(node).to_string(),
+                });
+            }
+            *slot = rank as u32;
+        }
+        Ok(RankMap::List(Arc::new(RankList { node_of, rank_of })))
+    }
+
+    /// A map from text: one coordinate per line in rank order, `(0,1,2)` as in pjsub's
+    /// rank-map files or `0 1 2`; empty lines and what follows `#` are passed over.
+    ///
+    /// # Errors
+    /// [`RankMapError`] naming the line or rank that is wrong.
+    pub fn parse(shape: &Shape, text: &str) -> Result<Self, RankMapError> {
+        let mut nodes = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let content = line.split('#').next().unwrap_or("").trim();
+            if content.is_empty() {
+                continue;
+            }
+            let bad = || RankMapError::Line { line: index + 1, text: line.trim().to_owned() };
+            let inner = match content.strip_prefix('(') {
+                Some(rest) => rest.strip_suffix(')').ok_or_else(bad)?,
+                None => content,
+            };
+            let components = inner
+                .split(|c: char| c == ',' || c.is_whitespace())
+                .filter(|part| !part.is_empty())
+                .map(|part| part.parse::<u32>().map_err(|_| bad()))
+                .collect::<Result<Vec<_>, _>>()?;
+            if components.is_empty() || components.len() > MAX_DIMS {
+                return Err(bad());
+            }
+            let coord = Coord::new(&components);
+            if !shape.contains(coord) {
+                return Err(RankMapError::Outside {
+                    rank: nodes.len(),
+                    place: coord.to_string(),
+                    shape: shape.to_string(),
+                });
+            }
+            nodes.push(shape.node(coord));
+        }
+        Self::from_nodes(shape, nodes)
+    }
+
+    /// The node of a rank.
+    ///
+    /// # Panics
+    /// If `rank` is not below the shape's number of nodes.
+    pub fn node_of(&self, shape: &Shape, rank: u32) -> u32 {
+        match self {
+            RankMap::RowMajor => rank,
+            RankMap::ColumnMajor => {
+                assert!(rank < shape.n_nodes(), "rank {rank} of {}", shape.n_nodes());
+                let mut rest = rank;
+                let mut at = [0; MAX_DIMS];
+                for (dim, axis) in shape.axes().iter().enumerate() {
+                    at[dim] = rest % axis.size;
+                    rest /= axis.size;
+                }
+                shape.node(Coord::new(&at[..shape.n_dims()]))
+            }
+            RankMap::List(list) => list.node_of[rank as usize],
+        }
+    }
+
+    /// The rank on a node.
+    ///
+    /// # Panics
+    /// If `node` is not below the shape's number of nodes.
+    pub fn rank_of(&self, shape: &Shape, node: u32) -> u32 {
+        match self {
+            RankMap::RowMajor => node,
+            RankMap::ColumnMajor => {
+                let coord = shape.coord(node);
+                (0..shape.n_dims()).rev().fold(0, |rank, dim| rank * shape.size(dim) + coord[dim])
+            }
+            RankMap::List(list) => list.rank_of[node as usize],
+        }
+    }
+
+    /// For an explicit list, the ranks' nodes.
+    pub fn as_list(&self) -> Option<&[u32]> {
+        match self {
+            RankMap::List(list) => Some(&list.node_of),
+            RankMap::RowMajor | RankMap::ColumnMajor => None,
+        }
+    }
+
+    /// The coordinate of a rank.
+    pub fn coord_of(&self, shape: &Shape, rank: u32) -> Coord {
+        shape.coord(self.node_of(shape, rank))
+    }
+}
+
+impl fmt::Debug for RankMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RankMap::RowMajor => f.write_str("RowMajor"),
+            RankMap::ColumnMajor => f.write_str("ColumnMajor"),
+            RankMap::List(list) => write!(f, "List({} ranks)", list.node_of.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn column_major_is_fortran_order() {
+        let shape: Shape = "2x3".parse().unwrap();
+        let coords: Vec<String> =
+            (0..6).map(|rank| RankMap::ColumnMajor.coord_of(&shape, rank).to_string()).collect();
+        assert_eq!(coords, ["(0,0)", "(1,0)", "(0,1)", "(1,1)", "(0,2)", "(1,2)"]);
+    }
+
+    #[test]
+    fn texts_are_read_or_explained() {
+        let shape: Shape = "2x2".parse().unwrap();
+        let map = RankMap::parse(&shape, "# corner first\n(1,1)\n0 0\n\n(0, 1) # third\n1,0\n");
+        let map = map.unwrap();
+        assert_eq!(map.node_of(&shape, 0), 3);
+        assert_eq!(map.rank_of(&shape, 2), 3);
+        for (text, expected) in [
+            ("(0,0)\n(0,1)\n", "2 entries"),
+            ("(0,0)\n(0,2)\n(1,0)\n(1,1)", "rank 1 is mapped to (0,2)"),
+            ("(0,0)\n(0,1)\n(1,0)\n(0,1)", "ranks 1 and 3 are both mapped to (0,1)"),
+            ("(0,0)\n(0,one)\n", "line 2"),
+            ("(0,0\n", "line 1"),
+        ] {
+            let message = RankMap::parse(&shape, text).unwrap_err().to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn both_directions_agree(
+            sizes in prop::collection::vec(1u32..6, 1..=4),
+            seed in any::<u64>(),
+        ) {
+            let shape = Shape::torus(&sizes).unwrap();
+            let n = shape.n_nodes();
+            let mut nodes: Vec<u32> = (0..n).collect();
+            // Any permutation will do; this one follows from the seed.
+            nodes.sort_by_key(|&node| (u64::from(node) + 1).wrapping_mul(seed | 1));
+            let list = RankMap::from_nodes(&shape, nodes).unwrap();
+            for map in [RankMap::RowMajor, RankMap::ColumnMajor, list] {
+                for rank in 0..n {
+                    prop_assert_eq!(map.rank_of(&shape, map.node_of(&shape, rank)), rank);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Links of a torus and the routes that messages take over them.
+//!
+//! Routes are dimension-ordered (first dimension first) and take the shorter way round;
+//! of two equal ways the positive one. That is how Tofu routes by default, as far as a
+//! logical torus can show it.
+
+use super::shape::Shape;
+
+/// Which way along a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// Towards higher coordinates.
+    Plus,
+    /// Towards lower coordinates.
+    Minus,
+}
+
+/// One directed link: the way out of a node along a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Link {
+    /// The node that the link leaves.
+    pub node: u32,
+    /// The dimension along which it runs.
+    pub dim: u8,
+    /// The way it points.
+    pub direction: Direction,
+}
+
+impl Link {
+    /// A dense index below [`Link::count`] for tables.
+    pub fn index(self, shape: &Shape) -> usize {
+        let out = 2 * usize::from(self.dim) + usize::from(self.direction == Direction::Minus);
+        self.node as usize * 2 * shape.n_dims() + out
+    }
+
+    /// The link with a given [`Link::index`].
+    pub fn from_index(shape: &Shape, index: usize) -> Self {
+        let outs = 2 * shape.n_dims();
+        let out = index % outs;
+        Link {
+            node: (index / outs) as u32,
+            dim: (out / 2) as u8,
+            direction: if out.is_multiple_of(2) { Direction::Plus } else { Direction::Minus },
+        }
+    }
+
+    /// Number of link indices of a shape. Links that do not exist (the ends of a mesh,
+    /// dimensions of size 1) have an index too.
+    pub fn count(shape: &Shape) -> usize {
+        shape.n_nodes() as usize * 2 * shape.n_dims()
+    }
+}
+
+/// The links from one node to another, in order: an iterator.
+#[derive(Clone, Debug)]
+pub struct Route<'a> {
+    shape: &'a Shape,
+    at: super::Coord,
+    to: super::Coord,
+    dim: usize,
+}
+
+impl<'a> Route<'a> {
+    /// The dimension-order route from node `from` to node `to`.
+    pub fn new(shape: &'a Shape, from: u32, to: u32) -> Self {
+        Route { shape, at: shape.coord(from), to: shape.coord(to), dim: 0 }
+    }
+}
+
+impl Iterator for Route<'_> {
+    type Item = Link;
+
+    fn next(&mut self) -> Option<Link> {
+        while self.dim < self.shape.n_dims() && self.at[self.dim] == self.to[self.dim] {
+            self.dim += 1;
+        }
+        let axis = *self.shape.axes().get(self.dim)?;
+        let here = self.at[self.dim];
+        let direction = if axis.offset(here, self.to[self.dim]) > 0 {
+            Direction::Plus
+        } else {
+            Direction::Minus
+        };
+        let link = Link { node: self.shape.node(self.at), dim: self.dim as u8, direction };
+        let next = match direction {
+            Direction::Plus => (here + 1) % axis.size,
+            Direction::Minus => (here + axis.size - 1) % axis.size,
+        };
+        self.at = self.at.with(self.dim, next);
+        Some(link)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn shorter_way_round() {
+        let shape: Shape = "5x4".parse().unwrap();
+        let links: Vec<(u32, u8, Direction)> =
+            Route::new(&shape, 0, 18).map(|l| (l.node, l.dim, l.direction)).collect();
+        // (0,0) -> (4,0) by wrapping, then two hops up to (4,2): equal ways go up.
+        assert_eq!(
+            links,
+            [(0, 0, Direction::Minus), (16, 1, Direction::Plus), (17, 1, Direction::Plus)]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_route_is_a_shortest_path(
+            axes in prop::collection::vec((1u32..7, any::<bool>()), 1..=4),
+            a in any::<u32>(), b in any::<u32>(),
+        ) {
+            let axes = axes.into_iter().map(|(size, wraps)| super::super::Axis { size, wraps });
+            let shape = Shape::from_axes(axes.collect()).unwrap();
+            let (a, b) = (a % shape.n_nodes(), b % shape.n_nodes());
+            let route: Vec<Link> = Route::new(&shape, a, b).collect();
+            prop_assert_eq!(route.len() as u32, shape.distance(a, b));
+            for pair in route.windows(2) {
+                prop_assert_eq!(shape.distance(pair[0].node, pair[1].node), 1);
+            }
+            for link in route {
+                prop_assert_eq!(Link::from_index(&shape, link.index(&shape)), link);
+                prop_assert!(link.index(&shape) < Link::count(&shape));
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Tofu's six-dimensional coordinates and their fold to a logical 3-D torus.
+//!
+//! A Tofu node has coordinates (x, y, z, a, b, c): x, y, z count units of twelve nodes, and
+//! inside a unit a and c have 2 coordinates and b has 3 (b closes to a ring). A job is a
+//! box of units. Its logical axes pair x with a, y with b and z with c; each pair is walked
+//! along a Hamiltonian cycle, so that logical neighbours, the ends of the axis included, are
+//! one hop apart *without* using a wrap-around of x, y or z, which a job's box need not have.
+//!
+//! Source of the construction: the pairing is Fujitsu's; the walks are ours, described at
+//! [`walk2`] and [`walk3`].
+
+use super::shape::{Axis, Coord, Shape, ShapeError};
+
+/// Coordinates of a node in Tofu's order x, y, z, a, b, c.
+pub type TofuCoord = [u8; 6];
+
+/// Size of the in-unit dimensions a, b, c.
+pub const UNIT: [u32; 3] = [2, 3, 2];
+
+/// A box of Tofu units, `units[0] x units[1] x units[2]` along x, y, z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TofuBox {
+    /// Units along x, y, z; each 1..=256, as a coordinate is one byte.
+    pub units: [u32; 3],
+}
+
+impl TofuBox {
+    /// The logical 3-D torus of the box: 2x by 3y by 2z.
+    ///
+    /// # Errors
+    /// [`ShapeError`] for a unit count of 0.
+    pub fn logical_shape(&self) -> Result<Shape, ShapeError> {
+        Shape::from_axes(
+            (0..3).map(|k| Axis { size: self.units[k] * UNIT[k], wraps: true }).collect(),
+        )
+    }
+
+    /// The box whose logical torus has the given sizes, if there is one: the sizes must be
+    /// multiples of 2, 3 and 2.
+    pub fn from_logical(sizes: [u32; 3]) -> Option<Self> {
+        let fits = (0..3)
+            .all(|k| sizes[k] > 0 && sizes[k].is_multiple_of(UNIT[k]) && sizes[k] / UNIT[k] <= 256);
+        fits.then(|| TofuBox { units: [0, 1, 2].map(|k| sizes[k] / UNIT[k]) })
+    }
+
+    /// The six-dimensional coordinate of a logical coordinate.
+    ///
+    /// # Panics
+    /// If the coordinate lies outside the logical torus.
+    pub fn unfold(&self, logical: Coord) -> TofuCoord {
+        let mut tofu = [0u8; 6];
+        for k in 0..3 {
+            let units = self.units[k];
+            assert!(logical[k] < units * UNIT[k], "{logical} is outside the box");
+            let (unit, inner) = match UNIT[k] {
+                2 => walk2(units, logical[k]),
+                _ => walk3(units, logical[k]),
+            };
+            tofu[k] = unit as u8;
+            tofu[3 + k] = inner as u8;
+        }
+        tofu
+    }
+
+    /// The logical coordinate of a six-dimensional one, or `None` outside the box.
+    pub fn fold(&self, tofu: TofuCoord) -> Option<Coord> {
+        let mut logical = [0u32; 3];
+        for k in 0..3 {
+            let (unit, inner) = (u32::from(tofu[k]), u32::from(tofu[3 + k]));
+            if unit >= self.units[k] || inner >= UNIT[k] {
+                return None;
+            }
+            logical[k] = match UNIT[k] {
+                2 => walk2_inverse(self.units[k], unit, inner),
+                _ => walk3_inverse(self.units[k], unit, inner),
+            };
+        }
+        Some(Coord::new(&logical))
+    }
+}
+
+/// Hops between two nodes on Tofu: x, y, z and a, c do not wrap here (a and c have size 2),
+/// b is a ring of three.
+pub fn hops(p: TofuCoord, q: TofuCoord) -> u32 {
+    (0..6)
+        .map(|k| {
+            let apart = u32::from(p[k].abs_diff(q[k]));
+            if k == 4 { apart.min(1) } else { apart }
+        })
+        .sum()
+}
+
+/// Out along a (or c) = 0, back along 1.
+fn walk2(units: u32, at: u32) -> (u32, u32) {
+    if at < units { (at, 0) } else { (2 * units - 1 - at, 1) }
+}
+
+fn walk2_inverse(units: u32, unit: u32, inner: u32) -> u32 {
+    if inner == 0 { unit } else { 2 * units - 1 - unit }
+}
+
+/// Out along b = 0; back through b = 1 and 2, both nodes of a unit before the next, entering
+/// each unit where the last was left. It ends beside the start, as 1 and 2 are both
+/// neighbours of 0 on b's ring.
+fn walk3(units: u32, at: u32) -> (u32, u32) {
+    if at < units {
+        return (at, 0);
+    }
+    let back = at - units;
+    let (turn, second) = (back / 2, back % 2);
+    // Units are met from the far end; odd turns enter at 2.
+    let inner = if turn % 2 == 0 { 1 + second } else { 2 - second };
+    (units - 1 - turn, inner)
+}
+
+fn walk3_inverse(units: u32, unit: u32, inner: u32) -> u32 {
+    if inner == 0 {
+        return unit;
+    }
+    let turn = units - 1 - unit;
+    let second = if turn.is_multiple_of(2) { inner - 1 } else { 2 - inner };
+    units + 2 * turn + second
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logical_neighbours_are_one_hop_apart() {
+        for units in [[1, 1, 1], [2, 1, 3], [3, 2, 1], [4, 5, 2], [1, 4, 4], [2, 3, 2]] {
+            let tofu = TofuBox { units };
+            let shape = tofu.logical_shape().unwrap();
+            let mut seen = std::collections::HashSet::new();
+            for node in 0..shape.n_nodes() {
+                let coord = shape.coord(node);
+                let here = tofu.unfold(coord);
+                assert!(seen.insert(here), "{coord} folds onto a taken node");
+                assert_eq!(tofu.fold(here), Some(coord));
+                for dim in 0..3 {
+                    let next = coord.with(dim, (coord[dim] + 1) % shape.size(dim));
+                    assert_eq!(hops(here, tofu.unfold(next)), 1, "{units:?} {coord} {next}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_whole_machine_is_48_69_48() {
+        // Fugaku: 24 x 23 x 24 units.
+        let tofu = TofuBox { units: [24, 23, 24] };
+        assert_eq!(tofu.logical_shape().unwrap().to_string(), "48x69x48");
+        assert_eq!(TofuBox::from_logical([48, 69, 48]), Some(tofu));
+        assert_eq!(TofuBox::from_logical([48, 68, 48]), None);
+        assert_eq!(tofu.fold([24, 0, 0, 0, 0, 0]), None);
+    }
+}
