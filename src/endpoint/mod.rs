@@ -14,7 +14,10 @@
 //!   has arrived.
 //! - While [`Endpoint::is_flushed`] is false a peer may depend on this rank's polling.
 
+mod pages;
 pub mod utofu;
+
+pub(crate) use pages::Pages;
 
 use hopbine_torus::plan::Rank;
 
@@ -50,6 +53,9 @@ pub struct WireRegion {
     /// distance from the start of the registered memory.
     pub key: u64,
 }
+
+// SAFETY: an address; the contract of the posts says who may use it until when, on any thread.
+unsafe impl Send for WireRegion {}
 
 /// Whether a post was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use hopbine_torus::plan::{Action, Extent, Plan, PortPlan, Rank, Recv, Run, Space, Step};
+use hopbine_torus::plan::layout::Extent;
+use hopbine_torus::plan::{Action, Plan, PortPlan, Rank, Recv, Run, Step};
 
 use super::graph::{Graph, Place};
 use super::pieces::pieces;

@@ -1,47 +1,13 @@
 //! Working memory of operations: allocated and registered once, when an operation is made.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::endpoint::Pages;
 use crate::error::Error;
 
 use super::port::Port;
 use super::program::{Buffer, Program};
 use super::run::Memory;
-
-/// Allocations start at pages, because registration works on whole pages.
-const PAGE: usize = 4096;
-
-/// Zeroed bytes at a page boundary, without an owner that could alias them.
-struct Pages {
-    ptr: NonNull<u8>,
-    layout: Layout,
-}
-
-// SAFETY: plain memory; who may access it is the runs' business (see `PortRun::start`).
-unsafe impl Send for Pages {}
-// SAFETY: as above: a shared reference gives out nothing but the address.
-unsafe impl Sync for Pages {}
-
-impl Pages {
-    fn new(len: u64) -> Self {
-        let len = usize::try_from(len).unwrap_or(usize::MAX).max(1);
-        let layout = Layout::from_size_align(len, PAGE)
-            .unwrap_or_else(|_| panic!("{len} bytes of working memory exceed the address space"));
-        // SAFETY: the layout's size is at least 1.
-        let ptr = unsafe { alloc_zeroed(layout) };
-        let ptr = NonNull::new(ptr).unwrap_or_else(|| handle_alloc_error(layout));
-        Pages { ptr, layout }
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout.
-        unsafe { dealloc(self.ptr.as_ptr(), self.layout) }
-    }
-}
 
 /// Working space and staging of one operation, with their keys at every port.
 pub struct WorkMemory {
@@ -74,7 +40,7 @@ impl WorkMemory {
             let staging_pages = pages(code.needs[Buffer::Staging as usize]);
             let describe = |pages: &Option<Pages>, buffer: Buffer| -> Result<_, Error> {
                 let Some(pages) = pages else { return Ok((Memory::NONE, None)) };
-                let (ptr, len) = (pages.ptr.as_ptr(), pages.layout.size());
+                let (ptr, len) = (pages.ptr(), pages.len());
                 let key = port.register_if_needed(ptr, len, code.wire_bytes[buffer as usize])?;
                 Ok((Memory { ptr, len: len as u64, key: key.unwrap_or(0) }, key))
             };

@@ -59,10 +59,6 @@ impl Operation {
         lock(&self.failure).clone()
     }
 
-    pub(super) fn memory(&self) -> &WorkMemory {
-        &self.memory
-    }
-
     /// Marks all ports as under way.
     pub(super) fn begin(&self) {
         assert!(self.is_done(), "an operation is started again only when it is done");

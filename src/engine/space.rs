@@ -9,7 +9,8 @@
 use std::ops::Range;
 
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::plan::{Extent, Placement, Plan, PortPlan, Run, Space};
+use hopbine_torus::plan::layout::Extent;
+use hopbine_torus::plan::{Placement, Plan, PortPlan, Run, Space};
 
 use super::compile::{CompileError, Geometry};
 use super::graph::Place;
