@@ -84,6 +84,12 @@ pub enum Error {
         /// The collective called.
         collective: Collective,
     },
+    /// A reduction without an operator.
+    #[error("{collective}: no operator given")]
+    NoOperator {
+        /// The collective called.
+        collective: Collective,
+    },
     /// The operator is not defined for the element type.
     #[error(transparent)]
     Reduce(#[from] ReduceError),

@@ -49,6 +49,7 @@ mod wait;
 mod workers;
 
 pub use compile::{CompileError, CompileFailure, Geometry, compile};
+pub use port::Poison;
 pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
 pub use request::Operation;
 pub use run::{Memory, PortRun};

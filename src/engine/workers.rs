@@ -18,7 +18,7 @@ use crate::reduce::Reducer;
 
 use super::memory::WorkMemory;
 use super::port::{Poison, Port};
-use super::program::{Buffer, Program};
+use super::program::Program;
 use super::request::Operation;
 use super::run::Memory;
 use super::wait::Waiter;
@@ -60,15 +60,22 @@ pub struct UserMemory {
     pub len: u64,
 }
 
-/// The registrations that a started operation holds for the user's memory.
+/// The keys of the user's memory at every port of an operation.
 ///
-/// Kept by whoever started the operation, and given to [`Engine::settle`] when it is done.
-/// Keeps its capacity.
+/// Made by [`Engine::register`], used by [`Engine::start`], given back to [`Engine::settle`]
+/// when the operation is done. Keeps its capacity.
 #[derive(Default, Debug)]
-pub struct UserKeys(Vec<(usize, u64)>);
+pub struct UserKeys(Vec<[Option<u64>; 2]>);
+
+impl UserKeys {
+    /// True if nothing is registered: there is no operation to be waited for.
+    pub fn is_settled(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 impl Engine {
-    /// An engine over one endpoint per port.
+    /// An engine over one endpoint per port. Engines that share `poison` fail together.
     ///
     /// # Errors
     /// [`Error::Startup`] if a worker thread cannot be started.
@@ -76,8 +83,8 @@ impl Engine {
         rank: Rank,
         endpoints: Vec<Box<dyn Endpoint>>,
         config: EngineConfig,
+        poison: Arc<Poison>,
     ) -> Result<Self, Error> {
-        let poison = Arc::new(Poison::default());
         let ports = endpoints
             .into_iter()
             .enumerate()
@@ -162,60 +169,87 @@ impl Engine {
         self.next_operation.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Starts `operation` on the user's memory. `waiting` says that the caller will wait for
-    /// it at once.
-    ///
-    /// # Safety
-    /// Until the operation is done, `send` must stay valid for reads and unchanged, `recv`
-    /// valid for reads and writes and used by nobody else. They may not overlap; a buffer
-    /// that the program does not touch may be absent (null, length 0).
+    /// Registers the user's memory wherever `operation` puts it on the wire.
     ///
     /// # Errors
     /// [`Error::Poisoned`] after an earlier failure, [`Error::Wire`] if registration fails.
+    pub fn register(
+        &self,
+        operation: &Operation,
+        memory: [UserMemory; 2],
+        keys: &mut UserKeys,
+    ) -> Result<(), Error> {
+        self.check()?;
+        for (code, port) in operation.program().ports.iter().zip(&self.ports) {
+            keys.0.push([None; 2]);
+            for (at, UserMemory { ptr, len }) in memory.into_iter().enumerate() {
+                // Send and receive buffer come first among the buffers.
+                let key = port.register_if_needed(ptr, len as usize, code.wire_bytes[at]);
+                match (key, keys.0.last_mut()) {
+                    (Ok(key), Some(keys)) => keys[at] = key,
+                    (Err(error), _) => {
+                        self.settle(keys);
+                        return Err(error);
+                    }
+                    (Ok(_), None) => unreachable!("pushed above"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Releases what [`register`](Engine::register) has registered; the operation is done.
+    pub fn settle(&self, keys: &mut UserKeys) {
+        for (keys, port) in keys.0.drain(..).zip(&self.ports) {
+            keys.into_iter().flatten().for_each(|key| port.release(key));
+        }
+    }
+
+    /// Fails if an earlier operation has.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn check(&self) -> Result<(), Error> {
+        match self.poison.reason() {
+            Some(reason) => Err(Error::Poisoned(Arc::new(reason))),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts `operation` on the user's memory, of which `keys` are the keys. `waiting` says
+    /// that the caller will wait for it at once.
+    ///
+    /// # Safety
+    /// Until the operation is done, the first memory must stay valid for reads and unchanged,
+    /// the second valid for reads and writes and used by nobody else. They may not overlap; one
+    /// that the program does not touch may be absent (null, length 0).
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after an earlier failure.
     pub unsafe fn start(
         &self,
         operation: &Arc<Operation>,
-        send: UserMemory,
-        recv: UserMemory,
-        keys: &mut UserKeys,
+        memory: [UserMemory; 2],
+        keys: &UserKeys,
         waiting: bool,
     ) -> Result<(), Error> {
-        if let Some(reason) = self.poison.reason() {
-            return Err(Error::Poisoned(Arc::new(reason)));
-        }
-        let program = operation.program();
+        self.check()?;
+        let n_ports = operation.program().ports.len();
         let number = self.number();
-        let mut failed = None;
         operation.begin();
-        for (index, port) in self.ports[..program.ports.len()].iter().enumerate() {
-            let mut memories = [Memory::NONE; 2];
-            for (user, buffer) in [(send, Buffer::Send), (recv, Buffer::Recv)] {
-                let wire_bytes = program.ports[index].wire_bytes[buffer as usize];
-                let key = port.register_if_needed(user.ptr, user.len as usize, wire_bytes);
-                let key = key.unwrap_or_else(|error| {
-                    failed.get_or_insert(error);
-                    None
-                });
-                keys.0.extend(key.map(|key| (index, key)));
-                let key = key.unwrap_or(0);
-                memories[buffer as usize] = Memory { ptr: user.ptr, len: user.len, key };
-            }
+        for (index, (port, keys)) in self.ports[..n_ports].iter().zip(&keys.0).enumerate() {
+            let with_key = |at: usize| Memory {
+                ptr: memory[at].ptr,
+                len: memory[at].len,
+                key: keys[at].unwrap_or(0),
+            };
             // SAFETY: the caller's promise; ports touch disjoint bytes (the compiler's work),
             // and the keys are those of this port.
-            let run = unsafe { operation.take(index, number, memories) };
-            match &failed {
-                None => port.launch(run, operation.clone()),
-                Some(error) => operation.give_back(index, run, Some(error)),
-            }
-        }
-        if let Some(error) = failed {
-            // Ports before the failing one may have started, so peers now expect the rest.
-            self.abort(operation, &error);
-            self.settle(keys);
-            return Err(error);
+            let run = unsafe { operation.take(index, number, [with_key(0), with_key(1)]) };
+            port.launch(run, operation.clone());
         }
         // A caller that waits drives port 0 itself.
-        for worker in self.workers.iter().take(program.ports.len()).skip(usize::from(waiting)) {
+        for worker in self.workers.iter().take(n_ports).skip(usize::from(waiting)) {
             worker.thread.thread().unpark();
         }
         Ok(())
@@ -301,13 +335,6 @@ impl Engine {
             }
         }
         operation.is_done()
-    }
-
-    /// Releases the registrations of an operation that is done.
-    pub fn settle(&self, keys: &mut UserKeys) {
-        for (port, key) in keys.0.drain(..) {
-            self.ports[port].release(key);
-        }
     }
 }
 
