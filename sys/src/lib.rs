@@ -12,6 +12,7 @@
 mod api;
 pub mod bootstrap;
 mod caps;
+mod emulated;
 mod error;
 pub mod handles;
 mod ids;

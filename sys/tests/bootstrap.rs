@@ -8,6 +8,9 @@ use utofu_sys::bootstrap::{Bootstrap, BootstrapError, Exchange, LocalExchange, P
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Where a time-out is what is tested: as long as a loaded machine may need to start all ranks.
+const SHORT: Duration = Duration::from_secs(1);
+
 /// Runs `body` as every rank, each in a thread; returns what the ranks return.
 fn ranks<R: Send>(size: usize, body: impl Fn(usize) -> R + Sync) -> Vec<R> {
     thread::scope(|s| {
@@ -90,9 +93,8 @@ fn a_late_rank_is_waited_for() {
 fn a_rank_that_never_appears_is_named() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("meet");
-    let short = Duration::from_millis(150);
     for e in ranks(2, |i| {
-        Bootstrap::join(&path, i * 2, 3, short).expect_err("rank 1 is absent")
+        Bootstrap::join(&path, i * 2, 3, SHORT).expect_err("rank 1 is absent")
     }) {
         let BootstrapError::Missing {
             missing,
@@ -116,7 +118,7 @@ fn a_rank_that_stops_taking_part_is_named_with_the_exchange() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("meet");
     ranks(2, |rank| {
-        let mut x = Bootstrap::join(&path, rank, 2, Duration::from_millis(500)).expect("both come");
+        let mut x = Bootstrap::join(&path, rank, 2, SHORT).expect("both come");
         x.barrier().expect("both take part");
         if rank == 0 {
             match x.barrier() {
@@ -133,9 +135,8 @@ fn a_rank_that_stops_taking_part_is_named_with_the_exchange() {
 fn ranks_that_disagree_on_their_number_are_told() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("meet");
-    let short = Duration::from_millis(150);
     let errors = ranks(2, |rank| {
-        Bootstrap::join(&path, rank, [2, 3][rank], short)
+        Bootstrap::join(&path, rank, [2, 3][rank], SHORT)
             .expect_err("2 is not 3")
             .to_string()
     });

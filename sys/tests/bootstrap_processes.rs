@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         return rank();
     }
     without_a_launcher_the_variable_is_named();
+    a_wrong_rank_is_refused();
     processes_meet();
     println!("bootstrap_processes: ok");
     ExitCode::SUCCESS
@@ -74,4 +75,21 @@ fn without_a_launcher_the_variable_is_named() {
         Err(e @ BootstrapError::NotSet { .. }) => assert!(e.to_string().contains(ENV_SIZE), "{e}"),
         other => panic!("{other:?}"),
     }
+}
+
+fn a_wrong_rank_is_refused() {
+    let out = Command::new(std::env::current_exe().expect("known"))
+        .envs([
+            (ENV_RANK, "7"),
+            (ENV_SIZE, "2"),
+            (ENV_RENDEZVOUS, "/nowhere/meet"),
+        ])
+        .output()
+        .expect("can be started");
+    assert!(!out.status.success());
+    let text = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        text.contains("HOPBINE_RANK=7") && text.contains("from 0 to 1"),
+        "{text}"
+    );
 }

@@ -25,6 +25,9 @@ use std::time::{Duration, Instant};
 use super::record::{PAYLOAD, RECORD, Record, hash};
 use super::{BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, Phase};
 
+/// Appended to `HOPBINE_RENDEZVOUS`: the file of that very name is the emulated device's own.
+const SUFFIX: &str = ".ranks";
+
 /// Which of a rank's records.
 #[derive(Clone, Copy)]
 enum Slot {
@@ -66,11 +69,12 @@ impl Bootstrap {
     pub fn from_env(timeout: Duration) -> Result<Bootstrap, BootstrapError> {
         let size = number(ENV_SIZE, 1..u32::MAX as usize)?;
         let rank = number(ENV_RANK, 0..size)?;
-        let path = std::env::var_os(ENV_RENDEZVOUS)
+        let mut path = std::env::var_os(ENV_RENDEZVOUS)
             .filter(|p| !p.is_empty())
             .ok_or(BootstrapError::NotSet {
                 variable: ENV_RENDEZVOUS,
             })?;
+        path.push(SUFFIX);
         Bootstrap::join(Path::new(&path), rank, size, timeout)
     }
 

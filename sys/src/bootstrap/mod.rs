@@ -7,12 +7,13 @@
 //! | --- | --- |
 //! | `HOPBINE_RANK` | this rank, from 0 |
 //! | `HOPBINE_SIZE` | number of ranks |
-//! | `HOPBINE_RENDEZVOUS` | path of a file that all ranks can write; need not exist, may be left over |
+//! | `HOPBINE_RENDEZVOUS` | path on a file system that all ranks share |
 //!
-//! [`Bootstrap`] then exchanges small messages through that file with plain reads and writes, so it
-//! works wherever the ranks share a file system: across containers and network name spaces, over
-//! NFS or Lustre. [`LocalExchange`] does the same for ranks that are threads of one process. Both
-//! are an [`Exchange`], which is all that the rest of the program sees.
+//! [`Bootstrap`] then exchanges small messages through a file beside it, of that name and `.ranks`
+//! (it need not exist and may be left over), with plain reads and writes. So it works wherever the
+//! ranks share a file system: across containers and network name spaces, over NFS or Lustre.
+//! [`LocalExchange`] does the same for ranks that are threads of one process. Both are an
+//! [`Exchange`], which is all that the rest of the program sees.
 //!
 //! This is for starting up: rounds take file system time, not network time.
 
