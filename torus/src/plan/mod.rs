@@ -6,12 +6,14 @@ mod direct;
 pub mod layout;
 mod order;
 mod schedule;
+mod text;
 pub mod traffic;
 mod types;
 mod walk;
 
 pub use check::{Expect, Fault, Violation, check};
 pub use schedule::{Form, Positions, Schedule, ScheduleError, StepOrder, max_ports};
+pub use text::TextError;
 pub use traffic::{Traffic, minimal_volume, traffic};
 pub use walk::Interleave;
 

@@ -1,0 +1,171 @@
+//! Golden plans, round trips of the text forms, and random schedules.
+//!
+//! `HOPBINE_BLESS=1 cargo test -p hopbine-torus --test plans` rewrites the golden files.
+
+use std::path::Path;
+
+use hopbine_torus::collectives::registry;
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::{Expect, Plan, Schedule, check, max_ports};
+use hopbine_torus::{Collective, Request};
+use proptest::prelude::*;
+
+fn schedule(collective: &str, algorithm: &str, shape: &str, ports: u32, root: u32) -> Schedule {
+    let collective: Collective = collective.parse().unwrap();
+    let request =
+        Request { shape: shape.parse().unwrap(), map: RankMap::RowMajor, root, ports: Some(ports) };
+    registry::find(collective, algorithm).unwrap().schedule(&request).unwrap()
+}
+
+#[test]
+fn golden_plans() {
+    let cases = [
+        ("allreduce", "bine", "8", 2, 0, 3),
+        ("allreduce", "swing", "8", 1, 0, 3),
+        ("allreduce", "bine-l", "2x4", 2, 0, 5),
+        ("allreduce", "mixed", "3x5", 2, 0, 7),
+        ("allreduce", "multiplying-l", "6", 1, 0, 4),
+        ("reduce-scatter", "bine", "8", 1, 0, 1),
+        ("reduce-scatter", "bine-send", "8", 1, 0, 1),
+        ("reduce-scatter", "bine-two", "8", 1, 0, 0),
+        ("allgather", "bucket", "2x3", 2, 0, 4),
+        ("bcast", "bine", "2x2", 1, 3, 1),
+        ("bcast", "bine-tree", "8", 1, 2, 2),
+        ("gather", "mixed", "2x3", 1, 4, 3),
+        ("scatter", "circulant", "7", 1, 6, 6),
+        ("reduce", "bine-tree", "4x4", 1, 5, 6),
+        ("alltoall", "doubling", "8", 1, 0, 2),
+        ("alltoall", "pairwise", "2x3", 3, 0, 1),
+        ("barrier", "circulant", "5", 1, 0, 2),
+    ];
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let bless = std::env::var_os("HOPBINE_BLESS").is_some();
+    for (collective, algorithm, shape, ports, root, rank) in cases {
+        let schedule = schedule(collective, algorithm, shape, ports, root);
+        let plan = schedule.plan(rank).unwrap();
+        let text = format!("{schedule}\n{plan}");
+        let file = dir.join(format!("{collective}-{algorithm}-{shape}-p{ports}.txt"));
+        if bless {
+            std::fs::create_dir_all(&dir).unwrap();
+            std::fs::write(&file, &text).unwrap();
+        }
+        let golden = std::fs::read_to_string(&file)
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        assert_eq!(golden, text, "{} (HOPBINE_BLESS=1 rewrites it)", file.display());
+    }
+}
+
+#[test]
+fn bad_texts_name_the_line() {
+    let good = schedule("allreduce", "bine", "4", 1, 0);
+    let plan = good.plan(0).unwrap().to_string();
+    let cases = [
+        (good.to_string().replace("ports 1", "ports 9"), "line 10, `ports 9`: expected 9 ports"),
+        (good.to_string().replace("shape 4", "shape 4y"), "line 3"),
+        (good.to_string().replace("patterns bine", "patterns binary"), "line 6"),
+        (good.to_string().replace("root 0\n", ""), "expected `root ...`"),
+    ];
+    for (text, expected) in cases {
+        let message = text.parse::<Schedule>().unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+    let cases = [
+        (plan.replace("send to 1:", "send to 1"), "line 8"),
+        (plan.replace("reduce ", "add "), "`RANK: copy RUNS`"),
+        (plan.replace("of vector", "of something"), "one of vector blocks token"),
+        (plan.replace("input identity", "input all"), "nothing, identity"),
+        (format!("{plan}  send to 1: 0..1\nnonsense\n"), "expected the end"),
+        (plan.replace("0..2", "2..2"), "none empty"),
+    ];
+    for (text, expected) in cases {
+        let message = text.parse::<Plan>().unwrap_err().to_string();
+        assert!(message.contains(expected), "{expected}: {message}");
+    }
+}
+
+#[test]
+fn the_number_of_steps_is_logarithmic_on_every_shape() {
+    for text in ["23", "5x7", "6x9x4", "48x69x48", "2x3x2x2x3x2", "31x2"] {
+        let shape: Shape = text.parse().unwrap();
+        let bound: u32 =
+            shape.sizes().iter().map(|size| size.next_power_of_two().trailing_zeros()).sum();
+        let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+        let mixed = registry::find(Collective::ReduceScatter, "mixed").unwrap();
+        let plan = mixed.schedule(&request).unwrap().plan(0).unwrap();
+        assert!(plan.n_steps() as u32 <= bound, "{text}: {} > {bound}", plan.n_steps());
+    }
+}
+
+/// algorithms.md section 3: on power-of-two shapes every message is one run of positions,
+/// whatever the starting dimension and direction.
+#[test]
+fn powers_of_two_send_single_runs() {
+    for text in ["8", "16", "32", "4x4", "8x4", "4x4x4", "2x4x8", "16x16x16"] {
+        let shape: Shape = text.parse().unwrap();
+        for family in ["bine", "doubling", "mixed", "multiplying"] {
+            let request =
+                Request { shape: shape.clone(), map: RankMap::RowMajor, root: 0, ports: None };
+            let algorithm = registry::find(Collective::Allreduce, family).unwrap();
+            let schedule = algorithm.schedule(&request).unwrap();
+            for rank in [0, 1, shape.n_nodes() / 2, shape.n_nodes() - 1] {
+                let plan = schedule.plan(rank).unwrap();
+                let steps = plan.ports.iter().flat_map(|port| &port.steps);
+                let sends = steps.flat_map(|step| &step.sends);
+                assert!(sends.map(|send| send.blocks.len()).max() <= Some(1), "{family} {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_whole_of_fugaku_plans() {
+    let schedule = schedule("allreduce", "mixed", "48x69x48", 6, 0);
+    let plan = schedule.plan(77_777).unwrap();
+    assert_eq!(plan.n_ranks, 158_976);
+    assert_eq!(plan.ports.len(), 6);
+    let others = u64::from(plan.n_ranks) - 1;
+    for port in &plan.ports {
+        let sends = port.steps.iter().flat_map(|step| &step.sends);
+        let sent: u64 = sends.map(|send| hopbine_torus::plan::n_positions(&send.blocks)).sum();
+        assert_eq!(sent, 2 * others);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Random shapes, maps, roots, ports and algorithms: proved, and equal after a round trip.
+    #[test]
+    fn random_schedules_hold(
+        axes in prop::collection::vec((1u32..8, any::<bool>()), 1..=4),
+        seed in any::<u64>(),
+    ) {
+        let axes = axes.into_iter().map(|(size, wraps)| hopbine_torus::geometry::Axis { size, wraps });
+        let shape = Shape::from_axes(axes.collect()).unwrap();
+        let n = shape.n_nodes();
+        prop_assume!(n <= 160);
+        let served: Vec<_> =
+            registry::all().into_iter().filter(|a| a.serves(&shape).is_ok()).collect();
+        let algorithm = &served[(seed >> 8) as usize % served.len()];
+        let map = match seed % 3 {
+            0 => RankMap::RowMajor,
+            1 => RankMap::ColumnMajor,
+            _ => {
+                let mut nodes: Vec<u32> = (0..n).collect();
+                nodes.sort_by_key(|&node| (u64::from(node) + 1).wrapping_mul(seed | 1));
+                RankMap::from_nodes(&shape, nodes).unwrap()
+            }
+        };
+        let root = if algorithm.collective.is_rooted() { (seed >> 20) as u32 % n } else { 0 };
+        let ports = Some(1 + (seed >> 40) as u32 % max_ports(&shape));
+        let expect = Expect { sent_per_rank: algorithm.promised_volume(&shape) };
+        let request = Request { shape, map, root, ports };
+        let schedule = algorithm.schedule(&request).unwrap();
+        prop_assert_eq!(&schedule.to_string().parse::<Schedule>().unwrap(), &schedule);
+        let plans: Vec<Plan> = (0..n).map(|rank| schedule.plan(rank).unwrap()).collect();
+        let violations = check(&plans, expect);
+        prop_assert!(violations.is_empty(), "{}: {}", algorithm.name, violations[0]);
+        let some = &plans[(seed >> 30) as usize % plans.len()];
+        prop_assert_eq!(&some.to_string().parse::<Plan>().unwrap(), some);
+    }
+}
