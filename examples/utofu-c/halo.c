@@ -107,8 +107,10 @@ static void finish_face(int f, int step)
     early[f] = 0;
     while (!sent || !received) {
         int rc = utofu_poll_mrq(vcq[f], 0, &notice);
-        if (rc == UTOFU_ERR_NOT_FOUND)
+        if (rc == UTOFU_ERR_NOT_FOUND) {
+            ranks_idle();
             continue;
+        }
         if (rc != 0)
             ranks_stop("utofu_poll_mrq", rc);
         if (notice.notice_type == UTOFU_MRQ_TYPE_LCL_PUT)

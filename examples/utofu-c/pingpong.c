@@ -44,7 +44,7 @@ static void wait_sent(void)
     void *cookie;
     int rc;
     while ((rc = utofu_poll_tcq(vcq, 0, &cookie)) == UTOFU_ERR_NOT_FOUND)
-        ;
+        ranks_idle();
     if (rc != 0)
         ranks_stop("utofu_poll_tcq", rc);
 }
@@ -55,7 +55,7 @@ static void wait_notice(int type, int number)
     struct utofu_mrq_notice notice;
     int rc;
     while ((rc = utofu_poll_mrq(vcq, 0, &notice)) == UTOFU_ERR_NOT_FOUND)
-        ;
+        ranks_idle();
     if (rc != 0)
         ranks_stop("utofu_poll_mrq", rc);
     if (notice.notice_type != type || notice.edata != (uint64_t)(number & 0xff))

@@ -12,6 +12,7 @@
 #define RANKS_H
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,17 @@ static long ranks_env(const char *name)
         _exit(2);
     }
     return atol(s);
+}
+
+/*
+ * Called while a queue has nothing. On a node of its own a rank may spin; where ranks share cores, the
+ * one that is waited for must be let in.
+ */
+static void ranks_idle(void)
+{
+    static unsigned calls;
+    if (++calls % 64 == 0)
+        sched_yield();
 }
 
 static void ranks_init(void)

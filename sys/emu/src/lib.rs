@@ -31,6 +31,8 @@ mod arena;
 #[cfg(not(loom))]
 mod atomic_op;
 #[cfg(not(loom))]
+mod bfpsum;
+#[cfg(not(loom))]
 pub mod c;
 #[cfg(not(loom))]
 mod coords;
@@ -56,6 +58,8 @@ mod mem;
 mod model;
 #[cfg(not(loom))]
 mod ops;
+#[cfg(not(loom))]
+mod reduce;
 #[cfg(not(loom))]
 mod slots;
 #[cfg(not(loom))]

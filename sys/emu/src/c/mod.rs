@@ -10,6 +10,8 @@
 //! thread at a time for polling the MRQ. Registered memory stays mapped while operations on it
 //! are in flight.
 
+mod gate;
+mod jtofu;
 mod memory;
 mod poll;
 mod operation;
@@ -17,6 +19,8 @@ mod post;
 mod query;
 mod vcq;
 
+pub use gate::*;
+pub use jtofu::*;
 pub use memory::*;
 pub use poll::*;
 pub use post::*;

@@ -3,7 +3,7 @@
 use super::{call, not_null, store};
 use crate::desc::{ENTRY, MAX_GAP, MAX_LENGTH, MAX_MTU, MAX_PIGGYBACK};
 use crate::error::{self, Result, fail};
-use crate::gates::{MAX_DOUBLES, MAX_INTEGERS};
+use crate::reduce::{MAX_DOUBLES, MAX_INTEGERS};
 use crate::ids::{CMP_IDS, USER_STAGS};
 use crate::job;
 use crate::layout::TNIS;
@@ -187,7 +187,9 @@ pub unsafe extern "C" fn utofu_get_last_error(message: *mut c_char) -> c_int {
         return UTOFU_ERR_INVALID_POINTER;
     }
     let text = error::last();
-    let bytes = &text.as_bytes()[..text.floor_char_boundary(1023)];
+    let mut ends = (0..=text.len().min(1023)).rev();
+    let end = ends.find(|n| text.is_char_boundary(*n)).unwrap_or(0);
+    let bytes = &text.as_bytes()[..end];
     // SAFETY: room for 1024 bytes by the caller's promise.
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), message.cast(), bytes.len());
