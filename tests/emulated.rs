@@ -219,9 +219,9 @@ fn floats_are_identical_on_all_ranks() {
 fn types_and_operators() {
     emulate(&config(&[2, 3], Drive::Inline), |comm| {
         let rank = comm.rank() as u8;
-        let mut bytes: Vec<u8> = (0..77).map(|at| at * 3 + rank * 40).collect();
+        let mut bytes: Vec<u8> = (0..77).map(|at| at + rank * 30).collect();
         comm.allreduce_in_place(&mut bytes, Op::Max).unwrap();
-        let want = |at: u8| (0..6).map(|rank| at * 3 + rank * 40).max();
+        let want = |at: u8| (0..6).map(|rank| at + rank * 30).max();
         assert!((0..77).zip(&bytes).all(|(at, &got)| Some(got) == want(at)));
         let mut bits = vec![1i32 << rank; 1000];
         comm.allreduce_in_place(&mut bits, Op::BitOr).unwrap();

@@ -89,12 +89,10 @@ pub fn emulate<R: Send>(
         };
         spawned.into_iter().map(join).collect()
     });
-    // A panic is the cause of whatever else failed.
-    let panicked = outcomes.iter().position(|o| matches!(o, Err(Error::RankPanicked { .. })));
-    let mut outcomes = outcomes;
-    match panicked {
-        Some(rank) => Err(outcomes.swap_remove(rank).err().unwrap_or(Error::Active)),
-        None => outcomes.into_iter().collect(),
+    // A panic is the cause of whatever else failed, also of other panics.
+    match poison.reason() {
+        Some(error @ Error::RankPanicked { .. }) => Err(error),
+        _ => outcomes.into_iter().collect(),
     }
 }
 
