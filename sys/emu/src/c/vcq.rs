@@ -86,7 +86,12 @@ fn construct(coords: Coords, tni: u16, cq: u16, cmp: u16) -> Result<utofu_vcq_id
         return wrong(UTOFU_ERR_INVALID_CQ_ID, "CQ", cq, CQS);
     }
     if cmp >= CMP_IDS {
-        return wrong(UTOFU_ERR_INVALID_CMP_ID, "component id", cmp, CMP_IDS.into());
+        return wrong(
+            UTOFU_ERR_INVALID_CMP_ID,
+            "component id",
+            cmp,
+            CMP_IDS.into(),
+        );
     }
     if !coords_ok(coords) {
         return fail(

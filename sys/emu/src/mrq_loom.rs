@@ -1,0 +1,89 @@
+//! All interleavings of few pushes and pops. Chunks hold two notices, so that senders race for
+//! installing a chunk and the reader gives chunks back meanwhile.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p utofu-emu --release loom_`
+
+use super::*;
+use loom::sync::Arc;
+use loom::thread;
+
+/// Made beforehand, because loom's atomics cannot be made from zeros.
+struct Model {
+    ring: Ring,
+    chunks: Vec<Chunk>,
+    made: loom::sync::atomic::AtomicU64,
+}
+
+impl Chunks for Model {
+    fn create(&self) -> u64 {
+        self.made.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn at(&self, place: u64) -> &Chunk {
+        &self.chunks[place as usize - 1]
+    }
+}
+
+fn model() -> Arc<Model> {
+    Arc::new(Model {
+        ring: Ring::default(),
+        chunks: (0..4).map(|_| Chunk::default()).collect(),
+        made: loom::sync::atomic::AtomicU64::new(0),
+    })
+}
+
+fn notice(vcq: u64, n: u64) -> Notice {
+    Notice {
+        vcq,
+        rmt: n,
+        meta: vcq * 16 + n,
+        ..Notice::default()
+    }
+}
+
+fn run(each: [u64; 2]) {
+    let mut limits = loom::model::Builder::new();
+    limits.preemption_bound = Some(3);
+    limits.check(move || {
+        let m = model();
+        let senders: Vec<_> = [0, 1]
+            .map(|vcq| {
+                let m = m.clone();
+                thread::spawn(move || {
+                    for n in 0..each[vcq as usize] {
+                        m.ring.push(&*m, &notice(vcq, n)).unwrap();
+                    }
+                })
+            })
+            .into();
+        let mut reader = m.ring.reader();
+        let mut next = [0u64; 2];
+        let mut see = |n: Notice| {
+            assert_eq!(n, notice(n.vcq, next[n.vcq as usize]));
+            next[n.vcq as usize] += 1;
+        };
+        // Some while the senders are at work, the rest when they are done.
+        for _ in 0..2 {
+            if let Some(n) = reader.pop(&m.ring, &*m) {
+                see(n);
+            }
+        }
+        for s in senders {
+            s.join().unwrap();
+        }
+        while let Some(n) = reader.pop(&m.ring, &*m) {
+            see(n);
+        }
+        assert_eq!(next, each, "nothing is lost");
+    });
+}
+
+#[test]
+fn loom_two_senders_race_for_a_chunk() {
+    run([1, 1]);
+}
+
+#[test]
+fn loom_a_chunk_goes_back_while_others_push() {
+    run([3, 1]);
+}
