@@ -235,10 +235,8 @@ fn an_old_rendezvous_file_is_refused() {
     }
     let mut handle = 0;
     // SAFETY: a valid place for the result.
-    assert_eq!(
-        unsafe { c::utofu_create_vcq(0, 0, &mut handle) },
-        UTOFU_ERR_FATAL
-    );
+    let rc = unsafe { c::utofu_create_vcq(0, 0, &mut handle) };
+    assert_eq!(rc, UTOFU_ERR_FATAL);
     assert!(
         last_error().contains("fresh or empty file"),
         "{}",
