@@ -413,10 +413,16 @@ pub(crate) fn fatal(message: &str) -> ! {
 
 /// As whom the calling thread acts.
 pub(crate) fn current() -> Result<Context> {
-    if let Some(context) = ENTERED.with(|stack| stack.borrow().last().cloned()) {
-        return Ok(context);
+    match known() {
+        Some(context) => Ok(context),
+        None => environment().clone().or_else(|e| fail(UTOFU_ERR_FATAL, e)),
     }
-    environment().clone().or_else(|e| fail(UTOFU_ERR_FATAL, e))
+}
+
+/// As whom the calling thread acts, if that is known without waiting for other ranks.
+pub(crate) fn known() -> Option<Context> {
+    let entered = ENTERED.with(|stack| stack.borrow().last().cloned());
+    entered.or_else(|| ENVIRONMENT.get()?.as_ref().ok().cloned())
 }
 
 fn environment() -> &'static std::result::Result<Context, String> {

@@ -225,10 +225,8 @@ fn freed_handles_are_recognised() {
     );
     assert_eq!(gone.poll_mrq().0, UTOFU_ERR_INVALID_VCQ_HDL);
     // SAFETY: a handle that was freed is refused.
-    assert_eq!(
-        unsafe { c::utofu_free_vcq(handle) },
-        UTOFU_ERR_INVALID_VCQ_HDL
-    );
+    let rc = unsafe { c::utofu_free_vcq(handle) };
+    assert_eq!(rc, UTOFU_ERR_INVALID_VCQ_HDL);
     assert_eq!(
         next.poll_mrq().0,
         UTOFU_ERR_NOT_FOUND,

@@ -36,10 +36,8 @@ fn butterfly(all: &[Vec<u64>]) {
             })
             .collect();
         // SAFETY: as many settings as are given.
-        assert_eq!(
-            unsafe { c::utofu_set_vbg(settings.as_mut_ptr(), levels) },
-            0
-        );
+        let rc = unsafe { c::utofu_set_vbg(settings.as_mut_ptr(), levels) };
+        assert_eq!(rc, 0);
     }
 }
 
