@@ -32,12 +32,17 @@ fn model() -> Arc<Model> {
     })
 }
 
-fn notice(vcq: u64, n: u64) -> Notice {
+/// No word is 0, so that a word read too early is noticed.
+fn notice(sender: u64, n: u64) -> Notice {
+    let v = sender * 16 + n + 1;
     Notice {
-        vcq,
-        rmt: n,
-        meta: vcq * 16 + n,
-        ..Notice::default()
+        meta: v,
+        vcq: sender + 1,
+        rmt: v << 8,
+        lcl: v << 16,
+        value: v << 24,
+        order: v << 32,
+        ready_at: v << 40,
     }
 }
 
@@ -47,11 +52,11 @@ fn run(each: [u64; 2]) {
     limits.check(move || {
         let m = model();
         let senders: Vec<_> = [0, 1]
-            .map(|vcq| {
+            .map(|sender| {
                 let m = m.clone();
                 thread::spawn(move || {
-                    for n in 0..each[vcq as usize] {
-                        m.ring.push(&*m, &notice(vcq, n)).unwrap();
+                    for n in 0..each[sender as usize] {
+                        m.ring.push(&*m, &notice(sender, n)).unwrap();
                     }
                 })
             })
@@ -59,8 +64,9 @@ fn run(each: [u64; 2]) {
         let mut reader = m.ring.reader();
         let mut next = [0u64; 2];
         let mut see = |n: Notice| {
-            assert_eq!(n, notice(n.vcq, next[n.vcq as usize]));
-            next[n.vcq as usize] += 1;
+            let sender = n.vcq.checked_sub(1).expect("the words are there");
+            assert_eq!(n, notice(sender, next[sender as usize]));
+            next[sender as usize] += 1;
         };
         // Some while the senders are at work, the rest when they are done.
         for _ in 0..2 {
