@@ -117,21 +117,28 @@ fn tasks(suite: &Suite) -> Vec<Task> {
         for size in [1, 2, 4] {
             let golden = sys().join(format!("conformance/golden/conformance-{size}.golden"));
             let golden = fs::read_to_string(&golden).expect("is in the repository");
+            let mut named = 0;
             for case in list.lines().filter_map(|l| l.split(' ').next()) {
                 let prefix = format!("CASE {case}:");
-                let want: String = golden
+                let want: Vec<_> = golden
                     .split_inclusive('\n')
                     .filter(|l| l.starts_with(&prefix))
                     .collect();
+                named += want.len();
                 if !want.is_empty() && case.contains(&only) {
                     tasks.push(Task {
                         ranks,
                         size,
                         case: case.to_owned(),
-                        want,
+                        want: want.concat(),
                     });
                 }
             }
+            assert_eq!(
+                named,
+                golden.lines().count(),
+                "the golden file has cases that the suite lacks"
+            );
         }
     }
     tasks
