@@ -101,7 +101,11 @@ impl Sum {
             return f64::NAN;
         }
         if plus || minus {
-            return if plus { f64::INFINITY } else { f64::NEG_INFINITY };
+            return if plus {
+                f64::INFINITY
+            } else {
+                f64::NEG_INFINITY
+            };
         }
         // Carry, so that 0 <= low < 2^80, then take the sign off.
         let mut high = self.high + (self.low >> DIGIT);

@@ -54,12 +54,7 @@ unsafe fn copy_here(from: u64, to: u64, len: usize) {
 /// # Safety
 /// `from` is readable here; if `space` is here, `to` is mapped writable.
 #[inline]
-pub(crate) unsafe fn write(
-    space: Space,
-    from: u64,
-    to: u64,
-    len: usize,
-) -> Result<(), CopyError> {
+pub(crate) unsafe fn write(space: Space, from: u64, to: u64, len: usize) -> Result<(), CopyError> {
     match space {
         Space::Here => {
             // SAFETY: the caller's promise.

@@ -15,9 +15,10 @@
 use crate::arena::Arena;
 use crate::coords;
 use crate::error::JobError;
-use crate::job::{Job, Layout};
+use crate::job::Job;
 use crate::layout::Plan;
 use crate::model::Model;
+use crate::nodes::Layout;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;

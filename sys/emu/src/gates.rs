@@ -287,7 +287,12 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
     }
     for s in settings {
         own(s.vbg_id)?;
-        let others = [s.src_lcl_vbg_id, s.src_rmt_vbg_id, s.dst_lcl_vbg_id, s.dst_rmt_vbg_id];
+        let others = [
+            s.src_lcl_vbg_id,
+            s.src_rmt_vbg_id,
+            s.dst_lcl_vbg_id,
+            s.dst_rmt_vbg_id,
+        ];
         for id in others.into_iter().filter(|id| *id != UTOFU_VBG_ID_NULL) {
             GatePlace::of(id)?;
         }
@@ -325,7 +330,10 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
 fn starter(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
     let (job, place) = own(id)?;
     if usize::from(place.gate) >= START_GATES {
-        return invalid(id, "is a relay gate: operations start at the first gate of an allocation");
+        return invalid(
+            id,
+            "is a relay gate: operations start at the first gate of an allocation",
+        );
     }
     Ok((job, place))
 }
@@ -374,7 +382,10 @@ pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
         if state.started.kind() != kind {
             return fail(
                 UTOFU_ERR_INVALID_OP,
-                format!("a {:?} operation is in flight, not {kind:?}", state.started.kind()),
+                format!(
+                    "a {:?} operation is in flight, not {kind:?}",
+                    state.started.kind()
+                ),
             );
         }
         gate.polled.store(polled + 1, Ordering::Relaxed);

@@ -198,9 +198,8 @@ unsafe fn act(vcq: &Vcq, target: &Target<'_>, op: &Op, source: u64, len: u32) ->
                     let lock = &job.rank_record(r.owner as usize).atomics;
                     let alone = job.me.is_none();
                     // SAFETY: the range lies in the registration.
-                    let old = unsafe {
-                        atomic_op::run(space, alone, lock, r.addr, width.into(), update)
-                    };
+                    let old =
+                        unsafe { atomic_op::run(space, alone, lock, r.addr, width.into(), update) };
                     old.map(|v| value = v)
                 }
             };

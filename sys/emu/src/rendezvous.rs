@@ -63,7 +63,12 @@ pub(super) fn open(
             let memory = create(len).map_err(|e| error(format!("no shared memory: {e}")))?;
             file.rewind()
                 .and_then(|()| {
-                    writeln!(file, "{MAGIC}\n{}\n{size}\n{len}\n{}", host(), memory.display())
+                    writeln!(
+                        file,
+                        "{MAGIC}\n{}\n{size}\n{len}\n{}",
+                        host(),
+                        memory.display()
+                    )
                 })
                 .map_err(|e| error(format!("cannot be written: {e}")))?;
             memory
@@ -99,7 +104,8 @@ pub(super) fn open(
                 memory.display()
             ))
         })?;
-    let arena = Arena::shared(&shared, len).map_err(|source| JobError::Map { bytes: len, source })?;
+    let arena =
+        Arena::shared(&shared, len).map_err(|source| JobError::Map { bytes: len, source })?;
     Ok(Opened { arena, memory })
 }
 
@@ -160,9 +166,9 @@ pub(super) fn meet(
     let mine = job.rank_record(rank);
     mine.probe.store(&raw const PROBE as u64, Ordering::Relaxed);
     // Release pairs with the Acquire below: the probe address is set.
-    let claimed = mine
-        .pid
-        .compare_exchange(0, std::process::id(), Ordering::Release, Ordering::Relaxed);
+    let claimed =
+        mine.pid
+            .compare_exchange(0, std::process::id(), Ordering::Release, Ordering::Relaxed);
     if let Err(other) = claimed {
         return Err(JobError::Rendezvous {
             path: path.to_path_buf(),
@@ -199,8 +205,8 @@ pub(super) fn meet(
     wait(
         &|| header.attached.load(Ordering::Acquire) as usize >= job.size(),
         &|| {
-            let absent = (0..job.size())
-                .filter(|&r| job.rank_record(r).pid.load(Ordering::Relaxed) == 0);
+            let absent =
+                (0..job.size()).filter(|&r| job.rank_record(r).pid.load(Ordering::Relaxed) == 0);
             name(absent.collect())
         },
     )?;

@@ -42,7 +42,7 @@ fn free_list() -> std::sync::MutexGuard<'static, Free> {
     FREE.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Stores a VCQ; its handle.
+/// Stores a VCQ; its handle. OUT_OF_RESOURCE, and the VCQ is freed.
 pub(crate) fn insert(vcq: Vcq) -> Result<utofu_vcq_hdl_t> {
     let mut free = free_list();
     let (n, uses) = match free.again.pop() {
@@ -58,6 +58,7 @@ pub(crate) fn insert(vcq: Vcq) -> Result<utofu_vcq_hdl_t> {
             (free.next - 1, 0)
         }
         None => {
+            vcq.free();
             return fail(
                 UTOFU_ERR_OUT_OF_RESOURCE,
                 format!("{SLOTS} VCQs exist in this process"),

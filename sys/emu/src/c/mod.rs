@@ -13,8 +13,8 @@
 mod gate;
 mod jtofu;
 mod memory;
-mod poll;
 mod operation;
+mod poll;
 mod post;
 mod query;
 mod vcq;

@@ -52,11 +52,7 @@ impl Blocks {
     /// # Safety
     /// As [`crate::c`].
     #[inline]
-    pub(super) unsafe fn post(
-        self,
-        handle: utofu_vcq_hdl_t,
-        cbdata: *mut c_void,
-    ) -> Result<()> {
+    pub(super) unsafe fn post(self, handle: utofu_vcq_hdl_t, cbdata: *mut c_void) -> Result<()> {
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(handle)? };
         startable(vcq, c_ulong::from(self.op.flags))?;

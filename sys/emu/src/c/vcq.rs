@@ -86,7 +86,12 @@ fn construct(coords: Coords, tni: u16, cq: u16, cmp: u16) -> Result<utofu_vcq_id
         return wrong(UTOFU_ERR_INVALID_CQ_ID, "CQ", cq, CQS);
     }
     if cmp >= CMP_IDS {
-        return wrong(UTOFU_ERR_INVALID_CMP_ID, "component id", cmp, CMP_IDS.into());
+        return wrong(
+            UTOFU_ERR_INVALID_CMP_ID,
+            "component id",
+            cmp,
+            CMP_IDS.into(),
+        );
     }
     if !coords_ok(coords) {
         return fail(
@@ -142,9 +147,12 @@ pub unsafe extern "C" fn utofu_set_vcq_id_path(
         let id = unsafe { load(vcq_id, "vcq_id")? };
         let place = VcqPlace::of(id)?;
         let new = if path_coords.is_null() {
-            let me = job::current()?;
-            let node = me.job.layout.node_at(place.coords);
-            if node.is_some_and(|n| n != me.job.node_of(me.rank)) {
+            // Threads that are no rank may ask as well: for them the id stays as it is.
+            let elsewhere = job::known().is_some_and(|me| {
+                let node = me.job.layout.node_at(place.coords);
+                node.is_some_and(|n| n != me.job.node_of(me.rank))
+            });
+            if elsewhere {
                 ids::with_default_path(id)
             } else {
                 id
