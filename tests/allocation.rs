@@ -67,6 +67,16 @@ fn nothing_is_allocated_in_the_steady_state() {
                 }
             };
             rounds(50);
+            // Queues, also the emulated device's, grow to the largest number of things under
+            // way at a time: let that be more than the rounds can ever have.
+            let mut recvs = vec![vec![0; 5000]; 40];
+            comm.scope(|scope| {
+                for recv in &mut recvs {
+                    let _ = scope.allreduce(&send, recv, Op::Sum)?;
+                }
+                Ok(())
+            })
+            .unwrap();
             meet.wait();
             COUNTS.store(true, Ordering::Relaxed);
             meet.wait();
