@@ -176,7 +176,8 @@ fn puts_are_cut() {
 
 /// Values whose sums depend on the order of the operands.
 fn rough<T: Datatype>(of: impl Fn(f64) -> T, rank: u32, len: usize) -> Vec<T> {
-    let value = |at: usize| (f64::from(rank) + 1.3).powi(7) / (at as f64 + 0.7) * [1.0, -1.0][at % 2];
+    let value =
+        |at: usize| (f64::from(rank) + 1.3).powi(7) / (at as f64 + 0.7) * [1.0, -1.0][at % 2];
     (0..len).map(|at| of(value(at) / 1e4)).collect()
 }
 
@@ -262,7 +263,8 @@ fn wrong_calls_are_refused_and_harmless() {
 fn overlapping_addresses_are_refused() {
     emulate(&config(&[2], Drive::Inline), |comm| {
         let mut data = [0u8; 12];
-        let mut call = hopbine::world::Call::new(Collective::Allreduce, 8, hopbine::reduce::Dtype::U8);
+        let mut call =
+            hopbine::world::Call::new(Collective::Allreduce, 8, hopbine::reduce::Dtype::U8);
         call.op = Some(Op::Sum);
         (call.send, call.send_count) = (data.as_ptr(), 8);
         // SAFETY: within `data`.

@@ -202,9 +202,10 @@ mod tests {
         let tag = Tag { operation: 0xdead_beef, message: 77 };
         let mut data = [0; TINY_BYTES];
         data[..3].copy_from_slice(b"abc");
-        for descriptor in
-            [Descriptor::Ready { tag, at: 0x1234_5678_9abc_def0 }, Descriptor::Tiny { tag, len: 3, data }]
-        {
+        for descriptor in [
+            Descriptor::Ready { tag, at: 0x1234_5678_9abc_def0 },
+            Descriptor::Tiny { tag, len: 3, data },
+        ] {
             let (bytes, len) = descriptor.encode();
             let mut arrived = [0; DESCRIPTOR_BYTES];
             arrived[..len].copy_from_slice(&bytes[..len]);
