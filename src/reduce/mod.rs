@@ -8,20 +8,24 @@
 //! - Minimum and maximum of floats are NaN if either operand is NaN, and order -0 before +0.
 //! - 16-bit floats: each operation is computed in `f32` and rounded once, to nearest, ties to even.
 //! - Complex product: `(ac - bd) + (ad + bc)i`, each product rounded on its own.
-//! - No result is fused, reassociated or dependent on the vector width, the alignment or the position in the slice. A NaN that
-//!   an operation yields is always the canonical one (quiet, positive, no payload), so operators are commutative to
-//!   the last bit and ranks that combine the same operands in the same nesting hold the same bits. (They need not be
-//!   associative: [`Reducer::fold`] keeps the order it is given.)
+//! - No result is fused, reassociated or dependent on the vector width, the alignment or the position in the slice.
+//!   A NaN that an operation yields is always the canonical one (quiet, positive, no payload), so operators are
+//!   commutative to the last bit and ranks that combine the same operands in the same nesting hold the same bits.
+//!   (They need not be associative: [`Reducer::fold`] keeps the order it is given.)
+//! - All this holds for the floating-point environment a program starts with: nearest rounding, subnormals kept.
 
 mod dtype;
 mod error;
 mod fold;
 mod half_float;
 mod kernels;
+mod loops;
 mod op;
 mod operators;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use dtype::{Datatype, Dtype};
 pub use error::ReduceError;
@@ -76,8 +80,8 @@ impl Reducer {
     pub fn reduce_into(&self, dst: &mut [u8], src: &[u8], own: Operand) {
         self.check(dst.len(), &[src]);
         match own {
-            Operand::Left => (self.kernels.left)(dst, src),
-            Operand::Right => (self.kernels.right)(dst, src),
+            Operand::Left => self.kernels.left(dst, src),
+            Operand::Right => self.kernels.right(dst, src),
         }
     }
 
@@ -87,7 +91,7 @@ impl Reducer {
     /// If the lengths differ or are no multiple of the element's size.
     pub fn reduce3(&self, dst: &mut [u8], a: &[u8], b: &[u8]) {
         self.check(dst.len(), &[a, b]);
-        (self.kernels.three)(dst, a, b);
+        self.kernels.three(dst, a, b);
     }
 
     /// Combines `srcs` and `dst`'s own value, inserted among them at index `own_at`, from left to right:

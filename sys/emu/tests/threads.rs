@@ -58,9 +58,8 @@ fn ranks_of_a_node_share_its_queues() {
     for (ep, extra) in [(&first, 8), (&second, 9)] {
         let (mut at, mut tni, mut cq, mut x) = ([0u8; 6], 9, 9, 0);
         // SAFETY: valid places for the results.
-        let rc = unsafe {
-            c::utofu_query_vcq_info(ep.id, at.as_mut_ptr(), &mut tni, &mut cq, &mut x)
-        };
+        let rc =
+            unsafe { c::utofu_query_vcq_info(ep.id, at.as_mut_ptr(), &mut tni, &mut cq, &mut x) };
         assert_eq!((rc, at, tni, cq, x), (0, here, 0, 0, extra));
     }
     first.close();

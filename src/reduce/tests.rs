@@ -1,1 +1,0 @@
-#[cfg(test)] mod placeholder {}
