@@ -4,7 +4,7 @@
 //! operations. All of them do the same, [`Port::drive`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use hopbine_torus::plan::Rank;
 
@@ -53,6 +53,9 @@ pub struct Port {
     n_active: AtomicU32,
     /// Threads that drive this port while they wait: its worker stands aside.
     pub(super) n_callers: AtomicU32,
+    /// Threads that want the mutex but do not drive: a worker lets them go first, since it
+    /// would otherwise take the mutex again as soon as it has given it up.
+    n_knocking: AtomicU32,
     /// Counts drives that achieved something.
     n_moves: AtomicU64,
     poison: Arc<Poison>,
@@ -87,37 +90,57 @@ impl Port {
             state: Mutex::new(state),
             n_active: AtomicU32::new(0),
             n_callers: AtomicU32::new(0),
+            n_knocking: AtomicU32::new(0),
             n_moves: AtomicU64::new(0),
             poison,
         })
     }
 
+    /// Takes the mutex for something else than driving.
+    fn knock(&self) -> MutexGuard<'_, State> {
+        // Relaxed: a wish, not a promise.
+        self.n_knocking.fetch_add(1, Ordering::Relaxed);
+        let state = lock(&self.state);
+        self.n_knocking.fetch_sub(1, Ordering::Relaxed);
+        state
+    }
+
+    /// True if a worker should stay away from the mutex for a moment.
+    pub(super) fn is_wanted(&self) -> bool {
+        // Relaxed: see `knock`.
+        self.n_knocking.load(Ordering::Relaxed) > 0
+    }
+
     /// Registers memory if messages of `wire_bytes` need it.
-    pub(super) fn register_if_needed(
+    ///
+    /// # Safety
+    /// The memory must stay valid until it is released.
+    pub(super) unsafe fn register_if_needed(
         &self,
         ptr: *mut u8,
         len: usize,
         wire_bytes: u64,
     ) -> Result<Option<u64>, Error> {
-        let state = &mut *lock(&self.state);
+        let state = &mut *self.knock();
         if wire_bytes == 0 || !state.endpoint.needs_key(wire_bytes) {
             return Ok(None);
         }
-        let key = state.endpoint.register(ptr, len);
+        // SAFETY: the caller's promise.
+        let key = unsafe { state.endpoint.register(ptr, len) };
         key.map(Some).map_err(|source| self.wire_error(None, source))
     }
 
     /// Releases a registration. A failure poisons the communicator, since there is nobody to
     /// tell it to.
     pub(super) fn release(&self, key: u64) {
-        if let Err(source) = lock(&self.state).endpoint.release(key) {
+        if let Err(source) = self.knock().endpoint.release(key) {
             self.poison.set(&self.wire_error(None, source));
         }
     }
 
     /// Puts a run under way.
     pub(super) fn launch(&self, run: Box<PortRun>, operation: Arc<Operation>) {
-        let state = &mut *lock(&self.state);
+        let state = &mut *self.knock();
         let active = Some(Active { run, operation });
         match state.runs.iter_mut().find(|place| place.is_none()) {
             Some(place) => *place = active,
@@ -218,7 +241,7 @@ impl Port {
 
     /// What `operation` waits for on this port, if it is under way here.
     pub(super) fn awaited(&self, operation: &Arc<Operation>) -> Option<(u32, Awaited)> {
-        let state = lock(&self.state);
+        let state = self.knock();
         let mut active = state.runs.iter().flatten();
         let run = &active.find(|active| Arc::ptr_eq(&active.operation, operation))?.run;
         // All tasks finished, but something is still to go out.

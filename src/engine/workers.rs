@@ -171,9 +171,12 @@ impl Engine {
 
     /// Registers the user's memory wherever `operation` puts it on the wire.
     ///
+    /// # Safety
+    /// The memory must stay valid until `keys` have been settled.
+    ///
     /// # Errors
     /// [`Error::Poisoned`] after an earlier failure, [`Error::Wire`] if registration fails.
-    pub fn register(
+    pub unsafe fn register(
         &self,
         operation: &Operation,
         memory: [UserMemory; 2],
@@ -184,7 +187,9 @@ impl Engine {
             keys.0.push([None; 2]);
             for (at, UserMemory { ptr, len }) in memory.into_iter().enumerate() {
                 // Send and receive buffer come first among the buffers.
-                let key = port.register_if_needed(ptr, len as usize, code.wire_bytes[at]);
+                // SAFETY: the caller's promise.
+                let key =
+                    unsafe { port.register_if_needed(ptr, len as usize, code.wire_bytes[at]) };
                 match (key, keys.0.last_mut()) {
                     (Ok(key), Some(keys)) => keys[at] = key,
                     (Err(error), _) => {
@@ -360,6 +365,8 @@ fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
             // Whoever puts something under way, or leaves something behind, unparks.
             std::thread::park();
             waiter.progress();
+        } else if port.is_wanted() {
+            std::thread::yield_now();
         } else if port.drive() {
             waiter.progress();
         } else {

@@ -20,8 +20,8 @@ const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
 const SHORT_BLOCK_BYTES: u64 = 512;
 /// Data up to this length are not worth several ports.
 const ONE_PORT_BYTES: u64 = 8 * 1024;
-/// The largest dimension in which everybody sends the whole vector to everybody.
-const MAX_DIRECT: u32 = 8;
+/// The largest group in which everybody sends the whole vector to everybody.
+const MAX_WIDTH: u32 = 8;
 /// Messages are cut into about this many, so that reducing overlaps with sending.
 const SEGMENTS: u64 = 4;
 /// But segments are no shorter, and no longer, than this.
@@ -46,17 +46,17 @@ pub(super) fn choose(collective: Collective, shape: &Shape, bytes: u64, n_ports:
     };
     let is_short = total <= SHORT_VECTOR_BYTES;
     let wanted: &[&str] = match collective {
-        Collective::Allreduce if is_short => {
-            &["mixed-l", "bine-l", "multiplying-l", "direct-l", "mixed"]
-        }
+        Collective::Allreduce if is_short => &["mixed-l", "bine-l", "multiplying-l", "mixed"],
         Collective::Bcast | Collective::Reduce if is_short => &["mixed-tree"],
         Collective::Alltoall if bytes > SHORT_BLOCK_BYTES => &["pairwise"],
         _ => &["mixed"],
     };
     let known = registry::algorithms(collective);
     let named = wanted.iter().filter_map(|name| known.iter().find(|known| known.name == *name));
-    let is_too_wide =
-        |name: &str| name == "direct-l" && shape.sizes().into_iter().any(|size| size > MAX_DIRECT);
+    let is_too_wide = |name: &str| {
+        let widest = shape.sizes().into_iter().map(largest_prime_factor).max();
+        name == "multiplying-l" && widest > Some(MAX_WIDTH)
+    };
     let mut serving =
         named.filter(|algorithm| !is_too_wide(&algorithm.name) && algorithm.serves(shape).is_ok());
     // `mixed` serves every shape, and is the first algorithm of every collective.
@@ -64,6 +64,18 @@ pub(super) fn choose(collective: Collective, shape: &Shape, bytes: u64, n_ports:
     let ports = if total <= ONE_PORT_BYTES { 1 } else { n_ports };
     let segment = (total / u64::from(ports) / SEGMENTS).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1);
     Choice { algorithm, ports, segment_bytes: segment }
+}
+
+fn largest_prime_factor(mut size: u32) -> u32 {
+    let mut factor = 2;
+    while factor * factor <= size {
+        if size.is_multiple_of(factor) {
+            size /= factor;
+        } else {
+            factor += 1;
+        }
+    }
+    size
 }
 
 #[cfg(test)]
@@ -78,7 +90,8 @@ mod tests {
     #[test]
     fn short_vectors_take_the_latency_form_where_there_is_one() {
         assert_eq!(chosen(Collective::Allreduce, &[4, 4], 8), "mixed-l");
-        assert_eq!(chosen(Collective::Allreduce, &[7], 8), "direct-l");
+        assert_eq!(chosen(Collective::Allreduce, &[7], 8), "multiplying-l");
+        assert_eq!(chosen(Collective::Allreduce, &[23], 8), "mixed");
         assert_eq!(chosen(Collective::Allreduce, &[4, 4], 1 << 20), "mixed");
     }
 
