@@ -1,1 +1,3 @@
 //! hopbine: torus collectives.
+
+pub mod reduce;

@@ -1,0 +1,157 @@
+//! Element types: their sizes, their names, and the Rust types they stand for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use super::ReduceError;
+
+/// The type of one element of a vector.
+///
+/// Elements are held in the machine's own byte order, as Rust, C and Fortran hold them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dtype {
+    /// Signed integer of 8 bits.
+    I8,
+    /// Signed integer of 16 bits.
+    I16,
+    /// Signed integer of 32 bits.
+    I32,
+    /// Signed integer of 64 bits.
+    I64,
+    /// Unsigned integer of 8 bits.
+    U8,
+    /// Unsigned integer of 16 bits.
+    U16,
+    /// Unsigned integer of 32 bits.
+    U32,
+    /// Unsigned integer of 64 bits.
+    U64,
+    /// IEEE 754 binary16: 5 bits of exponent, 10 of fraction.
+    F16,
+    /// bfloat16, the upper half of a binary32: 8 bits of exponent, 7 of fraction.
+    Bf16,
+    /// IEEE 754 binary32, C's `float`, Fortran's `real(4)`.
+    F32,
+    /// IEEE 754 binary64, C's `double`, Fortran's `real(8)`.
+    F64,
+    /// Two `f32`, real part first: 8 bytes, Fortran's `complex(4)`.
+    ComplexF32,
+    /// Two `f64`, real part first: 16 bytes, Fortran's `complex(8)`.
+    ComplexF64,
+}
+
+impl Dtype {
+    /// Every element type, in the order in which lists and errors name them.
+    pub const ALL: [Dtype; 14] = [
+        Dtype::I8,
+        Dtype::I16,
+        Dtype::I32,
+        Dtype::I64,
+        Dtype::U8,
+        Dtype::U16,
+        Dtype::U32,
+        Dtype::U64,
+        Dtype::F16,
+        Dtype::Bf16,
+        Dtype::F32,
+        Dtype::F64,
+        Dtype::ComplexF32,
+        Dtype::ComplexF64,
+    ];
+
+    /// Bytes of one element.
+    pub const fn size_bytes(self) -> usize {
+        match self {
+            Dtype::I8 | Dtype::U8 => 1,
+            Dtype::I16 | Dtype::U16 | Dtype::F16 | Dtype::Bf16 => 2,
+            Dtype::I32 | Dtype::U32 | Dtype::F32 => 4,
+            Dtype::I64 | Dtype::U64 | Dtype::F64 | Dtype::ComplexF32 => 8,
+            Dtype::ComplexF64 => 16,
+        }
+    }
+
+    /// The name in text: a letter for the kind (`i`, `u`, `f`, `bf`, `c` for complex) and the bits of a number.
+    ///
+    /// For the complex types these are the bits of *one part*: `c32` is two `f32`, which Fortran calls
+    /// `complex(4)` and NumPy `complex64`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dtype::I8 => "i8",
+            Dtype::I16 => "i16",
+            Dtype::I32 => "i32",
+            Dtype::I64 => "i64",
+            Dtype::U8 => "u8",
+            Dtype::U16 => "u16",
+            Dtype::U32 => "u32",
+            Dtype::U64 => "u64",
+            Dtype::F16 => "f16",
+            Dtype::Bf16 => "bf16",
+            Dtype::F32 => "f32",
+            Dtype::F64 => "f64",
+            Dtype::ComplexF32 => "c32",
+            Dtype::ComplexF64 => "c64",
+        }
+    }
+
+    /// Whether this is an integer type, signed or unsigned.
+    pub const fn is_integer(self) -> bool {
+        use Dtype::*;
+        matches!(self, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64)
+    }
+
+    /// Whether this is a complex type, which has no order.
+    pub const fn is_complex(self) -> bool {
+        matches!(self, Dtype::ComplexF32 | Dtype::ComplexF64)
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Dtype {
+    type Err = ReduceError;
+
+    /// Reads a [`name`](Dtype::name), exactly as written there.
+    ///
+    /// # Errors
+    /// [`ReduceError::UnknownDtype`], which lists the valid names.
+    fn from_str(text: &str) -> Result<Self, ReduceError> {
+        Dtype::ALL
+            .into_iter()
+            .find(|dtype| dtype.name() == text)
+            .ok_or_else(|| ReduceError::UnknownDtype(text.to_owned()))
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type whose values can be the elements of a vector. Sealed: the kernels exist for these types only.
+pub trait Datatype: bytemuck::Pod + Send + Sync + sealed::Sealed {
+    /// The element type as a value.
+    const DTYPE: Dtype;
+}
+
+macro_rules! datatypes {
+    ($($rust:ty => $dtype:ident),* $(,)?) => {$(
+        impl sealed::Sealed for $rust {}
+        impl Datatype for $rust {
+            const DTYPE: Dtype = Dtype::$dtype;
+        }
+        const _: () = assert!(Dtype::$dtype.size_bytes() == size_of::<$rust>());
+    )*};
+}
+
+datatypes! {
+    i8 => I8, i16 => I16, i32 => I32, i64 => I64,
+    u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    f16 => F16, bf16 => Bf16, f32 => F32, f64 => F64,
+    Complex<f32> => ComplexF32, Complex<f64> => ComplexF64,
+}

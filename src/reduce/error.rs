@@ -1,0 +1,32 @@
+//! What can be wrong with a request for a reduction.
+
+use std::fmt::Display;
+
+use super::{Dtype, Op};
+
+/// An element type or operator that does not exist, or a pair that does not go together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReduceError {
+    /// The text names no element type.
+    #[error("unknown element type {0:?}; valid are: {valid}", valid = list(Dtype::ALL))]
+    UnknownDtype(String),
+    /// The text names no operator.
+    #[error("unknown operator {0:?}; valid are: {valid}", valid = list(Op::ALL))]
+    UnknownOp(String),
+    /// The operator has no meaning for elements of this type.
+    #[error(
+        "operator {op} is not defined for elements of type {dtype}; defined are: {valid}",
+        valid = list(Op::ALL.into_iter().filter(|op| op.defined_for(*dtype)))
+    )]
+    Undefined {
+        /// The operator asked for.
+        op: Op,
+        /// The element type it was asked for.
+        dtype: Dtype,
+    },
+}
+
+fn list(names: impl IntoIterator<Item = impl Display>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
+    names.join(" ")
+}

@@ -1,0 +1,68 @@
+//! The fold of many operands in one fixed order, a cache-sized chunk at a time.
+
+use super::{Operand, Reducer};
+
+/// Bytes of a chunk: it, its copy of the result and the next operand fit in any first-level cache in use.
+/// A multiple of every element's size.
+const CHUNK: usize = 8192;
+/// Up to this length the scratch is small, since a scratch of [`CHUNK`] bytes takes longer to set up than to use.
+const SHORT: usize = 256;
+
+/// Scratch for the operands before `dst`'s own, when there are two or more.
+#[repr(C, align(64))]
+struct Scratch<const N: usize>([u8; N]);
+
+/// See [`Reducer::fold`], which has checked the lengths.
+pub(super) fn fold(reducer: &Reducer, dst: &mut [u8], srcs: &[&[u8]], own_at: usize) {
+    let (before, after) = srcs.split_at(own_at);
+    match before {
+        [] | [_] => fold_beside(reducer, dst, before, after),
+        [first, second, more @ ..] if dst.len() <= SHORT => {
+            fold_around::<SHORT>(reducer, dst, [first, second], more, after);
+        }
+        [first, second, more @ ..] => {
+            fold_around::<CHUNK>(reducer, dst, [first, second], more, after);
+        }
+    }
+}
+
+/// At most one operand stands before `dst`'s own: no scratch is needed.
+fn fold_beside(reducer: &Reducer, dst: &mut [u8], before: &[&[u8]], after: &[&[u8]]) {
+    for (at, dst) in chunks(dst, CHUNK) {
+        let here = at..at + dst.len();
+        for src in before {
+            reducer.reduce_into(dst, &src[here.clone()], Operand::Right);
+        }
+        for src in after {
+            reducer.reduce_into(dst, &src[here.clone()], Operand::Left);
+        }
+    }
+}
+
+/// Two or more operands stand before `dst`'s own: they meet in the scratch first.
+fn fold_around<const N: usize>(
+    reducer: &Reducer,
+    dst: &mut [u8],
+    [first, second]: [&[u8]; 2],
+    more: &[&[u8]],
+    after: &[&[u8]],
+) {
+    let mut scratch = Scratch([0; N]);
+    for (at, dst) in chunks(dst, N) {
+        let here = at..at + dst.len();
+        let sum = &mut scratch.0[..dst.len()];
+        reducer.reduce3(sum, &first[here.clone()], &second[here.clone()]);
+        for src in more {
+            reducer.reduce_into(sum, &src[here.clone()], Operand::Left);
+        }
+        reducer.reduce_into(dst, sum, Operand::Right);
+        for src in after {
+            reducer.reduce_into(dst, &src[here.clone()], Operand::Left);
+        }
+    }
+}
+
+/// Pieces of `dst` of at most `size` bytes, each with the offset at which it starts.
+fn chunks(dst: &mut [u8], size: usize) -> impl Iterator<Item = (usize, &mut [u8])> {
+    dst.chunks_mut(size).enumerate().map(move |(index, chunk)| (index * size, chunk))
+}

@@ -1,0 +1,121 @@
+//! Loops over bytes, for any element and operator, to be compiled once for every set of vector instructions.
+//!
+//! They read and write elements as packed, alignment-free lanes: the vector instructions of x86-64 and aarch64 for
+//! unaligned data cost nothing extra on aligned data, so one loop serves every address. The compiler vectorises
+//! them. All slices of one call have the same length, a multiple of the element's size.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::operators::{Element, Operator};
+
+/// An element at any address.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, packed)]
+struct Lane<T: Pod>(T);
+
+/// Bytes of the results that are searched for NaN at once: few enough to stay in registers or nearly so, enough to
+/// hide the branch. 128 and 512 were slower.
+const BLOCK_BYTES: usize = 256;
+
+/// Elements of type `T` in a block of results.
+pub(super) const fn block_lanes<T>() -> usize {
+    BLOCK_BYTES / size_of::<T>()
+}
+
+/// `dst = dst op src`. `B` is `block_lanes::<T>()`.
+#[inline(always)]
+pub(super) fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
+    let mut dst: &mut [Lane<T>] = bytemuck::cast_slice_mut(dst);
+    let mut src: &[Lane<T>] = bytemuck::cast_slice(src);
+    if O::LOOSE_NAN {
+        let (dst_blocks, dst_rest) = dst.as_chunks_mut::<B>();
+        let (src_blocks, src_rest) = src.as_chunks::<B>();
+        for (d, s) in dst_blocks.iter_mut().zip(src_blocks) {
+            let results = block::<T, O, B>(d, s);
+            store(d, results);
+        }
+        (dst, src) = (dst_rest, src_rest);
+    }
+    for (d, s) in dst.iter_mut().zip(src) {
+        d.0 = one::<T, O>(d.0, s.0);
+    }
+}
+
+/// `dst = src op dst`. `B` is `block_lanes::<T>()`.
+#[inline(always)]
+pub(super) fn right<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
+    left::<T, Swapped<O>, B>(dst, src);
+}
+
+/// `dst = a op b`. `B` is `block_lanes::<T>()`.
+#[inline(always)]
+pub(super) fn three<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], a: &[u8], b: &[u8]) {
+    let mut dst: &mut [Lane<T>] = bytemuck::cast_slice_mut(dst);
+    let mut a: &[Lane<T>] = bytemuck::cast_slice(a);
+    let mut b: &[Lane<T>] = bytemuck::cast_slice(b);
+    if O::LOOSE_NAN {
+        let (dst_blocks, dst_rest) = dst.as_chunks_mut::<B>();
+        let (a_blocks, a_rest) = a.as_chunks::<B>();
+        let (b_blocks, b_rest) = b.as_chunks::<B>();
+        for ((d, a), b) in dst_blocks.iter_mut().zip(a_blocks).zip(b_blocks) {
+            let results = block::<T, O, B>(a, b);
+            store(d, results);
+        }
+        (dst, a, b) = (dst_rest, a_rest, b_rest);
+    }
+    for ((d, a), b) in dst.iter_mut().zip(a).zip(b) {
+        d.0 = one::<T, O>(a.0, b.0);
+    }
+}
+
+/// The operator with its operands the other way round.
+struct Swapped<O>(O);
+
+impl<T, O: Operator<T>> Operator<T> for Swapped<O> {
+    const LOOSE_NAN: bool = O::LOOSE_NAN;
+
+    #[inline(always)]
+    fn apply(a: T, b: T) -> T {
+        O::apply(b, a)
+    }
+}
+
+#[inline(always)]
+fn one<T: Element, O: Operator<T>>(a: T, b: T) -> T {
+    let result = O::apply(a, b);
+    if O::LOOSE_NAN { result.canonical() } else { result }
+}
+
+/// A block of results, NaNs as they fell.
+#[inline(always)]
+fn block<T: Element, O: Operator<T>, const B: usize>(a: &[Lane<T>; B], b: &[Lane<T>; B]) -> [T; B] {
+    let mut results = [T::zeroed(); B];
+    for i in 0..B {
+        results[i] = O::apply(a[i].0, b[i].0);
+    }
+    results
+}
+
+/// Stores a block of results and makes the NaNs among them canonical.
+#[inline(always)]
+fn store<T: Element, const B: usize>(dst: &mut [Lane<T>; B], results: [T; B]) {
+    let mut nan = false;
+    for i in 0..B / 2 {
+        // In pairs: one comparison says whether either of two floats is NaN.
+        nan |= results[i].has_nan() | results[i + B / 2].has_nan();
+    }
+    for i in 0..B {
+        dst[i].0 = results[i];
+    }
+    if nan {
+        make_canonical(dst);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn make_canonical<T: Element>(block: &mut [Lane<T>]) {
+    for lane in block {
+        lane.0 = lane.0.canonical();
+    }
+}

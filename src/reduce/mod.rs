@@ -1,0 +1,136 @@
+//! Element types x operators: the arithmetic of reductions on raw bytes.
+//!
+//! A [`Reducer`] is chosen once for an element type and an operator; afterwards it only loops over slices. This room
+//! knows nothing of ranks, plans, buffers' owners or the wire, keeps no state and allocates nothing.
+//!
+//! # Semantics
+//! - Integers wrap around. Logical operators take any nonzero value for true and yield 1 or 0.
+//! - Minimum and maximum of floats are NaN if either operand is NaN, and order -0 before +0.
+//! - 16-bit floats: each operation is computed in `f32` and rounded once, to nearest, ties to even.
+//! - Complex product: `(ac - bd) + (ad + bc)i`, each product rounded on its own.
+//! - No result is fused, reassociated or dependent on the vector width, the alignment or the position in the slice. A NaN that
+//!   an operation yields is always the canonical one (quiet, positive, no payload), so operators are commutative to
+//!   the last bit and ranks that combine the same operands in the same nesting hold the same bits. (They need not be
+//!   associative: [`Reducer::fold`] keeps the order it is given.)
+
+mod dtype;
+mod error;
+mod fold;
+mod half_float;
+mod kernels;
+mod loops;
+mod op;
+mod operators;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use dtype::{Datatype, Dtype};
+pub use error::ReduceError;
+pub use op::Op;
+
+use kernels::Kernels;
+
+/// On which side of the operator `dst`'s own value stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// `dst = dst op src`
+    Left,
+    /// `dst = src op dst`
+    Right,
+}
+
+/// The loops for one element type and operator.
+///
+/// All methods take slices of bytes at any address; all slices of one call have one length, a multiple of
+/// [`Dtype::size_bytes`]. Another length is the caller's mistake and panics, as in [`slice::copy_from_slice`].
+#[derive(Clone, Copy)]
+pub struct Reducer {
+    dtype: Dtype,
+    op: Op,
+    kernels: Kernels,
+}
+
+impl Reducer {
+    /// Finds the loops for elements of type `dtype` under `op`.
+    ///
+    /// # Errors
+    /// [`ReduceError::Undefined`] where [`Op::defined_for`] says no.
+    pub fn new(dtype: Dtype, op: Op) -> Result<Reducer, ReduceError> {
+        let kernels = kernels::find(dtype, op).ok_or(ReduceError::Undefined { op, dtype })?;
+        Ok(Reducer { dtype, op, kernels })
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// The operator.
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
+    /// Combines `src` into `dst`; `own` says on which side of the operator `dst` stands.
+    ///
+    /// # Panics
+    /// If the lengths differ or are no multiple of the element's size.
+    pub fn reduce_into(&self, dst: &mut [u8], src: &[u8], own: Operand) {
+        self.check(dst.len(), &[src]);
+        match own {
+            Operand::Left => self.kernels.left(dst, src),
+            Operand::Right => self.kernels.right(dst, src),
+        }
+    }
+
+    /// Writes `a op b` to `dst`.
+    ///
+    /// # Panics
+    /// If the lengths differ or are no multiple of the element's size.
+    pub fn reduce3(&self, dst: &mut [u8], a: &[u8], b: &[u8]) {
+        self.check(dst.len(), &[a, b]);
+        self.kernels.three(dst, a, b);
+    }
+
+    /// Combines `srcs` and `dst`'s own value, inserted among them at index `own_at`, from left to right:
+    /// `((v0 op v1) op v2) op ...`, and leaves the result in `dst`. Without `srcs`, `dst` stays as it is.
+    ///
+    /// Works through the vectors once, in chunks that stay in the first-level cache, and allocates nothing. The
+    /// result has the bits that [`reduce3`](Reducer::reduce3) and [`reduce_into`](Reducer::reduce_into) over whole
+    /// vectors would have in that order.
+    ///
+    /// # Panics
+    /// If `own_at > srcs.len()`, or if the lengths differ or are no multiple of the element's size.
+    pub fn fold(&self, dst: &mut [u8], srcs: &[&[u8]], own_at: usize) {
+        assert!(
+            own_at <= srcs.len(),
+            "own operand at {own_at} of a fold with {} others; valid is at most that number",
+            srcs.len()
+        );
+        self.check(dst.len(), srcs);
+        fold::fold(self, dst, srcs, own_at);
+    }
+
+    fn check(&self, len: usize, srcs: &[&[u8]]) {
+        let size = self.dtype.size_bytes();
+        assert!(
+            len.is_multiple_of(size),
+            "{len} bytes are no whole number of {} elements of {size} bytes",
+            self.dtype
+        );
+        for src in srcs {
+            assert!(
+                src.len() == len,
+                "an operand of {} bytes does not fit a result of {len} bytes",
+                src.len()
+            );
+        }
+    }
+}
+
+impl std::fmt::Debug for Reducer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Reducer({} {})", self.dtype, self.op)
+    }
+}
