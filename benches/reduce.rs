@@ -119,7 +119,10 @@ fn median(mut samples: Vec<f64>) -> f64 {
 /// Medians of rounds in which copy, floor and kernel take turns.
 fn ratio_table() {
     println!("\nsum, medians; GB/s of result; ratio = time / time of the floor (2 reads, 1 write)");
-    println!("{:>8} {:>5} {:>9} {:>9} {:>9} {:>6}", "bytes", "type", "copy", "floor", "kernel", "ratio");
+    println!(
+        "{:>8} {:>5} {:>9} {:>9} {:>9} {:>6}",
+        "bytes", "type", "copy", "floor", "kernel", "ratio"
+    );
     for (bytes, dtypes) in cases() {
         let calls = (2 * MIB / bytes).max(1);
         let rounds = if bytes > MIB { 15 } else { 101 };

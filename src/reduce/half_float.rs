@@ -48,7 +48,8 @@ impl HalfFloat for f16 {
         // The exponent of infinity and NaN must become all ones: rebias once more.
         let special = normal + REBIAS;
         // A subnormal f16 is m x 2^-24: set m behind the leading one of 2^-14 and take that one off again.
-        let subnormal = (f32::from_bits(shifted + SMALLEST_NORMAL) - f32::from_bits(SMALLEST_NORMAL)).to_bits();
+        let subnormal =
+            (f32::from_bits(shifted + SMALLEST_NORMAL) - f32::from_bits(SMALLEST_NORMAL)).to_bits();
         let finite = if magnitude < 0x0400 { subnormal } else { normal };
         let bits = if magnitude >= 0x7c00 { special } else { finite };
         f32::from_bits(bits | (half & 0x8000) << 16)

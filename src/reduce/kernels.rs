@@ -66,7 +66,9 @@ pub(super) struct Baseline;
 impl Version for Baseline {
     fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels {
         // SAFETY: these are compiled for the target's baseline.
-        unsafe { Kernels::new(loops::left::<T, O, B>, loops::right::<T, O, B>, loops::three::<T, O, B>) }
+        unsafe {
+            Kernels::new(loops::left::<T, O, B>, loops::right::<T, O, B>, loops::three::<T, O, B>)
+        }
     }
 
     fn f16_kernels<O: Operator<f16> + Operator<f32>>(self) -> Kernels {

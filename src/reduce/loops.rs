@@ -49,7 +49,11 @@ pub(super) fn right<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], 
 
 /// `dst = a op b`. `B` is `block_lanes::<T>()`.
 #[inline(always)]
-pub(super) fn three<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], a: &[u8], b: &[u8]) {
+pub(super) fn three<T: Element, O: Operator<T>, const B: usize>(
+    dst: &mut [u8],
+    a: &[u8],
+    b: &[u8],
+) {
     let mut dst: &mut [Lane<T>] = bytemuck::cast_slice_mut(dst);
     let mut a: &[Lane<T>] = bytemuck::cast_slice(a);
     let mut b: &[Lane<T>] = bytemuck::cast_slice(b);

@@ -1,1 +1,2 @@
-#[cfg(test)] mod placeholder {}
+#[cfg(test)]
+mod placeholder {}
