@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use serde_json::{Map, Value};
 
 /// How rows are written.
@@ -102,7 +102,9 @@ impl Report {
 
     fn table(&self) -> String {
         let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        table.load_preset(presets::NOTHING);
+        table.set_style(TableComponent::HeaderLines, '\u{2500}');
+        table.set_style(TableComponent::MiddleHeaderIntersections, '\u{2500}');
         if std::io::stdout().is_terminal() {
             table.set_content_arrangement(ContentArrangement::Dynamic);
         }

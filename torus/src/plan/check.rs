@@ -21,6 +21,7 @@
 //! agree with a probability of about 2^-128.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::types::{Action, Placement, Plan, PortPlan, Rank, Run, n_positions};
 use crate::collectives::Collective;
@@ -228,33 +229,52 @@ impl fmt::Display for Fault {
 /// # Panics
 /// With more than [`MAX_RANKS`] plans.
 pub fn check(plans: &[Plan], expect: Expect) -> Vec<Violation> {
+    let mut found = Vec::new();
+    if are_consistent(plans, &mut found) {
+        found.extend(parts(plans).into_iter().flat_map(|part| check_part(plans, part, expect)));
+    }
+    found
+}
+
+/// The parts into which the data is cut: what [`check_part`] can check independently, for
+/// instance in threads of the caller's.
+pub fn parts(plans: &[Plan]) -> Vec<u32> {
+    let ports = plans.first().map(|plan| plan.ports.as_slice()).unwrap_or_default();
+    let mut parts: Vec<u32> = ports.iter().map(|port| port.part).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    parts
+}
+
+/// Checks the ports that move one part of the data; [`check`] does so for all parts.
+///
+/// # Panics
+/// With more than [`MAX_RANKS`] plans.
+pub fn check_part(plans: &[Plan], part: u32, expect: Expect) -> Vec<Violation> {
     let n_ranks = plans.len() as u32;
     assert!(n_ranks <= MAX_RANKS, "the checker takes {MAX_RANKS} ranks at most");
     let mut found = Vec::new();
     if !are_consistent(plans, &mut found) {
         return found;
     }
-    let Some(first) = plans.first() else { return found };
     // Ports that share a part share a working space.
-    let mut parts: Vec<u32> = first.ports.iter().map(|port| port.part).collect();
-    parts.sort_unstable();
-    parts.dedup();
-    for part in parts {
-        let ports: Vec<usize> =
-            (0..first.ports.len()).filter(|&q| first.ports[q].part == part).collect();
-        let words = u64::from(n_ranks.div_ceil(64));
-        let slots = u64::from(n_ranks) * u64::from(first.ports[ports[0]].positions);
-        let set = if slots * words * 8 <= EXACT_BYTES {
-            SetKind::Exact { words: words as usize }
-        } else {
-            SetKind::Fingerprint
-        };
-        Check { plans, ports, set, found: &mut found }.run();
-    }
+    let has_part = |port: &PortPlan| port.part == part;
+    let Some(first) = plans.first() else { return found };
+    let ports: Vec<usize> =
+        (0..first.ports.len()).filter(|&port| has_part(&first.ports[port])).collect();
+    let Some(&port) = ports.first() else { return found };
+    let words = u64::from(n_ranks.div_ceil(64));
+    let slots = u64::from(n_ranks) * u64::from(first.ports[port].positions);
+    let set = if slots * words * 8 <= EXACT_BYTES {
+        SetKind::Exact { words: words as usize }
+    } else {
+        SetKind::Fingerprint
+    };
+    Check { plans, ports: ports.clone(), set, found: &mut found }.run();
     if let Some(expected) = expect.sent_per_rank {
         for (rank, plan) in plans.iter().enumerate() {
-            for (port, port_plan) in plan.ports.iter().enumerate() {
-                let sends = port_plan.steps.iter().flat_map(|step| &step.sends);
+            for &port in &ports {
+                let sends = plan.ports[port].steps.iter().flat_map(|step| &step.sends);
                 let sent = sends.map(|send| n_positions(&send.blocks)).sum();
                 if sent != expected {
                     let kind = Fault::Volume { sent, expected };
@@ -373,10 +393,10 @@ impl Contents {
         self.set.clear();
     }
 
-    fn push_from(&mut self, other: &Contents, slot: usize, words: usize) {
-        self.block.push(other.block[slot]);
-        self.order.push(other.order[slot]);
-        self.set.extend_from_slice(&other.set[slot * words..(slot + 1) * words]);
+    fn push_from(&mut self, other: &Contents, slots: Range<usize>, words: usize) {
+        self.block.extend_from_slice(&other.block[slots.clone()]);
+        self.order.extend_from_slice(&other.order[slots.clone()]);
+        self.set.extend_from_slice(&other.set[slots.start * words..slots.end * words]);
     }
 }
 
@@ -577,8 +597,9 @@ impl Check<'_> {
                         continue;
                     }
                     let first = arriving.block.len();
-                    for position in positions_of(&send.blocks, self.positions()) {
-                        arriving.push_from(state, self.slot(recv.from, position), words);
+                    for run in inside(&send.blocks, self.positions()) {
+                        let start = self.slot(recv.from, run.start);
+                        arriving.push_from(state, start..start + run.len(), words);
                     }
                     messages.push(Message { rank, port, index, first });
                 }
@@ -762,10 +783,19 @@ impl Check<'_> {
     }
 }
 
-/// The positions of runs, without those outside the working space.
-fn positions_of(runs: &[Run], positions: u32) -> impl Iterator<Item = u32> + '_ {
-    runs.iter().flat_map(move |run| {
+/// The runs as ranges of positions, without what lies outside the working space.
+fn inside(runs: &[Run], positions: u32) -> impl Iterator<Item = Range<u32>> + '_ {
+    runs.iter().map(move |run| {
         let end = (u64::from(run.start) + u64::from(run.len)).min(u64::from(positions));
-        run.start..end as u32
+        run.start.min(positions)..end as u32
     })
 }
+
+/// The positions of runs, without those outside the working space.
+fn positions_of(runs: &[Run], positions: u32) -> impl Iterator<Item = u32> + '_ {
+    inside(runs, positions).flatten()
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -29,8 +29,7 @@ pub struct Level {
 #[derive(Clone, Debug)]
 pub struct PositionOrder {
     dims: Vec<DimOrder>,
-    /// Dimension and, per place of that dimension's order, the digit.
-    levels: Vec<Level>,
+    levels: Vec<Groups>,
     n_positions: u32,
 }
 
@@ -42,6 +41,14 @@ struct DimOrder {
     place_of: Vec<u32>,
     /// Coordinate at each place.
     coord_at: Vec<u32>,
+}
+
+/// A level, prepared: the groups of places whose digits agree down to it.
+#[derive(Clone, Debug)]
+struct Groups {
+    dim: usize,
+    /// The group of each place.
+    group_of: Vec<Interval>,
 }
 
 /// A set of coordinates of one dimension, as counts of members before each place.
@@ -97,11 +104,25 @@ impl PositionOrder {
                 DimOrder { place_of, coord_at }
             })
             .collect();
+        // Places stay together down to a level as long as no level of their dimension parts them.
+        let mut together: Vec<Vec<Interval>> = sizes
+            .iter()
+            .map(|&size| vec![Interval { start: 0, end: size }; size as usize])
+            .collect();
         let levels = levels
-            .into_iter()
-            .map(|Level { dim, digits }| Level {
-                dim,
-                digits: dims[dim].coord_at.iter().map(|&x| digits[x as usize]).collect(),
+            .iter()
+            .map(|level| {
+                let groups = &mut together[level.dim];
+                let digit =
+                    |place: u32| level.digits[dims[level.dim].coord_at[place as usize] as usize];
+                let mut start = 0;
+                while let Some(&group) = groups.get(start as usize) {
+                    let same = |place: &u32| digit(*place) == digit(start);
+                    let end = (start..group.end).take_while(same).count() as u32 + start;
+                    groups[start as usize..end as usize].fill(Interval { start, end });
+                    start = end;
+                }
+                Groups { dim: level.dim, group_of: groups.clone() }
             })
             .collect();
         PositionOrder { dims, levels, n_positions: sizes.iter().product() }
@@ -136,7 +157,12 @@ impl PositionOrder {
         let mut runs = Vec::new();
         if sets.iter().all(|set| !set.is_empty()) {
             let mut box_ = self.whole();
-            self.descend(0, &mut box_, 0, sets, &mut runs);
+            // The dimensions in which the box reaches beyond the set, as bits.
+            let partial = (0..sets.len()).fold(0u8, |partial, dim| {
+                let is_full = sets[dim].count(box_[dim]) == box_[dim].len();
+                partial | u8::from(!is_full) << dim
+            });
+            self.descend(0, &mut box_, (0, self.n_positions), partial, sets, &mut runs);
         }
         Arc::from(runs)
     }
@@ -149,40 +175,44 @@ impl PositionOrder {
         whole
     }
 
+    /// Lists what a box, whose positions are `first .. first + volume`, shares with the sets;
+    /// it shares something in every dimension.
     fn descend(
         &self,
-        depth: usize,
+        mut depth: usize,
         box_: &mut [Interval; MAX_DIMS],
-        first: u32,
+        (first, volume): (u32, u32),
+        partial: u8,
         sets: &[&Members],
         runs: &mut Vec<Run>,
     ) {
-        let mut is_full = true;
-        for (set, &interval) in sets.iter().zip(box_.iter()) {
-            match set.count(interval) {
-                0 => return,
-                count => is_full &= count == interval.len(),
-            }
-        }
-        if is_full {
-            let len = box_.iter().map(|interval| interval.len()).product();
+        if partial == 0 {
             match runs.last_mut() {
-                Some(last) if last.end() == first => last.len += len,
-                _ => runs.push(Run::new(first, len)),
+                Some(last) if last.end() == first => last.len += volume,
+                _ => runs.push(Run::new(first, volume)),
             }
             return;
         }
-        // A box that is neither full nor empty has two coordinates or more, which some
-        // remaining level tells apart.
-        let Level { dim, digits } = &self.levels[depth];
+        // A box that is not full has two coordinates or more, which some remaining level
+        // tells apart.
+        while box_[self.levels[depth].dim].len() == 1 {
+            depth += 1;
+        }
+        let Groups { dim, group_of } = &self.levels[depth];
         let whole = box_[*dim];
-        let others: u32 = box_.iter().map(|interval| interval.len()).product::<u32>() / whole.len();
+        let others = volume / whole.len();
         let mut start = whole.start;
         while start < whole.end {
-            let end = group_end(digits, start, whole.end);
-            box_[*dim] = Interval { start, end };
-            self.descend(depth + 1, box_, first + (start - whole.start) * others, sets, runs);
-            start = end;
+            let inside = group_of[start as usize];
+            let count = sets[*dim].count(inside);
+            if count > 0 {
+                box_[*dim] = inside;
+                let range = (first + (start - whole.start) * others, inside.len() * others);
+                let is_full = count == inside.len();
+                let partial = partial & !(1 << dim) | u8::from(!is_full) << dim;
+                self.descend(depth + 1, box_, range, partial, sets, runs);
+            }
+            start = inside.end;
         }
         box_[*dim] = whole;
     }
@@ -191,17 +221,12 @@ impl PositionOrder {
     pub fn position(&self, coord: Coord) -> u32 {
         let mut box_ = self.whole();
         let mut first = 0;
-        for Level { dim, digits } in &self.levels {
-            let place = self.dims[*dim].place_of[coord[*dim] as usize];
-            let whole = box_[*dim];
-            let digit = digits[place as usize];
-            let inside = &digits[whole.start as usize..whole.end as usize];
-            let start = whole.start + inside.partition_point(|&d| d < digit) as u32;
-            let end = group_end(digits, start, whole.end);
+        for Groups { dim, group_of } in &self.levels {
+            let group = group_of[self.dims[*dim].place_of[coord[*dim] as usize] as usize];
+            let whole = std::mem::replace(&mut box_[*dim], group);
             let others: u32 =
-                box_.iter().map(|interval| interval.len()).product::<u32>() / whole.len();
-            first += (start - whole.start) * others;
-            box_[*dim] = Interval { start, end };
+                box_.iter().map(|interval| interval.len()).product::<u32>() / group.len();
+            first += (group.start - whole.start) * others;
         }
         first
     }
@@ -210,16 +235,13 @@ impl PositionOrder {
     pub fn coord(&self, position: u32) -> Coord {
         let mut box_ = self.whole();
         let mut rest = position;
-        for Level { dim, digits } in &self.levels {
+        for Groups { dim, group_of } in &self.levels {
             let whole = box_[*dim];
             let others: u32 =
                 box_.iter().map(|interval| interval.len()).product::<u32>() / whole.len();
-            let place = whole.start + rest / others;
-            let inside = &digits[whole.start as usize..whole.end as usize];
-            let digit = digits[place as usize];
-            let start = whole.start + inside.partition_point(|&d| d < digit) as u32;
-            rest -= (start - whole.start) * others;
-            box_[*dim] = Interval { start, end: group_end(digits, start, whole.end) };
+            let group = group_of[(whole.start + rest / others) as usize];
+            rest -= (group.start - whole.start) * others;
+            box_[*dim] = group;
         }
         self.corner(&box_)
     }
@@ -241,28 +263,19 @@ impl PositionOrder {
     }
 
     fn list(&self, depth: usize, box_: &mut [Interval; MAX_DIMS], coords: &mut Vec<Coord>) {
-        let Some(Level { dim, digits }) = self.levels.get(depth) else {
+        let Some(Groups { dim, group_of }) = self.levels.get(depth) else {
             coords.push(self.corner(box_));
             return;
         };
         let whole = box_[*dim];
         let mut start = whole.start;
         while start < whole.end {
-            let end = group_end(digits, start, whole.end);
-            box_[*dim] = Interval { start, end };
+            box_[*dim] = group_of[start as usize];
+            start = box_[*dim].end;
             self.list(depth + 1, box_, coords);
-            start = end;
         }
         box_[*dim] = whole;
     }
-}
-
-/// End of the run of places from `start` that share a digit, at most `end`. Within a box the
-/// digits of the next level ascend.
-fn group_end(digits: &[u32], start: u32, end: u32) -> u32 {
-    let inside = &digits[start as usize..end as usize];
-    let digit = inside[0];
-    start + inside.partition_point(|&d| d <= digit) as u32
 }
 
 #[cfg(test)]

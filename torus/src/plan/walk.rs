@@ -101,12 +101,12 @@ impl Walk {
         self.toward[dim].step(a, x).map(|(t, _)| self.when[dim][t as usize])
     }
 
-    /// True if in dimension `dim` the sets sent and kept are always nested groups, so that
-    /// path order alone makes them contiguous for every coordinate.
+    /// True if in dimension `dim` the sets sent and kept are nested groups, or nearly (bine on
+    /// even sizes that are no powers of two), so that path order makes them contiguous for
+    /// every coordinate.
     pub fn is_nested(&self, dim: usize) -> bool {
         match self.pattern(dim).kind() {
-            Kind::Doubling | Kind::Direct | Kind::Multiplying { .. } => true,
-            Kind::Bine => self.sizes[dim].is_power_of_two(),
+            Kind::Bine | Kind::Doubling | Kind::Direct | Kind::Multiplying { .. } => true,
             Kind::Ring | Kind::Circulant => self.sizes[dim] <= 2,
         }
     }

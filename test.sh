@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs what the tests need and runs all of them: formatting, lints, documentation, tests.
+#
+#   ./test.sh            everything
+#   ./test.sh --offline  the same without installing anything first
+#
+# Needed beyond Rust: a C compiler, for the uTofu conformance suite and the C examples.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+say() { printf '\n== %s\n' "$*"; }
+
+if [ "${1:-}" != "--offline" ]; then
+  say "packages"
+  if command -v cc >/dev/null && command -v make >/dev/null; then
+    echo "a C compiler is here"
+  elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends gcc libc6-dev make
+  else
+    echo "please install a C compiler (cc) and make" >&2
+    exit 1
+  fi
+fi
+
+say "formatting"
+cargo fmt --all --check
+
+say "lints"
+cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+say "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+say "tests"
+cargo test --workspace
