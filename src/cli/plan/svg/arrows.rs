@@ -41,8 +41,6 @@ pub struct Exchange {
 pub struct Arrow {
     pub exchange: Exchange,
     pub pieces: Vec<Curve>,
-    /// Where the label stands along each piece, and whether the piece has one.
-    pub labels: Vec<Option<f64>>,
 }
 
 /// The exchanges of a plan, by port and peer.
@@ -80,10 +78,11 @@ pub fn step_label(steps: &[usize]) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// Distance between neighbouring arrows at their middles.
-const LANE: f64 = 14.0;
-/// The widest bundle of arrows to a neighbour.
-const BUNDLE: f64 = 84.0;
+/// Largest distance between neighbouring arrows at their middles.
+const LANE: f64 = 15.0;
+
+/// How far beyond the border an arrow is drawn that leaves there.
+const BEYOND: f64 = 92.0;
 
 /// The arrows of a plan.
 pub fn arrows(subject: &Subject, layout: &Layout) -> Vec<Arrow> {
@@ -104,7 +103,9 @@ pub fn arrows(subject: &Subject, layout: &Layout) -> Vec<Arrow> {
     for (by, bundle) in bundles {
         let hops = by.iter().fold(0, |divisor, b| gcd(divisor, b.unsigned_abs())).max(1);
         let direction: Vec<i64> = by.iter().map(|b| b / hops as i64).collect();
-        let lane = LANE.min(BUNDLE / bundle.len() as f64);
+        let chord = layout.point(&by) - layout.point(&vec![0; by.len()]);
+        let hop = chord.length() / hops as f64;
+        let lane = layout.widest_lane(bundle.len(), hop).min(LANE);
         let inner = reach.get(&direction).copied();
         let bulges = if layout.is_circle() || hops == 1 {
             centred(bundle.len(), lane)
@@ -113,12 +114,8 @@ pub fn arrows(subject: &Subject, layout: &Layout) -> Vec<Arrow> {
         };
         let outermost = bulges.iter().fold(0.0, |most: f64, b| most.max(b.abs()));
         reach.insert(direction, inner.map_or(outermost, |r| r.max(outermost)));
-        let n_levels = if lane < LANE { 3 } else { 2 };
-        for (i, (exchange, bulge)) in bundle.into_iter().zip(bulges).enumerate() {
-            // Labels of neighbouring arrows stand at different heights.
-            let level = (i % n_levels) as f64 / (n_levels - 1) as f64;
-            let label = 0.5 + 0.3 * (level - 0.5);
-            arrows.push(arrow(exchange, layout, &here, &by, bulge, label));
+        for (exchange, bulge) in bundle.into_iter().zip(bulges) {
+            arrows.push(arrow(exchange, layout, &here, &by, bulge));
         }
     }
     arrows
@@ -145,56 +142,70 @@ fn clearance(hops: u64) -> f64 {
     ((NODE + 9.0) / (4.0 * t * (1.0 - t))).min(90.0)
 }
 
-fn arrow(
-    exchange: Exchange,
-    layout: &Layout,
-    here: &[i64],
-    by: &[i64],
-    bulge: f64,
-    label: f64,
-) -> Arrow {
+fn arrow(exchange: Exchange, layout: &Layout, here: &[i64], by: &[i64], bulge: f64) -> Arrow {
     let there: Vec<i64> = here.iter().zip(by).map(|(a, b)| a + b).collect();
-    let whole = Curve::bulging(layout.point(here), layout.point(&there), bulge);
+    let is_inside = |k: usize| (0..i64::from(layout.axes()[k].size)).contains(&there[k]);
+    let leaves = !layout.is_circle() && !(0..by.len()).all(is_inside);
+    let (start, end) = (layout.point(here), layout.point(&there));
+    if leaves && by.iter().map(|b| b.unsigned_abs()).sum::<u64>() == 1 {
+        return around(exchange, layout, (start, end), &there, bulge);
+    }
+    let whole = Curve::bulging(start, end, bulge);
     // Room for the arrow heads.
     let gap = NODE + 3.0;
     let (first, last) = (whole.leaves(gap), 1.0 - whole.reversed().leaves(gap));
-    // Where the curve crosses the border of the picture, and by what it then jumps.
-    let mut crossings: Vec<(f64, Point)> = Vec::new();
-    if !layout.is_circle() {
+    // Where the curve leaves the picture, where it returns, and by what it jumps between.
+    let mut crossings: Vec<(f64, f64, Point)> = Vec::new();
+    if leaves {
         for (k, axis) in layout.axes().iter().enumerate() {
             let size = i64::from(axis.size);
-            if (0..size).contains(&there[k]) {
+            if is_inside(k) {
                 continue;
             }
-            let border = if there[k] < 0 { -0.5 } else { size as f64 - 0.5 };
-            let t = (border - here[k] as f64) / by[k] as f64;
-            let back = layout.step(k) * (size as f64 * if there[k] < 0 { 1.0 } else { -1.0 });
-            crossings.push((t, back));
+            let beyond = (BEYOND / layout.step(k).length()).min(0.8);
+            // The last coordinate before the border and the way out.
+            let (last, way) = if there[k] < 0 { (0.0, -1.0) } else { (size as f64 - 1.0, 1.0) };
+            let parameter = |at: f64| (at - here[k] as f64) / by[k] as f64;
+            let (out, back) = (last + way * beyond, last + way * (1.0 - beyond));
+            let jump = layout.step(k) * (-way * size as f64);
+            crossings.push((parameter(out), parameter(back), jump));
         }
         crossings.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
     let mut pieces = Vec::new();
     let mut shift = Point::new(0.0, 0.0);
     let mut from = first;
-    for (t, back) in crossings {
-        if t > from {
-            pieces.push(whole.part(from, t).shifted(shift));
-            from = t;
+    for (out, back, jump) in crossings {
+        if out > from {
+            pieces.push(whole.part(from, out).shifted(shift));
         }
-        shift = shift + back;
+        from = from.max(back);
+        shift = shift + jump;
     }
-    pieces.push(whole.part(from, last).shifted(shift));
-    // A piece between two borders says nothing new; first and last have the label.
-    let n = pieces.len();
-    let labels = (0..n)
-        .map(|i| match (n, i) {
-            (1, _) => Some(label),
-            (_, 0) => Some(label + 0.1),
-            (_, i) if i == n - 1 => Some(label - 0.1),
-            _ => None,
-        })
+    pieces.push(whole.part(from, last.max(from)).shifted(shift));
+    Arrow { exchange, pieces }
+}
+
+/// The arrow to the neighbour on the other side of the torus: two stubs of one length,
+/// whatever the distance between neighbours, so that a bundle of them can be told apart.
+fn around(
+    exchange: Exchange,
+    layout: &Layout,
+    (start, end): (Point, Point),
+    there: &[i64],
+    bulge: f64,
+) -> Arrow {
+    let inside: Vec<i64> = there
+        .iter()
+        .zip(layout.axes())
+        .map(|(&at, axis)| at.rem_euclid(i64::from(axis.size)))
         .collect();
-    Arrow { exchange, pieces, labels }
+    let way = (end - start).unit() * (2.0 * BEYOND);
+    let whole = Curve::bulging(start, start + way, bulge);
+    let gap = NODE + 3.0;
+    let (first, last) = (whole.leaves(gap), 1.0 - whole.reversed().leaves(gap));
+    let jump = layout.point(&inside) - (start + way);
+    Arrow { exchange, pieces: vec![whole.part(first, 0.5), whole.part(0.5, last).shifted(jump)] }
 }
 
 #[cfg(test)]

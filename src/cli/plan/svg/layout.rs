@@ -55,15 +55,15 @@ impl Layout {
             )));
         }
         let kind = match axes[..] {
-            [_, _] => Kind::Lattice { basis: vec![Point::new(0.0, 118.0), Point::new(118.0, 0.0)] },
+            [_, _] => Kind::Lattice { basis: vec![Point::new(0.0, 132.0), Point::new(132.0, 0.0)] },
             [_, rows, _] => {
                 // Rows of a plane go down and to the left; the slant is such that few nodes
                 // stand below one another. Planes do not overlap.
-                let row = Point::new(-53.0, 80.0);
-                let plane = Point::new(0.0, row.y * f64::from(rows.size - 1) + 128.0);
-                Kind::Lattice { basis: vec![plane, row, Point::new(140.0, 0.0)] }
+                let row = Point::new(-104.0, 76.0);
+                let plane = Point::new(0.0, row.y * f64::from(rows.size - 1) + 116.0);
+                Kind::Lattice { basis: vec![plane, row, Point::new(180.0, 0.0)] }
             }
-            _ => Kind::Circle { radius: (f64::from(shape.n_nodes()) * 62.0 / TAU).max(130.0) },
+            _ => Kind::Circle { radius: (f64::from(shape.n_nodes()) * 84.0 / TAU).max(130.0) },
         };
         Ok(Layout { dims, axes, kind })
     }
@@ -106,6 +106,14 @@ impl Layout {
             Kind::Circle { .. } => self.point(&[1]) - self.point(&[0]),
             Kind::Lattice { basis } => basis[k],
         }
+    }
+
+    /// The largest distance between `count` neighbouring arrows of a bundle over one hop of
+    /// a given length with which the bundles in other directions stay free.
+    pub fn widest_lane(&self, count: usize, hop: f64) -> f64 {
+        // Three dimensions leave less room around a node than two.
+        let share = if self.axes.len() == 3 { 0.11 } else { 0.2 };
+        2.0 * share * hop.min(180.0) / (count.max(2) - 1) as f64
     }
 
     /// Signed hops along the drawn dimension `k`, as drawn: the shorter way round, and of two

@@ -6,6 +6,7 @@
 
 mod arrows;
 mod curve;
+mod labels;
 mod layout;
 mod paint;
 mod panels;
@@ -49,7 +50,7 @@ pub fn draw(subject: &Subject) -> Result<String, CliError> {
         .add(paint::links(&layout))
         .add(paint::arrows(subject, &arrows))
         .add(paint::nodes(subject, &layout))
-        .add(paint::labels(&arrows));
+        .add(paint::labels(&labels::place(&arrows, &layout)));
     let at =
         |x: f64, y: f64, group: Group| group.set("transform", paint::translate(Point::new(x, y)));
     let document = Document::new()

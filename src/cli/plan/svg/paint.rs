@@ -3,8 +3,9 @@
 use svg::node::element::path::Data;
 use svg::node::element::{Circle, Group, Line, Path, Rectangle, Text, Title};
 
-use super::arrows::{Arrow, Exchange, Flow, step_label};
+use super::arrows::{Arrow, Exchange, Flow};
 use super::curve::{Curve, Point};
+use super::labels::{self, Label};
 use super::layout::{Layout, NODE};
 use crate::cli::plan::Subject;
 
@@ -19,7 +20,7 @@ const LINK: &str = "#d5dbe1";
 
 /// One colour per port: Okabe and Ito's set, which is told apart without seeing red or green,
 /// darkened where white text stands on it.
-const PORTS: [&str; 6] = ["#0072b2", "#d55e00", "#008a64", "#b0508c", "#b07d00", "#3a8fc4"];
+const PORTS: [&str; 6] = ["#0072b2", "#d55e00", "#008a64", "#b0508c", "#b07d00", "#15a5c9"];
 
 /// The colour of a port.
 pub fn port_colour(port: usize) -> &'static str {
@@ -73,7 +74,8 @@ pub fn links(layout: &Layout) -> Group {
                     group = group.add(line(here, layout.point(&next)));
                 }
             } else if axis.wraps {
-                let stub = layout.step(k) * 0.36;
+                let step = layout.step(k);
+                let stub = step.unit() * (0.36 * step.length()).min(48.0);
                 let mut first = at.clone();
                 first[k] = 0;
                 let first = layout.point(&first);
@@ -217,23 +219,16 @@ pub fn line(curve: &Curve, heads: (bool, bool), flow: Flow, colour: &str) -> Gro
 }
 
 /// The step labels, above everything else.
-pub fn labels(arrows: &[Arrow]) -> Group {
-    let mut group = Group::new().set("class", "labels");
-    for arrow in arrows {
-        let steps = step_label(&arrow.exchange.steps);
-        for (piece, t) in arrow.pieces.iter().zip(&arrow.labels) {
-            if let Some(t) = t {
-                let colour = port_colour(arrow.exchange.port);
-                group = group.add(label(&steps, piece.at(*t), colour));
-            }
-        }
-    }
-    group
+pub fn labels(labels: &[Label]) -> Group {
+    let group = Group::new().set("class", "labels");
+    labels.iter().fold(group, |group, Label { text, port, at }| {
+        group.add(label(text, *at, port_colour(*port)))
+    })
 }
 
 /// One label: white on the port's colour.
 pub fn label(content: &str, at: Point, colour: &str) -> Group {
-    let (width, height) = (6.2 * content.chars().count() as f64 + 6.0, 12.6);
+    let (width, height) = labels::size(content);
     let pill = Rectangle::new()
         .set("x", rounded(at.x - width / 2.0))
         .set("y", rounded(at.y - height / 2.0))

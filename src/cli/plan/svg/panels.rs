@@ -138,7 +138,10 @@ pub fn timeline(subject: &Subject) -> Panel {
     if n_steps == 0 || n_steps > MAX_TABULATED {
         return Panel { group, width: 0.0, height: 24.0 };
     }
-    let (cell_width, cell_height, left) = (37.0, 20.0, 92.0);
+    let steps = plan.ports.iter().flat_map(|port| &port.steps);
+    let longest = steps.map(|step| cell(step).0.len()).max().unwrap_or(0);
+    let (cell_height, left) = (20.0, 92.0);
+    let cell_width = (7.0 * longest as f64 + 10.0).max(37.0);
     let middle = |column: usize, row: usize| {
         Point::new(
             left + (column as f64 + 0.5) * (cell_width + 3.0),
