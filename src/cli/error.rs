@@ -62,6 +62,16 @@ pub enum CliError {
     /// The picture would not be legible, or has no plane to be drawn on.
     #[error("{0}; use --format text or json")]
     NotDrawn(String),
+    /// The emulation failed.
+    #[error("{algorithm}, {bytes} bytes: {source}")]
+    Run {
+        /// The algorithm that was run.
+        algorithm: String,
+        /// Bytes of the vector or of all blocks.
+        bytes: u64,
+        /// What failed.
+        source: hopbine::Error,
+    },
     /// A rank map that does not fit.
     #[error("{}: {source}", path.display())]
     RankMap {
@@ -103,7 +113,7 @@ impl CliError {
     /// 2 for a request that cannot be, 1 for one that failed.
     pub fn exit_status(&self) -> u8 {
         match self {
-            CliError::Output(_) | CliError::Write { .. } => 1,
+            CliError::Output(_) | CliError::Write { .. } | CliError::Run { .. } => 1,
             _ => 2,
         }
     }

@@ -15,6 +15,8 @@ mod output;
 mod plan;
 mod progress;
 mod report;
+mod run;
+mod sizes;
 
 use std::process::ExitCode;
 
@@ -35,6 +37,7 @@ Examples:
   hopbine list allreduce --torus 4x6x4
   hopbine plan allreduce --torus 4x4x4 --rank 21 --format svg -o plan.svg
   hopbine check allreduce --torus 16x16x16 --algorithm bine
+  hopbine run allreduce --torus 4x4x4 --bytes 1MiB
 
 Shapes are written 4x6x4; an `m` behind a size (4x6x4m) is a dimension that does not wrap.";
 
@@ -43,6 +46,7 @@ enum Command {
     List(list::Args),
     Plan(plan::Args),
     Check(check::Args),
+    Run(run::Args),
 }
 
 /// Parses the command line, does what it says and turns the outcome into an exit status.
@@ -51,6 +55,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Check(args) => check::run(args),
+        Command::Run(args) => run::run(args),
     };
     match outcome {
         Ok(Outcome::Well) => ExitCode::SUCCESS,

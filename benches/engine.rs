@@ -1,0 +1,51 @@
+//! How long does an allreduce take on emulated ranks, from call to return?
+//!
+//! Ranks are threads that share the cores of this machine, so these numbers say what the
+//! engine and the endpoint cost, not what a network does. Inputs are fixed; correctness is
+//! what the tests are for, but the result is checked once before timing.
+
+use std::time::Instant;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use hopbine::reduce::Op;
+use hopbine::torus::geometry::Shape;
+use hopbine::{EmulationConfig, emulate};
+
+fn allreduce(criterion: &mut Criterion) {
+    for (name, sizes) in [("2", &[2][..]), ("2x2x2", &[2, 2, 2]), ("4x4x4", &[4, 4, 4])] {
+        let mut group = criterion.benchmark_group(format!("allreduce/{name}"));
+        group.sample_size(10);
+        for bytes in [8usize, 1 << 10, 16 << 10, 128 << 10, 1 << 20] {
+            group.throughput(Throughput::Bytes(bytes as u64));
+            let id = BenchmarkId::from_parameter(bytes);
+            group.bench_with_input(id, &bytes, |bencher, &bytes| {
+                bencher.iter_custom(|iters| {
+                    let config = EmulationConfig::new(Shape::torus(sizes).expect("a shape"));
+                    let times = emulate(&config, |comm| {
+                        let send = vec![f64::from(comm.rank()); bytes / 8];
+                        let mut recv = vec![0.0; bytes / 8];
+                        let mut run = || comm.allreduce(&send, &mut recv, Op::Sum);
+                        // First contact and compilation are not what is asked here.
+                        for _ in 0..4 {
+                            run().expect("no failure");
+                        }
+                        comm.barrier().expect("no failure");
+                        let start = Instant::now();
+                        for _ in 0..iters {
+                            run().expect("no failure");
+                        }
+                        let time = start.elapsed();
+                        let n = f64::from(comm.size());
+                        assert!(recv.iter().all(|&sum| sum == n * (n - 1.0) / 2.0));
+                        time
+                    });
+                    times.expect("no rank fails")[0]
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, allreduce);
+criterion_main!(benches);

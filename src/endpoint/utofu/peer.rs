@@ -1,0 +1,130 @@
+//! What an endpoint keeps for each rank that it has exchanged anything with.
+
+use std::collections::VecDeque;
+
+use utofu_sys::handles::Registration;
+use utofu_sys::{Stadd, VcqId};
+
+use crate::endpoint::{Pages, Rank, Slot, Tag, WireRegion};
+
+use super::credits::{Incoming, Outgoing};
+use super::wire::{Lane, TINY_BYTES};
+
+/// Messages of each kind for which room is made at first contact.
+const USUAL_MESSAGES: usize = 64;
+
+/// A receive whose message has not begun to arrive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PostedRecv {
+    pub(super) tag: Tag,
+    pub(super) slot: Slot,
+    pub(super) region: WireRegion,
+}
+
+/// A send that waits for the peer's announcement of its receive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitingSend {
+    pub(super) tag: Tag,
+    pub(super) slot: Slot,
+    pub(super) region: WireRegion,
+}
+
+/// A receive that the peer has announced before it was sent to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Announced {
+    pub(super) tag: Tag,
+    pub(super) at: Stadd,
+}
+
+/// A message that has arrived before its receive was posted.
+#[derive(Debug)]
+pub(super) struct Unexpected {
+    pub(super) tag: Tag,
+    pub(super) data: Vec<u8>,
+}
+
+/// Something for the peer's channel that has not been written yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outbound {
+    /// "I am ready to receive this at that place."
+    Ready { tag: Tag, at: Stadd },
+    /// A message that fits in a descriptor.
+    Tiny { tag: Tag, slot: Slot, len: u8, data: [u8; TINY_BYTES] },
+    /// A message for an eager slot; its region stays valid until it is reported as sent.
+    Eager { tag: Tag, slot: Slot, region: WireRegion },
+}
+
+impl Outbound {
+    pub(super) fn lane(&self) -> Lane {
+        match self {
+            Outbound::Ready { .. } | Outbound::Tiny { .. } => Lane::Descriptors,
+            Outbound::Eager { .. } => Lane::Eager,
+        }
+    }
+}
+
+/// The memory of one peer's channel here, and of the copies of what goes to its channel there.
+/// The registrations come before the memory, so that they are dropped first.
+#[derive(Debug)]
+pub(super) struct PeerMemory {
+    pub(super) registration: Registration,
+    pub(super) pages: Pages,
+}
+
+/// Everything about one peer.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) rank: Rank,
+    pub(super) vcq: VcqId,
+    pub(super) memory: PeerMemory,
+    /// Where the peer wants its hello.
+    pub(super) mailbox: Stadd,
+    /// Whether it has been told about its channel here.
+    pub(super) greeted: bool,
+    /// This rank's channel at the peer, once its hello has arrived.
+    pub(super) channel: Option<Stadd>,
+    pub(super) outgoing: [Outgoing; 2],
+    pub(super) incoming: [Incoming; 2],
+    pub(super) outbound: VecDeque<Outbound>,
+    pub(super) posted: VecDeque<PostedRecv>,
+    pub(super) waiting: VecDeque<WaitingSend>,
+    pub(super) announced: VecDeque<Announced>,
+    pub(super) unexpected: VecDeque<Unexpected>,
+    /// Whether it is on the endpoint's list of peers with something to do.
+    pub(super) is_listed: bool,
+}
+
+impl Peer {
+    pub(super) fn new(rank: Rank, vcq: VcqId, mailbox: Stadd, memory: PeerMemory) -> Self {
+        let lanes = [Lane::Descriptors, Lane::Eager];
+        Peer {
+            rank,
+            vcq,
+            memory,
+            mailbox,
+            greeted: false,
+            channel: None,
+            outgoing: lanes.map(Outgoing::new),
+            incoming: lanes.map(Incoming::new),
+            outbound: VecDeque::with_capacity(USUAL_MESSAGES),
+            posted: VecDeque::with_capacity(USUAL_MESSAGES),
+            waiting: VecDeque::with_capacity(USUAL_MESSAGES),
+            announced: VecDeque::with_capacity(USUAL_MESSAGES),
+            unexpected: VecDeque::with_capacity(USUAL_MESSAGES),
+            is_listed: false,
+        }
+    }
+
+    /// True if nothing waits to be written to the peer.
+    pub(super) fn is_quiet(&self) -> bool {
+        let owes = self.incoming.iter().any(Incoming::owes);
+        self.greeted && self.outbound.is_empty() && !(owes && self.channel.is_some())
+    }
+}
+
+/// Takes the first element that `is_it` accepts. Messages mostly come in the order in which
+/// they are expected, so it is mostly the very first.
+pub(super) fn take<T>(queue: &mut VecDeque<T>, is_it: impl Fn(&T) -> bool) -> Option<T> {
+    let index = queue.iter().position(is_it)?;
+    queue.remove(index)
+}

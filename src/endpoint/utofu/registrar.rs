@@ -1,0 +1,58 @@
+//! How an endpoint registers the memory of its users.
+//!
+//! A seam: a registration cache does the same with less work for memory that it has seen.
+
+use utofu_sys::UtofuError;
+use utofu_sys::handles::{Access, Registration, Vcq};
+
+/// Registers memory with a VCQ and remembers what is registered.
+pub trait Registrar: Send {
+    /// Registers memory and returns the STADD of its first byte.
+    ///
+    /// # Errors
+    /// What the library returns, `FULL` for instance.
+    ///
+    /// # Safety
+    /// As [`Vcq::register`], until a [`release`](Registrar::release) with the STADD.
+    unsafe fn register(&mut self, vcq: &mut Vcq, ptr: *mut u8, len: usize)
+    -> Result<u64, UtofuError>;
+
+    /// Takes back one registration that returned `stadd`. After it, no put of a peer may reach
+    /// the memory.
+    ///
+    /// # Errors
+    /// What the library returns; `INVALID_STADD` if nothing is registered there.
+    fn release(&mut self, stadd: u64) -> Result<(), UtofuError>;
+}
+
+/// Registers each time anew.
+#[derive(Debug, Default)]
+pub struct Direct {
+    registrations: Vec<Registration>,
+}
+
+impl Registrar for Direct {
+    unsafe fn register(
+        &mut self,
+        vcq: &mut Vcq,
+        ptr: *mut u8,
+        len: usize,
+    ) -> Result<u64, UtofuError> {
+        // SAFETY: the caller's promise.
+        let registration = unsafe { vcq.register(ptr, len, Access::ReadWrite) }?;
+        let stadd = registration.stadd().0;
+        self.registrations.push(registration);
+        Ok(stadd)
+    }
+
+    fn release(&mut self, stadd: u64) -> Result<(), UtofuError> {
+        let found = self.registrations.iter().rposition(|held| held.stadd().0 == stadd);
+        match found {
+            Some(index) => self.registrations.swap_remove(index).release(),
+            None => Err(UtofuError {
+                call: "utofu_dereg_mem",
+                code: utofu_sys::abi::UTOFU_ERR_INVALID_STADD,
+            }),
+        }
+    }
+}

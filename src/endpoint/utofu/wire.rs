@@ -1,0 +1,229 @@
+//! The bytes that uTofu endpoints exchange besides the data: the layout of a channel and of
+//! the descriptors in it.
+//!
+//! A *channel* is memory of the receiver that one sender writes to:
+//!
+//! ```text
+//! offset 0     two credit cells of 8 bytes; their content means nothing, their notices do
+//! offset 64    64 descriptors of 32 bytes
+//! offset 2112  8 eager slots of 16 + 2048 bytes
+//! ```
+//!
+//! Every write has a notice of its own, and its address says what was written; so nothing
+//! depends on the order in which two writes arrive.
+
+use crate::endpoint::Tag;
+
+/// Descriptors in a channel. One bit each in a u64.
+pub(super) const DESCRIPTORS: u32 = 64;
+/// Bytes of a descriptor: what fits in a piggybacked put.
+pub(super) const DESCRIPTOR_BYTES: usize = 32;
+/// Eager slots in a channel.
+pub(super) const EAGER_SLOTS: u32 = 8;
+/// The longest message that is sent without waiting for its receive. Longer ones cost less
+/// when they go straight to their place: see the benchmark `engine`.
+pub(super) const EAGER_BYTES: usize = 2048;
+/// Header of an eager message.
+pub(super) const EAGER_HEADER_BYTES: usize = 16;
+/// The longest message inside a descriptor.
+pub(super) const TINY_BYTES: usize = DESCRIPTOR_BYTES - TINY_HEADER_BYTES;
+const TINY_HEADER_BYTES: usize = 12;
+
+const EAGER_SLOT_BYTES: usize = EAGER_HEADER_BYTES + EAGER_BYTES;
+const DESCRIPTORS_AT: usize = 64;
+const EAGER_AT: usize = DESCRIPTORS_AT + DESCRIPTORS as usize * DESCRIPTOR_BYTES;
+/// Bytes of a channel, whole cache lines of A64FX (256 bytes).
+pub(super) const CHANNEL_BYTES: usize =
+    (EAGER_AT + EAGER_SLOTS as usize * EAGER_SLOT_BYTES).next_multiple_of(256);
+/// Bytes of a sender's copies of the eager messages under way to one peer.
+pub(super) const BOUNCE_BYTES: usize =
+    (EAGER_SLOTS as usize * EAGER_SLOT_BYTES).next_multiple_of(256);
+
+const KIND_READY: u8 = 1;
+const KIND_TINY: u8 = 2;
+
+/// One of a channel's two kinds of slots; its credit cell has the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Descriptors.
+    Descriptors = 0,
+    /// Eager slots.
+    Eager = 1,
+}
+
+impl Lane {
+    /// Slots of this kind.
+    pub(super) const fn slots(self) -> u32 {
+        match self {
+            Lane::Descriptors => DESCRIPTORS,
+            Lane::Eager => EAGER_SLOTS,
+        }
+    }
+
+    /// Slots that one credit notice gives back.
+    pub(super) const fn credit(self) -> u32 {
+        match self {
+            Lane::Descriptors => 16,
+            Lane::Eager => 4,
+        }
+    }
+
+    /// Where in the channel a slot starts.
+    pub(super) const fn offset(self, slot: u32) -> usize {
+        match self {
+            Lane::Descriptors => DESCRIPTORS_AT + slot as usize * DESCRIPTOR_BYTES,
+            Lane::Eager => EAGER_AT + slot as usize * EAGER_SLOT_BYTES,
+        }
+    }
+}
+
+/// Where an eager message is kept by its sender.
+pub(super) const fn bounce_offset(slot: u32) -> usize {
+    slot as usize * EAGER_SLOT_BYTES
+}
+
+/// Where in the peer's channel a credit is written.
+pub(super) const fn credit_offset(lane: Lane) -> usize {
+    lane as usize * 8
+}
+
+/// What was written to a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// A credit for a lane.
+    Credit(Lane),
+    /// A slot of a lane.
+    Slot(Lane, u32),
+}
+
+/// What a write that ended at `end` (offset behind its last byte) has written.
+pub(super) fn written(end: usize) -> Written {
+    match end {
+        0..=8 => Written::Credit(Lane::Descriptors),
+        9..=DESCRIPTORS_AT => Written::Credit(Lane::Eager),
+        _ if end <= EAGER_AT => {
+            let slot = (end - 1 - DESCRIPTORS_AT) / DESCRIPTOR_BYTES;
+            Written::Slot(Lane::Descriptors, slot as u32)
+        }
+        _ => Written::Slot(Lane::Eager, ((end - 1 - EAGER_AT) / EAGER_SLOT_BYTES) as u32),
+    }
+}
+
+/// A message in a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Descriptor {
+    /// The sender of this waits for message `tag` at STADD `at` of its own memory.
+    Ready {
+        /// Which message.
+        tag: Tag,
+        /// Where to put it.
+        at: u64,
+    },
+    /// A short message, here in full.
+    Tiny {
+        /// Which message.
+        tag: Tag,
+        /// Its length.
+        len: u8,
+        /// Its bytes, and zeros.
+        data: [u8; TINY_BYTES],
+    },
+}
+
+impl Descriptor {
+    /// The bytes, and how many of them need to travel.
+    pub(super) fn encode(&self) -> ([u8; DESCRIPTOR_BYTES], usize) {
+        let mut bytes = [0; DESCRIPTOR_BYTES];
+        let (kind, tag) = match self {
+            Descriptor::Ready { tag, .. } => (KIND_READY, tag),
+            Descriptor::Tiny { tag, .. } => (KIND_TINY, tag),
+        };
+        bytes[0] = kind;
+        bytes[4..8].copy_from_slice(&tag.operation.to_le_bytes());
+        bytes[8..12].copy_from_slice(&tag.message.to_le_bytes());
+        let len = match self {
+            Descriptor::Ready { at, .. } => {
+                bytes[12..20].copy_from_slice(&at.to_le_bytes());
+                20
+            }
+            Descriptor::Tiny { len, data, .. } => {
+                bytes[1] = *len;
+                bytes[12..].copy_from_slice(data);
+                TINY_HEADER_BYTES + usize::from(*len)
+            }
+        };
+        (bytes, len)
+    }
+
+    /// Reads what `encode` has written; `None` if this is no descriptor.
+    pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<Self> {
+        let tag = Tag { operation: word(bytes, 4), message: word(bytes, 8) };
+        match bytes[0] {
+            KIND_READY => {
+                let at = u64::from(word(bytes, 12)) | u64::from(word(bytes, 16)) << 32;
+                Some(Descriptor::Ready { tag, at })
+            }
+            KIND_TINY if usize::from(bytes[1]) <= TINY_BYTES => {
+                let mut data = [0; TINY_BYTES];
+                data.copy_from_slice(&bytes[TINY_HEADER_BYTES..]);
+                Some(Descriptor::Tiny { tag, len: bytes[1], data })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Header of an eager message.
+pub(super) fn eager_header(tag: Tag, len: usize) -> [u8; EAGER_HEADER_BYTES] {
+    let mut bytes = [0; EAGER_HEADER_BYTES];
+    bytes[0..4].copy_from_slice(&tag.operation.to_le_bytes());
+    bytes[4..8].copy_from_slice(&tag.message.to_le_bytes());
+    bytes[8..12].copy_from_slice(&(len as u32).to_le_bytes());
+    bytes
+}
+
+/// Tag and length of an eager message; `None` if the length cannot be.
+pub(super) fn eager_message(header: &[u8; EAGER_HEADER_BYTES]) -> Option<(Tag, usize)> {
+    let tag = Tag { operation: word(header, 0), message: word(header, 4) };
+    let len = word(header, 8) as usize;
+    (len <= EAGER_BYTES).then_some((tag, len))
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_survive_the_wire() {
+        let tag = Tag { operation: 0xdead_beef, message: 77 };
+        let mut data = [0; TINY_BYTES];
+        data[..3].copy_from_slice(b"abc");
+        for descriptor in
+            [Descriptor::Ready { tag, at: 0x1234_5678_9abc_def0 }, Descriptor::Tiny { tag, len: 3, data }]
+        {
+            let (bytes, len) = descriptor.encode();
+            let mut arrived = [0; DESCRIPTOR_BYTES];
+            arrived[..len].copy_from_slice(&bytes[..len]);
+            assert_eq!(Descriptor::decode(&arrived), Some(descriptor));
+        }
+        assert_eq!(Descriptor::decode(&[0; DESCRIPTOR_BYTES]), None);
+    }
+
+    #[test]
+    fn the_end_of_a_write_names_its_slot() {
+        for lane in [Lane::Descriptors, Lane::Eager] {
+            assert_eq!(written(credit_offset(lane) + 8), Written::Credit(lane));
+            let most = if lane == Lane::Eager { EAGER_SLOT_BYTES } else { DESCRIPTOR_BYTES };
+            for slot in 0..lane.slots() {
+                for len in [12, most] {
+                    assert_eq!(written(lane.offset(slot) + len), Written::Slot(lane, slot));
+                }
+            }
+        }
+        assert!(Lane::Eager.offset(EAGER_SLOTS) <= CHANNEL_BYTES);
+    }
+}

@@ -1,0 +1,150 @@
+//! The task graph under construction: tasks in plan order, dependencies from memory hazards.
+//!
+//! A task waits for the last writer of every byte it reads (read after write), and for the
+//! last writer and all readers since of every byte it writes (write after write, write after
+//! read). Nothing else orders tasks: what may overlap, does.
+
+use std::ops::Range;
+
+use super::intervals::Intervals;
+use super::program::{Buffer, Task};
+
+/// A memory in which hazards are tracked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// One of the buffers.
+    In(Buffer),
+    /// Positions that have no bytes: each counts as one virtual byte.
+    Tokens,
+}
+
+impl Place {
+    fn index(self) -> usize {
+        match self {
+            Place::In(buffer) => buffer as usize,
+            Place::Tokens => Buffer::COUNT,
+        }
+    }
+}
+
+/// A range of a place.
+pub(super) type Extent = (Place, Range<u64>);
+
+/// Who touched a byte last.
+#[derive(Clone, Debug, Default)]
+struct Access {
+    writer: Option<u32>,
+    /// Readers since the last write.
+    readers: Vec<u32>,
+}
+
+/// The graph.
+#[derive(Debug)]
+pub(super) struct Graph {
+    pub(super) tasks: Vec<Task>,
+    pub(super) steps: Vec<u32>,
+    /// For each task, its piece number.
+    piece: Vec<u32>,
+    /// For each task, the tasks it waits for.
+    deps: Vec<Box<[u32]>>,
+    accesses: [Intervals<Access>; Buffer::COUNT + 1],
+}
+
+/// A finished graph's dependencies in the form in which they are executed.
+pub(super) struct Successors {
+    pub(super) n_deps: Box<[u32]>,
+    pub(super) start: Box<[u32]>,
+    pub(super) tasks: Box<[u32]>,
+}
+
+impl Graph {
+    pub(super) fn new() -> Self {
+        Graph {
+            tasks: Vec::new(),
+            steps: Vec::new(),
+            piece: Vec::new(),
+            deps: Vec::new(),
+            accesses: std::array::from_fn(|_| Intervals::new()),
+        }
+    }
+
+    /// Number of tasks so far: the number of the next one.
+    pub(super) fn len(&self) -> u32 {
+        self.tasks.len() as u32
+    }
+
+    /// Adds a task of step `step` that touches what is listed.
+    pub(super) fn emit(
+        &mut self,
+        step: u32,
+        piece: u32,
+        task: Task,
+        reads: &[Extent],
+        writes: &[Extent],
+    ) {
+        let id = self.len();
+        let mut deps = Vec::new();
+        for (place, range) in reads {
+            // Nobody writes the user's input: no hazards, and no list of readers that grows.
+            if *place == Place::In(Buffer::Send) {
+                continue;
+            }
+            self.accesses[place.index()].update(range.clone(), |access| {
+                deps.extend(access.writer);
+                access.readers.push(id);
+            });
+        }
+        for (place, range) in writes {
+            let accesses = &mut self.accesses[place.index()];
+            for (_, access) in accesses.within(range.clone()) {
+                deps.extend(access.writer);
+                deps.extend(access.readers.iter().copied());
+            }
+            accesses.set(range.clone(), Access { writer: Some(id), readers: Vec::new() });
+        }
+        deps.sort_unstable();
+        deps.dedup();
+        deps.retain(|&dep| dep != id);
+        self.tasks.push(task);
+        self.steps.push(step);
+        self.piece.push(piece);
+        self.deps.push(deps.into());
+    }
+
+    /// The highest piece number among the tasks numbered `tasks` that read `range` after it
+    /// was last written; `None` if none does.
+    pub(super) fn last_piece_reading(
+        &self,
+        place: Place,
+        range: Range<u64>,
+        tasks: &Range<u32>,
+    ) -> Option<u32> {
+        self.accesses[place.index()]
+            .within(range)
+            .flat_map(|(_, access)| &access.readers)
+            .filter(|reader| tasks.contains(reader))
+            .map(|&reader| self.piece[reader as usize])
+            .max()
+    }
+
+    /// Turns "waits for" into "is waited for by".
+    pub(super) fn successors(&self) -> Successors {
+        let n_deps: Box<[u32]> = self.deps.iter().map(|deps| deps.len() as u32).collect();
+        let mut start = vec![0u32; self.tasks.len() + 1];
+        for &dep in self.deps.iter().flat_map(|deps| deps.iter()) {
+            start[dep as usize + 1] += 1;
+        }
+        for index in 1..start.len() {
+            start[index] += start[index - 1];
+        }
+        let mut next = start.clone();
+        let mut tasks = vec![0u32; start[self.tasks.len()] as usize];
+        for (task, deps) in self.deps.iter().enumerate() {
+            for &dep in deps.iter() {
+                tasks[next[dep as usize] as usize] = task as u32;
+                next[dep as usize] += 1;
+            }
+        }
+        Successors { n_deps, start: start.into(), tasks: tasks.into() }
+    }
+}

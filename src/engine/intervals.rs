@@ -1,0 +1,127 @@
+//! A map from byte ranges to values, for the compiler of programs.
+//!
+//! Ranges that were never set have no value. Setting a range cuts the ranges it meets, so
+//! what lies inside a query's bounds can always be visited as whole intervals.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Disjoint half-open ranges, each with a value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Intervals<V> {
+    /// Start of each range, with its end and its value.
+    ranges: BTreeMap<u64, (u64, V)>,
+}
+
+impl<V: Clone> Intervals<V> {
+    /// A map without any range.
+    pub(super) fn new() -> Self {
+        Intervals { ranges: BTreeMap::new() }
+    }
+
+    /// Makes `at` a boundary: a range that spans it becomes two with the same value.
+    fn cut(&mut self, at: u64) {
+        let Some((_, (end, value))) = self.ranges.range_mut(..at).next_back() else { return };
+        if *end > at {
+            let tail = (*end, value.clone());
+            *end = at;
+            self.ranges.insert(at, tail);
+        }
+    }
+
+    /// Gives the whole of `range` the value `value`.
+    pub(super) fn set(&mut self, range: Range<u64>, value: V) {
+        if range.is_empty() {
+            return;
+        }
+        self.clear(range.clone());
+        self.ranges.insert(range.start, (range.end, value));
+    }
+
+    /// Takes every value within `range` away.
+    pub(super) fn clear(&mut self, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        self.cut(range.start);
+        self.cut(range.end);
+        while let Some((&start, _)) = self.ranges.range(range.clone()).next() {
+            self.ranges.remove(&start);
+        }
+    }
+
+    /// The ranges within `range` that have a value, in order; those that cross its bounds
+    /// are shown clipped.
+    pub(super) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, &V)> {
+        let before = self
+            .ranges
+            .range(..range.start)
+            .next_back()
+            .filter(|(_, (end, _))| *end > range.start && !range.is_empty());
+        let inside = self.ranges.range(range.start..range.end.max(range.start));
+        before.into_iter().chain(inside).map(move |(&start, (end, value))| {
+            (start.max(range.start)..(*end).min(range.end), value)
+        })
+    }
+
+    /// Calls `change` for every part of `range`, with the value it has or, where it has none,
+    /// with a default one, which is kept.
+    pub(super) fn update(&mut self, range: Range<u64>, mut change: impl FnMut(&mut V))
+    where
+        V: Default,
+    {
+        if range.is_empty() {
+            return;
+        }
+        self.cut(range.start);
+        self.cut(range.end);
+        let mut gaps = Vec::new();
+        let mut at = range.start;
+        for (&start, (end, value)) in self.ranges.range_mut(range.clone()) {
+            if start > at {
+                gaps.push(at..start);
+            }
+            change(value);
+            at = *end;
+        }
+        if at < range.end {
+            gaps.push(at..range.end);
+        }
+        for gap in gaps {
+            let mut value = V::default();
+            change(&mut value);
+            self.ranges.insert(gap.start, (gap.end, value));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(map: &Intervals<u32>, range: Range<u64>) -> Vec<(Range<u64>, u32)> {
+        map.within(range).map(|(range, &value)| (range, value)).collect()
+    }
+
+    #[test]
+    fn setting_cuts_what_it_meets() {
+        let mut map = Intervals::new();
+        map.set(0..10, 1);
+        map.set(4..6, 2);
+        assert_eq!(all(&map, 0..10), [(0..4, 1), (4..6, 2), (6..10, 1)]);
+        assert_eq!(all(&map, 3..5), [(3..4, 1), (4..5, 2)]);
+        map.clear(2..8);
+        assert_eq!(all(&map, 0..10), [(0..2, 1), (8..10, 1)]);
+        assert_eq!(all(&map, 5..5), []);
+    }
+
+    #[test]
+    fn updating_fills_gaps() {
+        let mut map = Intervals::new();
+        map.set(2..4, 7);
+        map.update(0..6, |value| *value += 1);
+        assert_eq!(all(&map, 0..6), [(0..2, 1), (2..4, 8), (4..6, 1)]);
+        map.update(3..5, |value| *value += 10);
+        assert_eq!(all(&map, 0..6), [(0..2, 1), (2..3, 8), (3..4, 18), (4..5, 11), (5..6, 1)]);
+    }
+}

@@ -1,0 +1,57 @@
+//! The engine: executes plans.
+//!
+//! [`compile()`] turns a plan and the sizes of a call into a [`Program`], a static graph of
+//! sends, receives, copies and folds over regions of four buffers. A [`PortRun`] executes one
+//! port's part of it over an [`Endpoint`](crate::endpoint::Endpoint). [`Engine`] holds the
+//! ports of a rank and the threads that drive them.
+//!
+//! The engine knows no algorithm: whatever order it needs follows from which bytes tasks read
+//! and write. It must not know what an endpoint is made of, nor where buffers come from.
+//!
+//! # Results do not depend on timing
+//! Tasks that touch the same bytes keep the plan's order, and a fold takes its operands in a
+//! fixed order once all have arrived. So one plan gives the same bits in every run.
+//!
+//! # No deadlock
+//! Give every message the level (step, piece number); it is the same on both sides because
+//! both cut transfers by the same rule. Then
+//! - a send waits for earlier steps, whose results it sends, and, if it is packed, for a slot
+//!   of the pack ring, that is, for a send of lower level (the ring has a slot for each send
+//!   of a step, so messages of one level never wait for one another);
+//! - a receive is posted after receives of its own or lower level have been *posted*, after
+//!   its step's landing slot was given up by a message of lower level, and after enough
+//!   receives of lower level have finished (the window holds a whole step);
+//! - what has landed leaves staging when the sends that still read its destination have gone.
+//!   A slot of the landing ring is used only if these have its own level or a lower one;
+//!   otherwise the message gets bytes of the exchange area that no other message of the step
+//!   uses. That is why a block that is stored where a block of the same step is still sent
+//!   from (an exchange in place) lands in staging: if it landed at once, it would have to wait
+//!   for that send, the send for the peer's receive, and that one for the peer's send.
+//!
+//! So every wait, also one across ranks (a send finishes when the receive has been posted), is
+//! for something of a lower level, or of the same level but an earlier kind in the order
+//! receive posted, send finished, message received, staging left. A cycle cannot exist, as
+//! long as endpoints keep their contract.
+
+mod compile;
+mod graph;
+mod intervals;
+mod memory;
+mod pieces;
+mod port;
+mod program;
+mod ready;
+mod request;
+mod run;
+mod space;
+mod staging;
+mod wait;
+mod workers;
+
+pub use compile::{CompileError, CompileFailure, Geometry, compile};
+pub use port::Poison;
+pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
+pub use request::Operation;
+pub use run::{Memory, PortRun};
+pub use wait::Waiter;
+pub use workers::{Engine, EngineConfig, UserKeys, UserMemory};

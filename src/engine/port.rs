@@ -1,0 +1,231 @@
+//! A port: an endpoint and the runs under way on it.
+//!
+//! Whoever holds the port's mutex drives it: a worker, or a thread that waits for one of its
+//! operations. All of them do the same, [`Port::drive`].
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
+
+use hopbine_torus::plan::Rank;
+
+use crate::endpoint::{Endpoint, Event, WireError};
+use crate::error::{Awaited, Error};
+
+use super::request::{Operation, lock};
+use super::run::PortRun;
+
+/// Runs under way for which room is made in advance.
+const USUAL_RUNS: usize = 16;
+/// Events of one poll for which room is made in advance.
+const USUAL_EVENTS: usize = 256;
+
+/// The reason why a communicator is unusable, shared by its ports.
+#[derive(Debug, Default)]
+pub struct Poison {
+    is_set: AtomicBool,
+    reason: Mutex<Option<Error>>,
+}
+
+impl Poison {
+    /// The reason, if there is one.
+    pub fn reason(&self) -> Option<Error> {
+        // Acquire: pairs with the Release in `set`.
+        if !self.is_set.load(Ordering::Acquire) {
+            return None;
+        }
+        lock(&self.reason).clone()
+    }
+
+    /// Sets the reason, unless there is one already.
+    pub fn set(&self, error: &Error) {
+        lock(&self.reason).get_or_insert_with(|| error.clone());
+        // Release: pairs with the Acquire in `reason`.
+        self.is_set.store(true, Ordering::Release);
+    }
+}
+
+/// One port of one rank.
+pub struct Port {
+    rank: Rank,
+    index: usize,
+    state: Mutex<State>,
+    /// Runs under way. A hint for workers, read without the mutex.
+    n_active: AtomicU32,
+    /// Threads that drive this port while they wait: its worker stands aside.
+    pub(super) n_callers: AtomicU32,
+    /// Counts drives that achieved something.
+    n_moves: AtomicU64,
+    poison: Arc<Poison>,
+}
+
+struct State {
+    endpoint: Box<dyn Endpoint>,
+    runs: Vec<Option<Active>>,
+    events: Vec<Event>,
+}
+
+struct Active {
+    run: Box<PortRun>,
+    operation: Arc<Operation>,
+}
+
+impl Port {
+    pub(super) fn new(
+        rank: Rank,
+        index: usize,
+        endpoint: Box<dyn Endpoint>,
+        poison: Arc<Poison>,
+    ) -> Arc<Self> {
+        let state = State {
+            endpoint,
+            runs: Vec::with_capacity(USUAL_RUNS),
+            events: Vec::with_capacity(USUAL_EVENTS),
+        };
+        Arc::new(Port {
+            rank,
+            index,
+            state: Mutex::new(state),
+            n_active: AtomicU32::new(0),
+            n_callers: AtomicU32::new(0),
+            n_moves: AtomicU64::new(0),
+            poison,
+        })
+    }
+
+    /// Registers memory if messages of `wire_bytes` need it.
+    pub(super) fn register_if_needed(
+        &self,
+        ptr: *mut u8,
+        len: usize,
+        wire_bytes: u64,
+    ) -> Result<Option<u64>, Error> {
+        let state = &mut *lock(&self.state);
+        if wire_bytes == 0 || !state.endpoint.needs_key(wire_bytes) {
+            return Ok(None);
+        }
+        let key = state.endpoint.register(ptr, len);
+        key.map(Some).map_err(|source| self.wire_error(None, source))
+    }
+
+    /// Releases a registration. A failure poisons the communicator, since there is nobody to
+    /// tell it to.
+    pub(super) fn release(&self, key: u64) {
+        if let Err(source) = lock(&self.state).endpoint.release(key) {
+            self.poison.set(&self.wire_error(None, source));
+        }
+    }
+
+    /// Puts a run under way.
+    pub(super) fn launch(&self, run: Box<PortRun>, operation: Arc<Operation>) {
+        let state = &mut *lock(&self.state);
+        let active = Some(Active { run, operation });
+        match state.runs.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = active,
+            None => state.runs.push(active),
+        }
+        // Relaxed: only a hint; the mutex orders the data. A worker that misses it is
+        // unparked after this.
+        self.n_active.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        // Relaxed: see `launch`.
+        self.n_active.load(Ordering::Relaxed) > 0
+    }
+
+    /// A number that changes whenever something moves on this port.
+    pub(super) fn n_moves(&self) -> u64 {
+        // Relaxed: compared with itself only.
+        self.n_moves.load(Ordering::Relaxed)
+    }
+
+    /// Moves every run on, unless another thread is doing so right now. Returns whether
+    /// anything happened.
+    pub(super) fn try_drive(&self) -> bool {
+        match self.state.try_lock() {
+            Ok(mut state) => self.drive_locked(&mut state),
+            Err(TryLockError::Poisoned(state)) => self.drive_locked(&mut state.into_inner()),
+            Err(TryLockError::WouldBlock) => false,
+        }
+    }
+
+    /// Moves every run on. Returns whether anything happened.
+    pub(super) fn drive(&self) -> bool {
+        self.drive_locked(&mut lock(&self.state))
+    }
+
+    fn drive_locked(&self, state: &mut State) -> bool {
+        let moved = match self.poison.reason() {
+            Some(reason) => self.fail_all(state, &reason),
+            None => self.step(state).unwrap_or_else(|error| {
+                self.poison.set(&error);
+                self.fail_all(state, &error)
+            }),
+        };
+        if moved {
+            // Relaxed: see `n_moves`.
+            self.n_moves.fetch_add(1, Ordering::Relaxed);
+        }
+        moved
+    }
+
+    fn step(&self, state: &mut State) -> Result<bool, Error> {
+        let State { endpoint, runs, events } = state;
+        endpoint.poll(events).map_err(|source| self.wire_error(None, source))?;
+        let mut moved = !events.is_empty();
+        for event in events.drain(..) {
+            let (Event::Sent(slot) | Event::Received(slot)) = event;
+            let Some(active) = &mut runs[slot.run as usize] else {
+                unreachable!("runs stay until all their tasks have finished");
+            };
+            active.run.finished(slot.task);
+        }
+        // First whatever keeps the wire busy, then one local task per run.
+        for (index, active) in runs.iter_mut().enumerate() {
+            let Some(Active { run, .. }) = active else { continue };
+            moved |= run.post(endpoint.as_mut(), index as u32).map_err(|(task, source)| {
+                self.wire_error(Some(run.step_of(task)), source)
+            })?;
+        }
+        let flushed = endpoint.is_flushed();
+        for place in runs.iter_mut() {
+            let Some(active) = place else { continue };
+            moved |= active.run.work();
+            // A finished run whose last messages are not on the wire yet still needs polling.
+            if active.run.is_finished() && flushed {
+                self.retire(place, None);
+                moved = true;
+            }
+        }
+        Ok(moved)
+    }
+
+    fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>) {
+        if let Some(Active { run, operation }) = place.take() {
+            self.n_active.fetch_sub(1, Ordering::Relaxed);
+            operation.give_back(self.index, run, failure);
+        }
+    }
+
+    fn fail_all(&self, state: &mut State, reason: &Error) -> bool {
+        let mut failed = false;
+        for place in state.runs.iter_mut().filter(|place| place.is_some()) {
+            self.retire(place, Some(reason));
+            failed = true;
+        }
+        failed
+    }
+
+    /// What `operation` waits for on this port, if it is under way here.
+    pub(super) fn awaited(&self, operation: &Arc<Operation>) -> Option<(u32, Awaited)> {
+        let state = lock(&self.state);
+        let mut active = state.runs.iter().flatten();
+        let run = &active.find(|active| Arc::ptr_eq(&active.operation, operation))?.run;
+        // All tasks finished, but something is still to go out.
+        Some(run.awaited().unwrap_or((0, Awaited::Interface)))
+    }
+
+    fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {
+        Error::Wire { rank: self.rank, port: self.index, step, source }
+    }
+}

@@ -1,0 +1,297 @@
+//! Where the positions of a port's working space lie in memory.
+//!
+//! A vector is worked on in the user's receive buffer, and so are blocks if the plan's
+//! positions are the user's blocks in order; everything else lives in a working buffer of the
+//! request. Nothing is copied in advance: until a position is first written, its value stays
+//! at its *origin*, the user's input, and whoever reads the position reads there. So the
+//! first reduction into a position also moves it, and an exchange of blocks needs no copy.
+
+use std::ops::Range;
+
+use hopbine_torus::collectives::Collective;
+use hopbine_torus::plan::layout::Extent;
+use hopbine_torus::plan::{Placement, Plan, PortPlan, Run, Space};
+
+use super::compile::{CompileError, Geometry};
+use super::graph::Place;
+use super::intervals::Intervals;
+use super::program::{Buffer, Region};
+
+/// The working space of one port.
+#[derive(Debug)]
+pub(super) struct WorkingSpace<'a> {
+    plan: &'a Plan,
+    port: &'a PortPlan,
+    geometry: &'a Geometry,
+    extent: Extent,
+    /// Where the space lies; `None` for tokens, which lie nowhere.
+    base: Option<(Buffer, u64)>,
+    /// For bytes of the space not written yet: the buffer their value is in, and what to add
+    /// to the offset in the space (modulo 2^64) to get the offset there.
+    origin: Intervals<(Buffer, u64)>,
+    /// The positions that this port gives to the user.
+    owned: Vec<Range<u32>>,
+}
+
+impl<'a> WorkingSpace<'a> {
+    /// The space of port `index` of `plan`. `work_base` is the place of this port's part in
+    /// the working buffer.
+    pub(super) fn new(
+        plan: &'a Plan,
+        index: usize,
+        geometry: &'a Geometry,
+        work_base: u64,
+    ) -> Result<Self, CompileError> {
+        let port = &plan.ports[index];
+        let base = match port.space {
+            Space::Token => None,
+            _ => Some(home(plan, port, geometry).unwrap_or((Buffer::Work, work_base))),
+        };
+        let shared = plan.ports.iter().filter(|other| other.part == port.part).count() > 1;
+        let mut space = WorkingSpace {
+            plan,
+            port,
+            geometry,
+            extent: Extent::new(port, geometry.count),
+            base,
+            origin: Intervals::new(),
+            owned: if shared { owned(plan, index) } else { std::iter::once(0..port.positions).collect() },
+        };
+        space.check(shared)?;
+        space.find_origins();
+        Ok(space)
+    }
+
+    fn check(&self, shared: bool) -> Result<(), CompileError> {
+        let moved = [&self.port.input, &self.port.output]
+            .into_iter()
+            .any(|placement| matches!(placement, Placement::Permuted(_) | Placement::One { .. }));
+        match self.port.space {
+            Space::Vector if moved => Err(CompileError::VectorPlacement),
+            // One port may overwrite a block in the user's buffer that another has yet to read.
+            Space::Blocks if shared && moved && self.geometry.in_place => {
+                Err(CompileError::SharedInPlace)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes of the space that `run` covers; for tokens, one virtual byte per position.
+    pub(super) fn bytes(&self, run: Run) -> Range<u64> {
+        match self.base {
+            None => u64::from(run.start)..u64::from(run.end()),
+            Some(_) => {
+                let elements = self.extent.elements(run);
+                let size = self.geometry.elem_bytes;
+                elements.start * size..elements.end * size
+            }
+        }
+    }
+
+    /// True if positions have no bytes.
+    pub(super) fn is_token(&self) -> bool {
+        self.base.is_none()
+    }
+
+    /// The place in which conflicts over bytes of the space show.
+    pub(super) fn place(&self, range: &Range<u64>) -> (Place, Range<u64>) {
+        match self.base {
+            None => (Place::Tokens, range.clone()),
+            Some((buffer, base)) => (Place::In(buffer), base + range.start..base + range.end),
+        }
+    }
+
+    /// The region that holds `range` of the space once it has been written.
+    pub(super) fn region(&self, range: &Range<u64>) -> Region {
+        let (buffer, base) = self.base.unwrap_or((Buffer::Work, 0));
+        Region { buffer, offset: base + range.start, len: range.end - range.start }
+    }
+
+    /// Where the value of `range` is now: regions in order.
+    pub(super) fn sources(&self, range: &Range<u64>) -> Vec<Region> {
+        let mut regions = Vec::new();
+        let mut at = range.start;
+        for (part, &(buffer, delta)) in self.origin.within(range.clone()) {
+            if part.start > at {
+                push_joined(&mut regions, self.region(&(at..part.start)));
+            }
+            let offset = part.start.wrapping_add(delta);
+            push_joined(&mut regions, Region { buffer, offset, len: part.end - part.start });
+            at = part.end;
+        }
+        if at < range.end {
+            push_joined(&mut regions, self.region(&(at..range.end)));
+        }
+        regions
+    }
+
+    /// Notes that `range` has been written.
+    pub(super) fn written(&mut self, range: &Range<u64>) {
+        self.origin.clear(range.clone());
+    }
+
+    /// What remains to be copied at the end so that the user's output is complete: pairs of
+    /// source and destination, joined where both continue.
+    pub(super) fn outputs(&self) -> Vec<(Region, Region)> {
+        let mut copies: Vec<(Region, Region)> = Vec::new();
+        if self.is_token() {
+            return copies;
+        }
+        for positions in &self.owned {
+            if self.port.space == Space::Vector {
+                if self.port.output != Placement::Nothing {
+                    let range = self.bytes(Run::new(positions.start, positions.len() as u32));
+                    let offset = self.extent.part.start * self.geometry.elem_bytes + range.start;
+                    self.push_output(&range, offset, &mut copies);
+                }
+                continue;
+            }
+            for position in positions.clone() {
+                if let Some(offset) = self.output_offset(position) {
+                    self.push_output(&self.bytes(Run::new(position, 1)), offset, &mut copies);
+                }
+            }
+        }
+        copies
+    }
+
+    fn push_output(&self, range: &Range<u64>, offset: u64, copies: &mut Vec<(Region, Region)>) {
+        let mut offset = offset;
+        for from in self.sources(range) {
+            let into = Region { buffer: Buffer::Recv, offset, len: from.len };
+            offset += from.len;
+            if from == into || from.len == 0 {
+                continue;
+            }
+            match copies.last_mut() {
+                Some((last_from, last_into)) if continues(last_from, &from) && continues(last_into, &into) => {
+                    last_from.len += from.len;
+                    last_into.len += into.len;
+                }
+                _ => copies.push((from, into)),
+            }
+        }
+    }
+
+    /// Where in the user's output a position of a space of blocks goes.
+    fn output_offset(&self, position: u32) -> Option<u64> {
+        match &self.port.output {
+            Placement::Nothing => None,
+            Placement::Identity => Some(self.block_offset(position)),
+            Placement::Permuted(blocks) => Some(self.block_offset(blocks[position as usize])),
+            Placement::One { position: own } if *own == position => {
+                // In place, a scatter's root leaves its block where it is.
+                let stays = self.geometry.in_place && self.plan.collective == Collective::Scatter;
+                (!stays).then(|| self.block_offset(0))
+            }
+            Placement::One { .. } => None,
+        }
+    }
+
+    /// This port's part of a user's block, in bytes from the start of the user's buffer.
+    fn block_offset(&self, block: u32) -> u64 {
+        (u64::from(block) * self.geometry.count + self.extent.part.start) * self.geometry.elem_bytes
+    }
+
+    fn find_origins(&mut self) {
+        let Some((home, base)) = self.base else { return };
+        let input = input_buffer(self.plan, self.geometry);
+        let mut add = |range: Range<u64>, offset: u64| {
+            if (input, offset) != (home, base + range.start) {
+                self.origin.set(range.clone(), (input, offset.wrapping_sub(range.start)));
+            }
+        };
+        let size = self.geometry.elem_bytes;
+        let part_bytes = (self.extent.part.end - self.extent.part.start) * size;
+        let offset_of = |block: u32| {
+            (u64::from(block) * self.geometry.count + self.extent.part.start) * size
+        };
+        let range_of = |position: u32| {
+            let start = u64::from(position) * part_bytes;
+            start..start + part_bytes
+        };
+        match (&self.port.input, self.port.space) {
+            (Placement::Nothing, _) => {}
+            (_, Space::Vector) => add(0..part_bytes, offset_of(0)),
+            (Placement::Identity, _) if self.port.parts == 1 => {
+                add(0..range_of(self.port.positions).start, offset_of(0));
+            }
+            (Placement::Identity, _) => {
+                (0..self.port.positions).for_each(|at| add(range_of(at), offset_of(at)));
+            }
+            (Placement::Permuted(blocks), _) => {
+                for (position, &block) in blocks.iter().enumerate() {
+                    add(range_of(position as u32), offset_of(block));
+                }
+            }
+            (Placement::One { position }, _) => {
+                // In place, the caller's own block stands in its place among the others.
+                let block = if input == Buffer::Recv { self.plan.rank } else { 0 };
+                add(range_of(*position), offset_of(block));
+            }
+        }
+    }
+}
+
+/// Where the user's input is.
+fn input_buffer(plan: &Plan, geometry: &Geometry) -> Buffer {
+    match plan.collective {
+        Collective::Bcast => Buffer::Recv,
+        // A scatter's root has its input in the send buffer also when its output stays there.
+        Collective::Scatter => Buffer::Send,
+        _ if geometry.in_place => Buffer::Recv,
+        _ => Buffer::Send,
+    }
+}
+
+/// The place in the user's output that can serve as working space, if there is one.
+fn home(plan: &Plan, port: &PortPlan, geometry: &Geometry) -> Option<(Buffer, u64)> {
+    let is_root = plan.rank == plan.root;
+    let serves = match (port.space, plan.collective) {
+        (Space::Vector, Collective::Allreduce | Collective::Bcast) => true,
+        (Space::Vector, Collective::Reduce) => is_root,
+        (Space::Blocks, Collective::Allgather | Collective::Alltoall) => {
+            port.parts == 1 && port.output == Placement::Identity
+        }
+        (Space::Blocks, Collective::Gather) => {
+            is_root && port.parts == 1 && port.output == Placement::Identity
+        }
+        _ => false,
+    };
+    let part_start = Extent::new(port, geometry.count).part.start * geometry.elem_bytes;
+    serves.then_some((Buffer::Recv, part_start))
+}
+
+/// The positions that port `index` gives to the user, when several ports share a part: those
+/// that it is the first to touch; the first port of the part also those that none touches.
+fn owned(plan: &Plan, index: usize) -> Vec<Range<u32>> {
+    let mut owner = Intervals::new();
+    let sharing = (0..plan.ports.len()).filter(|&at| plan.ports[at].part == plan.ports[index].part);
+    let first = sharing.clone().next();
+    owner.set(0..u64::from(plan.ports[index].positions), first);
+    for at in sharing.rev() {
+        for step in &plan.ports[at].steps {
+            let sent = step.sends.iter().flat_map(|send| send.blocks.iter());
+            for run in sent.chain(step.recvs.iter().flat_map(|recv| recv.blocks.iter())) {
+                owner.set(u64::from(run.start)..u64::from(run.end()), Some(at));
+            }
+        }
+    }
+    owner
+        .within(0..u64::from(plan.ports[index].positions))
+        .filter(|(_, owner)| **owner == Some(index))
+        .map(|(range, _)| range.start as u32..range.end as u32)
+        .collect()
+}
+
+fn continues(region: &Region, next: &Region) -> bool {
+    region.buffer == next.buffer && region.offset + region.len == next.offset
+}
+
+/// Appends `next`, as a longer last region if it continues that one.
+pub(super) fn push_joined(regions: &mut Vec<Region>, next: Region) {
+    match regions.last_mut() {
+        Some(last) if continues(last, &next) => last.len += next.len,
+        _ => regions.push(next),
+    }
+}

@@ -1,0 +1,369 @@
+//! The engine of one rank: its ports, and the threads that drive them.
+//!
+//! With workers, each port has a thread that drives it whenever something is under way and
+//! that is parked otherwise; a thread that waits for an operation drives port 0 itself, and
+//! that port's worker stands aside meanwhile. Without workers, whoever waits or tests drives
+//! all ports in turn. Both ways run the same code, [`Port::drive`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hopbine_torus::plan::Rank;
+
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::reduce::Reducer;
+
+use super::memory::WorkMemory;
+use super::port::{Poison, Port};
+use super::program::Program;
+use super::request::Operation;
+use super::run::Memory;
+use super::wait::Waiter;
+
+/// How an engine is driven.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// A worker thread for every port.
+    pub workers: bool,
+    /// The cores for the workers, port by port; ports beyond the list are not pinned.
+    pub cores: Vec<usize>,
+    /// Waiting threads may keep a core busy: there is one for each.
+    pub own_cores: bool,
+    /// How long nothing may move before a wait fails.
+    pub timeout: Duration,
+}
+
+/// See the module documentation.
+pub struct Engine {
+    rank: Rank,
+    ports: Vec<Arc<Port>>,
+    poison: Arc<Poison>,
+    config: EngineConfig,
+    workers: Vec<Worker>,
+    next_operation: AtomicU32,
+}
+
+struct Worker {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+/// Memory of the user, as handed to [`Engine::start`].
+#[derive(Clone, Copy, Debug)]
+pub struct UserMemory {
+    /// First byte.
+    pub ptr: *mut u8,
+    /// Number of bytes.
+    pub len: u64,
+}
+
+/// The keys of the user's memory at every port of an operation.
+///
+/// Made by [`Engine::register`], used by [`Engine::start`], given back to [`Engine::settle`]
+/// when the operation is done. Keeps its capacity.
+#[derive(Default, Debug)]
+pub struct UserKeys(Vec<[Option<u64>; 2]>);
+
+impl UserKeys {
+    /// True if nothing is registered: there is no operation to be waited for.
+    pub fn is_settled(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Engine {
+    /// An engine over one endpoint per port. Engines that share `poison` fail together.
+    ///
+    /// # Errors
+    /// [`Error::Startup`] if a worker thread cannot be started.
+    pub fn new(
+        rank: Rank,
+        endpoints: Vec<Box<dyn Endpoint>>,
+        config: EngineConfig,
+        poison: Arc<Poison>,
+    ) -> Result<Self, Error> {
+        let ports = endpoints
+            .into_iter()
+            .enumerate()
+            .map(|(index, endpoint)| Port::new(rank, index, endpoint, poison.clone()));
+        let mut engine = Engine {
+            rank,
+            ports: ports.collect(),
+            poison,
+            config,
+            workers: Vec::new(),
+            next_operation: AtomicU32::new(0),
+        };
+        if engine.config.workers {
+            for index in 0..engine.ports.len() {
+                // Pushed one by one: if one fails, dropping the engine stops the others.
+                let worker = engine.spawn_worker(index)?;
+                engine.workers.push(worker);
+            }
+        }
+        Ok(engine)
+    }
+
+    fn spawn_worker(&self, index: usize) -> Result<Worker, Error> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (port, stopped) = (self.ports[index].clone(), stop.clone());
+        let core = self.config.cores.get(index).copied();
+        let own_core = self.config.own_cores;
+        let thread = std::thread::Builder::new()
+            .name(format!("hopbine {}.{index}", self.rank))
+            .spawn(move || {
+                if let Some(id) = core {
+                    // A core that is not there is no reason to fail: the worker then runs
+                    // wherever the system puts it.
+                    core_affinity::set_for_current(core_affinity::CoreId { id });
+                }
+                work(&port, &stopped, own_core);
+            })
+            .map_err(|error| Error::Startup {
+                rank: self.rank,
+                source: crate::error::WireError {
+                    call: "starting a worker thread",
+                    reason: error.to_string(),
+                    peer: None,
+                },
+            })?;
+        Ok(Worker { stop, thread })
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Number of ports.
+    pub fn n_ports(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// True if operations progress without anybody waiting or testing.
+    pub fn has_workers(&self) -> bool {
+        self.config.workers
+    }
+
+    /// Prepares an operation: allocates and registers its working memory.
+    ///
+    /// # Errors
+    /// [`Error::Wire`] if registration fails.
+    pub fn prepare(
+        &self,
+        program: Arc<Program>,
+        reducer: Option<Reducer>,
+    ) -> Result<Arc<Operation>, Error> {
+        let memory = WorkMemory::new(&program, &self.ports)?;
+        Ok(Operation::new(program, reducer, memory))
+    }
+
+    /// Reserves the number that identifies the next operation on all ranks. Ranks must start
+    /// operations in the same order.
+    fn number(&self) -> u32 {
+        // Relaxed: a plain counter. It wraps after 2^32 operations, long after the first ones
+        // have left the wire.
+        self.next_operation.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Registers the user's memory wherever `operation` puts it on the wire.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after an earlier failure, [`Error::Wire`] if registration fails.
+    pub fn register(
+        &self,
+        operation: &Operation,
+        memory: [UserMemory; 2],
+        keys: &mut UserKeys,
+    ) -> Result<(), Error> {
+        self.check()?;
+        for (code, port) in operation.program().ports.iter().zip(&self.ports) {
+            keys.0.push([None; 2]);
+            for (at, UserMemory { ptr, len }) in memory.into_iter().enumerate() {
+                // Send and receive buffer come first among the buffers.
+                let key = port.register_if_needed(ptr, len as usize, code.wire_bytes[at]);
+                match (key, keys.0.last_mut()) {
+                    (Ok(key), Some(keys)) => keys[at] = key,
+                    (Err(error), _) => {
+                        self.settle(keys);
+                        return Err(error);
+                    }
+                    (Ok(_), None) => unreachable!("pushed above"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Releases what [`register`](Engine::register) has registered; the operation is done.
+    pub fn settle(&self, keys: &mut UserKeys) {
+        for (keys, port) in keys.0.drain(..).zip(&self.ports) {
+            keys.into_iter().flatten().for_each(|key| port.release(key));
+        }
+    }
+
+    /// Fails if an earlier operation has.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn check(&self) -> Result<(), Error> {
+        match self.poison.reason() {
+            Some(reason) => Err(Error::Poisoned(Arc::new(reason))),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts `operation` on the user's memory, of which `keys` are the keys. `waiting` says
+    /// that the caller will wait for it at once.
+    ///
+    /// # Safety
+    /// Until the operation is done, the first memory must stay valid for reads and unchanged,
+    /// the second valid for reads and writes and used by nobody else. They may not overlap; one
+    /// that the program does not touch may be absent (null, length 0).
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after an earlier failure.
+    pub unsafe fn start(
+        &self,
+        operation: &Arc<Operation>,
+        memory: [UserMemory; 2],
+        keys: &UserKeys,
+        waiting: bool,
+    ) -> Result<(), Error> {
+        self.check()?;
+        let n_ports = operation.program().ports.len();
+        let number = self.number();
+        operation.begin();
+        for (index, (port, keys)) in self.ports[..n_ports].iter().zip(&keys.0).enumerate() {
+            let with_key = |at: usize| Memory {
+                ptr: memory[at].ptr,
+                len: memory[at].len,
+                key: keys[at].unwrap_or(0),
+            };
+            // SAFETY: the caller's promise; ports touch disjoint bytes (the compiler's work),
+            // and the keys are those of this port.
+            let run = unsafe { operation.take(index, number, [with_key(0), with_key(1)]) };
+            port.launch(run, operation.clone());
+        }
+        // A caller that waits drives port 0 itself.
+        for worker in self.workers.iter().take(n_ports).skip(usize::from(waiting)) {
+            worker.thread.thread().unpark();
+        }
+        Ok(())
+    }
+
+    /// Waits until `operation` is done.
+    ///
+    /// # Errors
+    /// What went wrong with it; [`Error::Timeout`] if nothing moved for too long.
+    pub fn wait(&self, operation: &Arc<Operation>) -> Result<(), Error> {
+        if self.config.workers {
+            self.wait_beside_workers(operation);
+        } else {
+            let n_ports = operation.program().ports.len();
+            self.wait_driving(operation, |engine| {
+                // All ports: other operations may use more of them than this one.
+                let mut moved = false;
+                for (index, port) in engine.ports.iter().enumerate() {
+                    if index < n_ports || port.is_active() {
+                        moved |= port.drive();
+                    }
+                }
+                moved
+            });
+        }
+        operation.failure().map_or(Ok(()), Err)
+    }
+
+    fn wait_beside_workers(&self, operation: &Arc<Operation>) {
+        let port = &self.ports[0];
+        // Relaxed: only tells the worker to stand aside; the port's mutex does the rest.
+        port.n_callers.fetch_add(1, Ordering::Relaxed);
+        let mut moves = 0;
+        self.wait_driving(operation, |engine| {
+            let moved = port.is_active() && port.drive();
+            let sum = engine.ports.iter().map(|port| port.n_moves()).sum();
+            moved | (std::mem::replace(&mut moves, sum) != sum)
+        });
+        port.n_callers.fetch_sub(1, Ordering::Relaxed);
+        if port.is_active() {
+            // Other operations are under way on it, and its worker may have parked.
+            self.workers[0].thread.thread().unpark();
+        }
+    }
+
+    fn wait_driving(&self, operation: &Arc<Operation>, mut drive: impl FnMut(&Self) -> bool) {
+        let mut waiter = Waiter::new(self.config.own_cores);
+        while !operation.is_done() {
+            if drive(self) {
+                waiter.progress();
+            } else if waiter.idle() > self.config.timeout && !operation.is_done() {
+                let error = self.timeout(operation);
+                self.abort(operation, &error);
+            }
+        }
+    }
+
+    fn timeout(&self, operation: &Arc<Operation>) -> Error {
+        let seconds = self.config.timeout.as_secs();
+        let found = self.ports.iter().enumerate().find_map(|(index, port)| {
+            port.awaited(operation).map(|(step, awaited)| (index, step, awaited))
+        });
+        let (port, step, awaited) = found.unwrap_or((0, 0, crate::error::Awaited::Interface));
+        Error::Timeout { rank: self.rank, port, step, awaited, seconds }
+    }
+
+    /// Fails everything that is under way, and waits until the ports have let go of it.
+    fn abort(&self, operation: &Arc<Operation>, error: &Error) {
+        self.poison.set(error);
+        while !operation.is_done() {
+            for port in &self.ports {
+                port.drive();
+            }
+        }
+    }
+
+    /// Moves things on a little and returns whether `operation` is done.
+    pub fn test(&self, operation: &Operation) -> bool {
+        if !operation.is_done() {
+            let driven = if self.config.workers { 0 } else { self.ports.len() };
+            for port in &self.ports[..driven] {
+                port.try_drive();
+            }
+        }
+        operation.is_done()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        for Worker { stop, thread } in self.workers.drain(..) {
+            // Release: pairs with the Acquire in `work`.
+            stop.store(true, Ordering::Release);
+            thread.thread().unpark();
+            // A worker that panicked has already printed its message.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The life of a worker.
+fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
+    let mut waiter = Waiter::new(own_core);
+    // Acquire: pairs with the Release in `Engine::drop`.
+    while !stop.load(Ordering::Acquire) {
+        // Relaxed: see `wait_beside_workers`.
+        if !port.is_active() || port.n_callers.load(Ordering::Relaxed) > 0 {
+            // Whoever puts something under way, or leaves something behind, unparks.
+            std::thread::park();
+            waiter.progress();
+        } else if port.drive() {
+            waiter.progress();
+        } else {
+            waiter.idle();
+        }
+    }
+}

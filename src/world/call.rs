@@ -1,0 +1,192 @@
+//! A call of a collective, checked: who gives what, where, and how much of it.
+//!
+//! Each constructor knows one collective's rules about buffers. Blocking, non-blocking and
+//! persistent forms all go through here, and so does the C interface.
+
+use hopbine_torus::collectives::Collective;
+use hopbine_torus::plan::Rank;
+
+use crate::engine::UserMemory;
+use crate::error::Error;
+use crate::reduce::{Datatype, Dtype, Op};
+
+/// Which ranks there are, and which one calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller {
+    pub(super) rank: Rank,
+    pub(super) n_ranks: u32,
+}
+
+/// A call with its buffers as addresses; see [`Communicator::call`](super::Communicator::call)
+/// for who promises what about them.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// The collective.
+    pub collective: Collective,
+    /// Elements of the vector, or of one block.
+    pub count: u64,
+    /// The type of the elements.
+    pub dtype: Dtype,
+    /// The operator, for reductions.
+    pub op: Option<Op>,
+    /// The root, for rooted collectives.
+    pub root: Rank,
+    /// The input is in the receive buffer. For a scatter's root: its own block stays in the
+    /// send buffer.
+    pub in_place: bool,
+    /// First byte of the send buffer; bcast has none. May be null where nothing is sent.
+    pub send: *const u8,
+    /// Elements of the send buffer.
+    pub send_count: u64,
+    /// First byte of the receive buffer. May be null where nothing is received.
+    pub recv: *mut u8,
+    /// Elements of the receive buffer.
+    pub recv_count: u64,
+}
+
+impl Call {
+    /// A call without buffers.
+    pub fn new(collective: Collective, count: u64, dtype: Dtype) -> Self {
+        Call {
+            collective,
+            count,
+            dtype,
+            op: None,
+            root: 0,
+            in_place: false,
+            send: std::ptr::null(),
+            send_count: 0,
+            recv: std::ptr::null_mut(),
+            recv_count: 0,
+        }
+    }
+
+    /// As [`new`](Call::new), with elements of type `T` from and to slices.
+    pub(super) fn of<T: Datatype>(
+        collective: Collective,
+        count: usize,
+        send: &[T],
+        recv: &mut [T],
+    ) -> Self {
+        Call {
+            send: send.as_ptr().cast(),
+            send_count: send.len() as u64,
+            recv: recv.as_mut_ptr().cast(),
+            recv_count: recv.len() as u64,
+            ..Call::new(collective, count as u64, T::DTYPE)
+        }
+    }
+
+    /// As [`of`](Call::of), with input and output in one slice of a block per rank.
+    pub(super) fn of_blocks<T: Datatype>(
+        collective: Collective,
+        caller: Caller,
+        buffer: &mut [T],
+    ) -> Result<Self, Error> {
+        let count = whole_blocks(collective, caller, buffer.len())?;
+        Ok(Call { in_place: true, ..Call::of(collective, count, &[], buffer) })
+    }
+
+    pub(super) fn op(self, op: Op) -> Self {
+        Call { op: Some(op), ..self }
+    }
+
+    pub(super) fn root(self, root: Rank) -> Self {
+        Call { root, ..self }
+    }
+
+    pub(super) fn in_place(self) -> Self {
+        Call { in_place: true, ..self }
+    }
+
+    /// Without what has no meaning for this collective on this rank.
+    pub(super) fn normalized(&self, caller: Caller) -> Self {
+        let is_root = caller.rank == self.root;
+        let in_place = self.in_place
+            && match self.collective {
+                Collective::Bcast | Collective::Barrier => false,
+                Collective::Reduce | Collective::Gather | Collective::Scatter => is_root,
+                _ => true,
+            };
+        let op = self.op.filter(|_| self.collective.is_reduction());
+        let root = if self.collective.is_rooted() { self.root } else { 0 };
+        Call { in_place, op, root, ..*self }
+    }
+
+    /// Checks everything about the (normalized) call that this rank can know.
+    pub(super) fn check(&self, caller: Caller) -> Result<(), Error> {
+        let collective = self.collective;
+        let Caller { rank, n_ranks } = caller;
+        if collective.is_reduction() && self.op.is_none() {
+            return Err(Error::NoOperator { collective });
+        }
+        if collective.is_rooted() && self.root >= n_ranks {
+            return Err(Error::Root { collective, root: self.root, n_ranks });
+        }
+        let (send, recv) = self.needed(caller);
+        for (which, found, needed) in
+            [("send", self.send_count, send), ("receive", self.recv_count, recv)]
+        {
+            // A rank that is not the root may give any buffer where only the root's counts.
+            let counts = needed > 0 || !collective.is_rooted() || rank == self.root;
+            if found != needed && counts {
+                return Err(Error::BufferLength { collective, which, found, needed });
+            }
+        }
+        let size = self.dtype.size_bytes() as u64;
+        let bytes = |ptr: *const u8, count: u64| {
+            let start = ptr.addr() as u64;
+            start..start.saturating_add(count.saturating_mul(size))
+        };
+        let (send, recv) = (bytes(self.send, send), bytes(self.recv, recv));
+        let overlap = send.start < recv.end && recv.start < send.end;
+        if !send.is_empty() && !recv.is_empty() && overlap {
+            return Err(Error::Overlap { collective });
+        }
+        Ok(())
+    }
+
+    /// Elements that the send and the receive buffer of a rank must hold.
+    fn needed(&self, Caller { rank, n_ranks }: Caller) -> (u64, u64) {
+        use Collective as C;
+        let (one, all) = (self.count, self.count.saturating_mul(u64::from(n_ranks)));
+        let is_root = rank == self.root;
+        let at_root = |count: u64| if is_root { count } else { 0 };
+        let (send, recv) = match self.collective {
+            C::Allreduce => (one, one),
+            C::ReduceScatter if self.in_place => return (0, all),
+            C::ReduceScatter => (all, one),
+            C::Allgather => (one, all),
+            C::Alltoall => (all, all),
+            C::Bcast => (0, one),
+            C::Reduce => (one, at_root(one)),
+            C::Gather => (one, at_root(all)),
+            C::Scatter if self.in_place && is_root => return (all, 0),
+            C::Scatter => (at_root(all), one),
+            C::Barrier => (0, 0),
+        };
+        if self.in_place { (0, recv) } else { (send, recv) }
+    }
+
+    /// The buffers as the engine takes them, without what this rank does not use.
+    pub(super) fn memory(&self, caller: Caller) -> [UserMemory; 2] {
+        let (send, recv) = self.needed(caller);
+        let size = self.dtype.size_bytes() as u64;
+        let memory = |ptr, count: u64| UserMemory { ptr, len: count * size };
+        // The engine only reads the send buffer.
+        [memory(self.send.cast_mut(), send), memory(self.recv, recv)]
+    }
+}
+
+/// Elements per block if `len` elements are one block for each rank.
+pub(super) fn whole_blocks(
+    collective: Collective,
+    caller: Caller,
+    len: usize,
+) -> Result<usize, Error> {
+    let n_ranks = caller.n_ranks;
+    if !len.is_multiple_of(n_ranks as usize) {
+        return Err(Error::UnevenBlocks { collective, found: len as u64, n_ranks });
+    }
+    Ok(len / n_ranks as usize)
+}

@@ -1,0 +1,316 @@
+//! The communicator: a torus of ranks, and the programs that have been compiled for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hopbine_torus::collectives::{Collective, Request, registry};
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::Rank;
+
+use super::call::{Call, Caller};
+use super::options::CallOptions;
+use super::select::{Choice, choose};
+use crate::engine::{CompileFailure, Engine, Geometry, Operation, Program, UserKeys, compile};
+use crate::error::Error;
+use crate::reduce::{Dtype, Op, Reducer};
+
+/// Programs kept for calls that may come again.
+const KEPT_PROGRAMS: usize = 128;
+
+/// A group of ranks on a torus that call collectives together.
+///
+/// A handle: copies made by [`with`](Communicator::with) mean the same communicator. All ranks
+/// must start the same operations on it in the same order, with the same options.
+pub struct Communicator {
+    inner: Arc<Inner>,
+    options: CallOptions,
+}
+
+pub(super) struct Inner {
+    shape: Shape,
+    map: RankMap,
+    caller: Caller,
+    segment_bytes: Option<u64>,
+    pub(super) engine: Engine,
+    cache: Mutex<Cache>,
+}
+
+#[derive(Default)]
+struct Cache {
+    entries: HashMap<Key, Arc<Entry>>,
+    /// Counts lookups, to tell which entry has not been used for longest.
+    clock: u64,
+}
+
+/// All that a program depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    collective: Collective,
+    count: u64,
+    dtype: Dtype,
+    op: Option<Op>,
+    root: Rank,
+    in_place: bool,
+    options: CallOptions,
+}
+
+/// A program, and operations that are ready to run it.
+pub(super) struct Entry {
+    program: Arc<Program>,
+    reducer: Option<Reducer>,
+    idle: Mutex<Vec<Ready>>,
+    last_used: Mutex<u64>,
+}
+
+/// An operation that nobody uses.
+pub(super) struct Ready {
+    pub(super) operation: Arc<Operation>,
+    pub(super) keys: UserKeys,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Everything behind these mutexes is consistent between any two statements.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Communicator {
+    /// A communicator over an engine whose ports reach all nodes of the shape.
+    pub(super) fn new(
+        shape: Shape,
+        map: RankMap,
+        segment_bytes: Option<u64>,
+        engine: Engine,
+    ) -> Self {
+        let caller = Caller { rank: engine.rank(), n_ranks: shape.n_nodes() };
+        let cache = Mutex::new(Cache::default());
+        let inner = Inner { shape, map, caller, segment_bytes, engine, cache };
+        Communicator { inner: Arc::new(inner), options: CallOptions::default() }
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> Rank {
+        self.inner.caller.rank
+    }
+
+    /// Number of ranks.
+    pub fn size(&self) -> u32 {
+        self.inner.caller.n_ranks
+    }
+
+    /// The torus.
+    pub fn shape(&self) -> &Shape {
+        &self.inner.shape
+    }
+
+    /// Number of ports that operations can use.
+    pub fn n_ports(&self) -> u32 {
+        self.inner.engine.n_ports() as u32
+    }
+
+    /// True if operations progress while the caller computes.
+    pub fn has_workers(&self) -> bool {
+        self.inner.engine.has_workers()
+    }
+
+    /// The same communicator with other options for its calls.
+    pub fn with(&self, options: CallOptions) -> Communicator {
+        Communicator { inner: self.inner.clone(), options }
+    }
+
+    pub(super) fn caller(&self) -> Caller {
+        self.inner.caller
+    }
+
+    /// Starts a call. `waiting` says that the caller will wait for it at once.
+    ///
+    /// # Safety
+    /// Until the operation is done: the send buffer is valid for reads of its elements and
+    /// unchanged, the receive buffer is valid for reads and writes and used by nobody else.
+    pub(super) unsafe fn launch(&self, call: &Call, waiting: bool) -> Result<Running, Error> {
+        let call = &call.normalized(self.inner.caller);
+        let mut prepared = self.prepare(call)?;
+        let memory = call.memory(self.inner.caller);
+        prepared.with(|engine, Ready { operation, keys }| {
+            engine.register(operation, memory, keys)?;
+            // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the
+            // buffers have the lengths that the program needs and do not overlap.
+            let started = unsafe { engine.start(operation, memory, keys, waiting) };
+            if started.is_err() {
+                engine.settle(keys);
+            }
+            started
+        })?;
+        Ok(Running(prepared))
+    }
+
+    /// Checks a normalized call and gets an operation for it.
+    pub(super) fn prepare(&self, call: &Call) -> Result<Prepared, Error> {
+        call.check(self.inner.caller)?;
+        self.inner.engine.check()?;
+        let entry = self.entry(call)?;
+        let idle = lock(&entry.idle).pop();
+        let ready = match idle {
+            Some(ready) => ready,
+            None => {
+                let (program, reducer) = (entry.program.clone(), entry.reducer);
+                let operation = self.inner.engine.prepare(program, reducer)?;
+                Ready { operation, keys: UserKeys::default() }
+            }
+        };
+        Ok(Prepared { inner: self.inner.clone(), entry, ready: Some(ready) })
+    }
+
+    /// Performs a call whose buffers are given as addresses, and waits for it.
+    ///
+    /// This is what the interfaces to other languages use. Lengths, root, operator and overlap
+    /// are checked; whether the addresses are right cannot be.
+    ///
+    /// # Safety
+    /// The send buffer must be valid for reads of `send_count` elements and the receive buffer
+    /// for reads and writes of `recv_count` elements, for the whole call, and nobody may write
+    /// the former or access the latter meanwhile.
+    ///
+    /// # Errors
+    /// As for the method named after the collective; [`Error::Overlap`].
+    pub unsafe fn call(&self, call: &Call) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(call, true) }?.wait()
+    }
+
+    fn entry(&self, call: &Call) -> Result<Arc<Entry>, Error> {
+        let key = Key {
+            collective: call.collective,
+            count: call.count,
+            dtype: call.dtype,
+            op: call.op,
+            root: call.root,
+            in_place: call.in_place,
+            options: self.options.clone(),
+        };
+        let cache = &mut *lock(&self.inner.cache);
+        cache.clock += 1;
+        if let Some(entry) = cache.entries.get(&key) {
+            *lock(&entry.last_used) = cache.clock;
+            return Ok(entry.clone());
+        }
+        let (program, reducer) = self.compile(&key)?;
+        if cache.entries.len() >= KEPT_PROGRAMS {
+            let oldest = cache.entries.iter().min_by_key(|(_, entry)| *lock(&entry.last_used));
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                cache.entries.remove(&oldest);
+            }
+        }
+        let last_used = Mutex::new(cache.clock);
+        let entry =
+            Arc::new(Entry { program: Arc::new(program), reducer, idle: Mutex::default(), last_used });
+        cache.entries.insert(key, entry.clone());
+        Ok(entry)
+    }
+
+    fn compile(&self, key: &Key) -> Result<(Program, Option<Reducer>), Error> {
+        let Inner { shape, map, engine, caller, .. } = &*self.inner;
+        let collective = key.collective;
+        let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
+        let elem_bytes = key.dtype.size_bytes() as u64;
+        let n_ports = engine.n_ports() as u32;
+        let bytes = key.count.saturating_mul(elem_bytes);
+        let Choice { algorithm: chosen, ports, segment_bytes } =
+            choose(collective, shape, bytes, n_ports);
+        let algorithm = match &key.options.algorithm {
+            None => chosen,
+            Some(name) => registry::find(collective, name).map_err(|unknown| {
+                Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
+            })?,
+        };
+        let refused = |reason: String| Error::NotServed {
+            collective,
+            name: algorithm.name.clone(),
+            reason,
+        };
+        let ports = key.options.ports.unwrap_or(ports);
+        if ports > n_ports {
+            return Err(Error::Setting {
+                setting: "ports",
+                found: ports.to_string(),
+                valid: format!("1 to {n_ports}, the number of ports of the communicator"),
+            });
+        }
+        let request =
+            Request { shape: shape.clone(), map: map.clone(), root: key.root, ports: Some(ports) };
+        let schedule = algorithm.schedule(&request).map_err(|error| refused(error.to_string()))?;
+        let plan = schedule.plan(caller.rank).map_err(|error| refused(error.to_string()))?;
+        let segment = key.options.segment_bytes.or(self.inner.segment_bytes);
+        let geometry = Geometry {
+            count: key.count,
+            elem_bytes,
+            in_place: key.in_place,
+            segment_bytes: Some(segment.unwrap_or(segment_bytes)),
+        };
+        let program = compile(&plan, &geometry);
+        let program = program.map_err(|CompileFailure { port, step, error }| Error::Plan {
+            rank: caller.rank,
+            port,
+            step,
+            source: error,
+        })?;
+        Ok((program, reducer))
+    }
+}
+
+/// An operation in somebody's hands, not under way.
+pub(super) struct Prepared {
+    inner: Arc<Inner>,
+    entry: Arc<Entry>,
+    /// `None` only while being dropped.
+    ready: Option<Ready>,
+}
+
+impl Prepared {
+    /// Gives access to the engine and the operation.
+    pub(super) fn with<R>(&mut self, f: impl FnOnce(&Engine, &mut Ready) -> R) -> R {
+        let Some(ready) = &mut self.ready else { unreachable!("taken in drop only") };
+        f(&self.inner.engine, ready)
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if let Some(ready) = self.ready.take() {
+            lock(&self.entry.idle).push(ready);
+        }
+    }
+}
+
+/// An operation under way. Dropping it waits for it.
+pub(super) struct Running(Prepared);
+
+impl Running {
+    /// Moves things on a little; true if the operation is done.
+    pub(super) fn test(&self) -> bool {
+        let Prepared { inner, ready, .. } = &self.0;
+        ready.as_ref().is_none_or(|ready| inner.engine.test(&ready.operation))
+    }
+
+    /// Waits for the end.
+    pub(super) fn wait(mut self) -> Result<(), Error> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.0.with(|engine, Ready { operation, keys }| {
+            let outcome = engine.wait(operation);
+            engine.settle(keys);
+            outcome
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let under_way = self.0.ready.as_ref().is_some_and(|ready| !ready.keys.is_settled());
+        if under_way {
+            // Whoever drops an operation without waiting does not want to know.
+            let _ = self.finish();
+        }
+    }
+}

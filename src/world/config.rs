@@ -1,0 +1,155 @@
+//! Settings, from code or from the environment.
+//!
+//! | variable | meaning |
+//! | --- | --- |
+//! | `HOPBINE_DRIVE` | `workers`, `inline` or `auto` |
+//! | `HOPBINE_TIMEOUT` | seconds without any progress before a wait fails; 60 if unset |
+//! | `HOPBINE_CORES` | cores for the workers, for instance `2,3,8-11` |
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use hopbine_torus::geometry::{RankMap, Shape};
+
+use crate::error::Error;
+
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Who drives the ports of a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Drive {
+    /// A worker thread per port: operations progress while the caller computes.
+    Workers,
+    /// The caller, whenever it waits or tests.
+    Inline,
+    /// Workers if there are cores for all of them and all callers, else inline.
+    #[default]
+    Auto,
+}
+
+impl FromStr for Drive {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "workers" => Ok(Drive::Workers),
+            "inline" => Ok(Drive::Inline),
+            "auto" => Ok(Drive::Auto),
+            _ => Err(Error::Setting {
+                setting: "HOPBINE_DRIVE",
+                found: text.to_owned(),
+                valid: "workers, inline or auto".to_owned(),
+            }),
+        }
+    }
+}
+
+/// A torus of ranks that are threads of this process.
+#[derive(Clone, Debug)]
+pub struct EmulationConfig {
+    /// The torus.
+    pub shape: Shape,
+    /// Which rank is on which node.
+    pub map: RankMap,
+    /// Ports per rank; by default two per dimension of the shape, at most 6.
+    pub ports: Option<u32>,
+    /// Who drives them.
+    pub drive: Drive,
+    /// The longest message in bytes for calls that do not say; by default it depends on the
+    /// length of the data.
+    pub segment_bytes: Option<u64>,
+    /// How long nothing may move before a wait fails.
+    pub timeout: Duration,
+    /// Cores for the workers, rank by rank and port by port, used again from the start if
+    /// there are more workers. Empty: workers are spread over the cores if there are enough
+    /// of them, and not pinned otherwise.
+    pub cores: Vec<usize>,
+}
+
+impl EmulationConfig {
+    /// A torus with ranks in row-major order and everything else by default.
+    pub fn new(shape: Shape) -> Self {
+        EmulationConfig {
+            shape,
+            map: RankMap::RowMajor,
+            ports: None,
+            drive: Drive::Auto,
+            segment_bytes: None,
+            timeout: DEFAULT_TIMEOUT,
+            cores: Vec::new(),
+        }
+    }
+
+    /// As [`new`](EmulationConfig::new), with what the environment says instead of defaults.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] names the variable and what it can be.
+    pub fn from_env(shape: Shape) -> Result<Self, Error> {
+        let mut config = EmulationConfig::new(shape);
+        if let Ok(text) = std::env::var("HOPBINE_DRIVE") {
+            config.drive = text.parse()?;
+        }
+        if let Ok(text) = std::env::var("HOPBINE_TIMEOUT") {
+            config.timeout = parse_timeout(&text)?;
+        }
+        if let Ok(text) = std::env::var("HOPBINE_CORES") {
+            config.cores = parse_cores(&text)?;
+        }
+        Ok(config)
+    }
+}
+
+fn parse_timeout(text: &str) -> Result<Duration, Error> {
+    let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    seconds.filter(|timeout| !timeout.is_zero()).ok_or_else(|| Error::Setting {
+        setting: "HOPBINE_TIMEOUT",
+        found: text.to_owned(),
+        valid: "a number of seconds above 0".to_owned(),
+    })
+}
+
+fn parse_cores(text: &str) -> Result<Vec<usize>, Error> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        (first <= last).then_some(first..=last)
+    };
+    let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+    ranges.map(|ranges| ranges.into_iter().flatten().collect()).ok_or_else(|| Error::Setting {
+        setting: "HOPBINE_CORES",
+        found: text.to_owned(),
+        valid: "core numbers and ranges like 2,3,8-11".to_owned(),
+    })
+}
+
+/// `n` of the cores, as far apart as possible, without the caller's.
+///
+/// `None` if there are not enough.
+pub(super) fn spread(cores: &[usize], caller: Option<usize>, n: usize) -> Option<Vec<usize>> {
+    let free: Vec<usize> = cores.iter().copied().filter(|&core| Some(core) != caller).collect();
+    (n <= free.len()).then(|| (0..n).map(|index| free[index * free.len() / n]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_or_refused() {
+        assert_eq!("inline".parse::<Drive>().unwrap(), Drive::Inline);
+        assert!("fast".parse::<Drive>().unwrap_err().to_string().contains("workers, inline"));
+        assert_eq!(parse_timeout("0.5").unwrap(), Duration::from_millis(500));
+        assert!(parse_timeout("-1").is_err() && parse_timeout("0").is_err());
+        assert_eq!(parse_cores("2,4-6").unwrap(), [2, 4, 5, 6]);
+        assert!(parse_cores("6-4").is_err() && parse_cores("").is_err());
+    }
+
+    #[test]
+    fn workers_are_spread_and_leave_the_callers_core() {
+        let cores: Vec<usize> = (0..48).collect();
+        let spread_out = spread(&cores, Some(0), 6).unwrap();
+        assert_eq!(spread_out.len(), 6);
+        assert!(!spread_out.contains(&0) && spread_out[5] > 36);
+        assert_eq!(spread(&[0, 1], Some(1), 2), None);
+    }
+}

@@ -1,0 +1,291 @@
+//! Persistent collectives: planned, allocated and registered once, started many times.
+//!
+//! They own their buffers, so that starting is safe without a scope: forgetting a
+//! [`Persistent`] leaks the buffers, and nobody is harmed.
+
+use std::ptr::NonNull;
+
+use hopbine_torus::collectives::Collective;
+use hopbine_torus::plan::Rank;
+
+use super::call::{Call, whole_blocks};
+use super::communicator::{Communicator, Prepared, Ready};
+use crate::engine::UserMemory;
+use crate::error::Error;
+use crate::reduce::{Datatype, Dtype, Op};
+
+/// Elements that are accessed by reference only while no operation is under way. (A `Vec`
+/// promises that nobody else has access, whenever it is moved.)
+struct Owned<T>(NonNull<[T]>);
+
+// SAFETY: owns its elements, like a Vec.
+unsafe impl<T: Send> Send for Owned<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Owned<T> {}
+
+impl<T> Owned<T> {
+    fn new(elements: Vec<T>) -> Self {
+        Owned(NonNull::from(Box::leak(elements.into_boxed_slice())))
+    }
+
+    fn memory(&self) -> UserMemory {
+        let len = (self.0.len() * size_of::<T>()) as u64;
+        UserMemory { ptr: self.0.as_ptr().cast(), len }
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        // SAFETY: leaked from a box in `new`; `Persistent` drops it when nothing is under way.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// A collective that can be started again and again. `start` and `wait` allocate nothing,
+/// register nothing and exchange no addresses (after the first round).
+pub struct Persistent<T: Datatype> {
+    prepared: Prepared,
+    /// Absent if the collective works in place.
+    send: Option<Owned<T>>,
+    recv: Owned<T>,
+    is_active: bool,
+}
+
+impl<T: Datatype> Persistent<T> {
+    fn new(
+        comm: &Communicator,
+        call: Call,
+        send: Option<Vec<T>>,
+        recv: Vec<T>,
+    ) -> Result<Self, Error> {
+        let (send, recv) = (send.map(Owned::new), Owned::new(recv));
+        let call = Call {
+            send: send.as_ref().map_or(std::ptr::null(), |send| send.memory().ptr.cast_const()),
+            send_count: send.as_ref().map_or(0, |send| send.0.len() as u64),
+            recv: recv.memory().ptr,
+            recv_count: recv.0.len() as u64,
+            ..call
+        };
+        let call = call.normalized(comm.caller());
+        let prepared = comm.prepare(&call)?;
+        let mut persistent = Persistent { prepared, send, recv, is_active: false };
+        let memory = persistent.memory();
+        let Persistent { prepared, .. } = &mut persistent;
+        prepared.with(|engine, Ready { operation, keys }| engine.register(operation, memory, keys))?;
+        Ok(persistent)
+    }
+
+    fn memory(&self) -> [UserMemory; 2] {
+        let absent = UserMemory { ptr: std::ptr::null_mut(), len: 0 };
+        [self.send.as_ref().map_or(absent, Owned::memory), self.recv.memory()]
+    }
+
+    /// Starts the collective with what the input holds.
+    ///
+    /// # Errors
+    /// [`Error::Active`] if it is under way; [`Error::Poisoned`] after a failure.
+    pub fn start(&mut self) -> Result<(), Error> {
+        self.inactive()?;
+        let memory = self.memory();
+        self.prepared.with(|engine, Ready { operation, keys }| {
+            // SAFETY: the buffers are this value's own and are freed only after the operation
+            // is done; nobody gets a reference to them meanwhile.
+            unsafe { engine.start(operation, memory, keys, false) }
+        })?;
+        self.is_active = true;
+        Ok(())
+    }
+
+    /// Whether the collective is done (also if it was never started). Without workers, this is
+    /// what moves it on.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub fn test(&mut self) -> Result<bool, Error> {
+        let done = self.prepared.with(|engine, ready| engine.test(&ready.operation));
+        if done && self.is_active {
+            self.wait()?;
+        }
+        Ok(done)
+    }
+
+    /// Waits until the collective is done; returns at once if it was not started.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub fn wait(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.is_active) {
+            return Ok(());
+        }
+        self.prepared.with(|engine, ready| engine.wait(&ready.operation))
+    }
+
+    fn inactive(&self) -> Result<(), Error> {
+        if self.is_active { Err(Error::Active) } else { Ok(()) }
+    }
+
+    /// The buffer that the result is in; in place, also the input.
+    ///
+    /// # Errors
+    /// [`Error::Active`] if the collective is under way.
+    pub fn buffer(&self) -> Result<&[T], Error> {
+        self.inactive()?;
+        // SAFETY: owned, and nothing is under way.
+        Ok(unsafe { self.recv.0.as_ref() })
+    }
+
+    /// As [`buffer`](Persistent::buffer), to be written.
+    ///
+    /// # Errors
+    /// [`Error::Active`] if the collective is under way.
+    pub fn buffer_mut(&mut self) -> Result<&mut [T], Error> {
+        self.inactive()?;
+        // SAFETY: as above, and borrowed exclusively.
+        Ok(unsafe { self.recv.0.as_mut() })
+    }
+
+    /// The buffer that the input is taken from.
+    ///
+    /// # Errors
+    /// [`Error::Active`] if the collective is under way.
+    pub fn input_mut(&mut self) -> Result<&mut [T], Error> {
+        self.inactive()?;
+        let input = self.send.as_mut().unwrap_or(&mut self.recv);
+        // SAFETY: as above, and borrowed exclusively.
+        Ok(unsafe { input.0.as_mut() })
+    }
+}
+
+impl<T: Datatype> Drop for Persistent<T> {
+    fn drop(&mut self) {
+        // Whoever drops without waiting does not want to know how it ended.
+        let _ = self.wait();
+        self.prepared.with(|engine, ready| engine.settle(&mut ready.keys));
+    }
+}
+
+/// Errors are those of the blocking methods. Output buffers start as zeros.
+impl Communicator {
+    fn zeros<T: Datatype>(&self, len: usize) -> Vec<T> {
+        vec![bytemuck::Zeroable::zeroed(); len]
+    }
+
+    fn blocks<T: Datatype>(&self, count: usize) -> Vec<T> {
+        self.zeros(count * self.size() as usize)
+    }
+
+    /// Prepares [`allreduce_in_place`](Communicator::allreduce_in_place) on `buffer`.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn allreduce_init<T: Datatype>(
+        &self,
+        buffer: Vec<T>,
+        op: Op,
+    ) -> Result<Persistent<T>, Error> {
+        let call = Call::new(Collective::Allreduce, buffer.len() as u64, T::DTYPE);
+        Persistent::new(self, call.op(op).in_place(), None, buffer)
+    }
+
+    /// Prepares [`reduce_scatter`](Communicator::reduce_scatter) of `send`.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn reduce_scatter_init<T: Datatype>(
+        &self,
+        send: Vec<T>,
+        op: Op,
+    ) -> Result<Persistent<T>, Error> {
+        let count = whole_blocks(Collective::ReduceScatter, self.caller(), send.len())?;
+        let call = Call::new(Collective::ReduceScatter, count as u64, T::DTYPE).op(op);
+        Persistent::new(self, call, Some(send), self.zeros(count))
+    }
+
+    /// Prepares [`allgather`](Communicator::allgather) of `send`.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn allgather_init<T: Datatype>(&self, send: Vec<T>) -> Result<Persistent<T>, Error> {
+        let count = send.len();
+        let call = Call::new(Collective::Allgather, count as u64, T::DTYPE);
+        Persistent::new(self, call, Some(send), self.blocks(count))
+    }
+
+    /// Prepares [`bcast`](Communicator::bcast) on `buffer`.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn bcast_init<T: Datatype>(
+        &self,
+        buffer: Vec<T>,
+        root: Rank,
+    ) -> Result<Persistent<T>, Error> {
+        let call = Call::new(Collective::Bcast, buffer.len() as u64, T::DTYPE).root(root);
+        Persistent::new(self, call, None, buffer)
+    }
+
+    /// Prepares [`reduce`](Communicator::reduce) of `send`.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn reduce_init<T: Datatype>(
+        &self,
+        send: Vec<T>,
+        op: Op,
+        root: Rank,
+    ) -> Result<Persistent<T>, Error> {
+        let count = send.len();
+        let recv = if self.rank() == root { self.zeros(count) } else { Vec::new() };
+        let call = Call::new(Collective::Reduce, count as u64, T::DTYPE).op(op).root(root);
+        Persistent::new(self, call, Some(send), recv)
+    }
+
+    /// Prepares [`gather`](Communicator::gather) of `send`.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn gather_init<T: Datatype>(
+        &self,
+        send: Vec<T>,
+        root: Rank,
+    ) -> Result<Persistent<T>, Error> {
+        let count = send.len();
+        let recv = if self.rank() == root { self.blocks(count) } else { Vec::new() };
+        let call = Call::new(Collective::Gather, count as u64, T::DTYPE).root(root);
+        Persistent::new(self, call, Some(send), recv)
+    }
+
+    /// Prepares [`scatter`](Communicator::scatter) of `send`, which only the root gives, into
+    /// blocks of `count` elements.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn scatter_init<T: Datatype>(
+        &self,
+        send: Vec<T>,
+        count: usize,
+        root: Rank,
+    ) -> Result<Persistent<T>, Error> {
+        let call = Call::new(Collective::Scatter, count as u64, T::DTYPE).root(root);
+        Persistent::new(self, call, Some(send), self.zeros(count))
+    }
+
+    /// Prepares [`alltoall`](Communicator::alltoall) of `send`.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn alltoall_init<T: Datatype>(&self, send: Vec<T>) -> Result<Persistent<T>, Error> {
+        let count = whole_blocks(Collective::Alltoall, self.caller(), send.len())?;
+        let call = Call::new(Collective::Alltoall, count as u64, T::DTYPE);
+        Persistent::new(self, call, Some(send), self.blocks(count))
+    }
+
+    /// Prepares [`barrier`](Communicator::barrier).
+    ///
+    /// # Errors
+    /// See above.
+    pub fn barrier_init(&self) -> Result<Persistent<u8>, Error> {
+        let call = Call::new(Collective::Barrier, 0, Dtype::U8);
+        Persistent::new(self, call, None, Vec::new())
+    }
+}

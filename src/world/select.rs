@@ -1,0 +1,98 @@
+//! Which algorithm a call uses when it does not say: one rule, the same on all ranks.
+//!
+//! It depends only on what all ranks of a call share: collective, sizes, shape, number of
+//! ports. The thresholds are round numbers between the regimes that the cost model of
+//! algorithms.md (section 6) describes, not measurements of a particular machine:
+//!
+//! | collective | short | long |
+//! | --- | --- | --- |
+//! | allreduce | the latency form, where the shape has one | `mixed` |
+//! | bcast, reduce | `mixed-tree` | `mixed` (two phases) |
+//! | alltoall | `mixed` (logarithmic) | `pairwise` |
+//! | others | `mixed` | `mixed` |
+
+use hopbine_torus::collectives::{Algorithm, Collective, registry};
+use hopbine_torus::geometry::Shape;
+
+/// A vector up to this length is not worth being cut into blocks.
+const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
+/// A block of an alltoall up to this length is not worth a message of its own.
+const SHORT_BLOCK_BYTES: u64 = 512;
+/// Data up to this length are not worth several ports.
+const ONE_PORT_BYTES: u64 = 8 * 1024;
+/// The largest dimension in which everybody sends the whole vector to everybody.
+const MAX_DIRECT: u32 = 8;
+/// Messages are cut into about this many, so that reducing overlaps with sending.
+const SEGMENTS: u64 = 4;
+/// But segments are no shorter, and no longer, than this.
+const SEGMENT_BYTES: (u64, u64) = (64 * 1024, 1024 * 1024);
+
+/// What a call does not say.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    /// The algorithm.
+    pub(super) algorithm: Algorithm,
+    /// Number of ports.
+    pub(super) ports: u32,
+    /// The longest message.
+    pub(super) segment_bytes: u64,
+}
+
+/// Chooses for a call on `n_ports` ports, whose vector or block has `bytes` bytes.
+pub(super) fn choose(collective: Collective, shape: &Shape, bytes: u64, n_ports: u32) -> Choice {
+    let total = match collective {
+        Collective::Allreduce | Collective::Bcast | Collective::Reduce => bytes,
+        _ => bytes.saturating_mul(u64::from(shape.n_nodes())),
+    };
+    let is_short = total <= SHORT_VECTOR_BYTES;
+    let wanted: &[&str] = match collective {
+        Collective::Allreduce if is_short => {
+            &["mixed-l", "bine-l", "multiplying-l", "direct-l", "mixed"]
+        }
+        Collective::Bcast | Collective::Reduce if is_short => &["mixed-tree"],
+        Collective::Alltoall if bytes > SHORT_BLOCK_BYTES => &["pairwise"],
+        _ => &["mixed"],
+    };
+    let known = registry::algorithms(collective);
+    let named = wanted.iter().filter_map(|name| known.iter().find(|known| known.name == *name));
+    let is_too_wide = |name: &str| {
+        name == "direct-l" && shape.sizes().into_iter().any(|size| size > MAX_DIRECT)
+    };
+    let mut serving = named
+        .filter(|algorithm| !is_too_wide(&algorithm.name) && algorithm.serves(shape).is_ok());
+    // `mixed` serves every shape, and is the first algorithm of every collective.
+    let algorithm = serving.next().unwrap_or(&known[0]).clone();
+    let ports = if total <= ONE_PORT_BYTES { 1 } else { n_ports };
+    let segment = (total / u64::from(ports) / SEGMENTS).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1);
+    Choice { algorithm, ports, segment_bytes: segment }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(collective: Collective, sizes: &[u32], bytes: u64) -> String {
+        let shape = Shape::torus(sizes).unwrap();
+        choose(collective, &shape, bytes, 4).algorithm.name
+    }
+
+    #[test]
+    fn short_vectors_take_the_latency_form_where_there_is_one() {
+        assert_eq!(chosen(Collective::Allreduce, &[4, 4], 8), "mixed-l");
+        assert_eq!(chosen(Collective::Allreduce, &[7], 8), "direct-l");
+        assert_eq!(chosen(Collective::Allreduce, &[4, 4], 1 << 20), "mixed");
+    }
+
+    #[test]
+    fn every_choice_serves() {
+        for collective in Collective::ALL {
+            for sizes in [&[1][..], &[7], &[2, 3], &[4, 4, 4], &[23, 2]] {
+                for bytes in [0, 8, 1 << 10, 1 << 20, 1 << 40] {
+                    let shape = Shape::torus(sizes).unwrap();
+                    let choice = choose(collective, &shape, bytes, 1);
+                    choice.algorithm.serves(&shape).unwrap();
+                }
+            }
+        }
+    }
+}

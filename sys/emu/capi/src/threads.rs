@@ -1,0 +1,53 @@
+//! Ranks as threads of a C program.
+
+use core::cell::Cell;
+use core::ffi::c_int;
+use std::panic::catch_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use utofu_abi::{UTOFU_ERR_FATAL, UTOFU_ERR_INVALID_NUMBER, UTOFU_ERR_USED, UTOFU_SUCCESS};
+use utofu_emu::Job;
+
+/// The process's job of threads, and which of its ranks are taken.
+static JOB: Mutex<Option<(Arc<Job>, Vec<bool>)>> = Mutex::new(None);
+
+thread_local! {
+    static ENTERED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes the calling thread rank `rank` of the process's job of `size` threads, one per node along
+/// y; the first call makes the job. Returns `INVALID_NUMBER` if the rank is not below the size or the
+/// size is not that of earlier calls, `USED` if the rank is taken or the thread already is a rank,
+/// `FATAL` if the job cannot be made.
+#[unsafe(no_mangle)]
+pub extern "C" fn utofu_emu_enter_as_thread(rank: c_int, size: c_int) -> c_int {
+    catch_unwind(|| enter(rank, size).err().unwrap_or(UTOFU_SUCCESS)).unwrap_or(UTOFU_ERR_FATAL)
+}
+
+fn enter(rank: c_int, size: c_int) -> Result<(), c_int> {
+    // Coordinates are bytes.
+    const MOST: usize = 255;
+    let number = |n: c_int| usize::try_from(n).map_err(|_| UTOFU_ERR_INVALID_NUMBER);
+    let (rank, size) = (number(rank)?, number(size)?);
+    if rank >= size || size > MOST {
+        return Err(UTOFU_ERR_INVALID_NUMBER);
+    }
+    if ENTERED.get() {
+        return Err(UTOFU_ERR_USED);
+    }
+    let mut job = JOB.lock().unwrap_or_else(PoisonError::into_inner);
+    let (job, taken) = job.get_or_insert_with(|| {
+        let row = (0..size).map(|y| [0, y as u8, 0, 0, 0, 0]).collect();
+        (Job::threads(row), vec![false; size])
+    });
+    if taken.len() != size {
+        return Err(UTOFU_ERR_INVALID_NUMBER);
+    }
+    if std::mem::replace(&mut taken[rank], true) {
+        return Err(UTOFU_ERR_USED);
+    }
+    // The thread stays a rank until it ends: there is nothing to undo.
+    std::mem::forget(job.enter(rank));
+    ENTERED.set(true);
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! One operation, as it is posted and as a prepared descriptor of 32 or 64 bytes.
+
+use crate::atomic_op::Update;
+use crate::error::{Result, fail};
+use std::ffi::c_ulong;
+use utofu_abi::*;
+
+/// Bytes of one TOQ entry.
+pub(crate) const ENTRY: usize = 32;
+/// Longest put or get.
+pub(crate) const MAX_LENGTH: usize = 16_777_215;
+/// Longest piggybacked put.
+pub(crate) const MAX_PIGGYBACK: usize = 32;
+/// Largest packet.
+pub(crate) const MAX_MTU: usize = 1920;
+/// Largest gap.
+pub(crate) const MAX_GAP: usize = 255;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Nop,
+    Put {
+        lcl: u64,
+        len: u32,
+    },
+    /// The data travel in the descriptor; `entries` is 1 for piggyback8 and 2 for piggyback.
+    Piggyback {
+        data: [u64; 4],
+        len: u32,
+        entries: u8,
+    },
+    Get {
+        lcl: u64,
+        len: u32,
+    },
+    /// `width` is 4 or 8.
+    Atomic {
+        width: u8,
+        update: Update,
+    },
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Op {
+    pub(crate) action: Action,
+    /// Target VCQ.
+    pub(crate) vcq: u64,
+    /// Target STADD.
+    pub(crate) rmt: u64,
+    pub(crate) edata: u8,
+    /// Low bits of the flags: what to notify, and what changes nothing.
+    pub(crate) flags: u16,
+}
+
+impl Op {
+    /// Whether a flag is set.
+    #[inline]
+    pub(crate) fn has(&self, flag: c_ulong) -> bool {
+        self.flags as c_ulong & flag != 0
+    }
+
+    /// TOQ entries that it takes.
+    #[inline]
+    pub(crate) fn entries(&self) -> usize {
+        match self.action {
+            Action::Piggyback { entries, .. } => entries.into(),
+            Action::Atomic {
+                width: 8,
+                update: Update::Compare { .. },
+            } => 2,
+            _ => 1,
+        }
+    }
+
+    /// The descriptor; `entries` times 32 bytes count.
+    pub(crate) fn pack(&self) -> [u64; 8] {
+        let (kind, len, a, b) = match self.action {
+            Action::Nop => (1, 0, 0, [0; 4]),
+            Action::Put { lcl, len } => (2, len, lcl, [0; 4]),
+            Action::Piggyback {
+                data,
+                len,
+                entries: 1,
+            } => (3, len, data[0], [0; 4]),
+            Action::Piggyback { data, len, .. } => (4, len, 0, data),
+            Action::Get { lcl, len } => (5, len, lcl, [0; 4]),
+            Action::Atomic { width, update } => {
+                let (op, a, b) = match update {
+                    Update::Swap(v) => (UTOFU_ARMW_OP_SWAP, v, 0),
+                    Update::Add(v) => (UTOFU_ARMW_OP_ADD, v, 0),
+                    Update::Xor(v) => (UTOFU_ARMW_OP_XOR, v, 0),
+                    Update::And(v) => (UTOFU_ARMW_OP_AND, v, 0),
+                    Update::Or(v) => (UTOFU_ARMW_OP_OR, v, 0),
+                    // Two 4-byte values fit into the first entry.
+                    Update::Compare { old, new } if width == 4 => (0, old | new << 32, 0),
+                    Update::Compare { old, new } => (0, old, new),
+                };
+                (if width == 4 { 6 } else { 7 }, op, a, [b, 0, 0, 0])
+            }
+        };
+        let head = kind | u64::from(self.edata) << 8 | u64::from(self.flags) << 16;
+        let head = head | u64::from(len) << 32;
+        [head, self.vcq, self.rmt, a, b[0], b[1], b[2], b[3]]
+    }
+
+    /// Reads a descriptor from the front of `words`; INVALID_DESC if that is none.
+    pub(crate) fn unpack(words: &[u64]) -> Result<Op> {
+        let bad = |why| fail(UTOFU_ERR_INVALID_DESC, why);
+        let [head, vcq, rmt, a, rest @ ..] = words else {
+            return bad("a descriptor has at least 32 bytes");
+        };
+        let len = (head >> 32) as u32;
+        let second = || match rest {
+            [b0, b1, b2, b3, ..] => Ok([*b0, *b1, *b2, *b3]),
+            _ => fail(
+                UTOFU_ERR_INVALID_DESC,
+                "a descriptor of 64 bytes is cut short",
+            ),
+        };
+        let kind = *head as u8;
+        let action = match kind {
+            1 => Action::Nop,
+            2 if len as usize <= MAX_LENGTH => Action::Put { lcl: *a, len },
+            3 if len <= 8 => Action::Piggyback {
+                data: [*a, 0, 0, 0],
+                len,
+                entries: 1,
+            },
+            4 if len as usize <= MAX_PIGGYBACK => Action::Piggyback {
+                data: second()?,
+                len,
+                entries: 2,
+            },
+            5 if len as usize <= MAX_LENGTH => Action::Get { lcl: *a, len },
+            6 if len == 0 => Action::Atomic {
+                width: 4,
+                update: Update::Compare {
+                    old: *a & 0xffff_ffff,
+                    new: *a >> 32,
+                },
+            },
+            7 if len == 0 => Action::Atomic {
+                width: 8,
+                update: Update::Compare {
+                    old: *a,
+                    new: second()?[0],
+                },
+            },
+            6 | 7 => match Update::of(len, *a) {
+                Some(update) => Action::Atomic {
+                    width: if kind == 6 { 4 } else { 8 },
+                    update,
+                },
+                None => return bad("a descriptor names an unknown atomic operator"),
+            },
+            _ => return bad("this is not a descriptor that utofu_prepare_* wrote"),
+        };
+        Ok(Op {
+            action,
+            vcq: *vcq,
+            rmt: *rmt,
+            edata: (head >> 8) as u8,
+            flags: (head >> 16) as u16,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "desc_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! Return codes on their way out, and the text that explains the last one.
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::path::PathBuf;
+
+/// A uTofu return code other than success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Code(pub(crate) c_int);
+
+/// What a uTofu call comes to.
+pub(crate) type Result<T> = std::result::Result<T, Code>;
+
+thread_local! {
+    static LAST: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// An error whose text `utofu_get_last_error` will give. Polling results such as NOT_FOUND do not
+/// come this way: they are no errors, and must cost nothing.
+#[cold]
+pub(crate) fn fail<T>(code: c_int, message: impl Into<String>) -> Result<T> {
+    record(message.into());
+    Err(Code(code))
+}
+
+/// Keeps a text for `utofu_get_last_error`.
+pub(crate) fn record(message: String) {
+    LAST.with(|last| *last.borrow_mut() = message);
+}
+
+/// The text of this thread's last error; empty if there was none.
+pub(crate) fn last() -> String {
+    LAST.with(|last| last.borrow().clone())
+}
+
+/// Why a job cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// A job needs ranks.
+    #[error("a job needs at least one rank")]
+    NoRanks,
+    /// The coordinates of a rank are not those of a Tofu node.
+    #[error("rank {rank}: coordinates {coords:?} are out of range (a < 2, b < 3, c < 2)")]
+    Coords {
+        /// The rank.
+        rank: usize,
+        /// What was given, x y z a b c.
+        coords: [u8; 6],
+    },
+    /// The shape does not fit into Tofu coordinates or does not match the number of ranks.
+    #[error("{0}")]
+    Shape(String),
+    /// The memory for queues and tables could not be mapped.
+    #[error("cannot map {bytes} bytes for queues and tables: {source}")]
+    Map {
+        /// Address space asked for.
+        bytes: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// An environment variable has a value that cannot be used.
+    #[error("{name}={value}: {wanted}")]
+    Variable {
+        /// Which variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What would be right.
+        wanted: String,
+    },
+    /// The rendezvous file or the shared memory could not be used.
+    #[error("rendezvous {path}: {what}")]
+    Rendezvous {
+        /// Which file.
+        path: PathBuf,
+        /// What went wrong.
+        what: String,
+    },
+    /// Some ranks did not come in time.
+    #[error(
+        "rank {rank} waited {seconds} s for the job to be complete; missing: {missing} (HOPBINE_TIMEOUT sets the limit)"
+    )]
+    Timeout {
+        /// Who waited.
+        rank: usize,
+        /// How long.
+        seconds: u64,
+        /// Who is missing.
+        missing: String,
+    },
+    /// Memory of other processes cannot be reached.
+    #[error(
+        "rank {rank} cannot reach the memory of rank {peer}: {source}; ranks as processes need process_vm_readv/writev, which this system refuses (emulated processor, seccomp or ptrace policy): run the ranks as threads of one process"
+    )]
+    Reach {
+        /// Who tried.
+        rank: usize,
+        /// Whose memory.
+        peer: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,123 @@
+//! The latency model: how long the wire takes, if it should take time at all.
+//!
+//! Off by default: everything is over when the post returns. With a model the bytes still move at
+//! the post, but the notices carry a time before which no poll shows them: the completion in the
+//! TCQ when the TNI has sent the bytes, the remote notice a delay and the hops later, the local
+//! notice when the answer has come back. A program that waits for notices meets the latencies; one
+//! that watches memory does not. Barrier gates are not delayed.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Delays of one-sided communication. The default is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Model {
+    /// Delay of every operation from leaving the TNI to arriving, in ns (`HOPBINE_EMU_PUT_NS`).
+    pub put_ns: u64,
+    /// More delay for every hop, in ns (`HOPBINE_EMU_HOP_NS`).
+    pub hop_ns: u64,
+    /// What one TNI sends, in 10^6 bytes per second (`HOPBINE_EMU_TNI_MBPS`); 0: no limit.
+    pub tni_mbps: u64,
+}
+
+/// When the parts of an operation may be seen, in ns of [`now`]; 0: at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Times {
+    pub(crate) sent: u64,
+    pub(crate) remote: u64,
+    pub(crate) local: u64,
+}
+
+impl Model {
+    /// Whether nothing takes time.
+    #[inline]
+    pub(crate) fn is_off(&self) -> bool {
+        *self == Model::default()
+    }
+
+    fn wire(&self, bytes: u64) -> u64 {
+        (bytes * 1000).checked_div(self.tni_mbps).unwrap_or(0)
+    }
+
+    /// Times of a put or an atomic operation whose sender's TNI is free from `busy_until`.
+    pub(crate) fn put(&self, bytes: u64, hops: u64, busy_until: &AtomicU64) -> Times {
+        let way = self.put_ns + hops * self.hop_ns;
+        let sent = occupy(busy_until, now(), self.wire(bytes));
+        Times {
+            sent,
+            remote: sent + way,
+            local: sent + way + hops * self.hop_ns,
+        }
+    }
+
+    /// Times of a get; `busy_until` is that of the TNI which has the data.
+    pub(crate) fn get(&self, bytes: u64, hops: u64, busy_until: &AtomicU64) -> Times {
+        let way = self.put_ns + hops * self.hop_ns;
+        let sent = now();
+        let remote = occupy(busy_until, sent + way, self.wire(bytes));
+        Times {
+            sent,
+            remote,
+            local: remote + way,
+        }
+    }
+}
+
+/// Takes a link for a while, from when it is free; when that ends.
+fn occupy(busy_until: &AtomicU64, from: u64, ns: u64) -> u64 {
+    let mut busy = busy_until.load(Ordering::Relaxed);
+    loop {
+        let end = busy.max(from) + ns;
+        // Relaxed: only the number matters.
+        match busy_until.compare_exchange_weak(busy, end, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return end,
+            Err(b) => busy = b,
+        }
+    }
+}
+
+/// The clock that all processes of the host share, in ns.
+pub(crate) fn now() -> u64 {
+    let mut t = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: t is a valid place for the result; CLOCK_MONOTONIC always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_sends_one_thing_after_the_other() {
+        let model = Model {
+            put_ns: 500,
+            hop_ns: 100,
+            tni_mbps: 1000,
+        };
+        let busy = AtomicU64::new(0);
+        let first = model.put(1_000_000, 2, &busy);
+        let second = model.put(1_000_000, 2, &busy);
+        assert_eq!(first.remote - first.sent, 700);
+        assert_eq!(first.local - first.remote, 200);
+        assert_eq!(
+            second.sent - first.sent,
+            1_000_000,
+            "1 MB at 1000 MB/s takes 1 ms"
+        );
+    }
+
+    #[test]
+    fn without_a_limit_only_the_way_takes_time() {
+        let model = Model {
+            put_ns: 10,
+            ..Model::default()
+        };
+        let busy = AtomicU64::new(0);
+        let t = model.get(1 << 20, 3, &busy);
+        assert_eq!((t.remote - t.sent, t.local - t.sent), (10, 20));
+        assert!(Model::default().is_off() && !model.is_off());
+    }
+}

@@ -1,0 +1,317 @@
+//! The message receive queue: many ranks push notices, one pops them, without locks.
+//!
+//! A queue holds [`CAPACITY`] notices of one cache line each, which would be 8 MiB per VCQ. To
+//! keep a queue that is never far behind small and in the cache, its index space is cut into
+//! chunks that are taken from a per-queue set when the first notice of a chunk arrives and go back
+//! to it when the last one was read: a queue in normal use alternates between two chunks.
+//!
+//! Every notice has one index, given out by `tail`. A notice is there when its entry's `seq` is
+//! its index + 1; indices are never used twice, so stale entries of a reused chunk cannot be
+//! mistaken for new ones.
+//!
+//! This file must not know what a notice means, nor where chunks lie in memory ([`Chunks`]).
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Notices in a chunk.
+#[cfg(not(loom))]
+pub(crate) const CHUNK: u64 = 256;
+/// Chunks in the index window; more than CAPACITY / CHUNK, so that a slot is never met twice.
+#[cfg(not(loom))]
+const SLOTS: usize = 1024;
+/// 64-bit words of the set of free chunks: 576 chunks, more than are ever in use at once.
+#[cfg(not(loom))]
+const FREE_WORDS: usize = 9;
+/// Unread notices that a queue holds (the real device's number).
+#[cfg(not(loom))]
+pub(crate) const CAPACITY: u64 = 131_072;
+
+#[cfg(loom)]
+pub(crate) const CHUNK: u64 = 2;
+#[cfg(loom)]
+const SLOTS: usize = 4;
+#[cfg(loom)]
+const FREE_WORDS: usize = 1;
+#[cfg(loom)]
+pub(crate) const CAPACITY: u64 = 4;
+
+const CHUNKS: usize = FREE_WORDS * 64;
+
+/// What travels: five words whose meaning the poster and the poller share, and two numbers that
+/// the queue's reader needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// Kind, edata and return code, packed by the poster.
+    pub meta: u64,
+    /// The VCQ on the other side.
+    pub vcq: u64,
+    /// Remote STADD.
+    pub rmt: u64,
+    /// Local STADD.
+    pub lcl: u64,
+    /// Old value of an atomic operation.
+    pub value: u64,
+    /// For local notices: how many local entries had been posted, this one included.
+    pub order: u64,
+    /// When it may be seen, in ns; 0: at once.
+    pub ready_at: u64,
+}
+
+/// One entry: exactly a cache line, so that two senders do not share one.
+#[repr(C, align(64))]
+#[derive(Default)]
+pub(crate) struct Entry {
+    seq: AtomicU64,
+    words: [AtomicU64; 7],
+}
+
+/// A run of entries. Valid when zeroed.
+#[repr(C)]
+pub(crate) struct Chunk {
+    entries: [Entry; CHUNK as usize],
+}
+
+#[cfg(any(test, loom))]
+impl Default for Chunk {
+    fn default() -> Self {
+        Chunk {
+            entries: std::array::from_fn(|_| Entry::default()),
+        }
+    }
+}
+
+/// Where chunks come from.
+pub(crate) trait Chunks {
+    /// Reserves memory for one zeroed chunk for ever; never 0.
+    fn create(&self) -> u64;
+    /// The chunk that `create` named.
+    fn at(&self, place: u64) -> &Chunk;
+}
+
+/// The reader is too far behind.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Overflow;
+
+/// The shared part of a queue. Valid when zeroed.
+#[repr(C, align(64))]
+pub(crate) struct Ring {
+    /// Next index to give out. Written by all senders.
+    tail: AtomicU64,
+    pad0: [u64; 7],
+    /// First index not yet read. Written by the reader, once per chunk.
+    head: AtomicU64,
+    pad1: [u64; 7],
+    /// For each slot of the window which chunk serves it ([`Slot`]); 0: none yet.
+    table: [AtomicU64; SLOTS],
+    /// Set bits are chunks in use.
+    taken: [AtomicU64; FREE_WORDS],
+    /// Where each chunk lies; 0: never created.
+    places: [AtomicU64; CHUNKS],
+}
+
+#[cfg(any(test, loom))]
+impl Default for Ring {
+    fn default() -> Self {
+        Ring {
+            tail: AtomicU64::new(0),
+            pad0: [0; 7],
+            head: AtomicU64::new(0),
+            pad1: [0; 7],
+            table: std::array::from_fn(|_| AtomicU64::new(0)),
+            taken: std::array::from_fn(|_| AtomicU64::new(0)),
+            places: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+}
+
+fn slot_of(index: u64) -> usize {
+    (index / CHUNK) as usize % SLOTS
+}
+
+/// A word of the table: which round of the window it is for, and the chunk. The round keeps a
+/// sender that reads an outdated word from writing into a chunk that has moved on.
+struct Slot;
+
+impl Slot {
+    fn pack(index: u64, number: usize) -> u64 {
+        (index / CHUNK + 1) << 16 | number as u64
+    }
+
+    #[inline]
+    fn chunk(word: u64, index: u64) -> Option<usize> {
+        (word >> 16 == index / CHUNK + 1).then_some(word as u16 as usize)
+    }
+}
+
+impl Ring {
+    /// Appends a notice. The capacity is looked at once per chunk, so overflow may be found up to
+    /// a chunk late.
+    #[inline]
+    pub(crate) fn push(&self, chunks: &impl Chunks, notice: &Notice) -> Result<(), Overflow> {
+        // Relaxed: the index alone publishes nothing; `seq` does.
+        let index = self.tail.fetch_add(1, Ordering::Relaxed);
+        // Acquire pairs with the install below: the place of the chunk is visible.
+        let word = self.table[slot_of(index)].load(Ordering::Acquire);
+        let number = match Slot::chunk(word, index) {
+            Some(number) => number,
+            None => self.install(chunks, index)?,
+        };
+        // Relaxed: created before the number was published in the table.
+        let place = self.places[number].load(Ordering::Relaxed);
+        let entry = &chunks.at(place).entries[(index % CHUNK) as usize];
+        let words = [
+            notice.meta,
+            notice.vcq,
+            notice.rmt,
+            notice.lcl,
+            notice.value,
+            notice.order,
+            notice.ready_at,
+        ];
+        for (to, from) in entry.words.iter().zip(words) {
+            to.store(from, Ordering::Relaxed);
+        }
+        // Release pairs with the Acquire in peek: the words, and the data that the sender has
+        // moved before, are visible to who sees this number.
+        entry.seq.store(index + 1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Gives the slot of `index` a chunk, or finds the one that another sender gave it.
+    #[cold]
+    fn install(&self, chunks: &impl Chunks, index: u64) -> Result<usize, Overflow> {
+        // Acquire pairs with the reader's Release: slots behind head are empty again.
+        let head = self.head.load(Ordering::Acquire);
+        if index.saturating_sub(head) >= CAPACITY {
+            return Err(Overflow);
+        }
+        let mine = self.take_chunk(chunks).ok_or(Overflow)?;
+        // AcqRel: Release publishes the chunk's place, Acquire sees that of the winner.
+        match self.table[slot_of(index)].compare_exchange(
+            0,
+            Slot::pack(index, mine),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => Ok(mine),
+            Err(word) => {
+                self.give_back(mine);
+                Slot::chunk(word, index).ok_or(Overflow)
+            }
+        }
+    }
+
+    /// Takes the lowest free chunk, which is the one most likely still in a cache.
+    fn take_chunk(&self, chunks: &impl Chunks) -> Option<usize> {
+        for (w, word) in self.taken.iter().enumerate() {
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != u64::MAX {
+                let bit = bits.trailing_ones();
+                // Acquire pairs with the Release in give_back: its last reader is done with it.
+                match word.compare_exchange_weak(
+                    bits,
+                    bits | 1 << bit,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                ) {
+                    Ok(_) => {
+                        let number = w * 64 + bit as usize;
+                        // Only the holder of the bit gets here; the bit orders these accesses.
+                        if self.places[number].load(Ordering::Relaxed) == 0 {
+                            self.places[number].store(chunks.create(), Ordering::Relaxed);
+                        }
+                        return Some(number);
+                    }
+                    Err(now) => bits = now,
+                }
+            }
+        }
+        None
+    }
+
+    fn give_back(&self, n: usize) {
+        // Release pairs with the Acquire in take_chunk.
+        self.taken[n / 64].fetch_and(!(1 << (n % 64)), Ordering::Release);
+    }
+
+    /// A reader that starts at the first unread notice. At most one may be in use at a time.
+    pub(crate) fn reader(&self) -> Reader {
+        Reader {
+            next: self.head.load(Ordering::Acquire),
+            place: 0,
+        }
+    }
+
+    /// Reads and discards whatever is left of an earlier owner, ending at an index that no
+    /// sender has used yet.
+    pub(crate) fn drain(&self, chunks: &impl Chunks, reader: &mut Reader) {
+        while reader.next < self.tail.load(Ordering::Relaxed) {
+            if reader.pop(self, chunks).is_none() {
+                // The sender holds this index and is about to fill it.
+                std::hint::spin_loop();
+            }
+        }
+        // Relaxed is enough for senders that come later: capacity is a matter of chunks.
+        self.head.store(reader.next, Ordering::Release);
+    }
+}
+
+/// The private part of the one reader.
+pub(crate) struct Reader {
+    next: u64,
+    /// Place of the chunk of `next`, if it was already looked up.
+    place: u64,
+}
+
+impl Reader {
+    /// The next notice, if there is one.
+    #[inline]
+    pub(crate) fn pop(&mut self, ring: &Ring, chunks: &impl Chunks) -> Option<Notice> {
+        let slot = slot_of(self.next);
+        if self.place == 0 {
+            // Acquire pairs with the install: the place is visible.
+            let word = ring.table[slot].load(Ordering::Acquire);
+            let number = Slot::chunk(word, self.next)?;
+            self.place = ring.places[number].load(Ordering::Relaxed);
+        }
+        let entry = &chunks.at(self.place).entries[(self.next % CHUNK) as usize];
+        // Acquire pairs with the Release store in push.
+        if entry.seq.load(Ordering::Acquire) != self.next + 1 {
+            return None;
+        }
+        let w: [u64; 7] = std::array::from_fn(|i| entry.words[i].load(Ordering::Relaxed));
+        self.next += 1;
+        if self.next.is_multiple_of(CHUNK) {
+            self.leave_chunk(ring, slot);
+        }
+        Some(Notice {
+            meta: w[0],
+            vcq: w[1],
+            rmt: w[2],
+            lcl: w[3],
+            value: w[4],
+            order: w[5],
+            ready_at: w[6],
+        })
+    }
+
+    /// All entries were read, so all their senders are done: the chunk can serve again.
+    #[cold]
+    fn leave_chunk(&mut self, ring: &Ring, slot: usize) {
+        let word = ring.table[slot].load(Ordering::Relaxed);
+        // The slot must be empty before head lets a sender come round to it: ordered by the
+        // Release store of head, which pairs with the Acquire in install.
+        ring.table[slot].store(0, Ordering::Relaxed);
+        ring.give_back(word as u16 as usize);
+        ring.head.store(self.next, Ordering::Release);
+        self.place = 0;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[path = "mrq_tests.rs"]
+mod tests;
+
+#[cfg(all(test, loom))]
+#[path = "mrq_loom.rs"]
+mod loom_tests;

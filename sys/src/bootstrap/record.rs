@@ -1,0 +1,113 @@
+//! One record of the rendezvous file: a fixed number of bytes that one rank writes and all read.
+//!
+//! Over a network file system a reader may see a record half written. Each record therefore carries
+//! a checksum; one that does not match is not there yet.
+
+/// Size of a record in bytes: a page, so that no two ranks write to one page of the file, which
+/// clients of a network file system cache and lock as a whole.
+pub const RECORD: usize = 4096;
+
+const HEADER: usize = 48;
+
+/// Most payload bytes of one record.
+pub const PAYLOAD: usize = RECORD - HEADER;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"hopbine\x01");
+
+/// What a record says. The meaning of `session` and `round` is `file.rs`'s.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Keeps records of different jobs apart.
+    pub session: u64,
+    /// Keeps records of one job apart.
+    pub round: u64,
+    /// Number of ranks, as the writer believes.
+    pub size: u32,
+    /// Length of the whole message of which this is a piece.
+    pub total: u32,
+    /// The piece, at most [`PAYLOAD`] bytes.
+    pub payload: Vec<u8>,
+}
+
+impl Record {
+    /// The record's bytes in the file.
+    pub fn encode(&self) -> [u8; RECORD] {
+        assert!(
+            self.payload.len() <= PAYLOAD,
+            "a record holds {PAYLOAD} bytes"
+        );
+        let mut b = [0; RECORD];
+        b[0..8].copy_from_slice(&MAGIC.to_le_bytes());
+        b[8..16].copy_from_slice(&self.session.to_le_bytes());
+        b[16..24].copy_from_slice(&self.round.to_le_bytes());
+        b[24..28].copy_from_slice(&self.size.to_le_bytes());
+        b[28..32].copy_from_slice(&self.total.to_le_bytes());
+        b[32..36].copy_from_slice(&(self.payload.len() as u32).to_le_bytes());
+        b[HEADER..HEADER + self.payload.len()].copy_from_slice(&self.payload);
+        let sum = checksum(&b, self.payload.len());
+        b[40..48].copy_from_slice(&sum.to_le_bytes());
+        b
+    }
+
+    /// The record in these bytes, or None if there is no complete one.
+    pub fn decode(b: &[u8; RECORD]) -> Option<Record> {
+        let word = |at: usize| u64::from_le_bytes(b[at..at + 8].try_into().expect("8 bytes"));
+        let half = |at: usize| u32::from_le_bytes(b[at..at + 4].try_into().expect("4 bytes"));
+        let len = half(32) as usize;
+        if word(0) != MAGIC || len > PAYLOAD || word(40) != checksum(b, len) {
+            return None;
+        }
+        Some(Record {
+            session: word(8),
+            round: word(16),
+            size: half(24),
+            total: half(28),
+            payload: b[HEADER..HEADER + len].to_vec(),
+        })
+    }
+}
+
+/// Of everything but the checksum itself.
+fn checksum(b: &[u8; RECORD], len: usize) -> u64 {
+    hash(b[..40].iter().chain(&b[HEADER..HEADER + len]).copied())
+}
+
+/// FNV-1a, 64 bits.
+pub fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(len: usize) -> Record {
+        let payload = (0..len).map(|i| i as u8).collect();
+        Record {
+            session: 7,
+            round: 9,
+            size: 4,
+            total: 9000,
+            payload,
+        }
+    }
+
+    #[test]
+    fn records_survive_the_file() {
+        for len in [0, 1, 1000, PAYLOAD] {
+            assert_eq!(Record::decode(&record(len).encode()), Some(record(len)));
+        }
+    }
+
+    #[test]
+    fn a_damaged_or_empty_record_is_not_there() {
+        assert_eq!(Record::decode(&[0; RECORD]), None);
+        for at in [0, 8, 16, 24, 28, 32, 40, HEADER, HEADER + 99] {
+            let mut b = record(100).encode();
+            b[at] ^= 1;
+            assert_eq!(Record::decode(&b), None, "byte {at} changed");
+        }
+    }
+}

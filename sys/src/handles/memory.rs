@@ -1,0 +1,183 @@
+//! Memory that one-sided operations may touch.
+
+use core::ffi::c_void;
+use core::mem::ManuallyDrop;
+use std::sync::Arc;
+
+use utofu_abi::*;
+
+use super::Vcq;
+use super::vcq::Core;
+use crate::{Stadd, UtofuError};
+
+/// What others may do with registered memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read and write it.
+    ReadWrite,
+    /// Read it only.
+    ReadOnly,
+}
+
+impl Access {
+    fn flags(self) -> core::ffi::c_ulong {
+        match self {
+            Access::ReadWrite => 0,
+            Access::ReadOnly => UTOFU_REG_MEM_FLAG_READ_ONLY,
+        }
+    }
+}
+
+/// Memory registered with a VCQ; taken back on drop.
+///
+/// uTofu registers whole pages and shares a registration between ranges within them, counted. So
+/// two registrations of one range are both valid until each is dropped.
+#[derive(Debug)]
+pub struct Registration {
+    core: Arc<Core>,
+    stadd: Stadd,
+    len: usize,
+}
+
+impl Vcq {
+    /// Registers `len` bytes at `addr`.
+    ///
+    /// # Errors
+    /// `FULL` when the CQ has no steering tag left; `INVALID_ADDRESS`, `INVALID_SIZE`.
+    ///
+    /// # Safety
+    /// Until the registration is dropped:
+    /// * the memory stays valid (not freed, not unmapped), and everyone who learns the STADD may
+    ///   read it and, with [`Access::ReadWrite`], write it at any time: no Rust reference may
+    ///   promise otherwise while a peer can act;
+    /// * the registration is dropped by the thread that drives the VCQ, or while no thread is in a
+    ///   call on it: uTofu serialises nothing on an ordinary VCQ. Keeping both in one owner does it.
+    pub unsafe fn register(
+        &mut self,
+        addr: *mut u8,
+        len: usize,
+        access: Access,
+    ) -> Result<Registration, UtofuError> {
+        let mut stadd = 0;
+        let core = &self.core;
+        // SAFETY: the handle is live, stadd is a valid place, and the caller vouches for the memory.
+        let code = unsafe {
+            (core.api.utofu_reg_mem)(
+                core.hdl,
+                addr.cast::<c_void>(),
+                len,
+                access.flags(),
+                &mut stadd,
+            )
+        };
+        UtofuError::check("utofu_reg_mem", code)?;
+        Ok(Registration {
+            core: Arc::clone(core),
+            stadd: Stadd(stadd),
+            len,
+        })
+    }
+
+    /// Registers memory under a steering tag, so that others can compute its STADD
+    /// ([`crate::VcqId::stadd_of_stag`]).
+    ///
+    /// # Errors
+    /// `INVALID_STAG` if the tag is in use or not below `num_reserved_stags`.
+    ///
+    /// # Safety
+    /// As [`Vcq::register`].
+    pub unsafe fn register_with_stag(
+        &mut self,
+        addr: *mut u8,
+        len: usize,
+        stag: u32,
+        access: Access,
+    ) -> Result<Registration, UtofuError> {
+        // The library does not check this, and a larger tag is another component id's.
+        if stag >= self.caps().num_reserved_stags {
+            return Err(UtofuError {
+                call: "utofu_reg_mem_with_stag",
+                code: UTOFU_ERR_INVALID_STAG,
+            });
+        }
+        let mut stadd = 0;
+        let core = &self.core;
+        // SAFETY: the handle is live, stadd is a valid place, and the caller vouches for the memory.
+        let code = unsafe {
+            (core.api.utofu_reg_mem_with_stag)(
+                core.hdl,
+                addr.cast::<c_void>(),
+                len,
+                stag,
+                access.flags(),
+                &mut stadd,
+            )
+        };
+        UtofuError::check("utofu_reg_mem_with_stag", code)?;
+        Ok(Registration {
+            core: Arc::clone(core),
+            stadd: Stadd(stadd),
+            len,
+        })
+    }
+}
+
+impl Registration {
+    /// STADD of the first byte.
+    #[must_use]
+    pub fn stadd(&self) -> Stadd {
+        self.stadd
+    }
+
+    /// STADD of the byte at `offset`; `len()` itself, the end, is allowed.
+    ///
+    /// # Panics
+    /// If `offset` lies behind the end: a caller's mistake that would name foreign memory.
+    #[must_use]
+    pub fn at(&self, offset: usize) -> Stadd {
+        assert!(
+            offset <= self.len,
+            "offset {offset} in a registration of {} bytes",
+            self.len
+        );
+        self.stadd + offset as u64
+    }
+
+    /// Registered length in bytes (that was asked for, not the whole pages).
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no byte is registered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Takes the registration back and says what came of it, which dropping cannot.
+    ///
+    /// # Errors
+    /// `INVALID_STADD` if the library no longer knows it.
+    pub fn release(self) -> Result<(), UtofuError> {
+        let mut this = ManuallyDrop::new(self);
+        let outcome = this.dereg();
+        // SAFETY: `this` is never used again, so the reference count is given back exactly once.
+        unsafe { core::ptr::drop_in_place(&mut this.core) };
+        outcome
+    }
+
+    fn dereg(&mut self) -> Result<(), UtofuError> {
+        // SAFETY: the handle is live while `core` is; the constructor's contract keeps other
+        // threads out of this VCQ now.
+        let code = unsafe { (self.core.api.utofu_dereg_mem)(self.core.hdl, self.stadd.0, 0) };
+        UtofuError::check("utofu_dereg_mem", code)
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        // A failure cannot be reported from here; `release` reports it.
+        let _ = self.dereg();
+    }
+}

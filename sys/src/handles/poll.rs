@@ -1,0 +1,240 @@
+//! What comes out of a VCQ's two queues.
+
+use utofu_abi::*;
+
+use super::Vcq;
+use crate::{Cookie, Stadd, UtofuError, VcqId};
+
+/// A posted operation failed before it left (from the TCQ).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an operation failed{}: {error}", cookie.map_or(String::new(), |c| format!(" (cookie {:#x})", c.0)))]
+pub struct CompletionError {
+    /// What the library said.
+    pub error: UtofuError,
+    /// The operation's cookie, if the library told.
+    pub cookie: Option<Cookie>,
+}
+
+/// An entry of the MRQ that is not a good notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoticeError {
+    /// An operation failed on its way or at the target.
+    #[error(
+        "an operation failed{}: {error}",
+        peer.map_or(String::new(), |p| format!(" (peer {p})"))
+    )]
+    Failed {
+        /// What the library said.
+        error: UtofuError,
+        /// The other side, if the library told.
+        peer: Option<VcqId>,
+    },
+    /// The notice has a type that uTofu 1.0 does not list.
+    #[error("notice of unknown type {raw} (uTofu 1.0 has 0 to 5)")]
+    UnknownKind {
+        /// The type's number.
+        raw: u8,
+    },
+    /// The notice names a peer that is none.
+    #[error("notice from a peer that is no VCQ, {raw:#x}: {error}")]
+    UnknownPeer {
+        /// The id's number.
+        raw: u64,
+        /// What the library said about it.
+        error: UtofuError,
+    },
+}
+
+/// One entry of a message receive queue. `peer` is the VCQ on the other side, as that queries
+/// itself; `edata` is the byte given to the post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A put of this VCQ has reached its target's memory.
+    LocalPut {
+        /// The target.
+        peer: VcqId,
+        /// The post's byte.
+        edata: u8,
+        /// STADD behind the last byte written.
+        remote_end: Stadd,
+    },
+    /// Someone's put has arrived in memory here.
+    RemotePut {
+        /// The sender.
+        peer: VcqId,
+        /// The post's byte.
+        edata: u8,
+        /// STADD (of this side's memory) behind the last byte written.
+        remote_end: Stadd,
+    },
+    /// A get of this VCQ has brought its data.
+    LocalGet {
+        /// The target.
+        peer: VcqId,
+        /// The post's byte.
+        edata: u8,
+    },
+    /// Someone has fetched data from memory here.
+    RemoteGet {
+        /// The reader.
+        peer: VcqId,
+        /// The post's byte.
+        edata: u8,
+        /// STADD (of this side's memory) behind the last byte read.
+        remote_end: Stadd,
+    },
+    /// An atomic operation of this VCQ is done.
+    LocalArmw {
+        /// The target.
+        peer: VcqId,
+        /// The post's byte.
+        edata: u8,
+        /// STADD of the word.
+        remote: Stadd,
+        /// What the word held before, zero-extended.
+        old: u64,
+    },
+    /// Someone has done an atomic operation on memory here.
+    RemoteArmw {
+        /// The actor.
+        peer: VcqId,
+        /// The post's byte.
+        edata: u8,
+        /// STADD (of this side's memory) of the word.
+        remote: Stadd,
+    },
+}
+
+impl Notice {
+    /// The VCQ on the other side.
+    #[must_use]
+    pub fn peer(&self) -> VcqId {
+        match *self {
+            Notice::LocalPut { peer, .. }
+            | Notice::RemotePut { peer, .. }
+            | Notice::LocalGet { peer, .. }
+            | Notice::RemoteGet { peer, .. }
+            | Notice::LocalArmw { peer, .. }
+            | Notice::RemoteArmw { peer, .. } => peer,
+        }
+    }
+
+    /// The byte given to the post.
+    #[must_use]
+    pub fn edata(&self) -> u8 {
+        match *self {
+            Notice::LocalPut { edata, .. }
+            | Notice::RemotePut { edata, .. }
+            | Notice::LocalGet { edata, .. }
+            | Notice::RemoteGet { edata, .. }
+            | Notice::LocalArmw { edata, .. }
+            | Notice::RemoteArmw { edata, .. } => edata,
+        }
+    }
+
+    fn read(vcq: &Vcq, n: &utofu_mrq_notice) -> Result<Notice, NoticeError> {
+        let kind = utofu_mrq_notice_type::from(n.notice_type);
+        if kind > UTOFU_MRQ_TYPE_RMT_ARMW {
+            return Err(NoticeError::UnknownKind { raw: n.notice_type });
+        }
+        let peer =
+            VcqId::from_raw(&vcq.core.api, n.vcq_id).map_err(|error| NoticeError::UnknownPeer {
+                raw: n.vcq_id,
+                error,
+            })?;
+        // Posts take a byte, the width that the capabilities state, so this loses nothing.
+        let edata = n.edata as u8;
+        let remote = Stadd(n.rmt_stadd);
+        Ok(match kind {
+            UTOFU_MRQ_TYPE_LCL_PUT => Notice::LocalPut {
+                peer,
+                edata,
+                remote_end: remote,
+            },
+            UTOFU_MRQ_TYPE_RMT_PUT => Notice::RemotePut {
+                peer,
+                edata,
+                remote_end: remote,
+            },
+            UTOFU_MRQ_TYPE_LCL_GET => Notice::LocalGet { peer, edata },
+            UTOFU_MRQ_TYPE_RMT_GET => Notice::RemoteGet {
+                peer,
+                edata,
+                remote_end: remote,
+            },
+            UTOFU_MRQ_TYPE_LCL_ARMW => Notice::LocalArmw {
+                peer,
+                edata,
+                remote,
+                old: n.rmt_value,
+            },
+            _ => Notice::RemoteArmw {
+                peer,
+                edata,
+                remote,
+            },
+        })
+    }
+}
+
+/// An address no caller can have as a cookie by accident: shows whether the library wrote one.
+static UNTOUCHED: u8 = 0;
+
+/// A number that is no VCQ id: shows whether the library wrote one.
+const NO_PEER: u64 = u64::MAX;
+
+impl Vcq {
+    /// Takes the oldest noticed completion; None if there is none now. Also gives back the queue
+    /// entries of finished operations that asked for no notice, so it must be called now and then
+    /// in any case.
+    ///
+    /// # Errors
+    /// [`CompletionError`]: the operation with that cookie was not executed.
+    pub fn poll_tcq(&mut self) -> Result<Option<Cookie>, CompletionError> {
+        let untouched = (&raw const UNTOUCHED)
+            .cast_mut()
+            .cast::<core::ffi::c_void>();
+        let mut cookie = untouched;
+        // SAFETY: the handle is live and cookie is a valid place for the result.
+        let code = unsafe { (self.core.api.utofu_poll_tcq)(self.core.hdl, 0, &mut cookie) };
+        match code {
+            UTOFU_SUCCESS => Ok(Some(Cookie(cookie.addr()))),
+            UTOFU_ERR_NOT_FOUND => Ok(None),
+            code => Err(CompletionError {
+                error: UtofuError {
+                    call: "utofu_poll_tcq",
+                    code,
+                },
+                cookie: (cookie != untouched).then(|| Cookie(cookie.addr())),
+            }),
+        }
+    }
+
+    /// Takes the oldest notice; None if there is none now.
+    ///
+    /// # Errors
+    /// [`NoticeError`]: an operation failed, or the notice makes no sense.
+    pub fn poll_mrq(&mut self) -> Result<Option<Notice>, NoticeError> {
+        let mut n = utofu_mrq_notice {
+            vcq_id: NO_PEER,
+            ..Default::default()
+        };
+        // SAFETY: the handle is live and n is a valid place for the result.
+        let code = unsafe { (self.core.api.utofu_poll_mrq)(self.core.hdl, 0, &mut n) };
+        match code {
+            UTOFU_SUCCESS => Notice::read(self, &n).map(Some),
+            UTOFU_ERR_NOT_FOUND => Ok(None),
+            code => Err(NoticeError::Failed {
+                error: UtofuError {
+                    call: "utofu_poll_mrq",
+                    code,
+                },
+                peer: if n.vcq_id == NO_PEER {
+                    None
+                } else {
+                    VcqId::from_raw(&self.core.api, n.vcq_id).ok()
+                },
+            }),
+        }
+    }
+}

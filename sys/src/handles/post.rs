@@ -1,0 +1,300 @@
+//! Posting one-sided operations. The contract common to all is at [`Vcq`].
+
+use core::ffi::{c_int, c_ulong, c_void};
+
+use utofu_abi::*;
+
+use super::{ArmwOp, PostFlags, Vcq};
+use crate::{Cookie, Stadd, UtofuError, VcqId};
+
+/// Why an operation was not posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PostError {
+    /// The transmit queue has no room: poll the TCQ, then try again. Nothing was posted.
+    #[error("the transmit queue is full; poll the TCQ, then post again")]
+    Busy,
+    /// The operation is longer than the TNI can do in one. Nothing was posted.
+    #[error(
+        "{length} bytes in one operation, but the TNI can do at most {max}; cut it into pieces"
+    )]
+    TooLong {
+        /// Length asked for, in bytes.
+        length: usize,
+        /// Most bytes possible.
+        max: usize,
+    },
+    /// The library refused it.
+    #[error(transparent)]
+    Refused(#[from] UtofuError),
+}
+
+/// What a put or get moves: `length` bytes between local and remote memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Local bytes.
+    pub local: Stadd,
+    /// Remote bytes.
+    pub remote: Stadd,
+    /// How many.
+    pub length: usize,
+}
+
+/// What accompanies an operation and comes back with its notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The byte in the MRQ notices of both sides.
+    pub edata: u8,
+    /// Which notices, and how it travels.
+    pub flags: PostFlags,
+    /// Comes back from [`Vcq::poll_tcq`] if [`PostFlags::TCQ`] is set.
+    pub cookie: Cookie,
+}
+
+impl Mark {
+    fn edata(&self) -> u64 {
+        u64::from(self.edata)
+    }
+
+    fn flags(&self) -> c_ulong {
+        self.flags.0
+    }
+
+    fn cookie(&self) -> *mut c_void {
+        // The library hands this back and never looks behind it.
+        core::ptr::without_provenance_mut(self.cookie.0)
+    }
+}
+
+fn posted(call: &'static str, code: c_int) -> Result<(), PostError> {
+    match code {
+        UTOFU_ERR_BUSY => Err(PostError::Busy),
+        code => Ok(UtofuError::check(call, code)?),
+    }
+}
+
+/// The library itself lets a length overflow into neighbouring descriptor fields.
+fn fits(length: usize, max: usize) -> Result<(), PostError> {
+    if length <= max {
+        Ok(())
+    } else {
+        Err(PostError::TooLong { length, max })
+    }
+}
+
+impl Vcq {
+    /// Writes local memory to the target's.
+    ///
+    /// # Errors
+    /// [`PostError`]; in every case nothing was posted.
+    ///
+    /// # Safety
+    /// See [`Vcq`].
+    pub unsafe fn put(&mut self, to: VcqId, what: Transfer, mark: Mark) -> Result<(), PostError> {
+        fits(what.length, self.caps().max_putget_size)?;
+        // SAFETY: the handle is live; the caller vouches for the memory on both sides.
+        posted("utofu_put", unsafe {
+            (self.core.api.utofu_put)(
+                self.core.hdl,
+                to.raw(),
+                what.local.0,
+                what.remote.0,
+                what.length,
+                mark.edata(),
+                mark.flags(),
+                mark.cookie(),
+            )
+        })
+    }
+
+    /// Reads the target's memory into local memory.
+    ///
+    /// # Errors
+    /// [`PostError`]; in every case nothing was posted.
+    ///
+    /// # Safety
+    /// See [`Vcq`].
+    pub unsafe fn get(&mut self, from: VcqId, what: Transfer, mark: Mark) -> Result<(), PostError> {
+        fits(what.length, self.caps().max_putget_size)?;
+        // SAFETY: the handle is live; the caller vouches for the memory on both sides.
+        posted("utofu_get", unsafe {
+            (self.core.api.utofu_get)(
+                self.core.hdl,
+                from.raw(),
+                what.local.0,
+                what.remote.0,
+                what.length,
+                mark.edata(),
+                mark.flags(),
+                mark.cookie(),
+            )
+        })
+    }
+
+    /// Writes a few bytes that travel in the descriptor. `data` may be reused at once and needs no
+    /// registration.
+    ///
+    /// # Errors
+    /// [`PostError`]; in every case nothing was posted.
+    ///
+    /// # Safety
+    /// See [`Vcq`], for the remote bytes.
+    pub unsafe fn put_piggyback(
+        &mut self,
+        to: VcqId,
+        data: &[u8],
+        remote: Stadd,
+        mark: Mark,
+    ) -> Result<(), PostError> {
+        fits(data.len(), self.caps().max_piggyback_size)?;
+        // SAFETY: the handle is live; data is only read, during the call (the C prototype merely
+        // lacks the const); the caller vouches for the remote memory.
+        posted("utofu_put_piggyback", unsafe {
+            (self.core.api.utofu_put_piggyback)(
+                self.core.hdl,
+                to.raw(),
+                data.as_ptr().cast_mut().cast(),
+                remote.0,
+                data.len(),
+                mark.edata(),
+                mark.flags(),
+                mark.cookie(),
+            )
+        })
+    }
+
+    /// Writes the eight bytes of a value, in one queue entry.
+    ///
+    /// # Errors
+    /// [`PostError`]; in every case nothing was posted.
+    ///
+    /// # Safety
+    /// See [`Vcq`], for the remote bytes.
+    pub unsafe fn put_piggyback8(
+        &mut self,
+        to: VcqId,
+        value: u64,
+        remote: Stadd,
+        mark: Mark,
+    ) -> Result<(), PostError> {
+        // SAFETY: the handle is live; the caller vouches for the remote memory.
+        posted("utofu_put_piggyback8", unsafe {
+            (self.core.api.utofu_put_piggyback8)(
+                self.core.hdl,
+                to.raw(),
+                value,
+                remote.0,
+                8,
+                mark.edata(),
+                mark.flags(),
+                mark.cookie(),
+            )
+        })
+    }
+
+    /// Atomic operation on eight bytes of the target, aligned to eight.
+    ///
+    /// # Errors
+    /// [`PostError`]; in every case nothing was posted.
+    ///
+    /// # Safety
+    /// See [`Vcq`], for the remote bytes; atomic operations of several VCQs on them are no conflict.
+    pub unsafe fn armw8(
+        &mut self,
+        to: VcqId,
+        op: ArmwOp,
+        value: u64,
+        remote: Stadd,
+        mark: Mark,
+    ) -> Result<(), PostError> {
+        // SAFETY: the handle is live; the caller vouches for the remote memory.
+        posted("utofu_armw8", unsafe {
+            (self.core.api.utofu_armw8)(
+                self.core.hdl,
+                to.raw(),
+                op.code(),
+                value,
+                remote.0,
+                mark.edata(),
+                mark.flags(),
+                mark.cookie(),
+            )
+        })
+    }
+
+    /// Atomic operation on four bytes of the target, aligned to four.
+    ///
+    /// # Errors
+    /// [`PostError`]; in every case nothing was posted.
+    ///
+    /// # Safety
+    /// As [`Vcq::armw8`].
+    pub unsafe fn armw4(
+        &mut self,
+        to: VcqId,
+        op: ArmwOp,
+        value: u32,
+        remote: Stadd,
+        mark: Mark,
+    ) -> Result<(), PostError> {
+        // SAFETY: the handle is live; the caller vouches for the remote memory.
+        posted("utofu_armw4", unsafe {
+            (self.core.api.utofu_armw4)(
+                self.core.hdl,
+                to.raw(),
+                op.code(),
+                value,
+                remote.0,
+                mark.edata(),
+                mark.flags(),
+                mark.cookie(),
+            )
+        })
+    }
+
+    /// Stores `new` in eight bytes of the target if they hold `old`; the local notice says what was
+    /// there.
+    ///
+    /// # Errors
+    /// [`PostError`]; in every case nothing was posted.
+    ///
+    /// # Safety
+    /// As [`Vcq::armw8`].
+    pub unsafe fn cswap8(
+        &mut self,
+        to: VcqId,
+        old: u64,
+        new: u64,
+        remote: Stadd,
+        mark: Mark,
+    ) -> Result<(), PostError> {
+        // SAFETY: the handle is live; the caller vouches for the remote memory.
+        posted("utofu_cswap8", unsafe {
+            (self.core.api.utofu_cswap8)(
+                self.core.hdl,
+                to.raw(),
+                old,
+                new,
+                remote.0,
+                mark.edata(),
+                mark.flags(),
+                mark.cookie(),
+            )
+        })
+    }
+
+    /// Occupies a queue entry and moves nothing. MRQ flags have no effect.
+    ///
+    /// # Errors
+    /// [`PostError::Busy`].
+    pub fn nop(&mut self, flags: PostFlags, cookie: Cookie) -> Result<(), PostError> {
+        let mark = Mark {
+            edata: 0,
+            flags,
+            cookie,
+        };
+        // SAFETY: the handle is live, and no memory is touched.
+        posted("utofu_nop", unsafe {
+            (self.core.api.utofu_nop)(self.core.hdl, mark.flags(), mark.cookie())
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! A virtual control queue: creation, identity and end.
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use utofu_abi::*;
+
+use super::VcqFlags;
+use crate::{Api, OnesidedCaps, Tni, UtofuError, VcqId};
+
+/// The queue itself, shared by the [`Vcq`] and its registrations; freed with the last of them.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) api: Api,
+    pub(super) hdl: utofu_vcq_hdl_t,
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        // SAFETY: the handle was created by this API and nobody else frees it. A failure cannot be
+        // reported from here and leaves nothing to be done about.
+        let _ = unsafe { (self.api.utofu_free_vcq)(self.hdl) };
+    }
+}
+
+/// A virtual control queue: the place to post one-sided operations and to learn their outcome.
+///
+/// It may move to another thread but not be used from two at once: whatever touches the queues
+/// takes `&mut self`. Dropping it frees the VCQ, after its last [`super::Registration`].
+///
+/// # What posting promises and demands
+/// Every post returns [`super::PostError::Busy`] when the transmit queue has no room. Room comes
+/// back by [`Vcq::poll_tcq`] only, also for operations that asked for no notice.
+///
+/// A post is `unsafe`: until the operation's last notice, the local bytes must lie in a live
+/// registration of this VCQ's CQ and the remote bytes in a live registration of the target's CQ;
+/// nobody may write bytes that are read, nor touch bytes that are written, and no Rust reference
+/// may promise otherwise.
+#[derive(Debug)]
+pub struct Vcq {
+    pub(super) core: Arc<Core>,
+    id: VcqId,
+    tni: Tni,
+    caps: OnesidedCaps,
+    not_sync: PhantomData<Cell<()>>,
+}
+
+impl Vcq {
+    /// Creates a VCQ in the lowest free place of a TNI.
+    ///
+    /// # Errors
+    /// `INVALID_TNI_ID`, `FULL`.
+    pub fn create(api: Api, tni: Tni, flags: VcqFlags) -> Result<Vcq, UtofuError> {
+        let mut hdl = 0;
+        // SAFETY: hdl is a valid place for the result.
+        let code = unsafe { (api.utofu_create_vcq)(tni, flags.0, &mut hdl) };
+        UtofuError::check("utofu_create_vcq", code)?;
+        Vcq::own(Core { api, hdl }, tni)
+    }
+
+    /// Creates the VCQ that has this component id, whose [`VcqId`] others can compute.
+    ///
+    /// # Errors
+    /// `INVALID_TNI_ID`, `INVALID_CMP_ID`, `NOT_SUPPORTED` (with `EXCLUSIVE`), `USED` (also if a
+    /// VCQ without a component id took the place).
+    pub fn create_with_cmp_id(
+        api: Api,
+        tni: Tni,
+        cmp_id: u16,
+        flags: VcqFlags,
+    ) -> Result<Vcq, UtofuError> {
+        let mut hdl = 0;
+        // SAFETY: hdl is a valid place for the result.
+        let code = unsafe { (api.utofu_create_vcq_with_cmp_id)(tni, cmp_id, flags.0, &mut hdl) };
+        UtofuError::check("utofu_create_vcq_with_cmp_id", code)?;
+        Vcq::own(Core { api, hdl }, tni)
+    }
+
+    fn own(core: Core, tni: Tni) -> Result<Vcq, UtofuError> {
+        let api = core.api;
+        let mut raw = 0;
+        // SAFETY: the handle is live and raw is a valid place for the result.
+        let code = unsafe { (api.utofu_query_vcq_id)(core.hdl, &mut raw) };
+        UtofuError::check("utofu_query_vcq_id", code)?;
+        Ok(Vcq {
+            id: VcqId::from_raw(&api, raw)?,
+            tni,
+            caps: api.onesided_caps(tni)?,
+            core: Arc::new(core),
+            not_sync: PhantomData,
+        })
+    }
+
+    /// The library behind this VCQ.
+    #[must_use]
+    pub fn api(&self) -> Api {
+        self.core.api
+    }
+
+    /// The name under which others reach this VCQ; carries no path.
+    #[must_use]
+    pub fn id(&self) -> VcqId {
+        self.id
+    }
+
+    /// The TNI it is on.
+    #[must_use]
+    pub fn tni(&self) -> Tni {
+        self.tni
+    }
+
+    /// The TNI's capabilities.
+    #[must_use]
+    pub fn caps(&self) -> &OnesidedCaps {
+        &self.caps
+    }
+
+    /// Posted entries that [`Vcq::poll_tcq`] has not passed yet.
+    ///
+    /// # Errors
+    /// What the library returns.
+    pub fn unread_tcq(&mut self) -> Result<usize, UtofuError> {
+        let mut n = 0;
+        // SAFETY: the handle is live and n is a valid place for the result.
+        let code = unsafe { (self.core.api.utofu_query_num_unread_tcq)(self.core.hdl, &mut n) };
+        UtofuError::check("utofu_query_num_unread_tcq", code)?;
+        Ok(n)
+    }
+}

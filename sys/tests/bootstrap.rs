@@ -1,0 +1,160 @@
+//! The exchange, among threads: through a file and in memory, by one set of expectations.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use utofu_sys::bootstrap::{Bootstrap, BootstrapError, Exchange, LocalExchange, Phase};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where a time-out is what is tested: as long as a loaded machine may need to start all ranks.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// Runs `body` as every rank, each in a thread; returns what the ranks return.
+fn ranks<R: Send>(size: usize, body: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    thread::scope(|s| {
+        let body = &body;
+        let all: Vec<_> = (0..size).map(|rank| s.spawn(move || body(rank))).collect();
+        all.into_iter()
+            .map(|t| t.join().expect("no rank panics"))
+            .collect()
+    })
+}
+
+fn by_file(path: &Path, rank: usize, size: usize) -> Bootstrap {
+    Bootstrap::join(path, rank, size, PATIENCE).expect("everyone comes")
+}
+
+/// What every exchange must do.
+fn check(x: &mut dyn Exchange) {
+    let (rank, size) = (x.rank(), x.size());
+    // Differing lengths, empty ones, some longer than a record of the file.
+    for scale in [0, 1, 700, 5000] {
+        let message = |r: usize| vec![(r * 7 + scale) as u8; r * scale];
+        let want: Vec<_> = (0..size).map(message).collect();
+        assert_eq!(
+            x.allgather(&message(rank)).expect("everyone takes part"),
+            want
+        );
+    }
+    // Many quick rounds: nobody may see a neighbour's earlier or later one.
+    for round in 0..30u64 {
+        let value = |r: usize| (round << 8 | r as u64).to_le_bytes().to_vec();
+        let want: Vec<_> = (0..size).map(value).collect();
+        assert_eq!(
+            x.allgather(&value(rank)).expect("everyone takes part"),
+            want
+        );
+    }
+    x.barrier().expect("everyone takes part");
+}
+
+#[test]
+fn threads_exchange_in_memory() {
+    for size in [1, 2, 5] {
+        let group = LocalExchange::group(size, PATIENCE);
+        thread::scope(|s| {
+            for mut x in group {
+                s.spawn(move || check(&mut x));
+            }
+        });
+    }
+}
+
+#[test]
+fn ranks_exchange_through_a_file_and_what_it_held_before_does_no_harm() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("meet");
+    // The same file again and again, also with another number of ranks.
+    for size in [1, 4, 4, 3] {
+        ranks(size, |rank| check(&mut by_file(&path, rank, size)));
+    }
+    std::fs::write(&path, vec![0xa5; 100_000]).expect("can be written");
+    ranks(2, |rank| check(&mut by_file(&path, rank, 2)));
+}
+
+#[test]
+fn a_late_rank_is_waited_for() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("meet");
+    for _ in 0..2 {
+        ranks(3, |rank| {
+            // In the second turn the others see this rank's old records meanwhile.
+            if rank == 1 {
+                thread::sleep(Duration::from_millis(100));
+            }
+            check(&mut by_file(&path, rank, 3));
+        });
+    }
+}
+
+#[test]
+fn a_rank_that_never_appears_is_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("meet");
+    for e in ranks(2, |i| {
+        Bootstrap::join(&path, i * 2, 3, SHORT).expect_err("rank 1 is absent")
+    }) {
+        let BootstrapError::Missing {
+            missing,
+            phase,
+            size,
+            ..
+        } = &e
+        else {
+            panic!("{e}");
+        };
+        assert_eq!(
+            (missing.as_slice(), *phase, *size),
+            ([1].as_slice(), Phase::Arrival, 3)
+        );
+        assert!(e.to_string().contains("rank(s) 1 of 3"), "{e}");
+    }
+}
+
+#[test]
+fn a_rank_that_stops_taking_part_is_named_with_the_exchange() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("meet");
+    ranks(2, |rank| {
+        let mut x = Bootstrap::join(&path, rank, 2, SHORT).expect("both come");
+        x.barrier().expect("both take part");
+        if rank == 0 {
+            match x.barrier() {
+                Err(BootstrapError::Missing { missing, phase, .. }) => {
+                    assert_eq!((missing, phase), (vec![1], Phase::Exchange(2)));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+}
+
+#[test]
+fn ranks_that_disagree_on_their_number_are_told() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("meet");
+    let errors = ranks(2, |rank| {
+        Bootstrap::join(&path, rank, [2, 3][rank], SHORT)
+            .expect_err("2 is not 3")
+            .to_string()
+    });
+    assert!(errors[0].contains("HOPBINE_SIZE=3"), "{}", errors[0]);
+    assert!(errors[1].contains("HOPBINE_SIZE=2"), "{}", errors[1]);
+}
+
+#[test]
+fn in_memory_a_missing_and_a_departed_rank_are_named() {
+    let mut group = LocalExchange::group(3, Duration::from_millis(100));
+    match group[0].allgather(b"x") {
+        Err(BootstrapError::Missing { missing, .. }) => assert_eq!(missing, [1, 2]),
+        other => panic!("{other:?}"),
+    }
+    let mut group = LocalExchange::group(2, PATIENCE);
+    drop(group.pop());
+    match group[0].barrier() {
+        Err(BootstrapError::Gone { gone, .. }) => assert_eq!(gone, 1),
+        other => panic!("{other:?}"),
+    }
+}

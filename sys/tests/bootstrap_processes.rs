@@ -1,0 +1,95 @@
+//! The rendezvous among processes, started as a launcher would: by environment only. This program
+//! is its own ranks (no test harness, so that it can be started again as a rank).
+
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use utofu_sys::bootstrap::{
+    Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange,
+};
+
+fn main() -> ExitCode {
+    if std::env::var_os(ENV_RANK).is_some() {
+        return rank();
+    }
+    without_a_launcher_the_variable_is_named();
+    a_wrong_rank_is_refused();
+    processes_meet();
+    println!("bootstrap_processes: ok");
+    ExitCode::SUCCESS
+}
+
+/// One rank: everyone's process number must reach everyone.
+fn rank() -> ExitCode {
+    let outcome = Bootstrap::from_env(Duration::from_secs(60)).and_then(|mut x| {
+        let mine = format!("{} is {}", x.rank(), std::process::id());
+        let all = x.allgather(mine.as_bytes())?;
+        x.barrier()?;
+        Ok((x.size(), all))
+    });
+    match outcome {
+        Ok((size, all)) => {
+            assert_eq!(all.len(), size);
+            for message in all {
+                println!("{}", String::from_utf8(message).expect("was text"));
+            }
+            ExitCode::SUCCESS
+        }
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn processes_meet() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let me = std::env::current_exe().expect("known");
+    for size in [1usize, 4] {
+        let children: Vec<_> = (0..size)
+            .map(|r| {
+                Command::new(&me)
+                    .env(ENV_RANK, r.to_string())
+                    .env(ENV_SIZE, size.to_string())
+                    .env(ENV_RENDEZVOUS, dir.path().join("meet"))
+                    .stdout(std::process::Stdio::piped())
+                    .spawn()
+                    .expect("can be started")
+            })
+            .collect();
+        let want: String = children
+            .iter()
+            .enumerate()
+            .map(|(r, c)| format!("{r} is {}\n", c.id()))
+            .collect();
+        for child in children {
+            let out = child.wait_with_output().expect("was started");
+            assert!(out.status.success());
+            assert_eq!(String::from_utf8_lossy(&out.stdout), want);
+        }
+    }
+}
+
+fn without_a_launcher_the_variable_is_named() {
+    match Bootstrap::from_env(Duration::from_millis(1)) {
+        Err(e @ BootstrapError::NotSet { .. }) => assert!(e.to_string().contains(ENV_SIZE), "{e}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn a_wrong_rank_is_refused() {
+    let out = Command::new(std::env::current_exe().expect("known"))
+        .envs([
+            (ENV_RANK, "7"),
+            (ENV_SIZE, "2"),
+            (ENV_RENDEZVOUS, "/nowhere/meet"),
+        ])
+        .output()
+        .expect("can be started");
+    assert!(!out.status.success());
+    let text = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        text.contains("HOPBINE_RANK=7") && text.contains("from 0 to 1"),
+        "{text}"
+    );
+}

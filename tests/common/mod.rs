@@ -1,0 +1,6 @@
+//! What several test files need: inputs, an independent reference, and a wire in memory.
+
+#![allow(dead_code, reason = "each test file uses its own part of this")]
+
+pub mod memory_wire;
+pub mod reference;

@@ -1,0 +1,310 @@
+//! Whole collectives on emulated ranks: every algorithm, several shapes, lengths and types,
+//! both ways of driving, against an independent reference.
+
+mod common;
+
+use common::reference::{Case, expected, inputs};
+use hopbine::reduce::{Datatype, Op};
+use hopbine::torus::collectives::{Collective, registry};
+use hopbine::torus::geometry::Shape;
+use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, emulate};
+use proptest::prelude::*;
+
+fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
+    EmulationConfig { drive, ..EmulationConfig::new(Shape::torus(sizes).unwrap()) }
+}
+
+/// Calls a collective on u64 sums and returns what this rank has received.
+fn call(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
+    let rank = comm.rank();
+    let send = inputs(case, rank);
+    let mut recv = vec![u64::MAX; case.recv_len(rank)];
+    match case.collective {
+        Collective::Allreduce => comm.allreduce(&send, &mut recv, Op::Sum)?,
+        Collective::ReduceScatter => comm.reduce_scatter(&send, &mut recv, Op::Sum)?,
+        Collective::Allgather => comm.allgather(&send, &mut recv)?,
+        Collective::Bcast => {
+            if rank == case.root {
+                recv.copy_from_slice(&send);
+            }
+            comm.bcast(&mut recv, case.root)?;
+        }
+        Collective::Reduce => comm.reduce(&send, &mut recv, Op::Sum, case.root)?,
+        Collective::Gather => comm.gather(&send, &mut recv, case.root)?,
+        Collective::Scatter => comm.scatter(&send, &mut recv, case.root)?,
+        Collective::Alltoall => comm.alltoall(&send, &mut recv)?,
+        Collective::Barrier => comm.barrier()?,
+    }
+    Ok(recv)
+}
+
+/// As `call`, but with input and output in one buffer where the collective has such a form.
+fn call_in_place(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
+    let rank = comm.rank();
+    let mut buffer = inputs(case, rank);
+    match case.collective {
+        Collective::Allreduce => comm.allreduce_in_place(&mut buffer, Op::Sum)?,
+        Collective::ReduceScatter => {
+            comm.reduce_scatter_in_place(&mut buffer, Op::Sum)?;
+            buffer.truncate(case.count);
+        }
+        Collective::Allgather => {
+            let mut all = vec![u64::MAX; case.recv_len(rank)];
+            let at = rank as usize * case.count;
+            all[at..at + case.count].copy_from_slice(&buffer);
+            comm.allgather_in_place(&mut all)?;
+            buffer = all;
+        }
+        Collective::Reduce => {
+            comm.reduce_in_place(&mut buffer, Op::Sum, case.root)?;
+            assert!(rank == case.root || buffer == inputs(case, rank), "only the root's changes");
+            buffer.truncate(case.recv_len(rank));
+        }
+        Collective::Alltoall => match comm.alltoall_in_place(&mut buffer) {
+            // Ports that share blocks cannot permute them in place, and say so.
+            Err(Error::Plan { .. }) => return call(comm, case),
+            outcome => outcome?,
+        },
+        _ => return call(comm, case),
+    }
+    Ok(buffer)
+}
+
+fn check(comm: &Communicator, case: &Case, what: &str) {
+    let want = expected(case, comm.rank(), u64::wrapping_add);
+    let got = call(comm, case).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
+    assert!(got == want, "{what} {case:?}: rank {} is wrong", comm.rank());
+    let got = call_in_place(comm, case).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
+    assert!(got == want, "{what} {case:?} in place: rank {} is wrong", comm.rank());
+}
+
+fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
+    emulate(&config(sizes, drive), |comm| {
+        let p = comm.size();
+        for algorithm in registry::all() {
+            if algorithm.serves(comm.shape()).is_err() {
+                continue;
+            }
+            for (index, &count) in lengths.iter().enumerate() {
+                let root = if algorithm.collective.is_rooted() { index as u32 % p } else { 0 };
+                let case = Case { collective: algorithm.collective, n_ranks: p, count, root };
+                let ports = 1 + index as u32 % comm.n_ports();
+                let options = CallOptions::new()
+                    .algorithm(&algorithm.name)
+                    .ports(ports)
+                    .segment_bytes([1 << 20, 4096, 100][index % 3]);
+                check(&comm.with(options), &case, &algorithm.name);
+            }
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn every_algorithm_on_a_ring_of_5() {
+    every_algorithm(&[5], Drive::Inline, &[0, 1, 4, 5, 6, 1009]);
+}
+
+#[test]
+fn every_algorithm_on_a_ring_of_8() {
+    every_algorithm(&[8], Drive::Inline, &[0, 1, 7, 8, 9, 1009]);
+}
+
+#[test]
+fn every_algorithm_on_2x3() {
+    every_algorithm(&[2, 3], Drive::Inline, &[0, 1, 5, 6, 7, 1009]);
+}
+
+#[test]
+fn every_algorithm_on_4x4() {
+    every_algorithm(&[4, 4], Drive::Inline, &[0, 1, 15, 16, 17, 1009]);
+}
+
+#[test]
+fn every_algorithm_on_2x2x2() {
+    every_algorithm(&[2, 2, 2], Drive::Inline, &[0, 1, 7, 8, 9, 1009]);
+}
+
+#[test]
+fn every_algorithm_on_3x3x3() {
+    every_algorithm(&[3, 3, 3], Drive::Inline, &[1, 28, 300]);
+}
+
+#[test]
+fn every_algorithm_on_2x3x2() {
+    every_algorithm(&[2, 3, 2], Drive::Inline, &[0, 1, 11, 12, 13, 1009]);
+}
+
+#[test]
+fn every_algorithm_with_workers() {
+    every_algorithm(&[4], Drive::Workers, &[0, 1, 3, 5, 1009]);
+    every_algorithm(&[2, 3], Drive::Workers, &[1, 7, 1009]);
+}
+
+#[test]
+fn one_rank_alone() {
+    every_algorithm(&[1], Drive::Inline, &[0, 1, 1009]);
+    every_algorithm(&[1, 1], Drive::Workers, &[0, 1, 1009]);
+}
+
+#[test]
+fn defaults_choose_something_right() {
+    emulate(&config(&[3, 2], Drive::Inline), |comm| {
+        for collective in Collective::ALL {
+            for count in [0, 1, 100, 5000, 100_000] {
+                let root = if collective.is_rooted() { comm.size() - 1 } else { 0 };
+                let case = Case { collective, n_ranks: comm.size(), count, root };
+                check(comm, &case, "default");
+            }
+        }
+    })
+    .unwrap();
+}
+
+/// Longer than a single put can be, and not by a whole number of elements.
+#[test]
+fn puts_are_cut() {
+    emulate(&config(&[2], Drive::Inline), |comm| {
+        let n = 2_300_001;
+        let options = CallOptions::new().ports(1).segment_bytes(u64::MAX).algorithm("mixed-l");
+        let mut vector: Vec<u64> = (0..n).map(|at| at ^ u64::from(comm.rank())).collect();
+        comm.with(options).allreduce_in_place(&mut vector, Op::Sum).unwrap();
+        assert!((0..n).zip(&vector).all(|(at, &sum)| sum == at + (at ^ 1)));
+    })
+    .unwrap();
+}
+
+/// Values whose sums depend on the order of the operands.
+fn rough<T: Datatype>(of: impl Fn(f64) -> T, rank: u32, len: usize) -> Vec<T> {
+    let value = |at: usize| (f64::from(rank) + 1.3).powi(7) / (at as f64 + 0.7) * [1.0, -1.0][at % 2];
+    (0..len).map(|at| of(value(at) / 1e4)).collect()
+}
+
+fn identical_bits<T: Datatype>(of: impl Fn(f64) -> T + Sync) {
+    for sizes in [&[5][..], &[8], &[4, 4], &[2, 3], &[3, 3]] {
+        let results = emulate(&config(sizes, Drive::Inline), |comm| {
+            let serving = registry::algorithms(Collective::Allreduce)
+                .into_iter()
+                .filter(|algorithm| algorithm.serves(comm.shape()).is_ok());
+            let run = |name: &str| {
+                let mut vector = rough(&of, comm.rank(), 157);
+                let comm = comm.with(CallOptions::new().algorithm(name).segment_bytes(160));
+                comm.allreduce_in_place(&mut vector, Op::Sum).unwrap();
+                bytemuck::cast_slice::<T, u8>(&vector).to_vec()
+            };
+            let bits = |name: String| {
+                let first = run(&name);
+                // The same plan gives the same bits in every run.
+                assert_eq!(first, run(&name), "{name}");
+                (name, first)
+            };
+            serving.map(|algorithm| bits(algorithm.name)).collect::<Vec<_>>()
+        })
+        .unwrap();
+        for result in &results {
+            assert_eq!(*result, results[0], "{sizes:?}");
+        }
+    }
+}
+
+#[test]
+fn floats_are_identical_on_all_ranks() {
+    identical_bits(|value| value as f32);
+    identical_bits(|value| value);
+    identical_bits(half::f16::from_f64);
+    identical_bits(half::bf16::from_f64);
+}
+
+#[test]
+fn types_and_operators() {
+    emulate(&config(&[2, 3], Drive::Inline), |comm| {
+        let rank = comm.rank() as u8;
+        let mut bytes: Vec<u8> = (0..77).map(|at| at + rank * 30).collect();
+        comm.allreduce_in_place(&mut bytes, Op::Max).unwrap();
+        let want = |at: u8| (0..6).map(|rank| at + rank * 30).max();
+        assert!((0..77).zip(&bytes).all(|(at, &got)| Some(got) == want(at)));
+        let mut bits = vec![1i32 << rank; 1000];
+        comm.allreduce_in_place(&mut bits, Op::BitOr).unwrap();
+        assert_eq!(bits, vec![63; 1000]);
+        let refused = comm.allreduce_in_place(&mut [1.0f32], Op::BitOr).unwrap_err();
+        assert!(matches!(refused, Error::Reduce(_)));
+    })
+    .unwrap();
+}
+
+#[test]
+fn wrong_calls_are_refused_and_harmless() {
+    emulate(&config(&[2, 2], Drive::Inline), |comm| {
+        let mut short = [0u32; 3];
+        let error = comm.allreduce(&[1, 2], &mut short, Op::Sum).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "allreduce: the receive buffer holds 3 elements, it must hold 2"
+        );
+        let error = comm.allgather(&[1u32], &mut short).unwrap_err();
+        assert!(matches!(error, Error::BufferLength { needed: 4, .. }));
+        let error = comm.alltoall_in_place(&mut short).unwrap_err();
+        assert!(matches!(error, Error::UnevenBlocks { found: 3, n_ranks: 4, .. }));
+        let error = comm.bcast(&mut short, 4).unwrap_err();
+        assert!(matches!(error, Error::Root { root: 4, n_ranks: 4, .. }));
+        let named = |name| comm.with(CallOptions::new().algorithm(name));
+        let error = named("magic").bcast(&mut short, 0).unwrap_err();
+        assert!(error.to_string().contains("mixed-tree"), "{error}");
+        let error = comm.with(CallOptions::new().ports(99)).bcast(&mut short, 0).unwrap_err();
+        assert!(matches!(error, Error::Setting { setting: "ports", .. }));
+        // And the communicator still works.
+        comm.bcast(&mut short, 3).unwrap();
+    })
+    .unwrap();
+}
+
+#[test]
+fn overlapping_addresses_are_refused() {
+    emulate(&config(&[2], Drive::Inline), |comm| {
+        let mut data = [0u8; 12];
+        let mut call = hopbine::world::Call::new(Collective::Allreduce, 8, hopbine::reduce::Dtype::U8);
+        call.op = Some(Op::Sum);
+        (call.send, call.send_count) = (data.as_ptr(), 8);
+        // SAFETY: within `data`.
+        (call.recv, call.recv_count) = (unsafe { data.as_mut_ptr().add(4) }, 8);
+        // SAFETY: all addresses are within `data`.
+        let error = unsafe { comm.call(&call) }.unwrap_err();
+        assert!(matches!(error, Error::Overlap { .. }));
+    })
+    .unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_call_on_any_shape(
+        sizes in proptest::collection::vec(1u32..5, 1..4),
+        which in 0usize..9,
+        count in 0usize..700,
+        root: u32,
+        ports in 1u32..7,
+        segment in prop_oneof![1u64..64, 64u64..10_000],
+        name: proptest::sample::Index,
+        workers: bool,
+    ) {
+        let shape = Shape::torus(&sizes).unwrap();
+        prop_assume!(shape.n_nodes() <= 18);
+        let collective = Collective::ALL[which];
+        let root = if collective.is_rooted() { root % shape.n_nodes() } else { 0 };
+        let serving: Vec<_> = registry::algorithms(collective)
+            .into_iter()
+            .filter(|algorithm| algorithm.serves(&shape).is_ok())
+            .collect();
+        let name = &name.get(&serving).name;
+        let drive = if workers { Drive::Workers } else { Drive::Inline };
+        emulate(&config(&sizes, drive), |comm| {
+            let options = CallOptions::new()
+                .algorithm(name)
+                .ports(ports.min(comm.n_ports()))
+                .segment_bytes(segment);
+            let case = Case { collective, n_ranks: comm.size(), count, root };
+            check(&comm.with(options), &case, name);
+        }).unwrap();
+    }
+}

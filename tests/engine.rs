@@ -1,0 +1,379 @@
+//! The engine on a wire in memory, all ranks and ports in one thread, in random order:
+//! every algorithm of the registry, against an independent reference.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::memory_wire::{MemoryEndpoint, MemoryWire};
+use common::reference::{Case, expected, inputs};
+use hopbine::endpoint::{Endpoint, Event};
+use hopbine::engine::{Buffer, CompileError, Geometry, Memory, PortRun, Program, compile};
+use hopbine::reduce::{Dtype, Op, Reducer};
+use hopbine_torus::collectives::{Algorithm, Collective, Request, registry};
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::{
+    Action, Blocks, Placement, Plan, PortPlan, Recv, Run, Send, Space, Step,
+};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// The buffers of one rank.
+struct Rank {
+    buffers: [Vec<u64>; Buffer::COUNT],
+    staging: Vec<Vec<u64>>,
+    program: Arc<Program>,
+}
+
+impl Rank {
+    fn new(program: Program, send: Vec<u64>, recv: Vec<u64>) -> Self {
+        let bytes = |len: u64| vec![0u64; len.div_ceil(8) as usize];
+        let staging = program.ports.iter().map(|port| bytes(port.needs[Buffer::Staging as usize]));
+        Rank {
+            staging: staging.collect(),
+            buffers: [send, recv, bytes(program.work_bytes), Vec::new()],
+            program: Arc::new(program),
+        }
+    }
+
+    fn memories(&mut self, port: usize) -> [Memory; Buffer::COUNT] {
+        let memory = |buffer: &mut Vec<u64>| Memory {
+            ptr: buffer.as_mut_ptr().cast(),
+            len: 8 * buffer.len() as u64,
+            key: 0,
+        };
+        let mut memories = [Memory::NONE; Buffer::COUNT];
+        for (memory_of, buffer) in memories.iter_mut().zip(&mut self.buffers) {
+            *memory_of = memory(buffer);
+        }
+        memories[Buffer::Staging as usize] = memory(&mut self.staging[port]);
+        memories
+    }
+}
+
+/// Runs the programs of all ranks to their end; false if they got stuck.
+fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
+    let wire = MemoryWire::default();
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut runs: Vec<(PortRun, MemoryEndpoint)> = Vec::new();
+    for (number, rank) in ranks.iter_mut().enumerate() {
+        for port in 0..rank.program.ports.len() {
+            let mut run = PortRun::new(rank.program.clone(), port, Some(reducer));
+            let memories = rank.memories(port);
+            // SAFETY: the buffers outlive the runs and are not touched before they end.
+            unsafe { run.start(seed as u32, memories) };
+            runs.push((run, wire.endpoint(number as u32, port, seed)));
+        }
+    }
+    let mut events = Vec::new();
+    let mut idle = 0;
+    while runs.iter().any(|(run, _)| !run.is_finished()) {
+        let which = rng.random_range(0..runs.len());
+        let (run, endpoint) = &mut runs[which];
+        let mut moved = false;
+        endpoint.poll(&mut events).unwrap();
+        for event in events.drain(..) {
+            let (Event::Sent(slot) | Event::Received(slot)) = event;
+            run.finished(slot.task);
+            moved = true;
+        }
+        moved |= run.post(endpoint, 0).unwrap();
+        if rng.random_bool(0.5) {
+            moved |= run.work();
+        }
+        idle = if moved { 0 } else { idle + 1 };
+        if idle > 1000 * runs.len() {
+            return false;
+        }
+    }
+    assert!(wire.is_empty());
+    true
+}
+
+fn reducer() -> Reducer {
+    Reducer::new(Dtype::U64, Op::Sum).unwrap()
+}
+
+fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plan: impl Fn(u32) -> Plan) {
+    let geometry = Geometry { count: case.count as u64, elem_bytes: 8, in_place, segment_bytes };
+    let mut ranks: Vec<Rank> = Vec::new();
+    for rank in 0..case.n_ranks {
+        let program = match compile(&plan(rank), &geometry) {
+            Ok(program) => program,
+            Err(failure) if in_place && failure.error == CompileError::SharedInPlace => return,
+            Err(failure) => panic!("{case:?}: {failure:?}"),
+        };
+        let own = inputs(&case, rank);
+        let mut recv = vec![u64::MAX; case.recv_len(rank)];
+        let mut send = own.clone();
+        match case.collective {
+            Collective::Bcast => {
+                send.clear();
+                if rank == case.root {
+                    recv = own;
+                }
+            }
+            Collective::Scatter if in_place && rank == case.root => recv.clear(),
+            Collective::Scatter => {}
+            Collective::Allgather | Collective::Gather if in_place && !recv.is_empty() => {
+                let at = rank as usize * case.count;
+                recv[at..at + case.count].copy_from_slice(&own);
+                send.clear();
+            }
+            Collective::ReduceScatter | Collective::Allreduce | Collective::Alltoall if in_place => {
+                recv = own;
+                send.clear();
+            }
+            Collective::Reduce if in_place && rank == case.root => {
+                recv = own;
+                send.clear();
+            }
+            _ => {}
+        }
+        ranks.push(Rank::new(program, send, recv));
+    }
+    let seed = case.count as u64 * 31 + u64::from(case.root);
+    assert!(execute(&mut ranks, reducer(), seed), "{case:?} in_place {in_place}: stuck");
+    for (rank, state) in (0..case.n_ranks).zip(&ranks) {
+        let mut want = expected(&case, rank, u64::wrapping_add);
+        if in_place && case.collective == Collective::Scatter && rank == case.root {
+            want.clear();
+        }
+        let got = &state.buffers[Buffer::Recv as usize][..want.len()];
+        assert!(got == want, "{case:?} in_place {in_place} {segment_bytes:?}: rank {rank} is wrong");
+    }
+}
+
+fn plans(algorithm: &Algorithm, shape: &Shape, root: u32, ports: Option<u32>) -> Vec<Plan> {
+    let request = Request { shape: shape.clone(), map: RankMap::RowMajor, root, ports };
+    let schedule = algorithm.schedule(&request).unwrap();
+    (0..shape.n_nodes()).map(|rank| schedule.plan(rank).unwrap()).collect()
+}
+
+fn every_algorithm(collectives: &[Collective], shapes: &[&[u32]], counts: &[usize]) {
+    let mut ran = 0;
+    for sizes in shapes {
+        let shape = Shape::torus(sizes).unwrap();
+        let p = shape.n_nodes();
+        for algorithm in registry::all() {
+            if !collectives.contains(&algorithm.collective) || algorithm.serves(&shape).is_err() {
+                continue;
+            }
+            let roots = if algorithm.collective.is_rooted() { vec![0, p - 1] } else { vec![0] };
+            for root in roots {
+                for ports in [Some(1), None] {
+                    let plans = plans(&algorithm, &shape, root, ports);
+                    for &count in counts {
+                        // In place, a root's program differs from the others'.
+                        let in_place_of = |rank| match algorithm.collective {
+                            Collective::Reduce | Collective::Gather | Collective::Scatter => {
+                                rank == root
+                            }
+                            Collective::Bcast | Collective::Barrier => false,
+                            _ => true,
+                        };
+                        let case = Case { collective: algorithm.collective, n_ranks: p, count, root };
+                        let segment = [None, Some(64), Some(8)][count % 3];
+                        run_case(case, false, segment, |rank| plans[rank as usize].clone());
+                        run_mixed(case, segment, &plans, in_place_of);
+                        ran += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(ran > 0);
+}
+
+/// As `run_case`, but in place on the ranks that `in_place_of` names.
+fn run_mixed(case: Case, segment: Option<u64>, plans: &[Plan], in_place_of: impl Fn(u32) -> bool) {
+    if (0..case.n_ranks).all(&in_place_of) {
+        run_case(case, true, segment, |rank| plans[rank as usize].clone());
+    }
+}
+
+const SHAPES: [&[u32]; 9] =
+    [&[1], &[2], &[5], &[8], &[2, 3], &[4, 4], &[2, 2, 2], &[3, 3, 3], &[2, 3, 2]];
+
+#[test]
+fn allreduce() {
+    every_algorithm(&[Collective::Allreduce], &SHAPES, &[0, 1, 7, 29, 300]);
+}
+
+#[test]
+fn reduce_scatter_and_allgather() {
+    let collectives = [Collective::ReduceScatter, Collective::Allgather];
+    every_algorithm(&collectives, &SHAPES, &[0, 1, 5, 36]);
+}
+
+#[test]
+fn rooted() {
+    let collectives =
+        [Collective::Bcast, Collective::Reduce, Collective::Gather, Collective::Scatter];
+    every_algorithm(&collectives, &SHAPES, &[0, 1, 5, 36]);
+}
+
+#[test]
+fn alltoall_and_barrier() {
+    every_algorithm(&[Collective::Alltoall, Collective::Barrier], &SHAPES, &[0, 1, 5, 36]);
+}
+
+#[test]
+fn long_runs_travel_separately() {
+    every_algorithm(&[Collective::ReduceScatter, Collective::Alltoall], &[&[2, 3]], &[1021]);
+}
+
+fn run_of(start: u32, len: u32) -> Blocks {
+    Arc::from([Run::new(start, len)])
+}
+
+fn port(positions: u32, space: Space, steps: Vec<Step>) -> PortPlan {
+    PortPlan {
+        part: 0,
+        parts: 1,
+        positions,
+        space,
+        input: Placement::Identity,
+        output: Placement::Identity,
+        steps,
+    }
+}
+
+/// Everybody sends everything to everybody at once and folds in rank order.
+fn fold_plan(rank: u32, n_ranks: u32, positions: u32) -> Plan {
+    let others = || (0..n_ranks).filter(move |&other| other != rank);
+    let step = Step {
+        sends: others().map(|to| Send { to, blocks: run_of(0, positions) }).collect(),
+        recvs: others()
+            .map(|from| Recv { from, blocks: run_of(0, positions), action: Action::Reduce })
+            .collect(),
+        own_at: rank,
+    };
+    let port = port(positions, Space::Vector, vec![step]);
+    Plan { collective: Collective::Allreduce, rank, n_ranks, root: 0, ports: vec![port] }
+}
+
+#[test]
+fn folds_take_many_operands_in_order() {
+    for n_ranks in [2, 3, 12] {
+        for (count, segment) in [(1, None), (100, Some(64)), (1000, Some(8))] {
+            for in_place in [false, true] {
+                let case = Case { collective: Collective::Allreduce, n_ranks, count, root: 0 };
+                run_case(case, in_place, segment, |rank| fold_plan(rank, n_ranks, 1));
+            }
+        }
+    }
+}
+
+#[test]
+fn folds_give_identical_bits() {
+    let n_ranks = 7;
+    let geometry = |in_place| Geometry { count: 50, elem_bytes: 8, in_place, segment_bytes: Some(64) };
+    let value = |rank: u32, index: usize| (f64::from(rank) + 0.1).powi(5) / (index as f64 + 0.3);
+    let bits = |rank| (0..50).map(|index| value(rank, index).to_bits()).collect::<Vec<u64>>();
+    let want: Vec<u64> = (0..50)
+        .map(|index| (1..n_ranks).fold(value(0, index), |sum, rank| sum + value(rank, index)).to_bits())
+        .collect();
+    for in_place in [false, true] {
+        let mut ranks: Vec<Rank> = (0..n_ranks)
+            .map(|rank| {
+                let program = compile(&fold_plan(rank, n_ranks, 1), &geometry(in_place)).unwrap();
+                let (send, recv) =
+                    if in_place { (vec![], bits(rank)) } else { (bits(rank), vec![0; 50]) };
+                Rank::new(program, send, recv)
+            })
+            .collect();
+        assert!(execute(&mut ranks, Reducer::new(Dtype::F64, Op::Sum).unwrap(), 3));
+        for rank in &ranks {
+            assert_eq!(rank.buffers[Buffer::Recv as usize], want);
+        }
+    }
+}
+
+/// Two receives that overlap unevenly: rank 0 gets positions 0..2 and 1..3.
+#[test]
+fn uneven_overlaps_are_folded_one_by_one() {
+    let plan = |rank: u32, own_at| {
+        let mut step = Step { own_at, ..Step::default() };
+        match rank {
+            0 => {
+                for (from, start) in [(1, 0), (2, 1)] {
+                    let blocks = run_of(start, 2);
+                    step.recvs.push(Recv { from, blocks, action: Action::Reduce });
+                }
+            }
+            _ => step.sends.push(Send { to: 0, blocks: run_of(rank - 1, 2) }),
+        }
+        let port = port(3, Space::Vector, vec![step]);
+        Plan { collective: Collective::Allreduce, rank, n_ranks: 3, root: 0, ports: vec![port] }
+    };
+    let geometry = Geometry { count: 30, elem_bytes: 8, in_place: true, segment_bytes: Some(24) };
+    let mut ranks: Vec<Rank> = (0..3)
+        .map(|rank| {
+            let program = compile(&plan(rank, 0), &geometry).unwrap();
+            Rank::new(program, vec![], vec![10u64.pow(rank); 30])
+        })
+        .collect();
+    assert!(execute(&mut ranks, reducer(), 1));
+    let got = &ranks[0].buffers[Buffer::Recv as usize];
+    assert_eq!(got[..10], [11; 10]);
+    assert_eq!(got[10..20], [111; 10]);
+    assert_eq!(got[20..], [101; 10]);
+    let refused = compile(&plan(0, 1), &geometry).unwrap_err();
+    assert_eq!(refused.error, CompileError::UnevenFold { own_at: 1 });
+}
+
+/// An exchange in place: blocks are stored where others of the same step are sent from, in an
+/// order in which a naive engine would wait for itself.
+#[test]
+fn exchanges_in_place_do_not_wait_for_each_other() {
+    let n_ranks = 5;
+    let plan = |rank: u32| {
+        let mut step = Step::default();
+        for by in 1..n_ranks {
+            let (to, from) = ((rank + by) % n_ranks, (rank + n_ranks - by) % n_ranks);
+            step.sends.push(Send { to, blocks: run_of(to, 1) });
+            step.recvs.push(Recv { from, blocks: run_of(from, 1), action: Action::Copy });
+        }
+        let port = port(n_ranks, Space::Blocks, vec![step]);
+        Plan { collective: Collective::Alltoall, rank, n_ranks, root: 0, ports: vec![port] }
+    };
+    for (count, segment) in [(1, None), (100, Some(64)), (3, Some(8))] {
+        let case = Case { collective: Collective::Alltoall, n_ranks, count, root: 0 };
+        run_case(case, true, segment, plan);
+        run_case(case, false, segment, plan);
+    }
+}
+
+/// Ranks shift their blocks by different amounts within one transfer, so that a message lands
+/// where messages with other piece numbers are sent from.
+#[test]
+fn landing_waits_never_form_a_cycle() {
+    let n_ranks = 4;
+    let plan = |rank: u32| {
+        let (next, previous) = ((rank + 1) % n_ranks, (rank + n_ranks - 1) % n_ranks);
+        // Position i goes to position n - 1 - i of the next rank.
+        let reversed: Blocks = (0..n_ranks).rev().map(|at| Run::new(at, 1)).collect();
+        let step = Step {
+            sends: vec![Send { to: next, blocks: run_of(0, 4) }],
+            recvs: vec![Recv { from: previous, blocks: reversed, action: Action::Copy }],
+            own_at: 0,
+        };
+        let port = port(n_ranks, Space::Blocks, vec![step]);
+        Plan { collective: Collective::Alltoall, rank, n_ranks, root: 0, ports: vec![port] }
+    };
+    let geometry = Geometry { count: 64, elem_bytes: 8, in_place: true, segment_bytes: Some(8) };
+    let mut ranks: Vec<Rank> = (0..n_ranks)
+        .map(|rank| {
+            let program = compile(&plan(rank), &geometry).unwrap();
+            let data = (0..256).map(|at| u64::from(rank) * 1000 + at / 64).collect();
+            Rank::new(program, vec![], data)
+        })
+        .collect();
+    assert!(execute(&mut ranks, reducer(), 5), "stuck");
+    for (rank, state) in ranks.iter().enumerate() {
+        let from = (rank as u64 + 3) % 4;
+        let want: Vec<u64> = (0..256).map(|at| from * 1000 + 3 - at / 64).collect();
+        assert_eq!(state.buffers[Buffer::Recv as usize], want);
+    }
+}
