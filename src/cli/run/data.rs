@@ -19,7 +19,8 @@ pub const PERIOD: usize = 65_521;
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
     pub dtype: Dtype,
-    pub op: Op,
+    /// The operator of a reduction; without one values are only moved, and are random.
+    pub op: Option<Op>,
     pub n_ranks: u32,
     pub seed: u64,
 }
@@ -27,7 +28,8 @@ pub struct Data {
 impl Data {
     /// True if the result of element `index` is exact whatever the order of operations.
     pub fn is_exact(&self, index: usize) -> bool {
-        let has_order = self.dtype.is_integer() || matches!(self.op, Op::Min | Op::Max);
+        let has_order =
+            self.dtype.is_integer() || matches!(self.op, None | Some(Op::Min | Op::Max));
         // Where rounding errors may be as large as the result, no bound says anything.
         has_order || index.is_multiple_of(2) || self.relative_error() > 0.5
     }
@@ -40,7 +42,7 @@ impl Data {
     pub fn relative_error(&self) -> f64 {
         let (number, _) = Number::of(self.dtype);
         let per_operation =
-            if self.dtype.is_complex() && self.op == Op::Product { 3.0 } else { 1.0 };
+            if self.dtype.is_complex() && self.op == Some(Op::Product) { 3.0 } else { 1.0 };
         let n = f64::from(self.n_ranks - 1) * per_operation;
         let gamma = |u: f64| if n * u < 1.0 { n * u / (1.0 - n * u) } else { f64::INFINITY };
         // The reference is computed in f64 and errs too.
@@ -49,7 +51,7 @@ impl Data {
 
     /// The raw bits of element `index` (below [`PERIOD`]) of a rank: one number, or two.
     pub fn element(&self, rank: u32, index: usize) -> (u64, u64) {
-        let (number, _) = Number::of(self.dtype);
+        let (number, per_element) = Number::of(self.dtype);
         let random = mix(self.seed ^ mix(u64::from(rank) << 32 | index as u64));
         match number {
             Number::Int { bytes, .. } => {
@@ -57,7 +59,7 @@ impl Data {
             }
             _ => {
                 let (re, im) = self.real(rank, index, random);
-                (number.round(re), number.round(im))
+                (number.round(re), if per_element == 2 { number.round(im) } else { 0 })
             }
         }
     }
@@ -68,7 +70,8 @@ impl Data {
         let rarely = (random >> 32).is_multiple_of(2 * n);
         let one_bit = 1 << (random % bits);
         let few_bits = if (random >> 32).is_multiple_of(n / bits + 1) { one_bit } else { 0 };
-        match self.op {
+        let Some(op) = self.op else { return random };
+        match op {
             Op::Sum | Op::Min | Op::Max | Op::BitXor => random,
             // Even factors would soon make every product 0.
             Op::Product => random | 1,
@@ -86,8 +89,9 @@ impl Data {
         let (a, b) = (unit(random), unit(mix(random)));
         let n = f64::from(self.n_ranks);
         match self.op {
-            Op::Min | Op::Max => (1000.0 * a, 0.0),
-            Op::Product if self.is_exact(index) => {
+            None => (1000.0 * a, 1000.0 * b),
+            Some(Op::Min | Op::Max) => (1000.0 * a, 0.0),
+            Some(Op::Product) if self.is_exact(index) => {
                 // Powers of two between 1/2 and 2, with signs; complex ones turn.
                 let is = |turn: usize| rank as usize == turn % self.n_ranks as usize;
                 let size = match (is(index), is(index / 7)) {
@@ -99,8 +103,8 @@ impl Data {
                 let turns = self.dtype.is_complex() && random & 2 == 0;
                 if turns { (0.0, size) } else { (size, 0.0) }
             }
-            Op::Product if self.dtype.is_complex() => (1.0 + a / n, b / n),
-            Op::Product => (1.0 + a / n, 0.0),
+            Some(Op::Product) if self.dtype.is_complex() => (1.0 + a / n, b / n),
+            Some(Op::Product) => (1.0 + a / n, 0.0),
             _ if self.is_exact(index) => {
                 // Sums stay below 129: exact even with bfloat16's 8 bits.
                 let every = self.n_ranks.div_ceil(128) as usize;

@@ -125,9 +125,12 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
     let mut recv = vec![<T as bytemuck::Zeroable>::zeroed(); case.result_len(rank)];
     let mut seconds = Vec::new();
     let mut wrong = None;
-    let started = Instant::now();
+    let mut started = Instant::now();
     let mut iteration = 0;
     loop {
+        if iteration == WARM_UP {
+            started = Instant::now();
+        }
         let stale = bytemuck::cast_slice_mut::<T, u8>(&mut recv);
         stale.fill(STALE);
         if case.collective == Collective::Bcast && rank == case.root {
@@ -197,7 +200,8 @@ fn call<T: Datatype>(
     send: &[T],
     recv: &mut [T],
 ) -> Result<(), Error> {
-    let (op, root): (Op, u32) = (case.data.op, case.root);
+    // Collectives that do not combine pass it over.
+    let (op, root) = (case.data.op.unwrap_or(Op::Sum), case.root);
     match case.collective {
         Collective::Allreduce => comm.allreduce(send, recv, op),
         Collective::ReduceScatter => comm.reduce_scatter(send, recv, op),

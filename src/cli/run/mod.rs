@@ -91,6 +91,9 @@ pub struct Args {
 /// Time to be measured for a row if the number of iterations is not given.
 const BUDGET: Duration = Duration::from_millis(500);
 
+/// Wrong results that are listed one by one.
+const LISTED: usize = 10;
+
 /// Most ports by default: the network interfaces of a node of Fugaku.
 const DEFAULT_PORTS: u32 = 6;
 
@@ -151,7 +154,11 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     drop(bar);
     let is_well = wrong.is_empty();
     notes.push(where_measured(shape.n_nodes(), has_workers));
-    notes.extend(wrong);
+    let n_more = wrong.len().saturating_sub(LISTED);
+    notes.extend(wrong.into_iter().take(LISTED));
+    if n_more > 0 {
+        notes.push(format!("... and {n_more} more ranks; JSON lists all"));
+    }
     output::write(&report(&args, rows, notes, is_well).render(args.format), None)?;
     Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
 }
@@ -195,7 +202,8 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     use Collective as C;
     let n_ranks = args.place.torus.n_nodes();
     let (collective, root) = (args.collective, args.root);
-    let data = Data { dtype: args.dtype, op: args.op, n_ranks, seed: args.seed };
+    let op = collective.is_reduction().then_some(args.op);
+    let data = Data { dtype: args.dtype, op, n_ranks, seed: args.seed };
     let sizes: Vec<u64> = match (collective, args.bytes) {
         (C::Barrier, None) => vec![0],
         (C::Barrier, Some(_)) => {

@@ -124,8 +124,13 @@ impl Reference {
         } else {
             case.count
         };
-        let n = if case.collective.is_reduction() { longest.min(PERIOD) } else { 0 };
-        let combined = (0..n).into_par_iter().map(|index| combine(&case.data, index)).collect();
+        let n = longest.min(PERIOD);
+        let combined = match case.data.op {
+            Some(op) => {
+                (0..n).into_par_iter().map(|index| combine(&case.data, op, index)).collect()
+            }
+            None => Vec::new(),
+        };
         Reference { case, number, per_element, combined }
     }
 
@@ -148,12 +153,12 @@ impl Reference {
 }
 
 /// The combined element of all ranks, in rank order.
-fn combine(data: &Data, index: usize) -> Want {
+fn combine(data: &Data, op: Op, index: usize) -> Want {
     let (number, _) = Number::of(data.dtype);
     let elements = (0..data.n_ranks).map(|rank| data.element(rank, index));
     if let Number::Int { .. } = number {
         let combined =
-            elements.map(|(raw, _)| raw).reduce(|a, b| combine_integers(number, data.op, a, b));
+            elements.map(|(raw, _)| raw).reduce(|a, b| combine_integers(number, op, a, b));
         // A single rank's value is its own, whatever the operator.
         return Want::Exactly(combined.unwrap_or(0), 0);
     }
@@ -161,13 +166,13 @@ fn combine(data: &Data, index: usize) -> Want {
     let mut absolute = [0.0; 2];
     let combined = values
         .inspect(|value| (0..2).for_each(|part| absolute[part] += value[part].abs()))
-        .reduce(|a, b| combine_reals(data.op, a, b))
+        .reduce(|a, b| combine_reals(op, a, b))
         .unwrap_or_default();
     if data.is_exact(index) || data.n_ranks == 1 {
         return Want::Exactly(number.round(combined[0]), number.round(combined[1]));
     }
     let error = data.relative_error();
-    let tolerance = match data.op {
+    let tolerance = match op {
         Op::Product => [error * combined[0].hypot(combined[1]); 2],
         _ => absolute.map(|absolute| error * absolute),
     };
@@ -219,7 +224,7 @@ mod tests {
     use hopbine::reduce::Dtype;
 
     fn data(dtype: Dtype, op: Op, n_ranks: u32) -> Data {
-        Data { dtype, op, n_ranks, seed: 7 }
+        Data { dtype, op: Some(op), n_ranks, seed: 7 }
     }
 
     #[test]
@@ -240,7 +245,7 @@ mod tests {
             for op in Op::ALL.into_iter().filter(|op| op.defined_for(dtype)) {
                 for n_ranks in [2, 64, 300] {
                     let data = data(dtype, op, n_ranks);
-                    let wants: Vec<Want> = (0..600).map(|i| combine(&data, i)).collect();
+                    let wants: Vec<Want> = (0..600).map(|i| combine(&data, op, i)).collect();
                     let alike = wants.iter().filter(|want| **want == wants[1]).count();
                     assert!(alike < 580, "{dtype} {op} {n_ranks}: {alike} of 600 alike");
                 }
@@ -255,7 +260,7 @@ mod tests {
                 for n_ranks in [2, 16, 64, 1000] {
                     let data = data(dtype, op, n_ranks);
                     for index in 0..200 {
-                        if let Want::Near(value, tolerance) = combine(&data, index) {
+                        if let Want::Near(value, tolerance) = combine(&data, op, index) {
                             assert!(value.iter().all(|v| v.is_finite()), "{dtype} {op}");
                             assert!(tolerance[0] < 0.5 * f64::from(n_ranks), "{dtype} {op}");
                         }
@@ -263,7 +268,7 @@ mod tests {
                 }
             }
         }
-        let tight = combine(&data(Dtype::F32, Op::Sum, 64), 1);
+        let tight = combine(&data(Dtype::F32, Op::Sum, 64), Op::Sum, 1);
         assert!(matches!(tight, Want::Near(_, tolerance) if tolerance[0] < 3e-4), "{tight:?}");
     }
 
@@ -283,7 +288,7 @@ mod tests {
                             .map(|(re, im)| [number.value(re), number.value(im)])
                             .reduce(|a, b| round(combine_reals(op, a, b)))
                             .unwrap();
-                        let Want::Exactly(re, im) = combine(&data, index) else {
+                        let Want::Exactly(re, im) = combine(&data, op, index) else {
                             panic!("{dtype} {op} {index} is exact");
                         };
                         assert_eq!(backwards, [number.value(re), number.value(im)]);

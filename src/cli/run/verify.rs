@@ -132,6 +132,7 @@ mod tests {
     use hopbine_torus::Collective;
 
     fn reference(collective: Collective, dtype: Dtype, op: Op, count: usize) -> Reference {
+        let op = collective.is_reduction().then_some(op);
         let data = Data { dtype, op, n_ranks: 5, seed: 3 };
         Reference::new(Case { collective, data, root: 1, count })
     }
