@@ -53,17 +53,14 @@ fn ping_pong(b: &mut Criterion) {
         let mut buf = vec![0u64; 1024];
         let ep = EndPoint::open(&mut buf);
         let all = ends.gather(0, (ep.id, ep.stadd));
-        b.bench_function(
-            "ping-pong of 8 B between two threads, there and back",
-            |b| {
-                b.iter(|| {
-                    ep.piggyback8(all[1].0, 1, all[1].1, 0, RMT);
-                    while ep.poll_mrq().0 == UTOFU_ERR_NOT_FOUND {
-                        spin_loop();
-                    }
-                });
-            },
-        );
+        b.bench_function("ping-pong of 8 B between two threads, there and back", |b| {
+            b.iter(|| {
+                ep.piggyback8(all[1].0, 1, all[1].1, 0, RMT);
+                while ep.poll_mrq().0 == UTOFU_ERR_NOT_FOUND {
+                    spin_loop();
+                }
+            });
+        });
         stop.store(true, Ordering::Relaxed);
         ends.gather(0, (0, 0));
         ep.close();

@@ -33,10 +33,7 @@ fn special_values() {
     assert_eq!(sum(&[1.0, -1.0]).to_bits(), 0);
     let tiny = f64::from_bits(1);
     assert_eq!(sum(&[tiny, tiny, tiny]), f64::from_bits(3));
-    assert_eq!(
-        sum(&[f64::MIN_POSITIVE, -tiny]),
-        f64::from_bits((1 << 52) - 1)
-    );
+    assert_eq!(sum(&[f64::MIN_POSITIVE, -tiny]), f64::from_bits((1 << 52) - 1));
 }
 
 #[test]
@@ -44,10 +41,7 @@ fn ties_go_to_even() {
     let one = 1.0f64;
     let half_step = 2f64.powi(-53);
     assert_eq!(sum(&[one, half_step]), one);
-    assert_eq!(
-        sum(&[one, half_step, 2f64.powi(-70)]),
-        one + 2.0 * half_step
-    );
+    assert_eq!(sum(&[one, half_step, 2f64.powi(-70)]), one + 2.0 * half_step);
     let odd = one + 2.0 * half_step;
     assert_eq!(sum(&[odd, half_step]), one + 4.0 * half_step);
     assert_eq!(sum(&[-odd, -half_step]), -one - 4.0 * half_step);

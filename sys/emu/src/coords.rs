@@ -52,16 +52,11 @@ fn fold(fold: Fold, size: u32, short: u32, v: u32) -> (u8, u8) {
 pub(crate) fn three(shape: &[u32]) -> Result<[u32; 3], JobError> {
     let size = |i: usize| shape.get(i).copied().unwrap_or(1);
     let z = shape.iter().skip(2).map(|&n| u64::from(n)).product::<u64>();
-    let too_large = || {
-        JobError::Shape(format!(
-            "shape {shape:?}: larger than 512 x 768 x 512 nodes"
-        ))
-    };
+    let too_large =
+        || JobError::Shape(format!("shape {shape:?}: larger than 512 x 768 x 512 nodes"));
     let out = [size(0), size(1), u32::try_from(z).map_err(|_| too_large())?];
     if out.contains(&0) {
-        return Err(JobError::Shape(format!(
-            "shape {shape:?}: every size must be at least 1"
-        )));
+        return Err(JobError::Shape(format!("shape {shape:?}: every size must be at least 1")));
     }
     if (0..3).any(|i| fold_of(out[i], u32::from(ABC[i])).is_none()) {
         return Err(too_large());
@@ -95,20 +90,14 @@ pub(crate) fn hops(from: Coords, to: Coords, extent: Coords) -> u64 {
         .map(|i| {
             let d = u64::from(from[i].abs_diff(to[i]));
             let size = u64::from(extent[i]);
-            if i == 3 || i == 5 || d > size {
-                d
-            } else {
-                d.min(size - d)
-            }
+            if i == 3 || i == 5 || d > size { d } else { d.min(size - d) }
         })
         .sum()
 }
 
 /// Largest coordinate plus one along each axis.
 pub(crate) fn extent(all: impl Iterator<Item = Coords>) -> Coords {
-    all.fold([0; 6], |e, c| {
-        std::array::from_fn(|i| e[i].max(c[i].saturating_add(1)))
-    })
+    all.fold([0; 6], |e, c| std::array::from_fn(|i| e[i].max(c[i].saturating_add(1))))
 }
 
 #[cfg(test)]
@@ -147,11 +136,7 @@ mod tests {
             let at = |x: u32, y: u32, z: u32| {
                 all[((z % shape[2] * shape[1] + y % shape[1]) * shape[0] + x % shape[0]) as usize]
             };
-            for (x, y, z) in [
-                (0, 0, 0),
-                (shape[0] - 1, shape[1] - 1, shape[2] - 1),
-                (1, 1, 1),
-            ] {
+            for (x, y, z) in [(0, 0, 0), (shape[0] - 1, shape[1] - 1, shape[2] - 1), (1, 1, 1)] {
                 for (dx, dy, dz) in [(1, 0, 0), (0, 1, 0), (0, 0, 1)] {
                     let h = hops(at(x, y, z), at(x + dx, y + dy, z + dz), e);
                     assert!(h <= 1, "{shape:?} {x} {y} {z}: {h} hops");

@@ -3,11 +3,7 @@ use crate::error::Code;
 use proptest::prelude::*;
 
 fn any_update(width: u8) -> impl Strategy<Value = Update> {
-    let most = if width == 4 {
-        u64::from(u32::MAX)
-    } else {
-        u64::MAX
-    };
+    let most = if width == 4 { u64::from(u32::MAX) } else { u64::MAX };
     prop_oneof![
         (1u32..=5, 0..=most).prop_map(|(op, v)| Update::of(op, v).unwrap()),
         (0..=most, 0..=most).prop_map(|(old, new)| Update::Compare { old, new }),
@@ -57,13 +53,7 @@ proptest! {
 
 #[test]
 fn entries_are_those_that_were_counted() {
-    let op = |action| Op {
-        action,
-        vcq: 0,
-        rmt: 0,
-        edata: 0,
-        flags: 0,
-    };
+    let op = |action| Op { action, vcq: 0, rmt: 0, edata: 0, flags: 0 };
     let data = [0; 4];
     let atomic = |width, update| Action::Atomic { width, update };
     let compare = Update::Compare { old: 0, new: 0 };
@@ -71,22 +61,8 @@ fn entries_are_those_that_were_counted() {
         (Action::Nop, 1),
         (Action::Put { lcl: 0, len: 1 }, 1),
         (Action::Get { lcl: 0, len: 1 }, 1),
-        (
-            Action::Piggyback {
-                data,
-                len: 1,
-                entries: 2,
-            },
-            2,
-        ),
-        (
-            Action::Piggyback {
-                data,
-                len: 1,
-                entries: 1,
-            },
-            1,
-        ),
+        (Action::Piggyback { data, len: 1, entries: 2 }, 2),
+        (Action::Piggyback { data, len: 1, entries: 1 }, 1),
         (atomic(4, compare), 1),
         (atomic(8, compare), 2),
         (atomic(8, Update::Add(1)), 1),

@@ -147,12 +147,7 @@ impl State {
     fn send(&self, number: u64, packet: Packet, out: &mut Vec<Parcel>) {
         for (port, &to) in self.destinations.iter().enumerate() {
             if to != UTOFU_VBG_ID_NULL {
-                out.push(Parcel {
-                    to,
-                    port,
-                    number,
-                    packet,
-                });
+                out.push(Parcel { to, port, number, packet });
             }
         }
     }
@@ -203,18 +198,15 @@ fn table(job: &Job, node: usize, tni: u8) -> Option<&GateTable> {
 /// Carries packets until nothing moves any more.
 fn carry(job: &Job, mut parcels: Vec<Parcel>) {
     while let Some(p) = parcels.pop() {
-        let Some((place, gate)) = GatePlace::of(p.to)
-            .ok()
-            .and_then(|place| Some((place, find(job, place)?)))
+        let Some((place, gate)) =
+            GatePlace::of(p.to).ok().and_then(|place| Some((place, find(job, place)?)))
         else {
             // As on the real machine a packet to a gate that is not there is lost.
             continue;
         };
         gate.with(|state| {
-            state.waiting[p.port][p.number as usize % DEPTH] = Waiting {
-                number: p.number + 1,
-                packet: p.packet,
-            };
+            state.waiting[p.port][p.number as usize % DEPTH] =
+                Waiting { number: p.number + 1, packet: p.packet };
             let start_gate = usize::from(place.gate) < START_GATES;
             gate.fire(state, start_gate, &mut parcels);
         });
@@ -233,10 +225,8 @@ pub(crate) fn alloc(context: &Context, tni: u16, n: usize) -> Result<Vec<utofu_v
     let free = |range: std::ops::Range<usize>| {
         range.filter(|g| table.gates[*g].alive.load(Ordering::Relaxed) == 0)
     };
-    let chosen: Vec<usize> = free(0..START_GATES)
-        .take(1)
-        .chain(free(START_GATES..GATES).take(n - 1))
-        .collect();
+    let chosen: Vec<usize> =
+        free(0..START_GATES).take(1).chain(free(START_GATES..GATES).take(n - 1)).collect();
     if chosen.len() < n || chosen[0] >= START_GATES {
         return fail(
             UTOFU_ERR_FULL,
@@ -287,12 +277,7 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
     }
     for s in settings {
         own(s.vbg_id)?;
-        let others = [
-            s.src_lcl_vbg_id,
-            s.src_rmt_vbg_id,
-            s.dst_lcl_vbg_id,
-            s.dst_rmt_vbg_id,
-        ];
+        let others = [s.src_lcl_vbg_id, s.src_rmt_vbg_id, s.dst_lcl_vbg_id, s.dst_rmt_vbg_id];
         for id in others.into_iter().filter(|id| *id != UTOFU_VBG_ID_NULL) {
             GatePlace::of(id)?;
         }
@@ -330,10 +315,7 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
 fn starter(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
     let (job, place) = own(id)?;
     if usize::from(place.gate) >= START_GATES {
-        return invalid(
-            id,
-            "is a relay gate: operations start at the first gate of an allocation",
-        );
+        return invalid(id, "is a relay gate: operations start at the first gate of an allocation");
     }
     Ok((job, place))
 }
@@ -382,10 +364,7 @@ pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
         if state.started.kind() != kind {
             return fail(
                 UTOFU_ERR_INVALID_OP,
-                format!(
-                    "a {:?} operation is in flight, not {kind:?}",
-                    state.started.kind()
-                ),
+                format!("a {:?} operation is in flight, not {kind:?}", state.started.kind()),
             );
         }
         gate.polled.store(polled + 1, Ordering::Relaxed);

@@ -64,10 +64,7 @@ proptest! {
 fn what_is_out_of_range_is_refused() {
     assert!(VcqPlace::of(0).is_err(), "extra value 0");
     assert!(GatePlace::of(UTOFU_VBG_ID_NULL).is_err());
-    assert_eq!(
-        path_id([0; 6], [0, 3, 0]),
-        Err(Code(UTOFU_ERR_INVALID_PATH))
-    );
+    assert_eq!(path_id([0; 6], [0, 3, 0]), Err(Code(UTOFU_ERR_INVALID_PATH)));
     assert_eq!(user_stadd(8, 256), Err(Code(UTOFU_ERR_INVALID_STAG)));
     assert!(!coords_ok([0, 0, 0, 2, 0, 0]) && coords_ok([255, 255, 255, 1, 2, 1]));
 }

@@ -102,10 +102,8 @@ impl Job {
         model: Model,
     ) -> std::result::Result<Arc<Job>, JobError> {
         let nodes = coords::of_shape(shape)?;
-        let ranks: Vec<Coords> = nodes
-            .iter()
-            .flat_map(|c| std::iter::repeat_n(*c, per_node))
-            .collect();
+        let ranks: Vec<Coords> =
+            nodes.iter().flat_map(|c| std::iter::repeat_n(*c, per_node)).collect();
         Job::of_threads(Layout::new(&ranks, Some(coords::three(shape)?))?, model)
     }
 
@@ -126,10 +124,8 @@ impl Job {
 
     fn of_threads(layout: Layout, model: Model) -> std::result::Result<Arc<Job>, JobError> {
         let plan = Plan::new(layout.node_of.len(), layout.nodes.len());
-        let arena = Arena::private(plan.len).map_err(|source| JobError::Map {
-            bytes: plan.len,
-            source,
-        })?;
+        let arena =
+            Arena::private(plan.len).map_err(|source| JobError::Map { bytes: plan.len, source })?;
         let mut jobs = JOBS.write().unwrap_or_else(|e| e.into_inner());
         let jobs = jobs.get_or_insert_default();
         let serial = (1..=u16::MAX)
@@ -152,15 +148,7 @@ impl Job {
         header.heap.start(plan.heap, plan.len);
         // SAFETY: sysconf has no preconditions.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        Job {
-            arena,
-            plan,
-            serial,
-            layout,
-            model,
-            me,
-            page: u64::try_from(page).unwrap_or(4096),
-        }
+        Job { arena, plan, serial, layout, model, me, page: u64::try_from(page).unwrap_or(4096) }
     }
 
     /// Number of ranks.
@@ -174,19 +162,10 @@ impl Job {
     /// # Panics
     /// If the job has no such rank.
     pub fn enter(self: &Arc<Self>, rank: usize) -> Entered {
-        assert!(
-            rank < self.size(),
-            "rank {rank} of a job of {} ranks",
-            self.size()
-        );
-        let context = Context {
-            job: self.clone(),
-            rank,
-        };
+        assert!(rank < self.size(), "rank {rank} of a job of {} ranks", self.size());
+        let context = Context { job: self.clone(), rank };
         ENTERED.with(|stack| stack.borrow_mut().push(context));
-        Entered {
-            thread: PhantomData,
-        }
+        Entered { thread: PhantomData }
     }
 
     #[inline]
@@ -219,10 +198,7 @@ impl Job {
     pub(crate) fn tni(&self, node: usize, tni: u16) -> Result<&TniRecord> {
         match self.node(node).tnis.get(usize::from(tni)) {
             Some(record) => Ok(record),
-            None => fail(
-                UTOFU_ERR_INVALID_TNI_ID,
-                format!("TNI {tni}: must be below {TNIS}"),
-            ),
+            None => fail(UTOFU_ERR_INVALID_TNI_ID, format!("TNI {tni}: must be below {TNIS}")),
         }
     }
 
@@ -254,11 +230,7 @@ impl Job {
     }
 
     pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {
-        coords::hops(
-            self.layout.nodes[from],
-            self.layout.nodes[to],
-            self.layout.extent,
-        )
+        coords::hops(self.layout.nodes[from], self.layout.nodes[to], self.layout.extent)
     }
 
     /// The value whose offset `place` holds, created at the first call. Callers hold a lock that
@@ -329,10 +301,7 @@ pub(crate) fn known() -> Option<Context> {
 fn environment() -> &'static std::result::Result<Context, String> {
     ENVIRONMENT.get_or_init(|| {
         let (job, rank) = env::attach().map_err(|e| e.to_string())?;
-        Ok(Context {
-            job: Arc::new(job),
-            rank,
-        })
+        Ok(Context { job: Arc::new(job), rank })
     })
 }
 

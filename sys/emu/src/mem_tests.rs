@@ -10,12 +10,7 @@ fn table() -> Box<StagTable> {
 }
 
 fn range(addr: u64, size: u64) -> Range {
-    Range {
-        addr,
-        size,
-        owner: 3,
-        flags: 0,
-    }
+    Range { addr, size, owner: 3, flags: 0 }
 }
 
 proptest! {
@@ -64,11 +59,7 @@ fn registrations_are_counted_and_remembered() {
     t.deregister(b).unwrap();
     assert_eq!(t.lookup(a), None);
     assert_eq!(t.deregister(a), Err(Code(UTOFU_ERR_INVALID_STADD)));
-    assert_eq!(
-        t.register(range(0x10_000, 8192), PAGE),
-        Ok(a),
-        "the STag is remembered"
-    );
+    assert_eq!(t.register(range(0x10_000, 8192), PAGE), Ok(a), "the STag is remembered");
     assert!(t.lookup(a).is_some());
 }
 
@@ -76,15 +67,9 @@ fn registrations_are_counted_and_remembered() {
 fn read_only_and_other_owners_do_not_share() {
     let t = table();
     let a = t.register(range(0x10_000, 64), PAGE).unwrap();
-    let read_only = Range {
-        flags: 1,
-        ..range(0x10_000, 64)
-    };
+    let read_only = Range { flags: 1, ..range(0x10_000, 64) };
     let b = t.register(read_only, PAGE).unwrap();
-    let other = Range {
-        owner: 4,
-        ..range(0x10_000, 64)
-    };
+    let other = Range { owner: 4, ..range(0x10_000, 64) };
     let c = t.register(other, PAGE).unwrap();
     assert!(a != b && b != c && a != c);
     assert!(t.lookup(b).unwrap().read_only && !t.lookup(a).unwrap().read_only);

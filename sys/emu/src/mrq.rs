@@ -74,9 +74,7 @@ pub(crate) struct Chunk {
 #[cfg(any(test, loom))]
 impl Default for Chunk {
     fn default() -> Self {
-        Chunk {
-            entries: std::array::from_fn(|_| Entry::default()),
-        }
+        Chunk { entries: std::array::from_fn(|_| Entry::default()) }
     }
 }
 
@@ -237,10 +235,7 @@ impl Ring {
 
     /// A reader that starts at the first unread notice. At most one may be in use at a time.
     pub(crate) fn reader(&self) -> Reader {
-        Reader {
-            next: self.head.load(Ordering::Acquire),
-            place: 0,
-        }
+        Reader { next: self.head.load(Ordering::Acquire), place: 0 }
     }
 
     /// Reads and discards whatever is left of an earlier owner, ending at an index that no

@@ -18,13 +18,7 @@ impl Chunks for Heap {
 }
 
 fn notice(sender: u64, n: u64) -> Notice {
-    Notice {
-        vcq: sender,
-        rmt: n,
-        lcl: n ^ 0xff,
-        ready_at: 3,
-        ..Notice::default()
-    }
+    Notice { vcq: sender, rmt: n, lcl: n ^ 0xff, ready_at: 3, ..Notice::default() }
 }
 
 #[test]
@@ -51,9 +45,7 @@ fn a_full_queue_keeps_everything_and_then_overflows() {
     for i in 0..CAPACITY {
         ring.push(&heap, &notice(2, i)).unwrap();
     }
-    let more = (0..2 * CHUNK)
-        .take_while(|i| ring.push(&heap, &notice(3, *i)).is_ok())
-        .count();
+    let more = (0..2 * CHUNK).take_while(|i| ring.push(&heap, &notice(3, *i)).is_ok()).count();
     assert!((more as u64) < 3 * CHUNK, "overflow is found");
     for i in 0..CAPACITY {
         assert_eq!(reader.pop(&ring, &heap), Some(notice(2, i)));

@@ -80,8 +80,7 @@ impl Layout {
     /// Ranks at a node, in order.
     pub(crate) fn ranks_at(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let all = self.node_of.iter().enumerate();
-        all.filter(move |(_, n)| **n as usize == node)
-            .map(|(r, _)| r)
+        all.filter(move |(_, n)| **n as usize == node).map(|(r, _)| r)
     }
 
     /// Most ranks on one node.

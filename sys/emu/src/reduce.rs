@@ -35,12 +35,7 @@ pub(crate) enum Kind {
 
 impl Packet {
     pub(crate) fn barrier() -> Packet {
-        Packet {
-            op: UTOFU_REDUCE_OP_BARRIER,
-            count: 0,
-            mismatch: 0,
-            words: [0; WORDS],
-        }
+        Packet { op: UTOFU_REDUCE_OP_BARRIER, count: 0, mismatch: 0, words: [0; WORDS] }
     }
 
     /// A rank's integers. INVALID_OP, INVALID_NUMBER.
@@ -57,10 +52,7 @@ impl Packet {
                 "MAXLOC works on pairs: the number must be even",
             );
         }
-        let mut packet = Packet {
-            op,
-            ..Packet::barrier()
-        };
+        let mut packet = Packet { op, ..Packet::barrier() };
         packet.count = data.len() as u32;
         packet.words[..data.len()].copy_from_slice(data);
         Ok(packet)
@@ -74,10 +66,7 @@ impl Packet {
                 format!("operator {op} on doubles: must be BFPSUM (8)"),
             );
         }
-        let mut packet = Packet {
-            op,
-            ..Packet::barrier()
-        };
+        let mut packet = Packet { op, ..Packet::barrier() };
         packet.count = data.len() as u32;
         for (words, x) in packet.words.as_chunks_mut().0.iter_mut().zip(data) {
             *words = Sum::of(*x).store();
@@ -146,11 +135,7 @@ impl Packet {
 
     /// 0, or BARRIER_MISMATCH.
     pub(crate) fn code(&self) -> c_int {
-        if self.mismatch == 0 {
-            UTOFU_SUCCESS
-        } else {
-            UTOFU_ERR_BARRIER_MISMATCH
-        }
+        if self.mismatch == 0 { UTOFU_SUCCESS } else { UTOFU_ERR_BARRIER_MISMATCH }
     }
 }
 
@@ -159,10 +144,7 @@ mod tests {
     use super::*;
 
     fn reduce(op: utofu_reduce_op, a: &[u64], b: &[u64]) -> Vec<u64> {
-        let (a, b) = (
-            Packet::integers(op, a).unwrap(),
-            Packet::integers(op, b).unwrap(),
-        );
+        let (a, b) = (Packet::integers(op, a).unwrap(), Packet::integers(op, b).unwrap());
         let ab = a.merge(&b);
         assert_eq!(ab, b.merge(&a), "operator {op} commutes");
         ab.as_integers().to_vec()
@@ -173,21 +155,14 @@ mod tests {
         let (a, b) = ([0b1100, u64::MAX, 5], [0b1010, 2, 5]);
         assert_eq!(reduce(UTOFU_REDUCE_OP_BAND, &a, &b), [0b1000, 2, 5]);
         assert_eq!(reduce(UTOFU_REDUCE_OP_BOR, &a, &b), [0b1110, u64::MAX, 5]);
-        assert_eq!(
-            reduce(UTOFU_REDUCE_OP_BXOR, &a, &b),
-            [0b0110, u64::MAX - 2, 0]
-        );
+        assert_eq!(reduce(UTOFU_REDUCE_OP_BXOR, &a, &b), [0b0110, u64::MAX - 2, 0]);
         assert_eq!(reduce(UTOFU_REDUCE_OP_MAX, &a, &b), [0b1100, u64::MAX, 5]);
         assert_eq!(reduce(UTOFU_REDUCE_OP_SUM, &a, &b), [0b10110, 1, 10]);
     }
 
     #[test]
     fn maxloc_takes_the_smallest_location_of_the_largest_value() {
-        let got = reduce(
-            UTOFU_REDUCE_OP_MAXLOC,
-            &[7, 3, 9, 1, 2, 8],
-            &[7, 2, 8, 0, 5, 6],
-        );
+        let got = reduce(UTOFU_REDUCE_OP_MAXLOC, &[7, 3, 9, 1, 2, 8], &[7, 2, 8, 0, 5, 6]);
         assert_eq!(got, [7, 2, 9, 1, 5, 6]);
         assert!(Packet::integers(UTOFU_REDUCE_OP_MAXLOC, &[1]).is_err());
     }
@@ -197,10 +172,7 @@ mod tests {
         let sum = Packet::integers(UTOFU_REDUCE_OP_SUM, &[1]).unwrap();
         let or = Packet::integers(UTOFU_REDUCE_OP_BOR, &[1]).unwrap();
         assert_eq!(sum.merge(&or).code(), UTOFU_ERR_BARRIER_MISMATCH);
-        assert_eq!(
-            sum.merge(&sum.merge(&or)).code(),
-            UTOFU_ERR_BARRIER_MISMATCH
-        );
+        assert_eq!(sum.merge(&sum.merge(&or)).code(), UTOFU_ERR_BARRIER_MISMATCH);
         assert_eq!(sum.merge(&sum).code(), 0);
     }
 }

@@ -41,10 +41,7 @@ pub(super) fn open(
     len: u64,
     timeout: Duration,
 ) -> Result<Opened, JobError> {
-    let error = |what: String| JobError::Rendezvous {
-        path: path.to_path_buf(),
-        what,
-    };
+    let error = |what: String| JobError::Rendezvous { path: path.to_path_buf(), what };
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -55,20 +52,14 @@ pub(super) fn open(
         .map_err(|e| error(format!("cannot be opened: {e}")))?;
     lock(&file, timeout).map_err(|e| error(format!("cannot be locked: {e}")))?;
     let mut text = String::new();
-    file.read_to_string(&mut text)
-        .map_err(|e| error(format!("cannot be read: {e}")))?;
+    file.read_to_string(&mut text).map_err(|e| error(format!("cannot be read: {e}")))?;
     let words: Vec<&str> = text.lines().collect();
     let memory = match words[..] {
         [] => {
             let memory = create(len).map_err(|e| error(format!("no shared memory: {e}")))?;
             file.rewind()
                 .and_then(|()| {
-                    writeln!(
-                        file,
-                        "{MAGIC}\n{}\n{size}\n{len}\n{}",
-                        host(),
-                        memory.display()
-                    )
+                    writeln!(file, "{MAGIC}\n{}\n{size}\n{len}\n{}", host(), memory.display())
                 })
                 .map_err(|e| error(format!("cannot be written: {e}")))?;
             memory
@@ -94,16 +85,12 @@ pub(super) fn open(
         }
     };
     // Closing the file unlocks it.
-    let shared = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(&memory)
-        .map_err(|e| {
-            error(format!(
-                "names {}, which is gone ({e}): every job needs a fresh file",
-                memory.display()
-            ))
-        })?;
+    let shared = OpenOptions::new().read(true).write(true).open(&memory).map_err(|e| {
+        error(format!(
+            "names {}, which is gone ({e}): every job needs a fresh file",
+            memory.display()
+        ))
+    })?;
     let arena =
         Arena::shared(&shared, len).map_err(|source| JobError::Map { bytes: len, source })?;
     Ok(Opened { arena, memory })
@@ -129,11 +116,7 @@ fn lock(file: &File, timeout: Duration) -> std::io::Result<()> {
 fn create(len: u64) -> std::io::Result<PathBuf> {
     let mut last = None;
     for dir in [PathBuf::from("/dev/shm"), std::env::temp_dir()] {
-        let name = dir.join(format!(
-            "hopbine-{}-{}",
-            std::process::id(),
-            crate::model::now()
-        ));
+        let name = dir.join(format!("hopbine-{}-{}", std::process::id(), crate::model::now()));
         let made = OpenOptions::new()
             .read(true)
             .write(true)
@@ -167,8 +150,7 @@ pub(super) fn meet(
     mine.probe.store(&raw const PROBE as u64, Ordering::Relaxed);
     // Release pairs with the Acquire below: the probe address is set.
     let claimed =
-        mine.pid
-            .compare_exchange(0, std::process::id(), Ordering::Release, Ordering::Relaxed);
+        mine.pid.compare_exchange(0, std::process::id(), Ordering::Release, Ordering::Relaxed);
     if let Err(other) = claimed {
         return Err(JobError::Rendezvous {
             path: path.to_path_buf(),
@@ -202,14 +184,11 @@ pub(super) fn meet(
         }
         Ok(())
     };
-    wait(
-        &|| header.attached.load(Ordering::Acquire) as usize >= job.size(),
-        &|| {
-            let absent =
-                (0..job.size()).filter(|&r| job.rank_record(r).pid.load(Ordering::Relaxed) == 0);
-            name(absent.collect())
-        },
-    )?;
+    wait(&|| header.attached.load(Ordering::Acquire) as usize >= job.size(), &|| {
+        let absent =
+            (0..job.size()).filter(|&r| job.rank_record(r).pid.load(Ordering::Relaxed) == 0);
+        name(absent.collect())
+    })?;
     let peer = (rank + 1) % job.size();
     let record = job.rank_record(peer);
     let pid = record.pid.load(Ordering::Acquire);
@@ -227,19 +206,15 @@ pub(super) fn meet(
     }
     // A rank that may go on must still be there when its neighbour probes it.
     header.reached.fetch_add(1, Ordering::AcqRel);
-    wait(
-        &|| header.reached.load(Ordering::Acquire) as usize >= job.size(),
-        &|| "ranks that came, but could not reach their neighbour's memory".into(),
-    )
+    wait(&|| header.reached.load(Ordering::Acquire) as usize >= job.size(), &|| {
+        "ranks that came, but could not reach their neighbour's memory".into()
+    })
 }
 
 /// Ranks as a list that stays short.
 fn name(ranks: Vec<usize>) -> String {
     let shown: Vec<String> = ranks.iter().take(16).map(ToString::to_string).collect();
-    let more = if ranks.len() > 16 {
-        format!(" and {} more", ranks.len() - 16)
-    } else {
-        String::new()
-    };
+    let more =
+        if ranks.len() > 16 { format!(" and {} more", ranks.len() - 16) } else { String::new() };
     format!("rank {}{more}", shown.join(", "))
 }

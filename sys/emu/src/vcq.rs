@@ -80,10 +80,7 @@ struct Turn<T> {
 
 impl<T> Turn<T> {
     fn new(thread_safe: bool, value: T) -> Turn<T> {
-        Turn {
-            lock: thread_safe.then(SpinLock::default),
-            value: UnsafeCell::new(value),
-        }
+        Turn { lock: thread_safe.then(SpinLock::default), value: UnsafeCell::new(value) }
     }
 
     /// # Safety
@@ -172,11 +169,7 @@ impl Vcq {
             sender: Turn::new(thread_safe, Sender::default()),
             receiver: Turn::new(
                 thread_safe,
-                Receiver {
-                    reader,
-                    pending: BTreeMap::new(),
-                    arrivals: 0,
-                },
+                Receiver { reader, pending: BTreeMap::new(), arrivals: 0 },
             ),
             context,
         })

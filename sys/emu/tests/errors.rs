@@ -36,18 +36,11 @@ impl Pair {
     /// The local MRQ shows this code; nothing else is anywhere.
     fn expect_mrq(&self, code: i32, kind: utofu_mrq_notice_type, to: u64) {
         let (rc, n) = self.a.poll_mrq();
-        assert_eq!(
-            (rc, n.notice_type, n.vcq_id, n.edata),
-            (code, kind as u8, to, 9)
-        );
+        assert_eq!((rc, n.notice_type, n.vcq_id, n.edata), (code, kind as u8, to, 9));
         assert_ne!(last_error(), "");
         assert_eq!(self.a.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND), "it was sent");
         assert_eq!(self.a.poll_mrq().0, UTOFU_ERR_NOT_FOUND);
-        assert_eq!(
-            self.b.poll_mrq().0,
-            UTOFU_ERR_NOT_FOUND,
-            "the target sees nothing"
-        );
+        assert_eq!(self.b.poll_mrq().0, UTOFU_ERR_NOT_FOUND, "the target sees nothing");
     }
 }
 
@@ -65,11 +58,7 @@ fn puts_that_the_target_refuses() {
         p.expect_mrq(code, UTOFU_MRQ_TYPE_LCL_PUT, b.id);
     }
     assert_eq!(a.put(b.id, a.stadd, b.stadd + 4088, 8, 9, RMT), 0);
-    assert_eq!(
-        b.wait_notice().rmt_stadd,
-        b.stadd + 4096,
-        "up to the end is fine"
-    );
+    assert_eq!(b.wait_notice().rmt_stadd, b.stadd + 4096, "up to the end is fine");
 }
 
 #[test]
@@ -89,13 +78,7 @@ fn read_only_memory_is_not_written() {
     // SAFETY: the memory is mapped for ever.
     let rc = unsafe {
         let flags = UTOFU_REG_MEM_FLAG_READ_ONLY;
-        c::utofu_reg_mem(
-            p.b.handle,
-            memory.as_mut_ptr().cast(),
-            4096,
-            flags,
-            &mut stadd,
-        )
+        c::utofu_reg_mem(p.b.handle, memory.as_mut_ptr().cast(), 4096, flags, &mut stadd)
     };
     assert_eq!(rc, 0);
     assert_eq!(p.a.put(p.b.id, p.a.stadd, stadd, 8, 9, 0), 0);
@@ -111,15 +94,9 @@ fn peers_that_do_not_exist() {
     // SAFETY: valid places.
     unsafe {
         let mut far = [9u8, 9, 9, 1, 2, 1];
-        assert_eq!(
-            c::utofu_construct_vcq_id(far.as_mut_ptr(), 0, 0, 0, &mut nowhere),
-            0
-        );
+        assert_eq!(c::utofu_construct_vcq_id(far.as_mut_ptr(), 0, 0, 0, &mut nowhere), 0);
         let mut near = [0u8; 6];
-        assert_eq!(
-            c::utofu_construct_vcq_id(near.as_mut_ptr(), 3, 7, 5, &mut unborn),
-            0
-        );
+        assert_eq!(c::utofu_construct_vcq_id(near.as_mut_ptr(), 3, 7, 5, &mut unborn), 0);
     }
     for id in [nowhere, unborn] {
         assert_eq!(p.a.put(id, p.a.stadd, p.b.stadd, 8, 9, RMT), 0);
@@ -157,23 +134,11 @@ fn local_faults_of_a_get_show_in_the_mrq() {
 fn arguments_out_of_range_are_refused_at_once() {
     let p = pair();
     let (a, b) = (&p.a, &p.b);
-    assert_eq!(
-        a.put(b.id, a.stadd, b.stadd, 8, 256, 0),
-        UTOFU_ERR_INVALID_EDATA
-    );
-    assert_eq!(
-        a.put(b.id, a.stadd, b.stadd, 16_777_216, 0, 0),
-        UTOFU_ERR_INVALID_SIZE
-    );
-    assert_eq!(
-        a.put(u64::MAX, a.stadd, b.stadd, 8, 0, 0),
-        UTOFU_ERR_INVALID_VCQ_ID
-    );
+    assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 256, 0), UTOFU_ERR_INVALID_EDATA);
+    assert_eq!(a.put(b.id, a.stadd, b.stadd, 16_777_216, 0, 0), UTOFU_ERR_INVALID_SIZE);
+    assert_eq!(a.put(u64::MAX, a.stadd, b.stadd, 8, 0, 0), UTOFU_ERR_INVALID_VCQ_ID);
     let delayed = UTOFU_ONESIDED_FLAG_DELAY_START;
-    assert_eq!(
-        a.put(b.id, a.stadd, b.stadd, 8, 0, delayed),
-        UTOFU_ERR_NOT_SUPPORTED
-    );
+    assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, delayed), UTOFU_ERR_NOT_SUPPORTED);
     let null = std::ptr::null_mut();
     let mut long = [0u8; 64];
     // SAFETY: pointers are null or valid.
@@ -192,19 +157,10 @@ fn arguments_out_of_range_are_refused_at_once() {
         let rc = c::utofu_put_stride(a.handle, b.id, a.stadd, b.stadd, 8, 8, 0, 0, 0, null);
         assert_eq!(rc, UTOFU_ERR_INVALID_NUMBER);
         let desc = long.as_mut_ptr().cast();
-        assert_eq!(
-            c::utofu_post_toq(a.handle, desc, 32, null),
-            UTOFU_ERR_INVALID_DESC
-        );
-        assert_eq!(
-            c::utofu_post_toq(a.handle, desc, 31, null),
-            UTOFU_ERR_INVALID_DESC
-        );
+        assert_eq!(c::utofu_post_toq(a.handle, desc, 32, null), UTOFU_ERR_INVALID_DESC);
+        assert_eq!(c::utofu_post_toq(a.handle, desc, 31, null), UTOFU_ERR_INVALID_DESC);
         let mut stadd = 0;
-        assert_eq!(
-            c::utofu_query_stadd(b.id, 256, &mut stadd),
-            UTOFU_ERR_INVALID_STAG
-        );
+        assert_eq!(c::utofu_query_stadd(b.id, 256, &mut stadd), UTOFU_ERR_INVALID_STAG);
     }
     assert_eq!(a.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
 }
@@ -219,17 +175,10 @@ fn freed_handles_are_recognised() {
     let next = EndPoint::open(page());
     assert_eq!(next.id, id, "the place is used again");
     let gone = EndPoint { handle, id, stadd };
-    assert_eq!(
-        gone.put(id, stadd, stadd, 8, 0, 0),
-        UTOFU_ERR_INVALID_VCQ_HDL
-    );
+    assert_eq!(gone.put(id, stadd, stadd, 8, 0, 0), UTOFU_ERR_INVALID_VCQ_HDL);
     assert_eq!(gone.poll_mrq().0, UTOFU_ERR_INVALID_VCQ_HDL);
     // SAFETY: a handle that was freed is refused.
     let rc = unsafe { c::utofu_free_vcq(handle) };
     assert_eq!(rc, UTOFU_ERR_INVALID_VCQ_HDL);
-    assert_eq!(
-        next.poll_mrq().0,
-        UTOFU_ERR_NOT_FOUND,
-        "nothing of the earlier VCQ is left"
-    );
+    assert_eq!(next.poll_mrq().0, UTOFU_ERR_NOT_FOUND, "nothing of the earlier VCQ is left");
 }

@@ -108,11 +108,7 @@ fn doubles_are_summed_exactly() {
 fn different_operations_are_told_to_all_and_forgotten() {
     on_ranks(2, |r, gate, barrier| {
         let mut data = [r as u64];
-        let op = if r == 3 {
-            UTOFU_REDUCE_OP_BOR
-        } else {
-            UTOFU_REDUCE_OP_MAX
-        };
+        let op = if r == 3 { UTOFU_REDUCE_OP_BOR } else { UTOFU_REDUCE_OP_MAX };
         let mut out = [77u64; 6];
         // SAFETY: arrays of the sizes given.
         unsafe {
@@ -138,18 +134,10 @@ fn misuse_is_refused() {
     let mut data = [0u64; 7];
     // SAFETY: arrays of the sizes given.
     unsafe {
-        assert_eq!(
-            c::utofu_barrier(v[0], 0),
-            UTOFU_ERR_INVALID_VBG_ID,
-            "not connected"
-        );
+        assert_eq!(c::utofu_barrier(v[0], 0), UTOFU_ERR_INVALID_VBG_ID, "not connected");
         let mut s = [connect(v[0], [v[0], NONE], [v[0], NONE])];
         assert_eq!(c::utofu_set_vbg(s.as_mut_ptr(), 1), 0);
-        assert_eq!(
-            c::utofu_barrier(v[1], 0),
-            UTOFU_ERR_INVALID_VBG_ID,
-            "a relay gate"
-        );
+        assert_eq!(c::utofu_barrier(v[1], 0), UTOFU_ERR_INVALID_VBG_ID, "a relay gate");
         let d = data.as_mut_ptr();
         let reduce = |op, n| c::utofu_reduce_uint64(v[0], op, d, n, 0);
         assert_eq!(reduce(UTOFU_REDUCE_OP_SUM, 7), UTOFU_ERR_INVALID_NUMBER);

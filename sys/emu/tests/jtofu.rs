@@ -37,10 +37,7 @@ fn ranks_and_coordinates_match() {
     // SAFETY: valid places.
     unsafe {
         assert_eq!(c::jtofu_initialize(0, 5, std::ptr::null()), 0);
-        assert_eq!(
-            c::jtofu_initialize(0, 6, std::ptr::null()),
-            UTOFU_ERR_INVALID_ARG
-        );
+        assert_eq!(c::jtofu_initialize(0, 6, std::ptr::null()), UTOFU_ERR_INVALID_ARG);
         assert_eq!(c::jtofu_query_log_size(&mut size), 0);
         assert_eq!(size.a, [4, 3, 2]);
         assert_eq!(c::jtofu_query_max_proc_per_node(), 2);
@@ -56,22 +53,13 @@ fn ranks_and_coordinates_match() {
         unsafe {
             let mut at = jtofu_phys_coords { a: p };
             let to = ranks.as_mut_ptr();
-            assert_eq!(
-                c::jtofu_query_ranks_from_phys_coords(0, &mut at, 4, to, &mut n),
-                0
-            );
+            assert_eq!(c::jtofu_query_ranks_from_phys_coords(0, &mut at, 4, to, &mut n), 0);
             assert_eq!((n, ranks), (2, [rank & !1, rank | 1, 99, 99]));
             let mut at = jtofu_log_coords { a: l };
-            assert_eq!(
-                c::jtofu_query_ranks_from_log_coords(0, &mut at, 1, to, &mut n),
-                0
-            );
+            assert_eq!(c::jtofu_query_ranks_from_log_coords(0, &mut at, 1, to, &mut n), 0);
             assert_eq!((n, ranks[0]), (1, rank & !1));
             let mut at = jtofu_log_coords { a: [4, 0, 0] };
-            assert_eq!(
-                c::jtofu_query_ranks_from_log_coords(0, &mut at, 4, to, &mut n),
-                0
-            );
+            assert_eq!(c::jtofu_query_ranks_from_log_coords(0, &mut at, 4, to, &mut n), 0);
             assert_eq!(n, 0, "outside");
         }
         let axes = l.iter().zip(logical(5)).filter(|(a, b)| **a != *b).count();

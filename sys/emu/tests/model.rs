@@ -10,10 +10,7 @@ use utofu_emu::{Job, Model};
 #[test]
 fn notices_come_when_they_are_due_and_in_order() {
     let delay = Duration::from_millis(20);
-    let model = Model {
-        put_ns: delay.as_nanos() as u64,
-        ..Model::default()
-    };
+    let model = Model { put_ns: delay.as_nanos() as u64, ..Model::default() };
     let job = Job::with_model(Job::coords_for_shape(&[1, 2]), model).unwrap();
     let _me = job.enter(0);
     let (mut ours, mut theirs) = (vec![1u64; 1024], vec![0u64; 1024]);
@@ -24,10 +21,7 @@ fn notices_come_when_they_are_due_and_in_order() {
     };
     let start = Instant::now();
     for i in 0..10 {
-        assert_eq!(
-            a.put(b.id, a.stadd, b.stadd, 4096 >> i, i, TCQ | LCL | RMT),
-            0
-        );
+        assert_eq!(a.put(b.id, a.stadd, b.stadd, 4096 >> i, i, TCQ | LCL | RMT), 0);
     }
     // A notice may come late on a busy machine, but never early.
     for i in 0..10 {
@@ -47,10 +41,7 @@ fn notices_come_when_they_are_due_and_in_order() {
 /// A far sender's notice does not hold up a near one's that was posted later.
 #[test]
 fn senders_do_not_wait_for_each_other() {
-    let model = Model {
-        hop_ns: 30_000_000,
-        ..Model::default()
-    };
+    let model = Model { hop_ns: 30_000_000, ..Model::default() };
     // Three in a row: the ends are two hops apart, rank 1 is next to rank 0.
     let row = vec![[0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 1, 0, 1]];
     let job = Job::with_model(row, model).unwrap();

@@ -28,16 +28,11 @@ fn job(test: &str, size: usize, vars: &[(&str, &str)]) -> Vec<Output> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("rendezvous");
     let size_text = size.to_string();
-    let mut all = vec![
-        ("HOPBINE_SIZE", size_text.as_str()),
-        ("HOPBINE_RENDEZVOUS", path.to_str().unwrap()),
-    ];
+    let mut all =
+        vec![("HOPBINE_SIZE", size_text.as_str()), ("HOPBINE_RENDEZVOUS", path.to_str().unwrap())];
     all.extend(vars);
     let ranks: Vec<_> = (0..size).map(|r| rank(test, r, &all)).collect();
-    ranks
-        .into_iter()
-        .map(|child| child.wait_with_output().unwrap())
-        .collect()
+    ranks.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
 }
 
 fn all_fine(outputs: &[Output]) {
@@ -70,10 +65,7 @@ fn known(buf: &mut [u64]) -> Known {
         assert_eq!(rc, 0, "{}", last_error());
         assert_eq!(c::utofu_query_vcq_id(handle, &mut id), 0);
         let (p, n) = (buf.as_mut_ptr().cast(), size_of_val(buf));
-        assert_eq!(
-            c::utofu_reg_mem_with_stag(handle, p, n, 1, 0, &mut stadd),
-            0
-        );
+        assert_eq!(c::utofu_reg_mem_with_stag(handle, p, n, 1, 0, &mut stadd), 0);
         for (r, id) in ids.iter_mut().enumerate() {
             let mut at = jtofu_phys_coords { a: [0; 6] };
             assert_eq!(c::jtofu_query_phys_coords(0, r as u32, &mut at), 0);
@@ -82,12 +74,7 @@ fn known(buf: &mut [u64]) -> Known {
         }
     }
     assert_eq!(id, ids[rank]);
-    Known {
-        ep: EndPoint { handle, id, stadd },
-        ids,
-        stadd,
-        rank,
-    }
+    Known { ep: EndPoint { handle, id, stadd }, ids, stadd, rank }
 }
 
 impl Known {
@@ -96,14 +83,7 @@ impl Known {
         loop {
             let flags = LCL | RMT;
             assert_eq!(
-                self.ep.put(
-                    self.ids[to],
-                    self.stadd,
-                    self.stadd + 65536,
-                    len,
-                    edata,
-                    flags
-                ),
+                self.ep.put(self.ids[to], self.stadd, self.stadd + 65536, len, edata, flags),
                 0
             );
             assert_eq!(self.ep.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
@@ -143,24 +123,15 @@ fn a_token_goes_round() {
             (source, std::slice::from_raw_parts(p.add(8192), 8192))
         };
         if me.rank == 0 {
-            source
-                .iter_mut()
-                .enumerate()
-                .for_each(|(i, v)| *v = i as u64 + round);
+            source.iter_mut().enumerate().for_each(|(i, v)| *v = i as u64 + round);
             me.put_when_there(next, 65536, round);
         }
         let n = me.ep.wait_notice();
-        assert_eq!(
-            (n.notice_type, n.edata),
-            (UTOFU_MRQ_TYPE_RMT_PUT as u8, round)
-        );
+        assert_eq!((n.notice_type, n.edata), (UTOFU_MRQ_TYPE_RMT_PUT as u8, round));
         let added = if me.rank == 0 { 3 } else { me.rank as u64 - 1 };
         assert!((0..8192).all(|i| inbox[i] == i as u64 + round + added));
         if me.rank != 0 {
-            source
-                .iter_mut()
-                .zip(inbox)
-                .for_each(|(to, from)| *to = from + 1);
+            source.iter_mut().zip(inbox).for_each(|(to, from)| *to = from + 1);
             me.put_when_there(next, 65536, round);
         }
     }
@@ -226,10 +197,7 @@ fn an_old_rendezvous_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rendezvous");
         std::fs::write(&path, "something else\n").unwrap();
-        let vars = [
-            ("HOPBINE_SIZE", "2"),
-            ("HOPBINE_RENDEZVOUS", path.to_str().unwrap()),
-        ];
+        let vars = [("HOPBINE_SIZE", "2"), ("HOPBINE_RENDEZVOUS", path.to_str().unwrap())];
         let output = rank(TEST, 0, &vars).wait_with_output().unwrap();
         return all_fine(&[output]);
     }
@@ -237,11 +205,7 @@ fn an_old_rendezvous_file_is_refused() {
     // SAFETY: a valid place for the result.
     let rc = unsafe { c::utofu_create_vcq(0, 0, &mut handle) };
     assert_eq!(rc, UTOFU_ERR_FATAL);
-    assert!(
-        last_error().contains("fresh or empty file"),
-        "{}",
-        last_error()
-    );
+    assert!(last_error().contains("fresh or empty file"), "{}", last_error());
 }
 
 /// More unread notices than a queue holds end the process, with a message that says whose.

@@ -101,10 +101,7 @@ fn known_tni(tni: utofu_tni_id_t) -> Result<()> {
     if usize::from(tni) < TNIS {
         return Ok(());
     }
-    fail(
-        UTOFU_ERR_INVALID_TNI_ID,
-        format!("TNI {tni}: must be below {TNIS}"),
-    )
+    fail(UTOFU_ERR_INVALID_TNI_ID, format!("TNI {tni}: must be below {TNIS}"))
 }
 
 /// Points to the library's record of what a TNI can do. INVALID_TNI_ID, INVALID_POINTER.

@@ -86,12 +86,7 @@ fn construct(coords: Coords, tni: u16, cq: u16, cmp: u16) -> Result<utofu_vcq_id
         return wrong(UTOFU_ERR_INVALID_CQ_ID, "CQ", cq, CQS);
     }
     if cmp >= CMP_IDS {
-        return wrong(
-            UTOFU_ERR_INVALID_CMP_ID,
-            "component id",
-            cmp,
-            CMP_IDS.into(),
-        );
+        return wrong(UTOFU_ERR_INVALID_CMP_ID, "component id", cmp, CMP_IDS.into());
     }
     if !coords_ok(coords) {
         return fail(
@@ -99,12 +94,7 @@ fn construct(coords: Coords, tni: u16, cq: u16, cmp: u16) -> Result<utofu_vcq_id
             format!("coordinates {coords:?}: a, b, c must be below 2, 3, 2"),
         );
     }
-    let place = VcqPlace {
-        coords,
-        tni: tni as u8,
-        cq: cq as u8,
-        extra: FIRST_EXTRA + cmp as u8,
-    };
+    let place = VcqPlace { coords, tni: tni as u8, cq: cq as u8, extra: FIRST_EXTRA + cmp as u8 };
     Ok(place.id())
 }
 
@@ -152,11 +142,7 @@ pub unsafe extern "C" fn utofu_set_vcq_id_path(
                 let node = me.job.layout.node_at(place.coords);
                 node.is_some_and(|n| n != me.job.node_of(me.rank))
             });
-            if elsewhere {
-                ids::with_default_path(id)
-            } else {
-                id
-            }
+            if elsewhere { ids::with_default_path(id) } else { id }
         } else {
             // SAFETY: the caller's promise: three bytes.
             let path = unsafe { load::<[u8; 3]>(path_coords.cast(), "path_coords")? };

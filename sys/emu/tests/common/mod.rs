@@ -150,13 +150,7 @@ impl<T: Copy> Exchange<T> {
     pub fn gather(&self, rank: usize, value: T) -> Vec<T> {
         self.values.lock().unwrap()[rank] = Some(value);
         self.barrier.wait();
-        let all = self
-            .values
-            .lock()
-            .unwrap()
-            .iter()
-            .map(|v| v.unwrap())
-            .collect();
+        let all = self.values.lock().unwrap().iter().map(|v| v.unwrap()).collect();
         self.barrier.wait();
         all
     }
