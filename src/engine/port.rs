@@ -146,14 +146,16 @@ impl Port {
             Some(place) => *place = active,
             None => state.runs.push(active),
         }
-        // Relaxed: only a hint; the mutex orders the data. A worker that misses it is
-        // unparked after this.
-        self.n_active.fetch_add(1, Ordering::Relaxed);
+        // The mutex orders the data; this is for those who look without it. SeqCst: a worker
+        // that is unparked after this looks at `n_callers`, a caller that leaves lowers that
+        // and then looks here. One of the two must see what the other has written, or the
+        // worker would park and the caller leave.
+        self.n_active.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(super) fn is_active(&self) -> bool {
-        // Relaxed: see `launch`.
-        self.n_active.load(Ordering::Relaxed) > 0
+        // SeqCst: see `launch`.
+        self.n_active.load(Ordering::SeqCst) > 0
     }
 
     /// A number that changes whenever something moves on this port.
@@ -225,6 +227,7 @@ impl Port {
 
     fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>) {
         if let Some(Active { run, operation }) = place.take() {
+            // Relaxed: seeing a run that is gone costs a worker one more round.
             self.n_active.fetch_sub(1, Ordering::Relaxed);
             operation.give_back(self.index, run, failure);
         }

@@ -293,7 +293,8 @@ impl Engine {
             let sum = engine.ports.iter().map(|port| port.n_moves()).sum();
             moved | (std::mem::replace(&mut moves, sum) != sum)
         });
-        port.n_callers.fetch_sub(1, Ordering::Relaxed);
+        // SeqCst: see `Port::launch`.
+        port.n_callers.fetch_sub(1, Ordering::SeqCst);
         if port.is_active() {
             // Other operations are under way on it, and its worker may have parked.
             self.workers[0].thread.thread().unpark();
@@ -360,8 +361,8 @@ fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
     let mut waiter = Waiter::new(own_core);
     // Acquire: pairs with the Release in `Engine::drop`.
     while !stop.load(Ordering::Acquire) {
-        // Relaxed: see `wait_beside_workers`.
-        if !port.is_active() || port.n_callers.load(Ordering::Relaxed) > 0 {
+        // SeqCst: see `Port::launch`.
+        if !port.is_active() || port.n_callers.load(Ordering::SeqCst) > 0 {
             // Whoever puts something under way, or leaves something behind, unparks.
             std::thread::park();
             waiter.progress();

@@ -232,7 +232,7 @@ impl Communicator {
         let n_ports = engine.n_ports() as u32;
         let bytes = key.count.saturating_mul(elem_bytes);
         let Choice { algorithm: chosen, ports, segment_bytes } =
-            choose(collective, shape, bytes, n_ports);
+            choose(collective, shape, bytes, n_ports, key.in_place);
         let algorithm = match &key.options.algorithm {
             None => chosen,
             Some(name) => registry::find(collective, name).map_err(|unknown| {

@@ -8,11 +8,12 @@
 //! | --- | --- | --- |
 //! | allreduce | the latency form, where the shape has one | `mixed` |
 //! | bcast, reduce | `mixed-tree` | `mixed` (two phases) |
-//! | alltoall | `mixed` (logarithmic) | `pairwise` |
+//! | alltoall | `mixed` (logarithmic) | `pairwise`; in place, `mixed` |
 //! | others | `mixed` | `mixed` |
 
 use hopbine_torus::collectives::{Algorithm, Collective, registry};
 use hopbine_torus::geometry::Shape;
+use hopbine_torus::plan::max_ports;
 
 /// A vector up to this length is not worth being cut into blocks.
 const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
@@ -38,8 +39,15 @@ pub(super) struct Choice {
     pub(super) segment_bytes: u64,
 }
 
-/// Chooses for a call on `n_ports` ports, whose vector or block has `bytes` bytes.
-pub(super) fn choose(collective: Collective, shape: &Shape, bytes: u64, n_ports: u32) -> Choice {
+/// Chooses for a call on up to `n_ports` ports, whose vector or block has `bytes` bytes.
+pub(super) fn choose(
+    collective: Collective,
+    shape: &Shape,
+    bytes: u64,
+    n_ports: u32,
+    in_place: bool,
+) -> Choice {
+    let n_ports = n_ports.min(max_ports(shape));
     let total = match collective {
         Collective::Allreduce | Collective::Bcast | Collective::Reduce => bytes,
         _ => bytes.saturating_mul(u64::from(shape.n_nodes())),
@@ -48,7 +56,8 @@ pub(super) fn choose(collective: Collective, shape: &Shape, bytes: u64, n_ports:
     let wanted: &[&str] = match collective {
         Collective::Allreduce if is_short => &["mixed-l", "bine-l", "multiplying-l", "mixed"],
         Collective::Bcast | Collective::Reduce if is_short => &["mixed-tree"],
-        Collective::Alltoall if bytes > SHORT_BLOCK_BYTES => &["pairwise"],
+        // Ports that share blocks cannot permute them in place.
+        Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && !in_place => &["pairwise"],
         _ => &["mixed"],
     };
     let known = registry::algorithms(collective);
@@ -84,7 +93,7 @@ mod tests {
 
     fn chosen(collective: Collective, sizes: &[u32], bytes: u64) -> String {
         let shape = Shape::torus(sizes).unwrap();
-        choose(collective, &shape, bytes, 4).algorithm.name
+        choose(collective, &shape, bytes, 4, false).algorithm.name
     }
 
     #[test]
@@ -101,7 +110,8 @@ mod tests {
             for sizes in [&[1][..], &[7], &[2, 3], &[4, 4, 4], &[23, 2]] {
                 for bytes in [0, 8, 1 << 10, 1 << 20, 1 << 40] {
                     let shape = Shape::torus(sizes).unwrap();
-                    let choice = choose(collective, &shape, bytes, 1);
+                    let choice = choose(collective, &shape, bytes, 6, bytes % 3 == 0);
+                    assert!(choice.ports <= max_ports(&shape));
                     choice.algorithm.serves(&shape).unwrap();
                 }
             }

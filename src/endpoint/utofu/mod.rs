@@ -5,8 +5,8 @@
 //!   the mailboxes' STADDs and the VCQ ids are exchanged at start-up. A rank that wants
 //!   anything from a peer allocates a [channel](wire) for the peer's writes and puts its
 //!   STADD into the peer's mailbox; the peer answers likewise. So memory per port is 8 bytes
-//!   for every rank and two times 18 KiB for every rank really talked to, of which the plans
-//!   of collectives need O(log p).
+//!   for every rank, and 36 KiB (in pages of 64 KiB) for every rank really talked to, of which
+//!   the plans of collectives need O(log p) (the pairwise alltoall: p).
 //! - *Tiny* messages (up to 20 bytes) travel inside a piggybacked descriptor; *eager* ones (up
 //!   to 2 KiB) are copied and put into an eager slot. Whoever receives either before having
 //!   posted the receive keeps it aside and frees the slot, so no message can block another.
