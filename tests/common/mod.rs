@@ -2,5 +2,6 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub mod calls;
 pub mod memory_wire;
 pub mod reference;
