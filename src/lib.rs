@@ -3,6 +3,7 @@
 pub mod endpoint;
 pub mod engine;
 mod error;
+pub mod memory;
 pub mod reduce;
 pub mod world;
 

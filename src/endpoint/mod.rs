@@ -80,9 +80,12 @@ pub enum Event {
 pub trait Endpoint: Send {
     /// Makes memory known to the wire and returns the key of its first byte.
     ///
+    /// # Safety
+    /// The memory must stay valid until it is released with the key.
+    ///
     /// # Errors
     /// [`WireError`] if the wire has no room for another registration.
-    fn register(&mut self, ptr: *mut u8, len: usize) -> Result<u64, WireError>;
+    unsafe fn register(&mut self, ptr: *mut u8, len: usize) -> Result<u64, WireError>;
 
     /// Takes back one [`register`](Endpoint::register) that returned `key`.
     ///

@@ -26,7 +26,8 @@ impl Pages {
     /// # Panics
     /// If `len` exceeds the address space.
     pub(crate) fn new(len: u64) -> Self {
-        let whole = usize::try_from(len.max(1)).ok().and_then(|len| len.checked_next_multiple_of(PAGE));
+        let whole =
+            usize::try_from(len.max(1)).ok().and_then(|len| len.checked_next_multiple_of(PAGE));
         let layout = whole.and_then(|len| Layout::from_size_align(len, PAGE).ok());
         let layout = layout.unwrap_or_else(|| panic!("{len} bytes exceed the address space"));
         // SAFETY: the layout's size is not 0.

@@ -58,7 +58,10 @@ mod tests {
         }
         assert_eq!(set.pop(), Some(5));
         set.insert(3);
-        assert_eq!([set.pop(), set.pop(), set.pop(), set.pop()], [Some(3), Some(64), Some(130), Some(199)]);
+        assert_eq!(
+            [set.pop(), set.pop(), set.pop(), set.pop()],
+            [Some(3), Some(64), Some(130), Some(199)]
+        );
         assert_eq!(set.pop(), None);
     }
 }

@@ -66,7 +66,9 @@ impl PortRun {
         assert!(code.folds.is_empty() || reducer.is_some(), "a program with folds needs a reducer");
         let n_tasks = code.tasks.len();
         let (mut first_sends, mut first_locals) = (ReadySet::new(n_tasks), ReadySet::new(n_tasks));
-        for (task, what) in code.tasks.iter().enumerate().filter(|(task, _)| code.n_deps[*task] == 0) {
+        for (task, what) in
+            code.tasks.iter().enumerate().filter(|(task, _)| code.n_deps[*task] == 0)
+        {
             match what {
                 Task::Send { .. } => first_sends.insert(task as u32),
                 Task::Copy(_) | Task::Fold(_) => first_locals.insert(task as u32),

@@ -55,7 +55,11 @@ impl<'a> WorkingSpace<'a> {
             extent: Extent::new(port, geometry.count),
             base,
             origin: Intervals::new(),
-            owned: if shared { owned(plan, index) } else { std::iter::once(0..port.positions).collect() },
+            owned: if shared {
+                owned(plan, index)
+            } else {
+                std::iter::once(0..port.positions).collect()
+            },
         };
         space.check(shared)?;
         space.find_origins();
@@ -164,7 +168,9 @@ impl<'a> WorkingSpace<'a> {
                 continue;
             }
             match copies.last_mut() {
-                Some((last_from, last_into)) if continues(last_from, &from) && continues(last_into, &into) => {
+                Some((last_from, last_into))
+                    if continues(last_from, &from) && continues(last_into, &into) =>
+                {
                     last_from.len += from.len;
                     last_into.len += into.len;
                 }
@@ -203,9 +209,8 @@ impl<'a> WorkingSpace<'a> {
         };
         let size = self.geometry.elem_bytes;
         let part_bytes = (self.extent.part.end - self.extent.part.start) * size;
-        let offset_of = |block: u32| {
-            (u64::from(block) * self.geometry.count + self.extent.part.start) * size
-        };
+        let offset_of =
+            |block: u32| (u64::from(block) * self.geometry.count + self.extent.part.start) * size;
         let range_of = |position: u32| {
             let start = u64::from(position) * part_bytes;
             start..start + part_bytes

@@ -1,4 +1,5 @@
-//! The 16-bit floats on their way to `f32` and back, written without branches so that loops over them vectorise.
+//! The 16-bit floats on their way to `f32` and back, written without branches so that loops over them vectorise: all
+//! cases are computed, wrapping where they do not apply, and one is selected.
 //!
 //! Not the `half` crate's conversions: those are as exact, but go through a call for a handful of elements at a time
 //! (F16C, fp16) or through branches (everywhere else). No step here takes or makes a subnormal `f32` on behalf of an
@@ -27,7 +28,7 @@ impl HalfFloat for bf16 {
         let bits = wide.to_bits();
         // Half of the last kept place, less one when that place is even: the carry rounds ties to even and turns
         // the largest finite numbers into infinity, as it should.
-        let rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+        let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
         let bits = if wide.is_nan() { 0x7fc0 } else { rounded };
         bf16::from_bits(bits as u16)
     }
@@ -60,7 +61,8 @@ impl HalfFloat for f16 {
         let bits = wide.to_bits();
         let magnitude = bits & !SIGN;
         // Normal results: round in the integer, see bf16; the carry may reach infinity.
-        let normal = (magnitude.wrapping_sub(REBIAS) + 0x0fff + ((magnitude >> 13) & 1)) >> 13;
+        let normal =
+            magnitude.wrapping_sub(REBIAS).wrapping_add(0x0fff + ((magnitude >> 13) & 1)) >> 13;
         // Below 2^-14 one f16 step is 2^-24, the step of binary32 between 0.5 and 1: adding 0.5 rounds there.
         let half = 0.5_f32;
         let subnormal = (f32::from_bits(magnitude) + half).to_bits().wrapping_sub(half.to_bits());

@@ -11,7 +11,7 @@ use super::operators::{Element, Operator};
 /// An element at any address.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, packed)]
-struct Lane<T: Pod>(T);
+struct Lane<T>(T);
 
 /// Bytes of the results that are searched for NaN at once: few enough to stay in registers or nearly so, enough to
 /// hide the branch. 128 and 512 were slower.

@@ -8,10 +8,11 @@
 //! - Minimum and maximum of floats are NaN if either operand is NaN, and order -0 before +0.
 //! - 16-bit floats: each operation is computed in `f32` and rounded once, to nearest, ties to even.
 //! - Complex product: `(ac - bd) + (ad + bc)i`, each product rounded on its own.
-//! - No result is fused, reassociated or dependent on the vector width, the alignment or the position in the slice. A NaN that
-//!   an operation yields is always the canonical one (quiet, positive, no payload), so operators are commutative to
-//!   the last bit and ranks that combine the same operands in the same nesting hold the same bits. (They need not be
-//!   associative: [`Reducer::fold`] keeps the order it is given.)
+//! - No result is fused, reassociated or dependent on the vector width, the alignment or the position in the slice.
+//!   A NaN that an operation yields is always the canonical one (quiet, positive, no payload), so operators are
+//!   commutative to the last bit and ranks that combine the same operands in the same nesting hold the same bits.
+//!   (They need not be associative: [`Reducer::fold`] keeps the order it is given.)
+//! - All this holds for the floating-point environment a program starts with: nearest rounding, subnormals kept.
 
 mod dtype;
 mod error;

@@ -84,8 +84,7 @@ fn f16_three<O: Operator<f16> + Operator<f32>>(dst: &mut [u8], a: &[u8], b: &[u8
     loops::three::<f16, O, F16_LANES>(dst_rest, a_rest, b_rest);
 }
 
-/// Eight results, rounded to nearest, ties to even, whatever rounding the thread has set: the same as
-/// `HalfFloat::narrow` gives.
+/// Eight results, rounded to nearest, ties to even: the same bits that `HalfFloat::narrow` gives.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn f16_eight<O: Operator<f32>>(a: &Eight, b: &Eight) -> Eight {

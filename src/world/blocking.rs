@@ -132,12 +132,7 @@ impl Communicator {
     ///
     /// # Errors
     /// See above.
-    pub fn gather<T: Datatype>(
-        &self,
-        send: &[T],
-        recv: &mut [T],
-        root: Rank,
-    ) -> Result<(), Error> {
+    pub fn gather<T: Datatype>(&self, send: &[T], recv: &mut [T], root: Rank) -> Result<(), Error> {
         self.blocking(&Call::of(Collective::Gather, send.len(), send, recv).root(root))
     }
 

@@ -57,9 +57,8 @@ pub fn emulate<R: Send>(
     // The device counts nodes with the first size running fastest, shapes with the last.
     let sizes: Vec<u32> = config.shape.sizes().into_iter().rev().collect();
     let nodes = Job::coords_for_shape(&sizes);
-    let coords = (0..n_ranks)
-        .map(|rank| nodes[config.map.node_of(&config.shape, rank) as usize])
-        .collect();
+    let coords =
+        (0..n_ranks).map(|rank| nodes[config.map.node_of(&config.shape, rank) as usize]).collect();
     let job = Job::threads(coords);
     let poison = Arc::new(Poison::default());
     let exchanges = LocalExchange::group(n_ranks as usize, PATIENCE);
@@ -83,7 +82,9 @@ pub fn emulate<R: Send>(
             .collect();
         let join = |thread: Result<std::thread::ScopedJoinHandle<'_, _>, (u32, std::io::Error)>| {
             match thread {
-                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Ok(thread) => {
+                    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                }
                 Err((rank, error)) => Err(startup(rank, "starting a rank's thread", &error)),
             }
         };
@@ -134,9 +135,10 @@ impl World<'_> {
 
     fn open(&self, rank: u32, exchange: &mut LocalExchange) -> Result<Communicator, Error> {
         let startup = |source| Error::Startup { rank, source };
-        let endpoints =
-            connect(Api::emulated(), exchange, self.n_ports as usize, || Box::new(Direct::default()))
-                .map_err(startup)?;
+        let endpoints = connect(Api::emulated(), exchange, self.n_ports as usize, || {
+            Box::new(Direct::default())
+        })
+        .map_err(startup)?;
         let endpoints = endpoints.into_iter().map(|e| Box::new(e) as Box<dyn Endpoint>).collect();
         let config = EngineConfig {
             workers: self.cores.workers,

@@ -34,11 +34,7 @@ pub fn run() {
     let utofu = env::var_os("UTOFU_INCLUDE").map_or_else(|| own.clone(), PathBuf::from);
     let utofu_h = header(&utofu, "utofu.h");
     // Not every system installs jTofu: its part of the interface is then taken from our header.
-    let jtofu_h = if utofu.join("jtofu.h").is_file() {
-        &utofu
-    } else {
-        &own
-    };
+    let jtofu_h = if utofu.join("jtofu.h").is_file() { &utofu } else { &own };
     let jtofu_h = header(jtofu_h, "jtofu.h");
 
     let bindings = bindgen::Builder::default()

@@ -24,10 +24,8 @@ pub struct Version {
 
 impl Version {
     /// The version of the header that this crate was built from.
-    pub const DECLARED: Version = Version {
-        major: UTOFU_VERSION_MAJOR,
-        minor: UTOFU_VERSION_MINOR,
-    };
+    pub const DECLARED: Version =
+        Version { major: UTOFU_VERSION_MAJOR, minor: UTOFU_VERSION_MINOR };
 }
 
 impl fmt::Display for Version {

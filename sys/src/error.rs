@@ -20,11 +20,7 @@ pub struct UtofuError {
 impl UtofuError {
     /// Success, or the error that `code` is.
     pub(crate) fn check(call: &'static str, code: c_int) -> Result<(), UtofuError> {
-        if code == UTOFU_SUCCESS {
-            Ok(())
-        } else {
-            Err(UtofuError { call, code })
-        }
+        if code == UTOFU_SUCCESS { Ok(()) } else { Err(UtofuError { call, code }) }
     }
 
     /// The header's name of the code.
@@ -36,10 +32,8 @@ impl UtofuError {
     /// What the code says, in a few words.
     #[must_use]
     pub fn meaning(&self) -> &'static str {
-        row(self.code).map_or(
-            "not a code of uTofu 1.0; see the library's own documentation",
-            |r| r.2,
-        )
+        row(self.code)
+            .map_or("not a code of uTofu 1.0; see the library's own documentation", |r| r.2)
     }
 }
 
@@ -123,10 +117,7 @@ mod tests {
                 continue;
             }
             let code: c_int = value.trim_end_matches(',').parse().expect("a number");
-            let e = UtofuError {
-                call: "utofu_put",
-                code,
-            };
+            let e = UtofuError { call: "utofu_put", code };
             assert_eq!(e.name(), name);
             assert!(!e.meaning().is_empty());
             seen += 1;
@@ -137,27 +128,14 @@ mod tests {
 
     #[test]
     fn an_unlisted_code_keeps_its_number() {
-        let text = UtofuError {
-            call: "utofu_poll_mrq",
-            code: -12345,
-        }
-        .to_string();
-        assert!(
-            text.contains("utofu_poll_mrq") && text.contains("-12345"),
-            "{text}"
-        );
+        let text = UtofuError { call: "utofu_poll_mrq", code: -12345 }.to_string();
+        assert!(text.contains("utofu_poll_mrq") && text.contains("-12345"), "{text}");
     }
 
     #[test]
     fn only_zero_is_success() {
         assert_eq!(UtofuError::check("f", 0), Ok(()));
-        assert_eq!(
-            UtofuError::check("f", -4),
-            Err(UtofuError {
-                call: "f",
-                code: UTOFU_ERR_BUSY
-            })
-        );
+        assert_eq!(UtofuError::check("f", -4), Err(UtofuError { call: "f", code: UTOFU_ERR_BUSY }));
         assert!(UtofuError::check("f", 1).is_err());
     }
 }

@@ -36,12 +36,7 @@ impl VcqId {
     /// # Errors
     /// `INVALID_VCQ_ID` if the number does not name a VCQ.
     pub fn from_raw(api: &Api, raw: utofu_vcq_id_t) -> Result<VcqId, UtofuError> {
-        let mut info = VcqInfo {
-            coords: [0; 6],
-            tni: 0,
-            cq: 0,
-            extra: 0,
-        };
+        let mut info = VcqInfo { coords: [0; 6], tni: 0, cq: 0, extra: 0 };
         // SAFETY: all results have valid places; coords has its six elements.
         let code = unsafe {
             (api.utofu_query_vcq_info)(
@@ -108,10 +103,7 @@ impl VcqId {
         // SAFETY: raw is a valid place; path is null or has three elements.
         let code = unsafe { (api.utofu_set_vcq_id_path)(&mut raw, path) };
         UtofuError::check("utofu_set_vcq_id_path", code)?;
-        Ok(VcqId {
-            raw,
-            info: self.info,
-        })
+        Ok(VcqId { raw, info: self.info })
     }
 
     /// STADD of the memory that the VCQ's owner registered under a steering tag.
@@ -150,12 +142,7 @@ impl fmt::Debug for VcqId {
 impl fmt::Display for VcqId {
     /// For instance `3.4.5.1.2.1 tni 4 cq 7 place 13`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let VcqInfo {
-            coords: [x, y, z, a, b, c],
-            tni,
-            cq,
-            extra,
-        } = self.info;
+        let VcqInfo { coords: [x, y, z, a, b, c], tni, cq, extra } = self.info;
         write!(f, "{x}.{y}.{z}.{a}.{b}.{c} tni {tni} cq {cq} place {extra}")
     }
 }
@@ -208,15 +195,7 @@ mod tests {
     use super::*;
 
     fn id(raw: u64, extra: u16) -> VcqId {
-        VcqId {
-            raw,
-            info: VcqInfo {
-                coords: [1, 2, 3, 0, 1, 1],
-                tni: 2,
-                cq: 4,
-                extra,
-            },
-        }
+        VcqId { raw, info: VcqInfo { coords: [1, 2, 3, 0, 1, 1], tni: 2, cq: 4, extra } }
     }
 
     #[test]
@@ -224,10 +203,7 @@ mod tests {
         use std::collections::HashSet;
         assert_eq!(id(0x10, 8), id(0x90, 8));
         assert_ne!(id(0x10, 8), id(0x10, 9));
-        assert_eq!(
-            HashSet::from([id(0x10, 8), id(0x90, 8), id(0x10, 9)]).len(),
-            2
-        );
+        assert_eq!(HashSet::from([id(0x10, 8), id(0x90, 8), id(0x10, 9)]).len(), 2);
     }
 
     #[test]

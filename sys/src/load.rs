@@ -69,9 +69,7 @@ impl Api {
     /// [`LoadError`] lists what was tried or what the library lacks.
     pub fn vendor() -> Result<Api, LoadError> {
         static VENDOR: OnceLock<Result<Api, LoadError>> = OnceLock::new();
-        VENDOR
-            .get_or_init(|| load(candidates(std::env::var_os(ENV_LIBRARY))))
-            .clone()
+        VENDOR.get_or_init(|| load(candidates(std::env::var_os(ENV_LIBRARY)))).clone()
     }
 
     /// Opens the uTofu library at `path`, whoever made it.
@@ -115,10 +113,7 @@ fn take(library: Library, name: String) -> Result<Api, LoadError> {
     let functions = match unsafe { Functions::from_symbols(find) } {
         Ok(f) => f,
         Err(missing) => {
-            return Err(LoadError::MissingSymbols {
-                library: name,
-                missing,
-            });
+            return Err(LoadError::MissingSymbols { library: name, missing });
         }
     };
     // Its functions are reachable from now on, so it must never be closed.
@@ -126,11 +121,7 @@ fn take(library: Library, name: String) -> Result<Api, LoadError> {
     let api = Api::new(Box::leak(Box::new(functions)), name.clone().leak());
     let (found, wanted) = (api.utofu_version(), Version::DECLARED);
     if found.major != wanted.major || found.minor < wanted.minor {
-        return Err(LoadError::WrongVersion {
-            library: name,
-            found,
-            wanted,
-        });
+        return Err(LoadError::WrongVersion { library: name, found, wanted });
     }
     Ok(api)
 }
@@ -141,10 +132,7 @@ mod tests {
 
     #[test]
     fn a_chosen_library_is_the_only_candidate() {
-        assert_eq!(
-            candidates(Some("/x/y.so".into())),
-            [OsString::from("/x/y.so")]
-        );
+        assert_eq!(candidates(Some("/x/y.so".into())), [OsString::from("/x/y.so")]);
         assert_eq!(candidates(None).len(), PLACES.len());
         assert_eq!(candidates(Some(OsString::new())).len(), PLACES.len());
     }
@@ -153,10 +141,7 @@ mod tests {
     fn the_error_names_everything_that_was_tried() {
         let e = load(vec!["/nowhere/a.so".into(), "/nowhere/b.so".into()]).unwrap_err();
         let text = e.to_string();
-        assert!(
-            text.contains("/nowhere/a.so") && text.contains("/nowhere/b.so"),
-            "{text}"
-        );
+        assert!(text.contains("/nowhere/a.so") && text.contains("/nowhere/b.so"), "{text}");
         assert!(text.contains(ENV_LIBRARY), "{text}");
     }
 

@@ -16,9 +16,7 @@ fn ranks<R: Send>(size: usize, body: impl Fn(usize) -> R + Sync) -> Vec<R> {
     thread::scope(|s| {
         let body = &body;
         let all: Vec<_> = (0..size).map(|rank| s.spawn(move || body(rank))).collect();
-        all.into_iter()
-            .map(|t| t.join().expect("no rank panics"))
-            .collect()
+        all.into_iter().map(|t| t.join().expect("no rank panics")).collect()
     })
 }
 
@@ -33,19 +31,13 @@ fn check(x: &mut dyn Exchange) {
     for scale in [0, 1, 700, 5000] {
         let message = |r: usize| vec![(r * 7 + scale) as u8; r * scale];
         let want: Vec<_> = (0..size).map(message).collect();
-        assert_eq!(
-            x.allgather(&message(rank)).expect("everyone takes part"),
-            want
-        );
+        assert_eq!(x.allgather(&message(rank)).expect("everyone takes part"), want);
     }
     // Many quick rounds: nobody may see a neighbour's earlier or later one.
     for round in 0..30u64 {
         let value = |r: usize| (round << 8 | r as u64).to_le_bytes().to_vec();
         let want: Vec<_> = (0..size).map(value).collect();
-        assert_eq!(
-            x.allgather(&value(rank)).expect("everyone takes part"),
-            want
-        );
+        assert_eq!(x.allgather(&value(rank)).expect("everyone takes part"), want);
     }
     x.barrier().expect("everyone takes part");
 }
@@ -93,22 +85,11 @@ fn a_late_rank_is_waited_for() {
 fn a_rank_that_never_appears_is_named() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("meet");
-    for e in ranks(2, |i| {
-        Bootstrap::join(&path, i * 2, 3, SHORT).expect_err("rank 1 is absent")
-    }) {
-        let BootstrapError::Missing {
-            missing,
-            phase,
-            size,
-            ..
-        } = &e
-        else {
+    for e in ranks(2, |i| Bootstrap::join(&path, i * 2, 3, SHORT).expect_err("rank 1 is absent")) {
+        let BootstrapError::Missing { missing, phase, size, .. } = &e else {
             panic!("{e}");
         };
-        assert_eq!(
-            (missing.as_slice(), *phase, *size),
-            ([1].as_slice(), Phase::Arrival, 3)
-        );
+        assert_eq!((missing.as_slice(), *phase, *size), ([1].as_slice(), Phase::Arrival, 3));
         assert!(e.to_string().contains("rank(s) 1 of 3"), "{e}");
     }
 }
@@ -136,9 +117,7 @@ fn ranks_that_disagree_on_their_number_are_told() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("meet");
     let errors = ranks(2, |rank| {
-        Bootstrap::join(&path, rank, [2, 3][rank], SHORT)
-            .expect_err("2 is not 3")
-            .to_string()
+        Bootstrap::join(&path, rank, [2, 3][rank], SHORT).expect_err("2 is not 3").to_string()
     });
     assert!(errors[0].contains("HOPBINE_SIZE=3"), "{}", errors[0]);
     assert!(errors[1].contains("HOPBINE_SIZE=2"), "{}", errors[1]);

@@ -57,11 +57,8 @@ fn processes_meet() {
                     .expect("can be started")
             })
             .collect();
-        let want: String = children
-            .iter()
-            .enumerate()
-            .map(|(r, c)| format!("{r} is {}\n", c.id()))
-            .collect();
+        let want: String =
+            children.iter().enumerate().map(|(r, c)| format!("{r} is {}\n", c.id())).collect();
         for child in children {
             let out = child.wait_with_output().expect("was started");
             assert!(out.status.success());
@@ -79,17 +76,10 @@ fn without_a_launcher_the_variable_is_named() {
 
 fn a_wrong_rank_is_refused() {
     let out = Command::new(std::env::current_exe().expect("known"))
-        .envs([
-            (ENV_RANK, "7"),
-            (ENV_SIZE, "2"),
-            (ENV_RENDEZVOUS, "/nowhere/meet"),
-        ])
+        .envs([(ENV_RANK, "7"), (ENV_SIZE, "2"), (ENV_RENDEZVOUS, "/nowhere/meet")])
         .output()
         .expect("can be started");
     assert!(!out.status.success());
     let text = String::from_utf8_lossy(&out.stderr);
-    assert!(
-        text.contains("HOPBINE_RANK=7") && text.contains("from 0 to 1"),
-        "{text}"
-    );
+    assert!(text.contains("HOPBINE_RANK=7") && text.contains("from 0 to 1"), "{text}");
 }

@@ -16,9 +16,7 @@ fn pair_of_gates(x: &mut LocalExchange) -> GateSet {
     let mine = gates.ids()[0];
     let all = x.allgather(&mine.0.to_le_bytes()).expect("both");
     let other = all[1 - x.rank()].as_slice();
-    let other = Some(GateId(u64::from_le_bytes(
-        other.try_into().expect("8 bytes"),
-    )));
+    let other = Some(GateId(u64::from_le_bytes(other.try_into().expect("8 bytes"))));
     let link = GateLink {
         from_local: Some(mine),
         from_remote: other,
@@ -45,8 +43,7 @@ fn gates_synchronise_and_reduce() {
         g.barrier().expect("idle");
         wait(|| g.poll_barrier()).expect("same operation");
 
-        g.reduce_u64(ReduceOp::Sum, &[1, 10 + x.rank() as u64])
-            .expect("idle");
+        g.reduce_u64(ReduceOp::Sum, &[1, 10 + x.rank() as u64]).expect("idle");
         let mut sum = [0; 3];
         wait(|| g.poll_reduce_u64(&mut sum)).expect("same operation");
         assert_eq!(sum, [2, 21, 0]);
@@ -63,29 +60,19 @@ fn gates_synchronise_and_reduce() {
 fn gates_say_what_they_are_busy_with_and_what_does_not_fit() {
     ranks(2, |x| {
         let mut g = pair_of_gates(x);
-        let idle = GateError::NotRunning {
-            polled: Operation::Barrier,
-            running: None,
-        };
+        let idle = GateError::NotRunning { polled: Operation::Barrier, running: None };
         assert_eq!(g.poll_barrier(), Err(idle));
         let operation = Operation::Uint64(7);
         assert_eq!(
             g.reduce_u64(ReduceOp::Max, &[0; 7]),
             Err(GateError::TooMany { operation, max: 6 })
         );
-        g.reduce_u64(ReduceOp::Max, &[x.rank() as u64; 2])
-            .expect("idle");
+        g.reduce_u64(ReduceOp::Max, &[x.rank() as u64; 2]).expect("idle");
         let running = Operation::Uint64(2);
         assert_eq!(g.barrier(), Err(GateError::Busy(running)));
-        let wrong = GateError::NotRunning {
-            polled: Operation::Barrier,
-            running: Some(running),
-        };
+        let wrong = GateError::NotRunning { polled: Operation::Barrier, running: Some(running) };
         assert_eq!(g.poll_barrier(), Err(wrong));
-        assert_eq!(
-            g.poll_reduce_u64(&mut [0]),
-            Err(GateError::ShortResult { running, room: 1 })
-        );
+        assert_eq!(g.poll_reduce_u64(&mut [0]), Err(GateError::ShortResult { running, room: 1 }));
         let mut max = [9; 2];
         wait(|| g.poll_reduce_u64(&mut max)).expect("same operation");
         assert_eq!(max, [1, 1]);
@@ -93,16 +80,10 @@ fn gates_say_what_they_are_busy_with_and_what_does_not_fit() {
         // Different operations: both sides are told, and the gates can be used again.
         if x.rank() == 0 {
             g.reduce_u64(ReduceOp::Max, &[1]).expect("idle");
-            assert_eq!(
-                wait(|| g.poll_reduce_u64(&mut max)),
-                Err(GateError::Mismatch)
-            );
+            assert_eq!(wait(|| g.poll_reduce_u64(&mut max)), Err(GateError::Mismatch));
         } else {
             g.reduce_u64(ReduceOp::Sum, &[1]).expect("idle");
-            assert_eq!(
-                wait(|| g.poll_reduce_u64(&mut max)),
-                Err(GateError::Mismatch)
-            );
+            assert_eq!(wait(|| g.poll_reduce_u64(&mut max)), Err(GateError::Mismatch));
         }
         x.barrier().expect("both");
         g.barrier().expect("idle");

@@ -15,10 +15,7 @@ struct Memory(*mut u64, usize);
 
 impl Memory {
     fn new(words: usize) -> Memory {
-        Memory(
-            Box::leak(vec![0u64; words].into_boxed_slice()).as_mut_ptr(),
-            words,
-        )
+        Memory(Box::leak(vec![0u64; words].into_boxed_slice()).as_mut_ptr(), words)
     }
     fn bytes(&self) -> (*mut u8, usize) {
         (self.0.cast(), self.1 * 8)
@@ -61,18 +58,10 @@ impl Port {
             .iter()
             .map(|m| {
                 let id = VcqId::from_raw(&vcq.api(), word(&m[..8])).expect("a queried id");
-                (
-                    id.with_default_path(&vcq.api()).expect("has one"),
-                    Stadd(word(&m[8..])),
-                )
+                (id.with_default_path(&vcq.api()).expect("has one"), Stadd(word(&m[8..])))
             })
             .collect();
-        Port {
-            memory,
-            registration,
-            vcq,
-            peers,
-        }
+        Port { memory, registration, vcq, peers }
     }
 
     fn notice(&mut self) -> Notice {
@@ -95,11 +84,7 @@ impl Port {
 }
 
 fn mark(edata: u8, flags: PostFlags, cookie: usize) -> Mark {
-    Mark {
-        edata,
-        flags,
-        cookie: Cookie(cookie),
-    }
+    Mark { edata, flags, cookie: Cookie(cookie) }
 }
 
 #[test]
@@ -109,33 +94,15 @@ fn a_put_moves_bytes_and_gives_the_notices_asked_for() {
         let (peer, there) = p.peers[1 - x.rank()];
         if x.rank() == 0 {
             p.memory.set(3, 0x1234_5678);
-            let what = Transfer {
-                local: p.registration.at(24),
-                remote: there + 16,
-                length: 8,
-            };
+            let what = Transfer { local: p.registration.at(24), remote: there + 16, length: 8 };
             let flags = PostFlags::TCQ | PostFlags::LOCAL | PostFlags::REMOTE;
             // SAFETY: both ranges are registered, and nobody else touches them now.
             unsafe { p.vcq.put(peer, what, mark(7, flags, 99)) }.expect("there is room");
             assert_eq!(p.completion(), Cookie(99));
-            assert_eq!(
-                p.notice(),
-                Notice::LocalPut {
-                    peer,
-                    edata: 7,
-                    remote_end: there + 24
-                }
-            );
+            assert_eq!(p.notice(), Notice::LocalPut { peer, edata: 7, remote_end: there + 24 });
         } else {
             let remote_end = p.registration.at(24);
-            assert_eq!(
-                p.notice(),
-                Notice::RemotePut {
-                    peer,
-                    edata: 7,
-                    remote_end
-                }
-            );
+            assert_eq!(p.notice(), Notice::RemotePut { peer, edata: 7, remote_end });
             assert_eq!(p.memory.get(2), 0x1234_5678);
         }
         x.barrier().expect("both");
@@ -152,47 +119,22 @@ fn get_piggyback_and_atomics_do_what_they_say() {
         p.memory.set(0, 1000 + x.rank() as u64);
         x.barrier().expect("both");
         if x.rank() == 0 {
-            let get = Transfer {
-                local: p.registration.at(64),
-                remote: there,
-                length: 8,
-            };
+            let get = Transfer { local: p.registration.at(64), remote: there, length: 8 };
             // SAFETY: all ranges are registered; the other rank only waits meanwhile.
             unsafe {
-                p.vcq
-                    .get(peer, get, mark(1, PostFlags::LOCAL, 0))
-                    .expect("room");
+                p.vcq.get(peer, get, mark(1, PostFlags::LOCAL, 0)).expect("room");
                 assert_eq!(p.notice(), Notice::LocalGet { peer, edata: 1 });
                 assert_eq!(p.memory.get(8), 1001);
 
                 let armw = mark(2, PostFlags::LOCAL, 0);
-                p.vcq
-                    .armw8(peer, ArmwOp::Add, 5, there, armw)
-                    .expect("room");
-                let want = Notice::LocalArmw {
-                    peer,
-                    edata: 2,
-                    remote: there,
-                    old: 1001,
-                };
+                p.vcq.armw8(peer, ArmwOp::Add, 5, there, armw).expect("room");
+                let want = Notice::LocalArmw { peer, edata: 2, remote: there, old: 1001 };
                 assert_eq!(p.notice(), want);
-                p.vcq
-                    .armw4(peer, ArmwOp::Xor, 1, there, armw)
-                    .expect("room");
-                let want = Notice::LocalArmw {
-                    peer,
-                    edata: 2,
-                    remote: there,
-                    old: 1006,
-                };
+                p.vcq.armw4(peer, ArmwOp::Xor, 1, there, armw).expect("room");
+                let want = Notice::LocalArmw { peer, edata: 2, remote: there, old: 1006 };
                 assert_eq!(p.notice(), want);
                 p.vcq.cswap8(peer, 1007, 42, there, armw).expect("room");
-                let want = Notice::LocalArmw {
-                    peer,
-                    edata: 2,
-                    remote: there,
-                    old: 1007,
-                };
+                let want = Notice::LocalArmw { peer, edata: 2, remote: there, old: 1007 };
                 assert_eq!(p.notice(), want);
 
                 p.vcq
@@ -204,14 +146,7 @@ fn get_piggyback_and_atomics_do_what_they_say() {
             }
         } else {
             let remote_end = p.registration.at(48);
-            assert_eq!(
-                p.notice(),
-                Notice::RemotePut {
-                    peer,
-                    edata: 4,
-                    remote_end
-                }
-            );
+            assert_eq!(p.notice(), Notice::RemotePut { peer, edata: 4, remote_end });
             let got: Vec<_> = (0..6).map(|i| p.memory.get(i)).collect();
             let ones = u64::from_ne_bytes([1; 8]);
             assert_eq!(got, [42, ones, ones, ones, ones, 77]);
@@ -247,35 +182,14 @@ fn what_is_too_long_is_refused_before_it_does_harm() {
         let mut p = Port::open(x);
         let (me, here) = p.peers[0];
         let max = p.vcq.caps().max_putget_size;
-        let what = Transfer {
-            local: here,
-            remote: here,
-            length: max + 1,
-        };
+        let what = Transfer { local: here, remote: here, length: max + 1 };
         // SAFETY: neither is posted.
         unsafe {
-            let e = p
-                .vcq
-                .put(me, what, mark(0, PostFlags::NONE, 0))
-                .unwrap_err();
-            assert_eq!(
-                e,
-                PostError::TooLong {
-                    length: max + 1,
-                    max
-                }
-            );
-            let e = p
-                .vcq
-                .put_piggyback(me, &[0; 33], here, mark(0, PostFlags::NONE, 0))
-                .unwrap_err();
-            assert_eq!(
-                e,
-                PostError::TooLong {
-                    length: 33,
-                    max: 32
-                }
-            );
+            let e = p.vcq.put(me, what, mark(0, PostFlags::NONE, 0)).unwrap_err();
+            assert_eq!(e, PostError::TooLong { length: max + 1, max });
+            let e =
+                p.vcq.put_piggyback(me, &[0; 33], here, mark(0, PostFlags::NONE, 0)).unwrap_err();
+            assert_eq!(e, PostError::TooLong { length: 33, max: 32 });
         }
         assert_eq!(p.vcq.unread_tcq(), Ok(0));
     });
@@ -287,11 +201,7 @@ fn a_put_to_memory_that_is_not_registered_is_an_error_with_its_name() {
         let mut p = Port::open(x);
         let (me, _) = p.peers[0];
         let nowhere = Stadd(5000 << 40);
-        let what = Transfer {
-            local: p.registration.at(0),
-            remote: nowhere,
-            length: 8,
-        };
+        let what = Transfer { local: p.registration.at(0), remote: nowhere, length: 8 };
         // SAFETY: the local range is registered and the remote one does not exist.
         unsafe { p.vcq.put(me, what, mark(0, PostFlags::LOCAL, 0)) }
             .expect("posts are not checked");
@@ -302,9 +212,7 @@ fn a_put_to_memory_that_is_not_registered_is_an_error_with_its_name() {
                 Err(e) => break e,
             }
         };
-        let NoticeError::Failed { error, peer } = e else {
-            panic!("{e}")
-        };
+        let NoticeError::Failed { error, peer } = e else { panic!("{e}") };
         assert_eq!((error.code, peer), (UTOFU_ERR_MRQ_RMT_STADD, Some(me)));
         assert!(e.to_string().contains("UTOFU_ERR_MRQ_RMT_STADD"), "{e}");
     });
@@ -349,13 +257,7 @@ fn ids_can_be_computed_and_compare_without_their_path() {
         assert_eq!(code, UTOFU_ERR_INVALID_PATH);
         let taken = Vcq::create_with_cmp_id(api, 3, 5, VcqFlags::NONE).unwrap_err();
         let call = "utofu_create_vcq_with_cmp_id";
-        assert_eq!(
-            taken,
-            UtofuError {
-                call,
-                code: UTOFU_ERR_USED
-            }
-        );
+        assert_eq!(taken, UtofuError { call, code: UTOFU_ERR_USED });
         x.barrier().expect("both");
     });
 }
@@ -367,19 +269,10 @@ fn the_device_reports_its_capabilities() {
         assert_eq!(api.onesided_tnis().expect("listed"), [0, 1, 2, 3, 4, 5]);
         assert_eq!(api.barrier_tnis().expect("listed"), [0, 1, 2, 3, 4, 5]);
         let caps = api.onesided_caps(5).expect("exists");
-        assert_eq!(
-            (caps.max_putget_size, caps.max_piggyback_size),
-            (16_777_215, 32)
-        );
-        assert_eq!(
-            api.onesided_caps(6).unwrap_err().code,
-            UTOFU_ERR_INVALID_TNI_ID
-        );
+        assert_eq!((caps.max_putget_size, caps.max_piggyback_size), (16_777_215, 32));
+        assert_eq!(api.onesided_caps(6).unwrap_err().code, UTOFU_ERR_INVALID_TNI_ID);
         let caps = api.barrier_caps(0).expect("exists");
-        assert_eq!(
-            (caps.max_uint64_reduction, caps.max_double_reduction),
-            (6, 3)
-        );
+        assert_eq!((caps.max_uint64_reduction, caps.max_double_reduction), (6, 3));
         assert_eq!(api.utofu_version().to_string(), "1.0");
         assert_eq!(api.tofu_version().to_string(), "3.0");
     });

@@ -68,9 +68,9 @@ pub fn expected(case: &Case, rank: u32, combine: impl Fn(u64, u64) -> u64) -> Ve
         Collective::Allgather | Collective::Gather => {
             ranks.flat_map(|from| (0..count).map(move |index| input(from, index))).collect()
         }
-        Collective::Alltoall => ranks
-            .flat_map(|from| (own..own + count).map(move |index| input(from, index)))
-            .collect(),
+        Collective::Alltoall => {
+            ranks.flat_map(|from| (own..own + count).map(move |index| input(from, index))).collect()
+        }
         Collective::Barrier => Vec::new(),
     }
 }

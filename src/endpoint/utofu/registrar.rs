@@ -14,8 +14,12 @@ pub trait Registrar: Send {
     ///
     /// # Safety
     /// As [`Vcq::register`], until a [`release`](Registrar::release) with the STADD.
-    unsafe fn register(&mut self, vcq: &mut Vcq, ptr: *mut u8, len: usize)
-    -> Result<u64, UtofuError>;
+    unsafe fn register(
+        &mut self,
+        vcq: &mut Vcq,
+        ptr: *mut u8,
+        len: usize,
+    ) -> Result<u64, UtofuError>;
 
     /// Takes back one registration that returned `stadd`. After it, no put of a peer may reach
     /// the memory.

@@ -16,12 +16,7 @@ mod bindings {
     // The C names are kept, and bindgen's layout checks index arrays with constants on purpose.
     // The headers document every item; what bindgen invents has no documentation, and its `Default`
     // of a union is an unsafe block without a comment (zero bytes are valid coordinates).
-    #![allow(
-        non_camel_case_types,
-        missing_docs,
-        clippy::all,
-        clippy::undocumented_unsafe_blocks
-    )]
+    #![allow(non_camel_case_types, missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 
     #[cfg(not(feature = "bindgen"))]
     include!("generated.rs");

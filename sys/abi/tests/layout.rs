@@ -26,26 +26,14 @@ fn identifiers_have_the_documented_widths() {
 
 #[test]
 fn capabilities_are_laid_out_as_in_c() {
-    assert_eq!(
-        (
-            size_of::<utofu_onesided_caps>(),
-            align_of::<utofu_onesided_caps>()
-        ),
-        (88, 8)
-    );
+    assert_eq!((size_of::<utofu_onesided_caps>(), align_of::<utofu_onesided_caps>()), (88, 8));
     assert_eq!(
         offsets!(utofu_onesided_caps: flags, armw_ops, num_cmp_ids, num_reserved_stags,
                  cache_line_size, stag_address_alignment, max_toq_desc_size, max_putget_size,
                  max_piggyback_size, max_edata_size, max_mtu, max_gap),
         [0, 8, 16, 20, 24, 32, 40, 48, 56, 64, 72, 80]
     );
-    assert_eq!(
-        (
-            size_of::<utofu_barrier_caps>(),
-            align_of::<utofu_barrier_caps>()
-        ),
-        (32, 8)
-    );
+    assert_eq!((size_of::<utofu_barrier_caps>(), align_of::<utofu_barrier_caps>()), (32, 8));
     assert_eq!(
         offsets!(utofu_barrier_caps: flags, reduce_ops, max_uint64_reduction, max_double_reduction),
         [0, 8, 16, 24]
@@ -54,13 +42,7 @@ fn capabilities_are_laid_out_as_in_c() {
 
 #[test]
 fn gate_setting_is_laid_out_as_in_c() {
-    assert_eq!(
-        (
-            size_of::<utofu_vbg_setting>(),
-            align_of::<utofu_vbg_setting>()
-        ),
-        (48, 8)
-    );
+    assert_eq!((size_of::<utofu_vbg_setting>(), align_of::<utofu_vbg_setting>()), (48, 8));
     assert_eq!(
         offsets!(utofu_vbg_setting: vbg_id, src_lcl_vbg_id, src_rmt_vbg_id, dst_lcl_vbg_id,
                  dst_rmt_vbg_id, dst_path_coords),
@@ -70,13 +52,7 @@ fn gate_setting_is_laid_out_as_in_c() {
 
 #[test]
 fn notice_has_64_bytes() {
-    assert_eq!(
-        (
-            size_of::<utofu_mrq_notice>(),
-            align_of::<utofu_mrq_notice>()
-        ),
-        (64, 8)
-    );
+    assert_eq!((size_of::<utofu_mrq_notice>(), align_of::<utofu_mrq_notice>()), (64, 8));
     assert_eq!(
         offsets!(utofu_mrq_notice: notice_type, vcq_id, edata, rmt_value, lcl_stadd, rmt_stadd),
         [0, 8, 16, 24, 32, 40]
@@ -85,27 +61,9 @@ fn notice_has_64_bytes() {
 
 #[test]
 fn jtofu_coordinates_are_packed_bytes_and_words() {
-    assert_eq!(
-        (
-            size_of::<jtofu_phys_coords>(),
-            align_of::<jtofu_phys_coords>()
-        ),
-        (6, 1)
-    );
-    assert_eq!(
-        (
-            size_of::<jtofu_log_coords>(),
-            align_of::<jtofu_log_coords>()
-        ),
-        (12, 4)
-    );
-    assert_eq!(
-        (
-            size_of::<jtofu_path_coords>(),
-            align_of::<jtofu_path_coords>()
-        ),
-        (3, 1)
-    );
+    assert_eq!((size_of::<jtofu_phys_coords>(), align_of::<jtofu_phys_coords>()), (6, 1));
+    assert_eq!((size_of::<jtofu_log_coords>(), align_of::<jtofu_log_coords>()), (12, 4));
+    assert_eq!((size_of::<jtofu_path_coords>(), align_of::<jtofu_path_coords>()), (3, 1));
 }
 
 #[test]
@@ -119,14 +77,8 @@ fn flags_and_codes_have_the_documented_values() {
     assert_eq!(UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM, 1 << 8);
     assert_eq!((UTOFU_ERR_NOT_FOUND, UTOFU_ERR_NOT_SUPPORTED), (-1, -8));
     assert_eq!((UTOFU_ERR_TCQ_OTHER, UTOFU_ERR_TCQ_LENGTH), (-128, -132));
-    assert_eq!(
-        (UTOFU_ERR_MRQ_OTHER, UTOFU_ERR_MRQ_RMT_LENGTH),
-        (-192, -199)
-    );
-    assert_eq!(
-        (UTOFU_ERR_INVALID_ARG, UTOFU_ERR_INVALID_DATA),
-        (-512, -533)
-    );
+    assert_eq!((UTOFU_ERR_MRQ_OTHER, UTOFU_ERR_MRQ_RMT_LENGTH), (-192, -199));
+    assert_eq!((UTOFU_ERR_INVALID_ARG, UTOFU_ERR_INVALID_DATA), (-512, -533));
     assert_eq!((UTOFU_ERR_OUT_OF_MEMORY, UTOFU_ERR_FATAL), (-641, -768));
     assert_eq!(UTOFU_VBG_ID_NULL, u64::MAX);
 }

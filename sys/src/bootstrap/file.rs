@@ -71,9 +71,7 @@ impl Bootstrap {
         let rank = number(ENV_RANK, 0..size)?;
         let mut path = std::env::var_os(ENV_RENDEZVOUS)
             .filter(|p| !p.is_empty())
-            .ok_or(BootstrapError::NotSet {
-                variable: ENV_RENDEZVOUS,
-            })?;
+            .ok_or(BootstrapError::NotSet { variable: ENV_RENDEZVOUS })?;
         path.push(SUFFIX);
         Bootstrap::join(Path::new(&path), rank, size, timeout)
     }
@@ -94,15 +92,7 @@ impl Bootstrap {
     ) -> Result<Bootstrap, BootstrapError> {
         assert!(rank < size, "rank {rank} of {size}");
         let path = path.to_path_buf();
-        let mut this = Bootstrap {
-            path,
-            rank,
-            size,
-            timeout,
-            session: 0,
-            round: 0,
-            exchanges: 0,
-        };
+        let mut this = Bootstrap { path, rank, size, timeout, session: 0, round: 0, exchanges: 0 };
         this.session = this.agree()?;
         Ok(this)
     }
@@ -132,11 +122,8 @@ impl Bootstrap {
                 wait.pause()
                     .map_err(|waited| self.missing(missing, Phase::Arrival, waited, None))?;
             } else {
-                let other_size = hellos
-                    .iter()
-                    .flatten()
-                    .map(|r| r.size as usize)
-                    .find(|&s| s != self.size);
+                let other_size =
+                    hellos.iter().flatten().map(|r| r.size as usize).find(|&s| s != self.size);
                 wait.pause()
                     .map_err(|waited| self.missing(missing, Phase::Arrival, waited, other_size))?;
             }
@@ -165,8 +152,7 @@ impl Bootstrap {
                 return Ok(got.into_iter().flatten().collect());
             }
             let phase = Phase::Exchange(self.exchanges);
-            wait.pause()
-                .map_err(|waited| self.missing(missing, phase, waited, None))?;
+            wait.pause().map_err(|waited| self.missing(missing, phase, waited, None))?;
         }
     }
 
@@ -178,14 +164,7 @@ impl Bootstrap {
         other_size: Option<usize>,
     ) -> BootstrapError {
         let (rank, size) = (self.rank, self.size);
-        BootstrapError::Missing {
-            rank,
-            size,
-            missing,
-            phase,
-            waited,
-            other_size,
-        }
+        BootstrapError::Missing { rank, size, missing, phase, waited, other_size }
     }
 
     fn open(&self) -> Result<File, BootstrapError> {
@@ -193,10 +172,7 @@ impl Bootstrap {
     }
 
     fn file_error(&self, source: io::Error) -> BootstrapError {
-        BootstrapError::File {
-            path: self.path.clone(),
-            source,
-        }
+        BootstrapError::File { path: self.path.clone(), source }
     }
 
     fn write(
@@ -208,20 +184,11 @@ impl Bootstrap {
         total: u32,
     ) -> Result<(), BootstrapError> {
         let size = self.size as u32;
-        let record = Record {
-            session,
-            round,
-            size,
-            total,
-            payload: piece.to_vec(),
-        };
+        let record = Record { session, round, size, total, payload: piece.to_vec() };
         let write = || {
             // Other ranks' records are in the file already: it must not be cut.
-            let file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&self.path)?;
+            let file =
+                OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)?;
             file.write_all_at(&record.encode(), slot.offset(self.rank))?;
             file.sync_data()
         };
@@ -239,9 +206,7 @@ impl Bootstrap {
     }
 
     fn read_all(&self, file: &File, slot: Slot) -> Result<Vec<Option<Record>>, BootstrapError> {
-        (0..self.size)
-            .map(|rank| self.read(file, slot, rank))
-            .collect()
+        (0..self.size).map(|rank| self.read(file, slot, rank)).collect()
     }
 }
 
@@ -259,11 +224,7 @@ impl Exchange for Bootstrap {
         let total = u32::try_from(mine.len()).map_err(|_| {
             self.file_error(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!(
-                    "a message of {} bytes, but at most {} are possible",
-                    mine.len(),
-                    u32::MAX
-                ),
+                format!("a message of {} bytes, but at most {} are possible", mine.len(), u32::MAX),
             ))
         })?;
         let mut all = vec![Vec::new(); self.size];
@@ -285,9 +246,7 @@ impl Exchange for Bootstrap {
 
 /// The ranks whose record is not there or not good.
 fn absent(records: &[Option<Record>], good: impl Fn(&Record) -> bool) -> Vec<usize> {
-    (0..records.len())
-        .filter(|&r| !records[r].as_ref().is_some_and(&good))
-        .collect()
+    (0..records.len()).filter(|&r| !records[r].as_ref().is_some_and(&good)).collect()
 }
 
 /// A number that no other run has: the standard library seeds its hashers from the system's entropy.
@@ -297,15 +256,13 @@ fn fresh_number() -> u64 {
 
 fn number(variable: &'static str, range: std::ops::Range<usize>) -> Result<usize, BootstrapError> {
     let value = std::env::var_os(variable).ok_or(BootstrapError::NotSet { variable })?;
-    value
-        .to_str()
-        .and_then(|s| s.parse().ok())
-        .filter(|n| range.contains(n))
-        .ok_or_else(|| BootstrapError::BadValue {
+    value.to_str().and_then(|s| s.parse().ok()).filter(|n| range.contains(n)).ok_or_else(|| {
+        BootstrapError::BadValue {
             variable,
             value: value.to_string_lossy().into_owned(),
             wanted: format!("a whole number from {} to {}", range.start, range.end - 1),
-        })
+        }
+    })
 }
 
 /// Looks seldom when nothing happens: a file server has better things to do.
@@ -317,11 +274,7 @@ struct Wait {
 
 impl Wait {
     fn new(timeout: Duration) -> Wait {
-        Wait {
-            start: Instant::now(),
-            timeout,
-            pause: Duration::from_micros(50),
-        }
+        Wait { start: Instant::now(), timeout, pause: Duration::from_micros(50) }
     }
 
     /// Sleeps a little; after the time-out says how long it has been.

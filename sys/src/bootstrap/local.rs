@@ -45,21 +45,10 @@ impl LocalExchange {
     /// The members of a group of `size` ranks, in order, one for each thread.
     #[must_use]
     pub fn group(size: usize, timeout: Duration) -> Vec<LocalExchange> {
-        let state = Mutex::new(State {
-            arrived: vec![None; size],
-            ..State::default()
-        });
-        let shared = Arc::new(Shared {
-            state,
-            changed: Condvar::new(),
-        });
+        let state = Mutex::new(State { arrived: vec![None; size], ..State::default() });
+        let shared = Arc::new(Shared { state, changed: Condvar::new() });
         (0..size)
-            .map(|rank| LocalExchange {
-                shared: Arc::clone(&shared),
-                rank,
-                size,
-                timeout,
-            })
+            .map(|rank| LocalExchange { shared: Arc::clone(&shared), rank, size, timeout })
             .collect()
     }
 }
@@ -93,18 +82,13 @@ impl Exchange for LocalExchange {
                 return Ok((*result).clone());
             }
             if let Some(gone) = state.gone {
-                return Err(BootstrapError::Gone {
-                    rank: self.rank,
-                    gone,
-                });
+                return Err(BootstrapError::Gone { rank: self.rank, gone });
             }
             let Some(left) = self.timeout.checked_sub(start.elapsed()) else {
                 return Err(BootstrapError::Missing {
                     rank: self.rank,
                     size: self.size,
-                    missing: (0..self.size)
-                        .filter(|&r| state.arrived[r].is_none())
-                        .collect(),
+                    missing: (0..self.size).filter(|&r| state.arrived[r].is_none()).collect(),
                     phase: Phase::Exchange(generation + 1),
                     waited: start.elapsed(),
                     other_size: None,

@@ -32,10 +32,7 @@ pub struct Record {
 impl Record {
     /// The record's bytes in the file.
     pub fn encode(&self) -> [u8; RECORD] {
-        assert!(
-            self.payload.len() <= PAYLOAD,
-            "a record holds {PAYLOAD} bytes"
-        );
+        assert!(self.payload.len() <= PAYLOAD, "a record holds {PAYLOAD} bytes");
         let mut b = [0; RECORD];
         b[0..8].copy_from_slice(&MAGIC.to_le_bytes());
         b[8..16].copy_from_slice(&self.session.to_le_bytes());
@@ -74,9 +71,9 @@ fn checksum(b: &[u8; RECORD], len: usize) -> u64 {
 
 /// FNV-1a, 64 bits.
 pub fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    bytes
+        .into_iter()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -85,13 +82,7 @@ mod tests {
 
     fn record(len: usize) -> Record {
         let payload = (0..len).map(|i| i as u8).collect();
-        Record {
-            session: 7,
-            round: 9,
-            size: 4,
-            total: 9000,
-            payload,
-        }
+        Record { session: 7, round: 9, size: 4, total: 9000, payload }
     }
 
     #[test]

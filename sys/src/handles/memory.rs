@@ -71,11 +71,7 @@ impl Vcq {
             )
         };
         UtofuError::check("utofu_reg_mem", code)?;
-        Ok(Registration {
-            core: Arc::clone(core),
-            stadd: Stadd(stadd),
-            len,
-        })
+        Ok(Registration { core: Arc::clone(core), stadd: Stadd(stadd), len })
     }
 
     /// Registers memory under a steering tag, so that others can compute its STADD
@@ -114,11 +110,7 @@ impl Vcq {
             )
         };
         UtofuError::check("utofu_reg_mem_with_stag", code)?;
-        Ok(Registration {
-            core: Arc::clone(core),
-            stadd: Stadd(stadd),
-            len,
-        })
+        Ok(Registration { core: Arc::clone(core), stadd: Stadd(stadd), len })
     }
 }
 
@@ -135,11 +127,7 @@ impl Registration {
     /// If `offset` lies behind the end: a caller's mistake that would name foreign memory.
     #[must_use]
     pub fn at(&self, offset: usize) -> Stadd {
-        assert!(
-            offset <= self.len,
-            "offset {offset} in a registration of {} bytes",
-            self.len
-        );
+        assert!(offset <= self.len, "offset {offset} in a registration of {} bytes", self.len);
         self.stadd + offset as u64
     }
 

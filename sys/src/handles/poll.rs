@@ -137,42 +137,18 @@ impl Notice {
         if kind > UTOFU_MRQ_TYPE_RMT_ARMW {
             return Err(NoticeError::UnknownKind { raw: n.notice_type });
         }
-        let peer =
-            VcqId::from_raw(&vcq.core.api, n.vcq_id).map_err(|error| NoticeError::UnknownPeer {
-                raw: n.vcq_id,
-                error,
-            })?;
+        let peer = VcqId::from_raw(&vcq.core.api, n.vcq_id)
+            .map_err(|error| NoticeError::UnknownPeer { raw: n.vcq_id, error })?;
         // Posts take a byte, the width that the capabilities state, so this loses nothing.
         let edata = n.edata as u8;
         let remote = Stadd(n.rmt_stadd);
         Ok(match kind {
-            UTOFU_MRQ_TYPE_LCL_PUT => Notice::LocalPut {
-                peer,
-                edata,
-                remote_end: remote,
-            },
-            UTOFU_MRQ_TYPE_RMT_PUT => Notice::RemotePut {
-                peer,
-                edata,
-                remote_end: remote,
-            },
+            UTOFU_MRQ_TYPE_LCL_PUT => Notice::LocalPut { peer, edata, remote_end: remote },
+            UTOFU_MRQ_TYPE_RMT_PUT => Notice::RemotePut { peer, edata, remote_end: remote },
             UTOFU_MRQ_TYPE_LCL_GET => Notice::LocalGet { peer, edata },
-            UTOFU_MRQ_TYPE_RMT_GET => Notice::RemoteGet {
-                peer,
-                edata,
-                remote_end: remote,
-            },
-            UTOFU_MRQ_TYPE_LCL_ARMW => Notice::LocalArmw {
-                peer,
-                edata,
-                remote,
-                old: n.rmt_value,
-            },
-            _ => Notice::RemoteArmw {
-                peer,
-                edata,
-                remote,
-            },
+            UTOFU_MRQ_TYPE_RMT_GET => Notice::RemoteGet { peer, edata, remote_end: remote },
+            UTOFU_MRQ_TYPE_LCL_ARMW => Notice::LocalArmw { peer, edata, remote, old: n.rmt_value },
+            _ => Notice::RemoteArmw { peer, edata, remote },
         })
     }
 }
@@ -191,9 +167,7 @@ impl Vcq {
     /// # Errors
     /// [`CompletionError`]: the operation with that cookie was not executed.
     pub fn poll_tcq(&mut self) -> Result<Option<Cookie>, CompletionError> {
-        let untouched = (&raw const UNTOUCHED)
-            .cast_mut()
-            .cast::<core::ffi::c_void>();
+        let untouched = (&raw const UNTOUCHED).cast_mut().cast::<core::ffi::c_void>();
         let mut cookie = untouched;
         // SAFETY: the handle is live and cookie is a valid place for the result.
         let code = unsafe { (self.core.api.utofu_poll_tcq)(self.core.hdl, 0, &mut cookie) };
@@ -201,10 +175,7 @@ impl Vcq {
             UTOFU_SUCCESS => Ok(Some(Cookie(cookie.addr()))),
             UTOFU_ERR_NOT_FOUND => Ok(None),
             code => Err(CompletionError {
-                error: UtofuError {
-                    call: "utofu_poll_tcq",
-                    code,
-                },
+                error: UtofuError { call: "utofu_poll_tcq", code },
                 cookie: (cookie != untouched).then(|| Cookie(cookie.addr())),
             }),
         }
@@ -215,20 +186,14 @@ impl Vcq {
     /// # Errors
     /// [`NoticeError`]: an operation failed, or the notice makes no sense.
     pub fn poll_mrq(&mut self) -> Result<Option<Notice>, NoticeError> {
-        let mut n = utofu_mrq_notice {
-            vcq_id: NO_PEER,
-            ..Default::default()
-        };
+        let mut n = utofu_mrq_notice { vcq_id: NO_PEER, ..Default::default() };
         // SAFETY: the handle is live and n is a valid place for the result.
         let code = unsafe { (self.core.api.utofu_poll_mrq)(self.core.hdl, 0, &mut n) };
         match code {
             UTOFU_SUCCESS => Notice::read(self, &n).map(Some),
             UTOFU_ERR_NOT_FOUND => Ok(None),
             code => Err(NoticeError::Failed {
-                error: UtofuError {
-                    call: "utofu_poll_mrq",
-                    code,
-                },
+                error: UtofuError { call: "utofu_poll_mrq", code },
                 peer: if n.vcq_id == NO_PEER {
                     None
                 } else {

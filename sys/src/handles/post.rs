@@ -74,11 +74,7 @@ fn posted(call: &'static str, code: c_int) -> Result<(), PostError> {
 
 /// The library itself lets a length overflow into neighbouring descriptor fields.
 fn fits(length: usize, max: usize) -> Result<(), PostError> {
-    if length <= max {
-        Ok(())
-    } else {
-        Err(PostError::TooLong { length, max })
-    }
+    if length <= max { Ok(()) } else { Err(PostError::TooLong { length, max }) }
 }
 
 impl Vcq {
@@ -287,11 +283,7 @@ impl Vcq {
     /// # Errors
     /// [`PostError::Busy`].
     pub fn nop(&mut self, flags: PostFlags, cookie: Cookie) -> Result<(), PostError> {
-        let mark = Mark {
-            edata: 0,
-            flags,
-            cookie,
-        };
+        let mark = Mark { edata: 0, flags, cookie };
         // SAFETY: the handle is live, and no memory is touched.
         posted("utofu_nop", unsafe {
             (self.core.api.utofu_nop)(self.core.hdl, mark.flags(), mark.cookie())

@@ -174,10 +174,7 @@ impl GateSet {
     pub fn connect(&mut self, links: &[GateLink]) -> Result<(), UtofuError> {
         const CALL: &str = "utofu_set_vbg";
         if links.len() > self.ids.len() {
-            return Err(UtofuError {
-                call: CALL,
-                code: UTOFU_ERR_INVALID_NUMBER,
-            });
+            return Err(UtofuError { call: CALL, code: UTOFU_ERR_INVALID_NUMBER });
         }
         let id = |g: Option<GateId>| g.map_or(UTOFU_VBG_ID_NULL, |g| g.0);
         let mut settings: Vec<_> = links
@@ -269,10 +266,7 @@ impl GateSet {
         match self.running {
             Some(Operation::Uint64(n)) if n <= out.len() => {}
             Some(running @ Operation::Uint64(_)) => {
-                return Err(GateError::ShortResult {
-                    running,
-                    room: out.len(),
-                });
+                return Err(GateError::ShortResult { running, room: out.len() });
             }
             running => {
                 let polled = Operation::Uint64(out.len());
@@ -292,10 +286,7 @@ impl GateSet {
         match self.running {
             Some(Operation::Double(n)) if n <= out.len() => {}
             Some(running @ Operation::Double(_)) => {
-                return Err(GateError::ShortResult {
-                    running,
-                    room: out.len(),
-                });
+                return Err(GateError::ShortResult { running, room: out.len() });
             }
             running => {
                 let polled = Operation::Double(out.len());

@@ -51,3 +51,27 @@ fn enter(rank: c_int, size: c_int) -> Result<(), c_int> {
     ENTERED.set(true);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, since the job of threads is the process's.
+    #[test]
+    fn every_rank_comes_once_and_all_agree_on_their_number() {
+        let enter = |rank, size| {
+            std::thread::spawn(move || utofu_emu_enter_as_thread(rank, size))
+                .join()
+                .expect("no panic")
+        };
+        assert_eq!(enter(2, 2), UTOFU_ERR_INVALID_NUMBER);
+        assert_eq!(enter(-1, 2), UTOFU_ERR_INVALID_NUMBER);
+        assert_eq!(enter(0, 256), UTOFU_ERR_INVALID_NUMBER);
+        assert_eq!(enter(1, 2), UTOFU_SUCCESS);
+        assert_eq!(enter(1, 2), UTOFU_ERR_USED);
+        assert_eq!(enter(0, 3), UTOFU_ERR_INVALID_NUMBER);
+        let twice = || (utofu_emu_enter_as_thread(0, 2), utofu_emu_enter_as_thread(0, 2));
+        let twice = std::thread::spawn(twice).join().expect("no panic");
+        assert_eq!(twice, (UTOFU_SUCCESS, UTOFU_ERR_USED));
+    }
+}

@@ -144,10 +144,7 @@ pub struct Exchange<T> {
 
 impl<T: Copy> Exchange<T> {
     pub fn new(n: usize) -> Self {
-        Exchange {
-            values: Mutex::new(vec![None; n]),
-            barrier: Barrier::new(n),
-        }
+        Exchange { values: Mutex::new(vec![None; n]), barrier: Barrier::new(n) }
     }
 
     pub fn gather(&self, rank: usize, value: T) -> Vec<T> {

@@ -66,10 +66,8 @@ pub fn launch(
         .collect();
     // Each rank's pipes are drained by a thread of their own: a rank that fills one would block,
     // and the others would wait for it.
-    let waiting: Vec<_> = children
-        .into_iter()
-        .map(|c| std::thread::spawn(|| c.wait_with_output()))
-        .collect();
+    let waiting: Vec<_> =
+        children.into_iter().map(|c| std::thread::spawn(|| c.wait_with_output())).collect();
     waiting
         .into_iter()
         .enumerate()
@@ -77,11 +75,7 @@ pub fn launch(
             let out = t.join().expect("does not panic").expect("was started");
             let text = String::from_utf8_lossy(&out.stdout).into_owned();
             let trouble = (!out.status.success() || !out.stderr.is_empty()).then(|| {
-                format!(
-                    "rank {rank}: {}\n{}",
-                    out.status,
-                    String::from_utf8_lossy(&out.stderr)
-                )
+                format!("rank {rank}: {}\n{}", out.status, String::from_utf8_lossy(&out.stderr))
             });
             (text, trouble)
         })

@@ -72,34 +72,18 @@ fn main() -> ExitCode {
     for ((ranks, size, case), text) in &failures {
         println!("---- {case}, {size} rank(s) as {ranks:?}\n{text}");
     }
-    println!(
-        "conformance: {} of {} cases as expected",
-        tasks.len() - failures.len(),
-        tasks.len()
-    );
-    if failures.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    println!("conformance: {} of {} cases as expected", tasks.len() - failures.len(), tasks.len());
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn build(dir: &Path) -> Suite {
     let source = |name| sys().join("conformance").join(name);
     let program = dir.join("conformance");
-    compile(
-        &[source("conformance.c"), source("harness_hopbine.c")],
-        &program,
-        &[],
-    );
+    compile(&[source("conformance.c"), source("harness_hopbine.c")], &program, &[]);
     let shared_object = dir.join("conformance.so");
     let sources = [source("conformance.c"), source("harness_threads.c")];
     compile(&sources, &shared_object, &["-shared", "-fPIC"]);
-    Suite {
-        program,
-        shared_object,
-        scratch: dir.to_path_buf(),
-    }
+    Suite { program, shared_object, scratch: dir.to_path_buf() }
 }
 
 /// Every case of the suite that the golden files have, in the suite's order.
@@ -117,21 +101,21 @@ fn tasks(suite: &Suite) -> Vec<Task> {
         for size in [1, 2, 4] {
             let golden = sys().join(format!("conformance/golden/conformance-{size}.golden"));
             let golden = fs::read_to_string(&golden).expect("is in the repository");
+            let mut named = 0;
             for case in list.lines().filter_map(|l| l.split(' ').next()) {
                 let prefix = format!("CASE {case}:");
-                let want: String = golden
-                    .split_inclusive('\n')
-                    .filter(|l| l.starts_with(&prefix))
-                    .collect();
+                let want: Vec<_> =
+                    golden.split_inclusive('\n').filter(|l| l.starts_with(&prefix)).collect();
+                named += want.len();
                 if !want.is_empty() && case.contains(&only) {
-                    tasks.push(Task {
-                        ranks,
-                        size,
-                        case: case.to_owned(),
-                        want,
-                    });
+                    tasks.push(Task { ranks, size, case: case.to_owned(), want: want.concat() });
                 }
             }
+            assert_eq!(
+                named,
+                golden.lines().count(),
+                "the golden file has cases that the suite lacks"
+            );
         }
     }
     tasks
@@ -156,10 +140,7 @@ fn run(suite: &Suite, task: &Task) -> Result<(), String> {
             let mut c =
                 threads::rank_holder(&suite.shared_object, dir.path(), task.size, &task.case);
             environment(&mut c);
-            let out = c
-                .env("LD_LIBRARY_PATH", library_dir())
-                .output()
-                .expect("can be started");
+            let out = c.env("LD_LIBRARY_PATH", library_dir()).output().expect("can be started");
             let trouble = (!out.status.success() || !out.stderr.is_empty())
                 .then(|| format!("{}\n{}", out.status, String::from_utf8_lossy(&out.stderr)));
             vec![(String::from_utf8_lossy(&out.stdout).into_owned(), trouble)]
@@ -176,9 +157,6 @@ fn run(suite: &Suite, task: &Task) -> Result<(), String> {
         return Ok(());
     }
     let diff = similar::TextDiff::from_lines(task.want.as_str(), got.as_str());
-    let diff = diff
-        .unified_diff()
-        .header("golden", "emulated device")
-        .to_string();
+    let diff = diff.unified_diff().header("golden", "emulated device").to_string();
     Err(format!("{diff}{troubles}"))
 }

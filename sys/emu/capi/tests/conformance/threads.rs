@@ -25,9 +25,8 @@ pub fn as_rank_holder() -> Option<ExitCode> {
         panic!("a rank holder has three arguments: {arguments:?}");
     };
     let size: usize = size.parse().expect("a number");
-    let copies: Vec<_> = (0..size)
-        .map(|rank| Path::new(dir).join(format!("rank{rank}.so")))
-        .collect();
+    let copies: Vec<_> =
+        (0..size).map(|rank| Path::new(dir).join(format!("rank{rank}.so"))).collect();
     let status = std::thread::scope(|s| {
         let ranks: Vec<_> = copies
             .iter()
@@ -37,14 +36,9 @@ pub fn as_rank_holder() -> Option<ExitCode> {
                 s.spawn(move || rank_main(copy, rank as c_int, size as c_int, case))
             })
             .collect();
-        ranks
-            .into_iter()
-            .map(|r| r.join().expect("does not panic"))
-            .max()
+        ranks.into_iter().map(|r| r.join().expect("does not panic")).max()
     });
-    Some(ExitCode::from(
-        u8::try_from(status.unwrap_or(1)).unwrap_or(1),
-    ))
+    Some(ExitCode::from(u8::try_from(status.unwrap_or(1)).unwrap_or(1)))
 }
 
 fn rank_main(copy: &Path, rank: c_int, size: c_int, case: &str) -> c_int {
@@ -52,17 +46,11 @@ fn rank_main(copy: &Path, rank: c_int, size: c_int, case: &str) -> c_int {
     let suite = unsafe { Library::new(copy) }.expect("was built");
     let program = CString::new("conformance").expect("no zero");
     let case = CString::new(case).expect("no zero");
-    let mut argv = [
-        program.as_ptr().cast_mut(),
-        case.as_ptr().cast_mut(),
-        std::ptr::null_mut(),
-    ];
+    let mut argv = [program.as_ptr().cast_mut(), case.as_ptr().cast_mut(), std::ptr::null_mut()];
     // SAFETY: these are the types in conformance.c and harness_threads.c; argv is what a main gets,
     // and outlives it. The copy's static state is this thread's alone.
     let status = unsafe {
-        let is = suite
-            .get::<unsafe extern "C" fn(c_int, c_int)>(b"hx_thread_is")
-            .expect("there");
+        let is = suite.get::<unsafe extern "C" fn(c_int, c_int)>(b"hx_thread_is").expect("there");
         let main = suite
             .get::<unsafe extern "C" fn(c_int, *mut *mut c_char) -> c_int>(b"main")
             .expect("there");

@@ -18,11 +18,7 @@ fn run(program: &Path, size: usize, arguments: &[&str]) -> String {
         c
     });
     for (_, trouble) in &outcomes {
-        assert!(
-            trouble.is_none(),
-            "{}",
-            trouble.as_deref().unwrap_or_default()
-        );
+        assert!(trouble.is_none(), "{}", trouble.as_deref().unwrap_or_default());
     }
     outcomes.into_iter().next().expect("at least one rank").0
 }
@@ -41,12 +37,9 @@ fn halo_on_tori_of_several_shapes() {
     let dir = tempfile::tempdir().expect("a directory");
     let program = dir.path().join("halo");
     compile(&[example("halo.c")], &program, &[]);
-    for (size, shape) in [
-        (1, ["1", "1", "1"]),
-        (2, ["1", "2", "1"]),
-        (3, ["3", "1", "1"]),
-        (8, ["2", "2", "2"]),
-    ] {
+    for (size, shape) in
+        [(1, ["1", "1", "1"]), (2, ["1", "2", "1"]), (3, ["3", "1", "1"]), (8, ["2", "2", "2"])]
+    {
         let text = run(&program, size, &shape);
         assert!(text.contains("all cells correct"), "{shape:?}: {text}");
     }
@@ -63,13 +56,7 @@ fn the_vendors_name_can_be_borrowed() {
     let built = Command::new(cc)
         .arg("-I")
         .arg(sys().join("include"))
-        .args([
-            example("halo.c"),
-            "-o".into(),
-            program.clone(),
-            "-L".into(),
-            dir.path().into(),
-        ])
+        .args([example("halo.c"), "-o".into(), program.clone(), "-L".into(), dir.path().into()])
         .arg("-ltofucom")
         .status()
         .expect("there is a compiler");

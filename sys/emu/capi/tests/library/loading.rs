@@ -32,11 +32,8 @@ fn made_up_library(dir: &Path, names: &[&str], major: i32, minor: i32) -> PathBu
     std::fs::write(&source, text).expect("can be written");
     let library = dir.join("library.so");
     let cc = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let built = Command::new(cc)
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(&source)
-        .status();
+    let built =
+        Command::new(cc).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
     assert!(built.expect("there is a compiler").success());
     library
 }

@@ -1,0 +1,215 @@
+//! Memory events: how a cache learns that a range loses its pages.
+//!
+//! An [`EventSource`] announces ranges in [`EventQueue`]s, one per cache. The
+//! announcing thread may be in the midst of anything (`free`, a signal handler, a
+//! monitor), so it takes no lock, allocates nothing and releases nothing: it
+//! appends to a bounded queue and leaves. The next lookup drains the queue. When
+//! the queue is full, everything is declared stale, which is correct and slow.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use crossbeam::queue::ArrayQueue;
+use thiserror::Error;
+
+use super::interval::Span;
+
+/// Set in the word: ranges wait to be drained.
+const DIRTY: usize = 1;
+/// Added to the word by each announcement, or draining, that is under way.
+const BUSY: usize = 2;
+
+/// A range that no source watches.
+#[derive(Debug, Error)]
+#[error("{len} bytes at {addr:#x} cannot be watched: {reason}")]
+pub struct WatchError {
+    /// First address.
+    pub addr: usize,
+    /// Length in bytes.
+    pub len: usize,
+    /// What the system said.
+    pub reason: std::io::Error,
+}
+
+/// Announces when memory loses its pages: unmapped, moved, replaced or discarded.
+///
+/// A source must announce a range **before the call that takes the memory away
+/// returns** to the thread that made it: either post at once, or call
+/// [`EventQueue::begin`] before that thread can go on, and [`EventQueue::end`]
+/// once the range is posted.
+pub trait EventSource: Send + Sync {
+    /// Name for statistics.
+    fn name(&self) -> &'static str;
+
+    /// A queue in which all events from now on are announced, until it is dropped.
+    fn subscribe(&self) -> Arc<EventQueue>;
+
+    /// From now on events of this range (whole pages) are announced. The caller
+    /// vouches that the memory stays during this call. A watch is never taken back:
+    /// two regions may share pages, and an event too many is harmless.
+    ///
+    /// # Errors
+    /// [`WatchError`] when this memory cannot be watched; its registration is then
+    /// not kept.
+    fn watch(&self, span: Span) -> Result<(), WatchError>;
+
+    /// False while memory has been taken away somewhere and that is not announced
+    /// yet. A source that announces *before* the memory goes always says true.
+    fn settled(&self) -> bool;
+}
+
+/// Bounded queue of ranges that lost their memory; many announce, one drains.
+#[derive(Debug)]
+pub struct EventQueue {
+    /// Zero exactly when nothing waits and nothing is under way: the one thing a
+    /// lookup has to read.
+    word: AtomicUsize,
+    overflows: AtomicU64,
+    stale: AtomicBool,
+    ranges: ArrayQueue<Span>,
+}
+
+/// One drained event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// This range lost its memory.
+    Range(Span),
+    /// Ranges were lost from the queue: anything may be stale.
+    Everything,
+}
+
+impl EventQueue {
+    /// A queue for `capacity` ranges.
+    ///
+    /// # Panics
+    /// When the capacity is zero.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            word: AtomicUsize::new(0),
+            overflows: AtomicU64::new(0),
+            stale: AtomicBool::new(false),
+            ranges: ArrayQueue::new(capacity),
+        }
+    }
+
+    /// Announces that an event is about to be posted: lookups wait until
+    /// [`EventQueue::end`]. Calls may nest and overlap.
+    pub fn begin(&self) {
+        // AcqRel: release, so that whatever lets the unmapping thread go on is
+        // preceded by this; partner is the acquire in `is_quiet`.
+        self.word.fetch_add(BUSY, Ordering::AcqRel);
+    }
+
+    /// Ends what [`EventQueue::begin`] began.
+    pub fn end(&self) {
+        // Release: the posts before it are visible to who sees the word go down;
+        // partner is the acquire in `is_quiet`.
+        self.word.fetch_sub(BUSY, Ordering::Release);
+    }
+
+    /// Posts a range of `len` bytes at `addr`. Never blocks and never allocates.
+    pub fn post(&self, addr: usize, len: usize) {
+        let Some(end) = addr.checked_add(len).filter(|end| *end > addr) else {
+            return;
+        };
+        if self.ranges.push(Span::raw(addr, end)).is_err() {
+            // Relaxed: the release of the word below publishes it.
+            self.stale.store(true, Ordering::Relaxed);
+        }
+        // Release: publishes the range and both marks; partners are the acquires in
+        // `is_quiet` and `drain`.
+        self.word.fetch_or(DIRTY, Ordering::Release);
+    }
+
+    /// Announces that events were lost: everything may be stale.
+    pub fn post_everything(&self) {
+        // Orderings as in `post`.
+        self.stale.store(true, Ordering::Relaxed);
+        self.word.fetch_or(DIRTY, Ordering::Release);
+    }
+
+    /// Does nothing wait and nothing approach? Who sees true has before him the
+    /// effects of every event that happened before his call.
+    pub fn is_quiet(&self) -> bool {
+        // Acquire: partner is the release in `end`, `post` and the end of `drain`.
+        self.word.load(Ordering::Acquire) == 0
+    }
+
+    /// Is an announcement under way? Then draining is too early.
+    pub(super) fn is_busy(&self) -> bool {
+        // Acquire: partner is the release in `end`.
+        self.word.load(Ordering::Acquire) >= BUSY
+    }
+
+    /// Times the queue overflowed.
+    pub(super) fn overflows(&self) -> u64 {
+        // Relaxed: a statistic.
+        self.overflows.load(Ordering::Relaxed)
+    }
+
+    /// Empties the queue into `apply`. One thread at a time: the caller holds the
+    /// lock of the cache. Lookups without the lock see the word busy until every
+    /// event is applied, so none of them trusts a region that is about to end.
+    pub(super) fn drain(&self, mut apply: impl FnMut(Event)) {
+        self.begin();
+        // The mark goes before the ranges are taken: a post in between sets it anew.
+        // AcqRel: acquire, partner is the release in `post`.
+        self.word.fetch_and(!DIRTY, Ordering::AcqRel);
+        if self.stale.swap(false, Ordering::Relaxed) {
+            self.overflows.fetch_add(1, Ordering::Relaxed);
+            apply(Event::Everything);
+        }
+        while let Some(span) = self.ranges.pop() {
+            apply(Event::Range(span));
+        }
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drained(queue: &EventQueue) -> Vec<Event> {
+        let mut events = Vec::new();
+        queue.drain(|event| events.push(event));
+        events
+    }
+
+    #[test]
+    fn what_is_posted_is_drained_once() {
+        let queue = EventQueue::new(4);
+        assert!(queue.is_quiet());
+        queue.post(4096, 4096);
+        queue.post(16384, 1);
+        queue.post(5, 0);
+        assert!(!queue.is_quiet() && !queue.is_busy());
+        let expected = [Span::raw(4096, 8192), Span::raw(16384, 16385)];
+        assert_eq!(drained(&queue), expected.map(Event::Range));
+        assert!(queue.is_quiet());
+        assert_eq!(drained(&queue), []);
+    }
+
+    #[test]
+    fn announced_is_not_quiet() {
+        let queue = EventQueue::new(1);
+        queue.begin();
+        assert!(queue.is_busy() && !queue.is_quiet());
+        queue.post(1, 1);
+        queue.end();
+        assert!(!queue.is_busy() && !queue.is_quiet());
+    }
+
+    #[test]
+    fn overflow_makes_everything_stale() {
+        let queue = EventQueue::new(2);
+        for page in 0..5 {
+            queue.post(page * 4096 + 1, 1);
+        }
+        assert_eq!(drained(&queue)[0], Event::Everything);
+        assert_eq!(queue.overflows(), 1);
+        assert!(queue.is_quiet());
+        queue.post(1, 1);
+        assert_eq!(drained(&queue), [Event::Range(Span::raw(1, 2))]);
+    }
+}

@@ -1,0 +1,388 @@
+//! The memory events of this process, read from the kernel by one thread and
+//! announced to every cache.
+//!
+//! # Why userfaultfd
+//! Exporting `munmap` and its kin from this library would miss the C library's own
+//! calls: `free`, `realloc` and the trimming of heaps use internal names that
+//! no symbol of ours replaces. UCX and libfabric therefore overwrite the first
+//! instructions of those functions at run time; that reaches into code which is not ours, for each
+//! processor anew, and still misses direct system calls. The kernel misses nothing.
+//!
+//! # Order
+//! The reader, woken by a report it has not read yet, first marks every queue busy
+//! ([`EventQueue::begin`]), then reads, which lets the unmapping thread go on, then
+//! posts, then ends. So once `munmap` has returned, a lookup finds the queue busy or
+//! the range posted. *Another* thread may be given the same addresses while `munmap`
+//! is still waiting; for it there is [`EventSource::settled`].
+//!
+//! # Cost and limits
+//! Taking watched memory away waits for the reader to wake. Memory of files
+//! (initialised static data among it) cannot be watched, nor, in write-protect
+//! mode, shared memory and hugetlbfs pages; its registrations are not kept. In missing
+//! mode they can, although the truncation of a shared object by another process is
+//! not announced. The reader never allocates, frees or takes a cache's lock.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+
+use thiserror::Error;
+
+use super::events::{EventQueue, EventSource, WatchError};
+use super::interval::Span;
+use super::uffd::{Message, Report, Uffd, WatchMode};
+
+/// Ranges that may wait for one cache.
+const QUEUE: usize = 1024;
+/// Messages read at once.
+const BATCH: usize = 16;
+/// Sizes of pages to try after the base page, in bytes: all that AArch64 and x86-64
+/// kernels offer for 4 KiB and 64 KiB base pages.
+const HUGE_PAGES: [usize; 6] = [64 << 10, 2 << 20, 32 << 20, 512 << 20, 1 << 30, 16 << 30];
+
+/// The system reports no memory events to this process.
+#[derive(Clone, Debug, Error)]
+#[error("no memory events here: {write_protect}; {missing}")]
+pub struct EventsUnavailable {
+    write_protect: Arc<ProbeError>,
+    missing: Arc<ProbeError>,
+}
+
+#[derive(Debug, Error)]
+enum ProbeError {
+    #[error("userfaultfd ({mode:?}) cannot be opened: {source}")]
+    Open { mode: WatchMode, source: io::Error },
+    #[error("userfaultfd ({mode:?}): starting its reader or trying it failed: {source}")]
+    Start { mode: WatchMode, source: io::Error },
+    #[error("userfaultfd ({mode:?}) did not report the unmapping of a watched page")]
+    Silent { mode: WatchMode },
+}
+
+/// Events of the whole process, shared by all caches.
+#[derive(Debug)]
+pub struct ProcessEvents {
+    uffd: Uffd,
+    page: usize,
+    /// Set when the reader had to give up: nothing more is watched.
+    broken: AtomicBool,
+    /// Queues are never freed, only used again once their cache is gone (their
+    /// count is one then): freeing under the lock could wait for the reader, and
+    /// the reader for the lock.
+    queues: Mutex<Vec<Arc<EventQueue>>>,
+}
+
+impl ProcessEvents {
+    /// The events of this process; the first call probes the system.
+    ///
+    /// # Errors
+    /// [`EventsUnavailable`] with what was tried, the same at every call.
+    pub fn shared() -> Result<Arc<Self>, EventsUnavailable> {
+        static SHARED: OnceLock<Result<Arc<ProcessEvents>, EventsUnavailable>> = OnceLock::new();
+        SHARED
+            .get_or_init(|| {
+                Self::start(WatchMode::WriteProtect).or_else(|write_protect| {
+                    Self::start(WatchMode::Missing).map_err(|missing| EventsUnavailable {
+                        write_protect: Arc::new(write_protect),
+                        missing: Arc::new(missing),
+                    })
+                })
+            })
+            .clone()
+    }
+
+    /// How ranges are watched.
+    pub fn mode(&self) -> WatchMode {
+        self.uffd.mode()
+    }
+
+    /// Opens, starts the reader, and tries it on a page. The reader lives as long as
+    /// the process.
+    fn start(mode: WatchMode) -> Result<Arc<Self>, ProbeError> {
+        let uffd = Uffd::open(mode).map_err(|source| ProbeError::Open { mode, source })?;
+        let events = Arc::new(Self {
+            uffd,
+            page: super::page_bytes(),
+            broken: AtomicBool::new(false),
+            queues: Mutex::new(Vec::new()),
+        });
+        let reader = Arc::clone(&events);
+        let start = |source| ProbeError::Start { mode, source };
+        without_signals(|| {
+            thread::Builder::new()
+                .name("hopbine-memory".to_owned())
+                .spawn(move || reader.read_forever())
+        })
+        .map_err(start)?;
+        if !events.reports_an_unmapping().map_err(start)? {
+            return Err(ProbeError::Silent { mode });
+        }
+        Ok(events)
+    }
+
+    /// Maps a page, watches it, unmaps it: is there a report?
+    fn reports_an_unmapping(&self) -> io::Result<bool> {
+        let queue = self.subscribe();
+        // SAFETY: a new private mapping at an address of the kernel's choice.
+        let addr = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                self.page,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if addr == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let span = Span::raw(addr as usize, addr as usize + self.page);
+        let watched = self.uffd.watch(span);
+        // SAFETY: the page was mapped above and nothing refers to it.
+        unsafe { libc::munmap(addr, self.page) };
+        watched?;
+        Ok(!queue.is_quiet())
+    }
+
+    fn read_forever(&self) {
+        let mut buffer = [Message::default(); BATCH];
+        while self.uffd.wait().is_ok() {
+            let queues = self.queues();
+            queues.iter().for_each(|queue| queue.begin());
+            let read = self.announce_waiting(&queues, &mut buffer);
+            queues.iter().for_each(|queue| queue.end());
+            if read.is_err() {
+                break;
+            }
+        }
+        self.give_up();
+    }
+
+    /// The kernel refuses to report: nothing new is watched, all that was watched
+    /// ends, and nobody waits for the reader any more.
+    fn give_up(&self) {
+        let queues = self.queues();
+        queues.iter().for_each(|queue| queue.begin());
+        // Release: partner is the acquire in `watch`.
+        self.broken.store(true, Ordering::Release);
+        self.uffd.abandon();
+        for queue in queues.iter() {
+            queue.post_everything();
+            queue.end();
+        }
+    }
+
+    /// Reads until nothing waits, and posts what has gone.
+    fn announce_waiting(
+        &self,
+        queues: &[Arc<EventQueue>],
+        buffer: &mut [Message],
+    ) -> io::Result<()> {
+        loop {
+            let messages = self.uffd.read(buffer)?;
+            if messages.is_empty() {
+                return Ok(());
+            }
+            for message in messages {
+                let (addr, len) = match message.report() {
+                    Report::Gone { addr, len } => (addr, len),
+                    Report::Fault { addr } => self.let_fault(addr),
+                    Report::Other => continue,
+                };
+                queues.iter().for_each(|queue| queue.post(addr, len));
+            }
+        }
+    }
+
+    /// A page that is not there cannot be part of a sound registration: its watch
+    /// ends, the kernel serves the fault, and whatever was registered there ends too.
+    /// The watch goes before the post, so that a registration which was watched in
+    /// between notices the post.
+    fn let_fault(&self, addr: usize) -> (usize, usize) {
+        let aligned = |size: usize| Span::raw(addr & !(size - 1), (addr & !(size - 1)) + size);
+        let mut sizes = std::iter::once(self.page).chain(HUGE_PAGES);
+        let ended = sizes.find(|size| self.uffd.unwatch(aligned(*size)).is_ok());
+        let span = aligned(ended.unwrap_or(self.page));
+        if ended.is_none() {
+            // The mapping has gone meanwhile: who waits finds that out by himself.
+            self.uffd.wake(span);
+        }
+        (span.start(), span.len())
+    }
+
+    /// Watches the range; where that is refused, perhaps because it cuts huge pages
+    /// apart, the same range in whole huge pages. Only missing mode knows those.
+    fn watch_pages(&self, span: Span) -> io::Result<()> {
+        let refused = match self.uffd.watch(span) {
+            Err(refused) if self.mode() == WatchMode::Missing => refused,
+            answer => return answer,
+        };
+        let widened = HUGE_PAGES
+            .iter()
+            .filter_map(|size| Span::of_pages(span.start(), span.len(), *size).ok())
+            .any(|wide| wide.start() > 0 && self.uffd.watch(wide).is_ok());
+        widened.then_some(()).ok_or(refused)
+    }
+
+    fn queues(&self) -> MutexGuard<'_, Vec<Arc<EventQueue>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EventSource for ProcessEvents {
+    fn name(&self) -> &'static str {
+        self.mode().name()
+    }
+
+    fn subscribe(&self) -> Arc<EventQueue> {
+        // Allocated here, freed after the lock: see the field.
+        let mut spare = Some(Arc::new(EventQueue::new(QUEUE)));
+        let mut room = Vec::new();
+        loop {
+            let mut queues = self.queues();
+            if let Some(idle) = queues.iter().find(|queue| Arc::strong_count(queue) == 1) {
+                let idle = Arc::clone(idle);
+                drop(queues);
+                return idle;
+            }
+            if queues.len() < room.capacity() {
+                let queue = spare.take().expect("the loop ends here");
+                room.append(&mut queues);
+                room.push(Arc::clone(&queue));
+                std::mem::swap(&mut *queues, &mut room);
+                drop(queues);
+                return queue;
+            }
+            let wanted = queues.len() + 1;
+            drop(queues);
+            room = Vec::with_capacity(wanted.next_power_of_two());
+        }
+    }
+
+    fn watch(&self, span: Span) -> Result<(), WatchError> {
+        let watched = self.watch_pages(span).and_then(|()| {
+            // Acquire: partner is the release in `read_forever`. Asked after the
+            // watch: a reader that gives up later ends this registration too.
+            match self.broken.load(Ordering::Acquire) {
+                true => Err(io::Error::other("the reader of memory events has ended")),
+                false => Ok(()),
+            }
+        });
+        watched.map_err(|reason| WatchError { addr: span.start(), len: span.len(), reason })
+    }
+
+    fn settled(&self) -> bool {
+        self.broken.load(Ordering::Relaxed) || self.uffd.settled()
+    }
+}
+
+/// Runs `spawn` with all signals blocked, which the new thread inherits: a handler
+/// of the application on the reader's thread could unmap memory and so wait for
+/// the reader itself.
+fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are initialised before use, the first by sigfillset and the
+    // second by pthread_sigmask, and live through the calls.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        let mut before = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = spawn();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::events::Event;
+    use super::*;
+
+    /// The other mode than the one this machine prefers: a page that is touched only
+    /// after it is watched ends the watch, and its toucher goes on.
+    #[test]
+    fn a_missing_page_is_let_go_and_announced() {
+        let events = match ProcessEvents::start(WatchMode::Missing) {
+            Ok(events) => events,
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                return;
+            }
+        };
+        let queue = events.subscribe();
+        let len = 4 * events.page;
+        // SAFETY: a new private mapping at an address of the kernel's choice.
+        let start = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0).cast::<u8>()
+        };
+        let addr = start as usize;
+        // SAFETY: within the mapping, which only this test knows.
+        let touch = |at: usize| unsafe { start.add(at).write_volatile(1) };
+        let mut gone = Vec::new();
+        let mut drain = || {
+            while queue.is_busy() {
+                thread::yield_now();
+            }
+            gone.clear();
+            queue.drain(|event| gone.push(event));
+            gone.clone()
+        };
+        // The queue is the one of the trial at the start, with its event.
+        drain();
+        touch(0);
+        events.watch(Span::raw(addr, addr + len)).unwrap();
+        touch(1);
+        assert_eq!(drain(), [], "a page that is there is not missed");
+        touch(2 * events.page);
+        let missed = Span::raw(addr + 2 * events.page, addr + 3 * events.page);
+        assert_eq!(drain(), [Event::Range(missed)]);
+        // SAFETY: mapped above, used no more.
+        assert_eq!(unsafe { libc::munmap(start.cast(), len) }, 0);
+        let spans = drain();
+        let first = Event::Range(Span::raw(addr, addr + events.page));
+        assert!(
+            spans.iter().any(|event| match (event, first) {
+                (Event::Range(span), Event::Range(first)) => span.covers(first),
+                _ => false,
+            }),
+            "{spans:?}"
+        );
+    }
+
+    /// A range inside a huge page is watched as the whole of it.
+    #[test]
+    fn huge_pages_are_watched_whole() {
+        let len = 4 << 20;
+        // SAFETY: a new private mapping at an address of the kernel's choice.
+        let start = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB;
+            libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0)
+        };
+        if start == libc::MAP_FAILED {
+            eprintln!("skipped: no huge pages are set aside on this machine");
+            return;
+        }
+        let addr = start as usize;
+        match ProcessEvents::start(WatchMode::Missing) {
+            Ok(events) => {
+                // SAFETY: within the mapping, which only this test knows.
+                let touch = |at: usize| unsafe { start.cast::<u8>().add(at).write_volatile(1) };
+                touch(0);
+                let queue = events.subscribe();
+                queue.drain(|_| ());
+                let inside = Span::raw(addr + events.page, addr + 3 * events.page);
+                events.watch(inside).unwrap();
+                touch(events.page);
+                assert!(queue.is_quiet());
+                // SAFETY: mapped above, used no more.
+                assert_eq!(unsafe { libc::munmap(start, len) }, 0);
+                assert!(!queue.is_quiet());
+            }
+            Err(error) => eprintln!("skipped: {error}"),
+        }
+    }
+}

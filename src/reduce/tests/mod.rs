@@ -1,0 +1,34 @@
+//! Tests of the room as a whole: every loop of every version against a reference that shares nothing with it.
+
+mod folds;
+mod halves;
+mod kernels;
+mod reference;
+mod semantics;
+mod texts;
+mod values;
+
+use super::kernels::{Baseline, find_in};
+use super::{Dtype, Op, Reducer};
+
+/// A reducer for every defined pair in every version of the loops that this processor can run, with a label.
+fn all_reducers() -> Vec<(String, Reducer)> {
+    let mut reducers = Vec::new();
+    for dtype in Dtype::ALL {
+        for op in Op::ALL.into_iter().filter(|op| op.defined_for(dtype)) {
+            let baseline = find_in(Baseline, dtype, op).expect("a defined pair has loops");
+            reducers
+                .push((format!("{dtype} {op} baseline"), Reducer { dtype, op, kernels: baseline }));
+            #[cfg(target_arch = "x86_64")]
+            if let Some(version) = super::x86::Avx2::detect() {
+                let kernels = find_in(version, dtype, op).expect("a defined pair has loops");
+                reducers.push((format!("{dtype} {op} avx2"), Reducer { dtype, op, kernels }));
+            }
+        }
+    }
+    reducers
+}
+
+fn reducer(dtype: Dtype, op: Op) -> Reducer {
+    Reducer::new(dtype, op).expect("the test asks for a defined pair")
+}

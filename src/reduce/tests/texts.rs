@@ -1,0 +1,97 @@
+//! Names, what the errors say, and the table of what goes with what.
+
+use std::collections::HashSet;
+
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use crate::reduce::{Datatype, Dtype, Op, ReduceError, Reducer};
+
+#[test]
+fn names_come_back_and_are_all_different() {
+    for dtype in Dtype::ALL {
+        assert_eq!(dtype.to_string().parse(), Ok(dtype));
+    }
+    for op in Op::ALL {
+        assert_eq!(op.to_string().parse(), Ok(op));
+    }
+    assert_eq!(Dtype::ALL.map(Dtype::name).iter().collect::<HashSet<_>>().len(), Dtype::ALL.len());
+    assert_eq!(Op::ALL.map(Op::name).iter().collect::<HashSet<_>>().len(), Op::ALL.len());
+}
+
+#[test]
+fn names_are_padded_in_tables() {
+    assert_eq!(format!("{:>5}|{:<5}|", Dtype::F32, Op::Sum), "  f32|sum  |");
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_valid_ones() {
+    assert_eq!(
+        "float".parse::<Dtype>().unwrap_err().to_string(),
+        "unknown element type \"float\"; valid are: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 c32 c64"
+    );
+    assert_eq!(
+        "SUM".parse::<Op>().unwrap_err().to_string(),
+        "unknown operator \"SUM\"; valid are: sum prod min max land lor lxor band bor bxor"
+    );
+}
+
+#[test]
+fn an_undefined_pair_is_answered_with_the_defined_operators() {
+    let error = Reducer::new(Dtype::ComplexF32, Op::Max).unwrap_err();
+    assert_eq!(error, ReduceError::Undefined { op: Op::Max, dtype: Dtype::ComplexF32 });
+    assert_eq!(
+        error.to_string(),
+        "operator max is not defined for elements of type c32; defined are: sum prod"
+    );
+}
+
+/// The rule and the table of loops are written in two places.
+#[test]
+fn a_reducer_exists_exactly_where_the_operator_is_defined() {
+    let mut defined = 0;
+    for dtype in Dtype::ALL {
+        for op in Op::ALL {
+            match Reducer::new(dtype, op) {
+                Ok(reducer) => {
+                    assert!(op.defined_for(dtype), "{dtype} {op}");
+                    assert_eq!((reducer.dtype(), reducer.op()), (dtype, op));
+                    defined += 1;
+                }
+                Err(error) => {
+                    assert!(!op.defined_for(dtype), "{dtype} {op}");
+                    assert_eq!(error, ReduceError::Undefined { op, dtype });
+                }
+            }
+        }
+    }
+    assert_eq!(defined, 8 * 10 + 4 * 4 + 2 * 2);
+}
+
+#[test]
+fn rust_types_know_their_element_type() {
+    fn of<T: Datatype>(dtype: Dtype) {
+        assert_eq!(T::DTYPE, dtype);
+        assert_eq!(size_of::<T>(), dtype.size_bytes());
+    }
+    of::<i8>(Dtype::I8);
+    of::<i16>(Dtype::I16);
+    of::<i32>(Dtype::I32);
+    of::<i64>(Dtype::I64);
+    of::<u8>(Dtype::U8);
+    of::<u16>(Dtype::U16);
+    of::<u32>(Dtype::U32);
+    of::<u64>(Dtype::U64);
+    of::<f16>(Dtype::F16);
+    of::<bf16>(Dtype::Bf16);
+    of::<f32>(Dtype::F32);
+    of::<f64>(Dtype::F64);
+    of::<Complex<f32>>(Dtype::ComplexF32);
+    of::<Complex<f64>>(Dtype::ComplexF64);
+}
+
+#[test]
+fn a_reducer_goes_to_any_thread() {
+    fn sendable<T: Copy + Send + Sync>(_: T) {}
+    sendable(super::reducer(Dtype::I8, Op::Sum));
+}

@@ -1,0 +1,231 @@
+//! Memory that really comes and goes. The registrar reads a stamp from the memory it
+//! registers, as a device holds on to the pages; a lease is stale exactly when its
+//! stamp is not the one the memory holds now.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hopbine::memory::{
+    CacheConfig, CacheMode, EventSource, ProcessEvents, Registrar, RegistrationCache, Span,
+    page_bytes,
+};
+
+struct StampReader;
+
+impl Registrar for StampReader {
+    type Handle = u64;
+    type Error = Infallible;
+
+    fn register(&self, addr: usize, _len: usize) -> Result<u64, Infallible> {
+        // SAFETY: every test passes whole pages that are mapped and hold a stamp.
+        Ok(unsafe { (addr as *const u64).read_volatile() })
+    }
+
+    fn release(&self, _stamp: u64) {}
+}
+
+type Cache = RegistrationCache<StampReader>;
+
+/// A cache on the events of the process; `None`, said aloud, where there are none.
+fn cache() -> Option<Cache> {
+    if let Err(error) = ProcessEvents::shared() {
+        eprintln!("skipped: {error}");
+        return None;
+    }
+    let cache = Cache::with_process_events(StampReader, CacheConfig::default());
+    assert!(matches!(cache.mode(), CacheMode::Events { .. }));
+    Some(cache)
+}
+
+fn fresh_stamp() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Writes a new stamp into the first word of the memory at `addr`.
+fn stamp(addr: usize) -> u64 {
+    let stamp = fresh_stamp();
+    // SAFETY: callers pass mapped, writable memory of their own.
+    unsafe { (addr as *mut u64).write_volatile(stamp) };
+    stamp
+}
+
+fn len() -> usize {
+    16 * page_bytes()
+}
+
+fn map_at(addr: usize, flags: libc::c_int) -> usize {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: an address of the kernel's choice, or one that the test owns or that is
+    // free (MAP_FIXED_NOREPLACE).
+    let got = unsafe { libc::mmap(addr as _, len(), protection, flags, -1, 0) };
+    assert_ne!(got, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+    got as usize
+}
+
+fn map() -> usize {
+    map_at(0, 0)
+}
+
+fn unmap(addr: usize) {
+    // SAFETY: tests unmap what they mapped, once.
+    assert_eq!(unsafe { libc::munmap(addr as _, len()) }, 0);
+}
+
+fn get(cache: &Cache, addr: usize) -> u64 {
+    *cache.get(addr, len()).unwrap()
+}
+
+#[test]
+fn untouched_memory_stays_registered() {
+    let Some(cache) = cache() else { return };
+    let addr = map();
+    let first = stamp(addr);
+    assert_eq!(get(&cache, addr), first);
+    // The registrar would read this one if it were asked again.
+    stamp(addr);
+    assert_eq!(get(&cache, addr), first);
+    unmap(addr);
+}
+
+#[test]
+fn address_reuse_after_unmap_is_not_served_stale() {
+    let Some(cache) = cache() else { return };
+    let mut addr = map();
+    for _ in 0..200 {
+        let now = stamp(addr);
+        assert_eq!(get(&cache, addr), now);
+        unmap(addr);
+        // Another thread of the tests may take the place; then any other will do.
+        let hint = addr;
+        addr = map_at(hint, 0);
+    }
+    unmap(addr);
+    assert!(cache.stats().invalidations > 0);
+}
+
+#[test]
+fn mapping_over_is_noticed() {
+    let Some(cache) = cache() else { return };
+    let addr = map();
+    let before = stamp(addr);
+    assert_eq!(get(&cache, addr), before);
+    assert_eq!(map_at(addr, libc::MAP_FIXED), addr);
+    let after = stamp(addr);
+    assert_eq!(get(&cache, addr), after);
+    unmap(addr);
+}
+
+#[test]
+fn moving_is_noticed() {
+    let Some(cache) = cache() else { return };
+    let (addr, target) = (map(), map());
+    let moved = stamp(addr);
+    let covered = stamp(target);
+    assert_eq!((get(&cache, addr), get(&cache, target)), (moved, covered));
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    // SAFETY: both ranges are the test's own.
+    let got = unsafe { libc::mremap(addr as _, len(), len(), flags, target) };
+    assert_eq!(got as usize, target);
+    assert_eq!(get(&cache, target), moved);
+    unmap(target);
+}
+
+#[test]
+fn discarding_is_noticed() {
+    let Some(cache) = cache() else { return };
+    for advice in [libc::MADV_DONTNEED, libc::MADV_FREE] {
+        let addr = map();
+        let before = stamp(addr);
+        assert_eq!(get(&cache, addr), before);
+        // SAFETY: the range is the test's own; its content may go.
+        assert_eq!(unsafe { libc::madvise(addr as _, len(), advice) }, 0);
+        let after = stamp(addr);
+        assert_eq!(get(&cache, addr), after);
+        unmap(addr);
+    }
+}
+
+/// The C library's own unmapping and moving, which no symbol of ours could catch.
+#[test]
+fn free_and_realloc_are_noticed() {
+    let Some(cache) = cache() else { return };
+    let size = 64 << 20;
+    // The stamp goes into the first whole page of the allocation.
+    let whole = |start: *mut libc::c_void| (start as usize).next_multiple_of(page_bytes());
+    for _ in 0..20 {
+        // SAFETY: plain use of the allocator; stamps lie within each allocation.
+        unsafe {
+            let first = libc::malloc(size);
+            let now = stamp(whole(first));
+            assert_eq!(get(&cache, whole(first)), now);
+            let second = libc::realloc(first, 2 * size);
+            let now = stamp(whole(second));
+            if second != first {
+                assert_eq!(get(&cache, whole(second)), now);
+            }
+            libc::free(second);
+        }
+    }
+    assert!(cache.stats().invalidations > 0);
+}
+
+#[test]
+fn every_cache_is_told() {
+    let (Some(one), Some(two)) = (cache(), cache()) else {
+        return;
+    };
+    let addr = map();
+    let before = stamp(addr);
+    assert_eq!((get(&one, addr), get(&two, addr)), (before, before));
+    assert_eq!(map_at(addr, libc::MAP_FIXED), addr);
+    let after = stamp(addr);
+    assert_eq!((get(&one, addr), get(&two, addr)), (after, after));
+    unmap(addr);
+}
+
+/// Queues of caches that are gone serve new ones; events of old memory harm nobody.
+#[test]
+fn caches_come_and_go() {
+    let addr = map();
+    for _ in 0..50 {
+        let Some(cache) = cache() else { return };
+        assert_eq!(map_at(addr, libc::MAP_FIXED), addr);
+        let now = stamp(addr);
+        assert_eq!(get(&cache, addr), now);
+    }
+    unmap(addr);
+}
+
+#[test]
+fn file_memory_is_not_kept() {
+    let Some(cache) = cache() else { return };
+    // Initialised static data belongs to the file of the program.
+    static DATA: [AtomicU64; 4096] = [const { AtomicU64::new(7) }; 4096];
+    let addr = (DATA.as_ptr() as usize).next_multiple_of(page_bytes());
+    let span = Span::of_pages(addr, page_bytes(), page_bytes()).unwrap();
+    let events = ProcessEvents::shared().unwrap();
+    assert!(events.watch(span).is_err());
+    assert_eq!(*cache.get(addr, page_bytes()).unwrap(), 7);
+    assert_eq!((cache.stats().uncached, cache.stats().registered_regions), (1, 0));
+}
+
+/// Addresses wander between threads, while those who unmapped them still sleep.
+#[test]
+fn addresses_that_change_hands_are_not_served_stale() {
+    let Some(cache) = cache() else { return };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..2000 {
+                    let addr = map();
+                    let now = stamp(addr);
+                    assert_eq!(get(&cache, addr), now);
+                    unmap(addr);
+                }
+            });
+        }
+    });
+    assert!(cache.stats().invalidations > 0);
+}
