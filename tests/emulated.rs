@@ -8,7 +8,7 @@ use common::reference::{Case, expected, inputs};
 use hopbine::reduce::{Datatype, Op};
 use hopbine::torus::collectives::{Collective, registry};
 use hopbine::torus::geometry::Shape;
-use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, emulate};
+use hopbine::{CallOptions, Drive, Error, emulate};
 use proptest::prelude::*;
 
 #[test]

@@ -92,14 +92,14 @@ trait Small: Datatype {
 /// The definition of an operator on integers; products may wrap, as the type is narrower.
 fn on_integers(op: Op, values: &[i64]) -> i64 {
     let truth = |value: i64| value != 0;
-    let values = values.iter().copied();
+    let mut values = values.iter().copied();
     match op {
         Op::Sum => values.sum(),
         Op::Product => values.fold(1, i64::wrapping_mul),
         Op::Min => values.min().unwrap(),
         Op::Max => values.max().unwrap(),
-        Op::LogicalAnd => i64::from(values.map(truth).all(|value| value)),
-        Op::LogicalOr => i64::from(values.map(truth).any(|value| value)),
+        Op::LogicalAnd => i64::from(values.all(truth)),
+        Op::LogicalOr => i64::from(values.any(truth)),
         Op::LogicalXor => values.filter(|&value| truth(value)).count() as i64 % 2,
         Op::BitAnd => values.fold(-1, |a, b| a & b),
         Op::BitOr => values.fold(0, |a, b| a | b),

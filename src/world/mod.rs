@@ -22,3 +22,4 @@ pub use emulate::emulate;
 pub use options::CallOptions;
 pub use persistent::Persistent;
 pub use scope::{Request, Scope};
+pub use select::{Choice, choose};
