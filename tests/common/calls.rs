@@ -1,14 +1,11 @@
 //! Collectives called on emulated ranks, compared with the reference.
 
 use hopbine::reduce::Op;
-use hopbine::torus::collectives::{Collective, registry};
+use hopbine::torus::collectives::{Algorithm, Collective, registry};
 use hopbine::torus::geometry::Shape;
 use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, emulate};
 
 use super::reference::{Case, expected, inputs};
-
-/// Most ranks of one process that all talk to one another.
-const MOST_PAIRWISE: u32 = 96;
 
 /// A torus of emulated ranks, driven in one way.
 pub fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
@@ -84,28 +81,31 @@ pub fn check(comm: &Communicator, case: &Case, what: &str) {
 /// Runs every algorithm that serves a shape, with each of the lengths; ports, roots and segment
 /// sizes change from one to the next.
 pub fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
-    // A world for each collective: ranks keep the programs and channels that they have used.
-    for collective in Collective::ALL {
+    let shape = Shape::torus(sizes).unwrap();
+    let algorithms: Vec<Algorithm> =
+        registry::all().into_iter().filter(|a| a.serves(&shape).is_ok()).collect();
+    // Ranks keep the programs that they have run, with their memory, and all ranks are here: a
+    // world for each algorithm where there are many.
+    let worlds = algorithms.chunks(if shape.n_nodes() > 32 { 1 } else { algorithms.len() });
+    for algorithms in worlds {
         emulate(&config(sizes, drive), |comm| {
-            let p = comm.size();
-            let algorithms = registry::algorithms(collective).into_iter();
-            for algorithm in algorithms.filter(|a| a.serves(comm.shape()).is_ok()) {
-                // Everybody's channels to everybody would take some 8 GB on 216 ranks.
-                if algorithm.name == "pairwise" && p > MOST_PAIRWISE {
-                    continue;
-                }
-                for (index, &count) in lengths.iter().enumerate() {
-                    let root = if collective.is_rooted() { index as u32 % p } else { 0 };
-                    let case = Case { collective, n_ranks: p, count, root };
-                    let ports = 1 + index as u32 % comm.n_ports();
-                    let options = CallOptions::new()
-                        .algorithm(&algorithm.name)
-                        .ports(ports)
-                        .segment_bytes([1 << 20, 4096, 100][index % 3]);
-                    check(&comm.with(options), &case, &algorithm.name);
-                }
+            for algorithm in algorithms {
+                every_length(comm, algorithm, lengths);
             }
         })
         .unwrap();
+    }
+}
+
+fn every_length(comm: &Communicator, algorithm: &Algorithm, lengths: &[usize]) {
+    let (collective, n_ranks) = (algorithm.collective, comm.size());
+    for (index, &count) in lengths.iter().enumerate() {
+        let root = if collective.is_rooted() { index as u32 % n_ranks } else { 0 };
+        let case = Case { collective, n_ranks, count, root };
+        let options = CallOptions::new()
+            .algorithm(&algorithm.name)
+            .ports(1 + index as u32 % comm.n_ports())
+            .segment_bytes([1 << 20, 4096, 100][index % 3]);
+        check(&comm.with(options), &case, &algorithm.name);
     }
 }
