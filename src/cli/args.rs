@@ -1,0 +1,156 @@
+//! Arguments that several subcommands share, and what they mean.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use hopbine_torus::collectives::registry;
+use hopbine_torus::plan::{Schedule, ScheduleError};
+use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
+
+use super::error::CliError;
+
+/// Where the ranks are.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Place {
+    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap
+    #[arg(long, value_name = "SHAPE")]
+    pub torus: Shape,
+    /// Which rank is on which node: row-major (last dimension fastest), column-major, or a file
+    /// with one coordinate per line
+    #[arg(long, value_name = "ORDER|FILE", default_value = "row-major")]
+    pub map: MapArg,
+}
+
+/// A rank map as it is named on the command line.
+#[derive(Clone, Debug)]
+pub enum MapArg {
+    RowMajor,
+    ColumnMajor,
+    File(PathBuf),
+}
+
+impl FromStr for MapArg {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "row-major" => MapArg::RowMajor,
+            "column-major" => MapArg::ColumnMajor,
+            path => MapArg::File(PathBuf::from(path)),
+        })
+    }
+}
+
+impl Place {
+    /// The rank map for the shape.
+    ///
+    /// # Errors
+    /// As [`MapArg::read`].
+    pub fn rank_map(&self) -> Result<RankMap, CliError> {
+        self.map.read(&self.torus)
+    }
+}
+
+impl MapArg {
+    /// The rank map for a shape.
+    ///
+    /// # Errors
+    /// [`CliError::Read`] or [`CliError::RankMap`] for a file.
+    pub fn read(&self, shape: &Shape) -> Result<RankMap, CliError> {
+        match self {
+            MapArg::RowMajor => Ok(RankMap::RowMajor),
+            MapArg::ColumnMajor => Ok(RankMap::ColumnMajor),
+            MapArg::File(path) => {
+                let text = read(path)?;
+                RankMap::parse(shape, &text)
+                    .map_err(|source| CliError::RankMap { path: path.clone(), source })
+            }
+        }
+    }
+}
+
+/// The text of a file.
+///
+/// # Errors
+/// [`CliError::Read`].
+pub fn read(path: &Path) -> Result<String, CliError> {
+    std::fs::read_to_string(path).map_err(|source| CliError::Read { path: path.to_owned(), source })
+}
+
+/// `all`, or one value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AllOr<T> {
+    All,
+    One(T),
+}
+
+impl<T: FromStr> FromStr for AllOr<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "all" { Ok(AllOr::All) } else { text.parse().map(AllOr::One) }
+    }
+}
+
+/// The algorithm of that name and its schedule; without a name the registry's first that
+/// serves the request.
+///
+/// # Errors
+/// [`CliError`] naming what would do.
+pub fn choose(
+    collective: Collective,
+    name: Option<&str>,
+    request: &Request,
+) -> Result<(Algorithm, Schedule), CliError> {
+    let candidates = match name {
+        Some(name) => vec![registry::find(collective, name)?],
+        None => registry::algorithms(collective),
+    };
+    let mut first_error = None;
+    for algorithm in candidates {
+        match algorithm.schedule(request) {
+            Ok(schedule) => return Ok((algorithm, schedule)),
+            Err(error) => {
+                first_error.get_or_insert((algorithm.name, error));
+            }
+        }
+    }
+    let (name, error) = first_error.expect("the registry has algorithms for every collective");
+    Err(unserved(collective, &name, error, &request.shape))
+}
+
+/// The error for an algorithm that does not serve a request, naming those that would.
+pub fn unserved(
+    collective: Collective,
+    algorithm: &str,
+    source: ScheduleError,
+    shape: &Shape,
+) -> CliError {
+    // Another algorithm helps only if it is the shape that does not fit.
+    let of_shape =
+        matches!(source, ScheduleError::Unserved { .. } | ScheduleError::NotNested { .. });
+    let served = if of_shape {
+        let names: Vec<String> = registry::algorithms(collective)
+            .into_iter()
+            .filter(|other| other.serves(shape).is_ok())
+            .map(|other| other.name)
+            .collect();
+        format!("; on {shape} there are {}", names.join(", "))
+    } else {
+        String::new()
+    };
+    CliError::Unserved { collective, algorithm: algorithm.to_owned(), source, served }
+}
+
+/// A rank that the shape has.
+///
+/// # Errors
+/// [`CliError::Rank`].
+pub fn existing_rank(rank: u32, shape: &Shape) -> Result<u32, CliError> {
+    let last = shape.n_nodes() - 1;
+    if rank <= last {
+        Ok(rank)
+    } else {
+        Err(CliError::Rank { rank, last, shape: shape.to_string() })
+    }
+}

@@ -1,0 +1,374 @@
+//! `hopbine check`: proves all ranks' plans and says what they put on the links.
+
+mod judge;
+
+use std::path::PathBuf;
+
+use hopbine_torus::collectives::registry;
+use hopbine_torus::geometry::Direction;
+use hopbine_torus::plan::{Expect, Plan, Schedule, check, max_ports, minimal_volume};
+use hopbine_torus::{Collective, RankMap, Request, Shape};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::args::{self, AllOr, MapArg};
+use super::error::{CliError, Outcome};
+use super::report::{Cell, Column, Format, Report, decimal};
+use super::{output, progress};
+use judge::Verdict;
+
+/// Prove the plans of all ranks and count what they put on the links
+///
+/// The plans of all ranks are executed symbolically: every message must meet its receive, no
+/// contribution may be lost or counted twice, and the collective's promise must hold on every
+/// rank. Exit status 1 if anything is wrong.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine check allreduce --torus 4x6x4
+  hopbine check allreduce --torus 16x16x16 --algorithm bine
+  hopbine check bcast --torus 5x7 --ports all --root all --format json
+  hopbine plan allgather --torus 4x4 --rank 0 --format schedule -o mine.txt
+  hopbine check --schedule mine.txt")]
+pub struct Args {
+    /// The collective
+    #[arg(required_unless_present_any = ["schedule", "plans"])]
+    collective: Option<Collective>,
+    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap
+    #[arg(long, value_name = "SHAPE", required_unless_present = "schedule")]
+    torus: Option<Shape>,
+    /// Which rank is on which node: row-major (last dimension fastest), column-major, or a file
+    /// with one coordinate per line
+    #[arg(long, value_name = "ORDER|FILE", default_value = "row-major")]
+    map: MapArg,
+    /// One algorithm, or all that serve the shape
+    #[arg(long, value_name = "NAME|all", default_value = "all")]
+    algorithm: AllOr<String>,
+    /// Number of ports: `max` (two per dimension), `all` from 1 to that, or a number
+    #[arg(long, value_name = "N|max|all", default_value = "max")]
+    ports: PortsArg,
+    /// The root of a rooted collective, or all ranks in turn
+    #[arg(long, value_name = "RANK|all", default_value = "0")]
+    root: AllOr<u32>,
+    /// Check the schedule written in a file instead (as from `plan --format schedule`)
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["collective", "torus", "map", "algorithm", "ports", "root"])]
+    schedule: Option<PathBuf>,
+    /// Check plans from files instead, one file per rank (as from `plan --format text`)
+    #[arg(long, value_name = "FILE", num_args = 1..,
+          conflicts_with_all = ["collective", "algorithm", "ports", "root", "schedule"])]
+    plans: Vec<PathBuf>,
+    /// Violations listed per row of a table; CSV counts them, JSON lists all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    violations: usize,
+    /// How to write the rows
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// The number of ports, as it is named on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PortsArg {
+    Max,
+    All,
+    Count(u32),
+}
+
+impl std::str::FromStr for PortsArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "max" => Ok(PortsArg::Max),
+            "all" => Ok(PortsArg::All),
+            _ => text.parse().map(PortsArg::Count).map_err(|_| {
+                format!("`{text}` is not a number of ports; use a number, `max` or `all`")
+            }),
+        }
+    }
+}
+
+/// One row of the table, before and after it is judged.
+struct Row {
+    collective: Collective,
+    algorithm: String,
+    ports: usize,
+    root: String,
+    verdict: Verdict,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let (shape, rows, notes) = if let Some(path) = &args.schedule {
+        from_schedule(path)?
+    } else {
+        let shape = args.torus.clone().ok_or_else(|| usage("--torus is missing"))?;
+        let map = args.map.read(&shape)?;
+        check_size(&shape)?;
+        if args.plans.is_empty() {
+            let (rows, notes) = from_registry(&args, &shape, &map)?;
+            (shape, rows, notes)
+        } else {
+            (shape.clone(), vec![from_plans(&args.plans, &shape, &map)?], vec![])
+        }
+    };
+    let wrong = rows.iter().any(|row| !row.verdict.violations.is_empty());
+    let text = report(&shape, &rows, notes, args.violations).render(args.format);
+    output::write(&text, None)?;
+    Ok(if wrong { Outcome::Wrong } else { Outcome::Well })
+}
+
+fn usage(message: &str) -> CliError {
+    CliError::Usage(message.to_owned())
+}
+
+fn check_size(shape: &Shape) -> Result<(), CliError> {
+    let n_ranks = shape.n_nodes();
+    if n_ranks > check::MAX_RANKS {
+        return Err(CliError::TooManyRanks { shape: shape.to_string(), n_ranks });
+    }
+    Ok(())
+}
+
+fn from_schedule(path: &std::path::Path) -> Result<(Shape, Vec<Row>, Vec<String>), CliError> {
+    let text = args::read(path)?;
+    let schedule: Schedule = text
+        .parse()
+        .map_err(|error| CliError::Text { path: path.to_owned(), message: format!("{error}") })?;
+    check_size(&schedule.shape)?;
+    let bar = progress::bar(1, "checking");
+    let verdict = judge::schedule(&schedule, &[schedule.root], Expect::default(), &bar);
+    let row = Row {
+        collective: schedule.collective,
+        algorithm: format!("{} ({})", schedule.form, path.display()),
+        ports: schedule.ports as usize,
+        root: schedule.root.to_string(),
+        verdict,
+    };
+    Ok((schedule.shape, vec![row], vec![]))
+}
+
+fn from_plans(paths: &[PathBuf], shape: &Shape, map: &RankMap) -> Result<Row, CliError> {
+    let mut plans = paths
+        .iter()
+        .map(|path| {
+            let text = args::read(path)?;
+            text.parse::<Plan>()
+                .map_err(|error| CliError::Text { path: path.clone(), message: error.to_string() })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    if plans.len() != shape.n_nodes() as usize {
+        return Err(CliError::Usage(format!(
+            "{} plans for the {} ranks of {shape}; give one file per rank",
+            plans.len(),
+            shape.n_nodes()
+        )));
+    }
+    plans.sort_by_key(|plan| plan.rank);
+    let outside = plans.iter().find_map(|plan| {
+        let sends = plan.ports.iter().flat_map(|port| &port.steps).flat_map(|step| &step.sends);
+        sends.map(|send| send.to).find(|&to| to >= shape.n_nodes())
+    });
+    if let Some(rank) = outside {
+        args::existing_rank(rank, shape)?;
+    }
+    let (collective, root) = (plans[0].collective, plans[0].root);
+    let ports = plans[0].ports.len();
+    let verdict = judge::plans(plans, shape, map, Expect::default());
+    Ok(Row {
+        collective,
+        algorithm: "from files".to_owned(),
+        ports,
+        root: root.to_string(),
+        verdict,
+    })
+}
+
+fn from_registry(
+    args: &Args,
+    shape: &Shape,
+    map: &RankMap,
+) -> Result<(Vec<Row>, Vec<String>), CliError> {
+    let collective = args.collective.ok_or_else(|| usage("the collective is missing"))?;
+    let mut notes = vec![];
+    let algorithms = match &args.algorithm {
+        AllOr::One(name) => vec![registry::find(collective, name)?],
+        AllOr::All => {
+            let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
+                .into_iter()
+                .partition(|algorithm| algorithm.serves(shape).is_ok());
+            if !others.is_empty() {
+                let names: Vec<String> = others.into_iter().map(|other| other.name).collect();
+                notes.push(format!(
+                    "Not for this shape (see `hopbine list {collective} --torus {shape}`): {}.",
+                    names.join(", ")
+                ));
+            }
+            serving
+        }
+    };
+    let (roots, root) = match args.root {
+        AllOr::One(root) => (vec![args::existing_rank(root, shape)?], root.to_string()),
+        AllOr::All if collective.is_rooted() => {
+            ((0..shape.n_nodes()).collect(), format!("all {}", shape.n_nodes()))
+        }
+        AllOr::All => (vec![0], "0".to_owned()),
+    };
+    let port_counts = match args.ports {
+        PortsArg::Max => max_ports(shape)..=max_ports(shape),
+        PortsArg::All => 1..=max_ports(shape),
+        PortsArg::Count(ports) => ports..=ports,
+    };
+    let mut tasks = vec![];
+    for algorithm in &algorithms {
+        for ports in port_counts.clone() {
+            let request = Request {
+                shape: shape.clone(),
+                map: map.clone(),
+                root: roots[0],
+                ports: Some(ports),
+            };
+            let schedule = algorithm
+                .schedule(&request)
+                .map_err(|error| args::unserved(collective, &algorithm.name, error, shape))?;
+            tasks.push((algorithm, schedule));
+        }
+    }
+    let bar = progress::bar((tasks.len() * roots.len()) as u64, "checking");
+    let judge = |(algorithm, schedule): &(&hopbine_torus::Algorithm, Schedule)| {
+        bar.say(&algorithm.name);
+        let expect = Expect { sent_per_rank: algorithm.promised_volume(shape) };
+        Row {
+            collective,
+            algorithm: algorithm.name.clone(),
+            ports: schedule.ports as usize,
+            root: root.clone(),
+            verdict: judge::schedule(schedule, &roots, expect, &bar),
+        }
+    };
+    let rows = if shape.n_nodes() > judge::MANY_RANKS {
+        tasks.iter().map(judge).collect()
+    } else {
+        tasks.par_iter().map(judge).collect()
+    };
+    Ok((rows, notes))
+}
+
+fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) -> Report {
+    let collective = rows.first().map(|row| row.collective);
+    let is_rooted = collective.is_some_and(Collective::is_rooted);
+    let mut columns =
+        vec![Column::text("algorithm", "algorithm"), Column::number("ports", "ports")];
+    if is_rooted {
+        columns.push(Column::text("root", "root"));
+    }
+    columns.extend([
+        Column::number("ranks", "ranks"),
+        Column::number("steps", "steps"),
+        Column::number("volume", "volume"),
+        Column::number("minimal_volume", "minimum"),
+        Column::number("hop_bytes", "hop-bytes"),
+        Column::number("link_load", "link load"),
+        Column::text("link", "busiest link"),
+        Column::number("messages", "messages"),
+        Column::number("runs", "runs"),
+        Column::hidden("n_violations"),
+        Column::hidden("violations"),
+        Column::text("verdict", "verdict"),
+    ]);
+    let mut cells = Vec::new();
+    let mut listed = Vec::new();
+    for row in rows {
+        cells.push(row_cells(shape, row, is_rooted));
+        let violations = &row.verdict.violations;
+        for (root, violation) in violations.iter().take(n_listed) {
+            let root = if is_rooted { format!(" root {root}") } else { String::new() };
+            listed.push(format!("{} {} ports{root}: {violation}", row.algorithm, row.ports));
+        }
+        if violations.len() > n_listed {
+            listed.push(format!("... and {} more", violations.len() - n_listed));
+        }
+    }
+    if collective != Some(Collective::Barrier) {
+        notes.insert(
+            0,
+            "Volume (sent by the busiest rank), hop-bytes (per rank) and link load are multiples \
+             of n, the bytes of a rank's vector or of all its blocks; minimum holds for any \
+             algorithm."
+                .to_owned(),
+        );
+    }
+    notes.extend(listed);
+    let name = collective.map_or("", Collective::name);
+    let n_wrong = rows.iter().filter(|row| !row.verdict.violations.is_empty()).count();
+    let heading = match (rows.len(), n_wrong) {
+        (1, 0) => format!("{name} on {shape}: proved"),
+        (n, 0) => format!("{name} on {shape}: all {n} proved"),
+        (n, wrong) => format!("{name} on {shape}: {wrong} of {n} WRONG"),
+    };
+    Report {
+        about: vec![
+            ("collective", Value::from(name)),
+            ("torus", Value::from(shape.to_string())),
+            ("proved", Value::from(n_wrong == 0)),
+        ],
+        heading,
+        columns,
+        rows: cells,
+        notes,
+    }
+}
+
+fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
+    let traffic = &row.verdict.traffic;
+    // A barrier's messages are empty: only their number says something.
+    let has_data = row.collective != Collective::Barrier;
+    let multiple = |value: f64| {
+        if has_data { Cell::new(value, decimal(value, 3)) } else { Cell::none() }
+    };
+    let link = match traffic.max_link.filter(|_| has_data) {
+        None => Cell::none(),
+        Some(link) => {
+            let sign = if link.direction == Direction::Plus { '+' } else { '-' };
+            Cell::text(format!("{}{sign}{}", shape.coord(link.node), link.dim))
+        }
+    };
+    let violations = &row.verdict.violations;
+    let in_full: Value = violations
+        .iter()
+        .map(|(root, violation)| {
+            json!({
+                "root": root,
+                "rank": violation.rank,
+                "port": violation.port,
+                "step": violation.step,
+                "position": violation.position,
+                "what": violation.kind.to_string(),
+            })
+        })
+        .collect();
+    let verdict = match violations.len() {
+        0 => "proved".to_owned(),
+        1 => "1 violation".to_owned(),
+        n => format!("{n} violations"),
+    };
+    let mut cells = vec![Cell::text(&row.algorithm), Cell::count(row.ports as u64)];
+    if is_rooted {
+        cells.push(Cell::text(&row.root));
+    }
+    cells.extend([
+        Cell::count(traffic.n_ranks),
+        Cell::count(traffic.n_steps as u64),
+        multiple(traffic.max_sent),
+        multiple(minimal_volume(row.collective, traffic.n_ranks)),
+        multiple(traffic.hop_bytes),
+        multiple(traffic.max_link_load),
+        link,
+        Cell::count(traffic.max_messages as u64),
+        Cell::count(traffic.max_runs as u64),
+        Cell::count(violations.len() as u64),
+        Cell::new(in_full, ""),
+        Cell::text(verdict),
+    ]);
+    cells
+}

@@ -1,0 +1,110 @@
+//! How a command ends: well, with something found wrong, or not at all.
+
+use std::io;
+use std::path::PathBuf;
+
+use hopbine_torus::collectives::registry::UnknownAlgorithm;
+use hopbine_torus::geometry::RankMapError;
+use hopbine_torus::plan::{ScheduleError, check};
+
+/// What a command that ran to its end has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything was as it should be.
+    Well,
+    /// Something was found wrong, and shown.
+    Wrong,
+}
+
+/// Why a command could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The algorithm does not exist.
+    #[error(transparent)]
+    Algorithm(#[from] UnknownAlgorithm),
+    /// The algorithm does not serve the shape, the root or the number of ports.
+    #[error("{algorithm} cannot perform {collective} here: {source}{served}")]
+    Unserved {
+        /// The collective.
+        collective: hopbine_torus::Collective,
+        /// The algorithm.
+        algorithm: String,
+        /// What does not fit.
+        source: ScheduleError,
+        /// Which algorithms would do, as a further clause; empty if that would not help.
+        served: String,
+    },
+    /// Arguments that do not go together.
+    #[error("{0}")]
+    Usage(String),
+    /// A rank that the shape has not.
+    #[error("rank {rank} does not exist: the shape {shape} has ranks 0 to {last}")]
+    Rank {
+        /// The rank asked for.
+        rank: u32,
+        /// The last rank.
+        last: u32,
+        /// The shape.
+        shape: String,
+    },
+    /// More ranks than the checker takes.
+    #[error(
+        "the checker takes {} ranks at most; the shape {shape} has {n_ranks}. Check a smaller \
+         shape of the same kind: the derivation is the same at every size",
+        check::MAX_RANKS
+    )]
+    TooManyRanks {
+        /// The shape.
+        shape: String,
+        /// Its ranks.
+        n_ranks: u32,
+    },
+    /// The picture would not be legible, or has no plane to be drawn on.
+    #[error("{0}; use --format text or json")]
+    NotDrawn(String),
+    /// A rank map that does not fit.
+    #[error("{}: {source}", path.display())]
+    RankMap {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: RankMapError,
+    },
+    /// A file whose text is not what it should be.
+    #[error("{}: {message}", path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file that cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Standard output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl CliError {
+    /// 2 for a request that cannot be, 1 for one that failed.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            CliError::Output(_) | CliError::Write { .. } => 1,
+            _ => 2,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `hopbine list`: the registry as a table.
+
+use hopbine_torus::collectives::registry;
+use hopbine_torus::{Algorithm, Collective, Shape};
+use serde_json::Value;
+
+use super::error::{CliError, Outcome};
+use super::output;
+use super::report::{Cell, Column, Format, Report};
+
+/// List the collectives and the algorithms that perform them
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine list
+  hopbine list allreduce
+  hopbine list alltoall --torus 3x5 --format json")]
+pub struct Args {
+    /// Only this collective
+    collective: Option<Collective>,
+    /// Say which algorithms serve this shape, and why the others do not
+    #[arg(long, value_name = "SHAPE")]
+    torus: Option<Shape>,
+    /// How to write the rows
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let algorithms = match args.collective {
+        Some(collective) => registry::algorithms(collective),
+        None => registry::all(),
+    };
+    output::write(&report(&algorithms, args.torus.as_ref()).render(args.format), None)?;
+    Ok(Outcome::Well)
+}
+
+fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
+    let mut columns = vec![
+        Column::text("collective", "collective"),
+        Column::text("algorithm", "algorithm"),
+        Column::text("form", "form"),
+        Column::text("summary", "what it is"),
+        Column::text("source", "source"),
+    ];
+    let mut about = vec![];
+    let mut heading = format!("{} algorithms", algorithms.len());
+    if let Some(shape) = shape {
+        columns.push(Column::hidden("serves"));
+        columns.push(Column::text("why_not", "on this shape"));
+        about.push(("torus", Value::from(shape.to_string())));
+        let served = algorithms.iter().filter(|algorithm| algorithm.serves(shape).is_ok()).count();
+        heading = format!("{heading}, {served} of them serve {shape}");
+    }
+    let rows = algorithms.iter().map(|algorithm| {
+        let mut row = vec![
+            Cell::text(algorithm.collective.name()),
+            Cell::text(&algorithm.name),
+            Cell::text(algorithm.form.name()),
+            Cell::text(&algorithm.summary),
+            Cell::text(algorithm.source),
+        ];
+        if let Some(shape) = shape {
+            let serves = algorithm.serves(shape);
+            row.push(Cell::new(serves.is_ok(), ""));
+            row.push(match serves {
+                Ok(()) => Cell::new(Value::Null, "serves it"),
+                Err(error) => Cell::text(error.to_string()),
+            });
+        }
+        row
+    });
+    Report { about, heading, rows: rows.collect(), columns, notes: vec![] }
+}

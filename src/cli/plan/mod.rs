@@ -1,0 +1,99 @@
+//! `hopbine plan`: what one rank does, as text, JSON or a picture.
+
+mod describe;
+mod svg;
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use hopbine_torus::{Collective, Plan, Request, Schedule};
+
+use super::args::{self, Place};
+use super::error::{CliError, Outcome};
+use super::output;
+
+/// Show what one rank does: step by step, port by port
+///
+/// The text form is a plan that can be read back (`check --plans`); lines that begin with `#`
+/// are remarks. The picture shows the torus (rings, 2-D and 3-D shapes) and the rank's
+/// exchanges, coloured by port and labelled by step.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine plan allreduce --torus 4x4 --rank 5
+  hopbine plan bcast --torus 4x6x4 --rank 40 --root 3 --algorithm bine-tree --format json
+  hopbine plan allreduce --torus 4x4x4 --rank 21 --algorithm bine --format svg -o plan.svg
+  hopbine plan allgather --torus 4x4 --rank 0 --format schedule")]
+pub struct Args {
+    /// The collective
+    collective: Collective,
+    #[command(flatten)]
+    place: Place,
+    /// The rank whose plan is shown
+    #[arg(long, value_name = "RANK")]
+    rank: u32,
+    /// The algorithm; the first of `hopbine list` that serves the shape if not given
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<String>,
+    /// Number of ports; two per dimension if not given
+    #[arg(long, value_name = "N")]
+    ports: Option<u32>,
+    /// The root of a rooted collective
+    #[arg(long, value_name = "RANK", default_value_t = 0)]
+    root: u32,
+    /// How to show the plan
+    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
+    format: PlanFormat,
+    /// Write to a file, replacing it, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// How a plan is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PlanFormat {
+    /// The plan's own text form, with remarks
+    Text,
+    /// The same for programs, with coordinates and hops
+    Json,
+    /// A picture of the torus with the rank's exchanges
+    Svg,
+    /// The schedule that all ranks' plans follow from, for `check --schedule`
+    Schedule,
+}
+
+/// What is shown: a plan and where it comes from.
+pub struct Subject {
+    /// The algorithm's name.
+    pub algorithm: String,
+    /// The schedule, with shape and rank map.
+    pub schedule: Schedule,
+    /// The plan.
+    pub plan: Plan,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let shape = &args.place.torus;
+    let request = Request {
+        shape: shape.clone(),
+        map: args.place.rank_map()?,
+        root: args::existing_rank(args.root, shape)?,
+        ports: args.ports,
+    };
+    let rank = args::existing_rank(args.rank, shape)?;
+    let (algorithm, schedule) = args::choose(args.collective, args.algorithm.as_deref(), &request)?;
+    let algorithm = algorithm.name;
+    let plan = schedule
+        .plan(rank)
+        .map_err(|error| args::unserved(args.collective, &algorithm, error, shape))?;
+    let subject = Subject { algorithm, schedule, plan };
+    let text = match args.format {
+        PlanFormat::Text => describe::text(&subject),
+        PlanFormat::Json => describe::json(&subject),
+        PlanFormat::Svg => svg::draw(&subject)?,
+        PlanFormat::Schedule => subject.schedule.to_string(),
+    };
+    output::write(&text, args.output.as_deref())?;
+    Ok(Outcome::Well)
+}
