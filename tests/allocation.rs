@@ -1,0 +1,97 @@
+//! The steady state allocates nothing: neither persistent nor repeated blocking collectives,
+//! on any thread.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use hopbine::reduce::Op;
+use hopbine::torus::geometry::Shape;
+use hopbine::{Drive, EmulationConfig, emulate};
+
+struct Counting;
+
+static COUNTS: AtomicBool = AtomicBool::new(false);
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+fn count() {
+    if COUNTS.load(Ordering::Relaxed) {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: passes everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(ptr, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// One test function, because the counter is the process's.
+#[test]
+fn nothing_is_allocated_in_the_steady_state() {
+    for drive in [Drive::Inline, Drive::Workers] {
+        let config =
+            EmulationConfig { drive, ..EmulationConfig::new(Shape::torus(&[2, 2]).unwrap()) };
+        let meet = Barrier::new(4);
+        let counted = emulate(&config, |comm| {
+            let rank = u64::from(comm.rank());
+            let mut persistent: Vec<_> = [1, 100, 1000, 60_000]
+                .map(|len| comm.allreduce_init(vec![rank; len], Op::Max).unwrap())
+                .into();
+            persistent.push(comm.alltoall_init(vec![rank; 4 * 500]).unwrap());
+            let (send, mut recv) = (vec![rank; 5000], vec![0; 5000]);
+            let mut rounds = |n: usize| {
+                for _ in 0..n {
+                    persistent.iter_mut().for_each(|one| one.start().unwrap());
+                    persistent.iter_mut().for_each(|one| one.wait().unwrap());
+                    comm.allreduce(&send, &mut recv, Op::Sum).unwrap();
+                    comm.bcast(&mut recv[..7], 1).unwrap();
+                    comm.barrier().unwrap();
+                }
+            };
+            rounds(50);
+            // Queues, also the emulated device's, grow to the largest number of things under
+            // way at a time: let that be more than the rounds can ever have.
+            let mut recvs = vec![vec![0; 5000]; 40];
+            comm.scope(|scope| {
+                for recv in &mut recvs {
+                    let _ = scope.allreduce(&send, recv, Op::Sum)?;
+                }
+                Ok(())
+            })
+            .unwrap();
+            meet.wait();
+            COUNTS.store(true, Ordering::Relaxed);
+            meet.wait();
+            rounds(100);
+            meet.wait();
+            COUNTS.store(false, Ordering::Relaxed);
+            assert_eq!(recv[4999], 6);
+            meet.wait();
+            ALLOCATIONS.swap(0, Ordering::Relaxed)
+        });
+        // The first rank to look has got the sum.
+        assert_eq!(counted.unwrap().into_iter().sum::<u64>(), 0, "{drive:?}");
+    }
+    // The counter does count.
+    COUNTS.store(true, Ordering::Relaxed);
+    drop(std::hint::black_box(vec![1u8; 100]));
+    assert!(ALLOCATIONS.load(Ordering::Relaxed) > 0);
+}

@@ -1,0 +1,341 @@
+//! Operations that overlap: with computation, with each other, with ranks that come late; and
+//! what happens when they are dropped, forgotten, or fail.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use hopbine::reduce::Op;
+use hopbine::torus::geometry::Shape;
+use hopbine::{Awaited, CallOptions, Communicator, Drive, EmulationConfig, Error, emulate};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+const DRIVES: [Drive; 2] = [Drive::Inline, Drive::Workers];
+/// Long enough for any machine, short enough to notice a hang.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
+    EmulationConfig { drive, ..EmulationConfig::new(Shape::torus(sizes).unwrap()) }
+}
+
+/// The sum over all ranks of rank * factor.
+fn sum(comm: &Communicator, factor: u64) -> u64 {
+    let p = u64::from(comm.size());
+    p * (p - 1) / 2 * factor
+}
+
+#[test]
+fn workers_finish_without_the_callers_help() {
+    emulate(&config(&[2, 2], Drive::Workers), |comm| {
+        assert!(comm.has_workers());
+        for len in [1, 100, 50_000] {
+            let mut persistent =
+                comm.allreduce_init(vec![u64::from(comm.rank()); len], Op::Sum).unwrap();
+            for _ in 0..3 {
+                persistent.buffer_mut().unwrap().fill(u64::from(comm.rank()));
+                persistent.start().unwrap();
+                let start = Instant::now();
+                // With workers, `test` only looks.
+                while !persistent.test().unwrap() {
+                    assert!(start.elapsed() < DEADLINE, "the workers do not work");
+                    std::hint::black_box((0..1000u64).sum::<u64>());
+                }
+                assert_eq!(persistent.buffer().unwrap(), vec![sum(comm, 1); len]);
+            }
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn without_workers_testing_is_enough() {
+    emulate(&config(&[3], Drive::Inline), |comm| {
+        let mut persistent = comm.allgather_init(vec![comm.rank(); 1000]).unwrap();
+        persistent.start().unwrap();
+        let start = Instant::now();
+        while !persistent.test().unwrap() {
+            assert!(start.elapsed() < DEADLINE);
+            std::thread::yield_now();
+        }
+        let want: Vec<u32> = (0..3).flat_map(|rank| [rank; 1000]).collect();
+        assert_eq!(persistent.buffer().unwrap(), want);
+        // Peers may still need this rank's polling.
+        comm.barrier().unwrap();
+    })
+    .unwrap();
+}
+
+#[test]
+fn persistent_collectives_of_all_kinds() {
+    for drive in DRIVES {
+        emulate(&config(&[2, 3], drive), |comm| {
+            let (rank, p) = (comm.rank(), comm.size());
+            let mut all = vec![
+                comm.reduce_scatter_init(vec![rank; 6 * 10], Op::Sum).unwrap(),
+                comm.allgather_init(vec![rank; 10]).unwrap(),
+                comm.bcast_init(vec![rank; 10], 4).unwrap(),
+                comm.reduce_init(vec![rank; 10], Op::Max, 2).unwrap(),
+                comm.gather_init(vec![rank; 10], 1).unwrap(),
+                comm.scatter_init(if rank == 3 { (0..60).collect() } else { vec![] }, 10, 3).unwrap(),
+                comm.alltoall_init((0..60).map(|at| rank * 100 + at / 10).collect()).unwrap(),
+            ];
+            let mut barrier = comm.barrier_init().unwrap();
+            for _ in 0..3 {
+                all[2].buffer_mut().unwrap().fill(rank);
+                all.iter_mut().for_each(|one| one.start().unwrap());
+                barrier.start().unwrap();
+                assert_eq!(all[0].start(), Err(Error::Active));
+                assert_eq!(all[0].buffer().unwrap_err(), Error::Active);
+                all.iter_mut().rev().for_each(|one| one.wait().unwrap());
+                barrier.wait().unwrap();
+                let by_rank = |of: fn(u32) -> u32| (0..p).flat_map(|r| [of(r); 10]).collect();
+                let ranks: Vec<u32> = by_rank(|rank| rank);
+                let got: Vec<&[u32]> = all.iter().map(|one| one.buffer().unwrap()).collect();
+                assert_eq!(got[0], [15; 10]);
+                assert_eq!(got[1], ranks);
+                assert_eq!(got[2], [4; 10]);
+                assert_eq!(got[3], if rank == 2 { &[5; 10][..] } else { &[] });
+                assert_eq!(got[4], if rank == 1 { &ranks[..] } else { &[] });
+                assert_eq!(got[5], (rank * 10..rank * 10 + 10).collect::<Vec<_>>());
+                let want: Vec<u32> = (0..p).flat_map(|from| [from * 100 + rank; 10]).collect();
+                assert_eq!(got[6], want);
+            }
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn many_in_flight_are_waited_for_in_any_order() {
+    for drive in DRIVES {
+        emulate(&config(&[2, 2], drive), |comm| {
+            let sends: Vec<Vec<u64>> =
+                (0..24).map(|at| vec![u64::from(comm.rank()) * at; (at * at * 40) as usize]).collect();
+            let mut recvs: Vec<Vec<u64>> = sends.iter().map(|send| vec![0; send.len()]).collect();
+            comm.scope(|scope| {
+                let mut requests = Vec::new();
+                for (send, recv) in sends.iter().zip(&mut recvs) {
+                    requests.push(scope.allreduce(send, recv, Op::Sum)?);
+                }
+                // Every rank in an order of its own.
+                let mut rng = SmallRng::seed_from_u64(u64::from(comm.rank()));
+                while !requests.is_empty() {
+                    let which = rng.random_range(0..requests.len());
+                    let request = requests.swap_remove(which);
+                    let got = request.wait()?;
+                    assert!(got.windows(2).all(|pair| pair[0] == pair[1]));
+                }
+                Ok(())
+            })
+            .unwrap();
+            for (at, recv) in recvs.iter().enumerate() {
+                assert_eq!(*recv, vec![sum(comm, at as u64); recv.len()]);
+            }
+        })
+        .unwrap();
+    }
+}
+
+/// Half of the ranks start everything at once, the others go one by one: far more messages
+/// come early than there are slots for them.
+#[test]
+fn running_ahead_blocks_nobody() {
+    for drive in DRIVES {
+        emulate(&config(&[4], drive), |comm| {
+            let mine = vec![u64::from(comm.rank()); 40];
+            let mut recvs = vec![vec![0u64; 40]; 100];
+            if comm.rank() % 2 == 0 {
+                comm.scope(|scope| {
+                    for recv in &mut recvs {
+                        let _ = scope.allreduce(&mine, recv, Op::Sum)?;
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            } else {
+                for recv in &mut recvs {
+                    comm.allreduce(&mine, recv, Op::Sum).unwrap();
+                }
+            }
+            assert!(recvs.iter().all(|recv| *recv == vec![6; 40]));
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_root_may_be_far_ahead() {
+    emulate(&config(&[5], Drive::Inline), |comm| {
+        for round in 0..2000u32 {
+            if comm.rank() == 3 && round % 500 == 0 {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let mut word = if comm.rank() == 0 { vec![round; 30] } else { vec![0; 30] };
+            comm.bcast(&mut word, 0).unwrap();
+            assert_eq!(word, [round; 30]);
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn ranks_may_be_skewed() {
+    for drive in DRIVES {
+        emulate(&config(&[2, 3], drive), |comm| {
+            let mut rng = SmallRng::seed_from_u64(u64::from(comm.rank()) + 100);
+            for round in 0..60u32 {
+                if rng.random_bool(0.2) {
+                    std::thread::sleep(Duration::from_micros(rng.random_range(0..2000)));
+                }
+                let len = [1, 50, 3000][round as usize % 3];
+                let mut vector = vec![u64::from(comm.rank()); len];
+                match round % 4 {
+                    0 => comm.allreduce_in_place(&mut vector, Op::Sum).unwrap(),
+                    1 => {
+                        vector.fill(u64::from(comm.rank()) * 15);
+                        comm.bcast(&mut vector, 1).unwrap();
+                    }
+                    2 => {
+                        let mut recv = vec![0; len];
+                        comm.reduce(&vector, &mut recv, Op::Sum, 5).unwrap();
+                        vector = if comm.rank() == 5 { recv } else { vec![15; len] };
+                    }
+                    _ => {
+                        comm.barrier().unwrap();
+                        vector.fill(15);
+                    }
+                }
+                assert_eq!(vector, vec![15; len], "round {round}");
+            }
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn dropped_and_forgotten_requests_complete() {
+    for drive in DRIVES {
+        emulate(&config(&[2, 2], drive), |comm| {
+            let mine = vec![u64::from(comm.rank()); 3000];
+            let (mut first, mut second) = (vec![0; 3000], vec![0; 3000]);
+            comm.scope(|scope| {
+                drop(scope.allreduce(&mine, &mut first, Op::Sum)?);
+                std::mem::forget(scope.allreduce(&mine, &mut second, Op::Sum)?);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!((first, second), (vec![6; 3000], vec![6; 3000]));
+
+            let mut persistent = comm.allreduce_init(mine.clone(), Op::Sum).unwrap();
+            persistent.start().unwrap();
+            drop(persistent);
+            let mut persistent = comm.allreduce_init(mine, Op::Sum).unwrap();
+            persistent.start().unwrap();
+            // Forgetting leaks the buffer; on other ranks the collective must still complete.
+            if comm.rank() == 0 {
+                while !persistent.test().unwrap() {
+                    std::thread::yield_now();
+                }
+                std::mem::forget(persistent);
+            } else {
+                persistent.wait().unwrap();
+            }
+            comm.barrier().unwrap();
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_panic_in_a_scope_waits_too() {
+    emulate(&config(&[3], Drive::Inline), |comm| {
+        let mine = vec![u64::from(comm.rank()); 9000];
+        let mut sum = vec![0; 9000];
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            comm.scope(|scope| -> Result<(), Error> {
+                let _request = scope.allreduce(&mine, &mut sum, Op::Sum)?;
+                panic!("on purpose")
+            })
+        }));
+        assert!(panic.is_err());
+        assert_eq!(sum, vec![3; 9000]);
+        comm.barrier().unwrap();
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_lost_peer_ends_in_a_timeout_that_names_it() {
+    for drive in DRIVES {
+        for len in [1, 10_000] {
+            let config = EmulationConfig {
+                timeout: Duration::from_millis(300),
+                ..config(&[2], drive)
+            };
+            let errors = emulate(&config, |comm| {
+                (comm.rank() == 0).then(|| {
+                    let mut vector = vec![1u64; len];
+                    let first = comm.allreduce_in_place(&mut vector, Op::Sum).unwrap_err();
+                    let second = comm.barrier().unwrap_err();
+                    (first, second)
+                })
+            });
+            let (first, second) = errors.unwrap()[0].clone().unwrap();
+            let Error::Timeout { rank: 0, step: 0, awaited, .. } = &first else {
+                panic!("{first}");
+            };
+            assert!(matches!(awaited, Awaited::MessageFrom(1) | Awaited::ReadyFrom(1)));
+            assert!(first.to_string().contains("rank 1"), "{first}");
+            assert_eq!(second, Error::Poisoned(first.into()));
+        }
+    }
+}
+
+#[test]
+fn a_panic_on_one_rank_frees_the_others() {
+    for drive in DRIVES {
+        let start = Instant::now();
+        let outcome = emulate(&config(&[2, 2], drive), |comm| {
+            assert!(comm.rank() != 2, "rank two had enough");
+            let mut vector = vec![1u64; 100];
+            // Fails, rather than waiting for the time-out.
+            comm.allreduce_in_place(&mut vector, Op::Sum).unwrap_err()
+        });
+        let Err(Error::RankPanicked { rank: 2, message }) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(message, "rank two had enough");
+        assert!(start.elapsed() < Duration::from_secs(50), "waited for the time-out");
+    }
+}
+
+/// More different calls than programs are kept.
+#[test]
+fn programs_come_and_go() {
+    emulate(&config(&[2, 2], Drive::Inline), |comm| {
+        for round in 0..2 {
+            for len in 0..150 {
+                let mut vector = vec![u64::from(comm.rank()); len];
+                comm.allreduce_in_place(&mut vector, Op::Sum).unwrap();
+                assert_eq!(vector, vec![6; len], "round {round}");
+            }
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn sixty_four_ranks_share_the_cores() {
+    emulate(&config(&[4, 4, 4], Drive::Inline), |comm| {
+        for len in [1, 1000] {
+            for _ in 0..5 {
+                let mut vector = vec![u64::from(comm.rank()); len];
+                comm.allreduce_in_place(&mut vector, Op::Sum).unwrap();
+                assert_eq!(vector, vec![2016; len]);
+            }
+        }
+        let comm = comm.with(CallOptions::new().ports(6));
+        let mut vector = vec![1u64; 100_000];
+        comm.allreduce_in_place(&mut vector, Op::Sum).unwrap();
+        assert_eq!(vector, vec![64; 100_000]);
+    })
+    .unwrap();
+}
