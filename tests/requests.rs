@@ -76,7 +76,8 @@ fn persistent_collectives_of_all_kinds() {
                 comm.bcast_init(vec![rank; 10], 4).unwrap(),
                 comm.reduce_init(vec![rank; 10], Op::Max, 2).unwrap(),
                 comm.gather_init(vec![rank; 10], 1).unwrap(),
-                comm.scatter_init(if rank == 3 { (0..60).collect() } else { vec![] }, 10, 3).unwrap(),
+                comm.scatter_init(if rank == 3 { (0..60).collect() } else { vec![] }, 10, 3)
+                    .unwrap(),
                 comm.alltoall_init((0..60).map(|at| rank * 100 + at / 10).collect()).unwrap(),
             ];
             let mut barrier = comm.barrier_init().unwrap();
@@ -109,8 +110,9 @@ fn persistent_collectives_of_all_kinds() {
 fn many_in_flight_are_waited_for_in_any_order() {
     for drive in DRIVES {
         emulate(&config(&[2, 2], drive), |comm| {
-            let sends: Vec<Vec<u64>> =
-                (0..24).map(|at| vec![u64::from(comm.rank()) * at; (at * at * 40) as usize]).collect();
+            let sends: Vec<Vec<u64>> = (0..24)
+                .map(|at| vec![u64::from(comm.rank()) * at; (at * at * 40) as usize])
+                .collect();
             let mut recvs: Vec<Vec<u64>> = sends.iter().map(|send| vec![0; send.len()]).collect();
             comm.scope(|scope| {
                 let mut requests = Vec::new();
@@ -268,10 +270,8 @@ fn a_panic_in_a_scope_waits_too() {
 fn a_lost_peer_ends_in_a_timeout_that_names_it() {
     for drive in DRIVES {
         for len in [1, 10_000] {
-            let config = EmulationConfig {
-                timeout: Duration::from_millis(300),
-                ..config(&[2], drive)
-            };
+            let config =
+                EmulationConfig { timeout: Duration::from_millis(300), ..config(&[2], drive) };
             let errors = emulate(&config, |comm| {
                 (comm.rank() == 0).then(|| {
                     let mut vector = vec![1u64; len];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::endpoint::Pages;
+use crate::endpoint::{Owner, Pages};
 use crate::error::Error;
 
 use super::port::Port;
@@ -41,7 +41,8 @@ impl WorkMemory {
             let describe = |pages: &Option<Pages>, buffer: Buffer| -> Result<_, Error> {
                 let Some(pages) = pages else { return Ok((Memory::NONE, None)) };
                 let (ptr, len) = (pages.ptr(), pages.len());
-                let key = port.register_if_needed(ptr, len, code.wire_bytes[buffer as usize])?;
+                let wire_bytes = code.wire_bytes[buffer as usize];
+                let key = port.register_if_needed(ptr, len, wire_bytes, Owner::Library)?;
                 Ok((Memory { ptr, len: len as u64, key: key.unwrap_or(0) }, key))
             };
             let (work, work_key) = describe(&memory.work, Buffer::Work)?;

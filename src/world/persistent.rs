@@ -71,8 +71,9 @@ impl<T: Datatype> Persistent<T> {
         let mut persistent = Persistent { prepared, send, recv, is_active: false };
         let memory = persistent.memory();
         let Persistent { prepared, .. } = &mut persistent;
-        prepared
-            .with(|engine, Ready { operation, keys }| engine.register(operation, memory, keys))?;
+        prepared.with(|engine, Ready { operation, keys }| {
+            engine.register(operation, memory, false, keys)
+        })?;
         Ok(persistent)
     }
 

@@ -2,5 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub mod calls;
 pub mod memory_wire;
+pub mod processes;
 pub mod reference;

@@ -31,12 +31,14 @@
 //! Endpoints of all ranks must be dropped after a barrier, since a peer's last credit may
 //! otherwise be written to memory that is gone.
 
+mod cached;
 mod credits;
 mod peer;
 mod registrar;
 mod setup;
 mod wire;
 
+pub use cached::{CacheView, Cached};
 pub use registrar::{Direct, Registrar};
 pub use setup::connect;
 
@@ -46,7 +48,7 @@ use utofu_sys::{Cookie, Stadd, UtofuError, VcqId};
 
 use std::collections::VecDeque;
 
-use super::{Endpoint, Event, Pages, Posted, Rank, Slot, Tag, WireError, WireRegion};
+use super::{Endpoint, Event, Owner, Pages, Posted, Rank, Slot, Tag, WireError, WireRegion};
 use peer::{Announced, Outbound, Peer, PeerMemory, PostedRecv, Unexpected, WaitingSend, take};
 use wire::{BOUNCE_BYTES, CHANNEL_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, TINY_BYTES};
 use wire::{DESCRIPTOR_BYTES, Descriptor, Lane, Written};
@@ -118,10 +120,11 @@ pub struct UtofuEndpoint {
 }
 
 impl Endpoint for UtofuEndpoint {
-    fn register(&mut self, ptr: *mut u8, len: usize) -> Result<u64, WireError> {
+    fn register(&mut self, ptr: *mut u8, len: usize, owner: Owner<'_>) -> Result<u64, WireError> {
         // SAFETY: users of an endpoint keep registered memory valid until its release, and
         // grant access to peers only through posts, whose contract covers it.
-        unsafe { self.registrar.register(&mut self.vcq, ptr, len) }.map_err(|e| failed(e, None))
+        let registered = unsafe { self.registrar.register(&mut self.vcq, ptr, len, owner) };
+        registered.map_err(|error| failed(error, None))
     }
 
     fn release(&mut self, key: u64) -> Result<(), WireError> {
