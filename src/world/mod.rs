@@ -27,7 +27,7 @@ pub use call::Call;
 pub use communicator::Communicator;
 pub use config::{Drive, EmulationConfig};
 pub use emulate::emulate;
-pub use info::Info;
+pub use info::{Attempt, Barrier, Gates as GatesInfo, Info, Onesided};
 pub use init::{World, init};
 pub use options::{CallOptions, Hardware};
 pub use persistent::Persistent;
