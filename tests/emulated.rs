@@ -196,6 +196,58 @@ fn wrong_calls_are_refused_and_harmless() {
     .unwrap();
 }
 
+/// The forms that only the interfaces to other languages have: the root's own block stays in
+/// its place among the others.
+#[test]
+fn gather_and_scatter_in_place_on_the_root() {
+    use hopbine::reduce::Dtype;
+    use hopbine::world::Call;
+    emulate(&config(&[2, 3], Drive::Inline), |comm| {
+        for algorithm in ["mixed", "bucket", "circulant"] {
+            for (root, count) in [(0, 5), (4, 700)] {
+                let comm = comm.with(CallOptions::new().algorithm(algorithm));
+                let (rank, all) = (comm.rank(), 6 * count);
+                let at = rank as usize * count;
+                let case = |collective| Case { collective, n_ranks: 6, count, root };
+                let base = |collective| {
+                    let new = Call::new(collective, count as u64, Dtype::U64);
+                    Call { root, in_place: rank == root, ..new }
+                };
+                let gather = case(Collective::Gather);
+                let mut send = inputs(&gather, rank);
+                let mut recv = vec![u64::MAX; all];
+                recv[at..at + count].copy_from_slice(&send);
+                let mut call = base(Collective::Gather);
+                if rank == root {
+                    (call.recv, call.recv_count) = (recv.as_mut_ptr().cast(), all as u64);
+                } else {
+                    (call.send, call.send_count) = (send.as_ptr().cast(), count as u64);
+                }
+                // SAFETY: the buffers live until the call returns.
+                unsafe { comm.call(&call) }.unwrap();
+                if rank == root {
+                    assert_eq!(recv, expected(&gather, rank, u64::wrapping_add));
+                }
+
+                let scatter = case(Collective::Scatter);
+                let blocks = inputs(&scatter, rank);
+                let mut call = base(Collective::Scatter);
+                if rank == root {
+                    (call.send, call.send_count) = (blocks.as_ptr().cast(), all as u64);
+                } else {
+                    (call.recv, call.recv_count) = (send.as_mut_ptr().cast(), count as u64);
+                }
+                // SAFETY: the buffers live until the call returns.
+                unsafe { comm.call(&call) }.unwrap();
+                if rank != root {
+                    assert_eq!(send, expected(&scatter, rank, u64::wrapping_add));
+                }
+            }
+        }
+    })
+    .unwrap();
+}
+
 #[test]
 fn overlapping_addresses_are_refused() {
     emulate(&config(&[2], Drive::Inline), |comm| {

@@ -142,6 +142,21 @@ pub fn unserved(
     CliError::Unserved { collective, algorithm: algorithm.to_owned(), source, served }
 }
 
+/// A remark on algorithms that do not serve a shape, if there are any.
+pub fn not_for_this_shape(
+    collective: Collective,
+    shape: &Shape,
+    others: &[Algorithm],
+) -> Option<String> {
+    let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Not for this shape (see `hopbine list {collective} --torus {shape}`): {}.",
+            names.join(", ")
+        )
+    })
+}
+
 /// A rank that the shape has.
 ///
 /// # Errors

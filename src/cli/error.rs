@@ -64,6 +64,16 @@ pub enum CliError {
     /// The picture would not be legible, or has no plane to be drawn on.
     #[error("{0}; use --format text or json")]
     NotDrawn(String),
+    /// The emulation failed.
+    #[error("{algorithm}, {bytes} bytes: {source}")]
+    Run {
+        /// The algorithm that was run.
+        algorithm: String,
+        /// Bytes of the vector or of all blocks.
+        bytes: u64,
+        /// What failed.
+        source: hopbine::Error,
+    },
     /// A rank map that does not fit.
     #[error("{}: {source}", path.display())]
     RankMap {
@@ -116,7 +126,7 @@ impl CliError {
     /// 2 for a request that cannot be, 1 for one that failed.
     pub fn exit_status(&self) -> u8 {
         match self {
-            CliError::Output(_) | CliError::Write { .. } | CliError::World(_) => 1,
+            CliError::Output(_) | CliError::Write { .. } | CliError::Run { .. } | CliError::World(_) => 1,
             // As shells have it.
             CliError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             CliError::Start { .. } => 126,

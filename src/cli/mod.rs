@@ -17,6 +17,8 @@ mod output;
 mod plan;
 mod progress;
 mod report;
+mod run;
+mod sizes;
 
 use std::process::ExitCode;
 
@@ -37,6 +39,7 @@ Examples:
   hopbine list allreduce --torus 4x6x4
   hopbine plan allreduce --torus 4x4x4 --rank 21 --format svg -o plan.svg
   hopbine check allreduce --torus 16x16x16 --algorithm bine
+  hopbine run allreduce --torus 4x4x4 --bytes 1MiB
   hopbine launch -n 8 --torus 2x2x2 ./program
 
 Shapes are written 4x6x4; an `m` behind a size (4x6x4m) is a dimension that does not wrap.";
@@ -46,6 +49,7 @@ enum Command {
     List(list::Args),
     Plan(plan::Args),
     Check(check::Args),
+    Run(run::Args),
     Launch(launch::Args),
     Info(info::Args),
 }
@@ -56,6 +60,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Check(args) => check::run(args),
+        Command::Run(args) => run::run(args),
         Command::Launch(args) => launch::run(args),
         Command::Info(args) => info::run(args),
     };

@@ -96,9 +96,17 @@ pub trait Endpoint: Send {
     /// Makes memory known to the wire and returns the key of its first byte. `owner` says for
     /// how long the wire may remember it.
     ///
+    /// # Safety
+    /// The memory must stay valid until it is released with the key.
+    ///
     /// # Errors
     /// [`WireError`] if the wire has no room for another registration.
-    fn register(&mut self, ptr: *mut u8, len: usize, owner: Owner<'_>) -> Result<u64, WireError>;
+    unsafe fn register(
+        &mut self,
+        ptr: *mut u8,
+        len: usize,
+        owner: Owner<'_>,
+    ) -> Result<u64, WireError>;
 
     /// Takes back one [`register`](Endpoint::register) that returned `key`.
     ///

@@ -18,10 +18,10 @@ pub struct WorkMemory {
 
 struct PortMemory {
     port: Arc<Port>,
+    /// What to release.
+    keys: Vec<u64>,
     work: Memory,
-    work_key: Option<u64>,
     staging: Memory,
-    staging_key: Option<u64>,
     staging_pages: Option<Pages>,
 }
 
@@ -37,25 +37,33 @@ impl WorkMemory {
         let work = pages(program.work_bytes);
         let mut memory = WorkMemory { ports: Vec::new(), work };
         for (code, port) in program.ports.iter().zip(ports) {
-            let staging_pages = pages(code.needs[Buffer::Staging as usize]);
-            let describe = |pages: &Option<Pages>, buffer: Buffer| -> Result<_, Error> {
-                let Some(pages) = pages else { return Ok((Memory::NONE, None)) };
-                let (ptr, len) = (pages.ptr(), pages.len());
-                let wire_bytes = code.wire_bytes[buffer as usize];
-                let key = port.register_if_needed(ptr, len, wire_bytes, Owner::Library)?;
-                Ok((Memory { ptr, len: len as u64, key: key.unwrap_or(0) }, key))
-            };
-            let (work, work_key) = describe(&memory.work, Buffer::Work)?;
-            let (staging, staging_key) = describe(&staging_pages, Buffer::Staging)?;
-            let port = port.clone();
+            // What is registered is noted at once, so that a later failure releases it.
             memory.ports.push(PortMemory {
-                port,
-                work,
-                work_key,
-                staging,
-                staging_key,
-                staging_pages,
+                port: port.clone(),
+                keys: Vec::new(),
+                work: Memory::NONE,
+                staging: Memory::NONE,
+                staging_pages: pages(code.needs[Buffer::Staging as usize]),
             });
+            let WorkMemory { ports, work } = &mut memory;
+            let Some(PortMemory { keys, work: work_memory, staging, staging_pages, .. }) =
+                ports.last_mut()
+            else {
+                unreachable!("pushed above");
+            };
+            for (pages, described, buffer) in
+                [(work, work_memory, Buffer::Work), (staging_pages, staging, Buffer::Staging)]
+            {
+                let Some(pages) = pages else { continue };
+                let wire_bytes = code.wire_bytes[buffer as usize];
+                // SAFETY: the pages are freed by `drop`, after the release.
+                let key = unsafe {
+                    port.register_if_needed(pages.ptr(), pages.len(), wire_bytes, Owner::Library)
+                }?;
+                keys.extend(key);
+                let (ptr, len) = (pages.ptr(), pages.len() as u64);
+                *described = Memory { ptr, len, key: key.unwrap_or(0) };
+            }
         }
         Ok(memory)
     }
@@ -69,9 +77,7 @@ impl WorkMemory {
 impl Drop for WorkMemory {
     fn drop(&mut self) {
         for memory in &self.ports {
-            for key in memory.work_key.into_iter().chain(memory.staging_key) {
-                memory.port.release(key);
-            }
+            memory.keys.iter().for_each(|&key| memory.port.release(key));
         }
         // Nothing addresses the memory any more.
         self.ports.iter_mut().for_each(|memory| drop(memory.staging_pages.take()));

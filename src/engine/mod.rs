@@ -34,6 +34,7 @@
 //! long as endpoints keep their contract.
 
 mod compile;
+mod emit;
 mod graph;
 mod intervals;
 mod memory;
@@ -45,6 +46,7 @@ mod request;
 mod run;
 mod space;
 mod staging;
+mod transfer;
 mod wait;
 mod workers;
 

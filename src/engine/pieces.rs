@@ -77,6 +77,6 @@ mod tests {
     #[test]
     fn long_runs_travel_alone_and_short_ones_together() {
         assert_eq!(pieces(&[4096, 8192], None, 1), [0..4096, 4096..12288]);
-        assert_eq!(pieces(&[40, 80], None, 1), [0..120]);
+        assert_eq!(pieces(&[40, 80], None, 1), vec![0..120; 1]);
     }
 }

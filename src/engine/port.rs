@@ -4,7 +4,7 @@
 //! operations. All of them do the same, [`Port::drive`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use hopbine_torus::plan::Rank;
 
@@ -53,6 +53,9 @@ pub struct Port {
     n_active: AtomicU32,
     /// Threads that drive this port while they wait: its worker stands aside.
     pub(super) n_callers: AtomicU32,
+    /// Threads that want the mutex but do not drive: a worker lets them go first, since it
+    /// would otherwise take the mutex again as soon as it has given it up.
+    n_knocking: AtomicU32,
     /// Counts drives that achieved something.
     n_moves: AtomicU64,
     poison: Arc<Poison>,
@@ -87,51 +90,73 @@ impl Port {
             state: Mutex::new(state),
             n_active: AtomicU32::new(0),
             n_callers: AtomicU32::new(0),
+            n_knocking: AtomicU32::new(0),
             n_moves: AtomicU64::new(0),
             poison,
         })
     }
 
+    /// Takes the mutex for something else than driving.
+    fn knock(&self) -> MutexGuard<'_, State> {
+        // Relaxed: a wish, not a promise.
+        self.n_knocking.fetch_add(1, Ordering::Relaxed);
+        let state = lock(&self.state);
+        self.n_knocking.fetch_sub(1, Ordering::Relaxed);
+        state
+    }
+
+    /// True if a worker should stay away from the mutex for a moment.
+    pub(super) fn is_wanted(&self) -> bool {
+        // Relaxed: see `knock`.
+        self.n_knocking.load(Ordering::Relaxed) > 0
+    }
+
     /// Registers memory if messages of `wire_bytes` need it.
-    pub(super) fn register_if_needed(
+    ///
+    /// # Safety
+    /// The memory must stay valid until it is released.
+    pub(super) unsafe fn register_if_needed(
         &self,
         ptr: *mut u8,
         len: usize,
         wire_bytes: u64,
         owner: Owner<'_>,
     ) -> Result<Option<u64>, Error> {
-        let state = &mut *lock(&self.state);
+        let state = &mut *self.knock();
         if wire_bytes == 0 || !state.endpoint.needs_key(wire_bytes) {
             return Ok(None);
         }
-        let key = state.endpoint.register(ptr, len, owner);
+        // SAFETY: the caller's promise.
+        let key = unsafe { state.endpoint.register(ptr, len, owner) };
         key.map(Some).map_err(|source| self.wire_error(None, source))
     }
 
     /// Releases a registration. A failure poisons the communicator, since there is nobody to
     /// tell it to.
     pub(super) fn release(&self, key: u64) {
-        if let Err(source) = lock(&self.state).endpoint.release(key) {
+        if let Err(source) = self.knock().endpoint.release(key) {
             self.poison.set(&self.wire_error(None, source));
         }
     }
 
     /// Puts a run under way.
     pub(super) fn launch(&self, run: Box<PortRun>, operation: Arc<Operation>) {
-        let state = &mut *lock(&self.state);
+        let state = &mut *self.knock();
         let active = Some(Active { run, operation });
         match state.runs.iter_mut().find(|place| place.is_none()) {
             Some(place) => *place = active,
             None => state.runs.push(active),
         }
-        // Relaxed: only a hint; the mutex orders the data. A worker that misses it is
-        // unparked after this.
-        self.n_active.fetch_add(1, Ordering::Relaxed);
+        // The mutex orders the data; this is for those who look without it. SeqCst: a worker
+        // that is unparked after this looks at `n_callers`, a caller that leaves lowers that
+        // and then looks here. One of the two must see what the other has written, or the
+        // worker would park and the caller leave.
+        self.n_active.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(super) fn is_active(&self) -> bool {
-        // Relaxed: see `launch`.
-        self.n_active.load(Ordering::Relaxed) > 0
+        // SeqCst: see `launch`.
+        self.n_active.load(Ordering::SeqCst) > 0
     }
 
     /// A number that changes whenever something moves on this port.
@@ -203,6 +228,7 @@ impl Port {
 
     fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>) {
         if let Some(Active { run, operation }) = place.take() {
+            // Relaxed: seeing a run that is gone costs a worker one more round.
             self.n_active.fetch_sub(1, Ordering::Relaxed);
             operation.give_back(self.index, run, failure);
         }
@@ -219,7 +245,7 @@ impl Port {
 
     /// What `operation` waits for on this port, if it is under way here.
     pub(super) fn awaited(&self, operation: &Arc<Operation>) -> Option<(u32, Awaited)> {
-        let state = lock(&self.state);
+        let state = self.knock();
         let mut active = state.runs.iter().flatten();
         let run = &active.find(|active| Arc::ptr_eq(&active.operation, operation))?.run;
         // All tasks finished, but something is still to go out.

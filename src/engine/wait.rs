@@ -7,8 +7,10 @@
 
 use std::time::{Duration, Instant};
 
-/// Rounds of polling before a waiter with its own core first gives it away.
-const SPIN_ROUNDS: u32 = 4000;
+/// Rounds of polling, some 20 microseconds, before a waiter with its own core first gives it away.
+/// Longer would not help it much (a yield on a core of its own costs a microsecond) and hurt a
+/// rank whose core is busy with something else after all.
+const SPIN_ROUNDS: u32 = 300;
 /// After this long without progress, nap.
 const YIELD_TIME: Duration = Duration::from_millis(2);
 /// The first and the longest nap.

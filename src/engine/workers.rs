@@ -177,9 +177,12 @@ impl Engine {
     /// Registers the user's memory wherever `operation` puts it on the wire. `keep` allows the
     /// wire to remember it for the next time.
     ///
+    /// # Safety
+    /// The memory must stay valid until `keys` have been settled.
+    ///
     /// # Errors
     /// [`Error::Poisoned`] after an earlier failure, [`Error::Wire`] if registration fails.
-    pub fn register(
+    pub unsafe fn register(
         &self,
         operation: &Operation,
         memory: [UserMemory; 2],
@@ -195,7 +198,9 @@ impl Engine {
                 // Send and receive buffer come first among the buffers.
                 let owner = if keep { Owner::User(&mut settled) } else { Owner::UserOnce };
                 let wire_bytes = code.wire_bytes[at];
-                let key = port.register_if_needed(ptr, len as usize, wire_bytes, owner);
+                // SAFETY: the caller's promise.
+                let key =
+                    unsafe { port.register_if_needed(ptr, len as usize, wire_bytes, owner) };
                 match (key, keys.0.last_mut()) {
                     (Ok(key), Some(keys)) => keys[at] = key,
                     (Err(error), _) => {
@@ -299,7 +304,8 @@ impl Engine {
             let sum = engine.ports.iter().map(|port| port.n_moves()).sum();
             moved | (std::mem::replace(&mut moves, sum) != sum)
         });
-        port.n_callers.fetch_sub(1, Ordering::Relaxed);
+        // SeqCst: see `Port::launch`.
+        port.n_callers.fetch_sub(1, Ordering::SeqCst);
         if port.is_active() {
             // Other operations are under way on it, and its worker may have parked.
             self.workers[0].thread.thread().unpark();
@@ -381,11 +387,13 @@ fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
     let mut waiter = Waiter::new(own_core);
     // Acquire: pairs with the Release in `Engine::drop`.
     while !stop.load(Ordering::Acquire) {
-        // Relaxed: see `wait_beside_workers`.
-        if !port.is_active() || port.n_callers.load(Ordering::Relaxed) > 0 {
+        // SeqCst: see `Port::launch`.
+        if !port.is_active() || port.n_callers.load(Ordering::SeqCst) > 0 {
             // Whoever puts something under way, or leaves something behind, unparks.
             std::thread::park();
             waiter.progress();
+        } else if port.is_wanted() {
+            std::thread::yield_now();
         } else if port.drive() {
             waiter.progress();
         } else {

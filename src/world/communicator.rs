@@ -82,6 +82,17 @@ pub(super) struct Ready {
     pub(super) keys: UserKeys,
 }
 
+impl Drop for Ready {
+    fn drop(&mut self) {
+        // A port that has just given its run back may still hold a reference for a moment, and
+        // its mutex. It must not be the one that drops the operation, which releases
+        // registrations and needs that mutex for it.
+        while Arc::strong_count(&self.operation) > 1 {
+            std::thread::yield_now();
+        }
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Everything behind these mutexes is consistent between any two statements.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -177,7 +188,9 @@ impl Communicator {
         let memory = call.memory(self.inner.caller);
         let keep = !self.options.register_anew;
         prepared.with(|engine, Ready { operation, keys }| {
-            engine.register(operation, memory, keep, keys)?;
+            // SAFETY: the buffers stay valid until the operation is done, and whoever waits
+            // for that settles the keys before telling anybody.
+            unsafe { engine.register(operation, memory, keep, keys) }?;
             // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the
             // buffers have the lengths that the program needs and do not overlap.
             let started = unsafe { engine.start(operation, memory, keys, waiting) };
@@ -335,7 +348,7 @@ impl Communicator {
         let n_ports = engine.n_ports() as u32;
         let bytes = key.count.saturating_mul(elem_bytes);
         let Choice { algorithm: chosen, ports, segment_bytes } =
-            choose(collective, shape, bytes, n_ports);
+            choose(collective, shape, bytes, n_ports, key.in_place);
         let algorithm = match &key.options.algorithm {
             None => chosen,
             Some(name) => registry::find(collective, name).map_err(|unknown| {

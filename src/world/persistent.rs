@@ -72,7 +72,8 @@ impl<T: Datatype> Persistent<T> {
         let memory = persistent.memory();
         let Persistent { prepared, .. } = &mut persistent;
         prepared.with(|engine, Ready { operation, keys }| {
-            engine.register(operation, memory, false, keys)
+            // SAFETY: `drop` settles the keys before the buffers are freed.
+            unsafe { engine.register(operation, memory, false, keys) }
         })?;
         Ok(persistent)
     }

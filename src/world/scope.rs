@@ -17,6 +17,31 @@ use crate::error::Error;
 use crate::reduce::{Datatype, Dtype, Op};
 
 /// A place to start non-blocking collectives in; see [`Communicator::scope`].
+///
+/// Buffers are borrowed until the scope ends, or until [`Request::wait`] gives them back, so
+/// this does not compile:
+/// ```compile_fail,E0506
+/// # use hopbine::{Communicator, Error, reduce::Op};
+/// fn touch(comm: &Communicator) -> Result<(), Error> {
+///     let (mine, mut sum) = ([1; 3], [0; 3]);
+///     comm.scope(|scope| {
+///         let request = scope.allreduce(&mine, &mut sum, Op::Sum)?;
+///         sum[0] = 1;
+///         request.wait().map(|_| ())
+///     })
+/// }
+/// ```
+/// and neither does this, where the buffer ends before the scope:
+/// ```compile_fail,E0597
+/// # use hopbine::{Communicator, Error, reduce::Op};
+/// fn too_short(comm: &Communicator) -> Result<(), Error> {
+///     comm.scope(|scope| {
+///         let (mine, mut sum) = ([1; 3], [0; 3]);
+///         std::mem::forget(scope.allreduce(&mine, &mut sum, Op::Sum)?);
+///         Ok(())
+///     })
+/// }
+/// ```
 pub struct Scope<'scope, 'env: 'scope> {
     comm: &'scope Communicator,
     running: Mutex<Vec<Option<Running>>>,

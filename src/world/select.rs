@@ -8,11 +8,12 @@
 //! | --- | --- | --- |
 //! | allreduce | the latency form, where the shape has one | `mixed` |
 //! | bcast, reduce | `mixed-tree` | `mixed` (two phases) |
-//! | alltoall | `mixed` (logarithmic) | `pairwise` |
+//! | alltoall | `mixed` (logarithmic) | `pairwise`; in place, `mixed` |
 //! | others | `mixed` | `mixed` |
 
 use hopbine_torus::collectives::{Algorithm, Collective, registry};
 use hopbine_torus::geometry::Shape;
+use hopbine_torus::plan::max_ports;
 
 /// A vector up to this length is not worth being cut into blocks.
 const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
@@ -20,8 +21,8 @@ const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
 const SHORT_BLOCK_BYTES: u64 = 512;
 /// Data up to this length are not worth several ports.
 const ONE_PORT_BYTES: u64 = 8 * 1024;
-/// The largest dimension in which everybody sends the whole vector to everybody.
-const MAX_DIRECT: u32 = 8;
+/// The largest group in which everybody sends the whole vector to everybody.
+const MAX_WIDTH: u32 = 8;
 /// Messages are cut into about this many, so that reducing overlaps with sending.
 const SEGMENTS: u64 = 4;
 /// But segments are no shorter, and no longer, than this.
@@ -38,25 +39,33 @@ pub(super) struct Choice {
     pub(super) segment_bytes: u64,
 }
 
-/// Chooses for a call on `n_ports` ports, whose vector or block has `bytes` bytes.
-pub(super) fn choose(collective: Collective, shape: &Shape, bytes: u64, n_ports: u32) -> Choice {
+/// Chooses for a call on up to `n_ports` ports, whose vector or block has `bytes` bytes.
+pub(super) fn choose(
+    collective: Collective,
+    shape: &Shape,
+    bytes: u64,
+    n_ports: u32,
+    in_place: bool,
+) -> Choice {
+    let n_ports = n_ports.min(max_ports(shape));
     let total = match collective {
         Collective::Allreduce | Collective::Bcast | Collective::Reduce => bytes,
         _ => bytes.saturating_mul(u64::from(shape.n_nodes())),
     };
     let is_short = total <= SHORT_VECTOR_BYTES;
     let wanted: &[&str] = match collective {
-        Collective::Allreduce if is_short => {
-            &["mixed-l", "bine-l", "multiplying-l", "direct-l", "mixed"]
-        }
+        Collective::Allreduce if is_short => &["mixed-l", "bine-l", "multiplying-l", "mixed"],
         Collective::Bcast | Collective::Reduce if is_short => &["mixed-tree"],
-        Collective::Alltoall if bytes > SHORT_BLOCK_BYTES => &["pairwise"],
+        // Ports that share blocks cannot permute them in place.
+        Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && !in_place => &["pairwise"],
         _ => &["mixed"],
     };
     let known = registry::algorithms(collective);
     let named = wanted.iter().filter_map(|name| known.iter().find(|known| known.name == *name));
-    let is_too_wide =
-        |name: &str| name == "direct-l" && shape.sizes().into_iter().any(|size| size > MAX_DIRECT);
+    let is_too_wide = |name: &str| {
+        let widest = shape.sizes().into_iter().map(largest_prime_factor).max();
+        name == "multiplying-l" && widest > Some(MAX_WIDTH)
+    };
     let mut serving =
         named.filter(|algorithm| !is_too_wide(&algorithm.name) && algorithm.serves(shape).is_ok());
     // `mixed` serves every shape, and is the first algorithm of every collective.
@@ -66,19 +75,32 @@ pub(super) fn choose(collective: Collective, shape: &Shape, bytes: u64, n_ports:
     Choice { algorithm, ports, segment_bytes: segment }
 }
 
+fn largest_prime_factor(mut size: u32) -> u32 {
+    let mut factor = 2;
+    while factor * factor <= size {
+        if size.is_multiple_of(factor) {
+            size /= factor;
+        } else {
+            factor += 1;
+        }
+    }
+    size
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn chosen(collective: Collective, sizes: &[u32], bytes: u64) -> String {
         let shape = Shape::torus(sizes).unwrap();
-        choose(collective, &shape, bytes, 4).algorithm.name
+        choose(collective, &shape, bytes, 4, false).algorithm.name
     }
 
     #[test]
     fn short_vectors_take_the_latency_form_where_there_is_one() {
         assert_eq!(chosen(Collective::Allreduce, &[4, 4], 8), "mixed-l");
-        assert_eq!(chosen(Collective::Allreduce, &[7], 8), "direct-l");
+        assert_eq!(chosen(Collective::Allreduce, &[7], 8), "multiplying-l");
+        assert_eq!(chosen(Collective::Allreduce, &[23], 8), "mixed");
         assert_eq!(chosen(Collective::Allreduce, &[4, 4], 1 << 20), "mixed");
     }
 
@@ -88,7 +110,8 @@ mod tests {
             for sizes in [&[1][..], &[7], &[2, 3], &[4, 4, 4], &[23, 2]] {
                 for bytes in [0, 8, 1 << 10, 1 << 20, 1 << 40] {
                     let shape = Shape::torus(sizes).unwrap();
-                    let choice = choose(collective, &shape, bytes, 1);
+                    let choice = choose(collective, &shape, bytes, 6, bytes % 3 == 0);
+                    assert!(choice.ports <= max_ports(&shape));
                     choice.algorithm.serves(&shape).unwrap();
                 }
             }

@@ -61,7 +61,7 @@ pub struct MemoryEndpoint {
 }
 
 impl Endpoint for MemoryEndpoint {
-    fn register(&mut self, _: *mut u8, _: usize, _: Owner<'_>) -> Result<u64, WireError> {
+    unsafe fn register(&mut self, _: *mut u8, _: usize, _: Owner<'_>) -> Result<u64, WireError> {
         Ok(0)
     }
 

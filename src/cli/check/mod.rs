@@ -197,13 +197,7 @@ fn from_registry(
             let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
                 .into_iter()
                 .partition(|algorithm| algorithm.serves(shape).is_ok());
-            if !others.is_empty() {
-                let names: Vec<String> = others.into_iter().map(|other| other.name).collect();
-                notes.push(format!(
-                    "Not for this shape (see `hopbine list {collective} --torus {shape}`): {}.",
-                    names.join(", ")
-                ));
-            }
+            notes.extend(args::not_for_this_shape(collective, shape, &others));
             serving
         }
     };

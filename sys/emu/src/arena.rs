@@ -125,9 +125,7 @@ impl Heap {
     pub(crate) fn start(&self, from: u64, to: u64) {
         self.end.store(to, Ordering::Relaxed);
         // Only the first may set it: another rank may already have allocated.
-        let _ = self
-            .next
-            .compare_exchange(0, from, Ordering::AcqRel, Ordering::Acquire);
+        let _ = self.next.compare_exchange(0, from, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Room for a T, page-aligned if large; None if there is none left.

@@ -77,8 +77,7 @@ pub(crate) unsafe fn run(
         } else {
             // SAFETY: as above.
             let word = unsafe { &*(addr as *const AtomicU64) };
-            word.fetch_update(set, fetch, |v| Some(update.apply(v)))
-                .unwrap_or_else(|v| v)
+            word.fetch_update(set, fetch, |v| Some(update.apply(v))).unwrap_or_else(|v| v)
         });
     }
     let _guard = lock.lock();

@@ -33,10 +33,7 @@ pub(crate) const WORDS: usize = 5;
 impl Sum {
     /// The sum of one addend.
     pub(crate) fn of(x: f64) -> Sum {
-        let special = |flags| Sum {
-            flags,
-            ..Sum::default()
-        };
+        let special = |flags| Sum { flags, ..Sum::default() };
         if x.is_nan() {
             return special(NAN);
         }
@@ -64,12 +61,7 @@ impl Sum {
             (m >> (DIGIT - shift), m << shift & MASK)
         };
         let sign = if x < 0.0 { -1 } else { 1 };
-        Sum {
-            high: sign * high as i128,
-            low: sign * low as i128,
-            grid,
-            flags: SOME,
-        }
+        Sum { high: sign * high as i128, low: sign * low as i128, grid, flags: SOME }
     }
 
     /// The sum of two sums.
@@ -144,11 +136,7 @@ fn magnitude(high: u128, low: u128, base: i32) -> f64 {
         return 0.0;
     }
     let length = |v: u128| 128 - v.leading_zeros() as i32;
-    let top = if high > 0 {
-        DIGIT + length(high) - 1
-    } else {
-        length(low) - 1
-    };
+    let top = if high > 0 { DIGIT + length(high) - 1 } else { length(low) - 1 };
     // Exponent of the last bit that a double has here; denormals all have the same.
     let last = (top + base - 52).max(-1074);
     let drop = last - base;

@@ -56,9 +56,7 @@ pub(crate) fn three(shape: &[u32]) -> Result<[u32; 3], JobError> {
         || JobError::Shape(format!("shape {shape:?}: larger than 512 x 768 x 512 nodes"));
     let out = [size(0), size(1), u32::try_from(z).map_err(|_| too_large())?];
     if out.contains(&0) {
-        return Err(JobError::Shape(format!(
-            "shape {shape:?}: every size must be at least 1"
-        )));
+        return Err(JobError::Shape(format!("shape {shape:?}: every size must be at least 1")));
     }
     if (0..3).any(|i| fold_of(out[i], u32::from(ABC[i])).is_none()) {
         return Err(too_large());
@@ -92,20 +90,14 @@ pub(crate) fn hops(from: Coords, to: Coords, extent: Coords) -> u64 {
         .map(|i| {
             let d = u64::from(from[i].abs_diff(to[i]));
             let size = u64::from(extent[i]);
-            if i == 3 || i == 5 || d > size {
-                d
-            } else {
-                d.min(size - d)
-            }
+            if i == 3 || i == 5 || d > size { d } else { d.min(size - d) }
         })
         .sum()
 }
 
 /// Largest coordinate plus one along each axis.
 pub(crate) fn extent(all: impl Iterator<Item = Coords>) -> Coords {
-    all.fold([0; 6], |e, c| {
-        std::array::from_fn(|i| e[i].max(c[i].saturating_add(1)))
-    })
+    all.fold([0; 6], |e, c| std::array::from_fn(|i| e[i].max(c[i].saturating_add(1))))
 }
 
 #[cfg(test)]

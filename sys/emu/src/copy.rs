@@ -54,12 +54,7 @@ unsafe fn copy_here(from: u64, to: u64, len: usize) {
 /// # Safety
 /// `from` is readable here; if `space` is here, `to` is mapped writable.
 #[inline]
-pub(crate) unsafe fn write(
-    space: Space,
-    from: u64,
-    to: u64,
-    len: usize,
-) -> Result<(), CopyError> {
+pub(crate) unsafe fn write(space: Space, from: u64, to: u64, len: usize) -> Result<(), CopyError> {
     match space {
         Space::Here => {
             // SAFETY: the caller's promise.
@@ -122,14 +117,8 @@ fn across(call: VmCall, pid: u32, here: u64, there: u64, len: usize) -> Result<(
 /// Reads one word of another process, to see whether that is possible at all.
 pub(crate) fn probe(pid: u32, addr: u64) -> std::io::Result<u64> {
     let mut word = 0u64;
-    let local = libc::iovec {
-        iov_base: (&raw mut word).cast(),
-        iov_len: 8,
-    };
-    let remote = libc::iovec {
-        iov_base: addr as *mut libc::c_void,
-        iov_len: 8,
-    };
+    let local = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: 8 };
+    let remote = libc::iovec { iov_base: addr as *mut libc::c_void, iov_len: 8 };
     // SAFETY: `local` is `word`; the kernel checks the remote address.
     let n = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
     match n {

@@ -66,10 +66,7 @@ impl Op {
     pub(crate) fn entries(&self) -> usize {
         match self.action {
             Action::Piggyback { entries, .. } => entries.into(),
-            Action::Atomic {
-                width: 8,
-                update: Update::Compare { .. },
-            } => 2,
+            Action::Atomic { width: 8, update: Update::Compare { .. } } => 2,
             _ => 1,
         }
     }
@@ -79,11 +76,7 @@ impl Op {
         let (kind, len, a, b) = match self.action {
             Action::Nop => (1, 0, 0, [0; 4]),
             Action::Put { lcl, len } => (2, len, lcl, [0; 4]),
-            Action::Piggyback {
-                data,
-                len,
-                entries: 1,
-            } => (3, len, data[0], [0; 4]),
+            Action::Piggyback { data, len, entries: 1 } => (3, len, data[0], [0; 4]),
             Action::Piggyback { data, len, .. } => (4, len, 0, data),
             Action::Get { lcl, len } => (5, len, lcl, [0; 4]),
             Action::Atomic { width, update } => {
@@ -114,45 +107,26 @@ impl Op {
         let len = (head >> 32) as u32;
         let second = || match rest {
             [b0, b1, b2, b3, ..] => Ok([*b0, *b1, *b2, *b3]),
-            _ => fail(
-                UTOFU_ERR_INVALID_DESC,
-                "a descriptor of 64 bytes is cut short",
-            ),
+            _ => fail(UTOFU_ERR_INVALID_DESC, "a descriptor of 64 bytes is cut short"),
         };
         let kind = *head as u8;
         let action = match kind {
             1 => Action::Nop,
             2 if len as usize <= MAX_LENGTH => Action::Put { lcl: *a, len },
-            3 if len <= 8 => Action::Piggyback {
-                data: [*a, 0, 0, 0],
-                len,
-                entries: 1,
-            },
-            4 if len as usize <= MAX_PIGGYBACK => Action::Piggyback {
-                data: second()?,
-                len,
-                entries: 2,
-            },
+            3 if len <= 8 => Action::Piggyback { data: [*a, 0, 0, 0], len, entries: 1 },
+            4 if len as usize <= MAX_PIGGYBACK => {
+                Action::Piggyback { data: second()?, len, entries: 2 }
+            }
             5 if len as usize <= MAX_LENGTH => Action::Get { lcl: *a, len },
             6 if len == 0 => Action::Atomic {
                 width: 4,
-                update: Update::Compare {
-                    old: *a & 0xffff_ffff,
-                    new: *a >> 32,
-                },
+                update: Update::Compare { old: *a & 0xffff_ffff, new: *a >> 32 },
             },
-            7 if len == 0 => Action::Atomic {
-                width: 8,
-                update: Update::Compare {
-                    old: *a,
-                    new: second()?[0],
-                },
-            },
+            7 if len == 0 => {
+                Action::Atomic { width: 8, update: Update::Compare { old: *a, new: second()?[0] } }
+            }
             6 | 7 => match Update::of(len, *a) {
-                Some(update) => Action::Atomic {
-                    width: if kind == 6 { 4 } else { 8 },
-                    update,
-                },
+                Some(update) => Action::Atomic { width: if kind == 6 { 4 } else { 8 }, update },
                 None => return bad("a descriptor names an unknown atomic operator"),
             },
             _ => return bad("this is not a descriptor that utofu_prepare_* wrote"),

@@ -15,9 +15,10 @@
 use crate::arena::Arena;
 use crate::coords;
 use crate::error::JobError;
-use crate::job::{Job, Layout};
+use crate::job::Job;
 use crate::layout::Plan;
 use crate::model::Model;
+use crate::nodes::Layout;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -112,20 +113,15 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     let layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;
     let plan = Plan::new(s.size, nodes.len());
     if s.size == 1 {
-        let arena = Arena::private(plan.len).map_err(|source| JobError::Map {
-            bytes: plan.len,
-            source,
-        })?;
+        let arena =
+            Arena::private(plan.len).map_err(|source| JobError::Map { bytes: plan.len, source })?;
         return Ok((Job::assemble(arena, plan, 0, layout, s.model, None), 0));
     }
     let Some(path) = s.rendezvous else {
         return Err(JobError::Variable {
             name: "HOPBINE_RENDEZVOUS",
             value: String::new(),
-            wanted: format!(
-                "must be the path of a fresh file, the same for all {} ranks",
-                s.size
-            ),
+            wanted: format!("must be the path of a fresh file, the same for all {} ranks", s.size),
         });
     };
     let arena = rendezvous::open(&path, s.size, plan.len, s.timeout)?;
@@ -167,10 +163,7 @@ mod tests {
             (&[("HOPBINE_RANK", "2")][..], "HOPBINE_SIZE=1"),
             (&[("HOPBINE_SIZE", "none")], "HOPBINE_SIZE=none"),
             (&[("HOPBINE_SIZE", "0")], "at least 1"),
-            (
-                &[("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")],
-                "number of nodes, 4",
-            ),
+            (&[("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")], "number of nodes, 4"),
         ] {
             let e = with(vars).unwrap_err().to_string();
             assert!(e.contains(wanted), "{e}");

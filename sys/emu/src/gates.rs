@@ -147,12 +147,7 @@ impl State {
     fn send(&self, number: u64, packet: Packet, out: &mut Vec<Parcel>) {
         for (port, &to) in self.destinations.iter().enumerate() {
             if to != UTOFU_VBG_ID_NULL {
-                out.push(Parcel {
-                    to,
-                    port,
-                    number,
-                    packet,
-                });
+                out.push(Parcel { to, port, number, packet });
             }
         }
     }
@@ -203,18 +198,15 @@ fn table(job: &Job, node: usize, tni: u8) -> Option<&GateTable> {
 /// Carries packets until nothing moves any more.
 fn carry(job: &Job, mut parcels: Vec<Parcel>) {
     while let Some(p) = parcels.pop() {
-        let Some((place, gate)) = GatePlace::of(p.to)
-            .ok()
-            .and_then(|place| Some((place, find(job, place)?)))
+        let Some((place, gate)) =
+            GatePlace::of(p.to).ok().and_then(|place| Some((place, find(job, place)?)))
         else {
             // As on the real machine a packet to a gate that is not there is lost.
             continue;
         };
         gate.with(|state| {
-            state.waiting[p.port][p.number as usize % DEPTH] = Waiting {
-                number: p.number + 1,
-                packet: p.packet,
-            };
+            state.waiting[p.port][p.number as usize % DEPTH] =
+                Waiting { number: p.number + 1, packet: p.packet };
             let start_gate = usize::from(place.gate) < START_GATES;
             gate.fire(state, start_gate, &mut parcels);
         });
@@ -233,10 +225,8 @@ pub(crate) fn alloc(context: &Context, tni: u16, n: usize) -> Result<Vec<utofu_v
     let free = |range: std::ops::Range<usize>| {
         range.filter(|g| table.gates[*g].alive.load(Ordering::Relaxed) == 0)
     };
-    let chosen: Vec<usize> = free(0..START_GATES)
-        .take(1)
-        .chain(free(START_GATES..GATES).take(n - 1))
-        .collect();
+    let chosen: Vec<usize> =
+        free(0..START_GATES).take(1).chain(free(START_GATES..GATES).take(n - 1)).collect();
     if chosen.len() < n || chosen[0] >= START_GATES {
         return fail(
             UTOFU_ERR_FULL,

@@ -85,10 +85,7 @@ impl VcqPlace {
         {
             Ok(place)
         } else {
-            fail(
-                UTOFU_ERR_INVALID_VCQ_ID,
-                format!("{id:#x} is not the id of a VCQ"),
-            )
+            fail(UTOFU_ERR_INVALID_VCQ_ID, format!("{id:#x} is not the id of a VCQ"))
         }
     }
 
@@ -124,11 +121,7 @@ pub(crate) fn path_id(target: Coords, path: [u8; 3]) -> Result<utofu_path_id_t> 
 
 /// The inverse of [`path_id`]; accepts any number.
 pub(crate) fn path_coords(target: Coords, id: utofu_path_id_t) -> [u8; 3] {
-    [
-        (id & 1) ^ target[3],
-        (id >> 1 & 3) ^ target[4],
-        (id >> 3 & 1) ^ target[5],
-    ]
+    [(id & 1) ^ target[3], (id >> 1 & 3) ^ target[4], (id >> 3 & 1) ^ target[5]]
 }
 
 /// The path that an id carries.
@@ -180,10 +173,7 @@ impl GatePlace {
         match place {
             // What was taken apart must give the same id again: no unknown bits are set.
             Some(p) if usize::from(p.tni) < TNIS && p.id() == id => Ok(p),
-            _ => fail(
-                UTOFU_ERR_INVALID_VBG_ID,
-                format!("{id:#x} is not the id of a gate"),
-            ),
+            _ => fail(UTOFU_ERR_INVALID_VBG_ID, format!("{id:#x} is not the id of a gate")),
         }
     }
 }
@@ -200,10 +190,7 @@ pub(crate) const USER_STAGS: u32 = 256;
 /// The STADD of a user STag of the VCQ with this extra value.
 pub(crate) fn user_stadd(extra: u8, stag: u32) -> Result<utofu_stadd_t> {
     if stag >= USER_STAGS {
-        return fail(
-            UTOFU_ERR_INVALID_STAG,
-            format!("STag {stag}: must be below {USER_STAGS}"),
-        );
+        return fail(UTOFU_ERR_INVALID_STAG, format!("STag {stag}: must be below {USER_STAGS}"));
     }
     Ok((u64::from(extra) * u64::from(USER_STAGS) + u64::from(stag)) << STAG_AT)
 }

@@ -10,10 +10,11 @@ use crate::coords;
 use crate::copy::Space;
 use crate::env;
 use crate::error::{JobError, Result, fail};
-use crate::ids::{Coords, VcqPlace, coords_ok, node_key, pack_coords};
+use crate::ids::{Coords, VcqPlace, node_key};
 use crate::layout::{Header, NodeRecord, Plan, RankRecord, TNIS, TniRecord};
 use crate::model::Model;
 use crate::mrq::{Chunk, Chunks};
+use crate::nodes::Layout;
 use crate::sync::{AtomicU64, Ordering};
 use crate::vcq::Target;
 use std::cell::RefCell;
@@ -33,106 +34,6 @@ pub struct Job {
     /// Of a job of processes: the rank of this one.
     pub(crate) me: Option<usize>,
     pub(crate) page: u64,
-}
-
-/// Which ranks are on which nodes, and where these are.
-pub(crate) struct Layout {
-    /// Node of each rank.
-    node_of: Vec<u32>,
-    /// Coordinates of each node, in the order of its first rank.
-    nodes: Vec<Coords>,
-    /// Open hash table: (node key + 1) << 32 | node; 0: empty.
-    index: Vec<u64>,
-    pub(crate) extent: Coords,
-    /// Logical sizes; their product is the number of nodes.
-    pub(crate) shape: [u32; 3],
-}
-
-fn hash(key: u32, mask: usize) -> usize {
-    (u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask
-}
-
-impl Layout {
-    /// One entry per rank; equal coordinates mean the same node. Without a shape the nodes are a
-    /// row along y.
-    pub(crate) fn new(
-        ranks: &[Coords],
-        shape: Option<[u32; 3]>,
-    ) -> std::result::Result<Layout, JobError> {
-        if ranks.is_empty() {
-            return Err(JobError::NoRanks);
-        }
-        let mut layout = Layout {
-            node_of: Vec::with_capacity(ranks.len()),
-            nodes: Vec::new(),
-            index: vec![0; (ranks.len() * 2).next_power_of_two()],
-            extent: coords::extent(ranks.iter().copied()),
-            shape: [1; 3],
-        };
-        for (rank, &c) in ranks.iter().enumerate() {
-            if !coords_ok(c) {
-                return Err(JobError::Coords { rank, coords: c });
-            }
-            let key = pack_coords(c) as u32;
-            let node = layout.find(key).unwrap_or_else(|| {
-                let node = layout.nodes.len();
-                layout.nodes.push(c);
-                let mask = layout.index.len() - 1;
-                let mut at = hash(key, mask);
-                while layout.index[at] != 0 {
-                    at = (at + 1) & mask;
-                }
-                layout.index[at] = (u64::from(key) + 1) << 32 | node as u64;
-                node
-            });
-            layout.node_of.push(node as u32);
-        }
-        layout.shape = shape.unwrap_or([1, layout.nodes.len() as u32, 1]);
-        Ok(layout)
-    }
-
-    #[inline]
-    fn find(&self, key: u32) -> Option<usize> {
-        let mask = self.index.len() - 1;
-        let mut at = hash(key, mask);
-        loop {
-            let word = self.index[at];
-            if word == 0 {
-                return None;
-            }
-            if word >> 32 == u64::from(key) + 1 {
-                return Some(word as u32 as usize);
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    /// Ranks at a node, in order.
-    pub(crate) fn ranks_at(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let all = self.node_of.iter().enumerate();
-        all.filter(move |(_, n)| **n as usize == node)
-            .map(|(r, _)| r)
-    }
-
-    /// Most ranks on one node.
-    pub(crate) fn most_per_node(&self) -> usize {
-        let mut count = vec![0usize; self.nodes.len()];
-        for &n in &self.node_of {
-            count[n as usize] += 1;
-        }
-        count.into_iter().max().unwrap_or(1)
-    }
-
-    /// Logical coordinates of a node, x running fastest.
-    pub(crate) fn logical(&self, node: usize) -> [u32; 3] {
-        let [x, y, _] = self.shape;
-        let n = node as u32;
-        [n % x, n / x % y, n / x / y]
-    }
-
-    pub(crate) fn node_at(&self, c: Coords) -> Option<usize> {
-        coords_ok(c).then(|| self.find(pack_coords(c) as u32))?
-    }
 }
 
 /// As whom a call acts.
@@ -201,10 +102,8 @@ impl Job {
         model: Model,
     ) -> std::result::Result<Arc<Job>, JobError> {
         let nodes = coords::of_shape(shape)?;
-        let ranks: Vec<Coords> = nodes
-            .iter()
-            .flat_map(|c| std::iter::repeat_n(*c, per_node))
-            .collect();
+        let ranks: Vec<Coords> =
+            nodes.iter().flat_map(|c| std::iter::repeat_n(*c, per_node)).collect();
         Job::of_threads(Layout::new(&ranks, Some(coords::three(shape)?))?, model)
     }
 
@@ -225,10 +124,8 @@ impl Job {
 
     fn of_threads(layout: Layout, model: Model) -> std::result::Result<Arc<Job>, JobError> {
         let plan = Plan::new(layout.node_of.len(), layout.nodes.len());
-        let arena = Arena::private(plan.len).map_err(|source| JobError::Map {
-            bytes: plan.len,
-            source,
-        })?;
+        let arena =
+            Arena::private(plan.len).map_err(|source| JobError::Map { bytes: plan.len, source })?;
         let mut jobs = JOBS.write().unwrap_or_else(|e| e.into_inner());
         let jobs = jobs.get_or_insert_default();
         let serial = (1..=u16::MAX)
@@ -251,15 +148,7 @@ impl Job {
         header.heap.start(plan.heap, plan.len);
         // SAFETY: sysconf has no preconditions.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        Job {
-            arena,
-            plan,
-            serial,
-            layout,
-            model,
-            me,
-            page: u64::try_from(page).unwrap_or(4096),
-        }
+        Job { arena, plan, serial, layout, model, me, page: u64::try_from(page).unwrap_or(4096) }
     }
 
     /// Number of ranks.
@@ -273,19 +162,10 @@ impl Job {
     /// # Panics
     /// If the job has no such rank.
     pub fn enter(self: &Arc<Self>, rank: usize) -> Entered {
-        assert!(
-            rank < self.size(),
-            "rank {rank} of a job of {} ranks",
-            self.size()
-        );
-        let context = Context {
-            job: self.clone(),
-            rank,
-        };
+        assert!(rank < self.size(), "rank {rank} of a job of {} ranks", self.size());
+        let context = Context { job: self.clone(), rank };
         ENTERED.with(|stack| stack.borrow_mut().push(context));
-        Entered {
-            thread: PhantomData,
-        }
+        Entered { thread: PhantomData }
     }
 
     #[inline]
@@ -318,10 +198,7 @@ impl Job {
     pub(crate) fn tni(&self, node: usize, tni: u16) -> Result<&TniRecord> {
         match self.node(node).tnis.get(usize::from(tni)) {
             Some(record) => Ok(record),
-            None => fail(
-                UTOFU_ERR_INVALID_TNI_ID,
-                format!("TNI {tni}: must be below {TNIS}"),
-            ),
+            None => fail(UTOFU_ERR_INVALID_TNI_ID, format!("TNI {tni}: must be below {TNIS}")),
         }
     }
 
@@ -353,11 +230,7 @@ impl Job {
     }
 
     pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {
-        coords::hops(
-            self.layout.nodes[from],
-            self.layout.nodes[to],
-            self.layout.extent,
-        )
+        coords::hops(self.layout.nodes[from], self.layout.nodes[to], self.layout.extent)
     }
 
     /// The value whose offset `place` holds, created at the first call. Callers hold a lock that
@@ -413,19 +286,22 @@ pub(crate) fn fatal(message: &str) -> ! {
 
 /// As whom the calling thread acts.
 pub(crate) fn current() -> Result<Context> {
-    if let Some(context) = ENTERED.with(|stack| stack.borrow().last().cloned()) {
-        return Ok(context);
+    match known() {
+        Some(context) => Ok(context),
+        None => environment().clone().or_else(|e| fail(UTOFU_ERR_FATAL, e)),
     }
-    environment().clone().or_else(|e| fail(UTOFU_ERR_FATAL, e))
+}
+
+/// As whom the calling thread acts, if that is known without waiting for other ranks.
+pub(crate) fn known() -> Option<Context> {
+    let entered = ENTERED.with(|stack| stack.borrow().last().cloned());
+    entered.or_else(|| ENVIRONMENT.get()?.as_ref().ok().cloned())
 }
 
 fn environment() -> &'static std::result::Result<Context, String> {
     ENVIRONMENT.get_or_init(|| {
         let (job, rank) = env::attach().map_err(|e| e.to_string())?;
-        Ok(Context {
-            job: Arc::new(job),
-            rank,
-        })
+        Ok(Context { job: Arc::new(job), rank })
     })
 }
 

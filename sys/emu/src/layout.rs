@@ -112,15 +112,8 @@ impl Plan {
     pub(crate) fn new(ranks: usize, nodes: usize) -> Plan {
         let first = Off::new(size_of::<Header>() as u64);
         let node = Off::new(first.nth(ranks).bytes());
-        let heap = Off::<NodeRecord>::nth(node, nodes)
-            .bytes()
-            .next_multiple_of(4096);
+        let heap = Off::<NodeRecord>::nth(node, nodes).bytes().next_multiple_of(4096);
         let room = (ranks as u64 * HEAP_PER_RANK).max(HEAP_LEAST);
-        Plan {
-            ranks: first,
-            nodes: node,
-            heap,
-            len: heap + room,
-        }
+        Plan { ranks: first, nodes: node, heap, len: heap + room }
     }
 }

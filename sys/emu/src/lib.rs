@@ -57,6 +57,8 @@ mod mem;
 #[cfg(not(loom))]
 mod model;
 #[cfg(not(loom))]
+mod nodes;
+#[cfg(not(loom))]
 mod ops;
 #[cfg(not(loom))]
 mod reduce;

@@ -138,8 +138,7 @@ impl StagTable {
         let stag = stadd >> STAG_AT;
         if stag >= FIRST_DYNAMIC {
             let n = stag - FIRST_DYNAMIC;
-            n.is_multiple_of(2)
-                .then(|| self.dynamic.get(n as usize / 2))?
+            n.is_multiple_of(2).then(|| self.dynamic.get(n as usize / 2))?
         } else {
             let first = u64::from(FIRST_EXTRA) * u64::from(USER_STAGS);
             self.user.get(stag.checked_sub(first)? as usize)
@@ -195,10 +194,7 @@ impl StagTable {
         } else if let Some(n) = spare {
             n
         } else {
-            return fail(
-                UTOFU_ERR_FULL,
-                format!("all {DYNAMIC} STags of the CQ are registered"),
-            );
+            return fail(UTOFU_ERR_FULL, format!("all {DYNAMIC} STags of the CQ are registered"));
         };
         self.dynamic[n].fill(first, len, range);
         Ok(dynamic_stadd(n) + offset)
@@ -225,10 +221,7 @@ impl StagTable {
     /// `utofu_dereg_mem`: any offset of the STag will do.
     pub(crate) fn deregister(&self, stadd: u64) -> Result<()> {
         let _guard = self.lock.lock();
-        match self
-            .entry(stadd)
-            .map(|e| (e, e.refs.load(Ordering::Relaxed)))
-        {
+        match self.entry(stadd).map(|e| (e, e.refs.load(Ordering::Relaxed))) {
             Some((e, refs)) if refs > 0 => {
                 e.release(refs);
                 Ok(())

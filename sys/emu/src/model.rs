@@ -42,11 +42,7 @@ impl Model {
     pub(crate) fn put(&self, bytes: u64, hops: u64, busy_until: &AtomicU64) -> Times {
         let way = self.put_ns + hops * self.hop_ns;
         let sent = occupy(busy_until, now(), self.wire(bytes));
-        Times {
-            sent,
-            remote: sent + way,
-            local: sent + way + hops * self.hop_ns,
-        }
+        Times { sent, remote: sent + way, local: sent + way + hops * self.hop_ns }
     }
 
     /// Times of a get; `busy_until` is that of the TNI which has the data.
@@ -54,11 +50,7 @@ impl Model {
         let way = self.put_ns + hops * self.hop_ns;
         let sent = now();
         let remote = occupy(busy_until, sent + way, self.wire(bytes));
-        Times {
-            sent,
-            remote,
-            local: remote + way,
-        }
+        Times { sent, remote, local: remote + way }
     }
 }
 
@@ -77,10 +69,7 @@ fn occupy(busy_until: &AtomicU64, from: u64, ns: u64) -> u64 {
 
 /// The clock that all processes of the host share, in ns.
 pub(crate) fn now() -> u64 {
-    let mut t = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: t is a valid place for the result; CLOCK_MONOTONIC always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
@@ -92,29 +81,18 @@ mod tests {
 
     #[test]
     fn a_link_sends_one_thing_after_the_other() {
-        let model = Model {
-            put_ns: 500,
-            hop_ns: 100,
-            tni_mbps: 1000,
-        };
+        let model = Model { put_ns: 500, hop_ns: 100, tni_mbps: 1000 };
         let busy = AtomicU64::new(0);
         let first = model.put(1_000_000, 2, &busy);
         let second = model.put(1_000_000, 2, &busy);
         assert_eq!(first.remote - first.sent, 700);
         assert_eq!(first.local - first.remote, 200);
-        assert_eq!(
-            second.sent - first.sent,
-            1_000_000,
-            "1 MB at 1000 MB/s takes 1 ms"
-        );
+        assert_eq!(second.sent - first.sent, 1_000_000, "1 MB at 1000 MB/s takes 1 ms");
     }
 
     #[test]
     fn without_a_limit_only_the_way_takes_time() {
-        let model = Model {
-            put_ns: 10,
-            ..Model::default()
-        };
+        let model = Model { put_ns: 10, ..Model::default() };
         let busy = AtomicU64::new(0);
         let t = model.get(1 << 20, 3, &busy);
         assert_eq!((t.remote - t.sent, t.local - t.sent), (10, 20));

@@ -27,11 +27,7 @@ pub(crate) fn pack_meta(kind: utofu_mrq_notice_type, edata: u8, code: c_int) -> 
 
 /// The inverse of [`pack_meta`].
 pub(crate) fn unpack_meta(meta: u64) -> (u8, u8, c_int) {
-    (
-        meta as u8,
-        (meta >> 8) as u8,
-        c_int::from((meta >> 16) as u16 as i16),
-    )
+    (meta as u8, (meta >> 8) as u8, c_int::from((meta >> 16) as u16 as i16))
 }
 
 /// Posts operations that together take `entries` TOQ entries: all, or none with BUSY.
@@ -79,11 +75,9 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
             (len, UTOFU_MRQ_TYPE_LCL_PUT, UTOFU_MRQ_TYPE_RMT_PUT)
         }
         Action::Get { len, .. } => (len, UTOFU_MRQ_TYPE_LCL_GET, UTOFU_MRQ_TYPE_RMT_GET),
-        Action::Atomic { width, .. } => (
-            u32::from(width),
-            UTOFU_MRQ_TYPE_LCL_ARMW,
-            UTOFU_MRQ_TYPE_RMT_ARMW,
-        ),
+        Action::Atomic { width, .. } => {
+            (u32::from(width), UTOFU_MRQ_TYPE_LCL_ARMW, UTOFU_MRQ_TYPE_RMT_ARMW)
+        }
     };
     let job = &*vcq.context.job;
     // The source of a put is read when it is sent.
@@ -96,9 +90,7 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
         Action::Piggyback { ref data, .. } => data.as_ptr() as u64,
         _ => 0,
     };
-    let target = VcqPlace::of(op.vcq)
-        .ok()
-        .and_then(|place| job.find(op.vcq, place));
+    let target = VcqPlace::of(op.vcq).ok().and_then(|place| job.find(op.vcq, place));
     let times = match &target {
         Some(t) if !job.model.is_off() => times(vcq, sender, op, len, t),
         _ => Times::default(),
@@ -106,10 +98,7 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
     let outcome = match &target {
         // SAFETY: the caller's promise; `source` was just looked up or is in `op`.
         Some(t) => unsafe { act(vcq, t, op, source, len) },
-        None => Outcome {
-            code: UTOFU_ERR_MRQ_PEER,
-            value: 0,
-        },
+        None => Outcome { code: UTOFU_ERR_MRQ_PEER, value: 0 },
     };
     let atomic = matches!(op.action, Action::Atomic { .. });
     let end = op.rmt.wrapping_add(if atomic { 0 } else { u64::from(len) });
@@ -198,9 +187,8 @@ unsafe fn act(vcq: &Vcq, target: &Target<'_>, op: &Op, source: u64, len: u32) ->
                     let lock = &job.rank_record(r.owner as usize).atomics;
                     let alone = job.me.is_none();
                     // SAFETY: the range lies in the registration.
-                    let old = unsafe {
-                        atomic_op::run(space, alone, lock, r.addr, width.into(), update)
-                    };
+                    let old =
+                        unsafe { atomic_op::run(space, alone, lock, r.addr, width.into(), update) };
                     old.map(|v| value = v)
                 }
             };

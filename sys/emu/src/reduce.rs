@@ -35,12 +35,7 @@ pub(crate) enum Kind {
 
 impl Packet {
     pub(crate) fn barrier() -> Packet {
-        Packet {
-            op: UTOFU_REDUCE_OP_BARRIER,
-            count: 0,
-            mismatch: 0,
-            words: [0; WORDS],
-        }
+        Packet { op: UTOFU_REDUCE_OP_BARRIER, count: 0, mismatch: 0, words: [0; WORDS] }
     }
 
     /// A rank's integers. INVALID_OP, INVALID_NUMBER.
@@ -57,10 +52,7 @@ impl Packet {
                 "MAXLOC works on pairs: the number must be even",
             );
         }
-        let mut packet = Packet {
-            op,
-            ..Packet::barrier()
-        };
+        let mut packet = Packet { op, ..Packet::barrier() };
         packet.count = data.len() as u32;
         packet.words[..data.len()].copy_from_slice(data);
         Ok(packet)
@@ -74,10 +66,7 @@ impl Packet {
                 format!("operator {op} on doubles: must be BFPSUM (8)"),
             );
         }
-        let mut packet = Packet {
-            op,
-            ..Packet::barrier()
-        };
+        let mut packet = Packet { op, ..Packet::barrier() };
         packet.count = data.len() as u32;
         for (words, x) in packet.words.as_chunks_mut().0.iter_mut().zip(data) {
             *words = Sum::of(*x).store();
@@ -146,11 +135,7 @@ impl Packet {
 
     /// 0, or BARRIER_MISMATCH.
     pub(crate) fn code(&self) -> c_int {
-        if self.mismatch == 0 {
-            UTOFU_SUCCESS
-        } else {
-            UTOFU_ERR_BARRIER_MISMATCH
-        }
+        if self.mismatch == 0 { UTOFU_SUCCESS } else { UTOFU_ERR_BARRIER_MISMATCH }
     }
 }
 

@@ -41,10 +41,7 @@ pub(super) fn open(
     len: u64,
     timeout: Duration,
 ) -> Result<Opened, JobError> {
-    let error = |what: String| JobError::Rendezvous {
-        path: path.to_path_buf(),
-        what,
-    };
+    let error = |what: String| JobError::Rendezvous { path: path.to_path_buf(), what };
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -55,8 +52,7 @@ pub(super) fn open(
         .map_err(|e| error(format!("cannot be opened: {e}")))?;
     lock(&file, timeout).map_err(|e| error(format!("cannot be locked: {e}")))?;
     let mut text = String::new();
-    file.read_to_string(&mut text)
-        .map_err(|e| error(format!("cannot be read: {e}")))?;
+    file.read_to_string(&mut text).map_err(|e| error(format!("cannot be read: {e}")))?;
     let words: Vec<&str> = text.lines().collect();
     let memory = match words[..] {
         [] => {
@@ -89,17 +85,14 @@ pub(super) fn open(
         }
     };
     // Closing the file unlocks it.
-    let shared = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(&memory)
-        .map_err(|e| {
-            error(format!(
-                "names {}, which is gone ({e}): every job needs a fresh file",
-                memory.display()
-            ))
-        })?;
-    let arena = Arena::shared(&shared, len).map_err(|source| JobError::Map { bytes: len, source })?;
+    let shared = OpenOptions::new().read(true).write(true).open(&memory).map_err(|e| {
+        error(format!(
+            "names {}, which is gone ({e}): every job needs a fresh file",
+            memory.display()
+        ))
+    })?;
+    let arena =
+        Arena::shared(&shared, len).map_err(|source| JobError::Map { bytes: len, source })?;
     Ok(Opened { arena, memory })
 }
 
@@ -123,11 +116,7 @@ fn lock(file: &File, timeout: Duration) -> std::io::Result<()> {
 fn create(len: u64) -> std::io::Result<PathBuf> {
     let mut last = None;
     for dir in [PathBuf::from("/dev/shm"), std::env::temp_dir()] {
-        let name = dir.join(format!(
-            "hopbine-{}-{}",
-            std::process::id(),
-            crate::model::now()
-        ));
+        let name = dir.join(format!("hopbine-{}-{}", std::process::id(), crate::model::now()));
         let made = OpenOptions::new()
             .read(true)
             .write(true)
@@ -160,9 +149,8 @@ pub(super) fn meet(
     let mine = job.rank_record(rank);
     mine.probe.store(&raw const PROBE as u64, Ordering::Relaxed);
     // Release pairs with the Acquire below: the probe address is set.
-    let claimed = mine
-        .pid
-        .compare_exchange(0, std::process::id(), Ordering::Release, Ordering::Relaxed);
+    let claimed =
+        mine.pid.compare_exchange(0, std::process::id(), Ordering::Release, Ordering::Relaxed);
     if let Err(other) = claimed {
         return Err(JobError::Rendezvous {
             path: path.to_path_buf(),
@@ -196,14 +184,11 @@ pub(super) fn meet(
         }
         Ok(())
     };
-    wait(
-        &|| header.attached.load(Ordering::Acquire) as usize >= job.size(),
-        &|| {
-            let absent = (0..job.size())
-                .filter(|&r| job.rank_record(r).pid.load(Ordering::Relaxed) == 0);
-            name(absent.collect())
-        },
-    )?;
+    wait(&|| header.attached.load(Ordering::Acquire) as usize >= job.size(), &|| {
+        let absent =
+            (0..job.size()).filter(|&r| job.rank_record(r).pid.load(Ordering::Relaxed) == 0);
+        name(absent.collect())
+    })?;
     let peer = (rank + 1) % job.size();
     let record = job.rank_record(peer);
     let pid = record.pid.load(Ordering::Acquire);
@@ -221,19 +206,15 @@ pub(super) fn meet(
     }
     // A rank that may go on must still be there when its neighbour probes it.
     header.reached.fetch_add(1, Ordering::AcqRel);
-    wait(
-        &|| header.reached.load(Ordering::Acquire) as usize >= job.size(),
-        &|| "ranks that came, but could not reach their neighbour's memory".into(),
-    )
+    wait(&|| header.reached.load(Ordering::Acquire) as usize >= job.size(), &|| {
+        "ranks that came, but could not reach their neighbour's memory".into()
+    })
 }
 
 /// Ranks as a list that stays short.
 fn name(ranks: Vec<usize>) -> String {
     let shown: Vec<String> = ranks.iter().take(16).map(ToString::to_string).collect();
-    let more = if ranks.len() > 16 {
-        format!(" and {} more", ranks.len() - 16)
-    } else {
-        String::new()
-    };
+    let more =
+        if ranks.len() > 16 { format!(" and {} more", ranks.len() - 16) } else { String::new() };
     format!("rank {}{more}", shown.join(", "))
 }

@@ -33,35 +33,27 @@ struct Free {
     next: usize,
 }
 
-static FREE: Mutex<Free> = Mutex::new(Free {
-    again: Vec::new(),
-    next: 0,
-});
+static FREE: Mutex<Free> = Mutex::new(Free { again: Vec::new(), next: 0 });
 
 fn free_list() -> std::sync::MutexGuard<'static, Free> {
     FREE.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Stores a VCQ; its handle.
+/// Stores a VCQ; its handle. OUT_OF_RESOURCE, and the VCQ is freed.
 pub(crate) fn insert(vcq: Vcq) -> Result<utofu_vcq_hdl_t> {
     let mut free = free_list();
     let (n, uses) = match free.again.pop() {
         Some(known) => known,
         None if free.next < SLOTS => {
-            let slot = Box::new(Slot {
-                handle: AtomicUsize::new(0),
-                vcq: UnsafeCell::new(None),
-            });
+            let slot = Box::new(Slot { handle: AtomicUsize::new(0), vcq: UnsafeCell::new(None) });
             // Release pairs with the Acquire in get.
             TABLE[free.next].store(Box::into_raw(slot), Ordering::Release);
             free.next += 1;
             (free.next - 1, 0)
         }
         None => {
-            return fail(
-                UTOFU_ERR_OUT_OF_RESOURCE,
-                format!("{SLOTS} VCQs exist in this process"),
-            );
+            vcq.free();
+            return fail(UTOFU_ERR_OUT_OF_RESOURCE, format!("{SLOTS} VCQs exist in this process"));
         }
     };
     let handle = (uses + 1) << 16 | n;

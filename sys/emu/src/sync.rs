@@ -1,7 +1,7 @@
 //! Atomics (loom's under `cfg(loom)`) and the spin lock of the arena.
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -23,11 +23,7 @@ impl SpinLock {
     pub(crate) fn lock(&self) -> SpinGuard<'_> {
         let mut tries = 0u32;
         // Acquire pairs with the Release in drop: what the last holder wrote is visible.
-        while self
-            .0
-            .compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
+        while self.0.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             tries += 1;
             // With more ranks than cores the holder may be waiting for this very core.
             if tries.is_multiple_of(64) {

@@ -33,11 +33,7 @@ impl Toq {
     /// Whether this many entries can be had; BUSY if not.
     #[inline]
     pub(crate) fn room_for(&self, entries: usize) -> Result<()> {
-        if self.entries + entries <= DEPTH {
-            Ok(())
-        } else {
-            Err(Code(UTOFU_ERR_BUSY))
-        }
+        if self.entries + entries <= DEPTH { Ok(()) } else { Err(Code(UTOFU_ERR_BUSY)) }
     }
 
     /// Adds an executed operation. Errors are reported even if no notice was asked for.

@@ -25,11 +25,7 @@ const ORDINARY: [usize; 8] = [0, 4, 5, 6, 7, 8, 9, 10];
 const SESSION: [usize; 3] = [1, 2, 3];
 
 /// Which place a new VCQ gets: (CQ, index within it, marks to set). `used` are the marks now.
-fn choose(
-    used: &[u32; CQS],
-    cmp_id: Option<u16>,
-    flags: c_ulong,
-) -> Result<(usize, usize, u32)> {
+fn choose(used: &[u32; CQS], cmp_id: Option<u16>, flags: c_ulong) -> Result<(usize, usize, u32)> {
     let session = flags & UTOFU_VCQ_FLAG_SESSION_MODE != 0;
     let exclusive = flags & UTOFU_VCQ_FLAG_EXCLUSIVE != 0;
     if let Some(cmp) = cmp_id {
@@ -63,8 +59,11 @@ fn choose(
     } else {
         ORDINARY.into_iter().find_map(|cq| {
             let n = used[cq].trailing_ones() as usize;
-            (used[cq] & EXCLUSIVE == 0 && used[cq] & ALL_PLACES != ALL_PLACES)
-                .then_some((cq, n, 1 << n))
+            (used[cq] & EXCLUSIVE == 0 && used[cq] & ALL_PLACES != ALL_PLACES).then_some((
+                cq,
+                n,
+                1 << n,
+            ))
         })
     };
     match found {
@@ -81,10 +80,7 @@ struct Turn<T> {
 
 impl<T> Turn<T> {
     fn new(thread_safe: bool, value: T) -> Turn<T> {
-        Turn {
-            lock: thread_safe.then(SpinLock::default),
-            value: UnsafeCell::new(value),
-        }
+        Turn { lock: thread_safe.then(SpinLock::default), value: UnsafeCell::new(value) }
     }
 
     /// # Safety
@@ -173,11 +169,7 @@ impl Vcq {
             sender: Turn::new(thread_safe, Sender::default()),
             receiver: Turn::new(
                 thread_safe,
-                Receiver {
-                    reader,
-                    pending: BTreeMap::new(),
-                    arrivals: 0,
-                },
+                Receiver { reader, pending: BTreeMap::new(), arrivals: 0 },
             ),
             context,
         })

@@ -65,3 +65,35 @@ fn ranks_of_a_node_share_its_queues() {
     first.close();
     second.close();
 }
+
+/// Bytes of memory that this process uses.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// 64 ranks with six queues each, through which more passes than they hold, stay small: at full
+/// size the queues would take 3 GB.
+#[test]
+fn queues_cost_what_is_used() {
+    let job = Job::threads(Job::coords_for_shape(&[4, 4, 4]));
+    let before = resident();
+    let mut buf = [0u64; 8];
+    let mut all = Vec::new();
+    for rank in 0..64 {
+        let _me = job.enter(rank);
+        for tni in 0..6 {
+            all.push(EndPoint::open_on(tni, &mut buf));
+        }
+    }
+    for ep in &all {
+        for i in 0..5_000 {
+            ep.piggyback8(ep.id, i, ep.stadd, 0, RMT);
+            assert_eq!(ep.wait_notice().edata, 0);
+        }
+    }
+    let used = resident() - before;
+    assert!(used < 100 << 20, "{used} bytes for 384 queues");
+    all.into_iter().for_each(EndPoint::close);
+}

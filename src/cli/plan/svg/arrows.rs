@@ -66,6 +66,13 @@ pub fn exchanges(subject: &Subject) -> Vec<Exchange> {
         .collect()
 }
 
+/// The most exchanges with one peer.
+pub fn largest_bundle(exchanges: &[Exchange]) -> usize {
+    let mut counts: BTreeMap<Rank, usize> = BTreeMap::new();
+    exchanges.iter().for_each(|exchange| *counts.entry(exchange.peer).or_default() += 1);
+    counts.into_values().max().unwrap_or(0)
+}
+
 /// Step numbers in a few characters: `0 3-5`.
 pub fn step_label(steps: &[usize]) -> String {
     let runs = steps.chunk_by(|a, b| a + 1 == *b);
@@ -85,12 +92,12 @@ const LANE: f64 = 15.0;
 const BEYOND: f64 = 92.0;
 
 /// The arrows of a plan.
-pub fn arrows(subject: &Subject, layout: &Layout) -> Vec<Arrow> {
+pub fn arrows(subject: &Subject, layout: &Layout, exchanges: Vec<Exchange>) -> Vec<Arrow> {
     let (shape, map) = (&subject.schedule.shape, &subject.schedule.map);
     let here = layout.components(map.coord_of(shape, subject.plan.rank));
     // Bundles: all exchanges with one displacement.
     let mut bundles: BTreeMap<Vec<i64>, Vec<Exchange>> = BTreeMap::new();
-    for exchange in exchanges(subject) {
+    for exchange in exchanges {
         let there = layout.components(map.coord_of(shape, exchange.peer));
         let by = (0..here.len()).map(|k| layout.offset(k, here[k], there[k])).collect();
         bundles.entry(by).or_default().push(exchange);
@@ -162,7 +169,7 @@ fn arrow(exchange: Exchange, layout: &Layout, here: &[i64], by: &[i64], bulge: f
             if is_inside(k) {
                 continue;
             }
-            let beyond = (BEYOND / layout.step(k).length()).min(0.8);
+            let beyond = (BEYOND * layout.scale / layout.step(k).length()).min(0.8);
             // The last coordinate before the border and the way out.
             let (last, way) = if there[k] < 0 { (0.0, -1.0) } else { (size as f64 - 1.0, 1.0) };
             let parameter = |at: f64| (at - here[k] as f64) / by[k] as f64;
@@ -200,7 +207,7 @@ fn around(
         .zip(layout.axes())
         .map(|(&at, axis)| at.rem_euclid(i64::from(axis.size)))
         .collect();
-    let way = (end - start).unit() * (2.0 * BEYOND);
+    let way = (end - start).unit() * (2.0 * BEYOND * layout.scale);
     let whole = Curve::bulging(start, start + way, bulge);
     let gap = NODE + 3.0;
     let (first, last) = (whole.leaves(gap), 1.0 - whole.reversed().leaves(gap));

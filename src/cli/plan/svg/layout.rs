@@ -21,6 +21,8 @@ pub struct Layout {
     pub dims: Vec<usize>,
     axes: Vec<Axis>,
     kind: Kind,
+    /// How much larger than usual everything but the nodes is.
+    pub scale: f64,
 }
 
 enum Kind {
@@ -34,12 +36,12 @@ enum Kind {
 }
 
 impl Layout {
-    /// The layout of a shape.
+    /// The layout of a shape, enlarged such that `bundle` arrows have room between neighbours.
     ///
     /// # Errors
     /// [`CliError::NotDrawn`] for more than three dimensions of size above 1, or too many
     /// nodes.
-    pub fn new(shape: &Shape) -> Result<Self, CliError> {
+    pub fn new(shape: &Shape, bundle: usize) -> Result<Self, CliError> {
         let dims = shape.active_dims();
         let axes: Vec<Axis> = dims.iter().map(|&dim| shape.axes()[dim]).collect();
         if dims.len() > 3 {
@@ -54,18 +56,23 @@ impl Layout {
                 shape.n_nodes()
             )));
         }
+        let scale = (bundle as f64 / 5.0).max(1.0);
         let kind = match axes[..] {
-            [_, _] => Kind::Lattice { basis: vec![Point::new(0.0, 132.0), Point::new(132.0, 0.0)] },
+            [_, _] => Kind::Lattice {
+                basis: vec![Point::new(0.0, 132.0) * scale, Point::new(132.0, 0.0) * scale],
+            },
             [_, rows, _] => {
                 // Rows of a plane go down and to the left; the slant is such that few nodes
                 // stand below one another. Planes do not overlap.
-                let row = Point::new(-104.0, 76.0);
-                let plane = Point::new(0.0, row.y * f64::from(rows.size - 1) + 116.0);
-                Kind::Lattice { basis: vec![plane, row, Point::new(180.0, 0.0)] }
+                let row = Point::new(-104.0, 76.0) * scale;
+                let plane = Point::new(0.0, row.y * f64::from(rows.size - 1) + 116.0 * scale);
+                Kind::Lattice { basis: vec![plane, row, Point::new(180.0, 0.0) * scale] }
             }
-            _ => Kind::Circle { radius: (f64::from(shape.n_nodes()) * 84.0 / TAU).max(130.0) },
+            _ => Kind::Circle {
+                radius: (f64::from(shape.n_nodes()) * 84.0 * scale / TAU).max(130.0),
+            },
         };
-        Ok(Layout { dims, axes, kind })
+        Ok(Layout { dims, axes, kind, scale })
     }
 
     /// True if the shape is drawn as one circle.
@@ -113,7 +120,7 @@ impl Layout {
     pub fn widest_lane(&self, count: usize, hop: f64) -> f64 {
         // Three dimensions leave less room around a node than two.
         let share = if self.axes.len() == 3 { 0.11 } else { 0.2 };
-        2.0 * share * hop.min(180.0) / (count.max(2) - 1) as f64
+        2.0 * share * hop.min(180.0 * self.scale) / (count.max(2) - 1) as f64
     }
 
     /// Signed hops along the drawn dimension `k`, as drawn: the shorter way round, and of two
@@ -156,7 +163,7 @@ mod tests {
     fn no_two_nodes_touch() {
         for text in ["1", "2", "16", "600", "4x4", "8x8", "2x3x2", "4x4x4", "4x6x4", "8x8x8", "1x6"]
         {
-            let layout = Layout::new(&text.parse().unwrap()).unwrap();
+            let layout = Layout::new(&text.parse().unwrap(), 4).unwrap();
             let points: Vec<Point> =
                 layout.coordinates().iter().map(|at| layout.point(at)).collect();
             for (i, &a) in points.iter().enumerate() {
@@ -172,7 +179,7 @@ mod tests {
         for (text, expected) in
             [("2x2x2x2", "2x2x2x2 has 4"), ("601", "601 has 601"), ("48x69x48", "up to 600 nodes")]
         {
-            let error = Layout::new(&text.parse().unwrap()).err().unwrap().to_string();
+            let error = Layout::new(&text.parse().unwrap(), 4).err().unwrap().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
     }

@@ -31,8 +31,9 @@ const HEADING: f64 = 66.0;
 /// # Errors
 /// [`CliError::NotDrawn`] if the shape cannot be drawn legibly.
 pub fn draw(subject: &Subject) -> Result<String, CliError> {
-    let layout = Layout::new(&subject.schedule.shape)?;
-    let arrows = arrows::arrows(subject, &layout);
+    let exchanges = arrows::exchanges(subject);
+    let layout = Layout::new(&subject.schedule.shape, arrows::largest_bundle(&exchanges))?;
+    let arrows = arrows::arrows(subject, &layout, exchanges);
     let (low, high) = extent(&layout, &arrows);
     let legend = panels::legend(subject, &layout, &arrows);
     let timeline = panels::timeline(subject);

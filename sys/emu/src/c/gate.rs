@@ -98,10 +98,7 @@ fn at_most(n: usize, most: usize) -> Result<()> {
     if n <= most {
         return Ok(());
     }
-    fail(
-        UTOFU_ERR_INVALID_NUMBER,
-        format!("{n} elements: must be at most {most}"),
-    )
+    fail(UTOFU_ERR_INVALID_NUMBER, format!("{n} elements: must be at most {most}"))
 }
 
 /// Starts a reduction of integers. BUSY, INVALID_VBG_ID, INVALID_OP, INVALID_NUMBER,

@@ -14,10 +14,7 @@ fn ranked(rank: jtofu_rank_t) -> Result<Context> {
     if (rank as usize) < me.job.size() {
         return Ok(me);
     }
-    fail(
-        UTOFU_ERR_INVALID_ARG,
-        format!("rank {rank}: the job has {} ranks", me.job.size()),
-    )
+    fail(UTOFU_ERR_INVALID_ARG, format!("rank {rank}: the job has {} ranks", me.job.size()))
 }
 
 /// Announces the process. What it is comes from the environment or from the thread's job; a rank
@@ -35,10 +32,7 @@ pub unsafe extern "C" fn jtofu_initialize(
         if me.rank == rank as usize {
             return Ok(());
         }
-        fail(
-            UTOFU_ERR_INVALID_ARG,
-            format!("rank {rank}: this is rank {}", me.rank),
-        )
+        fail(UTOFU_ERR_INVALID_ARG, format!("rank {rank}: this is rank {}", me.rank))
     })
 }
 
@@ -140,10 +134,7 @@ unsafe fn ranks(
     to: *mut jtofu_rank_t,
     n: *mut usize,
 ) -> Result<()> {
-    let all = node
-        .into_iter()
-        .flat_map(|node| me.job.layout.ranks_at(node))
-        .take(max);
+    let all = node.into_iter().flat_map(|node| me.job.layout.ranks_at(node)).take(max);
     let mut count = 0;
     for rank in all {
         not_null(to, "ranks")?;
@@ -239,10 +230,9 @@ pub unsafe extern "C" fn jtofu_query_onesided_paths(
 fn node_of(c: [u8; 6]) -> Result<usize> {
     match job::current()?.job.layout.node_at(c) {
         Some(node) => Ok(node),
-        None => fail(
-            UTOFU_ERR_INVALID_COORDS,
-            format!("coordinates {c:?}: the job has no such node"),
-        ),
+        None => {
+            fail(UTOFU_ERR_INVALID_COORDS, format!("coordinates {c:?}: the job has no such node"))
+        }
     }
 }
 

@@ -59,8 +59,7 @@ pub unsafe extern "C" fn utofu_reg_mem_with_stag(
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         let name = ids::user_stadd(vcq.place.extra, stag)?;
-        vcq.table()
-            .register_user(range(vcq, addr, size, flags), name)?;
+        vcq.table().register_user(range(vcq, addr, size, flags), name)?;
         // SAFETY: not null, hence valid by the caller's promise.
         unsafe { store(stadd, name, "stadd") }
     })

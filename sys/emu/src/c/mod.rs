@@ -13,8 +13,8 @@
 mod gate;
 mod jtofu;
 mod memory;
-mod poll;
 mod operation;
+mod poll;
 mod post;
 mod query;
 mod vcq;
@@ -45,10 +45,7 @@ fn call(body: impl FnOnce() -> Result<()>) -> c_int {
                 .downcast_ref::<String>()
                 .cloned()
                 .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-            record(format!(
-                "internal error: {}",
-                text.unwrap_or_else(|| "unknown".into())
-            ));
+            record(format!("internal error: {}", text.unwrap_or_else(|| "unknown".into())));
             UTOFU_ERR_FATAL
         }
     }

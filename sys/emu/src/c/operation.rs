@@ -52,11 +52,7 @@ impl Blocks {
     /// # Safety
     /// As [`crate::c`].
     #[inline]
-    pub(super) unsafe fn post(
-        self,
-        handle: utofu_vcq_hdl_t,
-        cbdata: *mut c_void,
-    ) -> Result<()> {
+    pub(super) unsafe fn post(self, handle: utofu_vcq_hdl_t, cbdata: *mut c_void) -> Result<()> {
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(handle)? };
         startable(vcq, c_ulong::from(self.op.flags))?;
@@ -137,22 +133,9 @@ fn operation(
         VcqPlace::of(vcq)?;
     }
     let Ok(edata) = u8::try_from(edata) else {
-        return fail(
-            UTOFU_ERR_INVALID_EDATA,
-            format!("edata {edata}: must be below 256"),
-        );
+        return fail(UTOFU_ERR_INVALID_EDATA, format!("edata {edata}: must be below 256"));
     };
-    Ok(Blocks {
-        op: Op {
-            action,
-            vcq,
-            rmt,
-            edata,
-            flags: flags as u16,
-        },
-        stride: 0,
-        left: 1,
-    })
+    Ok(Blocks { op: Op { action, vcq, rmt, edata, flags: flags as u16 }, stride: 0, left: 1 })
 }
 
 #[inline]
@@ -160,10 +143,7 @@ fn length(length: usize, most: usize) -> Result<u32> {
     if length <= most {
         return Ok(length as u32);
     }
-    fail(
-        UTOFU_ERR_INVALID_SIZE,
-        format!("length {length}: must be at most {most}"),
-    )
+    fail(UTOFU_ERR_INVALID_SIZE, format!("length {length}: must be at most {most}"))
 }
 
 #[inline]
@@ -212,11 +192,7 @@ pub(super) unsafe fn piggyback(
             std::ptr::copy_nonoverlapping(data.cast::<u8>(), words.as_mut_ptr().cast(), len);
         }
     }
-    let action = Action::Piggyback {
-        data: words,
-        len: short,
-        entries: 2,
-    };
+    let action = Action::Piggyback { data: words, len: short, entries: 2 };
     operation(action, vcq, rmt, edata, flags)
 }
 
@@ -229,11 +205,8 @@ pub(super) fn piggyback8(
     edata: u64,
     flags: c_ulong,
 ) -> Result<Blocks> {
-    let action = Action::Piggyback {
-        data: [data.to_le(), 0, 0, 0],
-        len: length(len, 8)?,
-        entries: 1,
-    };
+    let action =
+        Action::Piggyback { data: [data.to_le(), 0, 0, 0], len: length(len, 8)?, entries: 1 };
     operation(action, vcq, rmt, edata, flags)
 }
 
@@ -249,10 +222,7 @@ pub(super) fn armw(
 ) -> Result<Blocks> {
     match Update::of(op, value) {
         Some(update) => operation(Action::Atomic { width, update }, vcq, rmt, edata, flags),
-        None => fail(
-            UTOFU_ERR_INVALID_OP,
-            format!("atomic operator {op}: must be 1 to 5"),
-        ),
+        None => fail(UTOFU_ERR_INVALID_OP, format!("atomic operator {op}: must be 1 to 5")),
     }
 }
 

@@ -148,9 +148,7 @@ pub unsafe extern "C" fn utofu_post_toq(
         }
         // SAFETY: the caller's promise: `desc_size` bytes, of which the n-th eight are read.
         let word = |n: usize| unsafe { load(desc.cast::<u64>().add(n), "desc") };
-        let words = (0..desc_size / 8)
-            .map(word)
-            .collect::<crate::error::Result<Vec<u64>>>()?;
+        let words = (0..desc_size / 8).map(word).collect::<crate::error::Result<Vec<u64>>>()?;
         let mut parsed = Vec::new();
         let mut at = 0;
         while at < words.len() {

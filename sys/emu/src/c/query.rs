@@ -3,10 +3,10 @@
 use super::{call, not_null, store};
 use crate::desc::{ENTRY, MAX_GAP, MAX_LENGTH, MAX_MTU, MAX_PIGGYBACK};
 use crate::error::{self, Result, fail};
-use crate::reduce::{MAX_DOUBLES, MAX_INTEGERS};
 use crate::ids::{CMP_IDS, USER_STAGS};
 use crate::job;
 use crate::layout::TNIS;
+use crate::reduce::{MAX_DOUBLES, MAX_INTEGERS};
 use std::ffi::{c_char, c_int};
 use utofu_abi::*;
 
@@ -101,10 +101,7 @@ fn known_tni(tni: utofu_tni_id_t) -> Result<()> {
     if usize::from(tni) < TNIS {
         return Ok(());
     }
-    fail(
-        UTOFU_ERR_INVALID_TNI_ID,
-        format!("TNI {tni}: must be below {TNIS}"),
-    )
+    fail(UTOFU_ERR_INVALID_TNI_ID, format!("TNI {tni}: must be below {TNIS}"))
 }
 
 /// Points to the library's record of what a TNI can do. INVALID_TNI_ID, INVALID_POINTER.

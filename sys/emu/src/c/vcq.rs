@@ -94,12 +94,7 @@ fn construct(coords: Coords, tni: u16, cq: u16, cmp: u16) -> Result<utofu_vcq_id
             format!("coordinates {coords:?}: a, b, c must be below 2, 3, 2"),
         );
     }
-    let place = VcqPlace {
-        coords,
-        tni: tni as u8,
-        cq: cq as u8,
-        extra: FIRST_EXTRA + cmp as u8,
-    };
+    let place = VcqPlace { coords, tni: tni as u8, cq: cq as u8, extra: FIRST_EXTRA + cmp as u8 };
     Ok(place.id())
 }
 
@@ -142,13 +137,12 @@ pub unsafe extern "C" fn utofu_set_vcq_id_path(
         let id = unsafe { load(vcq_id, "vcq_id")? };
         let place = VcqPlace::of(id)?;
         let new = if path_coords.is_null() {
-            let me = job::current()?;
-            let node = me.job.layout.node_at(place.coords);
-            if node.is_some_and(|n| n != me.job.node_of(me.rank)) {
-                ids::with_default_path(id)
-            } else {
-                id
-            }
+            // Threads that are no rank may ask as well: for them the id stays as it is.
+            let elsewhere = job::known().is_some_and(|me| {
+                let node = me.job.layout.node_at(place.coords);
+                node.is_some_and(|n| n != me.job.node_of(me.rank))
+            });
+            if elsewhere { ids::with_default_path(id) } else { id }
         } else {
             // SAFETY: the caller's promise: three bytes.
             let path = unsafe { load::<[u8; 3]>(path_coords.cast(), "path_coords")? };

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::collectives::Collective;
 use crate::collectives::{Request, registry};
 use crate::geometry::RankMap;
+use crate::plan::types::{Action, Placement, Run};
 use crate::plan::{Expect, Space};
 
 fn plans(collective: Collective, algorithm: &str, shape: &str) -> Vec<Plan> {

@@ -1,0 +1,244 @@
+//! One row: a collective on the emulated torus, timed and verified.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hopbine::reduce::{Datatype, Dtype, Op};
+use hopbine::{CallOptions, Communicator, EmulationConfig, Error, emulate};
+use hopbine_torus::Collective;
+
+use super::reference::{Case, Reference};
+use super::verify::{Wrong, verify, verify_same};
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug)]
+pub enum Iterations {
+    /// This often.
+    Fixed(u64),
+    /// Until this much time has passed, within [`ADAPTIVE`] iterations.
+    For(Duration),
+}
+
+/// Fewest and most iterations if their number is not given.
+pub const ADAPTIVE: (u64, u64) = (5, 1000);
+
+/// Iterations before the first that is timed.
+const WARM_UP: u64 = 2;
+
+/// What buffers hold before a call: no result can be left over from the call before.
+const STALE: u8 = 0xa5;
+
+/// What came of a row.
+#[derive(Debug)]
+pub struct Measured {
+    /// Seconds of each iteration, of the rank that took longest.
+    pub seconds: Vec<f64>,
+    /// What is wrong, by rank.
+    pub wrong: Vec<Wrong>,
+    /// True if worker threads drove the ports.
+    pub has_workers: bool,
+}
+
+/// Runs, times and verifies a case.
+///
+/// # Errors
+/// As [`emulate`] and the collectives.
+pub fn measure(
+    reference: &Reference,
+    config: &EmulationConfig,
+    options: &CallOptions,
+    iterations: Iterations,
+) -> Result<Measured, Error> {
+    use half::{bf16, f16};
+    use num_complex::Complex;
+    let call = match reference.case.data.dtype {
+        Dtype::I8 => measure_as::<i8>,
+        Dtype::I16 => measure_as::<i16>,
+        Dtype::I32 => measure_as::<i32>,
+        Dtype::I64 => measure_as::<i64>,
+        Dtype::U8 => measure_as::<u8>,
+        Dtype::U16 => measure_as::<u16>,
+        Dtype::U32 => measure_as::<u32>,
+        Dtype::U64 => measure_as::<u64>,
+        Dtype::F16 => measure_as::<f16>,
+        Dtype::Bf16 => measure_as::<bf16>,
+        Dtype::F32 => measure_as::<f32>,
+        Dtype::F64 => measure_as::<f64>,
+        Dtype::ComplexF32 => measure_as::<Complex<f32>>,
+        Dtype::ComplexF64 => measure_as::<Complex<f64>>,
+    };
+    call(reference, config, options, iterations)
+}
+
+/// What the ranks of a row share.
+struct Shared<'a> {
+    reference: &'a Reference,
+    options: &'a CallOptions,
+    iterations: Iterations,
+    /// The last timed iteration, once rank 0 knows it.
+    last: AtomicU64,
+    /// Ranks that have entered a barrier under test, counted over all iterations.
+    entered: AtomicU64,
+    /// Rank 0's result after the last iteration.
+    first: OnceLock<Vec<u8>>,
+}
+
+/// What one rank brings home.
+struct OfRank {
+    seconds: Vec<f64>,
+    wrong: Option<Wrong>,
+    has_workers: bool,
+}
+
+fn measure_as<T: Datatype>(
+    reference: &Reference,
+    config: &EmulationConfig,
+    options: &CallOptions,
+    iterations: Iterations,
+) -> Result<Measured, Error> {
+    let shared = Shared {
+        reference,
+        options,
+        iterations,
+        last: AtomicU64::new(u64::MAX),
+        entered: AtomicU64::new(0),
+        first: OnceLock::new(),
+    };
+    let ranks = emulate(config, |comm| on_rank::<T>(comm, &shared))?;
+    let ranks = ranks.into_iter().collect::<Result<Vec<OfRank>, Error>>()?;
+    let n = ranks.iter().map(|rank| rank.seconds.len()).min().unwrap_or(0);
+    let slowest = |i: usize| ranks.iter().map(|rank| rank.seconds[i]).fold(0.0, f64::max);
+    Ok(Measured {
+        seconds: (0..n).map(slowest).collect(),
+        has_workers: ranks.iter().any(|rank| rank.has_workers),
+        wrong: ranks.into_iter().filter_map(|rank| rank.wrong).collect(),
+    })
+}
+
+fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfRank, Error> {
+    let (reference, rank) = (shared.reference, world.rank());
+    let case = &reference.case;
+    let comm = world.with(shared.options.clone());
+    let mut send = vec![<T as bytemuck::Zeroable>::zeroed(); case.input_len(rank)];
+    case.data.fill(rank, bytemuck::cast_slice_mut(&mut send));
+    let mut recv = vec![<T as bytemuck::Zeroable>::zeroed(); case.result_len(rank)];
+    let mut seconds = Vec::new();
+    let mut wrong = None;
+    let mut started = Instant::now();
+    let mut iteration = 0;
+    loop {
+        if iteration == WARM_UP {
+            started = Instant::now();
+        }
+        let stale = bytemuck::cast_slice_mut::<T, u8>(&mut recv);
+        stale.fill(STALE);
+        if case.collective == Collective::Bcast && rank == case.root {
+            recv.copy_from_slice(&send);
+        }
+        if rank == 0 && is_enough(shared.iterations, iteration, started) {
+            // Relaxed: the barrier below orders it before every rank's load.
+            shared.last.fetch_min(iteration.saturating_sub(1), Ordering::Relaxed);
+        }
+        world.barrier()?;
+        // A rank that is late may see what rank 0 has stored for the next iteration: that
+        // names this one as the last, so it goes on as all others do.
+        if iteration > shared.last.load(Ordering::Relaxed) {
+            break;
+        }
+        // Relaxed: a count, compared only after the barrier under test.
+        shared.entered.fetch_add(1, Ordering::Relaxed);
+        let before = Instant::now();
+        call(&comm, case, &send, &mut recv)?;
+        let elapsed = before.elapsed();
+        if iteration >= WARM_UP {
+            seconds.push(elapsed.as_secs_f64());
+        }
+        if case.collective == Collective::Barrier {
+            let entered = shared.entered.load(Ordering::Relaxed);
+            wrong = wrong.or_else(|| left_early(rank, case, iteration, entered));
+        } else if iteration == 0 {
+            wrong = verify(reference, rank, bytemuck::cast_slice(&recv));
+        }
+        iteration += 1;
+    }
+    // The buffers hold stale bytes again: one more call, whose result is verified like the
+    // first one's, now that everything has been used often.
+    call(&comm, case, &send, &mut recv)?;
+    corrupt(rank, bytemuck::cast_slice_mut(&mut recv));
+    let result: &[u8] = bytemuck::cast_slice(&recv);
+    if rank == 0 && case.is_same_everywhere() {
+        // Set once: only rank 0 does.
+        let _ = shared.first.set(result.to_vec());
+    }
+    world.barrier()?;
+    let wrong = wrong.or_else(|| {
+        // Bits that rank 0 has too are judged there.
+        match shared.first.get() {
+            Some(first) if rank != 0 && first == result => None,
+            Some(first) => verify(reference, rank, result)
+                .or_else(|| verify_same(reference, rank, result, first)),
+            None => verify(reference, rank, result),
+        }
+    });
+    Ok(OfRank { seconds, wrong, has_workers: world.has_workers() })
+}
+
+fn is_enough(iterations: Iterations, iteration: u64, started: Instant) -> bool {
+    let timed = iteration.saturating_sub(WARM_UP);
+    match iterations {
+        Iterations::Fixed(n) => timed >= n && iteration > WARM_UP,
+        Iterations::For(budget) => {
+            timed >= ADAPTIVE.1 || (timed >= ADAPTIVE.0 && started.elapsed() >= budget)
+        }
+    }
+}
+
+fn call<T: Datatype>(
+    comm: &Communicator,
+    case: &Case,
+    send: &[T],
+    recv: &mut [T],
+) -> Result<(), Error> {
+    // Collectives that do not combine pass it over.
+    let (op, root) = (case.data.op.unwrap_or(Op::Sum), case.root);
+    match case.collective {
+        Collective::Allreduce => comm.allreduce(send, recv, op),
+        Collective::ReduceScatter => comm.reduce_scatter(send, recv, op),
+        Collective::Allgather => comm.allgather(send, recv),
+        Collective::Bcast => comm.bcast(recv, root),
+        Collective::Reduce => comm.reduce(send, recv, op, root),
+        Collective::Gather => comm.gather(send, recv, root),
+        Collective::Scatter => comm.scatter(send, recv, root),
+        Collective::Alltoall => comm.alltoall(send, recv),
+        Collective::Barrier => comm.barrier(),
+    }
+}
+
+/// A barrier moves no data; what it promises is that all ranks have entered it.
+fn left_early(rank: u32, case: &Case, iteration: u64, entered: u64) -> Option<Wrong> {
+    let expected = u64::from(case.data.n_ranks) * (iteration + 1);
+    (entered < expected).then(|| Wrong {
+        rank,
+        index: 0,
+        expected: format!("all {} ranks to have entered", case.data.n_ranks),
+        found: format!("that {} had not", expected - entered),
+        n_wrong: 1,
+    })
+}
+
+/// For tests of what happens when a result is wrong: `HOPBINE_TEST_CORRUPT=RANK:BYTE` changes
+/// a byte of a rank's result. Builds for use have no such thing.
+#[cfg(debug_assertions)]
+fn corrupt(rank: u32, result: &mut [u8]) {
+    let Ok(text) = std::env::var("HOPBINE_TEST_CORRUPT") else { return };
+    let place = text
+        .split_once(':')
+        .and_then(|(rank, byte)| Some((rank.parse::<u32>().ok()?, byte.parse::<usize>().ok()?)));
+    if let Some((_, byte)) = place.filter(|(at, byte)| *at == rank && *byte < result.len()) {
+        result[byte] ^= 0x81;
+    }
+}
+
+#[cfg(not(debug_assertions))]
+fn corrupt(_: u32, _: &mut [u8]) {}

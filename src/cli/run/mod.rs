@@ -1,0 +1,375 @@
+//! `hopbine run`: collectives on the emulated torus, verified and timed.
+
+mod data;
+mod element;
+mod measure;
+mod reference;
+mod stats;
+mod verify;
+
+use std::time::Duration;
+
+use hopbine::reduce::{Dtype, Op, ReduceError};
+use hopbine::{CallOptions, Drive, EmulationConfig};
+use hopbine_torus::collectives::registry;
+use hopbine_torus::plan::max_ports;
+use hopbine_torus::{Collective, Request};
+use serde_json::{Value, json};
+
+use super::args::{self, Place};
+use super::error::{CliError, Outcome};
+use super::report::{Cell, Column, Format, Report};
+use super::sizes::{self, SizeRange};
+use super::{output, progress};
+use data::Data;
+use measure::{Iterations, Measured};
+use reference::{Case, Reference};
+use stats::Times;
+
+/// Run a collective on the emulated torus: verify every element, measure time
+///
+/// Ranks are threads of this process. Every element on every rank is verified against a
+/// reference that shares nothing with the library: integers, minima and maxima exactly;
+/// floating-point sums and products exactly for every other element (whose result is exact in
+/// any order), within a proved bound of the rounding errors for the rest; and all ranks of an
+/// allreduce must hold the same bits. Exit status 1 if anything is wrong.
+///
+/// The times are the emulator's on this host. They say nothing about a network.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine run allreduce --torus 4x4x4 --bytes 1MiB
+  hopbine run allreduce --torus 4x4 --bytes 8..64KiB:x4 --algorithm all --type f32
+  hopbine run reduce --torus 3x5 --bytes 6kB --type i16 --op max --root 7 --format csv
+  hopbine run barrier --torus 4x4
+
+Sizes: bytes of a rank's vector, or of all its blocks (those are rounded up to whole blocks).
+Types: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 c32 c64 (complex, bits of one part).
+Operators: sum prod min max land lor lxor band bor bxor.")]
+pub struct Args {
+    /// The collective
+    collective: Collective,
+    #[command(flatten)]
+    place: Place,
+    /// Size, or sizes from one to another, doubling or with `:xF` growing by F; not for barrier
+    #[arg(long, value_name = "SIZE|FROM..TO[:xF]")]
+    bytes: Option<SizeRange>,
+    /// Element type
+    #[arg(long = "type", value_name = "TYPE", default_value = "f64")]
+    dtype: Dtype,
+    /// Operator of a reduction
+    #[arg(long, value_name = "OP", default_value = "sum")]
+    op: Op,
+    /// One algorithm, all that serve the shape, or what the library chooses
+    #[arg(long, value_name = "NAME|all|auto", default_value = "auto")]
+    algorithm: String,
+    /// Number of ports; if not given as many as the shape has directions, 6 at most (and what
+    /// the library chooses for `auto`)
+    #[arg(long, value_name = "N")]
+    ports: Option<u32>,
+    /// Longest message; if not given it depends on the size
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse_size)]
+    segment: Option<u64>,
+    /// Timed iterations; if not given as many as fit into half a second, 5 to 1000
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    iterations: Option<u64>,
+    /// Seed of the data
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The root of a rooted collective
+    #[arg(long, value_name = "RANK", default_value_t = 0)]
+    root: u32,
+    /// Who drives the ports: the calling threads, a worker thread per port, or workers if there
+    /// are cores for them
+    #[arg(long, value_name = "inline|workers|auto")]
+    drive: Option<Drive>,
+    /// How to write the rows
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// Time to be measured for a row if the number of iterations is not given.
+const BUDGET: Duration = Duration::from_millis(500);
+
+/// Wrong results that are listed one by one.
+const LISTED: usize = 10;
+
+/// Most ports by default: the network interfaces of a node of Fugaku.
+const DEFAULT_PORTS: u32 = 6;
+
+/// A row that is to be run.
+struct Task {
+    algorithm: String,
+    /// `None` if the library chooses.
+    ports: Option<u32>,
+    /// `None` if the library chooses the algorithm.
+    steps: Option<usize>,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let shape = &args.place.torus;
+    args::existing_rank(args.root, shape)?;
+    if args.collective.is_reduction() && !args.op.defined_for(args.dtype) {
+        let undefined = ReduceError::Undefined { op: args.op, dtype: args.dtype };
+        return Err(CliError::Usage(undefined.to_string()));
+    }
+    let most = max_ports(shape);
+    let mut config = EmulationConfig::from_env(shape.clone())
+        .map_err(|error| CliError::Usage(error.to_string()))?;
+    config.map = args.place.rank_map()?;
+    config.ports = Some(args.ports.unwrap_or(most.min(DEFAULT_PORTS)));
+    config.drive = args.drive.unwrap_or(config.drive);
+    let (tasks, mut notes) = tasks(&args, &config)?;
+    let cases = cases(&args, &mut notes)?;
+    for case in &cases {
+        check_memory(case)?;
+    }
+    let iterations = args.iterations.map_or(Iterations::For(BUDGET), Iterations::Fixed);
+    let bar = progress::bar((cases.len() * tasks.len()) as u64, "running");
+    let mut rows = vec![];
+    let mut wrong = vec![];
+    let mut has_workers = false;
+    for case in &cases {
+        let reference = Reference::new(*case);
+        for task in &tasks {
+            let bytes = total_bytes(case);
+            bar.say(&format!("{} {}", sizes::show(bytes), task.algorithm));
+            let options = CallOptions {
+                algorithm: task.steps.map(|_| task.algorithm.as_str().into()),
+                ports: task.ports,
+                segment_bytes: args.segment,
+                ..CallOptions::new()
+            };
+            let measured =
+                measure::measure(&reference, &config, &options, iterations).map_err(|source| {
+                    CliError::Run { algorithm: task.algorithm.clone(), bytes, source }
+                })?;
+            let name = format!("{}, {}", task.algorithm, sizes::show(bytes));
+            wrong.extend(measured.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
+            has_workers |= measured.has_workers;
+            rows.push(row(case, task, &measured));
+            bar.advance(1);
+        }
+    }
+    drop(bar);
+    let is_well = wrong.is_empty();
+    notes.push(where_measured(shape.n_nodes(), has_workers));
+    let n_more = wrong.len().saturating_sub(LISTED);
+    notes.extend(wrong.into_iter().take(LISTED));
+    if n_more > 0 {
+        notes.push(format!("... and {n_more} more ranks; JSON lists all"));
+    }
+    output::write(&report(&args, rows, notes, is_well).render(args.format), None)?;
+    Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
+}
+
+/// The algorithms to run, and remarks on those that are not.
+fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String>), CliError> {
+    let (collective, shape) = (args.collective, &args.place.torus);
+    let ports = config.ports;
+    let request = Request { shape: shape.clone(), map: config.map.clone(), root: args.root, ports };
+    let mut notes = vec![];
+    let algorithms = match args.algorithm.as_str() {
+        "auto" => {
+            // Of any algorithm, only to see whether ports and root fit.
+            args::choose(collective, None, &request)?;
+            return Ok((
+                vec![Task { algorithm: "auto".to_owned(), ports: args.ports, steps: None }],
+                notes,
+            ));
+        }
+        "all" => {
+            let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
+                .into_iter()
+                .partition(|algorithm| algorithm.serves(shape).is_ok());
+            notes.extend(args::not_for_this_shape(collective, shape, &others));
+            serving
+        }
+        name => vec![registry::find(collective, name)?],
+    };
+    let task = |algorithm: hopbine_torus::Algorithm| {
+        let unserved = |error| args::unserved(collective, &algorithm.name, error, shape);
+        // All ranks have the same number of steps.
+        let plan = algorithm.schedule(&request).and_then(|schedule| schedule.plan(0));
+        let steps = Some(plan.map_err(unserved)?.n_steps());
+        Ok(Task { algorithm: algorithm.name, ports, steps })
+    };
+    Ok((algorithms.into_iter().map(task).collect::<Result<_, CliError>>()?, notes))
+}
+
+/// The sizes to run.
+fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
+    use Collective as C;
+    let n_ranks = args.place.torus.n_nodes();
+    let (collective, root) = (args.collective, args.root);
+    let op = collective.is_reduction().then_some(args.op);
+    let data = Data { dtype: args.dtype, op, n_ranks, seed: args.seed };
+    let sizes: Vec<u64> = match (collective, args.bytes) {
+        (C::Barrier, None) => vec![0],
+        (C::Barrier, Some(_)) => {
+            return Err(CliError::Usage("a barrier moves no data; leave out --bytes".to_owned()));
+        }
+        (_, None) => {
+            let example =
+                "--bytes is missing; give a size, such as 1MiB, or a range, such as 8..64MiB";
+            return Err(CliError::Usage(example.to_owned()));
+        }
+        (_, Some(range)) => range.sizes().collect(),
+    };
+    let size = args.dtype.size_bytes() as u64;
+    let is_vector = matches!(collective, C::Allreduce | C::Bcast | C::Reduce | C::Barrier);
+    let unit = if is_vector { size } else { size * u64::from(n_ranks) };
+    if let Some(bytes) = sizes.iter().find(|bytes| !bytes.is_multiple_of(size)) {
+        return Err(CliError::Usage(format!(
+            "{bytes} bytes are no whole number of {} elements of {size} bytes; use {} or another \
+             multiple of {size}",
+            args.dtype,
+            bytes.next_multiple_of(size)
+        )));
+    }
+    if sizes.iter().any(|bytes| !bytes.is_multiple_of(unit)) {
+        notes.push(format!(
+            "Sizes are rounded up to {n_ranks} whole blocks of {} elements: multiples of {unit} \
+             bytes.",
+            args.dtype
+        ));
+    }
+    let mut counts: Vec<u64> = sizes.iter().map(|bytes| bytes.div_ceil(unit)).collect();
+    counts.dedup();
+    let case = |count: u64| Case { collective, data, root, count: count as usize };
+    Ok(counts.into_iter().map(case).collect())
+}
+
+/// Bytes of the vector, or of all blocks.
+fn total_bytes(case: &Case) -> u64 {
+    use Collective as C;
+    let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
+    match case.collective {
+        C::Allreduce | C::Bcast | C::Reduce | C::Barrier => bytes,
+        _ => bytes * u64::from(case.data.n_ranks),
+    }
+}
+
+/// All ranks are in this process: a size that is nothing to a rank may be too much for the
+/// host, which would then kill the process without a word.
+fn check_memory(case: &Case) -> Result<(), CliError> {
+    let of_rank = |rank| case.input_len(rank) + case.result_len(rank);
+    let elements: usize = (0..case.data.n_ranks).map(of_rank).sum();
+    // Staging takes up to as much as the results again.
+    let needed = (elements * case.data.dtype.size_bytes()) as u64 / 2 * 3;
+    match available_memory() {
+        Some(available) if needed > available => Err(CliError::Usage(format!(
+            "{} on {} ranks need about {} MiB of memory in this process, {} MiB are available; \
+             use smaller --bytes or a smaller --torus",
+            sizes::show(total_bytes(case)),
+            case.data.n_ranks,
+            needed >> 20,
+            available >> 20
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that the host can still give, where it says so.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+fn where_measured(n_ranks: u32, has_workers: bool) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
+    format!(
+        "Emulated: {n_ranks} ranks are threads on {cores} cores of this host, ports driven by \
+         {who}. These times say nothing about a network."
+    )
+}
+
+fn row(case: &Case, task: &Task, measured: &Measured) -> Vec<Cell> {
+    let bytes = total_bytes(case);
+    let is_well = measured.wrong.is_empty();
+    let mut cells = vec![
+        Cell::new(bytes, sizes::show(bytes)),
+        Cell::text(&task.algorithm),
+        task.ports.map_or_else(Cell::none, Cell::count),
+        task.steps.map_or_else(Cell::none, |steps| Cell::count(steps as u64)),
+    ];
+    match Times::of(measured.seconds.clone()) {
+        None => cells.extend((0..5).map(|_| Cell::none())),
+        Some(times) => {
+            let time = |seconds: f64| Cell::new(seconds, stats::show(seconds));
+            cells.push(Cell::count(times.n as u64));
+            cells.extend([times.median, times.p10, times.p90].map(time));
+            let bandwidth = bytes as f64 / times.median;
+            cells.push(match bytes {
+                0 => Cell::none(),
+                _ => Cell::new(bandwidth, format!("{:.1} MB/s", bandwidth / 1e6)),
+            });
+        }
+    }
+    let wrong: Value = measured
+        .wrong
+        .iter()
+        .map(|wrong| {
+            json!({
+                "rank": wrong.rank,
+                "index": wrong.index,
+                "expected": wrong.expected,
+                "found": wrong.found,
+                "n_wrong": wrong.n_wrong,
+            })
+        })
+        .collect();
+    let verdict = match measured.wrong.len() {
+        0 => "yes".to_owned(),
+        1 => "WRONG on 1 rank".to_owned(),
+        n => format!("WRONG on {n} ranks"),
+    };
+    cells.extend([Cell::new(is_well, verdict), Cell::new(wrong, "")]);
+    cells
+}
+
+fn report(args: &Args, rows: Vec<Vec<Cell>>, notes: Vec<String>, is_well: bool) -> Report {
+    let shape = args.place.torus.to_string();
+    let collective = args.collective;
+    let mut heading = format!("{collective} on {shape}");
+    if collective != Collective::Barrier {
+        heading = format!("{heading}, {}", args.dtype);
+    }
+    if collective.is_reduction() {
+        heading = format!("{heading} {}", args.op);
+    }
+    if collective.is_rooted() {
+        heading = format!("{heading}, root {}", args.root);
+    }
+    Report {
+        about: vec![
+            ("collective", Value::from(collective.name())),
+            ("torus", Value::from(shape)),
+            ("type", Value::from(args.dtype.name())),
+            ("op", collective.is_reduction().then_some(args.op.name()).into()),
+            ("root", collective.is_rooted().then_some(args.root).into()),
+            ("seed", Value::from(args.seed)),
+            ("backend", Value::from("emulated")),
+            ("verified", Value::from(is_well)),
+        ],
+        heading,
+        columns: vec![
+            Column::number("bytes", "bytes"),
+            Column::text("algorithm", "algorithm"),
+            Column::number("ports", "ports"),
+            Column::number("steps", "steps"),
+            Column::number("iterations", "iterations"),
+            Column::number("median_s", "median"),
+            Column::number("p10_s", "p10"),
+            Column::number("p90_s", "p90"),
+            Column::number("bandwidth_bytes_per_s", "bandwidth"),
+            Column::text("verified", "verified"),
+            Column::hidden("wrong"),
+        ],
+        rows,
+        notes,
+    }
+}

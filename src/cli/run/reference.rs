@@ -1,0 +1,320 @@
+//! What every rank must end with, computed without any of the library's arithmetic, plans or
+//! buffers: straight from the definition of the collective and the ranks' inputs.
+
+use hopbine::reduce::Op;
+use hopbine_torus::Collective;
+use rayon::prelude::*;
+
+use super::data::{Data, PERIOD};
+use super::element::Number;
+
+/// A collective with its sizes.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub collective: Collective,
+    pub data: Data,
+    pub root: u32,
+    /// Elements of the vector, or of each block.
+    pub count: usize,
+}
+
+/// Consecutive elements of a result and where their values come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub len: usize,
+    pub source: Source,
+    /// Index of the first in the source's data.
+    pub start: usize,
+}
+
+/// Where values come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// One rank's input.
+    Rank(u32),
+    /// The combined inputs of all ranks.
+    All,
+}
+
+impl Case {
+    /// Elements of the input of a rank.
+    pub fn input_len(&self, rank: u32) -> usize {
+        use Collective as C;
+        let all_blocks = self.count * self.data.n_ranks as usize;
+        match self.collective {
+            C::Allreduce | C::Reduce | C::Allgather | C::Gather => self.count,
+            C::ReduceScatter | C::Alltoall => all_blocks,
+            C::Bcast => {
+                if rank == self.root {
+                    self.count
+                } else {
+                    0
+                }
+            }
+            C::Scatter => {
+                if rank == self.root {
+                    all_blocks
+                } else {
+                    0
+                }
+            }
+            C::Barrier => 0,
+        }
+    }
+
+    /// The definition of the collectives: what the result of a rank consists of.
+    pub fn result(&self, rank: u32) -> Vec<Segment> {
+        use Collective as C;
+        let (count, root) = (self.count, self.root);
+        let own = rank as usize * count;
+        let one = |source, start| vec![Segment { len: count, source, start }];
+        let each = |start| {
+            let ranks = 0..self.data.n_ranks;
+            ranks.map(|rank| Segment { len: count, source: Source::Rank(rank), start }).collect()
+        };
+        match self.collective {
+            C::Allreduce => one(Source::All, 0),
+            C::Reduce if rank == root => one(Source::All, 0),
+            C::ReduceScatter => one(Source::All, own),
+            C::Bcast => one(Source::Rank(root), 0),
+            C::Scatter => one(Source::Rank(root), own),
+            C::Allgather => each(0),
+            C::Gather if rank == root => each(0),
+            C::Alltoall => each(own),
+            C::Reduce | C::Gather | C::Barrier => vec![],
+        }
+    }
+
+    /// Elements of the result of a rank.
+    pub fn result_len(&self, rank: u32) -> usize {
+        self.result(rank).iter().map(|segment| segment.len).sum()
+    }
+
+    /// True if all ranks must end with the same bits.
+    pub fn is_same_everywhere(&self) -> bool {
+        matches!(self.collective, Collective::Allreduce | Collective::Bcast | Collective::Allgather)
+    }
+}
+
+/// One expected element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Want {
+    /// These raw numbers; floating-point numbers are compared as values, so that the sign
+    /// of a zero, which may depend on the order of operations, does not matter.
+    Exactly(u64, u64),
+    /// Numbers that differ from these by no more than this.
+    Near([f64; 2], [f64; 2]),
+}
+
+/// The expected values of a case.
+pub struct Reference {
+    pub case: Case,
+    number: Number,
+    per_element: usize,
+    /// The combined inputs, for one period.
+    combined: Vec<Want>,
+}
+
+impl Reference {
+    /// Computes what is expected.
+    pub fn new(case: Case) -> Self {
+        let (number, per_element) = Number::of(case.data.dtype);
+        let longest = if case.collective == Collective::ReduceScatter {
+            case.count * case.data.n_ranks as usize
+        } else {
+            case.count
+        };
+        let n = longest.min(PERIOD);
+        let combined = match case.data.op {
+            Some(op) => {
+                (0..n).into_par_iter().map(|index| combine(&case.data, op, index)).collect()
+            }
+            None => Vec::new(),
+        };
+        Reference { case, number, per_element, combined }
+    }
+
+    /// The numbers that elements consist of, and how many.
+    pub fn number(&self) -> (Number, usize) {
+        (self.number, self.per_element)
+    }
+
+    /// The expected element at `index` of a segment.
+    pub fn want(&self, segment: Segment, index: usize) -> Want {
+        let at = (segment.start + index) % PERIOD;
+        match segment.source {
+            Source::All => self.combined[at],
+            Source::Rank(rank) => {
+                let (first, second) = self.case.data.element(rank, at);
+                Want::Exactly(first, second)
+            }
+        }
+    }
+}
+
+/// The combined element of all ranks, in rank order.
+fn combine(data: &Data, op: Op, index: usize) -> Want {
+    let (number, _) = Number::of(data.dtype);
+    let elements = (0..data.n_ranks).map(|rank| data.element(rank, index));
+    if let Number::Int { .. } = number {
+        let combined =
+            elements.map(|(raw, _)| raw).reduce(|a, b| combine_integers(number, op, a, b));
+        // A single rank's value is its own, whatever the operator.
+        return Want::Exactly(combined.unwrap_or(0), 0);
+    }
+    let values = elements.map(|(re, im)| [number.value(re), number.value(im)]);
+    let mut absolute = [0.0; 2];
+    let combined = values
+        .inspect(|value| (0..2).for_each(|part| absolute[part] += value[part].abs()))
+        .reduce(|a, b| combine_reals(op, a, b))
+        .unwrap_or_default();
+    if data.is_exact(index) || data.n_ranks == 1 {
+        return Want::Exactly(number.round(combined[0]), number.round(combined[1]));
+    }
+    let error = data.relative_error();
+    let tolerance = match op {
+        Op::Product => [error * combined[0].hypot(combined[1]); 2],
+        _ => absolute.map(|absolute| error * absolute),
+    };
+    Want::Near(combined, tolerance)
+}
+
+fn combine_integers(number: Number, op: Op, a: u64, b: u64) -> u64 {
+    let (x, y) = (number.integer(a), number.integer(b));
+    number.truncate(match op {
+        // The low bits of sums and products do not depend on the signs.
+        Op::Sum => a.wrapping_add(b),
+        Op::Product => a.wrapping_mul(b),
+        Op::Min => {
+            if x <= y {
+                a
+            } else {
+                b
+            }
+        }
+        Op::Max => {
+            if x >= y {
+                a
+            } else {
+                b
+            }
+        }
+        Op::LogicalAnd => u64::from(a != 0 && b != 0),
+        Op::LogicalOr => u64::from(a != 0 || b != 0),
+        Op::LogicalXor => u64::from((a != 0) != (b != 0)),
+        Op::BitAnd => a & b,
+        Op::BitOr => a | b,
+        Op::BitXor => a ^ b,
+    })
+}
+
+fn combine_reals(op: Op, a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    match op {
+        Op::Product => [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]],
+        Op::Min => [a[0].min(b[0]), 0.0],
+        Op::Max => [a[0].max(b[0]), 0.0],
+        // Sum; the other operators are not defined for reals, and refused before.
+        _ => [a[0] + b[0], a[1] + b[1]],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopbine::reduce::Dtype;
+
+    fn data(dtype: Dtype, op: Op, n_ranks: u32) -> Data {
+        Data { dtype, op: Some(op), n_ranks, seed: 7 }
+    }
+
+    #[test]
+    fn integers_wrap_and_keep_their_sign() {
+        let i8 = Number::Int { bytes: 1, signed: true };
+        let u8 = Number::Int { bytes: 1, signed: false };
+        assert_eq!(combine_integers(i8, Op::Sum, 0x7f, 1), 0x80);
+        assert_eq!(combine_integers(i8, Op::Product, 0xff, 0xff), 1);
+        assert_eq!(combine_integers(i8, Op::Min, 0xff, 1), 0xff);
+        assert_eq!(combine_integers(u8, Op::Min, 0xff, 1), 1);
+        assert_eq!(combine_integers(u8, Op::LogicalAnd, 2, 4), 1);
+        assert_eq!(combine_integers(u8, Op::LogicalXor, 2, 4), 0);
+    }
+
+    #[test]
+    fn results_of_every_operator_differ_between_elements() {
+        for dtype in Dtype::ALL {
+            for op in Op::ALL.into_iter().filter(|op| op.defined_for(dtype)) {
+                for n_ranks in [2, 64, 300] {
+                    let data = data(dtype, op, n_ranks);
+                    let wants: Vec<Want> = (0..600).map(|i| combine(&data, op, i)).collect();
+                    let alike = wants.iter().filter(|want| **want == wants[1]).count();
+                    assert!(alike < 580, "{dtype} {op} {n_ranks}: {alike} of 600 alike");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_say_something() {
+        for dtype in Dtype::ALL.into_iter().filter(|dtype| !dtype.is_integer()) {
+            for op in [Op::Sum, Op::Product] {
+                for n_ranks in [2, 16, 64, 1000] {
+                    let data = data(dtype, op, n_ranks);
+                    for index in 0..200 {
+                        if let Want::Near(value, tolerance) = combine(&data, op, index) {
+                            assert!(value.iter().all(|v| v.is_finite()), "{dtype} {op}");
+                            assert!(tolerance[0] < 0.5 * f64::from(n_ranks), "{dtype} {op}");
+                        }
+                    }
+                }
+            }
+        }
+        let tight = combine(&data(Dtype::F32, Op::Sum, 64), Op::Sum, 1);
+        assert!(matches!(tight, Want::Near(_, tolerance) if tolerance[0] < 3e-4), "{tight:?}");
+    }
+
+    #[test]
+    fn exact_elements_are_exact_in_any_order() {
+        for dtype in Dtype::ALL.into_iter().filter(|dtype| !dtype.is_integer()) {
+            for op in [Op::Sum, Op::Product] {
+                for n_ranks in [3, 200] {
+                    let data = data(dtype, op, n_ranks);
+                    let (number, _) = Number::of(dtype);
+                    for index in (0..100).step_by(2) {
+                        // Backwards, and rounded at every step as the type does.
+                        let round = |v: [f64; 2]| v.map(|v| number.value(number.round(v)));
+                        let backwards = (0..n_ranks)
+                            .rev()
+                            .map(|rank| data.element(rank, index))
+                            .map(|(re, im)| [number.value(re), number.value(im)])
+                            .reduce(|a, b| round(combine_reals(op, a, b)))
+                            .unwrap();
+                        let Want::Exactly(re, im) = combine(&data, op, index) else {
+                            panic!("{dtype} {op} {index} is exact");
+                        };
+                        assert_eq!(backwards, [number.value(re), number.value(im)]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn results_have_the_lengths_of_their_collective() {
+        let data = data(Dtype::I32, Op::Sum, 4);
+        for (collective, input, at_root, elsewhere) in [
+            (Collective::Allreduce, 3, 3, 3),
+            (Collective::ReduceScatter, 12, 3, 3),
+            (Collective::Allgather, 3, 12, 12),
+            (Collective::Reduce, 3, 3, 0),
+            (Collective::Gather, 3, 12, 0),
+            (Collective::Scatter, 12, 3, 3),
+            (Collective::Alltoall, 12, 12, 12),
+            (Collective::Bcast, 3, 3, 3),
+            (Collective::Barrier, 0, 0, 0),
+        ] {
+            let case = Case { collective, data, root: 2, count: 3 };
+            let found = (case.input_len(2), case.result_len(2), case.result_len(1));
+            assert_eq!(found, (input, at_root, elsewhere), "{collective}");
+        }
+    }
+}

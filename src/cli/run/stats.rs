@@ -1,0 +1,68 @@
+//! Order statistics of measured times.
+
+/// The times of a row, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Times {
+    /// Iterations measured.
+    pub n: usize,
+    /// Half of the iterations took no longer.
+    pub median: f64,
+    /// A tenth of them took no longer.
+    pub p10: f64,
+    /// Nine tenths of them took no longer.
+    pub p90: f64,
+}
+
+impl Times {
+    /// The statistics of times in any order; `None` without any.
+    pub fn of(mut seconds: Vec<f64>) -> Option<Self> {
+        seconds.sort_by(f64::total_cmp);
+        (!seconds.is_empty()).then(|| Times {
+            n: seconds.len(),
+            median: quantile(&seconds, 0.5),
+            p10: quantile(&seconds, 0.1),
+            p90: quantile(&seconds, 0.9),
+        })
+    }
+}
+
+/// The quantile `q` of ascending values, interpolated linearly between neighbours.
+fn quantile(ascending: &[f64], q: f64) -> f64 {
+    let at = q * (ascending.len() - 1) as f64;
+    let (below, above) = (ascending[at.floor() as usize], ascending[at.ceil() as usize]);
+    below + (above - below) * at.fract()
+}
+
+/// A duration for people: three digits and a unit.
+pub fn show(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s < 1e-3 => (s * 1e6, "us"),
+        s if s < 1.0 => (s * 1e3, "ms"),
+        s => (s, "s"),
+    };
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_interpolated() {
+        let times = Times::of((0..=10).rev().map(f64::from).collect()).unwrap();
+        assert_eq!(times, Times { n: 11, median: 5.0, p10: 1.0, p90: 9.0 });
+        let times = Times::of(vec![2.0, 1.0]).unwrap();
+        assert_eq!(times.median, 1.5);
+        assert!((times.p90 - 1.9).abs() < 1e-12);
+        assert_eq!(Times::of(vec![]), None);
+    }
+
+    #[test]
+    fn durations_have_three_digits() {
+        assert_eq!(show(1.234e-6), "1.23 us");
+        assert_eq!(show(12.34e-6), "12.3 us");
+        assert_eq!(show(0.1234), "123 ms");
+        assert_eq!(show(2.5), "2.50 s");
+    }
+}

@@ -1,0 +1,171 @@
+//! Sizes in bytes and ranges of them, as people write them: `1MiB`, `8..64MiB:x4`.
+
+use std::str::FromStr;
+
+/// Units of bytes: binary ones with an `i`, decimal ones without.
+const UNITS: [(&str, u64); 10] = [
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("B", 1),
+];
+
+/// Why a text is no size or range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SizeError {
+    /// Not a number with a unit.
+    #[error("`{0}` is not a size; write whole bytes, or a whole number of KiB, MiB, GiB, kB or MB")]
+    NotASize(String),
+    /// More than 64 bits of bytes.
+    #[error("`{0}` is more than 2^64 bytes")]
+    TooLarge(String),
+    /// The part behind the colon is not `xF`.
+    #[error("`{0}` is not a factor; write `:xF` with F of 2 or more, such as 8..64MiB:x4")]
+    NotAFactor(String),
+    /// From more to less, or from nothing.
+    #[error("`{0}` is an empty range; write it from the smaller size, above 0, to the larger")]
+    EmptyRange(String),
+}
+
+/// A size from its text.
+///
+/// # Errors
+/// [`SizeError`].
+pub fn parse_size(text: &str) -> Result<u64, SizeError> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let not_a_size = || SizeError::NotASize(text.to_owned());
+    let too_large = || SizeError::TooLarge(text.to_owned());
+    let factor = match unit.trim() {
+        "" => 1,
+        unit => UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(not_a_size)?.1,
+    };
+    if number.is_empty() {
+        return Err(not_a_size());
+    }
+    let number: u64 = number.parse().map_err(|_| too_large())?;
+    number.checked_mul(factor).ok_or_else(too_large)
+}
+
+/// A size for people: whole binary units where it is a whole number of them.
+pub fn show(bytes: u64) -> String {
+    let whole = UNITS
+        .iter()
+        .take(4)
+        .find(|(_, factor)| bytes > 0 && bytes.is_multiple_of(*factor))
+        .map(|(name, factor)| format!("{} {name}", bytes / factor));
+    whole.unwrap_or_else(|| format!("{bytes} B"))
+}
+
+/// Sizes from a first to a last one, each a multiple of the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeRange {
+    first: u64,
+    last: u64,
+    factor: u64,
+}
+
+impl SizeRange {
+    /// The sizes, ascending.
+    pub fn sizes(self) -> impl Iterator<Item = u64> {
+        let next = move |&size: &u64| size.checked_mul(self.factor).filter(|_| size > 0);
+        std::iter::successors(Some(self.first), next).take_while(move |&size| size <= self.last)
+    }
+}
+
+impl FromStr for SizeRange {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Self, SizeError> {
+        let Some((first, rest)) = text.split_once("..") else {
+            let size = parse_size(text)?;
+            return Ok(SizeRange { first: size, last: size, factor: 2 });
+        };
+        let (last, factor) = match rest.split_once(':') {
+            None => (rest, 2),
+            Some((last, factor)) => {
+                let number = factor.strip_prefix('x').and_then(|number| number.parse().ok());
+                let number = number.filter(|&number| number >= 2);
+                (last, number.ok_or_else(|| SizeError::NotAFactor(factor.to_owned()))?)
+            }
+        };
+        let (first, last) = (parse_size(first)?, parse_size(last)?);
+        if first == 0 || first > last {
+            return Err(SizeError::EmptyRange(text.to_owned()));
+        }
+        Ok(SizeRange { first, last, factor })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        for (text, expected) in [
+            ("0", 0),
+            ("8", 8),
+            ("12B", 12),
+            ("1KiB", 1024),
+            ("1 MiB", 1 << 20),
+            ("3GiB", 3 << 30),
+            ("5kB", 5000),
+            ("2MB", 2_000_000),
+        ] {
+            assert_eq!(parse_size(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_size_is_explained() {
+        for (text, expected) in [
+            ("", "not a size"),
+            ("MiB", "not a size"),
+            ("1.5MiB", "not a size"),
+            ("-1", "not a size"),
+            ("1M", "not a size"),
+            ("99999999999999999999", "2^64"),
+            ("99999999999TiB", "2^64"),
+        ] {
+            let message = parse_size(text).unwrap_err().to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+        for (text, expected) in [
+            ("8..4", "empty range"),
+            ("0..4", "empty range"),
+            ("8..64:4", "factor"),
+            ("8..64:x1", "factor"),
+            ("8..", "not a size"),
+        ] {
+            let message = text.parse::<SizeRange>().unwrap_err().to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn ranges_multiply() {
+        let sizes =
+            |text: &str| -> Vec<u64> { text.parse::<SizeRange>().unwrap().sizes().collect() };
+        assert_eq!(sizes("8..64"), [8, 16, 32, 64]);
+        assert_eq!(sizes("8..1KiB:x4"), [8, 32, 128, 512]);
+        assert_eq!(sizes("1MiB"), [1 << 20]);
+        assert_eq!(sizes("0"), [0]);
+        let most = format!("{}..{}", u64::MAX / 2 + 1, u64::MAX);
+        assert_eq!(sizes(&most).len(), 1);
+    }
+
+    #[test]
+    fn sizes_are_shown_whole() {
+        assert_eq!(show(1 << 20), "1 MiB");
+        assert_eq!(show(3 << 10), "3 KiB");
+        assert_eq!(show(1000), "1000 B");
+        assert_eq!(show(0), "0 B");
+    }
+}

@@ -1,0 +1,123 @@
+//! What peers have written: to channels, to announced receives, to the mailbox.
+
+use utofu_sys::Stadd;
+
+use crate::endpoint::{Event, Tag, WireError};
+
+use super::peer::{Announced, Unexpected, take};
+use super::wire::{self, CHANNEL_BYTES, DESCRIPTOR_BYTES, Descriptor, EAGER_BYTES};
+use super::wire::{EAGER_HEADER_BYTES, Lane, Written};
+use super::{UtofuEndpoint, deliver};
+
+impl UtofuEndpoint {
+    /// A write of a peer has ended at `end`.
+    pub(super) fn noticed(&mut self, end: Stadd) -> Result<(), WireError> {
+        // The data of an announced receive?
+        let landing = self.landings.iter().position(|landing| {
+            end.offset_from(landing.at).is_some_and(|offset| (1..=landing.len).contains(&offset))
+        });
+        if let Some(index) = landing {
+            let landing = &mut self.landings[index];
+            landing.puts_left -= 1;
+            if landing.puts_left == 0 {
+                self.events.push(Event::Received(landing.slot));
+                // In order, so that the oldest is found first.
+                self.landings.remove(index);
+            }
+            return Ok(());
+        }
+        // Something in a channel?
+        let after = self.channels.partition_point(|(stadd, _)| *stadd < end);
+        if let Some(&(start, index)) = after.checked_sub(1).and_then(|at| self.channels.get(at))
+            && let Some(offset) = end.offset_from(start)
+            && offset <= CHANNEL_BYTES as u64
+        {
+            return match wire::written(offset as usize) {
+                Written::Credit(lane) => {
+                    self.peers[index as usize].outgoing[lane as usize].credited();
+                    self.flush_peer(index)
+                }
+                Written::Slot(lane, slot) => self.arrived(index, lane, slot),
+            };
+        }
+        // A hello?
+        let base = self.mailbox_registration.stadd();
+        match end.offset_from(base) {
+            Some(offset) if offset >= 8 && offset <= 8 * self.addresses.len() as u64 => {
+                let rank = (offset / 8 - 1) as u32;
+                // SAFETY: the offset lies within the mailbox, whose places are aligned to 8;
+                // the peer writes its place once, and has done so.
+                let channel =
+                    unsafe { self.mailbox.ptr().cast::<u64>().add(rank as usize).read_volatile() };
+                let index = self.peer(rank)?;
+                self.peers[index as usize].channel = Some(Stadd(channel));
+                self.flush_peer(index)
+            }
+            _ => Err(WireError {
+                call: "utofu_poll_mrq",
+                reason: format!("a put to {end}, which is no place that was ever given out"),
+                peer: None,
+            }),
+        }
+    }
+
+    /// A slot of a peer's channel has been written.
+    pub(super) fn arrived(&mut self, index: u32, lane: Lane, slot: u32) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        let garbled = |rank| WireError {
+            call: "utofu_poll_mrq",
+            reason: "a garbled message in a channel".to_owned(),
+            peer: Some(rank),
+        };
+        // SAFETY: the slot lies within the channel, and stays as it is until it is credited.
+        let ptr = unsafe { peer.memory.pages.ptr().add(lane.offset(slot)) };
+        match lane {
+            Lane::Descriptors => {
+                // SAFETY: as above; any bytes are valid.
+                let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
+                match Descriptor::decode(&bytes).ok_or_else(|| garbled(peer.rank))? {
+                    Descriptor::Ready { tag, at } => {
+                        let at = Stadd(at);
+                        match take(&mut peer.waiting, |waiting| waiting.tag == tag) {
+                            Some(send) => self.send_to(index, send.slot, send.region, at)?,
+                            None => peer.announced.push_back(Announced { tag, at }),
+                        }
+                    }
+                    Descriptor::Tiny { tag, len, data } => {
+                        self.received(index, tag, &data[..usize::from(len)]);
+                    }
+                }
+            }
+            Lane::Eager => {
+                // SAFETY: as above.
+                let header = unsafe { ptr.cast::<[u8; EAGER_HEADER_BYTES]>().read() };
+                let (tag, len) = wire::eager_message(&header).ok_or_else(|| garbled(peer.rank))?;
+                // SAFETY: as above; `len` is at most a slot's room, and the peer does not
+                // write the slot again before it gets the credit for it.
+                let data = unsafe { std::slice::from_raw_parts(ptr.add(EAGER_HEADER_BYTES), len) };
+                self.received(index, tag, data);
+            }
+        }
+        self.peers[index as usize].incoming[lane as usize].done(slot);
+        self.flush_peer(index)
+    }
+
+    /// A whole message has arrived.
+    pub(super) fn received(&mut self, index: u32, tag: Tag, data: &[u8]) {
+        let peer = &mut self.peers[index as usize];
+        if let Some(recv) = take(&mut peer.posted, |posted| posted.tag == tag) {
+            // SAFETY: the receive is posted, so its region is valid and nobody else's.
+            unsafe { deliver(data, &recv.region) };
+            self.events.push(Event::Received(recv.slot));
+        } else {
+            let mut copy = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(EAGER_BYTES));
+            copy.extend_from_slice(data);
+            peer.unexpected.push_back(Unexpected { tag, data: copy });
+        }
+    }
+
+    pub(super) fn recycle(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        self.spare.push(buffer);
+    }
+}

@@ -1,0 +1,204 @@
+//! What goes to peers: puts of data, channel slots, credits, hellos.
+
+use utofu_sys::handles::{CompletionError, Mark, PostError, PostFlags, Transfer};
+use utofu_sys::{Cookie, Stadd};
+
+use crate::endpoint::{Event, Rank, Slot, WireError, WireRegion};
+
+use super::peer::{Outbound, Peer};
+use super::wire::{self, CHANNEL_BYTES, Descriptor, Lane};
+use super::{Leaving, Put, UtofuEndpoint, failed};
+
+/// A post that only its target hears of.
+const SILENT: Mark = Mark { edata: 0, flags: PostFlags::REMOTE, cookie: Cookie(0) };
+
+impl UtofuEndpoint {
+    /// Puts `region` to `at` in the memory of a peer.
+    pub(super) fn send_to(
+        &mut self,
+        index: u32,
+        slot: Slot,
+        region: WireRegion,
+        at: Stadd,
+    ) -> Result<(), WireError> {
+        let Peer { vcq: to, rank, .. } = self.peers[index as usize];
+        let puts_left = region.len.div_ceil(self.longest_put) as u32;
+        let leaving = Some(Leaving { slot, puts_left });
+        let free = self.leavings.iter().position(Option::is_none);
+        let free = free.unwrap_or_else(|| {
+            self.leavings.push(None);
+            self.leavings.len() - 1
+        });
+        self.leavings[free] = leaving;
+        let mut done = 0;
+        while done < region.len {
+            let length = (region.len - done).min(self.longest_put);
+            let local = Stadd(region.key) + done as u64;
+            let what = Transfer { local, remote: at + done as u64, length };
+            self.puts.push_back(Put { to, rank, what, leaving: free });
+            done += length;
+        }
+        self.flush_puts()
+    }
+
+    /// Posts puts until the TOQ is full.
+    pub(super) fn flush_puts(&mut self) -> Result<(), WireError> {
+        while let Some(&Put { to, rank, what, leaving }) = self.puts.front() {
+            let flags = PostFlags::TCQ | PostFlags::REMOTE;
+            let mark = Mark { edata: 0, flags, cookie: Cookie(leaving) };
+            // SAFETY: the local bytes are a posted send's, unchanged until it is reported as
+            // sent; the remote bytes are a receive that its rank has announced for this.
+            let posted = unsafe { self.vcq.put(to, what, mark) };
+            if !self.accepted(posted, rank)? {
+                break;
+            }
+            self.puts.pop_front();
+        }
+        Ok(())
+    }
+
+    pub(super) fn poll_completions(&mut self) -> Result<(), WireError> {
+        while self.has_posted {
+            match self.vcq.poll_tcq() {
+                Ok(Some(Cookie(index))) => {
+                    let Some(leaving) = &mut self.leavings[index] else {
+                        return Err(WireError {
+                            call: "utofu_poll_tcq",
+                            reason: format!("a completion with unknown cookie {index}"),
+                            peer: None,
+                        });
+                    };
+                    leaving.puts_left -= 1;
+                    if leaving.puts_left == 0 {
+                        self.events.push(Event::Sent(leaving.slot));
+                        self.leavings[index] = None;
+                    }
+                }
+                Ok(None) => {
+                    // Everything executed has been taken back. What is still on its way
+                    // without a notice is taken back after the next post.
+                    self.has_posted = self.leavings.iter().any(Option::is_some);
+                    break;
+                }
+                Err(CompletionError { error, .. }) => return Err(failed(error, None)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes to a peer what is to be written and can be; lists the peer if something is left.
+    pub(super) fn flush_peer(&mut self, index: u32) -> Result<(), WireError> {
+        self.greet(index)?;
+        self.pay(index)?;
+        while self.write_next(index)? {}
+        let peer = &mut self.peers[index as usize];
+        if !peer.is_quiet() && !peer.is_listed {
+            peer.is_listed = true;
+            self.listed.push(index);
+        }
+        Ok(())
+    }
+
+    /// Tells a peer where its channel is.
+    pub(super) fn greet(&mut self, index: u32) -> Result<(), WireError> {
+        let peer = &self.peers[index as usize];
+        if peer.greeted {
+            return Ok(());
+        }
+        let channel = peer.memory.registration.stadd().0;
+        let (rank, vcq, mailbox) = (peer.rank, peer.vcq, peer.mailbox);
+        // SAFETY: the mailbox is the peer's and its place for this rank is written only here.
+        let posted = unsafe { self.vcq.put_piggyback8(vcq, channel, mailbox, SILENT) };
+        self.peers[index as usize].greeted = self.accepted(posted, rank)?;
+        Ok(())
+    }
+
+    /// Sends a peer the credits that it is owed.
+    pub(super) fn pay(&mut self, index: u32) -> Result<(), WireError> {
+        let Some(channel) = self.peers[index as usize].channel else { return Ok(()) };
+        for lane in [Lane::Descriptors, Lane::Eager] {
+            while self.peers[index as usize].incoming[lane as usize].owes() {
+                let Peer { vcq, rank, .. } = self.peers[index as usize];
+                let cell = channel + wire::credit_offset(lane) as u64;
+                // SAFETY: the cell belongs to this rank's channel and is never read.
+                let posted = unsafe { self.vcq.put_piggyback8(vcq, 0, cell, SILENT) };
+                if !self.accepted(posted, rank)? {
+                    return Ok(());
+                }
+                self.peers[index as usize].incoming[lane as usize].paid();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the next thing in a peer's queue, if there is one, and room for it.
+    pub(super) fn write_next(&mut self, index: u32) -> Result<bool, WireError> {
+        let peer = &self.peers[index as usize];
+        let (Some(&outbound), Some(channel)) = (peer.outbound.front(), peer.channel) else {
+            return Ok(false);
+        };
+        let lane = outbound.lane();
+        let Some(place) = peer.outgoing[lane as usize].slot() else { return Ok(false) };
+        let remote = channel + lane.offset(place) as u64;
+        let (rank, vcq) = (peer.rank, peer.vcq);
+        let posted = match outbound {
+            Outbound::Ready { tag, at } => {
+                let (bytes, len) = Descriptor::Ready { tag, at: at.0 }.encode();
+                // SAFETY: the credits make the slot this rank's to write.
+                unsafe { self.vcq.put_piggyback(vcq, &bytes[..len], remote, SILENT) }
+            }
+            Outbound::Tiny { tag, len, data, .. } => {
+                let (bytes, len) = Descriptor::Tiny { tag, len, data }.encode();
+                // SAFETY: as above.
+                unsafe { self.vcq.put_piggyback(vcq, &bytes[..len], remote, SILENT) }
+            }
+            Outbound::Eager { tag, region, .. } => {
+                let offset = CHANNEL_BYTES + wire::bounce_offset(place);
+                let header = wire::eager_header(tag, region.len);
+                // SAFETY: the copy's place has the slot's number and room, and was last read
+                // for a message whose slot has been credited, so it has arrived. The region
+                // is a posted send's.
+                unsafe {
+                    let copy = peer.memory.pages.ptr().add(offset);
+                    header.as_ptr().copy_to_nonoverlapping(copy, header.len());
+                    region.ptr.copy_to_nonoverlapping(copy.add(header.len()), region.len);
+                }
+                let local = peer.memory.registration.at(offset);
+                let what = Transfer { local, remote, length: header.len() + region.len };
+                // SAFETY: as above for the local bytes; the credits for the remote ones.
+                unsafe { self.vcq.put(vcq, what, SILENT) }
+            }
+        };
+        if !self.accepted(posted, rank)? {
+            return Ok(false);
+        }
+        let peer = &mut self.peers[index as usize];
+        peer.outgoing[lane as usize].used();
+        peer.outbound.pop_front();
+        match outbound {
+            Outbound::Ready { .. } => {}
+            Outbound::Tiny { slot, .. } | Outbound::Eager { slot, .. } => {
+                self.events.push(Event::Sent(slot));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a post went through; a full TOQ is no error.
+    pub(super) fn accepted(
+        &mut self,
+        posted: Result<(), PostError>,
+        peer: Rank,
+    ) -> Result<bool, WireError> {
+        // Also a refused post asks for the TCQ to be polled: that is what makes room.
+        self.has_posted = true;
+        match posted {
+            Ok(()) => Ok(true),
+            Err(PostError::Busy) => Ok(false),
+            Err(PostError::Refused(error)) => Err(failed(error, Some(peer))),
+            Err(error @ PostError::TooLong { .. }) => {
+                Err(WireError { call: "utofu_put", reason: error.to_string(), peer: Some(peer) })
+            }
+        }
+    }
+}

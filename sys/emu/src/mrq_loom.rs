@@ -1,0 +1,90 @@
+//! All interleavings of few pushes and pops. Chunks hold two notices, so that senders race for
+//! installing a chunk and the reader gives chunks back meanwhile.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p utofu-emu --release loom_`
+
+use super::*;
+use loom::sync::Arc;
+use loom::thread;
+
+/// Made beforehand, because loom's atomics cannot be made from zeros.
+struct Model {
+    ring: Ring,
+    chunks: Vec<Chunk>,
+    made: loom::sync::atomic::AtomicU64,
+}
+
+impl Chunks for Model {
+    fn create(&self) -> u64 {
+        self.made.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn at(&self, place: u64) -> &Chunk {
+        &self.chunks[place as usize - 1]
+    }
+}
+
+fn model() -> Arc<Model> {
+    Arc::new(Model {
+        ring: Ring::default(),
+        chunks: (0..4).map(|_| Chunk::default()).collect(),
+        made: loom::sync::atomic::AtomicU64::new(0),
+    })
+}
+
+/// No word is 0, so that a word read too early is noticed.
+fn notice(sender: u64, n: u64) -> Notice {
+    let v = sender * 16 + n + 1;
+    Notice {
+        meta: v,
+        vcq: sender + 1,
+        rmt: v << 8,
+        lcl: v << 16,
+        value: v << 24,
+        order: v << 32,
+        ready_at: v << 40,
+    }
+}
+
+fn run(each: [u64; 2]) {
+    let mut limits = loom::model::Builder::new();
+    limits.preemption_bound = Some(3);
+    limits.check(move || {
+        let m = model();
+        let senders: Vec<_> = [0, 1]
+            .map(|sender| {
+                let m = m.clone();
+                thread::spawn(move || {
+                    for n in 0..each[sender as usize] {
+                        m.ring.push(&*m, &notice(sender, n)).unwrap();
+                    }
+                })
+            })
+            .into();
+        let mut reader = m.ring.reader();
+        let mut next = [0u64; 2];
+        while next != each {
+            let Some(n) = reader.pop(&m.ring, &*m) else {
+                thread::yield_now();
+                continue;
+            };
+            let sender = n.vcq.checked_sub(1).expect("the words are there");
+            assert_eq!(n, notice(sender, next[sender as usize]));
+            next[sender as usize] += 1;
+        }
+        for s in senders {
+            s.join().unwrap();
+        }
+        assert_eq!(reader.pop(&m.ring, &*m), None, "nothing comes twice");
+    });
+}
+
+#[test]
+fn loom_two_senders_race_for_a_chunk() {
+    run([1, 1]);
+}
+
+#[test]
+fn loom_a_chunk_goes_back_while_others_push() {
+    run([3, 1]);
+}

@@ -1,0 +1,184 @@
+//! What goes wrong is reported by a code, at the place where the device reports it.
+
+mod common;
+
+use common::*;
+use utofu_abi::*;
+use utofu_emu::{Job, c};
+
+/// Two end points of ranks on two nodes, in one thread.
+struct Pair {
+    _job: std::sync::Arc<Job>,
+    a: EndPoint,
+    b: EndPoint,
+}
+
+/// One page each; the buffers are as good as static.
+fn pair() -> Pair {
+    let job = Job::threads(Job::coords_for_shape(&[1, 2]));
+    let open = |rank| {
+        let _me = job.enter(rank);
+        EndPoint::open(page())
+    };
+    let (a, b) = (open(0), open(1));
+    Pair { _job: job, a, b }
+}
+
+/// A page of its own, for ever: registrations are by whole pages.
+fn page() -> &'static mut [u64] {
+    let mut v = vec![0u64; 2048];
+    let skip = v.as_ptr().align_offset(4096);
+    v.truncate(skip + 512);
+    &mut v.leak()[skip..]
+}
+
+impl Pair {
+    /// The local MRQ shows this code; nothing else is anywhere.
+    fn expect_mrq(&self, code: i32, kind: utofu_mrq_notice_type, to: u64) {
+        let (rc, n) = self.a.poll_mrq();
+        assert_eq!((rc, n.notice_type, n.vcq_id, n.edata), (code, kind as u8, to, 9));
+        assert_ne!(last_error(), "");
+        assert_eq!(self.a.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND), "it was sent");
+        assert_eq!(self.a.poll_mrq().0, UTOFU_ERR_NOT_FOUND);
+        assert_eq!(self.b.poll_mrq().0, UTOFU_ERR_NOT_FOUND, "the target sees nothing");
+    }
+}
+
+#[test]
+fn puts_that_the_target_refuses() {
+    let p = pair();
+    let (a, b) = (&p.a, &p.b);
+    for (stadd, len, code) in [
+        (b.stadd + 4088, 9, UTOFU_ERR_MRQ_RMT_LENGTH),
+        (b.stadd + 4097, 0, UTOFU_ERR_MRQ_RMT_LENGTH),
+        (b.stadd + (1 << 41), 8, UTOFU_ERR_MRQ_RMT_STADD),
+        (77, 8, UTOFU_ERR_MRQ_RMT_STADD),
+    ] {
+        assert_eq!(a.put(b.id, a.stadd, stadd, len, 9, RMT), 0);
+        p.expect_mrq(code, UTOFU_MRQ_TYPE_LCL_PUT, b.id);
+    }
+    assert_eq!(a.put(b.id, a.stadd, b.stadd + 4088, 8, 9, RMT), 0);
+    assert_eq!(b.wait_notice().rmt_stadd, b.stadd + 4096, "up to the end is fine");
+}
+
+#[test]
+fn a_deregistered_target_is_unknown() {
+    let p = pair();
+    // SAFETY: this thread alone uses the handle.
+    assert_eq!(unsafe { c::utofu_dereg_mem(p.b.handle, p.b.stadd, 0) }, 0);
+    assert_eq!(p.a.put(p.b.id, p.a.stadd, p.b.stadd, 8, 9, RMT), 0);
+    p.expect_mrq(UTOFU_ERR_MRQ_RMT_STADD, UTOFU_MRQ_TYPE_LCL_PUT, p.b.id);
+}
+
+#[test]
+fn read_only_memory_is_not_written() {
+    let p = pair();
+    let mut stadd = 0;
+    let memory = page();
+    // SAFETY: the memory is mapped for ever.
+    let rc = unsafe {
+        let flags = UTOFU_REG_MEM_FLAG_READ_ONLY;
+        c::utofu_reg_mem(p.b.handle, memory.as_mut_ptr().cast(), 4096, flags, &mut stadd)
+    };
+    assert_eq!(rc, 0);
+    assert_eq!(p.a.put(p.b.id, p.a.stadd, stadd, 8, 9, 0), 0);
+    p.expect_mrq(UTOFU_ERR_MRQ_RMT_MEMORY, UTOFU_MRQ_TYPE_LCL_PUT, p.b.id);
+    assert_eq!(p.a.get(p.b.id, p.a.stadd, stadd, 8, 9, LCL), 0);
+    assert_eq!(p.a.wait_notice().notice_type, UTOFU_MRQ_TYPE_LCL_GET as u8);
+}
+
+#[test]
+fn peers_that_do_not_exist() {
+    let p = pair();
+    let (mut nowhere, mut unborn) = (0, 0);
+    // SAFETY: valid places.
+    unsafe {
+        let mut far = [9u8, 9, 9, 1, 2, 1];
+        assert_eq!(c::utofu_construct_vcq_id(far.as_mut_ptr(), 0, 0, 0, &mut nowhere), 0);
+        let mut near = [0u8; 6];
+        assert_eq!(c::utofu_construct_vcq_id(near.as_mut_ptr(), 3, 7, 5, &mut unborn), 0);
+    }
+    for id in [nowhere, unborn] {
+        assert_eq!(p.a.put(id, p.a.stadd, p.b.stadd, 8, 9, RMT), 0);
+        p.expect_mrq(UTOFU_ERR_MRQ_PEER, UTOFU_MRQ_TYPE_LCL_PUT, id);
+    }
+}
+
+#[test]
+fn local_faults_of_a_put_show_in_the_tcq_even_if_silent() {
+    let p = pair();
+    for (stadd, len, code) in [
+        (p.a.stadd + (1 << 41), 8, UTOFU_ERR_TCQ_STADD),
+        (p.a.stadd + 4096, 1, UTOFU_ERR_TCQ_LENGTH),
+    ] {
+        assert_eq!(p.a.put(p.b.id, stadd, p.b.stadd, len, 9, LCL | RMT), 0);
+        assert_eq!(p.a.poll_tcq(), Err(code));
+        assert_eq!(p.a.poll_mrq().0, UTOFU_ERR_NOT_FOUND);
+        assert_eq!(p.b.poll_mrq().0, UTOFU_ERR_NOT_FOUND);
+    }
+}
+
+#[test]
+fn local_faults_of_a_get_show_in_the_mrq() {
+    let p = pair();
+    for (stadd, len, code) in [
+        (p.a.stadd + (1 << 41), 8, UTOFU_ERR_MRQ_LCL_STADD),
+        (p.a.stadd + 4090, 8, UTOFU_ERR_MRQ_LCL_LENGTH),
+    ] {
+        assert_eq!(p.a.get(p.b.id, stadd, p.b.stadd, len, 9, LCL | RMT), 0);
+        p.expect_mrq(code, UTOFU_MRQ_TYPE_LCL_GET, p.b.id);
+    }
+}
+
+#[test]
+fn arguments_out_of_range_are_refused_at_once() {
+    let p = pair();
+    let (a, b) = (&p.a, &p.b);
+    assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 256, 0), UTOFU_ERR_INVALID_EDATA);
+    assert_eq!(a.put(b.id, a.stadd, b.stadd, 16_777_216, 0, 0), UTOFU_ERR_INVALID_SIZE);
+    assert_eq!(a.put(u64::MAX, a.stadd, b.stadd, 8, 0, 0), UTOFU_ERR_INVALID_VCQ_ID);
+    let delayed = UTOFU_ONESIDED_FLAG_DELAY_START;
+    assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, delayed), UTOFU_ERR_NOT_SUPPORTED);
+    let null = std::ptr::null_mut();
+    let mut long = [0u8; 64];
+    // SAFETY: pointers are null or valid.
+    unsafe {
+        let data = long.as_mut_ptr().cast();
+        let rc = c::utofu_put_piggyback(a.handle, b.id, data, b.stadd, 33, 0, 0, null);
+        assert_eq!(rc, UTOFU_ERR_INVALID_SIZE);
+        let rc = c::utofu_put_piggyback(a.handle, b.id, null, b.stadd, 1, 0, 0, null);
+        assert_eq!(rc, UTOFU_ERR_INVALID_POINTER);
+        let rc = c::utofu_put_piggyback8(a.handle, b.id, 0, b.stadd, 9, 0, 0, null);
+        assert_eq!(rc, UTOFU_ERR_INVALID_SIZE);
+        let rc = c::utofu_armw4(a.handle, b.id, 6, 0, b.stadd, 0, 0, null);
+        assert_eq!(rc, UTOFU_ERR_INVALID_OP);
+        let rc = c::utofu_put_gap(a.handle, b.id, a.stadd, b.stadd, 8, 0, 0, 1921, 0, null);
+        assert_eq!(rc, UTOFU_ERR_INVALID_ARG);
+        let rc = c::utofu_put_stride(a.handle, b.id, a.stadd, b.stadd, 8, 8, 0, 0, 0, null);
+        assert_eq!(rc, UTOFU_ERR_INVALID_NUMBER);
+        let desc = long.as_mut_ptr().cast();
+        assert_eq!(c::utofu_post_toq(a.handle, desc, 32, null), UTOFU_ERR_INVALID_DESC);
+        assert_eq!(c::utofu_post_toq(a.handle, desc, 31, null), UTOFU_ERR_INVALID_DESC);
+        let mut stadd = 0;
+        assert_eq!(c::utofu_query_stadd(b.id, 256, &mut stadd), UTOFU_ERR_INVALID_STAG);
+    }
+    assert_eq!(a.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
+}
+
+#[test]
+fn freed_handles_are_recognised() {
+    let job = Job::threads(vec![[0; 6]]);
+    let _me = job.enter(0);
+    let ep = EndPoint::open(page());
+    let (handle, id, stadd) = (ep.handle, ep.id, ep.stadd);
+    ep.close();
+    let next = EndPoint::open(page());
+    assert_eq!(next.id, id, "the place is used again");
+    let gone = EndPoint { handle, id, stadd };
+    assert_eq!(gone.put(id, stadd, stadd, 8, 0, 0), UTOFU_ERR_INVALID_VCQ_HDL);
+    assert_eq!(gone.poll_mrq().0, UTOFU_ERR_INVALID_VCQ_HDL);
+    // SAFETY: a handle that was freed is refused.
+    let rc = unsafe { c::utofu_free_vcq(handle) };
+    assert_eq!(rc, UTOFU_ERR_INVALID_VCQ_HDL);
+    assert_eq!(next.poll_mrq().0, UTOFU_ERR_NOT_FOUND, "nothing of the earlier VCQ is left");
+}

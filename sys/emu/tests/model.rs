@@ -1,0 +1,69 @@
+//! The latency model: what is not due is not shown, and order is kept.
+
+mod common;
+
+use common::*;
+use std::time::{Duration, Instant};
+use utofu_abi::*;
+use utofu_emu::{Job, Model};
+
+#[test]
+fn notices_come_when_they_are_due_and_in_order() {
+    let delay = Duration::from_millis(20);
+    let model = Model { put_ns: delay.as_nanos() as u64, ..Model::default() };
+    let job = Job::with_model(Job::coords_for_shape(&[1, 2]), model).unwrap();
+    let _me = job.enter(0);
+    let (mut ours, mut theirs) = (vec![1u64; 1024], vec![0u64; 1024]);
+    let a = EndPoint::open(&mut ours);
+    let b = {
+        let _peer = job.enter(1);
+        EndPoint::open(&mut theirs)
+    };
+    let start = Instant::now();
+    for i in 0..10 {
+        assert_eq!(a.put(b.id, a.stadd, b.stadd, 4096 >> i, i, TCQ | LCL | RMT), 0);
+    }
+    // A notice may come late on a busy machine, but never early.
+    for i in 0..10 {
+        let n = b.wait_notice();
+        assert!(start.elapsed() >= delay);
+        assert_eq!((n.notice_type, n.edata), (UTOFU_MRQ_TYPE_RMT_PUT as u8, i));
+    }
+    for i in 0..10 {
+        let n = a.wait_notice();
+        assert_eq!((n.notice_type, n.edata), (UTOFU_MRQ_TYPE_LCL_PUT as u8, i));
+        assert_eq!(a.poll_tcq(), Ok(7));
+    }
+    a.close();
+    b.close();
+}
+
+/// A far sender's notice does not hold up a near one's that was posted later.
+#[test]
+fn senders_do_not_wait_for_each_other() {
+    let model = Model { hop_ns: 30_000_000, ..Model::default() };
+    // Three in a row: the ends are two hops apart, rank 1 is next to rank 0.
+    let row = vec![[0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 1, 0, 1]];
+    let job = Job::with_model(row, model).unwrap();
+    let mut buffers = vec![vec![0u64; 1024]; 3];
+    let eps: Vec<EndPoint> = buffers
+        .iter_mut()
+        .enumerate()
+        .map(|(rank, buf)| {
+            let _me = job.enter(rank);
+            EndPoint::open(buf)
+        })
+        .collect();
+    let at = &eps[0];
+    loop {
+        let start = Instant::now();
+        assert_eq!(eps[2].put(at.id, eps[2].stadd, at.stadd, 8, 2, RMT), 0);
+        assert_eq!(eps[1].put(at.id, eps[1].stadd, at.stadd, 8, 1, RMT), 0);
+        let together = start.elapsed() < Duration::from_nanos(model.hop_ns);
+        let order = [at.wait_notice().edata, at.wait_notice().edata];
+        // If this thread was kept from posting for the time of a hop, the order proves nothing.
+        if together {
+            return assert_eq!(order, [1, 2], "one hop is faster than two");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Ranks as processes: this program starts itself again as the ranks of a job.
+
+mod common;
+
+use common::*;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use utofu_abi::*;
+use utofu_emu::c;
+
+/// Names the part that a started rank plays.
+const PART: &str = "HOPBINE_TEST_PART";
+
+/// Runs a test function of this program as one rank.
+fn rank(test: &str, rank: usize, vars: &[(&str, &str)]) -> std::process::Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(PART, test)
+        .env("HOPBINE_RANK", rank.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.envs(vars.iter().copied()).spawn().unwrap()
+}
+
+/// Runs all ranks of a job; their outputs.
+fn job(test: &str, size: usize, vars: &[(&str, &str)]) -> Vec<Output> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rendezvous");
+    let size_text = size.to_string();
+    let mut all =
+        vec![("HOPBINE_SIZE", size_text.as_str()), ("HOPBINE_RENDEZVOUS", path.to_str().unwrap())];
+    all.extend(vars);
+    let ranks: Vec<_> = (0..size).map(|r| rank(test, r, &all)).collect();
+    ranks.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
+}
+
+fn all_fine(outputs: &[Output]) {
+    for (r, o) in outputs.iter().enumerate() {
+        let text = String::from_utf8_lossy(&o.stderr);
+        assert!(o.status.success(), "rank {r}: {} {text}", o.status);
+    }
+}
+
+fn playing(test: &str) -> bool {
+    std::env::var(PART).is_ok_and(|p| p == test)
+}
+
+/// Everybody can compute everybody's ids: component id 0, STag 1.
+struct Known {
+    ep: EndPoint,
+    ids: Vec<u64>,
+    stadd: u64,
+    rank: usize,
+}
+
+fn known(buf: &mut [u64]) -> Known {
+    let rank: usize = std::env::var("HOPBINE_RANK").unwrap().parse().unwrap();
+    let size: usize = std::env::var("HOPBINE_SIZE").unwrap().parse().unwrap();
+    let (mut handle, mut id, mut stadd) = (0, 0, 0);
+    let mut ids = vec![0; size];
+    // SAFETY: valid places for the results; the buffer lives as long as the process.
+    unsafe {
+        let rc = c::utofu_create_vcq_with_cmp_id(1, 0, 0, &mut handle);
+        assert_eq!(rc, 0, "{}", last_error());
+        assert_eq!(c::utofu_query_vcq_id(handle, &mut id), 0);
+        let (p, n) = (buf.as_mut_ptr().cast(), size_of_val(buf));
+        assert_eq!(c::utofu_reg_mem_with_stag(handle, p, n, 1, 0, &mut stadd), 0);
+        for (r, id) in ids.iter_mut().enumerate() {
+            let mut at = jtofu_phys_coords { a: [0; 6] };
+            assert_eq!(c::jtofu_query_phys_coords(0, r as u32, &mut at), 0);
+            let rc = c::utofu_construct_vcq_id(at.a.as_mut_ptr(), 1, 0, 0, id);
+            assert_eq!(rc, 0);
+        }
+    }
+    assert_eq!(id, ids[rank]);
+    Known { ep: EndPoint { handle, id, stadd }, ids, stadd, rank }
+}
+
+impl Known {
+    /// Puts until the target has created its VCQ and registered its memory.
+    fn put_when_there(&self, to: usize, len: usize, edata: u64) {
+        loop {
+            let flags = LCL | RMT;
+            assert_eq!(
+                self.ep.put(self.ids[to], self.stadd, self.stadd + 65536, len, edata, flags),
+                0
+            );
+            assert_eq!(self.ep.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
+            loop {
+                match self.ep.poll_mrq() {
+                    (UTOFU_ERR_NOT_FOUND, _) => std::thread::yield_now(),
+                    (UTOFU_ERR_MRQ_PEER | UTOFU_ERR_MRQ_RMT_STADD, _) => {
+                        std::thread::sleep(Duration::from_millis(1));
+                        break;
+                    }
+                    (rc, n) if n.notice_type == UTOFU_MRQ_TYPE_LCL_PUT as u8 => {
+                        return assert_eq!(rc, 0, "{}", last_error());
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// A token with a body goes round the ring; every rank checks and changes it.
+#[test]
+fn a_token_goes_round() {
+    const TEST: &str = "a_token_goes_round";
+    if !playing(TEST) {
+        return all_fine(&job(TEST, 4, &[("HOPBINE_TORUS", "2x2x1")]));
+    }
+    let mut buf = vec![0u64; 16384];
+    let p = buf.as_mut_ptr();
+    let me = known(&mut buf);
+    let next = (me.rank + 1) % me.ids.len();
+    for round in 0..5u64 {
+        // SAFETY: the first half of the buffer is this rank's source, the second is put into by
+        // the previous rank, whose notice was seen before it is read.
+        let (source, inbox) = unsafe {
+            let source = std::slice::from_raw_parts_mut(p, 8192);
+            (source, std::slice::from_raw_parts(p.add(8192), 8192))
+        };
+        if me.rank == 0 {
+            source.iter_mut().enumerate().for_each(|(i, v)| *v = i as u64 + round);
+            me.put_when_there(next, 65536, round);
+        }
+        let n = me.ep.wait_notice();
+        assert_eq!((n.notice_type, n.edata), (UTOFU_MRQ_TYPE_RMT_PUT as u8, round));
+        let added = if me.rank == 0 { 3 } else { me.rank as u64 - 1 };
+        assert!((0..8192).all(|i| inbox[i] == i as u64 + round + added));
+        if me.rank != 0 {
+            source.iter_mut().zip(inbox).for_each(|(to, from)| *to = from + 1);
+            me.put_when_there(next, 65536, round);
+        }
+    }
+}
+
+/// Counters in another process's memory lose nothing.
+#[test]
+fn atomics_between_processes() {
+    const TEST: &str = "atomics_between_processes";
+    const EACH: u64 = 500;
+    if !playing(TEST) {
+        return all_fine(&job(TEST, 3, &[]));
+    }
+    let mut buf = vec![0u64; 16384];
+    let me = known(&mut buf);
+    if me.rank != 0 {
+        me.put_when_there(0, 0, 1);
+    }
+    for _ in 0..if me.rank == 0 { 0 } else { EACH } {
+        // SAFETY: rank 0's buffer lives until it has seen the last notices.
+        let rc = unsafe {
+            let (op, null) = (UTOFU_ARMW_OP_ADD, std::ptr::null_mut());
+            c::utofu_armw8(me.ep.handle, me.ids[0], op, 1, me.stadd + 8, 0, RMT, null)
+        };
+        assert_eq!(rc, 0);
+        assert_eq!(me.ep.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
+    }
+    if me.rank == 0 {
+        for _ in 0..2 * (EACH + 1) {
+            me.ep.wait_notice();
+        }
+        assert_eq!(buf[1], 2 * EACH);
+    }
+}
+
+#[test]
+fn a_missing_rank_is_named() {
+    const TEST: &str = "a_missing_rank_is_named";
+    if !playing(TEST) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rendezvous");
+        let vars = [
+            ("HOPBINE_SIZE", "3"),
+            ("HOPBINE_RENDEZVOUS", path.to_str().unwrap()),
+            ("HOPBINE_TIMEOUT", "1"),
+        ];
+        let started = [rank(TEST, 0, &vars), rank(TEST, 2, &vars)];
+        let outputs = started.map(|child| child.wait_with_output().unwrap());
+        return all_fine(&outputs);
+    }
+    let mut at = [0u8; 6];
+    // SAFETY: room for six bytes.
+    let rc = unsafe { c::utofu_query_my_coords(at.as_mut_ptr()) };
+    assert_eq!(rc, UTOFU_ERR_FATAL);
+    let text = last_error();
+    assert!(text.contains("missing: rank 1 "), "{text}");
+}
+
+#[test]
+fn an_old_rendezvous_file_is_refused() {
+    const TEST: &str = "an_old_rendezvous_file_is_refused";
+    if !playing(TEST) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rendezvous");
+        std::fs::write(&path, "something else\n").unwrap();
+        let vars = [("HOPBINE_SIZE", "2"), ("HOPBINE_RENDEZVOUS", path.to_str().unwrap())];
+        let output = rank(TEST, 0, &vars).wait_with_output().unwrap();
+        return all_fine(&[output]);
+    }
+    let mut handle = 0;
+    // SAFETY: a valid place for the result.
+    let rc = unsafe { c::utofu_create_vcq(0, 0, &mut handle) };
+    assert_eq!(rc, UTOFU_ERR_FATAL);
+    assert!(last_error().contains("fresh or empty file"), "{}", last_error());
+}
+
+/// More unread notices than a queue holds end the process, with a message that says whose.
+#[test]
+fn overflow_names_the_queue() {
+    const TEST: &str = "overflow_names_the_queue";
+    if !playing(TEST) {
+        let output = rank(TEST, 0, &[]).wait_with_output().unwrap();
+        assert!(!output.status.success());
+        let text = String::from_utf8_lossy(&output.stderr);
+        let wanted = "MRQ overflow: rank 0, VCQ at TNI 2 CQ 0 extra value 8";
+        assert!(text.contains(wanted), "{text}");
+        return;
+    }
+    let mut buf = [0u64; 8];
+    let ep = EndPoint::open_on(2, &mut buf);
+    for i in 0..140_000 {
+        ep.piggyback8(ep.id, i, ep.stadd, 0, RMT);
+    }
+    println!("140000 unread notices did no harm");
+}

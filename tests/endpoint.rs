@@ -1,0 +1,248 @@
+//! The uTofu endpoint by itself, between two emulated ranks driven by one thread: messages of
+//! all lengths in any order, more of them than any queue has room for.
+
+use hopbine::WireError;
+use hopbine::endpoint::utofu::{Direct, UtofuEndpoint, connect};
+use hopbine::endpoint::{Endpoint, Event, Posted, Slot, Tag, WireRegion};
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use std::time::Duration;
+use utofu_emu::Job;
+use utofu_sys::Api;
+use utofu_sys::bootstrap::LocalExchange;
+
+/// Two connected endpoints, of ranks 0 and 1.
+fn pair() -> [UtofuEndpoint; 2] {
+    let job = Job::threads(Job::coords_for_shape(&[2]));
+    let exchanges = LocalExchange::group(2, Duration::from_secs(60));
+    let open = |rank: usize, mut exchange: LocalExchange| {
+        let _entered = job.enter(rank);
+        let endpoints = connect(Api::emulated(), &mut exchange, 1, || Box::new(Direct::default()));
+        endpoints.unwrap().pop().unwrap()
+    };
+    let open = &open;
+    let endpoints: Vec<UtofuEndpoint> = std::thread::scope(|threads| {
+        let opened: Vec<_> = exchanges
+            .into_iter()
+            .enumerate()
+            .map(|(rank, exchange)| threads.spawn(move || open(rank, exchange)))
+            .collect();
+        opened.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    endpoints.try_into().unwrap_or_else(|_| panic!("two"))
+}
+
+/// A buffer, registered with an endpoint, out of which messages are cut.
+struct Memory {
+    bytes: Vec<u8>,
+    key: u64,
+    used: usize,
+}
+
+impl Memory {
+    fn new(endpoint: &mut UtofuEndpoint, len: usize, byte: u8) -> Self {
+        let mut bytes = vec![byte; len];
+        // SAFETY: the test keeps it until the endpoints are gone.
+        let key = unsafe { endpoint.register(bytes.as_mut_ptr(), len) }.unwrap();
+        Memory { bytes, key, used: 0 }
+    }
+
+    fn region(&mut self, len: usize) -> WireRegion {
+        let at = self.used;
+        self.used += len;
+        assert!(self.used <= self.bytes.len());
+        // SAFETY: within the vector.
+        let ptr = unsafe { self.bytes.as_mut_ptr().add(at) };
+        WireRegion { ptr, len, key: self.key + at as u64 }
+    }
+}
+
+fn slot(task: usize) -> Slot {
+    Slot { run: 7, task: task as u32 }
+}
+
+fn tag(message: usize) -> Tag {
+    Tag { operation: 3, message: message as u32 }
+}
+
+/// Sends messages of the given lengths from rank 0 to rank 1, posting receives in one order
+/// and sends in another, and checks that each arrives where it belongs, once.
+fn exchange(lens: &[usize], recv_order: &[usize], send_order: &[usize], poll_every: usize) {
+    let [mut sender, mut receiver] = pair();
+    let total = lens.iter().sum::<usize>().max(1);
+    let mut source = Memory::new(&mut sender, total, 0);
+    let mut target = Memory::new(&mut receiver, total, 0xee);
+    let sources: Vec<_> = lens.iter().map(|&len| source.region(len)).collect();
+    let targets: Vec<_> = lens.iter().map(|&len| target.region(len)).collect();
+    for (at, byte) in source.bytes.iter_mut().enumerate() {
+        *byte = (at * 31 % 251) as u8;
+    }
+    let (mut sent, mut received) = (vec![0; lens.len()], vec![0; lens.len()]);
+    let mut events = Vec::new();
+    let mut poll = |sender: &mut UtofuEndpoint, receiver: &mut UtofuEndpoint| {
+        sender.poll(&mut events).unwrap();
+        for event in events.drain(..) {
+            let Event::Sent(slot) = event else { panic!("{event:?}") };
+            sent[slot.task as usize] += 1;
+        }
+        receiver.poll(&mut events).unwrap();
+        for event in events.drain(..) {
+            let Event::Received(slot) = event else { panic!("{event:?}") };
+            assert_eq!(slot.run, 7);
+            received[slot.task as usize] += 1;
+        }
+        received.iter().all(|&times| times == 1) && sent.iter().all(|&times| times == 1)
+    };
+    for index in 0..lens.len() {
+        let (recv, send) = (recv_order[index], send_order[index]);
+        // SAFETY: the buffers outlive the endpoints' use of them, and nobody touches them
+        // before the end.
+        unsafe {
+            let posted = receiver.post_recv(slot(recv), 0, tag(recv), targets[recv]).unwrap();
+            assert_eq!(posted, Posted::Accepted);
+            let posted = sender.post_send(slot(send), 1, tag(send), sources[send]).unwrap();
+            assert_eq!(posted, Posted::Accepted);
+        }
+        if index % poll_every == poll_every - 1 {
+            poll(&mut sender, &mut receiver);
+        }
+    }
+    let mut rounds = 0;
+    while !poll(&mut sender, &mut receiver) || !sender.is_flushed() || !receiver.is_flushed() {
+        rounds += 1;
+        assert!(rounds < 100_000, "stuck");
+    }
+    assert_eq!(source.bytes, target.bytes);
+    sender.release(source.key).unwrap();
+    receiver.release(target.key).unwrap();
+    assert!(sender.release(source.key).is_err(), "released twice");
+}
+
+fn in_order(n: usize) -> Vec<usize> {
+    (0..n).collect()
+}
+
+fn shuffled(n: usize, seed: u64) -> Vec<usize> {
+    let mut order = in_order(n);
+    order.shuffle(&mut SmallRng::seed_from_u64(seed));
+    order
+}
+
+#[test]
+fn every_length_around_the_limits() {
+    let lens: Vec<usize> = (0..70).chain(2030..2070).chain([4096, 100_000]).collect();
+    exchange(&lens, &in_order(lens.len()), &in_order(lens.len()), 1);
+    exchange(&lens, &shuffled(lens.len(), 1), &shuffled(lens.len(), 2), 3);
+}
+
+/// All receives are announced before anything is sent, so all puts are due at once.
+#[test]
+fn more_puts_than_the_transmit_queue_holds() {
+    const N: usize = 3000;
+    const LEN: usize = 2100;
+    let [mut sender, mut receiver] = pair();
+    let mut source = Memory::new(&mut sender, N * LEN, 1);
+    let mut target = Memory::new(&mut receiver, N * LEN, 2);
+    let mut events = Vec::new();
+    for index in 0..N {
+        let region = target.region(LEN);
+        // SAFETY: the buffer outlives the endpoint, and is left alone until the events.
+        let posted = unsafe { receiver.post_recv(slot(index), 0, tag(index), region) };
+        assert_eq!(posted.unwrap(), Posted::Accepted);
+    }
+    for _ in 0..N {
+        receiver.poll(&mut events).unwrap();
+        sender.poll(&mut events).unwrap();
+    }
+    assert!(events.is_empty() && receiver.is_flushed());
+    for index in 0..N {
+        let region = source.region(LEN);
+        // SAFETY: as above.
+        let posted = unsafe { sender.post_send(slot(index), 1, tag(index), region) };
+        assert_eq!(posted.unwrap(), Posted::Accepted);
+    }
+    assert!(!sender.is_flushed(), "the queue has room for more than it should");
+    let mut rounds = 0;
+    while events.len() < 2 * N {
+        sender.poll(&mut events).unwrap();
+        receiver.poll(&mut events).unwrap();
+        rounds += 1;
+        assert!(rounds < 100_000, "stuck");
+    }
+    assert!(sender.is_flushed());
+    assert_eq!(source.bytes, target.bytes);
+}
+
+#[test]
+fn more_messages_than_a_channel_holds() {
+    for len in [8, 500] {
+        let lens = vec![len; 1000];
+        exchange(&lens, &in_order(1000), &in_order(1000), usize::MAX);
+        exchange(&lens, &shuffled(1000, 3), &in_order(1000), 7);
+    }
+}
+
+#[test]
+fn mixed_lengths_in_random_order() {
+    for seed in 0..20 {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let lens: Vec<usize> = (0..300)
+            .map(|_| match rng.random_range(0..4) {
+                0 => rng.random_range(0..21),
+                1 => rng.random_range(21..2049),
+                2 => rng.random_range(2049..5000),
+                _ => 8,
+            })
+            .collect();
+        let (recv, send) = (shuffled(300, seed + 50), shuffled(300, seed + 90));
+        exchange(&lens, &recv, &send, rng.random_range(1..40));
+    }
+}
+
+#[test]
+fn a_put_is_cut_where_it_is_too_long() {
+    exchange(&[40_000_001, 16_777_216], &[0, 1], &[1, 0], 1);
+}
+
+#[test]
+fn a_rank_may_send_to_itself() {
+    let [mut endpoint, _other] = pair();
+    let mut memory = Memory::new(&mut endpoint, 20_000, 5);
+    for (index, len) in [0, 8, 1000, 9000].into_iter().enumerate() {
+        let (source, target) = (memory.region(len), memory.region(len));
+        if len > 0 {
+            // SAFETY: within the buffer.
+            unsafe { source.ptr.write_bytes(index as u8 + 10, len) };
+        }
+        // SAFETY: the buffer outlives the endpoint, and is left alone until the events.
+        let posted = unsafe {
+            [
+                endpoint.post_send(slot(0), 0, tag(index), source).unwrap(),
+                endpoint.post_recv(slot(1), 0, tag(index), target).unwrap(),
+            ]
+        };
+        assert_eq!(posted, [Posted::Accepted; 2]);
+        let mut events = Vec::new();
+        let mut rounds = 0;
+        while events.len() < 2 {
+            endpoint.poll(&mut events).unwrap();
+            rounds += 1;
+            assert!(rounds < 1000, "stuck");
+        }
+        assert!(
+            events.contains(&Event::Sent(slot(0))) && events.contains(&Event::Received(slot(1)))
+        );
+        // SAFETY: within the buffer, which nobody writes now.
+        let got = unsafe { std::slice::from_raw_parts(target.ptr, len) };
+        assert!(got.iter().all(|&byte| byte == index as u8 + 10));
+        memory.used = 0;
+    }
+}
+
+#[test]
+fn unknown_keys_are_refused() {
+    let [mut endpoint, _other] = pair();
+    let error: WireError = endpoint.release(12345).unwrap_err();
+    assert_eq!(error.call, "utofu_dereg_mem");
+}
