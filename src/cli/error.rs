@@ -61,6 +61,21 @@ pub enum CliError {
         /// Its ranks.
         n_ranks: u32,
     },
+    /// More memory than the host has.
+    #[error(
+        "{what} need about {needed_mib} MiB of memory in this process, {available_mib} MiB are \
+         available; {instead}"
+    )]
+    Memory {
+        /// What needs it.
+        what: String,
+        /// How much it needs.
+        needed_mib: u64,
+        /// How much there is.
+        available_mib: u64,
+        /// What would do.
+        instead: &'static str,
+    },
     /// The picture would not be legible, or has no plane to be drawn on.
     #[error("{0}; use --format text or json")]
     NotDrawn(String),

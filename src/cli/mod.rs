@@ -10,6 +10,7 @@
 mod args;
 mod check;
 mod error;
+mod host;
 mod info;
 mod launch;
 mod list;

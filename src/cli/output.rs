@@ -28,6 +28,10 @@ fn write_whole(text: &str, path: &Path) -> io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    if !directory.is_dir() {
+        let message = format!("{} is not a directory", directory.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, message));
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".hopbine-").suffix(".part");
     #[cfg(unix)]

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::args::{self, AllOr, MapArg};
 use super::error::{CliError, Outcome};
 use super::report::{Cell, Column, Format, Report, decimal};
-use super::{output, progress};
+use super::{host, output, progress};
 use judge::Verdict;
 
 /// Prove the plans of all ranks and count what they put on the links
@@ -130,12 +130,27 @@ fn check_size(shape: &Shape) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Bytes that the checker takes per rank and position, measured at 16,384 ranks.
+const CHECKER_BYTES: u64 = 46;
+
+fn check_memory(schedule: &Schedule) -> Result<(), CliError> {
+    let plan = schedule.plan(schedule.root).expect("the schedule was validated");
+    let n_ranks = u64::from(plan.n_ranks);
+    let positions = plan.ports.iter().map(|port| u64::from(port.positions));
+    let largest = positions.clone().max().unwrap_or(0);
+    // Every plan lists where its blocks are; the checker works on one port after the other.
+    let needed = n_ranks * (4 * positions.sum::<u64>() + CHECKER_BYTES * largest);
+    let what = format!("the plans and proof of {n_ranks} ranks on {} ports", plan.ports.len());
+    host::check_memory(what, needed, "use fewer --ports or a smaller --torus")
+}
+
 fn from_schedule(path: &std::path::Path) -> Result<(Shape, Vec<Row>, Vec<String>), CliError> {
     let text = args::read(path)?;
     let schedule: Schedule = text
         .parse()
         .map_err(|error| CliError::Text { path: path.to_owned(), message: format!("{error}") })?;
     check_size(&schedule.shape)?;
+    check_memory(&schedule)?;
     let bar = progress::bar(1, "checking");
     let verdict = judge::schedule(&schedule, &[schedule.root], Expect::default(), &bar);
     let row = Row {
@@ -165,12 +180,11 @@ fn from_plans(paths: &[PathBuf], shape: &Shape, map: &RankMap) -> Result<Row, Cl
         )));
     }
     plans.sort_by_key(|plan| plan.rank);
-    let outside = plans.iter().find_map(|plan| {
+    for plan in &plans {
         let sends = plan.ports.iter().flat_map(|port| &port.steps).flat_map(|step| &step.sends);
-        sends.map(|send| send.to).find(|&to| to >= shape.n_nodes())
-    });
-    if let Some(rank) = outside {
-        args::existing_rank(rank, shape)?;
+        for rank in sends.map(|send| send.to).chain([plan.rank]) {
+            args::existing_rank(rank, shape)?;
+        }
     }
     let (collective, root) = (plans[0].collective, plans[0].root);
     let ports = plans[0].ports.len();
@@ -225,6 +239,7 @@ fn from_registry(
             let schedule = algorithm
                 .schedule(&request)
                 .map_err(|error| args::unserved(collective, &algorithm.name, error, shape))?;
+            check_memory(&schedule)?;
             tasks.push((algorithm, schedule));
         }
     }
@@ -318,7 +333,7 @@ fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
     // A barrier's messages are empty: only their number says something.
     let has_data = row.collective != Collective::Barrier;
     let multiple = |value: f64| {
-        if has_data { Cell::new(value, decimal(value, 3)) } else { Cell::none() }
+        if has_data { Cell::new(value, decimal(value, 4)) } else { Cell::none() }
     };
     let link = match traffic.max_link.filter(|_| has_data) {
         None => Cell::none(),

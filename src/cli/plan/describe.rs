@@ -29,10 +29,10 @@ pub fn text(subject: &Subject) -> String {
                 let _ = writeln!(text, "\n# port {number}: {} steps", port.steps.len());
                 steps = port.steps.iter().enumerate();
             }
-        } else if line == "step" || line.starts_with("step ") {
-            if let Some((number, step)) = steps.next() {
-                let _ = writeln!(text, "# step {number}: {}", remark(subject, step));
-            }
+        } else if (line == "step" || line.starts_with("step "))
+            && let Some((number, step)) = steps.next()
+        {
+            let _ = writeln!(text, "# step {number}: {}", remark(subject, step));
         }
         text.push_str(line);
         text.push('\n');

@@ -20,7 +20,7 @@ use super::args::{self, Place};
 use super::error::{CliError, Outcome};
 use super::report::{Cell, Column, Format, Report};
 use super::sizes::{self, SizeRange};
-use super::{output, progress};
+use super::{host, output, progress};
 use data::Data;
 use measure::{Iterations, Measured};
 use reference::{Case, Reference};
@@ -39,7 +39,7 @@ use stats::Times;
 #[command(after_help = "\
 Examples:
   hopbine run allreduce --torus 4x4x4 --bytes 1MiB
-  hopbine run allreduce --torus 4x4 --bytes 8..64KiB:x4 --algorithm all --type f32
+  hopbine run allreduce --torus 4x4 --bytes 8..64KiB:x4 --algorithm all --iterations 20
   hopbine run reduce --torus 3x5 --bytes 6kB --type i16 --op max --root 7 --format csv
   hopbine run barrier --torus 4x4
 
@@ -139,6 +139,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
                 algorithm: task.steps.map(|_| task.algorithm.as_str().into()),
                 ports: task.ports,
                 segment_bytes: args.segment,
+                // The table names plans, so plans are what is run.
+                hardware: hopbine::Hardware::Never,
                 ..CallOptions::new()
             };
             let measured =
@@ -251,31 +253,16 @@ fn total_bytes(case: &Case) -> u64 {
     }
 }
 
-/// All ranks are in this process: a size that is nothing to a rank may be too much for the
-/// host, which would then kill the process without a word.
 fn check_memory(case: &Case) -> Result<(), CliError> {
-    let of_rank = |rank| case.input_len(rank) + case.result_len(rank);
-    let elements: usize = (0..case.data.n_ranks).map(of_rank).sum();
+    let n_ranks = u64::from(case.data.n_ranks);
+    let all_ranks = |len: fn(&Case, u32) -> usize| {
+        (0..case.data.n_ranks).map(|rank| len(case, rank) as u64).sum::<u64>()
+    };
+    let elements = all_ranks(Case::input_len) + all_ranks(Case::result_len);
     // Staging takes up to as much as the results again.
-    let needed = (elements * case.data.dtype.size_bytes()) as u64 / 2 * 3;
-    match available_memory() {
-        Some(available) if needed > available => Err(CliError::Usage(format!(
-            "{} on {} ranks need about {} MiB of memory in this process, {} MiB are available; \
-             use smaller --bytes or a smaller --torus",
-            sizes::show(total_bytes(case)),
-            case.data.n_ranks,
-            needed >> 20,
-            available >> 20
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Bytes that the host can still give, where it says so.
-fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+    let needed = elements.saturating_mul(case.data.dtype.size_bytes() as u64) / 2 * 3;
+    let what = format!("{} on {n_ranks} ranks", sizes::show(total_bytes(case)));
+    host::check_memory(what, needed, "use smaller --bytes or a smaller --torus")
 }
 
 fn where_measured(n_ranks: u32, has_workers: bool) -> String {

@@ -1,0 +1,123 @@
+//! `hopbine check`.
+
+use hopbine::torus::Collective;
+use hopbine::torus::collectives::registry;
+use serde_json::Value;
+
+use super::{hopbine, json, text, well};
+
+#[test]
+fn every_collective_is_proved() {
+    for collective in Collective::ALL {
+        let value = json(&format!("check {collective} --torus 3x4 --format json"));
+        assert_eq!(value["proved"], true, "{collective}");
+        let shape = "3x4".parse().unwrap();
+        let served = registry::algorithms(collective)
+            .into_iter()
+            .filter(|algorithm| algorithm.serves(&shape).is_ok());
+        let rows = value["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), served.count(), "{collective}");
+        assert!(rows.iter().all(|row| row["n_violations"] == 0 && row["ranks"] == 12));
+    }
+}
+
+#[test]
+fn figures_are_multiples_of_the_vector() {
+    let value = json("check allreduce --torus 4x4x4 --algorithm bine --format json");
+    let row = &value["rows"][0];
+    let share = 2.0 * 63.0 / 64.0;
+    assert!((row["volume"].as_f64().unwrap() - share).abs() < 1e-9, "{row}");
+    assert!((row["minimal_volume"].as_f64().unwrap() - share).abs() < 1e-9, "{row}");
+    assert_eq!((&row["ports"], &row["steps"]), (&Value::from(6), &Value::from(12)));
+    let table = well("check allreduce --torus 4x4x4 --algorithm bine");
+    assert!(table.contains("1.9688") && table.contains("proved"), "{table}");
+}
+
+#[test]
+fn all_ports_and_all_roots() {
+    let value =
+        json("check reduce --torus 2x5 --algorithm mixed --ports all --root all --format json");
+    let rows = value["rows"].as_array().unwrap();
+    let ports: Vec<u64> = rows.iter().map(|row| row["ports"].as_u64().unwrap()).collect();
+    assert_eq!(ports, [1, 2, 3, 4]);
+    assert!(rows.iter().all(|row| row["root"] == "all 10" && row["verdict"] == "proved"));
+    let csv = well("check reduce --torus 2x5 --algorithm mixed --root 7 --format csv");
+    assert!(csv.lines().nth(1).unwrap().starts_with("mixed,4,7,10,"), "{csv}");
+}
+
+#[test]
+fn schedules_are_read_from_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("schedule.txt");
+    let schedule = well("plan scatter --torus 6 --rank 0 --root 5 --format schedule");
+    std::fs::write(&path, schedule).unwrap();
+    let table = well(&format!("check --schedule {}", path.display()));
+    assert!(table.starts_with("scatter on 6: proved"), "{table}");
+
+    std::fs::write(&path, "schedule scatter\nform loop\n").unwrap();
+    let output = hopbine(&format!("check --schedule {}", path.display()));
+    assert_eq!(output.status.code(), Some(2));
+    let error = text(&output.stderr);
+    assert!(error.contains("schedule.txt: line 2") && error.contains("butterfly"), "{error}");
+}
+
+/// Writes the plans of all ranks of an allreduce on 2x2 and returns the arguments to check them.
+fn plans(directory: &std::path::Path, change: impl Fn(u32, String) -> String) -> String {
+    let mut paths = vec![];
+    for rank in 0..4 {
+        let plan = well(&format!("plan allreduce --torus 2x2 --rank {rank} --algorithm bine"));
+        let path = directory.join(format!("{rank}.txt"));
+        std::fs::write(&path, change(rank, plan)).unwrap();
+        paths.push(path.display().to_string());
+    }
+    format!("check --torus 2x2 --plans {}", paths.join(" "))
+}
+
+#[test]
+fn plans_from_files_are_proved_or_their_faults_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = plans(directory.path(), |_, plan| plan);
+    assert!(well(&args).starts_with("allreduce on 2x2: proved"));
+
+    // Rank 2 stores what it should combine.
+    let change = |rank, plan: String| if rank == 2 { plan.replace("reduce", "copy") } else { plan };
+    let args = plans(directory.path(), |rank, plan| {
+        change(rank, plan).replace("plan allcopy", "plan allreduce")
+    });
+    let output = hopbine(&args);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    assert!(table.contains("1 of 1 WRONG"), "{table}");
+    assert!(table.contains("rank 2 port 0 at the end") || table.contains("rank 2 port 0 step"));
+    let listed = table.lines().filter(|line| line.contains(" ports: rank ")).count();
+    assert_eq!(listed, 10, "{table}");
+    assert!(table.contains("... and "), "{table}");
+
+    let output = hopbine(&format!("{args} --violations 2"));
+    let listed = text(&output.stdout).lines().filter(|line| line.contains(" ports: rank "));
+    assert_eq!(listed.count(), 2);
+
+    let output = hopbine(&format!("{args} --format json"));
+    assert_eq!(output.status.code(), Some(1));
+    let value: Value = serde_json::from_str(text(&output.stdout)).unwrap();
+    assert_eq!(value["proved"], false);
+    let row = &value["rows"][0];
+    let violations = row["violations"].as_array().unwrap();
+    assert_eq!(row["n_violations"], violations.len());
+    assert!(violations.len() > 10 && violations.iter().any(|found| found["rank"] == 2));
+}
+
+#[test]
+fn foreign_plans_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = plans(directory.path(), |_, plan| plan.replace("send to 3", "send to 17"));
+    let output = hopbine(&args);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("rank 17 does not exist"));
+    let args = plans(directory.path(), |_, plan| plan.replace("rank 3 of 4", "rank 9 of 10"));
+    let output = hopbine(&args);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    let few = args.rsplit_once(' ').unwrap().0;
+    let output = hopbine(few);
+    assert!(text(&output.stderr).contains("3 plans for the 4 ranks"), "{}", text(&output.stderr));
+}

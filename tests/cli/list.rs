@@ -1,0 +1,54 @@
+//! `hopbine list`.
+
+use hopbine::torus::Shape;
+use hopbine::torus::collectives::{Collective, registry};
+
+use super::{json, well};
+
+#[test]
+fn everything_is_listed() {
+    let rows = json("list --format json")["rows"].as_array().unwrap().clone();
+    let all = registry::all();
+    assert_eq!(rows.len(), all.len());
+    for (row, algorithm) in rows.iter().zip(&all) {
+        assert_eq!(row["collective"], algorithm.collective.name());
+        assert_eq!(row["algorithm"], algorithm.name);
+        assert_eq!(row["form"], algorithm.form.name());
+        assert_eq!(row["summary"], algorithm.summary);
+        assert_eq!(row["source"], algorithm.source);
+    }
+    let table = well("list");
+    assert!(all.iter().all(|algorithm| table.contains(&algorithm.summary)), "{table}");
+}
+
+#[test]
+fn a_shape_says_which_and_why_not() {
+    let rows = json("list allreduce --torus 3x5 --format json")["rows"].clone();
+    let shape: Shape = "3x5".parse().unwrap();
+    for (row, algorithm) in
+        rows.as_array().unwrap().iter().zip(registry::algorithms(Collective::Allreduce))
+    {
+        match algorithm.serves(&shape) {
+            Ok(()) => assert!(row["serves"] == true && row["why_not"].is_null(), "{row}"),
+            Err(error) => {
+                assert_eq!(row["serves"], false);
+                assert_eq!(row["why_not"], error.to_string());
+            }
+        }
+    }
+    let table = well("list allreduce --torus 3x5");
+    assert!(table.contains("needs an even size"), "{table}");
+}
+
+#[test]
+fn csv_has_a_header_and_a_line_per_algorithm() {
+    let csv = well("list gather --format csv");
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("collective,algorithm,form,summary,source"));
+    assert_eq!(lines.count(), registry::algorithms(Collective::Gather).len());
+}
+
+#[test]
+fn tables_have_no_colours_when_nobody_watches() {
+    assert!(!well("list").contains('\u{1b}'));
+}

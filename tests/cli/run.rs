@@ -1,0 +1,130 @@
+//! `hopbine run`.
+
+use hopbine::reduce::{Dtype, Op};
+use hopbine::torus::Collective;
+use hopbine::torus::collectives::registry;
+
+use super::{command, hopbine, json, text, well};
+
+#[test]
+fn every_collective_and_algorithm_is_verified() {
+    for collective in Collective::ALL {
+        let bytes = if collective == Collective::Barrier { "" } else { "--bytes 1200" };
+        let value = json(&format!(
+            "run {collective} --torus 3x4 {bytes} --type i32 --root 7 --algorithm all \
+             --iterations 2 --format json"
+        ));
+        assert_eq!(value["verified"], true, "{collective}");
+        let shape = "3x4".parse().unwrap();
+        let served = registry::algorithms(collective)
+            .into_iter()
+            .filter(|algorithm| algorithm.serves(&shape).is_ok());
+        let rows = value["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), served.count(), "{collective}");
+        for row in rows {
+            assert!(row["iterations"] == 2 && row["median_s"].as_f64().unwrap() > 0.0, "{row}");
+            assert!(row["p10_s"].as_f64() <= row["median_s"].as_f64());
+            assert!(row["median_s"].as_f64() <= row["p90_s"].as_f64());
+        }
+    }
+}
+
+#[test]
+fn every_type_and_operator_is_verified() {
+    for dtype in Dtype::ALL {
+        for op in Op::ALL.into_iter().filter(|op| op.defined_for(dtype)) {
+            let csv = well(&format!(
+                "run allreduce --torus 2x3 --bytes 480 --type {dtype} --op {op} --iterations 1 \
+                 --format csv"
+            ));
+            assert!(csv.lines().nth(1).unwrap().ends_with(",true,[]"), "{dtype} {op}: {csv}");
+        }
+    }
+}
+
+#[test]
+fn ranges_give_a_row_per_size() {
+    let value = json("run bcast --torus 5 --bytes 8..2KiB:x16 --iterations 1 --format json");
+    let rows = value["rows"].as_array().unwrap();
+    let bytes: Vec<u64> = rows.iter().map(|row| row["bytes"].as_u64().unwrap()).collect();
+    assert_eq!(bytes, [8, 128, 2048]);
+    // Blocks are whole: 5 ranks x 8 bytes.
+    let value = json("run allgather --torus 5 --bytes 8..64 --iterations 1 --format json");
+    let rows = value["rows"].as_array().unwrap();
+    let bytes: Vec<u64> = rows.iter().map(|row| row["bytes"].as_u64().unwrap()).collect();
+    assert_eq!(bytes, [40, 80]);
+    assert!(value["notes"][0].as_str().unwrap().contains("rounded up"), "{value}");
+}
+
+#[test]
+fn options_reach_the_library() {
+    let args = "run allreduce --torus 2x4 --bytes 64KiB --iterations 1 --format json";
+    let value = json(&format!(
+        "{args} --algorithm bine --ports 3 --segment 4KiB --drive workers --map column-major \
+         --seed 9"
+    ));
+    let row = &value["rows"][0];
+    assert_eq!((row["ports"].as_u64(), row["steps"].as_u64()), (Some(3), Some(6)));
+    assert!(value["notes"].to_string().contains("a worker thread per port"), "{value}");
+    let value = json(&format!("{args} --drive inline"));
+    assert!(value["notes"].to_string().contains("each rank's own thread"), "{value}");
+    assert_eq!(value["rows"][0]["algorithm"], "auto");
+}
+
+#[test]
+fn tables_say_where_the_times_are_from() {
+    let table = well("run reduce --torus 4 --bytes 1KiB --type f32 --root 3 --iterations 3");
+    assert!(table.starts_with("reduce on 4, f32 sum, root 3\n"), "{table}");
+    assert!(table.contains("1 KiB") && table.contains("yes"), "{table}");
+    assert!(table.contains("say nothing about a network"), "{table}");
+}
+
+#[test]
+fn one_rank_and_no_bytes() {
+    let value = json("run allreduce --torus 1 --bytes 64 --iterations 1 --format json");
+    assert_eq!(value["verified"], true);
+    let value = json("run allreduce --torus 2x2 --bytes 0 --iterations 1 --format json");
+    assert_eq!(value["verified"], true);
+    assert!(value["rows"][0]["bandwidth_bytes_per_s"].is_null());
+}
+
+/// Only builds with debug assertions can spoil a result.
+#[cfg(debug_assertions)]
+#[test]
+fn a_wrong_result_is_shown_and_fails() {
+    let spoilt = |args: &str, place: &str| {
+        command(args).env("HOPBINE_TEST_CORRUPT", place).output().unwrap()
+    };
+    for collective in Collective::ALL {
+        if collective == Collective::Barrier {
+            continue;
+        }
+        let args = format!("run {collective} --torus 2x3 --bytes 240 --type i32 --root 4");
+        // The eighth of every rank's at least ten elements, or of the root's.
+        let output = spoilt(&format!("{args} --iterations 1"), "4:28");
+        assert_eq!(output.status.code(), Some(1), "{collective}");
+        let table = text(&output.stdout);
+        assert!(table.contains("WRONG on 1 rank"), "{table}");
+        assert!(table.contains("rank 4, index 7: expected "), "{table}");
+    }
+    let args = "run allreduce --torus 2x3 --bytes 240 --iterations 1 --format json";
+    let output = spoilt(args, "0:100");
+    assert_eq!(output.status.code(), Some(1));
+    let value: serde_json::Value = serde_json::from_str(text(&output.stdout)).unwrap();
+    assert_eq!(value["verified"], false);
+    // The spoilt rank and all that differ from it, for rank 0 is what others are compared to.
+    let wrong = value["rows"][0]["wrong"].as_array().unwrap();
+    assert_eq!((&wrong[0]["rank"], &wrong[0]["index"]), (&0.into(), &12.into()));
+}
+
+#[test]
+fn a_failure_of_the_library_is_an_error() {
+    let output = command("run allreduce --torus 2x2 --bytes 8")
+        .env("HOPBINE_TIMEOUT", "never")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("HOPBINE_TIMEOUT"), "{}", text(&output.stderr));
+    let output = hopbine("run allreduce --torus 2x2 --bytes 8 --algorithm all --ports 5");
+    assert!(text(&output.stderr).contains("use 1 to 4"), "{}", text(&output.stderr));
+}
