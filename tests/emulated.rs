@@ -4,11 +4,11 @@
 mod common;
 
 use common::calls::check;
-use common::reference::Case;
+use common::reference::{Case, expected, inputs};
 use hopbine::reduce::{Datatype, Op};
 use hopbine::torus::collectives::{Collective, registry};
 use hopbine::torus::geometry::Shape;
-use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, emulate};
+use hopbine::{CallOptions, Drive, EmulationConfig, Error, emulate};
 use proptest::prelude::*;
 
 fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {

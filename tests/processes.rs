@@ -187,7 +187,7 @@ fn what_cannot_be_is_named() {
 }
 
 fn until_killed() {
-    let world = init().unwrap();
+    let mut world = init().unwrap();
     let comm = world.communicator();
     let mut vector = vec![1.0; 20_000];
     loop {
@@ -195,6 +195,7 @@ fn until_killed() {
             println!("ERROR {error:?}: {error}");
             let again = comm.barrier().unwrap_err();
             assert!(matches!(again, Error::Poisoned(_)));
+            println!("MISSING {:?}", world.missing().unwrap());
             return;
         }
         println!("round");
@@ -229,6 +230,7 @@ fn the_others_end_when_a_rank_is_killed() {
         // A wait names its step; the wire's report of a failed put the peer.
         let place = if error.starts_with("ERROR Timeout") { ", step " } else { ", peer " };
         assert!(error.contains(place), "{error}");
+        assert!(ended.text.contains(&format!("MISSING [{VICTIM}]")), "{}", ended.text);
         naming_the_victim += usize::from(
             error.contains(&format!("rank {VICTIM} to take"))
                 || error.contains(&format!("from rank {VICTIM} "))

@@ -141,7 +141,10 @@ impl CliError {
     /// 2 for a request that cannot be, 1 for one that failed.
     pub fn exit_status(&self) -> u8 {
         match self {
-            CliError::Output(_) | CliError::Write { .. } | CliError::Run { .. } | CliError::World(_) => 1,
+            CliError::Output(_)
+            | CliError::Write { .. }
+            | CliError::Run { .. }
+            | CliError::World(_) => 1,
             // As shells have it.
             CliError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             CliError::Start { .. } => 126,

@@ -199,8 +199,7 @@ impl Engine {
                 let owner = if keep { Owner::User(&mut settled) } else { Owner::UserOnce };
                 let wire_bytes = code.wire_bytes[at];
                 // SAFETY: the caller's promise.
-                let key =
-                    unsafe { port.register_if_needed(ptr, len as usize, wire_bytes, owner) };
+                let key = unsafe { port.register_if_needed(ptr, len as usize, wire_bytes, owner) };
                 match (key, keys.0.last_mut()) {
                     (Ok(key), Some(keys)) => keys[at] = key,
                     (Err(error), _) => {

@@ -258,18 +258,20 @@ impl Communicator {
             options::Hardware::Auto => false,
             options::Hardware::Always => true,
         };
-        let gates = self.inner.hardware.gates.as_ref();
-        let task = gates
-            .map_err(Clone::clone)
-            .and_then(|gates| gates.task(call, always).map(|task| (gates, task)));
-        match task {
-            Ok(task) => Ok(Some(task)),
-            Err(_) if !always => Ok(None),
-            Err(reason) => Err(Error::NotServed {
-                collective: call.collective,
-                name: "barrier gates".to_owned(),
-                reason,
-            }),
+        // Nothing is said, and so nothing allocated, unless somebody wants to know.
+        let refused = |reason: &dyn std::fmt::Display| Error::NotServed {
+            collective: call.collective,
+            name: "barrier gates".to_owned(),
+            reason: reason.to_string(),
+        };
+        match &self.inner.hardware.gates {
+            Ok(gates) => match gates.task(call, always) {
+                Ok(task) => Ok(Some((gates, task))),
+                Err(reason) if always => Err(refused(&reason)),
+                Err(_) => Ok(None),
+            },
+            Err(reason) if always => Err(refused(reason)),
+            Err(_) => Ok(None),
         }
     }
 

@@ -50,6 +50,19 @@ pub(super) enum Task {
     Double,
 }
 
+/// Why the gates cannot do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("they can do barrier and allreduce, not {0}")]
+    Collective(Collective),
+    #[error("they do not do {} on {dtype}", op.map_or("no operator", |op| op.name()))]
+    Elements { op: Option<Op>, dtype: Dtype },
+    #[error("they take 1 to {most} elements, not {count}")]
+    Count { most: u64, count: u64 },
+    #[error("TNI {tni} lacks the operation with capability {operation:#x}")]
+    Lacks { tni: Tni, operation: u64 },
+}
+
 impl Gates {
     /// Allocates and connects the gates of all ranks; collective over `exchange`. `place` tells
     /// the ranks of a node apart, so that they use different TNIs. If gates cannot be had on
@@ -118,20 +131,20 @@ impl Gates {
         self.arrangement.name()
     }
 
-    /// What to do for a call that has been checked; the reason if it cannot be done. With
-    /// `any_bits` the result may differ in the last bits from that of a plan.
-    pub(super) fn task(&self, call: &Call, any_bits: bool) -> Result<Task, String> {
-        let can = |operation: u64, name: &str| match self.caps.reduce_ops & operation {
-            0 => Err(format!("TNI {} lacks the operation {name}", self.tni)),
+    /// What to do for a call; the reason if it cannot be done. With `any_bits` the result may
+    /// differ in the last bits from that of a plan.
+    pub(super) fn task(&self, call: &Call, any_bits: bool) -> Result<Task, Refusal> {
+        let can = |operation: u64| match self.caps.reduce_ops & operation {
+            0 => Err(Refusal::Lacks { tni: self.tni, operation }),
             _ => Ok(()),
         };
         match call.collective {
             Collective::Barrier => {
-                can(UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER, "barrier")?;
+                can(UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER)?;
                 return Ok(Task::Barrier);
             }
             Collective::Allreduce => {}
-            other => return Err(format!("they can do barrier and allreduce, not {other}")),
+            other => return Err(Refusal::Collective(other)),
         }
         let (task, most) = match (call.dtype, call.op) {
             (Dtype::U64 | Dtype::I64, Some(op)) => {
@@ -143,25 +156,22 @@ impl Gates {
                     Op::BitAnd => (ReduceOp::And, 0, UTOFU_BARRIER_CAP_REDUCE_OP_BAND),
                     Op::BitOr => (ReduceOp::Or, 0, UTOFU_BARRIER_CAP_REDUCE_OP_BOR),
                     Op::BitXor => (ReduceOp::Xor, 0, UTOFU_BARRIER_CAP_REDUCE_OP_BXOR),
-                    other => return Err(format!("they do not know the operator {other}")),
+                    _ => return Err(Refusal::Elements { op: call.op, dtype: call.dtype }),
                 };
-                can(cap, call.op.map_or("", |op| op.name()))?;
+                can(cap)?;
                 (Task::Uint64 { op, flip }, self.caps.max_uint64_reduction)
             }
             (Dtype::F64, Some(Op::Sum)) if any_bits => {
-                can(UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM, "bfpsum")?;
+                can(UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM)?;
                 (Task::Double, self.caps.max_double_reduction)
             }
-            (dtype, op) => {
-                let op = op.map_or("no operator", |op| op.name());
-                return Err(format!("they do not do {op} on {dtype}"));
-            }
+            (dtype, op) => return Err(Refusal::Elements { op, dtype }),
         };
         let most = most.min(MOST_ELEMENTS) as u64;
         if (1..=most).contains(&call.count) {
             Ok(task)
         } else {
-            Err(format!("they take 1 to {most} elements, not {}", call.count))
+            Err(Refusal::Count { most, count: call.count })
         }
     }
 

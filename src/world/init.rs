@@ -199,6 +199,22 @@ impl World {
         Info::of(self)
     }
 
+    /// After a failure: the ranks that are gone. Every rank that is left has to call it; it
+    /// waits for the others until the timeout. A timeout error names the neighbour that a rank
+    /// waited for, which may itself have waited for another; this names the cause.
+    ///
+    /// # Errors
+    /// [`Error::Meeting`] if the rendezvous file cannot be used.
+    pub fn missing(&mut self) -> Result<Vec<u32>, Error> {
+        match self.exchange.barrier() {
+            Ok(()) => Ok(Vec::new()),
+            Err(BootstrapError::Missing { missing, .. }) => {
+                Ok(missing.into_iter().map(|rank| rank as u32).collect())
+            }
+            Err(error) => Err(meeting(self.communicator().rank(), &error)),
+        }
+    }
+
     /// Leaves the world in an orderly way: waits for all ranks, at most for the timeout.
     ///
     /// # Errors

@@ -21,7 +21,8 @@ use hopbine_torus::geometry::{Axis, RankMap, Shape};
 /// If `n` is 0.
 pub fn near_cubic(n: u32) -> Vec<u32> {
     assert!(n > 0, "a torus has at least one node");
-    let divisors = |n: u32| (1..).take_while(move |d| d * d <= n).filter(move |d| n.is_multiple_of(*d));
+    let divisors =
+        |n: u32| (1..).take_while(move |d| d * d <= n).filter(move |d| n.is_multiple_of(*d));
     let mut best = [n, 1, 1];
     let sum = |sizes: &[u32; 3]| sizes.iter().map(|&size| u64::from(size)).sum::<u64>();
     // The smallest of three factors is at most the cube root; a larger one only repeats others.
