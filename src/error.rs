@@ -18,6 +18,8 @@ pub enum Awaited {
     ReadyFrom(Rank),
     /// Nothing of a peer's: the local network interface.
     Interface,
+    /// All ranks, at the barrier gates.
+    AllRanks,
 }
 
 impl fmt::Display for Awaited {
@@ -26,6 +28,7 @@ impl fmt::Display for Awaited {
             Awaited::MessageFrom(peer) => write!(f, "a message from rank {peer}"),
             Awaited::ReadyFrom(peer) => write!(f, "rank {peer} to take a message"),
             Awaited::Interface => f.write_str("the local network interface"),
+            Awaited::AllRanks => f.write_str("all ranks to come to the barrier gates"),
         }
     }
 }
@@ -177,6 +180,42 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
+    /// The ranks started different operations on the barrier gates. Nothing has been written,
+    /// and the communicator can be used further.
+    #[error(
+        "rank {rank}: {collective} on the barrier gates: other ranks started another operation, \
+         or one on another number of elements; all must make the same call"
+    )]
+    GatesMismatch {
+        /// The rank.
+        rank: Rank,
+        /// The collective called here.
+        collective: Collective,
+    },
+    /// No backend can be used, or not the one asked for.
+    #[error("no {wanted} backend. Tried: {}", Tried(tried))]
+    Backend {
+        /// What was asked for: `tofu`, `emu`, `mpi`, or `usable`.
+        wanted: String,
+        /// Each thing tried, with what was wrong with it.
+        tried: Vec<(String, String)>,
+    },
+    /// The ranks cannot be laid out on a torus.
+    #[error("rank {rank}: the ranks cannot be laid out: {reason}")]
+    Layout {
+        /// The rank.
+        rank: Rank,
+        /// What does not fit, and what would.
+        reason: String,
+    },
+    /// The ranks did not come together.
+    #[error("{}: {reason}", .rank.map_or("start-up".to_owned(), |rank| format!("rank {rank}")))]
+    Meeting {
+        /// The rank, if it is known.
+        rank: Option<Rank>,
+        /// Who is missing, or which setting is wrong.
+        reason: String,
+    },
     /// The world could not be set up.
     #[error("rank {rank}: start-up failed: {source}")]
     Startup {
@@ -185,6 +224,18 @@ pub enum Error {
         /// The failure.
         source: WireError,
     },
+}
+
+/// What was tried, and what came of it.
+struct Tried<'a>(&'a [(String, String)]);
+
+impl fmt::Display for Tried<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (what, reason)) in self.0.iter().enumerate() {
+            write!(f, "{}{what}: {reason}", if at == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
 }
 
 /// The optional part of a place: step and peer.

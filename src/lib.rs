@@ -9,4 +9,7 @@ pub mod world;
 
 pub use error::{Awaited, Error, WireError};
 pub use hopbine_torus as torus;
-pub use world::{CallOptions, Communicator, Drive, EmulationConfig, Persistent, Scope, emulate};
+pub use world::{
+    CallOptions, Communicator, Drive, EmulationConfig, Hardware, Persistent, Scope, World, emulate,
+    init,
+};

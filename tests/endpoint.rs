@@ -3,7 +3,7 @@
 
 use hopbine::WireError;
 use hopbine::endpoint::utofu::{Direct, UtofuEndpoint, connect};
-use hopbine::endpoint::{Endpoint, Event, Posted, Slot, Tag, WireRegion};
+use hopbine::endpoint::{Endpoint, Event, Owner, Posted, Slot, Tag, WireRegion};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -44,7 +44,7 @@ impl Memory {
     fn new(endpoint: &mut UtofuEndpoint, len: usize, byte: u8) -> Self {
         let mut bytes = vec![byte; len];
         // SAFETY: the test keeps it until the endpoints are gone.
-        let key = unsafe { endpoint.register(bytes.as_mut_ptr(), len) }.unwrap();
+        let key = unsafe { endpoint.register(bytes.as_mut_ptr(), len, Owner::Library) }.unwrap();
         Memory { bytes, key, used: 0 }
     }
 

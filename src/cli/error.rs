@@ -14,6 +14,8 @@ pub enum Outcome {
     Well,
     /// Something was found wrong, and shown.
     Wrong,
+    /// A program that was run ended with this status.
+    Status(u8),
 }
 
 /// Why a command could not do its work.
@@ -103,6 +105,17 @@ pub enum CliError {
         /// What is wrong with it.
         message: String,
     },
+    /// The program of a job cannot be started.
+    #[error("cannot start {}: {source}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The world cannot be joined.
+    #[error(transparent)]
+    World(#[from] hopbine::Error),
     /// A file that cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
@@ -128,7 +141,13 @@ impl CliError {
     /// 2 for a request that cannot be, 1 for one that failed.
     pub fn exit_status(&self) -> u8 {
         match self {
-            CliError::Output(_) | CliError::Write { .. } | CliError::Run { .. } => 1,
+            CliError::Output(_)
+            | CliError::Write { .. }
+            | CliError::Run { .. }
+            | CliError::World(_) => 1,
+            // As shells have it.
+            CliError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
+            CliError::Start { .. } => 126,
             _ => 2,
         }
     }

@@ -5,12 +5,14 @@
 //! progress to standard error.
 //!
 //! Exit status: 0 all is well, 1 something was found wrong (or could not be written), 2 the
-//! command line asks for what does not exist.
+//! command line asks for what does not exist; `launch` ends as its program does.
 
 mod args;
 mod check;
 mod error;
 mod host;
+mod info;
+mod launch;
 mod list;
 mod output;
 mod plan;
@@ -39,6 +41,7 @@ Examples:
   hopbine plan allreduce --torus 4x4x4 --rank 21 --format svg -o plan.svg
   hopbine check allreduce --torus 16x16x16 --algorithm bine
   hopbine run allreduce --torus 4x4x4 --bytes 1MiB
+  hopbine launch -n 8 --torus 2x2x2 ./program
 
 Shapes are written 4x6x4; an `m` behind a size (4x6x4m) is a dimension that does not wrap.";
 
@@ -48,6 +51,8 @@ enum Command {
     Plan(plan::Args),
     Check(check::Args),
     Run(run::Args),
+    Launch(launch::Args),
+    Info(info::Args),
 }
 
 /// Parses the command line, does what it says and turns the outcome into an exit status.
@@ -57,10 +62,13 @@ pub fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         Command::Check(args) => check::run(args),
         Command::Run(args) => run::run(args),
+        Command::Launch(args) => launch::run(args),
+        Command::Info(args) => info::run(args),
     };
     match outcome {
         Ok(Outcome::Well) => ExitCode::SUCCESS,
         Ok(Outcome::Wrong) => ExitCode::from(1),
+        Ok(Outcome::Status(status)) => ExitCode::from(status),
         // Whoever reads our output has read enough (`| head`).
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS

@@ -21,6 +21,8 @@ pub(crate) use pages::Pages;
 
 use hopbine_torus::plan::Rank;
 
+use crate::memory::Settled;
+
 pub use crate::error::WireError;
 
 /// Names a message between two ranks, uniquely among those under way.
@@ -57,6 +59,19 @@ pub struct WireRegion {
 // SAFETY: an address; the contract of the posts says who may use it until when, on any thread.
 unsafe impl Send for WireRegion {}
 
+/// Whose memory is registered, and so what may be kept of it after its release.
+#[derive(Debug)]
+pub enum Owner<'a> {
+    /// The library's own: it stays valid until the release, and nothing is kept after it.
+    Library,
+    /// The user's: it may be freed at any time after the release, and come again before. What
+    /// is kept must be given up when the memory goes. The proof that all that went before this
+    /// call has been announced is made by whoever needs it first.
+    User(&'a mut Option<Settled>),
+    /// The user's, and nothing is to be kept.
+    UserOnce,
+}
+
 /// Whether a post was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -78,14 +93,20 @@ pub enum Event {
 
 /// One port's access to the wire; see the module documentation for the contract.
 pub trait Endpoint: Send {
-    /// Makes memory known to the wire and returns the key of its first byte.
+    /// Makes memory known to the wire and returns the key of its first byte. `owner` says for
+    /// how long the wire may remember it.
     ///
     /// # Safety
     /// The memory must stay valid until it is released with the key.
     ///
     /// # Errors
     /// [`WireError`] if the wire has no room for another registration.
-    unsafe fn register(&mut self, ptr: *mut u8, len: usize) -> Result<u64, WireError>;
+    unsafe fn register(
+        &mut self,
+        ptr: *mut u8,
+        len: usize,
+        owner: Owner<'_>,
+    ) -> Result<u64, WireError>;
 
     /// Takes back one [`register`](Endpoint::register) that returned `key`.
     ///

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::endpoint::Pages;
+use crate::endpoint::{Owner, Pages};
 use crate::error::Error;
 
 use super::port::Port;
@@ -57,7 +57,9 @@ impl WorkMemory {
                 let Some(pages) = pages else { continue };
                 let wire_bytes = code.wire_bytes[buffer as usize];
                 // SAFETY: the pages are freed by `drop`, after the release.
-                let key = unsafe { port.register_if_needed(pages.ptr(), pages.len(), wire_bytes) }?;
+                let key = unsafe {
+                    port.register_if_needed(pages.ptr(), pages.len(), wire_bytes, Owner::Library)
+                }?;
                 keys.extend(key);
                 let (ptr, len) = (pages.ptr(), pages.len() as u64);
                 *described = Memory { ptr, len, key: key.unwrap_or(0) };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use hopbine_torus::plan::Rank;
 
-use crate::endpoint::{Endpoint, Event, WireError};
+use crate::endpoint::{Endpoint, Event, Owner, WireError};
 use crate::error::{Awaited, Error};
 
 use super::request::{Operation, lock};
@@ -120,13 +120,14 @@ impl Port {
         ptr: *mut u8,
         len: usize,
         wire_bytes: u64,
+        owner: Owner<'_>,
     ) -> Result<Option<u64>, Error> {
         let state = &mut *self.knock();
         if wire_bytes == 0 || !state.endpoint.needs_key(wire_bytes) {
             return Ok(None);
         }
         // SAFETY: the caller's promise.
-        let key = unsafe { state.endpoint.register(ptr, len) };
+        let key = unsafe { state.endpoint.register(ptr, len, owner) };
         key.map(Some).map_err(|source| self.wire_error(None, source))
     }
 

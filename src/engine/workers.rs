@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use hopbine_torus::plan::Rank;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Owner};
 use crate::error::Error;
 use crate::reduce::Reducer;
 
@@ -143,6 +143,11 @@ impl Engine {
         self.ports.len()
     }
 
+    /// How it is driven.
+    pub fn config(&self) -> &EngineConfig {
+        &self.config
+    }
+
     /// True if operations progress without anybody waiting or testing.
     pub fn has_workers(&self) -> bool {
         self.config.workers
@@ -169,7 +174,8 @@ impl Engine {
         self.next_operation.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Registers the user's memory wherever `operation` puts it on the wire.
+    /// Registers the user's memory wherever `operation` puts it on the wire. `keep` allows the
+    /// wire to remember it for the next time.
     ///
     /// # Safety
     /// The memory must stay valid until `keys` have been settled.
@@ -180,16 +186,20 @@ impl Engine {
         &self,
         operation: &Operation,
         memory: [UserMemory; 2],
+        keep: bool,
         keys: &mut UserKeys,
     ) -> Result<(), Error> {
         self.check()?;
+        // One proof for all ports: they were all asked after the memory was handed over.
+        let mut settled = None;
         for (code, port) in operation.program().ports.iter().zip(&self.ports) {
             keys.0.push([None; 2]);
             for (at, UserMemory { ptr, len }) in memory.into_iter().enumerate() {
                 // Send and receive buffer come first among the buffers.
+                let owner = if keep { Owner::User(&mut settled) } else { Owner::UserOnce };
+                let wire_bytes = code.wire_bytes[at];
                 // SAFETY: the caller's promise.
-                let key =
-                    unsafe { port.register_if_needed(ptr, len as usize, code.wire_bytes[at]) };
+                let key = unsafe { port.register_if_needed(ptr, len as usize, wire_bytes, owner) };
                 match (key, keys.0.last_mut()) {
                     (Ok(key), Some(keys)) => keys[at] = key,
                     (Err(error), _) => {
@@ -330,6 +340,21 @@ impl Engine {
                 port.drive();
             }
         }
+    }
+
+    /// Moves on whatever is under way, for a thread that waits for something else. Returns
+    /// whether anything happened.
+    pub fn progress(&self) -> bool {
+        let mut moved = false;
+        for port in self.ports.iter().filter(|port| port.is_active()) {
+            moved |= port.try_drive();
+        }
+        moved
+    }
+
+    /// Makes every operation of this engine fail, as after a failure of its own.
+    pub fn poison(&self, error: &Error) {
+        self.poison.set(error);
     }
 
     /// Moves things on a little and returns whether `operation` is done.

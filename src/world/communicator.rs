@@ -4,14 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopbine_torus::collectives::{Collective, Request, registry};
-use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::geometry::{Coord, RankMap, Shape};
 use hopbine_torus::plan::Rank;
 
 use super::call::{Call, Caller};
-use super::options::CallOptions;
+use super::gates::{Gates, Task};
+use super::options::{self, CallOptions};
 use super::select::{Choice, choose};
-use crate::engine::{CompileFailure, Engine, Geometry, Operation, Program, UserKeys, compile};
-use crate::error::Error;
+use crate::endpoint::utofu::CacheView;
+use crate::engine::{
+    CompileFailure, Engine, EngineConfig, Geometry, Operation, Program, UserKeys, Waiter, compile,
+};
+use crate::error::{Awaited, Error};
+use crate::memory::CacheStats;
 use crate::reduce::{Dtype, Op, Reducer};
 
 /// Programs kept for calls that may come again.
@@ -34,7 +39,16 @@ pub(super) struct Inner {
     caller: Caller,
     segment_bytes: Option<u64>,
     pub(super) engine: Engine,
+    pub(super) hardware: Hardware,
     cache: Mutex<Cache>,
+}
+
+/// What a communicator knows of its device besides the engine.
+pub(super) struct Hardware {
+    /// The barrier gates, or why there are none.
+    pub(super) gates: Result<Gates, String>,
+    /// The ports' registration caches, if they have any.
+    pub(super) caches: Vec<CacheView>,
 }
 
 #[derive(Default)]
@@ -93,10 +107,11 @@ impl Communicator {
         map: RankMap,
         segment_bytes: Option<u64>,
         engine: Engine,
+        hardware: Hardware,
     ) -> Self {
         let caller = Caller { rank: engine.rank(), n_ranks: shape.n_nodes() };
         let cache = Mutex::new(Cache::default());
-        let inner = Inner { shape, map, caller, segment_bytes, engine, cache };
+        let inner = Inner { shape, map, caller, segment_bytes, engine, hardware, cache };
         Communicator { inner: Arc::new(inner), options: CallOptions::default() }
     }
 
@@ -115,6 +130,11 @@ impl Communicator {
         &self.inner.shape
     }
 
+    /// This rank's place in the torus.
+    pub fn coordinates(&self) -> Coord {
+        self.inner.map.coord_of(&self.inner.shape, self.rank())
+    }
+
     /// Number of ports that operations can use.
     pub fn n_ports(&self) -> u32 {
         self.inner.engine.n_ports() as u32
@@ -125,9 +145,34 @@ impl Communicator {
         self.inner.engine.has_workers()
     }
 
+    /// Figures of the registration caches of all ports, by port; empty if there are none.
+    pub fn cache_stats(&self) -> Vec<CacheStats> {
+        self.inner.hardware.caches.iter().filter_map(CacheView::stats).collect()
+    }
+
+    /// True if this call could be, and with these options is, performed by the barrier gates.
+    pub fn uses_gates(&self, call: &Call) -> bool {
+        matches!(self.gate_task(&call.normalized(self.inner.caller)), Ok(Some(_)))
+    }
+
     /// The same communicator with other options for its calls.
     pub fn with(&self, options: CallOptions) -> Communicator {
         Communicator { inner: self.inner.clone(), options }
+    }
+
+    /// Fails if an earlier operation has.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.inner.engine.check()
+    }
+
+    /// The barrier gates, or why there are none.
+    pub(super) fn gates(&self) -> Result<&Gates, &str> {
+        self.inner.hardware.gates.as_ref().map_err(String::as_str)
+    }
+
+    /// How long nothing may move before a wait fails.
+    pub(super) fn timeout(&self) -> std::time::Duration {
+        self.inner.engine.config().timeout
     }
 
     pub(super) fn caller(&self) -> Caller {
@@ -143,10 +188,11 @@ impl Communicator {
         let call = &call.normalized(self.inner.caller);
         let mut prepared = self.prepare(call)?;
         let memory = call.memory(self.inner.caller);
+        let keep = !self.options.register_anew;
         prepared.with(|engine, Ready { operation, keys }| {
             // SAFETY: the buffers stay valid until the operation is done, and whoever waits
             // for that settles the keys before telling anybody.
-            unsafe { engine.register(operation, memory, keys) }?;
+            unsafe { engine.register(operation, memory, keep, keys) }?;
             // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the
             // buffers have the lengths that the program needs and do not overlap.
             let started = unsafe { engine.start(operation, memory, keys, waiting) };
@@ -162,6 +208,13 @@ impl Communicator {
     pub(super) fn prepare(&self, call: &Call) -> Result<Prepared, Error> {
         call.check(self.inner.caller)?;
         self.inner.engine.check()?;
+        if self.options.hardware == options::Hardware::Always {
+            return Err(Error::NotServed {
+                collective: call.collective,
+                name: "barrier gates".to_owned(),
+                reason: "only blocking calls can use them".to_owned(),
+            });
+        }
         let entry = self.entry(call)?;
         let idle = lock(&entry.idle).pop();
         let ready = match idle {
@@ -188,8 +241,73 @@ impl Communicator {
     /// # Errors
     /// As for the method named after the collective; [`Error::Overlap`].
     pub unsafe fn call(&self, call: &Call) -> Result<(), Error> {
+        let call = &call.normalized(self.inner.caller);
+        if let Some((gates, task)) = self.gate_task(call)? {
+            call.check(self.inner.caller)?;
+            self.inner.engine.check()?;
+            // SAFETY: the caller's promise.
+            return unsafe { self.perform(gates, task, call) };
+        }
         // SAFETY: the caller's promise.
         unsafe { self.launch(call, true) }?.wait()
+    }
+
+    /// What the barrier gates are to do for a normalized call, if they are to do anything.
+    fn gate_task(&self, call: &Call) -> Result<Option<(&Gates, Task)>, Error> {
+        let always = match self.options.hardware {
+            options::Hardware::Never => return Ok(None),
+            options::Hardware::Auto if self.options.algorithm.is_some() => return Ok(None),
+            options::Hardware::Auto => false,
+            options::Hardware::Always => true,
+        };
+        // Nothing is said, and so nothing allocated, unless somebody wants to know.
+        let refused = |reason: &dyn std::fmt::Display| Error::NotServed {
+            collective: call.collective,
+            name: "barrier gates".to_owned(),
+            reason: reason.to_string(),
+        };
+        match &self.inner.hardware.gates {
+            Ok(gates) => match gates.task(call, always) {
+                Ok(task) => Ok(Some((gates, task))),
+                Err(reason) if always => Err(refused(&reason)),
+                Err(_) => Ok(None),
+            },
+            Err(reason) if always => Err(refused(reason)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Performs a call on the barrier gates. Operations under way go on meanwhile.
+    ///
+    /// # Safety
+    /// As [`call`](Communicator::call).
+    unsafe fn perform(&self, gates: &Gates, task: Task, call: &Call) -> Result<(), Error> {
+        let Inner { engine, caller, .. } = &*self.inner;
+        let EngineConfig { own_cores, timeout, .. } = *engine.config();
+        let mut waiter = Waiter::new(own_cores);
+        let idle = || {
+            engine.check()?;
+            if engine.progress() {
+                waiter.progress();
+            } else if waiter.idle() > timeout {
+                return Err(Error::Timeout {
+                    rank: caller.rank,
+                    port: 0,
+                    step: 0,
+                    awaited: Awaited::AllRanks,
+                    seconds: timeout.as_secs(),
+                });
+            }
+            Ok(())
+        };
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { gates.perform(task, call, *caller, idle) };
+        match &outcome {
+            // All ranks are told of a mismatch, so they still agree where they are.
+            Ok(()) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_)) => {}
+            Err(error) => engine.poison(error),
+        }
+        outcome
     }
 
     fn entry(&self, call: &Call) -> Result<Arc<Entry>, Error> {

@@ -13,7 +13,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 
 use crate::error::Error;
 
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Who drives the ports of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -64,6 +64,10 @@ pub struct EmulationConfig {
     /// there are more workers. Empty: workers are spread over the cores if there are enough
     /// of them, and not pinned otherwise.
     pub cores: Vec<usize>,
+    /// Whether the registration of users' memory is kept for the next call. Off by default:
+    /// the emulated device registers for next to nothing, while a kept registration makes
+    /// every unmapping of its memory wait for the cache to be told.
+    pub reg_cache: bool,
 }
 
 impl EmulationConfig {
@@ -77,6 +81,7 @@ impl EmulationConfig {
             segment_bytes: None,
             timeout: DEFAULT_TIMEOUT,
             cores: Vec::new(),
+            reg_cache: false,
         }
     }
 
@@ -99,7 +104,7 @@ impl EmulationConfig {
     }
 }
 
-fn parse_timeout(text: &str) -> Result<Duration, Error> {
+pub(super) fn parse_timeout(text: &str) -> Result<Duration, Error> {
     let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
     seconds.filter(|timeout| !timeout.is_zero()).ok_or_else(|| Error::Setting {
         setting: "HOPBINE_TIMEOUT",
@@ -108,7 +113,7 @@ fn parse_timeout(text: &str) -> Result<Duration, Error> {
     })
 }
 
-fn parse_cores(text: &str) -> Result<Vec<usize>, Error> {
+pub(super) fn parse_cores(text: &str) -> Result<Vec<usize>, Error> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);

@@ -1,5 +1,6 @@
 //! Ranks as threads of this process, on the emulated device.
 
+use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +11,15 @@ use utofu_sys::bootstrap::{Exchange, LocalExchange};
 
 use super::communicator::Communicator;
 use super::config::{Drive, EmulationConfig, spread};
-use crate::endpoint::Endpoint;
-use crate::endpoint::utofu::{Direct, connect};
+use super::device::{self, Wanted};
 use crate::engine::{Engine, EngineConfig, Poison};
 use crate::error::{Error, WireError};
+use crate::memory::CacheConfig;
 
 /// Ports that ranks have by default at most: the TNIs of a node of Fugaku.
 const MOST_PORTS: u32 = 6;
+/// Regions that each port's cache keeps: there may be hundreds of ports in the process.
+const KEPT_REGIONS: NonZeroU32 = NonZeroU32::new(64).expect("not zero");
 /// How long ranks wait for each other to start and to end: as long as it takes. A rank that
 /// panics still takes part.
 const PATIENCE: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -135,11 +138,17 @@ impl World<'_> {
 
     fn open(&self, rank: u32, exchange: &mut LocalExchange) -> Result<Communicator, Error> {
         let startup = |source| Error::Startup { rank, source };
-        let endpoints = connect(Api::emulated(), exchange, self.n_ports as usize, || {
-            Box::new(Direct::default())
-        })
-        .map_err(startup)?;
-        let endpoints = endpoints.into_iter().map(|e| Box::new(e) as Box<dyn Endpoint>).collect();
+        let EmulationConfig { shape, map, segment_bytes, reg_cache, .. } = self.config;
+        let wanted = Wanted {
+            api: Api::emulated(),
+            n_ports: self.n_ports as usize,
+            cache: reg_cache
+                .then(|| CacheConfig { max_regions: KEPT_REGIONS, ..CacheConfig::default() }),
+            shape,
+            map,
+            place: 0,
+        };
+        let (endpoints, hardware) = device::open(&wanted, exchange).map_err(startup)?;
         let config = EngineConfig {
             workers: self.cores.workers,
             cores: self.cores.of_rank(rank as usize, self.n_ports as usize),
@@ -147,8 +156,7 @@ impl World<'_> {
             timeout: self.config.timeout,
         };
         let engine = Engine::new(rank, endpoints, config, self.poison.clone())?;
-        let EmulationConfig { shape, map, segment_bytes, .. } = self.config;
-        Ok(Communicator::new(shape.clone(), map.clone(), *segment_bytes, engine))
+        Ok(Communicator::new(shape.clone(), map.clone(), *segment_bytes, engine, hardware))
     }
 }
 

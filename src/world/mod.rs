@@ -5,21 +5,32 @@
 //! engine, which runs it over an endpoint. This room must not know how programs are executed
 //! nor what the wire is.
 
+mod backend;
 mod blocking;
 mod call;
 mod communicator;
 mod config;
+mod cores;
+mod device;
 mod emulate;
+mod gates;
+mod info;
+mod init;
 mod options;
 mod persistent;
+mod place;
 mod scope;
 mod select;
+mod wiring;
 
 pub use call::Call;
 pub use communicator::Communicator;
 pub use config::{Drive, EmulationConfig};
 pub use emulate::emulate;
-pub use options::CallOptions;
+pub use info::{Attempt, Barrier, Gates as GatesInfo, Info, Onesided};
+pub use init::{World, init};
+pub use options::{CallOptions, Hardware};
 pub use persistent::Persistent;
+pub use place::near_cubic;
 pub use scope::{Request, Scope};
 pub use select::{Choice, choose};

@@ -11,6 +11,28 @@ pub struct CallOptions {
     pub ports: Option<u32>,
     /// The longest message in bytes; rounded down to whole elements.
     pub segment_bytes: Option<u64>,
+    /// Register the call's buffers for this call only, and keep nothing of it: for memory
+    /// that goes before it is used again. The registration cache then costs nothing.
+    pub register_anew: bool,
+    /// Whether the network's barrier gates do the work.
+    pub hardware: Hardware,
+}
+
+/// Who performs a barrier, or an allreduce of a few numbers: the network's barrier gates, or a
+/// plan. Only blocking calls can use the gates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Hardware {
+    /// The gates, where they are there and give the same bits as a plan: a barrier, and up to
+    /// 6 elements of `u64` or `i64` with sum, min, max, and the bitwise operators. A call that
+    /// names an algorithm goes by plan.
+    #[default]
+    Auto,
+    /// A plan.
+    Never,
+    /// The gates, or an error. Also sums of up to 3 `f64`, by BFPSUM: the sum does not depend
+    /// on order or shape and is rounded once, so its last bits may differ from a plan's, which
+    /// rounds at every addition.
+    Always,
 }
 
 impl CallOptions {
@@ -30,6 +52,20 @@ impl CallOptions {
     #[must_use]
     pub fn ports(mut self, ports: u32) -> Self {
         self.ports = Some(ports);
+        self
+    }
+
+    /// With buffers registered for this call only.
+    #[must_use]
+    pub fn register_anew(mut self) -> Self {
+        self.register_anew = true;
+        self
+    }
+
+    /// With or without the barrier gates.
+    #[must_use]
+    pub fn hardware(mut self, hardware: Hardware) -> Self {
+        self.hardware = hardware;
         self
     }
 

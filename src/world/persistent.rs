@@ -73,7 +73,7 @@ impl<T: Datatype> Persistent<T> {
         let Persistent { prepared, .. } = &mut persistent;
         prepared.with(|engine, Ready { operation, keys }| {
             // SAFETY: `drop` settles the keys before the buffers are freed.
-            unsafe { engine.register(operation, memory, keys) }
+            unsafe { engine.register(operation, memory, false, keys) }
         })?;
         Ok(persistent)
     }

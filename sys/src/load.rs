@@ -1,5 +1,6 @@
 //! Finds the vendor's library at run time, so that one binary runs with and without Tofu.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::fmt;
 use std::ptr::NonNull;
@@ -96,7 +97,11 @@ fn load(candidates: Vec<OsString>) -> Result<Api, LoadError> {
         // system installed as uTofu; there is no way to use it without running them.
         match unsafe { Library::new(&candidate) } {
             Ok(library) => return take(library, name),
-            Err(e) => tried.push((name, e.to_string())),
+            // What the dynamic linker said is the source; the error itself only names the call.
+            Err(e) => {
+                let reason = e.source().map_or_else(|| e.to_string(), ToString::to_string);
+                tried.push((name, reason));
+            }
         }
     }
     Err(LoadError::NotFound { tried })

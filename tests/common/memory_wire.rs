@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use hopbine::WireError;
-use hopbine::endpoint::{Endpoint, Event, Posted, Slot, Tag, WireRegion};
+use hopbine::endpoint::{Endpoint, Event, Owner, Posted, Slot, Tag, WireRegion};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -61,7 +61,7 @@ pub struct MemoryEndpoint {
 }
 
 impl Endpoint for MemoryEndpoint {
-    unsafe fn register(&mut self, _: *mut u8, _: usize) -> Result<u64, WireError> {
+    unsafe fn register(&mut self, _: *mut u8, _: usize, _: Owner<'_>) -> Result<u64, WireError> {
         Ok(0)
     }
 

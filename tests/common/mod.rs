@@ -4,4 +4,5 @@
 
 pub mod calls;
 pub mod memory_wire;
+pub mod processes;
 pub mod reference;

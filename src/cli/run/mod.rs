@@ -174,6 +174,9 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
                 algorithm: task.algorithm.as_deref().map(Into::into),
                 ports: task.ports,
                 segment_bytes: args.segment,
+                // The table names plans, so plans are what is run.
+                hardware: hopbine::Hardware::Never,
+                ..CallOptions::new()
             };
             let measured =
                 measure::measure(&reference, &config, &options, iterations).map_err(|source| {

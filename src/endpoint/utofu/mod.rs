@@ -31,6 +31,7 @@
 //! Endpoints of all ranks must be dropped after a barrier, since a peer's last credit may
 //! otherwise be written to memory that is gone.
 
+mod cached;
 mod credits;
 mod inbound;
 mod outbound;
@@ -39,6 +40,7 @@ mod registrar;
 mod setup;
 mod wire;
 
+pub use cached::{CacheView, Cached};
 pub use registrar::{Direct, Registrar};
 pub use setup::connect;
 
@@ -47,7 +49,7 @@ use std::collections::VecDeque;
 use utofu_sys::handles::{Access, Notice, NoticeError, Registration, Transfer, Vcq};
 use utofu_sys::{Stadd, UtofuError, VcqId};
 
-use super::{Endpoint, Event, Pages, Posted, Rank, Slot, Tag, WireError, WireRegion};
+use super::{Endpoint, Event, Owner, Pages, Posted, Rank, Slot, Tag, WireError, WireRegion};
 use peer::{Announced, Outbound, Peer, PeerMemory, PostedRecv, WaitingSend, take};
 use wire::{BOUNCE_BYTES, CHANNEL_BYTES, EAGER_BYTES, TINY_BYTES};
 
@@ -118,10 +120,16 @@ pub struct UtofuEndpoint {
 }
 
 impl Endpoint for UtofuEndpoint {
-    unsafe fn register(&mut self, ptr: *mut u8, len: usize) -> Result<u64, WireError> {
+    unsafe fn register(
+        &mut self,
+        ptr: *mut u8,
+        len: usize,
+        owner: Owner<'_>,
+    ) -> Result<u64, WireError> {
         // SAFETY: the caller keeps the memory valid until its release. Peers learn its STADD
         // only through posts, whose contract covers their access.
-        unsafe { self.registrar.register(&mut self.vcq, ptr, len) }.map_err(|e| failed(e, None))
+        let registered = unsafe { self.registrar.register(&mut self.vcq, ptr, len, owner) };
+        registered.map_err(|error| failed(error, None))
     }
 
     fn release(&mut self, key: u64) -> Result<(), WireError> {

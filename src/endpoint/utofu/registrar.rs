@@ -1,9 +1,11 @@
 //! How an endpoint registers the memory of its users.
 //!
-//! A seam: a registration cache does the same with less work for memory that it has seen.
+//! A seam: [`Cached`](super::Cached) does the same with less work for memory that it has seen.
 
 use utofu_sys::UtofuError;
 use utofu_sys::handles::{Access, Registration, Vcq};
+
+use crate::endpoint::Owner;
 
 /// Registers memory with a VCQ and remembers what is registered.
 pub trait Registrar: Send {
@@ -19,6 +21,7 @@ pub trait Registrar: Send {
         vcq: &mut Vcq,
         ptr: *mut u8,
         len: usize,
+        owner: Owner<'_>,
     ) -> Result<u64, UtofuError>;
 
     /// Takes back one registration that returned `stadd`. After it, no put of a peer may reach
@@ -41,6 +44,7 @@ impl Registrar for Direct {
         vcq: &mut Vcq,
         ptr: *mut u8,
         len: usize,
+        _owner: Owner<'_>,
     ) -> Result<u64, UtofuError> {
         // SAFETY: the caller's promise.
         let registration = unsafe { vcq.register(ptr, len, Access::ReadWrite) }?;

@@ -196,7 +196,7 @@ fn table(job: &Job, node: usize, tni: u8) -> Option<&GateTable> {
 }
 
 /// Carries packets until nothing moves any more.
-fn carry(job: &Job, mut parcels: Vec<Parcel>) {
+fn carry(job: &Job, parcels: &mut Vec<Parcel>) {
     while let Some(p) = parcels.pop() {
         let Some((place, gate)) =
             GatePlace::of(p.to).ok().and_then(|place| Some((place, find(job, place)?)))
@@ -208,7 +208,7 @@ fn carry(job: &Job, mut parcels: Vec<Parcel>) {
             state.waiting[p.port][p.number as usize % DEPTH] =
                 Waiting { number: p.number + 1, packet: p.packet };
             let start_gate = usize::from(place.gate) < START_GATES;
-            gate.fire(state, start_gate, &mut parcels);
+            gate.fire(state, start_gate, parcels);
         });
     }
 }
@@ -306,7 +306,7 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
             let start_gate = usize::from(place.gate) < START_GATES;
             gate.fire(state, start_gate, &mut parcels);
         });
-        carry(&job, parcels);
+        carry(&job, &mut parcels);
     }
     Ok(())
 }
@@ -320,14 +320,20 @@ fn starter(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
     Ok((job, place))
 }
 
+thread_local! {
+    /// The packets that a start of this thread has under way; empty between starts.
+    static PARCELS: std::cell::Cell<Vec<Parcel>> = const { std::cell::Cell::new(Vec::new()) };
+}
+
 /// Starts an operation. BUSY while the last one was not polled to its end.
 pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
     let (job, place) = starter(id)?;
     let Some(gate) = find(&job, place) else {
         return invalid(id, "was freed meanwhile");
     };
-    let mut parcels = Vec::new();
-    gate.with(|state| {
+    // Kept for its capacity: an operation allocates nothing.
+    let mut parcels = PARCELS.take();
+    let started = gate.with(|state| {
         if state.connected == 0 {
             return invalid(id, "is not connected: call utofu_set_vbg first");
         }
@@ -339,9 +345,10 @@ pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
         state.started = packet;
         state.send(number, packet, &mut parcels);
         Ok(())
-    })?;
-    carry(&job, parcels);
-    Ok(())
+    });
+    carry(&job, &mut parcels);
+    PARCELS.set(parcels);
+    started
 }
 
 /// The result of an operation of this kind. NOT_COMPLETED while it runs, BUSY if none does.

@@ -136,6 +136,9 @@ pub struct GateSet {
     max_uint64: usize,
     max_double: usize,
     running: Option<Operation>,
+    /// Copies of what is reduced, since the interface may write to it; with room for the most.
+    words: Vec<u64>,
+    doubles: Vec<f64>,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -156,6 +159,8 @@ impl GateSet {
             max_uint64: caps.max_uint64_reduction,
             max_double: caps.max_double_reduction,
             running: None,
+            words: Vec::with_capacity(caps.max_uint64_reduction),
+            doubles: Vec::with_capacity(caps.max_double_reduction),
             not_sync: PhantomData,
         })
     }
@@ -212,7 +217,9 @@ impl GateSet {
     pub fn reduce_u64(&mut self, op: ReduceOp, data: &[u64]) -> Result<(), GateError> {
         let what = Operation::Uint64(data.len());
         self.free_to(what, self.max_uint64, data.len())?;
-        let mut copy = data.to_vec();
+        let copy = &mut self.words;
+        copy.clear();
+        copy.extend_from_slice(data);
         // SAFETY: the gate is allocated and copy has as many elements as are announced.
         let code = unsafe {
             (self.api.utofu_reduce_uint64)(self.ids[0], op.code(), copy.as_mut_ptr(), copy.len(), 0)
@@ -227,7 +234,9 @@ impl GateSet {
     pub fn sum_f64(&mut self, data: &[f64]) -> Result<(), GateError> {
         let what = Operation::Double(data.len());
         self.free_to(what, self.max_double, data.len())?;
-        let mut copy = data.to_vec();
+        let copy = &mut self.doubles;
+        copy.clear();
+        copy.extend_from_slice(data);
         // SAFETY: the gate is allocated and copy has as many elements as are announced.
         let code = unsafe {
             (self.api.utofu_reduce_double)(

@@ -1,0 +1,158 @@
+//! `hopbine info`: what hopbine finds on this machine, and what it would do with it.
+
+use std::fmt::Write;
+
+use hopbine::memory::CacheMode;
+use hopbine::world::{GatesInfo, Info};
+
+use super::error::{CliError, Outcome};
+use super::output;
+
+/// Show backend, device, place, cores and caches
+///
+/// Joins the world that the environment describes (one rank, if it describes none), so it can
+/// also be run under `hopbine launch` or a job launcher.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine info
+  hopbine info --format json
+  HOPBINE_BACKEND=tofu hopbine info")]
+pub struct Args {
+    /// How to write it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let world = hopbine::init()?;
+    let info = world.info();
+    let text = match args.format {
+        Format::Text => text(&info),
+        Format::Json => {
+            let json = serde_json::to_string_pretty(&info);
+            json.map_err(std::io::Error::from).map_err(CliError::Output)? + "\n"
+        }
+    };
+    output::write(&text, None)?;
+    world.finish()?;
+    Ok(Outcome::Well)
+}
+
+fn text(info: &Info) -> String {
+    let mut lines = Lines(String::new());
+    lines.add("hopbine", info.hopbine);
+    lines.add("backend", format!("{} ({})", info.backend, info.library));
+    for attempt in &info.tried {
+        lines.add("passed over", format!("{}: {}", attempt.backend, attempt.reason));
+    }
+    lines.add("versions", format!("uTofu {}, Tofu {}", info.utofu_version, info.tofu_version));
+    lines.add("TNIs", joined(&info.onesided_tnis, " "));
+    if let Some(caps) = &info.onesided {
+        lines.add(
+            "one-sided",
+            format!(
+                "put/get up to {} bytes, piggyback {}, MTU {}, {} component ids, {} reserved STags \
+                 each, cache line {}{}{}",
+                caps.max_putget_size,
+                caps.max_piggyback_size,
+                caps.max_mtu,
+                caps.num_cmp_ids,
+                caps.num_reserved_stags,
+                caps.cache_line_size,
+                if caps.armw { ", ARMW" } else { "" },
+                if caps.session_mode { ", session mode" } else { "" },
+            ),
+        );
+    }
+    lines.add("barrier TNIs", joined(&info.barrier_tnis, " "));
+    if let Some(caps) = &info.barrier {
+        lines.add(
+            "barrier",
+            format!(
+                "reductions of {} u64 or {} f64, operations {:#x}",
+                caps.max_uint64_reduction, caps.max_double_reduction, caps.reduce_ops
+            ),
+        );
+    }
+    lines.add(
+        "gates",
+        match &info.gates {
+            GatesInfo::Connected { tni, arrangement } => {
+                format!("connected as {arrangement} on TNI {tni}")
+            }
+            GatesInfo::Absent { reason } => format!("none: {reason}"),
+        },
+    );
+    lines.add(
+        "rank",
+        format!("{} of {}, {} on this node", info.rank, info.size, info.ranks_per_node),
+    );
+    lines.add("torus", format!("{} at ({})", info.torus, joined(&info.coordinates, ",")));
+    lines.add("node", format!("({}) in x, y, z, a, b, c", joined(&info.tofu_coordinates, ",")));
+    lines.add(
+        "ports",
+        match (info.workers, &info.worker_cores[..]) {
+            (false, _) => format!("{}, driven by the caller", info.ports),
+            (true, []) => format!("{}, a worker for each, not pinned", info.ports),
+            (true, cores) => {
+                format!("{}, a worker for each, on cores {}", info.ports, joined(cores, " "))
+            }
+        },
+    );
+    lines.add("waiting", if info.own_cores { "spins" } else { "gives way" });
+    lines.add("timeout", format!("{} s", info.timeout_seconds));
+    lines.add(
+        "registrations",
+        match info.registration_cache {
+            None => "not kept".to_owned(),
+            Some(CacheMode::Off) => "not kept (HOPBINE_REG_CACHE=0)".to_owned(),
+            Some(CacheMode::OwnedOnly) => {
+                "not kept: this system announces no memory events".to_owned()
+            }
+            Some(CacheMode::Events { source }) => format!("kept; events by {source}"),
+        },
+    );
+    let sum = |of: fn(&hopbine::memory::CacheStats) -> u64| {
+        info.registration_caches.iter().map(of).sum::<u64>()
+    };
+    lines.add(
+        "",
+        format!(
+            "{} hits, {} misses, {} not kept, {} evicted, {} ended by events; {} regions of {} bytes",
+            sum(|s| s.hits),
+            sum(|s| s.misses),
+            sum(|s| s.uncached),
+            sum(|s| s.evictions),
+            sum(|s| s.invalidations),
+            sum(|s| s.registered_regions),
+            sum(|s| s.registered_bytes),
+        ),
+    );
+    for (at, (name, value)) in info.environment.iter().enumerate() {
+        lines.add(if at == 0 { "environment" } else { "" }, format!("{name}={value}"));
+    }
+    lines.0
+}
+
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, name: &str, value: impl std::fmt::Display) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.0, "{name:<14}{value}");
+    }
+}
+
+fn joined<T: ToString>(values: &[T], by: &str) -> String {
+    values.iter().map(T::to_string).collect::<Vec<_>>().join(by)
+}

@@ -1,0 +1,310 @@
+//! The processes of a job, from their start to the end of the last of them.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::signals::{self, Watched};
+use super::{LIBRARY, Settings, VENDOR_LIBRARY, forward, library_dir};
+use crate::cli::error::{CliError, Outcome};
+
+/// Between SIGTERM and SIGKILL.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long output of processes that the ranks have left behind is still waited for.
+const LAST_OUTPUT: Duration = Duration::from_millis(500);
+
+/// The ranks, and what is told about them.
+pub(super) struct Job {
+    /// Process groups of the ranks that run, by rank.
+    groups: Vec<Option<libc::pid_t>>,
+    events: Receiver<Event>,
+    sender: Sender<Event>,
+    outputs: Vec<JoinHandle<()>>,
+    grace: Duration,
+    // Removed last, with the rendezvous in it.
+    directory: Directory,
+}
+
+enum Event {
+    Ended(usize, io::Result<ExitStatus>),
+    Signal(libc::c_int),
+    /// Standard output or standard error of the launcher cannot be written.
+    OutputLost(io::Error),
+}
+
+impl Job {
+    /// Starts all ranks; if one cannot be started, none stays.
+    ///
+    /// # Errors
+    /// [`CliError::Start`] naming the program.
+    pub(super) fn start(settings: &Settings) -> Result<Job, CliError> {
+        let directory = Directory::new()?;
+        let libraries = library_path(settings, directory.path())?;
+        let (sender, events) = channel();
+        let mut job = Job {
+            groups: Vec::new(),
+            events,
+            sender,
+            outputs: Vec::new(),
+            grace: settings.grace,
+            directory,
+        };
+        for rank in 0..settings.ranks {
+            // If this fails, dropping the job ends the ranks before.
+            let child =
+                job.command(settings, rank, libraries.as_ref()).spawn().map_err(|source| {
+                    CliError::Start { program: PathBuf::from(&settings.program), source }
+                })?;
+            job.look_after(rank as usize, child, settings.tag_output);
+        }
+        Ok(job)
+    }
+
+    fn command(&self, settings: &Settings, rank: u32, libraries: Option<&OsString>) -> Command {
+        let mut command = Command::new(&settings.program);
+        command
+            .args(&settings.arguments)
+            .env("HOPBINE_RANK", rank.to_string())
+            .env("HOPBINE_SIZE", settings.ranks.to_string())
+            .env("HOPBINE_RENDEZVOUS", self.directory.rendezvous())
+            .env("HOPBINE_TORUS", settings.torus.to_string())
+            .env("HOPBINE_RANKS_PER_NODE", settings.ranks_per_node.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own: a signal from the terminal reaches it once, through us.
+            .process_group(0);
+        // What is started on one host is meant for the emulator, unless someone says otherwise.
+        if std::env::var_os("HOPBINE_BACKEND").is_none() {
+            command.env("HOPBINE_BACKEND", "emu");
+        }
+        if let Some(timeout) = settings.timeout {
+            command.env("HOPBINE_TIMEOUT", timeout.to_string());
+        }
+        if let Some(libraries) = libraries {
+            command.env("LD_LIBRARY_PATH", libraries);
+        }
+        // SAFETY: the function only makes system calls that are allowed between fork and exec.
+        unsafe { command.pre_exec(signals::prepare_child) };
+        command
+    }
+
+    fn look_after(&mut self, rank: usize, mut child: Child, tagged: bool) {
+        self.groups.push(Some(child.id() as libc::pid_t));
+        let tag = if tagged { format!("[{rank}] ") } else { String::new() };
+        let streams: [(Option<Box<dyn io::Read + Send>>, Writer); 2] = [
+            (child.stdout.take().map(|s| Box::new(s) as _), forward::to_stdout),
+            (child.stderr.take().map(|s| Box::new(s) as _), forward::to_stderr),
+        ];
+        for (stream, writer) in streams {
+            let Some(stream) = stream else { continue };
+            let (tag, sender) = (tag.clone(), self.sender.clone());
+            self.outputs.push(std::thread::spawn(move || {
+                if let Err(error) = forward::lines(stream, &tag, writer) {
+                    // Nobody listens if the job has ended.
+                    let _ = sender.send(Event::OutputLost(error));
+                }
+            }));
+        }
+        let sender = self.sender.clone();
+        std::thread::spawn(move || {
+            let _ = sender.send(Event::Ended(rank, child.wait()));
+        });
+    }
+
+    /// Looks after the ranks until the last has ended.
+    ///
+    /// # Errors
+    /// [`CliError::Output`] if the ranks' output cannot be written any more.
+    pub(super) fn watch(mut self, watched: Watched) -> Result<Outcome, CliError> {
+        let sender = self.sender.clone();
+        // Ends with the process: sigwait cannot be interrupted from within.
+        std::thread::spawn(move || {
+            while let Ok(signal) = watched.wait() {
+                if sender.send(Event::Signal(signal)).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut first_failure = None;
+        let mut lost = None;
+        let mut end = End::default();
+        while self.groups.iter().any(Option::is_some) {
+            let event = match end.next {
+                Some(at) => self.events.recv_timeout(at.saturating_duration_since(Instant::now())),
+                None => self.events.recv().map_err(RecvTimeoutError::from),
+            };
+            match event {
+                Ok(Event::Ended(rank, status)) => {
+                    self.groups[rank] = None;
+                    let Some((text, code)) = trouble(&status) else { continue };
+                    // Whoever has been terminated, or lost its output, has no news.
+                    if !end.terminated && lost.is_none() {
+                        eprintln!("hopbine launch: rank {rank} {text}");
+                    }
+                    if first_failure.is_none() {
+                        first_failure = Some(code);
+                        end.begin(self.grace);
+                    }
+                }
+                Ok(Event::Signal(signal)) => {
+                    self.signal(signal);
+                    if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal) {
+                        // Whoever asks twice does not want to wait.
+                        end.begin(self.grace);
+                    }
+                }
+                Ok(Event::OutputLost(error)) => {
+                    lost.get_or_insert(error);
+                    end.begin(Duration::ZERO);
+                }
+                Err(_) => {
+                    if !end.terminated && first_failure.is_some() {
+                        let left = self.groups.iter().flatten().count();
+                        eprintln!("hopbine launch: terminating the other {left} ranks");
+                    }
+                    self.signal(end.escalate());
+                }
+            }
+        }
+        self.finish_output();
+        match (lost, first_failure) {
+            (Some(error), _) => Err(CliError::Output(error)),
+            (None, Some(code)) => Ok(Outcome::Status(code)),
+            (None, None) => Ok(Outcome::Well),
+        }
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        for &group in self.groups.iter().flatten() {
+            // SAFETY: no memory is involved. The group is that of a child that we have not
+            // seen end, so its number has not been given to another.
+            unsafe { libc::kill(-group, signal) };
+        }
+    }
+
+    /// Passes on what is still in the pipes.
+    fn finish_output(&mut self) {
+        let last = Instant::now() + LAST_OUTPUT;
+        // A process that a rank has left behind may hold a pipe open for ever.
+        while Instant::now() < last && !self.outputs.iter().all(JoinHandle::is_finished) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Passes on a line.
+type Writer = fn(&[u8]) -> io::Result<()>;
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // Nobody is left, unless something has failed.
+        self.signal(libc::SIGKILL);
+    }
+}
+
+/// How the ranks are brought to an end.
+#[derive(Default)]
+struct End {
+    /// When the next means is resorted to.
+    next: Option<Instant>,
+    terminated: bool,
+}
+
+impl End {
+    fn begin(&mut self, grace: Duration) {
+        let at = Instant::now() + grace;
+        self.next = Some(self.next.map_or(at, |next| next.min(at)));
+    }
+
+    /// The signal to send now.
+    fn escalate(&mut self) -> libc::c_int {
+        self.next = Some(Instant::now() + LAST_WORDS);
+        if std::mem::replace(&mut self.terminated, true) { libc::SIGKILL } else { libc::SIGTERM }
+    }
+}
+
+/// What was wrong with a rank's end, and the exit status that stands for it.
+fn trouble(status: &io::Result<ExitStatus>) -> Option<(String, u8)> {
+    let (text, code) = match status {
+        Ok(status) if status.success() => return None,
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => (format!("ended with exit status {code}"), code),
+            (None, Some(signal)) => {
+                (format!("was killed by signal {signal} ({})", signals::name(signal)), 128 + signal)
+            }
+            (None, None) => ("ended in an unknown way".to_owned(), 1),
+        },
+        Err(error) => (format!("cannot be waited for: {error}"), 1),
+    };
+    Some((text, u8::try_from(code).unwrap_or(1)))
+}
+
+/// What the ranks' `LD_LIBRARY_PATH` is to be, if it is to change.
+fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString>, CliError> {
+    let library = library_dir();
+    let mut path: Vec<PathBuf> = Vec::new();
+    if settings.as_vendor {
+        let library = library.as_ref().ok_or_else(|| {
+            CliError::Usage(format!(
+                "--as-vendor: {LIBRARY} is not beside this program; build utofu-emu-capi"
+            ))
+        })?;
+        // A directory of its own, so that nothing else is found in it.
+        let place = directory.join("lib");
+        std::fs::create_dir(&place)?;
+        std::os::unix::fs::symlink(library.join(LIBRARY), place.join(VENDOR_LIBRARY))?;
+        path.push(place);
+    }
+    let before = std::env::var_os("LD_LIBRARY_PATH");
+    path.extend(before.iter().flat_map(std::env::split_paths));
+    path.extend(library);
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let joined = std::env::join_paths(path).map_err(|error| CliError::Usage(error.to_string()))?;
+    Ok(Some(joined))
+}
+
+/// The directory of the rendezvous. Whatever the ranks leave behind goes with it.
+struct Directory(TempDir);
+
+impl Directory {
+    fn new() -> io::Result<Self> {
+        tempfile::Builder::new().prefix("hopbine-launch-").tempdir().map(Directory)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn rendezvous(&self) -> PathBuf {
+        self.0.path().join("rendezvous")
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // The emulator's ranks remove their shared memory once all have opened it; if one never
+        // came, its name is still in the file, as the last line.
+        let text = std::fs::read_to_string(self.rendezvous()).unwrap_or_default();
+        let memory = text.lines().next_back().map(Path::new);
+        if let Some(memory) = memory.filter(|memory| is_shared_memory(memory)) {
+            // Usually gone already.
+            let _ = std::fs::remove_file(memory);
+        }
+    }
+}
+
+/// Whether a path is one that the emulator gives to shared memory: nothing else is removed.
+fn is_shared_memory(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    path.is_absolute() && name.is_some_and(|name| name.starts_with("hopbine-"))
+}

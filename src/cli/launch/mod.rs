@@ -1,0 +1,181 @@
+//! `hopbine launch`: starts the ranks of a job on this host and looks after them.
+
+mod forward;
+mod job;
+mod signals;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hopbine_torus::Shape;
+
+use super::error::{CliError, Outcome};
+use job::Job;
+
+/// Run a program as several ranks on this host, on the emulated Tofu device
+///
+/// Every rank is a process with HOPBINE_RANK, HOPBINE_SIZE, HOPBINE_RENDEZVOUS, HOPBINE_TORUS and
+/// HOPBINE_RANKS_PER_NODE set. It may be a program of hopbine's or any program written for uTofu:
+/// the emulated library is found through LD_LIBRARY_PATH. The first rank that fails decides the
+/// exit status (128 + the signal's number if it was killed by one).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine launch -n 8 --torus 2x2x2 ./program input.dat
+  hopbine launch -n 4 --tag-output --timeout 10 ./program
+  hopbine launch -n 2 --as-vendor ./linked_to_libtofucom")]
+pub struct Args {
+    /// Number of ranks; without it, as many as the torus and --ranks-per-node make
+    #[arg(short = 'n', long, value_name = "N", required_unless_present = "torus")]
+    ranks: Option<u32>,
+    /// Shape of the torus of nodes; nearly cubic if not given
+    #[arg(long, value_name = "SHAPE")]
+    torus: Option<Shape>,
+    /// Ranks on each node
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    ranks_per_node: u32,
+    /// Seconds without progress before a rank's wait fails (HOPBINE_TIMEOUT)
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
+    /// Seconds that the other ranks are given to end by themselves when one has failed; then
+    /// they are terminated
+    #[arg(long, value_name = "S", default_value_t = 5)]
+    grace: u64,
+    /// Put `[rank] ` before every line of output
+    #[arg(long)]
+    tag_output: bool,
+    /// Let the emulated library also be found under the vendor's name, libtofucom.so
+    #[arg(long)]
+    as_vendor: bool,
+    /// The program, and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    command: Vec<OsString>,
+}
+
+/// What every rank gets, besides its number.
+#[derive(Debug)]
+struct Settings {
+    ranks: u32,
+    torus: Shape,
+    ranks_per_node: u32,
+    timeout: Option<u64>,
+    grace: Duration,
+    tag_output: bool,
+    as_vendor: bool,
+    program: OsString,
+    arguments: Vec<OsString>,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let settings = settings(args)?;
+    // Before any thread exists: signals are taken from one place only.
+    let signals = signals::Watched::block()?;
+    let job = Job::start(&settings)?;
+    job.watch(signals)
+}
+
+fn settings(args: Args) -> Result<Settings, CliError> {
+    let per_node = args.ranks_per_node;
+    let ranks = match (args.ranks, &args.torus) {
+        (Some(0), _) => return Err(CliError::Usage("at least one rank is needed".to_owned())),
+        (Some(ranks), _) => ranks,
+        (None, Some(torus)) => torus.n_nodes().checked_mul(per_node).ok_or_else(|| {
+            CliError::Usage(format!("{torus} with {per_node} ranks on each node is too large"))
+        })?,
+        (None, None) => return Err(CliError::Usage("give -n or --torus".to_owned())),
+    };
+    if !ranks.is_multiple_of(per_node) {
+        return Err(CliError::Usage(format!("{ranks} ranks cannot be {per_node} on each node")));
+    }
+    let nodes = ranks / per_node;
+    let torus = match args.torus {
+        Some(torus) => torus,
+        None => Shape::torus(&hopbine::world::near_cubic(nodes))
+            .map_err(|error| CliError::Usage(error.to_string()))?,
+    };
+    if torus.n_nodes() != nodes {
+        return Err(CliError::Usage(format!(
+            "{torus} has {} nodes, but {ranks} ranks with {per_node} on each node need {nodes}",
+            torus.n_nodes()
+        )));
+    }
+    if torus.axes().iter().any(|axis| !axis.wraps) {
+        return Err(CliError::Usage(format!(
+            "{torus}: every dimension of the emulated device wraps; leave out the m"
+        )));
+    }
+    let mut command = args.command.into_iter();
+    let program = command.next().ok_or_else(|| CliError::Usage("no program".to_owned()))?;
+    Ok(Settings {
+        ranks,
+        torus,
+        ranks_per_node: per_node,
+        timeout: args.timeout,
+        grace: Duration::from_secs(args.grace),
+        tag_output: args.tag_output,
+        as_vendor: args.as_vendor,
+        program,
+        arguments: command.collect(),
+    })
+}
+
+/// The directory of the emulated C library, if it can be found: beside this program, or in the
+/// `lib` beside its directory.
+fn library_dir() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let beside = program.parent()?;
+    let candidates = [beside.to_path_buf(), beside.join("deps"), beside.join("../lib")];
+    candidates.into_iter().find(|dir| dir.join(LIBRARY).is_file())
+}
+
+/// The emulated device as a C library.
+const LIBRARY: &str = "libtofucom_emu.so";
+/// The vendor's library.
+const VENDOR_LIBRARY: &str = "libtofucom.so";
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parsed(line: &str) -> Result<Settings, CliError> {
+        settings(Line::try_parse_from(line.split(' ')).expect("parses").args)
+    }
+
+    #[test]
+    fn ranks_and_torus_follow_from_each_other() {
+        let settings = parsed("launch -n 12 ./a.out -n 3 --torus").unwrap();
+        assert_eq!((settings.ranks, settings.torus.to_string().as_str()), (12, "3x2x2"));
+        assert_eq!(settings.arguments, ["-n", "3", "--torus"]);
+        let settings = parsed("launch --torus 2x3 --ranks-per-node 4 a").unwrap();
+        assert_eq!(settings.ranks, 24);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        for (line, reason) in [
+            ("launch -n 5 --torus 2x2 a", "need 5"),
+            ("launch -n 5 --ranks-per-node 2 a", "2 on each node"),
+            ("launch -n 0 a", "at least one"),
+            ("launch --torus 4m a", "leave out the m"),
+        ] {
+            let error = parsed(line).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        assert!(Line::try_parse_from(["launch", "-n", "2"]).is_err());
+    }
+}

@@ -1,0 +1,86 @@
+//! Signals to the launcher, which belong to its ranks.
+
+use std::io;
+use std::mem::MaybeUninit;
+
+/// Signals that are passed on.
+const FORWARDED: [libc::c_int; 7] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGCONT,
+];
+
+/// The signals that are passed on, blocked in this thread and all that it starts.
+pub(super) struct Watched(libc::sigset_t);
+
+impl Watched {
+    /// Blocks them.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn block() -> io::Result<Self> {
+        let mut set = MaybeUninit::uninit();
+        // SAFETY: the set is initialised by sigemptyset before anything else is done with it.
+        let set = unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            for signal in FORWARDED {
+                libc::sigaddset(set.as_mut_ptr(), signal);
+            }
+            set.assume_init()
+        };
+        // SAFETY: the set is initialised; the old one is not wanted.
+        match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) } {
+            0 => Ok(Watched(set)),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+
+    /// Waits for the next one.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn wait(&self) -> io::Result<libc::c_int> {
+        let mut signal = 0;
+        // SAFETY: the set is initialised and `signal` a valid place for the result.
+        match unsafe { libc::sigwait(&self.0, &mut signal) } {
+            0 => Ok(signal),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+}
+
+/// In a child between fork and exec: no signal is blocked, and the child does not outlive the
+/// launcher. Calls only what is safe there.
+pub(super) fn prepare_child() -> io::Result<()> {
+    let mut none = MaybeUninit::uninit();
+    // SAFETY: the set is initialised by sigemptyset; all three functions may be called between
+    // fork and exec.
+    let code = unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The name of a signal.
+pub(super) fn name(signal: libc::c_int) -> &'static str {
+    match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGTERM => "SIGTERM",
+        _ => "signal",
+    }
+}

@@ -1,0 +1,287 @@
+//! Barriers and small allreduces on the network's barrier gates.
+//!
+//! What the gates can do exactly as a plan would: a barrier; up to 6 (the TNI says) elements
+//! of `u64` or `i64` with sum (modulo 2^64), max, min and the bitwise operators. The gates know
+//! only an unsigned maximum: `i64` is offset by 2^63, a minimum is the maximum of complements.
+//! Sums of `f64` (BFPSUM) are rounded differently from a plan's, so they are a caller's choice.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hopbine_torus::collectives::Collective;
+use hopbine_torus::geometry::{RankMap, Shape};
+use utofu_sys::abi::{
+    UTOFU_BARRIER_CAP_REDUCE_OP_BAND, UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER,
+    UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM, UTOFU_BARRIER_CAP_REDUCE_OP_BOR,
+    UTOFU_BARRIER_CAP_REDUCE_OP_BXOR, UTOFU_BARRIER_CAP_REDUCE_OP_MAX,
+    UTOFU_BARRIER_CAP_REDUCE_OP_SUM,
+};
+use utofu_sys::bootstrap::Exchange;
+use utofu_sys::handles::{GateError, GateId, GateLink, GateSet, ReduceOp};
+use utofu_sys::{Api, BarrierCaps, Tni};
+
+use super::call::{Call, Caller};
+use super::wiring::{Arrangement, Wires};
+use crate::error::{Error, WireError};
+use crate::reduce::{Dtype, Op};
+
+/// The most elements that are handed to the gates; a TNI may do fewer.
+const MOST_ELEMENTS: usize = 6;
+const SIGN: u64 = 1 << 63;
+
+/// The barrier gates of one rank, connected with those of all others.
+#[derive(Debug)]
+pub(super) struct Gates {
+    set: Mutex<GateSet>,
+    caps: BarrierCaps,
+    tni: Tni,
+    arrangement: Arrangement,
+}
+
+/// What the gates are to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    Barrier,
+    /// On elements that are exclusive-ored with `flip` before and after.
+    Uint64 {
+        op: ReduceOp,
+        flip: u64,
+    },
+    /// Sum of doubles.
+    Double,
+}
+
+/// Why the gates cannot do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("they can do barrier and allreduce, not {0}")]
+    Collective(Collective),
+    #[error("they do not do {} on {dtype}", op.map_or("no operator", |op| op.name()))]
+    Elements { op: Option<Op>, dtype: Dtype },
+    #[error("they take 1 to {most} elements, not {count}")]
+    Count { most: u64, count: u64 },
+    #[error("TNI {tni} lacks the operation with capability {operation:#x}")]
+    Lacks { tni: Tni, operation: u64 },
+}
+
+impl Gates {
+    /// Allocates and connects the gates of all ranks; collective over `exchange`. `place` tells
+    /// the ranks of a node apart, so that they use different TNIs. If gates cannot be had on
+    /// some rank, nobody has any, and everybody gets the reason.
+    ///
+    /// # Errors
+    /// [`WireError`] if the exchange fails.
+    pub(super) fn open(
+        api: Api,
+        exchange: &mut dyn Exchange,
+        shape: &Shape,
+        map: &RankMap,
+        place: usize,
+    ) -> Result<Result<Gates, String>, WireError> {
+        let arrangement = Arrangement::of(shape);
+        let rank = exchange.rank() as u32;
+        let wires = arrangement.wires(shape, map.node_of(shape, rank));
+        let mut mine = allocate(api, place, wires.len());
+        let told = match &mine {
+            Ok((set, ..)) => {
+                [1].into_iter().chain(set.ids().iter().flat_map(|id| id.0.to_le_bytes())).collect()
+            }
+            Err(reason) => [0].into_iter().chain(reason.bytes()).collect::<Vec<u8>>(),
+        };
+        let all = exchange.allgather(&told).map_err(lost)?;
+        if let Some(refusal) = refusal(&all) {
+            return Ok(Err(refusal));
+        }
+        let id_of = |(node, gate): (u32, usize)| {
+            let record = &all[map.rank_of(shape, node) as usize][1..];
+            let (ids, _) = record.as_chunks::<8>();
+            GateId(u64::from_le_bytes(ids[gate]))
+        };
+        let told = match &mut mine {
+            Ok((set, ..)) => {
+                let own = set.ids();
+                let link = |wires: &Wires| GateLink {
+                    from_local: wires.from_local.map(|gate| own[gate]),
+                    from_remote: wires.from_remote.map(id_of),
+                    to_local: wires.to_local.map(|gate| own[gate]),
+                    to_remote: wires.to_remote.map(id_of),
+                    path: None,
+                };
+                let links: Vec<GateLink> = wires.iter().map(link).collect();
+                match set.connect(&links) {
+                    Ok(()) => vec![1],
+                    Err(error) => [0].into_iter().chain(error.to_string().bytes()).collect(),
+                }
+            }
+            Err(_) => unreachable!("a refusal, which has returned"),
+        };
+        let all = exchange.allgather(&told).map_err(lost)?;
+        if let Some(refusal) = refusal(&all) {
+            return Ok(Err(refusal));
+        }
+        Ok(mine.map(|(set, caps, tni)| Gates { set: Mutex::new(set), caps, tni, arrangement }))
+    }
+
+    /// The TNI they are on.
+    pub(super) fn tni(&self) -> Tni {
+        self.tni
+    }
+
+    /// How they are connected.
+    pub(super) fn arrangement(&self) -> &'static str {
+        self.arrangement.name()
+    }
+
+    /// What to do for a call; the reason if it cannot be done. With `any_bits` the result may
+    /// differ in the last bits from that of a plan.
+    pub(super) fn task(&self, call: &Call, any_bits: bool) -> Result<Task, Refusal> {
+        let can = |operation: u64| match self.caps.reduce_ops & operation {
+            0 => Err(Refusal::Lacks { tni: self.tni, operation }),
+            _ => Ok(()),
+        };
+        match call.collective {
+            Collective::Barrier => {
+                can(UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER)?;
+                return Ok(Task::Barrier);
+            }
+            Collective::Allreduce => {}
+            other => return Err(Refusal::Collective(other)),
+        }
+        let (task, most) = match (call.dtype, call.op) {
+            (Dtype::U64 | Dtype::I64, Some(op)) => {
+                let offset = if call.dtype == Dtype::I64 { SIGN } else { 0 };
+                let (op, flip, cap) = match op {
+                    Op::Sum => (ReduceOp::Sum, 0, UTOFU_BARRIER_CAP_REDUCE_OP_SUM),
+                    Op::Max => (ReduceOp::Max, offset, UTOFU_BARRIER_CAP_REDUCE_OP_MAX),
+                    Op::Min => (ReduceOp::Max, !offset, UTOFU_BARRIER_CAP_REDUCE_OP_MAX),
+                    Op::BitAnd => (ReduceOp::And, 0, UTOFU_BARRIER_CAP_REDUCE_OP_BAND),
+                    Op::BitOr => (ReduceOp::Or, 0, UTOFU_BARRIER_CAP_REDUCE_OP_BOR),
+                    Op::BitXor => (ReduceOp::Xor, 0, UTOFU_BARRIER_CAP_REDUCE_OP_BXOR),
+                    _ => return Err(Refusal::Elements { op: call.op, dtype: call.dtype }),
+                };
+                can(cap)?;
+                (Task::Uint64 { op, flip }, self.caps.max_uint64_reduction)
+            }
+            (Dtype::F64, Some(Op::Sum)) if any_bits => {
+                can(UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM)?;
+                (Task::Double, self.caps.max_double_reduction)
+            }
+            (dtype, op) => return Err(Refusal::Elements { op, dtype }),
+        };
+        let most = most.min(MOST_ELEMENTS) as u64;
+        if (1..=most).contains(&call.count) {
+            Ok(task)
+        } else {
+            Err(Refusal::Count { most, count: call.count })
+        }
+    }
+
+    /// Performs what [`task`](Gates::task) returned for the call. `idle` is called while there
+    /// is nothing to do but to wait; its error ends the waiting.
+    ///
+    /// # Safety
+    /// As [`Communicator::call`](super::Communicator::call).
+    ///
+    /// # Errors
+    /// [`Error::GatesMismatch`], [`Error::Wire`]; what `idle` returns.
+    pub(super) unsafe fn perform(
+        &self,
+        task: Task,
+        call: &Call,
+        caller: Caller,
+        mut idle: impl FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        // Gates that a panic left busy report so themselves.
+        let mut set: MutexGuard<'_, GateSet> =
+            self.set.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |error: GateError| match error {
+            GateError::Mismatch => {
+                Error::GatesMismatch { rank: caller.rank, collective: call.collective }
+            }
+            error => Error::Wire {
+                rank: caller.rank,
+                port: 0,
+                step: None,
+                source: WireError { call: "barrier gates", reason: error.to_string(), peer: None },
+            },
+        };
+        let mut wait = |poll: &mut dyn FnMut() -> Result<bool, GateError>| {
+            while !poll().map_err(failed)? {
+                idle()?;
+            }
+            Ok(())
+        };
+        let count = call.count as usize;
+        let input = if call.in_place { call.recv.cast_const() } else { call.send };
+        match task {
+            Task::Barrier => {
+                set.barrier().map_err(failed)?;
+                wait(&mut || set.poll_barrier())
+            }
+            Task::Uint64 { op, flip } => {
+                let mut values = [0; MOST_ELEMENTS];
+                // SAFETY: by the caller's promise the input holds `count` elements of 8 bytes,
+                // which `task` has found to be few enough.
+                unsafe { load(input, &mut values[..count]) };
+                values.iter_mut().for_each(|value| *value ^= flip);
+                set.reduce_u64(op, &values[..count]).map_err(failed)?;
+                wait(&mut || set.poll_reduce_u64(&mut values))?;
+                values.iter_mut().for_each(|value| *value ^= flip);
+                // SAFETY: as above, for the output.
+                unsafe { store(call.recv, &values[..count]) };
+                Ok(())
+            }
+            Task::Double => {
+                let mut values = [0.0; MOST_ELEMENTS];
+                // SAFETY: as above.
+                unsafe { load(input, &mut values[..count]) };
+                set.sum_f64(&values[..count]).map_err(failed)?;
+                wait(&mut || set.poll_sum_f64(&mut values))?;
+                // SAFETY: as above.
+                unsafe { store(call.recv, &values[..count]) };
+                Ok(())
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `from` must be valid for reads of as many elements as `to` has; it need not be aligned.
+unsafe fn load<T: Copy>(from: *const u8, to: &mut [T]) {
+    // SAFETY: the caller's promise; `to` is no memory of the user.
+    unsafe {
+        from.copy_to_nonoverlapping(to.as_mut_ptr().cast(), size_of_val(to));
+    }
+}
+
+/// # Safety
+/// `to` must be valid for writes of as many elements as `from` has; it need not be aligned.
+unsafe fn store<T: Copy>(to: *mut u8, from: &[T]) {
+    // SAFETY: the caller's promise; `from` is no memory of the user.
+    unsafe {
+        from.as_ptr().cast::<u8>().copy_to_nonoverlapping(to, size_of_val(from));
+    }
+}
+
+fn allocate(api: Api, place: usize, n_gates: usize) -> Result<(GateSet, BarrierCaps, Tni), String> {
+    let tnis = api.barrier_tnis().map_err(|error| error.to_string())?;
+    let Some(&tni) = tnis.get(place % tnis.len().max(1)) else {
+        return Err("no TNI has barrier gates".to_owned());
+    };
+    let caps = api.barrier_caps(tni).map_err(|error| error.to_string())?;
+    let set = GateSet::alloc(api, tni, n_gates)
+        .map_err(|error| format!("{n_gates} gates on TNI {tni}: {error}"))?;
+    Ok((set, caps, tni))
+}
+
+/// The first rank that says no, and why.
+fn refusal(records: &[Vec<u8>]) -> Option<String> {
+    records.iter().enumerate().find_map(|(rank, record)| match record.split_first() {
+        Some((1, _)) => None,
+        Some((_, reason)) => Some(format!("rank {rank}: {}", String::from_utf8_lossy(reason))),
+        None => Some(format!("rank {rank} says nothing")),
+    })
+}
+
+fn lost(error: utofu_sys::bootstrap::BootstrapError) -> WireError {
+    WireError { call: "connecting the barrier gates", reason: error.to_string(), peer: None }
+}

@@ -1,0 +1,200 @@
+//! What there is to tell about a world: for people, for reports, for questions of support.
+
+use serde::Serialize;
+use utofu_sys::{BarrierCaps, OnesidedCaps};
+
+use super::init::World;
+use crate::memory::{CacheMode, CacheStats};
+
+/// A world as it is now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Info {
+    /// Version of this library.
+    pub hopbine: &'static str,
+    /// `tofu` or `emu`.
+    pub backend: &'static str,
+    /// The file of the uTofu library, or `emulated device`.
+    pub library: String,
+    /// Version of uTofu that the library implements.
+    pub utofu_version: String,
+    /// Version of the interconnect.
+    pub tofu_version: String,
+    /// Backends that were passed over.
+    pub tried: Vec<Attempt>,
+    /// Numbers of the TNIs for one-sided communication.
+    pub onesided_tnis: Vec<u16>,
+    /// What the first of them can do; `None` if it does not say.
+    pub onesided: Option<Onesided>,
+    /// Numbers of the TNIs with barrier gates.
+    pub barrier_tnis: Vec<u16>,
+    /// What the first of them can do.
+    pub barrier: Option<Barrier>,
+    /// Coordinates x, y, z, a, b, c of this rank's node.
+    pub tofu_coordinates: [u8; 6],
+    /// This rank.
+    pub rank: u32,
+    /// Number of ranks.
+    pub size: u32,
+    /// Ranks on this node.
+    pub ranks_per_node: u32,
+    /// Shape of the world.
+    pub torus: String,
+    /// This rank's place in it.
+    pub coordinates: Vec<u32>,
+    /// Ports of this rank.
+    pub ports: u32,
+    /// A worker thread drives each port.
+    pub workers: bool,
+    /// Their cores, port by port; empty if there are none or they are not pinned.
+    pub worker_cores: Vec<usize>,
+    /// Waiting threads have a core of their own, and spin.
+    pub own_cores: bool,
+    /// Seconds without any progress before a wait fails.
+    pub timeout_seconds: f64,
+    /// Barrier gates.
+    pub gates: Gates,
+    /// Whose memory is kept registered.
+    pub registration_cache: Option<CacheMode>,
+    /// Figures of the ports' registration caches, by port.
+    pub registration_caches: Vec<CacheStats>,
+    /// Variables of the environment that hopbine reads, as they are set.
+    pub environment: Vec<(String, String)>,
+}
+
+/// A backend that was passed over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Attempt {
+    /// Its name.
+    pub backend: String,
+    /// Why it cannot be used.
+    pub reason: String,
+}
+
+/// The barrier gates of this rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gates {
+    /// Connected.
+    Connected {
+        /// The TNI.
+        tni: u16,
+        /// `butterfly` or `tree`.
+        arrangement: &'static str,
+    },
+    /// None can be used.
+    Absent {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// One-sided capabilities; sizes in bytes. Names as in the manual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the fields' names are the manual's, whose words we would repeat")]
+pub struct Onesided {
+    pub num_cmp_ids: u32,
+    pub num_reserved_stags: u32,
+    pub cache_line_size: usize,
+    pub stag_address_alignment: usize,
+    pub max_putget_size: usize,
+    pub max_piggyback_size: usize,
+    pub max_edata_size: usize,
+    pub max_mtu: usize,
+    pub armw: bool,
+    pub session_mode: bool,
+}
+
+/// Barrier capabilities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the fields' names are the manual's, whose words we would repeat")]
+pub struct Barrier {
+    pub reduce_ops: u64,
+    pub max_uint64_reduction: usize,
+    pub max_double_reduction: usize,
+}
+
+impl From<OnesidedCaps> for Onesided {
+    fn from(caps: OnesidedCaps) -> Self {
+        use utofu_sys::abi::{UTOFU_ONESIDED_CAP_FLAG_ARMW, UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE};
+        Onesided {
+            num_cmp_ids: caps.num_cmp_ids,
+            num_reserved_stags: caps.num_reserved_stags,
+            cache_line_size: caps.cache_line_size,
+            stag_address_alignment: caps.stag_address_alignment,
+            max_putget_size: caps.max_putget_size,
+            max_piggyback_size: caps.max_piggyback_size,
+            max_edata_size: caps.max_edata_size,
+            max_mtu: caps.max_mtu,
+            armw: caps.flags & UTOFU_ONESIDED_CAP_FLAG_ARMW != 0,
+            session_mode: caps.flags & UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE != 0,
+        }
+    }
+}
+
+impl From<BarrierCaps> for Barrier {
+    fn from(caps: BarrierCaps) -> Self {
+        let BarrierCaps { reduce_ops, max_uint64_reduction, max_double_reduction } = caps;
+        Barrier { reduce_ops, max_uint64_reduction, max_double_reduction }
+    }
+}
+
+impl Info {
+    pub(super) fn of(world: &World) -> Self {
+        let (comm, about) = (world.communicator(), &world.about);
+        let api = about.api;
+        // A device that reports no TNIs now did at the start; then there are none to show.
+        let onesided_tnis = api.onesided_tnis().unwrap_or_default();
+        let barrier_tnis = api.barrier_tnis().unwrap_or_default();
+        let onesided = onesided_tnis.first().and_then(|&tni| api.onesided_caps(tni).ok());
+        let barrier = barrier_tnis.first().and_then(|&tni| api.barrier_caps(tni).ok());
+        let caches = comm.cache_stats();
+        Info {
+            hopbine: env!("CARGO_PKG_VERSION"),
+            backend: about.backend.name(),
+            library: api.origin().to_owned(),
+            utofu_version: api.utofu_version().to_string(),
+            tofu_version: api.tofu_version().to_string(),
+            tried: about
+                .tried
+                .iter()
+                .cloned()
+                .map(|(backend, reason)| Attempt { backend, reason })
+                .collect(),
+            onesided_tnis,
+            onesided: onesided.map(Onesided::from),
+            barrier_tnis,
+            barrier: barrier.map(Barrier::from),
+            tofu_coordinates: about.coords,
+            rank: comm.rank(),
+            size: comm.size(),
+            ranks_per_node: about.ranks_per_node,
+            torus: comm.shape().to_string(),
+            coordinates: comm.coordinates().as_slice().to_vec(),
+            ports: comm.n_ports(),
+            workers: about.seating.workers,
+            worker_cores: about.seating.cores.clone(),
+            own_cores: about.seating.own_cores,
+            timeout_seconds: comm.timeout().as_secs_f64(),
+            gates: match comm.gates() {
+                Ok(gates) => {
+                    Gates::Connected { tni: gates.tni(), arrangement: gates.arrangement() }
+                }
+                Err(reason) => Gates::Absent { reason: reason.to_owned() },
+            },
+            registration_cache: caches.first().map(|stats| stats.mode),
+            registration_caches: caches,
+            environment: environment(),
+        }
+    }
+}
+
+fn environment() -> Vec<(String, String)> {
+    let mut ours: Vec<(String, String)> = std::env::vars_os()
+        .map(|(name, value)| {
+            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+        })
+        .filter(|(name, _)| name.starts_with("HOPBINE_"))
+        .collect();
+    ours.sort();
+    ours
+}

@@ -1,0 +1,404 @@
+//! The world of this process: which backend, which ranks, which torus.
+//!
+//! | variable | meaning |
+//! | --- | --- |
+//! | `HOPBINE_BACKEND` | `tofu`, `emu` or `mpi`; by default Tofu where there is one, else the emulator |
+//! | `HOPBINE_UTOFU_LIB` | path of the uTofu library |
+//! | `HOPBINE_RANK`, `HOPBINE_SIZE`, `HOPBINE_RENDEZVOUS` | who this is among how many ranks, and the file through which they meet; one rank if unset |
+//! | `HOPBINE_RANKS_PER_NODE` | ranks on each node; 1 if unset |
+//! | `HOPBINE_TORUS` | shape of the nodes, as `4x2x2` |
+//! | `HOPBINE_RANK_MAP` | file with the ranks' coordinates in the world's shape, one a line; without it the first dimension varies fastest |
+//! | `HOPBINE_PORTS` | ports per rank; two per dimension and at most one per TNI if unset |
+//! | `HOPBINE_DRIVE`, `HOPBINE_CORES`, `HOPBINE_TIMEOUT` | see [`Drive`], the list of cores for workers, seconds |
+//! | `HOPBINE_REG_CACHE` and its kin | see [`CacheConfig`] |
+//!
+//! Without `HOPBINE_TORUS` the torus is that of the ranks' Tofu coordinates, if the backend is
+//! Tofu and they fill a box; else it is [`near_cubic`](super::near_cubic).
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hopbine_torus::geometry::{RankMap, Shape};
+use utofu_sys::Api;
+use utofu_sys::bootstrap::{
+    Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, LocalExchange,
+};
+
+use super::backend::{self, Backend};
+use super::communicator::Communicator;
+use super::config::{DEFAULT_TIMEOUT, Drive, parse_cores, parse_timeout};
+use super::cores::{Seating, Seats, seat};
+use super::device::{self, Wanted};
+use super::info::Info;
+use super::place::{from_tofu, near_cubic, with_ranks_of_node};
+use crate::engine::{Engine, EngineConfig, Poison};
+use crate::error::{Error, WireError};
+use crate::memory::CacheConfig;
+
+/// This process as one of the ranks of a job.
+///
+/// Dropping it waits for the other ranks, at most for the timeout: nobody may take memory away
+/// that others still write to. Handles of its communicator must not be used after that.
+pub struct World {
+    /// `None` only while being dropped.
+    comm: Option<Communicator>,
+    exchange: Box<dyn Exchange>,
+    pub(super) about: About,
+}
+
+/// What was found out and decided at the start.
+pub(super) struct About {
+    pub(super) backend: Backend,
+    pub(super) api: Api,
+    /// What was passed over, and why.
+    pub(super) tried: Vec<(String, String)>,
+    pub(super) coords: [u8; 6],
+    pub(super) ranks_per_node: u32,
+    pub(super) seating: Seating,
+}
+
+/// Joins the world that the environment describes; see the module's table. All ranks must call
+/// it; it returns when they have.
+///
+/// ```
+/// use hopbine::reduce::Op;
+///
+/// let world = hopbine::init()?;
+/// let comm = world.communicator();
+/// let mut sum = [comm.rank() + 1];
+/// comm.allreduce_in_place(&mut sum, Op::Sum)?;
+/// assert_eq!(sum[0], (1..=comm.size()).sum());
+/// # Ok::<(), hopbine::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Backend`] lists what was tried; [`Error::Meeting`] names ranks that did not appear
+/// within `HOPBINE_TIMEOUT`; [`Error::Layout`] and [`Error::Setting`] say what does not fit;
+/// [`Error::Startup`] if the device cannot be set up.
+pub fn init() -> Result<World, Error> {
+    World::join(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+}
+
+/// Looks a variable up.
+type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What every rank tells the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Card {
+    /// Stands for the host and the cores on it that this rank may use.
+    cores: u64,
+    coords: [u8; 6],
+    /// The settings that must be the same everywhere.
+    settings: String,
+}
+
+impl World {
+    fn join(get: Lookup<'_>) -> Result<World, Error> {
+        let timeout = get("HOPBINE_TIMEOUT").map_or(Ok(DEFAULT_TIMEOUT), |t| parse_timeout(&t))?;
+        let drive = get("HOPBINE_DRIVE").map_or(Ok(Drive::Auto), |text| text.parse())?;
+        let wanted_cores = get("HOPBINE_CORES").map_or(Ok(Vec::new()), |t| parse_cores(&t))?;
+        let cache = CacheConfig::from_env().map_err(|error| Error::Setting {
+            setting: "HOPBINE_REG_CACHE",
+            found: error.to_string(),
+            valid: "as said".to_owned(),
+        })?;
+        let ports = number(get, "HOPBINE_PORTS")?;
+        let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
+        let (backend, api, tried) = backend::choose(get("HOPBINE_BACKEND").as_deref())?;
+
+        let mut exchange = meet(get, timeout)?;
+        let (rank, n_ranks) = (exchange.rank() as u32, exchange.size() as u32);
+        let startup = |call, reason: String| Error::Startup {
+            rank,
+            source: WireError { call, reason, peer: None },
+        };
+        // Before the emulated device looks at the same settings, whose errors say less.
+        let torus = torus(get, backend, n_ranks, per_node)
+            .map_err(|reason| Error::Layout { rank, reason })?;
+        let coords =
+            api.my_coords().map_err(|e| startup("utofu_query_my_coords", e.to_string()))?;
+        let available: Vec<usize> = core_affinity::get_core_ids()
+            .map_or_else(Vec::new, |cores| cores.into_iter().map(|core| core.id).collect());
+        let card = Card {
+            cores: seat_number(&available),
+            coords,
+            settings: format!(
+                "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node} HOPBINE_PORTS={} backend={}",
+                get("HOPBINE_TORUS").unwrap_or_default(),
+                ports.map_or(String::new(), |ports| ports.to_string()),
+                backend.name(),
+            ),
+        };
+        let cards = exchange.allgather(&card.encode()).map_err(|error| meeting(rank, &error))?;
+        let cards: Vec<Card> = cards.iter().map(|bytes| Card::decode(bytes)).collect();
+        if let Some(other) = cards.iter().position(|other| other.settings != card.settings) {
+            let theirs = &cards[other].settings;
+            let mine = &card.settings;
+            return Err(Error::Layout {
+                rank,
+                reason: format!(
+                    "here {mine}, but rank {other} has {theirs}; all ranks need the same"
+                ),
+            });
+        }
+
+        let (shape, map) = lay_out(get, torus, backend, &cards, per_node)
+            .map_err(|reason| Error::Layout { rank, reason })?;
+        let among = |same: &dyn Fn(&Card) -> bool| {
+            let all = cards.iter().filter(|card| same(card)).count();
+            (all, cards[..rank as usize].iter().filter(|card| same(card)).count())
+        };
+        let (_, place_on_node) = among(&|other| other.coords == coords);
+        let (sharers, place) = among(&|other| other.cores == card.cores);
+        let n_ports = n_ports(ports, &shape, &api).map_err(|error| match error {
+            PortsError::Device(reason) => startup("utofu_get_onesided_tnis", reason),
+            PortsError::Zero(error) => error,
+        })?;
+        let seating = seat(&Seats {
+            drive,
+            n_ports,
+            available: &available,
+            sharers,
+            place,
+            caller: current_core(),
+            wanted: &wanted_cores,
+        });
+        let wanted = Wanted {
+            api,
+            n_ports,
+            cache: Some(cache),
+            shape: &shape,
+            map: &map,
+            place: place_on_node,
+        };
+        let (endpoints, hardware) = device::open(&wanted, exchange.as_mut())
+            .map_err(|source| Error::Startup { rank, source })?;
+        let config = EngineConfig {
+            workers: seating.workers,
+            cores: seating.cores.clone(),
+            own_cores: seating.own_cores,
+            timeout,
+        };
+        let engine = Engine::new(rank, endpoints, config, Arc::new(Poison::default()))?;
+        debug_assert_eq!(n_ranks, shape.n_nodes());
+        let comm = Communicator::new(shape, map, None, engine, hardware);
+        let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
+        let about = About { backend, api, tried, coords, ranks_per_node, seating };
+        Ok(World { comm: Some(comm), exchange, about })
+    }
+
+    /// The communicator of all ranks.
+    pub fn communicator(&self) -> &Communicator {
+        let Some(comm) = &self.comm else { unreachable!("taken in drop only") };
+        comm
+    }
+
+    /// Backend, device, place, cores, and the state of caches and gates.
+    pub fn info(&self) -> Info {
+        Info::of(self)
+    }
+
+    /// After a failure: the ranks that are gone. Every rank that is left has to call it; it
+    /// waits for the others until the timeout. A timeout error names the neighbour that a rank
+    /// waited for, which may itself have waited for another; this names the cause.
+    ///
+    /// # Errors
+    /// [`Error::Meeting`] if the rendezvous file cannot be used.
+    pub fn missing(&mut self) -> Result<Vec<u32>, Error> {
+        match self.exchange.barrier() {
+            Ok(()) => Ok(Vec::new()),
+            Err(BootstrapError::Missing { missing, .. }) => {
+                Ok(missing.into_iter().map(|rank| rank as u32).collect())
+            }
+            Err(error) => Err(meeting(self.communicator().rank(), &error)),
+        }
+    }
+
+    /// Leaves the world in an orderly way: waits for all ranks, at most for the timeout.
+    ///
+    /// # Errors
+    /// [`Error::Meeting`] names ranks that do not leave; the failure of an earlier operation,
+    /// after which nobody is waited for.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.close()
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        let Some(comm) = self.comm.take() else { return Ok(()) };
+        let rank = comm.rank();
+        let outcome = comm.check().and_then(|()| {
+            // Peers may write their last credits until all ranks are here.
+            self.exchange.barrier().map_err(|error| meeting(rank, &error))
+        });
+        match outcome {
+            Ok(()) => drop(comm),
+            // Memory that peers may still write to must not be freed.
+            Err(_) => std::mem::forget(comm),
+        }
+        outcome
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `finish`.
+        let _ = self.close();
+    }
+}
+
+impl Card {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.cores.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&self.coords);
+        bytes.extend_from_slice(self.settings.as_bytes());
+        bytes
+    }
+
+    /// What `encode` made; whatever else comes differs in its settings.
+    fn decode(bytes: &[u8]) -> Self {
+        let (cores, rest) = bytes
+            .split_first_chunk()
+            .map_or((0, bytes), |(cores, rest)| (u64::from_le_bytes(*cores), rest));
+        let (coords, rest) =
+            rest.split_first_chunk().map_or(([0; 6], rest), |(coords, rest)| (*coords, rest));
+        Card { cores, coords, settings: String::from_utf8_lossy(rest).into_owned() }
+    }
+}
+
+/// The exchange of the ranks that the environment names, or of this process alone.
+fn meet(get: Lookup<'_>, timeout: Duration) -> Result<Box<dyn Exchange>, Error> {
+    let alone = get(ENV_SIZE).is_none_or(|size| size.trim() == "1")
+        && get(ENV_RENDEZVOUS).is_none()
+        && get(ENV_RANK).is_none_or(|rank| rank.trim() == "0");
+    if alone && let Some(exchange) = LocalExchange::group(1, timeout).pop() {
+        return Ok(Box::new(exchange));
+    }
+    match Bootstrap::from_env(timeout) {
+        Ok(bootstrap) => Ok(Box::new(bootstrap)),
+        Err(error) => {
+            let rank = get(ENV_RANK).and_then(|rank| rank.trim().parse().ok());
+            // A missing rank's error says who waits.
+            let rank = rank.filter(|_| !matches!(error, BootstrapError::Missing { .. }));
+            Err(Error::Meeting { rank, reason: error.to_string() })
+        }
+    }
+}
+
+fn meeting(rank: u32, error: &BootstrapError) -> Error {
+    let rank = (!matches!(error, BootstrapError::Missing { .. })).then_some(rank);
+    Error::Meeting { rank, reason: error.to_string() }
+}
+
+fn number(get: Lookup<'_>, setting: &'static str) -> Result<Option<u32>, Error> {
+    let Some(text) = get(setting) else { return Ok(None) };
+    match text.trim().parse() {
+        Ok(number) if number > 0 => Ok(Some(number)),
+        _ => Err(Error::Setting {
+            setting,
+            found: text,
+            valid: "a whole number of at least 1".to_owned(),
+        }),
+    }
+}
+
+/// The shape of the nodes that `HOPBINE_TORUS` says.
+fn torus(
+    get: Lookup<'_>,
+    backend: Backend,
+    n_ranks: u32,
+    per_node: u32,
+) -> Result<Option<Shape>, String> {
+    if !n_ranks.is_multiple_of(per_node) {
+        return Err(format!(
+            "{n_ranks} ranks cannot be {per_node} on each node (HOPBINE_RANKS_PER_NODE)"
+        ));
+    }
+    let Some(text) = get("HOPBINE_TORUS") else { return Ok(None) };
+    let torus: Shape = text.parse().map_err(|error| format!("HOPBINE_TORUS: {error}"))?;
+    let nodes = n_ranks / per_node;
+    if torus.n_nodes() != nodes {
+        return Err(format!(
+            "HOPBINE_TORUS={torus} has {} nodes, but {n_ranks} ranks with {per_node} on each node \
+             need {nodes}",
+            torus.n_nodes()
+        ));
+    }
+    if backend == Backend::Emulated && torus.axes().iter().any(|axis| !axis.wraps) {
+        return Err(format!(
+            "HOPBINE_TORUS={torus}: every dimension of the emulated device wraps; leave out the m"
+        ));
+    }
+    Ok(Some(torus))
+}
+
+/// Shape and rank map of all ranks.
+fn lay_out(
+    get: Lookup<'_>,
+    torus: Option<Shape>,
+    backend: Backend,
+    cards: &[Card],
+    per_node: u32,
+) -> Result<(Shape, RankMap), String> {
+    let coords: Vec<[u8; 6]> = cards.iter().map(|card| card.coords).collect();
+    let is_physical = torus.is_none() && backend == Backend::Tofu;
+    let (shape, map) = match is_physical.then(|| from_tofu(&coords)).flatten() {
+        Some(physical) => physical,
+        None => {
+            let nodes = cards.len() as u32 / per_node;
+            let near_cubic = || Shape::torus(&near_cubic(nodes)).map_err(|e| e.to_string());
+            let torus = torus.map_or_else(near_cubic, Ok)?;
+            (with_ranks_of_node(&torus, per_node)?, RankMap::ColumnMajor)
+        }
+    };
+    let Some(path) = get("HOPBINE_RANK_MAP") else { return Ok((shape, map)) };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("HOPBINE_RANK_MAP={path} cannot be read: {error}"))?;
+    let map = RankMap::parse(&shape, &text)
+        .map_err(|error| format!("HOPBINE_RANK_MAP={path} for the shape {shape}: {error}"))?;
+    Ok((shape, map))
+}
+
+enum PortsError {
+    Device(String),
+    Zero(Error),
+}
+
+fn n_ports(wanted: Option<u32>, shape: &Shape, api: &Api) -> Result<usize, PortsError> {
+    let tnis = api.onesided_tnis().map_err(|error| PortsError::Device(error.to_string()))?;
+    let most = hopbine_torus::plan::max_ports(shape);
+    match wanted {
+        Some(ports) if ports <= most => Ok(ports as usize),
+        Some(ports) => Err(PortsError::Zero(Error::Setting {
+            setting: "HOPBINE_PORTS",
+            found: ports.to_string(),
+            valid: format!("1 to {most}, two for each dimension of {shape}"),
+        })),
+        None => Ok((most as usize).min(tnis.len()).max(1)),
+    }
+}
+
+/// A number that ranks have in common exactly if they share their cores.
+fn seat_number(cores: &[usize]) -> u64 {
+    // The kernel's name for this boot of this host.
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    (boot, host_name(), cores).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn host_name() -> Vec<u8> {
+    let mut name = vec![0; 256];
+    // SAFETY: the buffer has the length given.
+    let code = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
+    if code != 0 {
+        return Vec::new();
+    }
+    name.truncate(name.iter().position(|&byte| byte == 0).unwrap_or(name.len()));
+    name
+}
+
+fn current_core() -> Option<usize> {
+    // SAFETY: no preconditions.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}

@@ -1,0 +1,156 @@
+//! Where the ranks of a world are: its shape and rank map, from what is known about them.
+//!
+//! Pure functions. With several ranks on each node, the ranks of a node are the *first*
+//! dimension of the shape, and the node's coordinates follow. By default the first dimension
+//! varies fastest, as in pjsub's rank order: so ranks `k*i .. k*i + k` are on node `i`.
+
+use hopbine_torus::geometry::tofu::TofuBox;
+use hopbine_torus::geometry::{Axis, RankMap, Shape};
+
+/// Sizes of a torus with `n` nodes and at most three dimensions that is as near to a cube as
+/// the divisors of `n` allow: of all ways to write `n` as a product of three, the one with the
+/// smallest sum, in descending order, without sizes of 1. A single node is `[1]`.
+///
+/// ```
+/// assert_eq!(hopbine::world::near_cubic(8), [2, 2, 2]);
+/// assert_eq!(hopbine::world::near_cubic(12), [3, 2, 2]);
+/// assert_eq!(hopbine::world::near_cubic(7), [7]);
+/// ```
+///
+/// # Panics
+/// If `n` is 0.
+pub fn near_cubic(n: u32) -> Vec<u32> {
+    assert!(n > 0, "a torus has at least one node");
+    let divisors =
+        |n: u32| (1..).take_while(move |d| d * d <= n).filter(move |d| n.is_multiple_of(*d));
+    let mut best = [n, 1, 1];
+    let sum = |sizes: &[u32; 3]| sizes.iter().map(|&size| u64::from(size)).sum::<u64>();
+    // The smallest of three factors is at most the cube root; a larger one only repeats others.
+    for smallest in divisors(n) {
+        for middle in divisors(n / smallest) {
+            let sizes = [n / smallest / middle, middle, smallest];
+            if sum(&sizes) < sum(&best) {
+                best = sizes;
+            }
+        }
+    }
+    best.sort_unstable_by(|a, b| b.cmp(a));
+    let mut sizes: Vec<u32> = best.into_iter().filter(|&size| size > 1).collect();
+    if sizes.is_empty() {
+        sizes.push(1);
+    }
+    sizes
+}
+
+/// The shape of all ranks if `nodes` is that of the nodes and each has `per_node` of them.
+///
+/// # Errors
+/// What does not fit.
+pub(super) fn with_ranks_of_node(nodes: &Shape, per_node: u32) -> Result<Shape, String> {
+    if per_node == 1 {
+        return Ok(nodes.clone());
+    }
+    let mut axes = vec![Axis { size: per_node, wraps: true }];
+    // Nodes that make no difference make no dimension.
+    axes.extend(nodes.axes().iter().filter(|axis| axis.size > 1));
+    Shape::from_axes(axes)
+        .map_err(|error| format!("{nodes} with {per_node} ranks on each node: {error}"))
+}
+
+/// Shape and rank map from the ranks' Tofu coordinates, if they fill a box of whole units with
+/// equally many ranks on each node. (A job of whole units is what Fugaku hands out; a box that
+/// wraps around the end of the machine is not recognised.)
+pub(super) fn from_tofu(coords: &[[u8; 6]]) -> Option<(Shape, RankMap)> {
+    let mut first = *coords.first()?;
+    let mut last = first;
+    for at in coords {
+        for dim in 0..3 {
+            first[dim] = first[dim].min(at[dim]);
+            last[dim] = last[dim].max(at[dim]);
+        }
+    }
+    let units = [0, 1, 2].map(|dim| u32::from(last[dim] - first[dim]) + 1);
+    let tofu_box = TofuBox { units };
+    let nodes = tofu_box.logical_shape().ok()?;
+    let n_ranks = u32::try_from(coords.len()).ok()?;
+    if !n_ranks.is_multiple_of(nodes.n_nodes()) {
+        return None;
+    }
+    let per_node = n_ranks / nodes.n_nodes();
+    let mut ranks_on = vec![0; nodes.n_nodes() as usize];
+    let mut places = Vec::with_capacity(coords.len());
+    for at in coords {
+        let mut within = *at;
+        (0..3).for_each(|dim| within[dim] -= first[dim]);
+        let node = nodes.node(tofu_box.fold(within)?);
+        // As `with_ranks_of_node` has it: the rank within the node is the slowest digit of
+        // the node number, since node numbers run fastest in the last dimension.
+        places.push(ranks_on[node as usize] * nodes.n_nodes() + node);
+        ranks_on[node as usize] += 1;
+    }
+    if ranks_on.iter().any(|&ranks| ranks != per_node) {
+        return None;
+    }
+    let shape = with_ranks_of_node(&nodes, per_node).ok()?;
+    let map = RankMap::from_nodes(&shape, places).ok()?;
+    Some((shape, map))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_cubic_has_the_right_product_and_the_smallest_sum() {
+        for n in 1..=300u32 {
+            let sizes = near_cubic(n);
+            assert_eq!(sizes.iter().product::<u32>(), n);
+            assert!(sizes.is_sorted_by(|a, b| a >= b) && (1..=3).contains(&sizes.len()));
+            let mut padded = sizes.clone();
+            padded.resize(3, 1);
+            let sum: u32 = padded.iter().sum();
+            for a in 1..=n {
+                for b in (1..=n / a).filter(|b| n.is_multiple_of(a * b)) {
+                    assert!(sum <= a + b + n / a / b, "{n}: {sizes:?} or {a}x{b}");
+                }
+            }
+        }
+        assert_eq!(near_cubic(1), [1]);
+        assert_eq!(near_cubic(158_976), [64, 54, 46]);
+    }
+
+    #[test]
+    fn ranks_of_a_node_are_the_first_dimension() {
+        let nodes: Shape = "4x3".parse().unwrap();
+        let shape = with_ranks_of_node(&nodes, 2).unwrap();
+        assert_eq!(shape.to_string(), "2x4x3");
+        // Ranks 2i and 2i + 1 are on node i, whose first coordinate runs fastest.
+        let at = |rank| RankMap::ColumnMajor.coord_of(&shape, rank);
+        assert_eq!((at(4).as_slice(), at(5).as_slice()), (&[0, 2, 0][..], &[1, 2, 0][..]));
+        assert_eq!(at(8).as_slice(), [0, 0, 1]);
+        let single: Shape = "1".parse().unwrap();
+        assert_eq!(with_ranks_of_node(&single, 4).unwrap().to_string(), "4");
+    }
+
+    #[test]
+    fn a_box_of_tofu_units_becomes_its_torus() {
+        let tofu_box = TofuBox { units: [2, 1, 3] };
+        let nodes = tofu_box.logical_shape().unwrap();
+        let coords: Vec<[u8; 6]> = (0..2 * nodes.n_nodes())
+            .map(|rank| {
+                let mut at = tofu_box.unfold(nodes.coord(rank / 2));
+                (at[0], at[2]) = (at[0] + 5, at[2] + 7);
+                at
+            })
+            .collect();
+        let (shape, map) = from_tofu(&coords).unwrap();
+        assert_eq!(shape.to_string(), "2x4x3x6");
+        for rank in 0..shape.n_nodes() {
+            let at = map.coord_of(&shape, rank);
+            assert_eq!(at[0], rank % 2);
+            assert_eq!(&at.as_slice()[1..], nodes.coord(rank / 2).as_slice());
+        }
+        assert!(from_tofu(&coords[1..]).is_none(), "a node lacks a rank");
+        assert!(from_tofu(&[[0; 6]]).is_none(), "less than a unit");
+    }
+}

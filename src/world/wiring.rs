@@ -1,0 +1,245 @@
+//! How the barrier gates of all nodes are connected: pure functions of the shape.
+//!
+//! A gate waits for at most one gate of its own rank and one of another, and then signals at
+//! most one of each; gate 0 starts and ends an operation. Two arrangements:
+//!
+//! - *Butterfly*, for a power of two of nodes: one gate per level. Gate i signals its own next
+//!   gate and that of node ^ 2^i; the last level's next gate is gate 0, which ends it. (With
+//!   sizes that are powers of two, a level stays within one dimension.)
+//! - *Tree* otherwise: values go up a tree of torus neighbours and the result comes down. A
+//!   node's parent is one hop nearer to node 0 in its last dimension that is not 0, so that
+//!   the depth is the sum of half the sizes and every signal but those on the way round is one
+//!   hop long. A node with k children has gates 1..=k for the way up, one for each, then as
+//!   many for the way down; the last one up of the root is also the first one down.
+
+use hopbine_torus::geometry::Shape;
+
+/// A gate: node and number within the node.
+pub(super) type Gate = (u32, usize);
+
+/// What one gate is connected with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wires {
+    /// The own gate that it waits for.
+    pub(super) from_local: Option<usize>,
+    /// Another node's gate that it waits for.
+    pub(super) from_remote: Option<Gate>,
+    /// The own gate that it signals.
+    pub(super) to_local: Option<usize>,
+    /// Another node's gate that it signals.
+    pub(super) to_remote: Option<Gate>,
+}
+
+/// The two arrangements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrangement {
+    Butterfly,
+    Tree,
+}
+
+impl Arrangement {
+    /// The better one for a shape.
+    pub(super) fn of(shape: &Shape) -> Self {
+        if shape.n_nodes().is_power_of_two() { Arrangement::Butterfly } else { Arrangement::Tree }
+    }
+
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Arrangement::Butterfly => "butterfly",
+            Arrangement::Tree => "tree",
+        }
+    }
+
+    /// The wires of a node's gates, in order.
+    pub(super) fn wires(self, shape: &Shape, node: u32) -> Vec<Wires> {
+        match self {
+            _ if shape.n_nodes() == 1 => {
+                vec![Wires { from_local: Some(0), to_local: Some(0), ..Wires::default() }]
+            }
+            Arrangement::Butterfly => butterfly(shape.n_nodes(), node),
+            Arrangement::Tree => tree(shape, node),
+        }
+    }
+}
+
+fn butterfly(n_nodes: u32, node: u32) -> Vec<Wires> {
+    let levels = n_nodes.trailing_zeros() as usize;
+    let wires = |level: usize| {
+        let (before, next) = ((level + levels - 1) % levels, (level + 1) % levels);
+        Wires {
+            from_local: Some(before),
+            from_remote: Some((node ^ 1 << before, before)),
+            to_local: Some(next),
+            to_remote: Some((node ^ 1 << level, next)),
+        }
+    };
+    (0..levels).map(wires).collect()
+}
+
+/// The parent of a node; `None` for node 0.
+fn parent(shape: &Shape, node: u32) -> Option<u32> {
+    let at = shape.coord(node);
+    let dim = (0..shape.n_dims()).rev().find(|&dim| at[dim] > 0)?;
+    let axis = shape.axes()[dim];
+    // Ahead of half way round, the end of the dimension is nearer than its start.
+    let nearer =
+        if axis.wraps && at[dim] > axis.size / 2 { (at[dim] + 1) % axis.size } else { at[dim] - 1 };
+    Some(shape.node(at.with(dim, nearer)))
+}
+
+/// The children of a node, each once, in order.
+fn children(shape: &Shape, node: u32) -> Vec<u32> {
+    let at = shape.coord(node);
+    let mut children = Vec::new();
+    for (dim, axis) in shape.axes().iter().enumerate() {
+        for step in [1, axis.size - 1] {
+            let child = shape.node(at.with(dim, (at[dim] + step) % axis.size));
+            if parent(shape, child) == Some(node) && !children.contains(&child) {
+                children.push(child);
+            }
+        }
+    }
+    children
+}
+
+fn tree(shape: &Shape, node: u32) -> Vec<Wires> {
+    let mine = children(shape, node);
+    let k = mine.len();
+    // Which of its gates a node uses towards its parent, on the way up and down.
+    let to_parent = |child: u32| children(shape, child).len();
+    let from_parent = |child: u32| match children(shape, child).len() {
+        0 => 0,
+        n => n + 1,
+    };
+    // Where a node takes the values of its `index`-th child (from 1), and what serves it.
+    let down = |is_root: bool, k: usize, index: usize| match index {
+        _ if is_root && index == k => k,
+        _ => k + index,
+    };
+    let above = parent(shape, node).map(|parent| {
+        let siblings = children(shape, parent);
+        let index = 1 + siblings.iter().position(|&child| child == node).unwrap_or(0);
+        ((parent, index), (parent, down(parent == 0, siblings.len(), index)))
+    });
+    let (takes, serves) = (above.map(|above| above.0), above.map(|above| above.1));
+    if k == 0 {
+        // A leaf starts by signalling its parent and ends by being signalled.
+        return vec![Wires { from_remote: serves, to_remote: takes, ..Wires::default() }];
+    }
+    let is_root = above.is_none();
+    let n_gates = if is_root { 2 * k } else { 2 * k + 1 };
+    let last_down = if is_root && k == 1 { 1 } else { n_gates - 1 };
+    let mut wires =
+        vec![Wires { from_local: Some(last_down), to_local: Some(1), ..Wires::default() }];
+    for gate in 1..n_gates {
+        let turns = is_root && gate == k;
+        let goes_up = gate <= k;
+        // Children are served in order, but the root serves its last one first.
+        let child = match gate {
+            _ if goes_up => mine[gate - 1],
+            _ => mine[gate - k - 1],
+        };
+        let next = if gate == last_down { 0 } else { gate + 1 };
+        wires.push(if goes_up {
+            Wires {
+                from_local: Some(gate - 1),
+                from_remote: Some((child, to_parent(child))),
+                to_local: (gate < k || turns).then_some(next),
+                to_remote: match (turns, gate == k) {
+                    (true, _) => Some((child, from_parent(child))),
+                    (false, true) => takes,
+                    (false, false) => None,
+                },
+            }
+        } else {
+            let first = !is_root && gate == k + 1;
+            Wires {
+                from_local: (!first).then_some(gate - 1),
+                from_remote: if first { serves } else { None },
+                to_local: Some(next),
+                to_remote: Some((child, from_parent(child))),
+            }
+        });
+    }
+    wires
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs one operation on counters: every gate passes on the set of contributions it has.
+    /// Returns each node's result, or panics if somebody waits for ever.
+    fn run(shape: &Shape, arrangement: Arrangement) -> Vec<u128> {
+        let n = shape.n_nodes();
+        let all: Vec<Vec<Wires>> = (0..n).map(|node| arrangement.wires(shape, node)).collect();
+        // Signals on their way: (to, from a gate of the same node, value).
+        let mut signals: Vec<(Gate, Gate, u128)> = Vec::new();
+        let mut results = vec![None; n as usize];
+        let send = |signals: &mut Vec<_>, from: Gate, value| {
+            let Wires { to_local, to_remote, .. } = all[from.0 as usize][from.1];
+            signals.extend(to_local.map(|gate| ((from.0, gate), from, value)));
+            signals.extend(to_remote.map(|gate| (gate, from, value)));
+        };
+        (0..n).for_each(|node| send(&mut signals, (node, 0), 1 << node));
+        let mut arrived: Vec<Vec<[Option<u128>; 2]>> =
+            all.iter().map(|gates| vec![[None; 2]; gates.len()]).collect();
+        while let Some((to, from, value)) = signals.pop() {
+            let Wires { from_local, from_remote, .. } = all[to.0 as usize][to.1];
+            let is_local = from.0 == to.0;
+            if is_local {
+                assert_eq!(from_local, Some(from.1), "{to:?} is signalled by {from:?}");
+            } else {
+                assert_eq!(from_remote, Some(from), "{to:?} is signalled by {from:?}");
+            }
+            let place = &mut arrived[to.0 as usize][to.1];
+            let side = &mut place[usize::from(!is_local)];
+            assert!(side.replace(value).is_none(), "{to:?} is signalled twice");
+            let complete = place[0].is_some() == from_local.is_some()
+                && place[1].is_some() == from_remote.is_some();
+            if complete {
+                let both = place[0].unwrap_or(0) | place[1].unwrap_or(0);
+                if to.1 == 0 {
+                    results[to.0 as usize] = Some(both);
+                } else {
+                    send(&mut signals, to, both);
+                }
+            }
+        }
+        results.into_iter().map(|result| result.expect("every node ends")).collect()
+    }
+
+    #[test]
+    fn everyone_gets_everything() {
+        for shape in
+            ["1", "2", "3", "5", "7m", "2x3", "3x3", "5x4m", "2x3x2", "3x3x3", "1x3x1", "4x5x6"]
+        {
+            let shape: Shape = shape.parse().unwrap();
+            let full = u128::MAX >> (128 - shape.n_nodes());
+            assert_eq!(run(&shape, Arrangement::Tree), vec![full; shape.n_nodes() as usize]);
+        }
+        for shape in ["1", "2", "4", "8x2", "4x4x4"] {
+            let shape: Shape = shape.parse().unwrap();
+            assert_eq!(Arrangement::of(&shape), Arrangement::Butterfly);
+            let full = u128::MAX >> (128 - shape.n_nodes());
+            assert_eq!(run(&shape, Arrangement::Butterfly), vec![full; shape.n_nodes() as usize]);
+        }
+    }
+
+    #[test]
+    fn trees_are_shallow_and_fit_the_gates_of_a_tni() {
+        let shape: Shape = "24x18x16".parse().unwrap();
+        for node in 0..shape.n_nodes() {
+            let mut at = node;
+            let mut depth = 0;
+            while let Some(above) = parent(&shape, at) {
+                assert_eq!(shape.distance(at, above), 1);
+                (at, depth) = (above, depth + 1);
+            }
+            assert_eq!(depth, shape.distance(0, node));
+            // notes.md: at most one start/end gate and 32 relay gates.
+            assert!(Arrangement::Tree.wires(&shape, node).len() <= 33);
+        }
+    }
+}

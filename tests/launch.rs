@@ -1,0 +1,193 @@
+//! `hopbine launch`: C programs for uTofu under it, and what it does when ranks fail.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn launch(arguments: &[&str], program: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .arg("launch")
+        .args(arguments)
+        .args(program)
+        .stdin(Stdio::null())
+        .output()
+        .expect("is built")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn well(output: &Output) -> String {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+    out
+}
+
+/// Compiles an example against the header alone, linked as `library`.
+fn compile(example: &str, library: &str, directory: &Path) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = directory.join(example);
+    let exe = std::env::current_exe().expect("known");
+    // Cargo puts the libraries of dependencies beside the test programs.
+    let libraries = exe.parent().expect("is in a directory");
+    let link = directory.join("libtofucom.so");
+    if !link.exists() {
+        let emulated = libraries.join("libtofucom_emu.so");
+        std::os::unix::fs::symlink(emulated, link).expect("a link under the vendor's name");
+    }
+    let cc = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let output = Command::new(cc)
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(root.join("sys/include"))
+        .arg(root.join("examples/utofu-c").join(example).with_extension("c"))
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(libraries)
+        .arg("-L")
+        .arg(directory)
+        .arg(format!("-l{library}"))
+        .output()
+        .expect("a C compiler is needed (CC)");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    program
+}
+
+#[test]
+fn c_programs_run_unchanged() {
+    let directory = tempfile::tempdir().unwrap();
+    let pingpong = compile("pingpong", "tofucom_emu", directory.path());
+    let out = well(&launch(&["-n", "2"], &[pingpong.to_str().unwrap()]));
+    assert!(out.contains("all correct"), "{out}");
+    let halo = compile("halo", "tofucom_emu", directory.path());
+    let halo = halo.to_str().unwrap();
+    for (torus, sizes) in [("2x2x2", ["2", "2", "2"]), ("1x3x1", ["1", "3", "1"])] {
+        let out = well(&launch(&["--torus", torus], &[halo, sizes[0], sizes[1], sizes[2]]));
+        assert!(out.contains("all cells correct"), "{out}");
+    }
+}
+
+#[test]
+fn a_program_linked_to_the_vendors_library_runs_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let pingpong = compile("pingpong", "tofucom", directory.path());
+    let out = well(&launch(&["-n", "2", "--as-vendor"], &[pingpong.to_str().unwrap()]));
+    assert!(out.contains("all correct"), "{out}");
+}
+
+#[test]
+fn ranks_learn_their_place_and_their_lines_stay_whole() {
+    let script = "for i in 1 2 3; do echo $HOPBINE_RANK/$HOPBINE_SIZE $HOPBINE_TORUS \
+                  $HOPBINE_RANKS_PER_NODE $HOPBINE_TIMEOUT; done; echo trouble >&2";
+    let output = launch(
+        &["-n", "6", "--ranks-per-node", "2", "--timeout", "9", "--tag-output"],
+        &["sh", "-c", script],
+    );
+    let out = well(&output);
+    let mut lines: Vec<&str> = out.lines().collect();
+    lines.sort_unstable();
+    let want: Vec<String> =
+        (0..18).map(|at| format!("[{rank}] {rank}/6 3 2 9", rank = at / 3)).collect();
+    assert_eq!(lines, want);
+    assert_eq!(text(&output.stderr).lines().count(), 6);
+}
+
+/// The names in a directory.
+fn left_behind(directory: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(directory).unwrap();
+    names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn the_first_failure_decides_and_nothing_is_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |script: &str, grace: &str| {
+        Command::new(env!("CARGO_BIN_EXE_hopbine"))
+            .args(["launch", "-n", "3", "--grace", grace, "sh", "-c", script])
+            .env("TMPDIR", directory.path())
+            .output()
+            .unwrap()
+    };
+    let output = run("if [ $HOPBINE_RANK = 1 ]; then kill -KILL $$; fi; sleep 600", "0");
+    assert_eq!(output.status.code(), Some(137));
+    let err = text(&output.stderr);
+    assert!(err.contains("rank 1 was killed by signal 9 (SIGKILL)"), "{err}");
+    assert!(err.contains("terminating the other 2 ranks"), "{err}");
+
+    // Others that end by themselves within the grace are not terminated.
+    let output = run("if [ $HOPBINE_RANK = 2 ]; then exit 7; fi; sleep 0.3; echo done", "60");
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(text(&output.stdout), "done\ndone\n");
+
+    // Who does not listen to SIGTERM is killed.
+    let output = run("trap '' TERM; if [ $HOPBINE_RANK = 0 ]; then exit 3; fi; sleep 600", "0");
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(left_behind(directory.path()), [""; 0]);
+
+    let output = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "2", "/nowhere/program"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(127));
+    assert!(text(&output.stderr).contains("/nowhere/program"));
+}
+
+/// A rank that dies before it has joined leaves shared memory that the others have opened.
+#[test]
+fn shared_memory_of_a_job_that_never_met_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let pingpong = compile("pingpong", "tofucom_emu", directory.path());
+    // Rank 0 opens the device and waits for rank 1, which ends when it sees that.
+    let script = format!(
+        "if [ $HOPBINE_RANK = 0 ]; then exec {}; fi; \
+         while ! tail -1 $HOPBINE_RENDEZVOUS 2>/dev/null | grep hopbine-; do sleep 0.05; done; \
+         exit 5",
+        pingpong.display()
+    );
+    let output = launch(&["-n", "2", "--grace", "0"], &["sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    let out = text(&output.stdout);
+    let memory = Path::new(out.trim());
+    assert!(memory.is_absolute(), "{out}");
+    assert!(!memory.exists(), "{} is left", memory.display());
+}
+
+#[test]
+fn signals_are_passed_on() {
+    use std::io::{BufRead, BufReader};
+    let script = "trap 'echo rank $HOPBINE_RANK interrupted; exit 4' INT; echo ready; \
+                  while :; do sleep 0.05; done";
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "2", "--grace", "60", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    }
+    // SAFETY: the launcher is our child and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
+    let mut rest: Vec<String> = lines.map(Result::unwrap).collect();
+    rest.sort_unstable();
+    assert_eq!(rest, ["rank 0 interrupted", "rank 1 interrupted"]);
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+}
+
+#[test]
+fn info_tells_of_every_rank() {
+    let hopbine = env!("CARGO_BIN_EXE_hopbine");
+    let output = launch(&["-n", "4", "--ranks-per-node", "2", "--tag-output"], &[hopbine, "info"]);
+    let out = well(&output);
+    for rank in 0..4 {
+        let line = format!("[{rank}] rank          {rank} of 4, 2 on this node");
+        assert!(out.contains(&line), "{out}");
+    }
+    assert!(out.contains("butterfly") && out.contains("HOPBINE_RANKS_PER_NODE=2"), "{out}");
+    let output = launch(&["-n", "1"], &[hopbine, "info", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&well(&output)).unwrap();
+    assert_eq!(json["backend"], "emu");
+    assert_eq!(json["onesided"]["max_putget_size"], 16_777_215);
+    assert!(json["registration_caches"].is_array());
+}

@@ -1,0 +1,241 @@
+//! Ranks as processes of this host, on the emulated device: the same collectives as with
+//! threads, and what only processes can do: die.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::calls::check;
+use common::processes::{ranks, run_scenario, start, wait};
+use common::reference::Case;
+use hopbine::reduce::Op;
+use hopbine::torus::collectives::{Collective, registry};
+use hopbine::{CallOptions, Error, init};
+
+/// The entry of every rank; see `common::processes`.
+#[test]
+fn scenarios() {
+    run_scenario(|name| {
+        Some(match name {
+            "every_algorithm" => every_algorithm,
+            "defaults" => defaults,
+            "types" => types,
+            "persistent" => persistent,
+            "until_killed" => until_killed,
+            "shape" => shape,
+            _ => return None,
+        })
+    });
+}
+
+fn every_algorithm() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    for algorithm in registry::all() {
+        if algorithm.serves(comm.shape()).is_err() {
+            continue;
+        }
+        for (index, count) in [0, 1, 13, 1009].into_iter().enumerate() {
+            let rooted = algorithm.collective.is_rooted();
+            let root = if rooted { index as u32 % comm.size() } else { 0 };
+            let case = Case { collective: algorithm.collective, n_ranks: comm.size(), count, root };
+            let options = CallOptions::new()
+                .algorithm(&algorithm.name)
+                .ports(1 + index as u32 % comm.n_ports())
+                .segment_bytes([1 << 20, 4096, 100][index % 3]);
+            check(&comm.with(options), &case, &algorithm.name);
+        }
+    }
+    world.finish().unwrap();
+}
+
+#[test]
+fn every_algorithm_on_several_shapes() {
+    for (n, torus) in [(2, "2"), (3, "3"), (5, "5"), (6, "2x3"), (8, "2x2x2")] {
+        ranks(n, "every_algorithm", &[("HOPBINE_TORUS", torus)]);
+    }
+}
+
+#[test]
+fn every_algorithm_with_several_ranks_on_each_node() {
+    ranks(6, "every_algorithm", &[("HOPBINE_TORUS", "3"), ("HOPBINE_RANKS_PER_NODE", "2")]);
+}
+
+#[test]
+fn every_algorithm_with_workers() {
+    ranks(3, "every_algorithm", &[("HOPBINE_DRIVE", "workers")]);
+}
+
+fn defaults() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    for collective in Collective::ALL {
+        for count in [0, 1, 100, 5000, 100_000] {
+            let root = if collective.is_rooted() { comm.size() - 1 } else { 0 };
+            check(comm, &Case { collective, n_ranks: comm.size(), count, root }, "default");
+        }
+    }
+}
+
+#[test]
+fn defaults_choose_something_right() {
+    ranks(4, "defaults", &[]);
+    ranks(1, "defaults", &[]);
+}
+
+#[test]
+fn without_the_registration_cache() {
+    ranks(3, "defaults", &[("HOPBINE_REG_CACHE", "0")]);
+}
+
+fn types() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let (rank, n) = (comm.rank(), comm.size());
+    let mut floats: Vec<f32> = (0..5000).map(|at| (at + rank) as f32).collect();
+    comm.allreduce_in_place(&mut floats, Op::Sum).unwrap();
+    let want = |at: u32| (0..n).map(|rank| (at + rank) as f32).sum::<f32>();
+    assert!((0..5000).zip(&floats).all(|(at, &sum)| sum == want(at)));
+    let mut bytes: Vec<u8> = (0..3000).map(|at| (at as u8).wrapping_mul(3) ^ rank as u8).collect();
+    comm.allreduce_in_place(&mut bytes, Op::Max).unwrap();
+    let want = |at: usize| (0..n).map(|rank| (at as u8).wrapping_mul(3) ^ rank as u8).max();
+    assert!((0..3000).zip(&bytes).all(|(at, &max)| Some(max) == want(at)));
+    let mut halves = vec![half::f16::from_f32(0.5); 777];
+    comm.allreduce_in_place(&mut halves, Op::Sum).unwrap();
+    assert!(halves.iter().all(|half| half.to_f32() == 0.5 * n as f32));
+    let error = comm.allreduce_in_place(&mut [1.0f32], Op::BitOr).unwrap_err();
+    assert!(matches!(error, Error::Reduce(_)));
+}
+
+#[test]
+fn several_types() {
+    ranks(4, "types", &[]);
+}
+
+fn persistent() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let (rank, n) = (u64::from(comm.rank()), u64::from(comm.size()));
+    let mut sum = comm.allreduce_init(vec![0u64; 3000], Op::Sum).unwrap();
+    for round in 0..50 {
+        for (at, value) in sum.input_mut().unwrap().iter_mut().enumerate() {
+            *value = round * 7 + rank * at as u64;
+        }
+        sum.start().unwrap();
+        sum.wait().unwrap();
+        let of_ranks = n * (n - 1) / 2;
+        let want = |at: u64| n * round * 7 + of_ranks * at;
+        assert!((0..3000).zip(sum.buffer().unwrap()).all(|(at, &got)| got == want(at)));
+    }
+}
+
+#[test]
+fn persistent_collectives() {
+    ranks(4, "persistent", &[]);
+}
+
+fn shape() {
+    let world = init().unwrap_or_else(|error| panic!("{error}"));
+    println!("shape {} at {}", world.communicator().shape(), world.communicator().coordinates());
+}
+
+#[test]
+fn the_torus_is_the_one_asked_for_or_nearly_cubic() {
+    let said = |n, env: &[(&str, &str)]| {
+        let ended = ranks(n, "shape", env);
+        let line = |text: &str| {
+            let line = text.lines().find(|line| line.starts_with("shape")).expect("is printed");
+            line.to_owned()
+        };
+        ended.iter().map(|ended| line(&ended.text)).collect::<Vec<_>>()
+    };
+    assert_eq!(said(6, &[])[4], "shape 3x2 at (1,1)");
+    assert_eq!(said(6, &[("HOPBINE_TORUS", "2x3")])[1], "shape 2x3 at (1,0)");
+    let per_node = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2")];
+    assert_eq!(said(4, &per_node)[2], "shape 2x2 at (0,1)");
+
+    let dir = tempfile::tempdir().unwrap();
+    let map = dir.path().join("map");
+    std::fs::write(&map, "(1,1)\n(0,0)\n(1,0)\n(0,1)\n").unwrap();
+    let env = [("HOPBINE_TORUS", "2x2"), ("HOPBINE_RANK_MAP", map.to_str().unwrap())];
+    assert_eq!(said(4, &env)[2], "shape 2x2 at (1,0)");
+}
+
+/// What a single rank says that cannot start.
+fn refusal(env: &[(&str, &str)]) -> String {
+    let (_dir, children) = start(1, "shape", env);
+    let ended = wait(children).remove(0);
+    assert!(!ended.status.success(), "{}", ended.text);
+    ended.text
+}
+
+#[test]
+fn what_cannot_be_is_named() {
+    let text = refusal(&[("HOPBINE_TORUS", "2x3")]);
+    assert!(text.contains("HOPBINE_TORUS=2x3 has 6 nodes, but 1 ranks"), "{text}");
+    let text = refusal(&[("HOPBINE_BACKEND", "mpi")]);
+    assert!(text.contains("this build has no MPI backend"), "{text}");
+    let text = refusal(&[("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", "/nowhere/lib.so")]);
+    assert!(text.contains("no tofu backend") && text.contains("/nowhere/lib.so"), "{text}");
+    let text = refusal(&[("HOPBINE_BACKEND", "tcp")]);
+    assert!(text.contains("tofu, emu, mpi or auto"), "{text}");
+    let text = refusal(&[("HOPBINE_REG_CACHE", "maybe")]);
+    assert!(text.contains("HOPBINE_REG_CACHE"), "{text}");
+    // Another rank that never comes.
+    let text = refusal(&[("HOPBINE_SIZE", "2"), ("HOPBINE_TIMEOUT", "1")]);
+    assert!(text.contains("rank(s) 1 of 2"), "{text}");
+}
+
+fn until_killed() {
+    let mut world = init().unwrap();
+    let comm = world.communicator();
+    let mut vector = vec![1.0; 20_000];
+    loop {
+        if let Err(error) = comm.allreduce_in_place(&mut vector, Op::Max) {
+            println!("ERROR {error:?}: {error}");
+            let again = comm.barrier().unwrap_err();
+            assert!(matches!(again, Error::Poisoned(_)));
+            println!("MISSING {:?}", world.missing().unwrap());
+            return;
+        }
+        println!("round");
+    }
+}
+
+#[test]
+fn the_others_end_when_a_rank_is_killed() {
+    use std::io::{BufRead, BufReader, Read};
+    const VICTIM: usize = 2;
+    let (_dir, mut children) = start(4, "until_killed", &[("HOPBINE_TIMEOUT", "2")]);
+    // Killed in the middle of things: after its first round.
+    let mut output = BufReader::new(children[VICTIM].stdout.take().unwrap());
+    let mut line = String::new();
+    while line.trim() != "round" {
+        line.clear();
+        assert!(output.read_line(&mut line).unwrap() > 0, "the victim ended before");
+    }
+    children[VICTIM].kill().unwrap();
+    let killed = Instant::now();
+    let rest = std::thread::spawn(move || output.read_to_end(&mut Vec::new()));
+    let ended = wait(children);
+    rest.join().unwrap().unwrap();
+    // Far more than the timeout, since the machine may be busy; far less than for ever.
+    assert!(killed.elapsed() < Duration::from_secs(60));
+    let mut naming_the_victim = 0;
+    for (rank, ended) in ended.iter().enumerate().filter(|(rank, _)| *rank != VICTIM) {
+        assert!(ended.status.success(), "rank {rank}: {}", ended.text);
+        let error = ended.text.lines().find(|line| line.starts_with("ERROR")).expect("one error");
+        let is_typed = error.starts_with("ERROR Timeout") || error.starts_with("ERROR Wire");
+        assert!(is_typed && error.contains(&format!("rank {rank}, port ")), "{error}");
+        // A wait names its step; the wire's report of a failed put the peer.
+        let place = if error.starts_with("ERROR Timeout") { ", step " } else { ", peer " };
+        assert!(error.contains(place), "{error}");
+        assert!(ended.text.contains(&format!("MISSING [{VICTIM}]")), "{}", ended.text);
+        naming_the_victim += usize::from(
+            error.contains(&format!("rank {VICTIM} to take"))
+                || error.contains(&format!("from rank {VICTIM} "))
+                || error.contains(&format!("peer {VICTIM}")),
+        );
+    }
+    assert!(naming_the_victim > 0, "{ended:?}");
+}

@@ -1,0 +1,163 @@
+//! The registration cache at work under whole collectives.
+
+mod common;
+
+use std::ptr::NonNull;
+
+use common::processes::{ranks, run_scenario};
+use hopbine::memory::{CacheMode, CacheStats};
+use hopbine::reduce::Op;
+use hopbine::torus::geometry::Shape;
+use hopbine::{CallOptions, Communicator, EmulationConfig, emulate, init};
+
+/// The entry of every rank; see `common::processes`.
+#[test]
+fn scenarios() {
+    run_scenario(|name| match name {
+        "steady" => Some(|| steady(init().unwrap().communicator())),
+        "address_reuse" => Some(|| address_reuse(init().unwrap().communicator())),
+        "off" => Some(|| off(init().unwrap().communicator())),
+        _ => None,
+    });
+}
+
+fn total(comm: &Communicator, of: fn(&CacheStats) -> u64) -> u64 {
+    comm.cache_stats().iter().map(of).sum()
+}
+
+/// Registrations made so far.
+fn registrations(comm: &Communicator) -> u64 {
+    total(comm, |stats| stats.misses + stats.uncached)
+}
+
+/// Whether user memory is kept here; systems without memory events keep none.
+fn keeps(comm: &Communicator) -> bool {
+    let stats = comm.cache_stats();
+    assert_eq!(stats.len(), comm.n_ports() as usize, "a cache for each port");
+    matches!(stats[0].mode, CacheMode::Events { .. })
+}
+
+fn reduce(comm: &Communicator, send: &[u64], recv: &mut [u64]) {
+    comm.allreduce(send, recv, Op::Sum).unwrap();
+    let n = u64::from(comm.size());
+    assert!(send.iter().zip(recv).all(|(one, all)| *one * n == *all));
+}
+
+fn steady(comm: &Communicator) {
+    let send: Vec<u64> = (0..60_000).collect();
+    let mut recv = vec![0; 60_000];
+    reduce(comm, &send, &mut recv);
+    let first = registrations(comm);
+    assert!(first > 0);
+    for _ in 0..30 {
+        reduce(comm, &send, &mut recv);
+        // Part of it is covered by the registration of the whole.
+        reduce(comm, &send[..50_000], &mut recv[..50_000]);
+    }
+    if keeps(comm) {
+        assert_eq!(registrations(comm), first, "{:?}", comm.cache_stats());
+        assert!(total(comm, |stats| stats.hits) >= 60);
+    }
+
+    // Whoever does not want it gets a registration for each call, and nothing is kept.
+    let kept = total(comm, |stats| stats.registered_regions);
+    let (before, anew) = (registrations(comm), comm.with(CallOptions::new().register_anew()));
+    let other = vec![3u64; 40_000];
+    for _ in 0..5 {
+        reduce(&anew, &other, &mut recv[..40_000]);
+    }
+    assert!(registrations(comm) >= before + 5);
+    assert_eq!(total(comm, |stats| stats.registered_regions), kept);
+}
+
+#[test]
+fn repeated_calls_register_nothing() {
+    ranks(4, "steady", &[("HOPBINE_TORUS", "2x2")]);
+    let shape = Shape::torus(&[3]).unwrap();
+    let config = EmulationConfig { reg_cache: true, ..EmulationConfig::new(shape) };
+    emulate(&config, steady).unwrap();
+}
+
+fn off(comm: &Communicator) {
+    assert!(comm.cache_stats().iter().all(|stats| stats.mode == CacheMode::Off));
+    let send: Vec<u64> = (0..60_000).collect();
+    let mut recv = vec![0; 60_000];
+    for _ in 0..3 {
+        let before = registrations(comm);
+        reduce(comm, &send, &mut recv);
+        assert!(registrations(comm) > before);
+        assert_eq!(total(comm, |stats| stats.registered_regions), 0);
+    }
+}
+
+#[test]
+fn the_cache_can_be_switched_off() {
+    ranks(2, "off", &[("HOPBINE_REG_CACHE", "0")]);
+}
+
+/// Anonymous memory at an address of choice.
+struct Mapping {
+    start: NonNull<u64>,
+    len: usize,
+}
+
+impl Mapping {
+    /// `len` elements, at `at` if that is given.
+    fn new(len: usize, at: Option<NonNull<u64>>) -> Self {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let fixed = if at.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
+        let wanted = at.map_or(std::ptr::null_mut(), |at| at.as_ptr().cast());
+        // SAFETY: new memory, and nothing that exists is replaced.
+        let start = unsafe {
+            libc::mmap(wanted, len * 8, libc::PROT_READ | libc::PROT_WRITE, flags | fixed, -1, 0)
+        };
+        assert!(start != libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        Mapping { start: NonNull::new(start.cast()).unwrap(), len }
+    }
+
+    fn elements(&mut self) -> &mut [u64] {
+        // SAFETY: mapped, zeroed by the system, aligned to pages, and borrowed from `self`.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`, and no reference to it is left.
+        assert_eq!(unsafe { libc::munmap(self.start.as_ptr().cast(), self.len * 8) }, 0);
+    }
+}
+
+/// Memory that goes and comes back at the same address has other pages: a registration of the
+/// old ones must not serve it.
+fn address_reuse(comm: &Communicator) {
+    const LEN: usize = 1 << 16;
+    let mut first = Mapping::new(LEN, None);
+    let at = first.start;
+    let n = u64::from(comm.size());
+    let all = n * (n + 1) / 2;
+    for round in 0..5u64 {
+        let mut mapping = if round == 0 {
+            std::mem::replace(&mut first, Mapping::new(1, None))
+        } else {
+            Mapping::new(LEN, Some(at))
+        };
+        assert_eq!(mapping.start, at);
+        let [ended, before] = [total(comm, |s| s.invalidations), registrations(comm)];
+        for _ in 0..2 {
+            let mine = u64::from(comm.rank() + 1) * (round + 1);
+            mapping.elements().fill(mine);
+            comm.allreduce_in_place(mapping.elements(), Op::Sum).unwrap();
+            assert!(mapping.elements().iter().all(|&sum| sum == all * (round + 1)));
+        }
+        if keeps(comm) {
+            assert!(registrations(comm) > before, "the new memory is registered");
+            assert!(round == 0 || total(comm, |s| s.invalidations) > ended, "the old one is ended");
+        }
+    }
+}
+
+#[test]
+fn memory_that_comes_back_is_registered_again() {
+    ranks(3, "address_reuse", &[]);
+}
