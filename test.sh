@@ -34,3 +34,8 @@ RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 say "tests"
 cargo test --workspace
+
+# Every interleaving of the device's lock-free queue, in a build of its own.
+say "model checking"
+CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" \
+  cargo test --quiet --package utofu-emu --release --lib loom_

@@ -1,4 +1,19 @@
-//! hopbine: torus collectives.
+//! hopbine: MPI-style collectives along the links of a torus.
+//!
+//! Ranks are processes ([`init`]) or threads of one process ([`emulate`]); both give a
+//! [`Communicator`] with every collective, blocking, non-blocking ([`Communicator::scope`]) and
+//! persistent ([`Persistent`]), on slices of any [`reduce::Datatype`].
+//!
+//! The rooms of this crate, from the caller to the wire:
+//!
+//! - [`world`]: start-up, communicators, calls, which algorithm;
+//! - [`engine`]: plans become programs, and programs run;
+//! - [`reduce`]: element types and operators;
+//! - [`memory`]: the registration cache;
+//! - [`endpoint`]: messages over uTofu.
+//!
+//! Plans come from the pure crate [`hopbine_torus`] (here [`torus`]); the uTofu interface,
+//! Fujitsu's or the emulated device's, is the crate `utofu-sys`.
 
 pub mod endpoint;
 pub mod engine;
@@ -13,3 +28,8 @@ pub use world::{
     CallOptions, Communicator, Drive, EmulationConfig, Hardware, Persistent, Scope, World, emulate,
     init,
 };
+
+/// The README's programs are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
