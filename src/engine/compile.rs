@@ -43,7 +43,7 @@ pub enum CompileError {
     /// needs this rank's own value first.
     #[error("overlapping receives with different runs need own_at = 0, found {own_at}")]
     UnevenFold {
-        /// [`Step::own_at`] as found.
+        /// [`own_at`](hopbine_torus::plan::Step::own_at) as found.
         own_at: u32,
     },
     /// More tasks than can be numbered.

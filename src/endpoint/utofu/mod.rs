@@ -3,7 +3,7 @@
 //! # Protocol
 //! - *First contact.* Every rank has a mailbox with 8 bytes for each rank of the communicator;
 //!   the mailboxes' STADDs and the VCQ ids are exchanged at start-up. A rank that wants
-//!   anything from a peer allocates a [channel](wire) for the peer's writes and puts its
+//!   anything from a peer allocates a channel for the peer's writes and puts its
 //!   STADD into the peer's mailbox; the peer answers likewise. So memory per port is 8 bytes
 //!   for every rank, and 36 KiB (in pages of 64 KiB) for every rank really talked to, of which
 //!   the plans of collectives need O(log p) (the pairwise alltoall: p).
