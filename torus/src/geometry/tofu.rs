@@ -7,7 +7,7 @@
 //! one hop apart *without* using a wrap-around of x, y or z, which a job's box need not have.
 //!
 //! Source of the construction: the pairing is Fujitsu's; the walks are ours, described at
-//! [`walk2`] and [`walk3`].
+//! `walk2` and `walk3`.
 
 use super::shape::{Axis, Coord, Shape, ShapeError};
 

@@ -12,7 +12,7 @@
 //!    floating-point results have identical bits (algorithms.md section 5);
 //! 7. with [`Expect::sent_per_rank`], the volume is exactly that.
 //!
-//! Not proved here: that ports use different links (see [`super::traffic`]) and anything
+//! Not proved here: that ports use different links (see [`super::traffic()`]) and anything
 //! about time.
 //!
 //! Contributor sets are exact as long as all of them fit [`EXACT_BYTES`]: about a thousand
