@@ -3,39 +3,13 @@
 
 mod common;
 
-use common::calls::check;
+use common::calls::{check, config, every_algorithm};
 use common::reference::{Case, expected, inputs};
 use hopbine::reduce::{Datatype, Op};
 use hopbine::torus::collectives::{Collective, registry};
 use hopbine::torus::geometry::Shape;
-use hopbine::{CallOptions, Drive, EmulationConfig, Error, emulate};
+use hopbine::{CallOptions, Drive, Error, emulate};
 use proptest::prelude::*;
-
-fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
-    EmulationConfig { drive, ..EmulationConfig::new(Shape::torus(sizes).unwrap()) }
-}
-
-fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
-    emulate(&config(sizes, drive), |comm| {
-        let p = comm.size();
-        for algorithm in registry::all() {
-            if algorithm.serves(comm.shape()).is_err() {
-                continue;
-            }
-            for (index, &count) in lengths.iter().enumerate() {
-                let root = if algorithm.collective.is_rooted() { index as u32 % p } else { 0 };
-                let case = Case { collective: algorithm.collective, n_ranks: p, count, root };
-                let ports = 1 + index as u32 % comm.n_ports();
-                let options = CallOptions::new()
-                    .algorithm(&algorithm.name)
-                    .ports(ports)
-                    .segment_bytes([1 << 20, 4096, 100][index % 3]);
-                check(&comm.with(options), &case, &algorithm.name);
-            }
-        }
-    })
-    .unwrap();
-}
 
 #[test]
 fn every_algorithm_on_a_ring_of_5() {

@@ -157,3 +157,11 @@ pub struct Program {
     /// Bytes of working space needed.
     pub work_bytes: u64,
 }
+
+impl Program {
+    /// Bytes of memory that an operation needs besides the user's buffers.
+    pub fn memory_bytes(&self) -> u64 {
+        let staging = |port: &PortProgram| port.needs[Buffer::Staging as usize];
+        self.work_bytes + self.ports.iter().map(staging).sum::<u64>()
+    }
+}

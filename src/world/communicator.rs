@@ -21,6 +21,8 @@ use crate::reduce::{Dtype, Op, Reducer};
 
 /// Programs kept for calls that may come again.
 const KEPT_PROGRAMS: usize = 128;
+/// Bytes of working and staging memory kept with them; the program used last is kept anyway.
+const KEPT_BYTES: u64 = 256 << 20;
 
 /// A group of ranks on a torus that call collectives together.
 ///
@@ -325,10 +327,13 @@ impl Communicator {
             return Ok(entry.clone());
         }
         let (program, reducer) = self.compile(&key)?;
-        if cache.entries.len() >= KEPT_PROGRAMS {
+        let mut kept = program.memory_bytes();
+        kept += cache.entries.values().map(|entry| entry.program.memory_bytes()).sum::<u64>();
+        while cache.entries.len() >= KEPT_PROGRAMS || kept > KEPT_BYTES {
             let oldest = cache.entries.iter().min_by_key(|(_, entry)| *lock(&entry.last_used));
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                cache.entries.remove(&oldest);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
+            if let Some(entry) = cache.entries.remove(&oldest) {
+                kept -= entry.program.memory_bytes();
             }
         }
         let last_used = Mutex::new(cache.clock);

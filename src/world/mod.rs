@@ -33,3 +33,4 @@ pub use options::{CallOptions, Hardware};
 pub use persistent::Persistent;
 pub use place::near_cubic;
 pub use scope::{Request, Scope};
+pub use select::{Choice, choose};

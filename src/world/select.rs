@@ -19,6 +19,8 @@ use hopbine_torus::plan::max_ports;
 const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
 /// A block of an alltoall up to this length is not worth a message of its own.
 const SHORT_BLOCK_BYTES: u64 = 512;
+/// With more ranks nobody should talk to everybody: each peer costs an endpoint 64 KiB.
+const MOST_PEERS: u32 = 1024;
 /// Data up to this length are not worth several ports.
 const ONE_PORT_BYTES: u64 = 8 * 1024;
 /// The largest group in which everybody sends the whole vector to everybody.
@@ -30,17 +32,17 @@ const SEGMENT_BYTES: (u64, u64) = (64 * 1024, 1024 * 1024);
 
 /// What a call does not say.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+pub struct Choice {
     /// The algorithm.
-    pub(super) algorithm: Algorithm,
+    pub algorithm: Algorithm,
     /// Number of ports.
-    pub(super) ports: u32,
+    pub ports: u32,
     /// The longest message.
-    pub(super) segment_bytes: u64,
+    pub segment_bytes: u64,
 }
 
 /// Chooses for a call on up to `n_ports` ports, whose vector or block has `bytes` bytes.
-pub(super) fn choose(
+pub fn choose(
     collective: Collective,
     shape: &Shape,
     bytes: u64,
@@ -57,7 +59,11 @@ pub(super) fn choose(
         Collective::Allreduce if is_short => &["mixed-l", "bine-l", "multiplying-l", "mixed"],
         Collective::Bcast | Collective::Reduce if is_short => &["mixed-tree"],
         // Ports that share blocks cannot permute them in place.
-        Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && !in_place => &["pairwise"],
+        Collective::Alltoall
+            if bytes > SHORT_BLOCK_BYTES && shape.n_nodes() <= MOST_PEERS && !in_place =>
+        {
+            &["pairwise"]
+        }
         _ => &["mixed"],
     };
     let known = registry::algorithms(collective);

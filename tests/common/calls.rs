@@ -1,10 +1,16 @@
-//! Collectives by name, with their inputs and the check of their results.
+//! Collectives called on emulated ranks, compared with the reference.
 
 use hopbine::reduce::Op;
-use hopbine::torus::collectives::Collective;
-use hopbine::{Communicator, Error};
+use hopbine::torus::collectives::{Algorithm, Collective, registry};
+use hopbine::torus::geometry::Shape;
+use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, emulate};
 
 use super::reference::{Case, expected, inputs};
+
+/// A torus of emulated ranks, driven in one way.
+pub fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
+    EmulationConfig { drive, ..EmulationConfig::new(Shape::torus(sizes).unwrap()) }
+}
 
 /// Calls a collective on u64 sums and returns what this rank has received.
 pub fn call(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
@@ -31,7 +37,7 @@ pub fn call(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
 }
 
 /// As `call`, but with input and output in one buffer where the collective has such a form.
-fn call_in_place(comm: &Communicator, case: &Case, what: &str) -> Result<Vec<u64>, Error> {
+pub fn call_in_place(comm: &Communicator, case: &Case, what: &str) -> Result<Vec<u64>, Error> {
     let rank = comm.rank();
     let mut buffer = inputs(case, rank);
     match case.collective {
@@ -62,7 +68,7 @@ fn call_in_place(comm: &Communicator, case: &Case, what: &str) -> Result<Vec<u64
     Ok(buffer)
 }
 
-/// Checks the call with two buffers and in place; panics naming `what` if it is wrong.
+/// Calls a collective out of place and in place, and compares what this rank receives.
 pub fn check(comm: &Communicator, case: &Case, what: &str) {
     let want = expected(case, comm.rank(), u64::wrapping_add);
     let got = call(comm, case).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
@@ -70,4 +76,36 @@ pub fn check(comm: &Communicator, case: &Case, what: &str) {
     let got =
         call_in_place(comm, case, what).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
     assert!(got == want, "{what} {case:?} in place: rank {} is wrong", comm.rank());
+}
+
+/// Runs every algorithm that serves a shape, with each of the lengths; ports, roots and segment
+/// sizes change from one to the next.
+pub fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
+    let shape = Shape::torus(sizes).unwrap();
+    let algorithms: Vec<Algorithm> =
+        registry::all().into_iter().filter(|a| a.serves(&shape).is_ok()).collect();
+    // Ranks keep the programs that they have run, with their memory, and all ranks are here: a
+    // world for each algorithm where there are many.
+    let worlds = algorithms.chunks(if shape.n_nodes() > 32 { 1 } else { algorithms.len() });
+    for algorithms in worlds {
+        emulate(&config(sizes, drive), |comm| {
+            for algorithm in algorithms {
+                every_length(comm, algorithm, lengths);
+            }
+        })
+        .unwrap();
+    }
+}
+
+fn every_length(comm: &Communicator, algorithm: &Algorithm, lengths: &[usize]) {
+    let (collective, n_ranks) = (algorithm.collective, comm.size());
+    for (index, &count) in lengths.iter().enumerate() {
+        let root = if collective.is_rooted() { index as u32 % n_ranks } else { 0 };
+        let case = Case { collective, n_ranks, count, root };
+        let options = CallOptions::new()
+            .algorithm(&algorithm.name)
+            .ports(1 + index as u32 % comm.n_ports())
+            .segment_bytes([1 << 20, 4096, 100][index % 3]);
+        check(&comm.with(options), &case, &algorithm.name);
+    }
 }

@@ -98,12 +98,46 @@ const LISTED: usize = 10;
 const DEFAULT_PORTS: u32 = 6;
 
 /// A row that is to be run.
+#[derive(Clone)]
 struct Task {
-    algorithm: String,
+    /// `None` if the library chooses.
+    algorithm: Option<String>,
     /// `None` if the library chooses.
     ports: Option<u32>,
-    /// `None` if the library chooses the algorithm.
-    steps: Option<usize>,
+}
+
+/// What a row runs, chosen by the user or by the library.
+struct Chosen {
+    algorithm: String,
+    ports: u32,
+    steps: usize,
+}
+
+impl Task {
+    /// Fills in what the library chooses for a case, by the library's own rule.
+    fn chosen(
+        &self,
+        case: &Case,
+        args: &Args,
+        config: &EmulationConfig,
+    ) -> Result<Chosen, CliError> {
+        let shape = &args.place.torus;
+        let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
+        let most = config.ports.unwrap_or(DEFAULT_PORTS);
+        let choice = hopbine::world::choose(case.collective, shape, bytes, most, false);
+        let algorithm = match &self.algorithm {
+            None => choice.algorithm,
+            Some(name) => registry::find(case.collective, name)?,
+        };
+        let ports = self.ports.unwrap_or(choice.ports);
+        let map = config.map.clone();
+        let request = Request { shape: shape.clone(), map, root: args.root, ports: Some(ports) };
+        let unserved = |error| args::unserved(case.collective, &algorithm.name, error, shape);
+        // All ranks have the same number of steps.
+        let plan = algorithm.schedule(&request).and_then(|schedule| schedule.plan(0));
+        let steps = plan.map_err(unserved)?.n_steps();
+        Ok(Chosen { algorithm: algorithm.name, ports, steps })
+    }
 }
 
 /// Runs the subcommand.
@@ -134,9 +168,10 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         let reference = Reference::new(*case);
         for task in &tasks {
             let bytes = total_bytes(case);
-            bar.say(&format!("{} {}", sizes::show(bytes), task.algorithm));
+            let chosen = task.chosen(case, &args, &config)?;
+            bar.say(&format!("{} {}", sizes::show(bytes), chosen.algorithm));
             let options = CallOptions {
-                algorithm: task.steps.map(|_| task.algorithm.as_str().into()),
+                algorithm: task.algorithm.as_deref().map(Into::into),
                 ports: task.ports,
                 segment_bytes: args.segment,
                 // The table names plans, so plans are what is run.
@@ -145,12 +180,12 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             };
             let measured =
                 measure::measure(&reference, &config, &options, iterations).map_err(|source| {
-                    CliError::Run { algorithm: task.algorithm.clone(), bytes, source }
+                    CliError::Run { algorithm: chosen.algorithm.clone(), bytes, source }
                 })?;
-            let name = format!("{}, {}", task.algorithm, sizes::show(bytes));
+            let name = format!("{}, {}", chosen.algorithm, sizes::show(bytes));
             wrong.extend(measured.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
             has_workers |= measured.has_workers;
-            rows.push(row(case, task, &measured));
+            rows.push(row(case, &chosen, &measured));
             bar.advance(1);
         }
     }
@@ -176,10 +211,7 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
         "auto" => {
             // Of any algorithm, only to see whether ports and root fit.
             args::choose(collective, None, &request)?;
-            return Ok((
-                vec![Task { algorithm: "auto".to_owned(), ports: args.ports, steps: None }],
-                notes,
-            ));
+            return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
         }
         "all" => {
             let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
@@ -190,14 +222,10 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
         }
         name => vec![registry::find(collective, name)?],
     };
-    let task = |algorithm: hopbine_torus::Algorithm| {
-        let unserved = |error| args::unserved(collective, &algorithm.name, error, shape);
-        // All ranks have the same number of steps.
-        let plan = algorithm.schedule(&request).and_then(|schedule| schedule.plan(0));
-        let steps = Some(plan.map_err(unserved)?.n_steps());
-        Ok(Task { algorithm: algorithm.name, ports, steps })
-    };
-    Ok((algorithms.into_iter().map(task).collect::<Result<_, CliError>>()?, notes))
+    let task =
+        |algorithm: hopbine_torus::Algorithm| Task { algorithm: Some(algorithm.name), ports };
+    let tasks: Vec<Task> = algorithms.into_iter().map(task).collect();
+    Ok((tasks, notes))
 }
 
 /// The sizes to run.
@@ -274,14 +302,14 @@ fn where_measured(n_ranks: u32, has_workers: bool) -> String {
     )
 }
 
-fn row(case: &Case, task: &Task, measured: &Measured) -> Vec<Cell> {
+fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
     let bytes = total_bytes(case);
     let is_well = measured.wrong.is_empty();
     let mut cells = vec![
         Cell::new(bytes, sizes::show(bytes)),
-        Cell::text(&task.algorithm),
-        task.ports.map_or_else(Cell::none, Cell::count),
-        task.steps.map_or_else(Cell::none, |steps| Cell::count(steps as u64)),
+        Cell::text(&chosen.algorithm),
+        Cell::count(chosen.ports),
+        Cell::count(chosen.steps as u64),
     ];
     match Times::of(measured.seconds.clone()) {
         None => cells.extend((0..5).map(|_| Cell::none())),

@@ -1,0 +1,232 @@
+//! The execution matrix: every algorithm of the registry on every shape of the list that the
+//! plans are proved on, on real vectors; every element type with every operator; long vectors.
+
+mod common;
+
+use common::calls::{check, config, every_algorithm};
+use common::reference::Case;
+use hopbine::reduce::{Datatype, Dtype, Op};
+use hopbine::torus::collectives::{Collective, registry};
+use hopbine::torus::geometry::Shape;
+use hopbine::{CallOptions, Communicator, Drive, emulate};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// Runs the lengths 0, 1, p-1, p and p+1 on each shape.
+fn shapes(texts: &[&str]) {
+    for text in texts {
+        let shape: Shape = text.parse().unwrap();
+        let p = shape.n_nodes() as usize;
+        every_algorithm(&shape.sizes(), Drive::Inline, &[0, 1, p - 1, p, p + 1]);
+    }
+}
+
+#[test]
+fn rings() {
+    shapes(&["2", "3", "4", "5", "7", "8", "12", "16", "23"]);
+}
+
+#[test]
+fn long_rings() {
+    shapes(&["24", "31", "32"]);
+}
+
+#[test]
+fn two_dimensions() {
+    shapes(&["2x2", "2x3", "3x3", "4x4", "2x6", "4x6", "5x7", "8x4", "1x6", "6x1"]);
+}
+
+#[test]
+fn three_dimensions() {
+    shapes(&["2x2x2", "2x3x2", "3x3x3", "5x3x2", "2x1x4"]);
+}
+
+#[test]
+fn four_by_four_by_four() {
+    shapes(&["4x4x4"]);
+}
+
+/// Shapes of 72 to 216 ranks, where one length of each kind has to do.
+#[test]
+fn many_ranks() {
+    for text in ["2x3x2x2x3x2", "4x6x4", "6x9x4"] {
+        let shape: Shape = text.parse().unwrap();
+        let p = shape.n_nodes() as usize;
+        every_algorithm(&shape.sizes(), Drive::Inline, &[p + 1]);
+    }
+}
+
+/// The longest length of the matrix, 1,000,003 elements, cut by every algorithm.
+#[test]
+fn a_million_elements() {
+    let vectors = [Collective::Allreduce, Collective::Bcast, Collective::Reduce];
+    emulate(&config(&[2, 3], Drive::Inline), |comm| {
+        for algorithm in registry::all() {
+            let is_vector = vectors.contains(&algorithm.collective);
+            // Blocks of this length for each of six ranks: once per collective.
+            if algorithm.serves(comm.shape()).is_err() || !(is_vector || algorithm.name == "mixed")
+            {
+                continue;
+            }
+            let count = 1_000_003;
+            let root = u32::from(algorithm.collective.is_rooted());
+            let case = Case { collective: algorithm.collective, n_ranks: 6, count, root };
+            check(
+                &comm.with(CallOptions::new().algorithm(&algorithm.name)),
+                &case,
+                &algorithm.name,
+            );
+        }
+    })
+    .unwrap();
+}
+
+/// A value of any element type as a pair of small integers (real and imaginary part, or just
+/// the first), so that the reference can be computed exactly in other arithmetic.
+trait Small: Datatype {
+    fn make(re: i64, im: i64) -> Self;
+    /// What an operator makes of all ranks' values, by its definition.
+    fn reference(op: Op, values: &[(i64, i64)]) -> Self;
+}
+
+/// The definition of an operator on integers; products may wrap, as the type is narrower.
+fn on_integers(op: Op, values: &[i64]) -> i64 {
+    let truth = |value: i64| value != 0;
+    let mut values = values.iter().copied();
+    match op {
+        Op::Sum => values.sum(),
+        Op::Product => values.fold(1, i64::wrapping_mul),
+        Op::Min => values.min().unwrap(),
+        Op::Max => values.max().unwrap(),
+        Op::LogicalAnd => i64::from(values.all(truth)),
+        Op::LogicalOr => i64::from(values.any(truth)),
+        Op::LogicalXor => values.filter(|&value| truth(value)).count() as i64 % 2,
+        Op::BitAnd => values.fold(-1, |a, b| a & b),
+        Op::BitOr => values.fold(0, |a, b| a | b),
+        Op::BitXor => values.fold(0, |a, b| a ^ b),
+    }
+}
+
+macro_rules! integers {
+    ($($type:ty)*) => { $(
+        impl Small for $type {
+            fn make(re: i64, _: i64) -> Self {
+                re as $type
+            }
+
+            fn reference(op: Op, values: &[(i64, i64)]) -> Self {
+                // As the type sees the values: unsigned ones have no negative numbers.
+                let seen: Vec<i64> = values.iter().map(|&(re, _)| (re as $type) as i64).collect();
+                if matches!(op, Op::Min | Op::Max) && <$type>::MIN == 0 {
+                    let unsigned = seen.iter().map(|&value| value as u64);
+                    let best = if op == Op::Min { unsigned.min() } else { unsigned.max() };
+                    return best.unwrap() as $type;
+                }
+                on_integers(op, &seen) as $type
+            }
+        }
+    )* };
+}
+
+integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+macro_rules! floats {
+    ($($type:ty: $from:expr;)*) => { $(
+        impl Small for $type {
+            fn make(re: i64, _: i64) -> Self {
+                $from(re as f64)
+            }
+
+            fn reference(op: Op, values: &[(i64, i64)]) -> Self {
+                let seen: Vec<i64> = values.iter().map(|&(re, _)| re).collect();
+                $from(on_integers(op, &seen) as f64)
+            }
+        }
+    )* };
+}
+
+floats! {
+    half::f16: half::f16::from_f64;
+    half::bf16: half::bf16::from_f64;
+    f32: |value: f64| value as f32;
+    f64: |value: f64| value;
+}
+
+macro_rules! complexes {
+    ($($part:ty)*) => { $(
+        impl Small for num_complex::Complex<$part> {
+            fn make(re: i64, im: i64) -> Self {
+                Self::new(re as $part, im as $part)
+            }
+
+            fn reference(op: Op, values: &[(i64, i64)]) -> Self {
+                let combine = |a: (i64, i64), b: (i64, i64)| match op {
+                    Op::Sum => (a.0 + b.0, a.1 + b.1),
+                    _ => (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0),
+                };
+                let (re, im) = values.iter().copied().reduce(combine).unwrap();
+                Self::make(re, im)
+            }
+        }
+    )* };
+}
+
+complexes!(f32 f64);
+
+/// Element `index` of `rank`: integers so small that sums and products of six are exact in every
+/// floating-point type, f16 and bf16 included.
+fn value(rank: u32, index: usize) -> (i64, i64) {
+    let mut rng = SmallRng::seed_from_u64(u64::from(rank) << 32 | index as u64);
+    (rng.random_range(-2..=2), rng.random_range(-2..=2))
+}
+
+fn every_operator<T: Small + PartialEq + std::fmt::Debug>(comm: &Communicator) {
+    let (p, me) = (comm.size(), comm.rank());
+    for op in Op::ALL.into_iter().filter(|op| op.defined_for(T::DTYPE)) {
+        for count in [1usize, 5, 6, 97] {
+            let make = |len: usize| -> Vec<T> {
+                (0..len).map(|index| value(me, index)).map(|(re, im)| T::make(re, im)).collect()
+            };
+            let want = |index: usize| {
+                T::reference(op, &(0..p).map(|rank| value(rank, index)).collect::<Vec<_>>())
+            };
+            let what = format!("{} {op} of {count}", T::DTYPE);
+            let all: Vec<T> = (0..count).map(want).collect();
+
+            let mut vector = make(count);
+            comm.allreduce_in_place(&mut vector, op).unwrap();
+            assert_eq!(vector, all, "allreduce {what} on rank {me}");
+
+            let mut reduced = make(if me == 1 { count } else { 0 });
+            comm.reduce(&make(count), &mut reduced, op, 1).unwrap();
+            assert_eq!(reduced, if me == 1 { all } else { Vec::new() }, "reduce {what}");
+
+            let mut block = make(count);
+            comm.reduce_scatter(&make(count * p as usize), &mut block, op).unwrap();
+            let own = me as usize * count;
+            let all: Vec<T> = (own..own + count).map(want).collect();
+            assert_eq!(block, all, "reduce-scatter {what} on rank {me}");
+        }
+    }
+}
+
+#[test]
+fn every_type_with_every_operator() {
+    for algorithm in ["mixed", "multiplying", "bucket"] {
+        emulate(&config(&[2, 3], Drive::Inline), |comm| {
+            let comm = comm.with(CallOptions::new().algorithm(algorithm));
+            macro_rules! types {
+                ($($type:ty)*) => {{
+                    let tested = [$({
+                        every_operator::<$type>(&comm);
+                        <$type as Datatype>::DTYPE
+                    }),*];
+                    assert_eq!(tested, Dtype::ALL);
+                }};
+            }
+            types!(i8 i16 i32 i64 u8 u16 u32 u64 half::f16 half::bf16 f32 f64
+                   num_complex::Complex<f32> num_complex::Complex<f64>);
+        })
+        .unwrap();
+    }
+}
