@@ -88,6 +88,17 @@ fn without_the_registration_cache() {
     ranks(3, "defaults", &[("HOPBINE_REG_CACHE", "0")]);
 }
 
+/// The way of the vendor's library: the emulated device, opened at run time as a C library.
+#[test]
+fn a_library_opened_at_run_time() {
+    let program = std::env::current_exe().unwrap();
+    let library = program.with_file_name("libtofucom_emu.so");
+    let env = [("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", library.to_str().unwrap())];
+    ranks(4, "defaults", &env);
+    // Found without being asked for by name.
+    ranks(3, "every_algorithm", &[("HOPBINE_BACKEND", "auto"), env[1]]);
+}
+
 fn types() {
     let world = init().unwrap();
     let comm = world.communicator();
