@@ -33,7 +33,7 @@ say "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 say "tests"
-cargo test --workspace
+cargo test --workspace --no-fail-fast
 
 # Every interleaving of the device's lock-free queue, in a build of its own.
 say "model checking"
