@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use utofu_sys::handles::Registration;
 use utofu_sys::{Stadd, VcqId};
 
-use crate::endpoint::{Pages, Rank, Slot, Tag, WireRegion};
+use crate::endpoint::{Rank, Slot, Tag, WireRegion};
 
+use super::channels::PeerMemory;
 use super::credits::{Incoming, Outgoing};
 use super::wire::{Lane, TINY_BYTES};
 
@@ -61,14 +61,6 @@ impl Outbound {
             Outbound::Eager { .. } => Lane::Eager,
         }
     }
-}
-
-/// The memory of one peer's channel here, and of the copies of what goes to its channel there.
-/// The registrations come before the memory, so that they are dropped first.
-#[derive(Debug)]
-pub(super) struct PeerMemory {
-    pub(super) registration: Registration,
-    pub(super) pages: Pages,
 }
 
 /// Everything about one peer.

@@ -22,11 +22,17 @@ struct Posted {
     noticed: bool,
 }
 
-/// The queue.
-#[derive(Default)]
+/// The queue. Its room is made at once, as on the device: posting allocates nothing.
 pub(crate) struct Toq {
     posted: VecDeque<Posted>,
     entries: usize,
+}
+
+impl Default for Toq {
+    fn default() -> Self {
+        // An operation takes at least one entry.
+        Toq { posted: VecDeque::with_capacity(DEPTH), entries: 0 }
+    }
 }
 
 impl Toq {
@@ -67,6 +73,10 @@ impl Toq {
             let p = *p;
             self.posted.pop_front();
             self.entries -= usize::from(p.entries);
+            if self.posted.is_empty() {
+                // Starts over at the front: a queue that stays short stays in few cache lines.
+                self.posted.clear();
+            }
             if p.noticed {
                 return Some((c_int::from(p.code), p.cbdata));
             }
