@@ -10,8 +10,9 @@ use super::channels::PeerMemory;
 use super::credits::{Incoming, Outgoing};
 use super::wire::{Lane, TINY_BYTES};
 
-/// Messages of each kind for which room is made at first contact.
-const USUAL_MESSAGES: usize = 64;
+/// Messages of each kind for which room is made at first contact: 3 KiB in all, little beside a
+/// channel. Whoever has more under way to one peer makes the room grow once.
+const USUAL_MESSAGES: usize = 16;
 
 /// A receive whose message has not begun to arrive.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 //! many bytes (`memcpy`, `process_vm_writev`) or a flag in shared memory.
 //!
 //! The processes are this program again, with `HOPBINE_BENCH_MEET` naming the file in which they
-//! meet. A sample of the table is some 4 MiB or 500 there-and-backs; medians are shown.
+//! meet. A sample of the table is 4 to 32 MiB, or 500 there-and-backs; medians are shown.
 
 use criterion::{Criterion, criterion_group};
 use std::hint::spin_loop;
