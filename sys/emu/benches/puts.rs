@@ -154,19 +154,18 @@ fn as_process(meet: &Path) {
 }
 
 fn show(between: &str, floors: [&str; 2], rows: &[Row]) {
-    for &Row { bytes, put, floor } in rows {
+    for (index, &Row { bytes, put, floor }) in rows.iter().enumerate() {
         let size = match bytes {
             8 => "8 B".to_owned(),
             _ if bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),
             _ if bytes % (1 << 10) == 0 => format!("{} KiB", bytes >> 10),
             _ => format!("{} MiB-1", (bytes + 1) >> 20),
         };
-        let is_flag = bytes == 8;
-        let shown = |ns: f64| match is_flag {
+        let shown = |ns: f64| match bytes == 8 {
             true => format!("{ns:.0} ns"),
             false => format!("{:.2} GB/s", bytes as f64 / ns),
         };
-        let against = floors[usize::from(!is_flag)];
+        let against = floors[usize::from(index > 0)];
         let (p, f, ratio) = (shown(put), shown(floor), put / floor);
         println!("{between:<10} {size:>9} {p:>12} {f:>12}  {against:<18} {ratio:>6.2}");
     }
