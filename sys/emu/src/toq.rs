@@ -97,12 +97,14 @@ mod tests {
     #[test]
     fn entries_come_back_by_polling_only() {
         let mut q = Toq::default();
+        let room = q.posted.capacity();
         let mut posted = 0;
         while q.room_for(1).is_ok() {
             q.push(1, posted, posted % 2 == 1, 0, 0);
             posted += 1;
         }
         assert_eq!(posted, 2011);
+        assert_eq!(q.posted.capacity(), room, "posting allocates");
         assert_eq!(q.room_for(1), Err(Code(UTOFU_ERR_BUSY)));
         // One poll walks over the silent first and shows the second.
         assert_eq!(q.poll(|| 0), Some((0, 1)));
