@@ -67,8 +67,8 @@ fn nothing_is_allocated_in_the_steady_state() {
                 }
             };
             rounds(50);
-            // Queues, also the emulated device's, grow to the largest number of things under
-            // way at a time: let that be more than the rounds can ever have.
+            // Queues grow to the largest number of things under way at a time: let that be more
+            // than the rounds can ever have.
             let mut recvs = vec![vec![0; 5000]; 40];
             comm.scope(|scope| {
                 for recv in &mut recvs {

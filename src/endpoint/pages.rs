@@ -1,18 +1,18 @@
-//! Memory that wires read and write: allocated at page boundaries and owned by nobody's
+//! Memory that wires read and write: whole pages from the operating system, owned by nobody's
 //! reference.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// Registration works on whole pages; sharing one with other memory would register that too.
-/// The largest page size in use on A64FX under Linux without huge pages.
-const PAGE: usize = 65536;
-
-/// Zeroed bytes in pages of their own, accessed through raw pointers only.
+/// Zeroed bytes in pages of their own, accessed through raw pointers only. Registration works
+/// on whole pages; sharing one with other memory would register that too.
+///
+/// The pages come straight from `mmap`: none takes memory before it is touched (or pinned by a
+/// registration on real hardware). An allocator's zeroed memory with the alignment of a page
+/// would be written, and so touched, at once.
 #[derive(Debug)]
 pub(crate) struct Pages {
     ptr: NonNull<u8>,
-    layout: Layout,
+    len: usize,
 }
 
 // SAFETY: plain memory; who may access it when is agreed on by its users.
@@ -20,20 +20,39 @@ unsafe impl Send for Pages {}
 // SAFETY: as above: a shared reference gives out nothing but the address.
 unsafe impl Sync for Pages {}
 
+/// Bytes of a page: 4 KiB on most hosts, 64 KiB on A64FX.
+fn page_bytes() -> usize {
+    // SAFETY: sysconf has no preconditions.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
+}
+
 impl Pages {
-    /// At least `len` bytes.
+    /// At least `len` bytes, in whole pages.
     ///
     /// # Panics
-    /// If `len` exceeds the address space.
+    /// If the operating system has no room for `len` bytes.
     pub(crate) fn new(len: u64) -> Self {
-        let whole =
-            usize::try_from(len.max(1)).ok().and_then(|len| len.checked_next_multiple_of(PAGE));
-        let layout = whole.and_then(|len| Layout::from_size_align(len, PAGE).ok());
-        let layout = layout.unwrap_or_else(|| panic!("{len} bytes exceed the address space"));
-        // SAFETY: the layout's size is not 0.
-        let ptr = unsafe { alloc_zeroed(layout) };
-        let ptr = NonNull::new(ptr).unwrap_or_else(|| handle_alloc_error(layout));
-        Pages { ptr, layout }
+        let whole = usize::try_from(len.max(1))
+            .ok()
+            .and_then(|len| len.checked_next_multiple_of(page_bytes()));
+        let len = whole.unwrap_or_else(|| panic!("{len} bytes exceed the address space"));
+        // SAFETY: a mapping of its own, at an address that the kernel chooses.
+        let ptr = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if ptr == libc::MAP_FAILED {
+            panic!("no room for {len} bytes: {}", std::io::Error::last_os_error());
+        }
+        let ptr = NonNull::new(ptr.cast()).expect("the kernel never chooses address 0");
+        Pages { ptr, len }
     }
 
     /// The first byte.
@@ -43,13 +62,14 @@ impl Pages {
 
     /// Number of bytes.
     pub(crate) fn len(&self) -> usize {
-        self.layout.size()
+        self.len
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout.
-        unsafe { dealloc(self.ptr.as_ptr(), self.layout) }
+        // SAFETY: mapped in `new` with this length, and unmapped nowhere else.
+        let code = unsafe { libc::munmap(self.ptr.as_ptr().cast(), self.len) };
+        debug_assert_eq!(code, 0, "munmap: {}", std::io::Error::last_os_error());
     }
 }

@@ -70,7 +70,7 @@ impl UtofuEndpoint {
             peer: Some(rank),
         };
         // SAFETY: the slot lies within the channel, and stays as it is until it is credited.
-        let ptr = unsafe { peer.memory.pages.ptr().add(lane.offset(slot)) };
+        let ptr = unsafe { peer.memory.ptr().add(lane.offset(slot)) };
         match lane {
             Lane::Descriptors => {
                 // SAFETY: as above; any bytes are valid.

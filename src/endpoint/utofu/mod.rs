@@ -5,8 +5,9 @@
 //!   the mailboxes' STADDs and the VCQ ids are exchanged at start-up. A rank that wants
 //!   anything from a peer allocates a channel for the peer's writes and puts its
 //!   STADD into the peer's mailbox; the peer answers likewise. So memory per port is 8 bytes
-//!   for every rank, and 36 KiB (in pages of 64 KiB) for every rank really talked to, of which
-//!   the plans of collectives need O(log p) (the pairwise alltoall: p).
+//!   for every rank, and 35 KiB, as far as it is touched, for every rank really talked to, of
+//!   which the plans of collectives need O(log p) (the pairwise alltoall: p). Channels are cut
+//!   from [slabs](channels) that share a registration.
 //! - *Tiny* messages (up to 20 bytes) travel inside a piggybacked descriptor; *eager* ones (up
 //!   to 2 KiB) are copied and put into an eager slot. Whoever receives either before having
 //!   posted the receive keeps it aside and frees the slot, so no message can block another.
@@ -32,6 +33,7 @@
 //! otherwise be written to memory that is gone.
 
 mod cached;
+mod channels;
 mod credits;
 mod inbound;
 mod outbound;
@@ -46,12 +48,13 @@ pub use setup::connect;
 
 use std::collections::VecDeque;
 
-use utofu_sys::handles::{Access, Notice, NoticeError, Registration, Transfer, Vcq};
+use utofu_sys::handles::{Notice, NoticeError, Registration, Transfer, Vcq};
 use utofu_sys::{Stadd, UtofuError, VcqId};
 
 use super::{Endpoint, Event, Owner, Pages, Posted, Rank, Slot, Tag, WireError, WireRegion};
-use peer::{Announced, Outbound, Peer, PeerMemory, PostedRecv, WaitingSend, take};
-use wire::{BOUNCE_BYTES, CHANNEL_BYTES, EAGER_BYTES, TINY_BYTES};
+use channels::Channels;
+use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
+use wire::{EAGER_BYTES, TINY_BYTES};
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
 const NOTICES_PER_POLL: u32 = 64;
@@ -102,6 +105,7 @@ pub struct UtofuEndpoint {
     mailbox_registration: Registration,
     mailbox: Pages,
     peers: Vec<Peer>,
+    memory: Channels,
     vcq: Vcq,
     addresses: Vec<Address>,
     peer_of_rank: Vec<u32>,
@@ -238,19 +242,13 @@ impl UtofuEndpoint {
         if known != NOBODY {
             return Ok(known);
         }
-        let pages = Pages::new((CHANNEL_BYTES + BOUNCE_BYTES) as u64);
-        // SAFETY: the pages live beside the registration and longer. Peers write to the
-        // channel only, which is read through raw pointers, and only where a notice has said
-        // that a write is complete.
-        let registration =
-            unsafe { self.vcq.register(pages.ptr(), pages.len(), Access::ReadWrite) };
-        let registration = registration.map_err(|error| failed(error, Some(rank)))?;
+        let memory = self.memory.add(&mut self.vcq).map_err(|error| failed(error, Some(rank)))?;
         let Address { vcq, mailbox } = self.addresses[rank as usize];
         let index = self.peers.len() as u32;
-        let at = registration.stadd();
+        let at = memory.stadd();
         let place = self.channels.partition_point(|(stadd, _)| *stadd < at);
         self.channels.insert(place, (at, index));
-        self.peers.push(Peer::new(rank, vcq, mailbox, PeerMemory { registration, pages }));
+        self.peers.push(Peer::new(rank, vcq, mailbox, memory));
         self.peer_of_rank[rank as usize] = index;
         self.flush_peer(index)?;
         Ok(index)

@@ -105,7 +105,7 @@ impl UtofuEndpoint {
         if peer.greeted {
             return Ok(());
         }
-        let channel = peer.memory.registration.stadd().0;
+        let channel = peer.memory.stadd().0;
         let (rank, vcq, mailbox) = (peer.rank, peer.vcq, peer.mailbox);
         // SAFETY: the mailbox is the peer's and its place for this rank is written only here.
         let posted = unsafe { self.vcq.put_piggyback8(vcq, channel, mailbox, SILENT) };
@@ -159,11 +159,11 @@ impl UtofuEndpoint {
                 // for a message whose slot has been credited, so it has arrived. The region
                 // is a posted send's.
                 unsafe {
-                    let copy = peer.memory.pages.ptr().add(offset);
+                    let copy = peer.memory.ptr().add(offset);
                     header.as_ptr().copy_to_nonoverlapping(copy, header.len());
                     region.ptr.copy_to_nonoverlapping(copy.add(header.len()), region.len);
                 }
-                let local = peer.memory.registration.at(offset);
+                let local = peer.memory.stadd() + offset as u64;
                 let what = Transfer { local, remote, length: header.len() + region.len };
                 // SAFETY: as above for the local bytes; the credits for the remote ones.
                 unsafe { self.vcq.put(vcq, what, SILENT) }

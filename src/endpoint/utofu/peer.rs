@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 
-use utofu_sys::handles::Registration;
 use utofu_sys::{Stadd, VcqId};
 
-use crate::endpoint::{Pages, Rank, Slot, Tag, WireRegion};
+use crate::endpoint::{Rank, Slot, Tag, WireRegion};
 
+use super::channels::PeerMemory;
 use super::credits::{Incoming, Outgoing};
 use super::wire::{Lane, TINY_BYTES};
 
-/// Messages of each kind for which room is made at first contact.
-const USUAL_MESSAGES: usize = 64;
+/// Messages of each kind for which room is made at first contact: 3 KiB in all, little beside a
+/// channel. Whoever has more under way to one peer makes the room grow once.
+const USUAL_MESSAGES: usize = 16;
 
 /// A receive whose message has not begun to arrive.
 #[derive(Clone, Copy, Debug)]
@@ -61,14 +62,6 @@ impl Outbound {
             Outbound::Eager { .. } => Lane::Eager,
         }
     }
-}
-
-/// The memory of one peer's channel here, and of the copies of what goes to its channel there.
-/// The registrations come before the memory, so that they are dropped first.
-#[derive(Debug)]
-pub(super) struct PeerMemory {
-    pub(super) registration: Registration,
-    pub(super) pages: Pages,
 }
 
 /// Everything about one peer.

@@ -6,6 +6,7 @@ use utofu_sys::bootstrap::{BootstrapError, Exchange};
 use utofu_sys::handles::{Access, Registration, Vcq, VcqFlags};
 use utofu_sys::{Api, Stadd, VcqId};
 
+use super::channels::Channels;
 use super::registrar::Registrar;
 use super::wire::EAGER_BYTES;
 use super::{Address, NOBODY, SPARE_BUFFERS, USUAL_PUTS, UtofuEndpoint, failed};
@@ -94,6 +95,7 @@ fn finish(half: Half, addresses: Vec<Address>, registrar: Box<dyn Registrar>) ->
         mailbox_registration,
         mailbox,
         peers: Vec::new(),
+        memory: Channels::default(),
         peer_of_rank: vec![NOBODY; addresses.len()],
         addresses,
         channels: Vec::new(),

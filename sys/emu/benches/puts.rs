@@ -1,7 +1,15 @@
-//! What the emulated device itself costs: posts and polls of small puts.
+//! What the emulated device costs: posts and polls of small puts, and at the end a table of puts
+//! between threads and between processes, each against its floor in the same run: a copy of as
+//! many bytes (`memcpy`, `process_vm_writev`) or a flag in shared memory.
+//!
+//! The processes are this program again, with `HOPBINE_BENCH_MEET` naming the file in which they
+//! meet. A sample of the table is 4 to 32 MiB, or 500 there-and-backs; medians are shown.
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group};
 use std::hint::spin_loop;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use utofu_abi::*;
 use utofu_emu::Job;
@@ -9,6 +17,13 @@ use utofu_emu::Job;
 #[path = "../tests/common/mod.rs"]
 mod common;
 use common::{EndPoint, Exchange, RMT, TCQ};
+mod pair;
+use pair::{Reach, Row, Shared};
+
+/// To a rank's process: the file in which it meets the other one.
+const MEET: &str = "HOPBINE_BENCH_MEET";
+/// To a rank's process: how many samples to take.
+const SAMPLES: &str = "HOPBINE_BENCH_SAMPLES";
 
 /// One thread posts to itself and polls both queues: the cost of the code alone.
 fn to_oneself(b: &mut Criterion) {
@@ -68,4 +83,108 @@ fn ping_pong(b: &mut Criterion) {
 }
 
 criterion_group!(benches, to_oneself, ping_pong);
-criterion_main!(benches);
+
+/// Two ranks as threads of this process.
+fn between_threads(samples: usize) -> Vec<Row> {
+    let job = Job::threads(Job::coords_for_shape(&[1, 2]));
+    let shared = Shared::default();
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            let _me = job.enter(1);
+            pair::play(1, &shared, Reach::Copy, samples);
+        });
+        let _me = job.enter(0);
+        pair::play(0, &shared, Reach::Copy, samples)
+    })
+}
+
+/// Two ranks as processes; the rows come through rank 0's output.
+fn between_processes(samples: usize) -> Vec<Row> {
+    let dir = tempfile::tempdir().unwrap();
+    let meet = dir.path().join("meet");
+    std::fs::File::create(&meet).unwrap().set_len(size_of::<Shared>() as u64).unwrap();
+    let ranks = ["0", "1"].map(|rank| {
+        Command::new(std::env::current_exe().unwrap())
+            .env(MEET, &meet)
+            .env(SAMPLES, samples.to_string())
+            .env("HOPBINE_RANK", rank)
+            .env("HOPBINE_SIZE", "2")
+            .env("HOPBINE_RENDEZVOUS", dir.path().join("rendezvous"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    });
+    let outputs = ranks.map(|rank| rank.wait_with_output().unwrap());
+    assert!(outputs.iter().all(|output| output.status.success()), "a rank's process failed");
+    let text = String::from_utf8_lossy(&outputs[0].stdout);
+    let rows = text.lines().map(|line| {
+        let mut words = line.split(' ');
+        let mut word = || words.next().expect("three words in a line");
+        Row {
+            bytes: word().parse().unwrap(),
+            put: word().parse().unwrap(),
+            floor: word().parse().unwrap(),
+        }
+    });
+    rows.collect()
+}
+
+/// What a rank's process does.
+fn as_process(meet: &Path) {
+    let number = |name| std::env::var(name).unwrap().parse().unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(meet).unwrap();
+    // SAFETY: a new mapping of a file that has the size, and is not cut while it is used.
+    let ptr = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            size_of::<Shared>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    assert_ne!(ptr, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+    // SAFETY: atomics only, for which zeros are valid; aligned to a page, and never unmapped.
+    let shared = unsafe { &*ptr.cast::<Shared>() };
+    let rank = number("HOPBINE_RANK");
+    for Row { bytes, put, floor } in pair::play(rank, shared, Reach::Kernel, number(SAMPLES)) {
+        println!("{bytes} {put} {floor}");
+    }
+}
+
+fn show(between: &str, floors: [&str; 2], rows: &[Row]) {
+    for (index, &Row { bytes, put, floor }) in rows.iter().enumerate() {
+        let size = match bytes {
+            8 => "8 B".to_owned(),
+            _ if bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),
+            _ if bytes % (1 << 10) == 0 => format!("{} KiB", bytes >> 10),
+            _ => format!("{} MiB-1", (bytes + 1) >> 20),
+        };
+        let shown = |ns: f64| match bytes == 8 {
+            true => format!("{ns:.0} ns"),
+            false => format!("{:.2} GB/s", bytes as f64 / ns),
+        };
+        let against = floors[usize::from(index > 0)];
+        let (p, f, ratio) = (shown(put), shown(floor), put / floor);
+        println!("{between:<10} {size:>9} {p:>12} {f:>12}  {against:<18} {ratio:>6.2}");
+    }
+}
+
+fn main() {
+    if let Some(meet) = std::env::var_os(MEET) {
+        return as_process(Path::new(&meet));
+    }
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+    // As criterion does: without `--bench` only see that it runs.
+    let samples = if std::env::args().any(|arg| arg == "--bench") { 201 } else { 3 };
+    let threads = between_threads(samples);
+    let processes = between_processes(samples);
+    println!(
+        "\nPuts between two ranks, medians of {samples} samples; ratio of times, 1 is the floor"
+    );
+    println!("between         size          put        floor  floor is            ratio");
+    show("threads", ["a flag", "memcpy"], &threads);
+    show("processes", ["a flag", "process_vm_writev"], &processes);
+}
