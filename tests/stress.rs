@@ -190,24 +190,24 @@ fn ten_thousand_calls_over_a_slow_wire() {
 
 #[test]
 fn wires_of_many_kinds() {
-    for seed in 10..18 {
+    for seed in 10..30 {
         let sizes: &[u32] = [&[2_u32, 2][..], &[2], &[3], &[2, 3]][seed as usize % 4];
         let config = EmulationConfig { latency: latency(seed), ..config(sizes, Drive::Inline) };
-        Run { config, calls: 300, seed, longest_pause: SHORT }.go();
+        Run { config, calls: 500, seed, longest_pause: SHORT }.go();
     }
 }
 
 #[test]
 fn workers_meet_skew_and_delay() {
     let config = EmulationConfig { latency: latency(4), ..on(&[2, 2], Drive::Workers) };
-    Run { config, calls: 1000, seed: 4, longest_pause: SHORT }.go();
+    Run { config, calls: 4000, seed: 4, longest_pause: SHORT }.go();
 }
 
 #[test]
 fn sixteen_ranks() {
     for (seed, latency) in [(5, Latency::default()), (6, latency(6))] {
         let config = EmulationConfig { latency, ..config(&[4, 4], Drive::Inline) };
-        Run { config, calls: 300, seed, longest_pause: SHORT }.go();
+        Run { config, calls: 500, seed, longest_pause: SHORT }.go();
     }
 }
 
