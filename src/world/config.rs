@@ -10,6 +10,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use hopbine_torus::geometry::{RankMap, Shape};
+/// How long the emulated wire takes.
+pub use utofu_emu::Model as Latency;
 
 use crate::error::Error;
 
@@ -68,6 +70,9 @@ pub struct EmulationConfig {
     /// the emulated device registers for next to nothing, while a kept registration makes
     /// every unmapping of its memory wait for the cache to be told.
     pub reg_cache: bool,
+    /// How long the emulated wire takes; by default no time at all. For tests of what
+    /// depends on timing, and to see shapes of curves: it delays notices, not data.
+    pub latency: Latency,
 }
 
 impl EmulationConfig {
@@ -82,6 +87,7 @@ impl EmulationConfig {
             timeout: DEFAULT_TIMEOUT,
             cores: Vec::new(),
             reg_cache: false,
+            latency: Latency::default(),
         }
     }
 

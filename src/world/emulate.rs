@@ -62,7 +62,14 @@ pub fn emulate<R: Send>(
     let nodes = Job::coords_for_shape(&sizes);
     let coords =
         (0..n_ranks).map(|rank| nodes[config.map.node_of(&config.shape, rank) as usize]).collect();
-    let job = Job::threads(coords);
+    let job = Job::with_model(coords, config.latency).map_err(|error| Error::Startup {
+        rank: 0,
+        source: WireError {
+            call: "setting up the emulated device",
+            reason: error.to_string(),
+            peer: None,
+        },
+    })?;
     let poison = Arc::new(Poison::default());
     let exchanges = LocalExchange::group(n_ranks as usize, PATIENCE);
     let cores = Cores::of(config, n_ranks as usize, n_ports as usize);

@@ -25,7 +25,7 @@ mod wiring;
 
 pub use call::Call;
 pub use communicator::Communicator;
-pub use config::{Drive, EmulationConfig};
+pub use config::{Drive, EmulationConfig, Latency};
 pub use emulate::emulate;
 pub use info::{Attempt, Barrier, Gates as GatesInfo, Info, Onesided};
 pub use init::{World, init};

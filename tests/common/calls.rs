@@ -14,23 +14,27 @@ pub fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
 
 /// Calls a collective on u64 sums and returns what this rank has received.
 pub fn call(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
+    call_on(comm, case, &inputs(case, comm.rank()))
+}
+
+/// As `call`, with this input instead of the usual one.
+pub fn call_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64>, Error> {
     let rank = comm.rank();
-    let send = inputs(case, rank);
     let mut recv = vec![u64::MAX; case.recv_len(rank)];
     match case.collective {
-        Collective::Allreduce => comm.allreduce(&send, &mut recv, Op::Sum)?,
-        Collective::ReduceScatter => comm.reduce_scatter(&send, &mut recv, Op::Sum)?,
-        Collective::Allgather => comm.allgather(&send, &mut recv)?,
+        Collective::Allreduce => comm.allreduce(send, &mut recv, Op::Sum)?,
+        Collective::ReduceScatter => comm.reduce_scatter(send, &mut recv, Op::Sum)?,
+        Collective::Allgather => comm.allgather(send, &mut recv)?,
         Collective::Bcast => {
             if rank == case.root {
-                recv.copy_from_slice(&send);
+                recv.copy_from_slice(send);
             }
             comm.bcast(&mut recv, case.root)?;
         }
-        Collective::Reduce => comm.reduce(&send, &mut recv, Op::Sum, case.root)?,
-        Collective::Gather => comm.gather(&send, &mut recv, case.root)?,
-        Collective::Scatter => comm.scatter(&send, &mut recv, case.root)?,
-        Collective::Alltoall => comm.alltoall(&send, &mut recv)?,
+        Collective::Reduce => comm.reduce(send, &mut recv, Op::Sum, case.root)?,
+        Collective::Gather => comm.gather(send, &mut recv, case.root)?,
+        Collective::Scatter => comm.scatter(send, &mut recv, case.root)?,
+        Collective::Alltoall => comm.alltoall(send, &mut recv)?,
         Collective::Barrier => comm.barrier()?,
     }
     Ok(recv)
@@ -38,8 +42,18 @@ pub fn call(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
 
 /// As `call`, but with input and output in one buffer where the collective has such a form.
 pub fn call_in_place(comm: &Communicator, case: &Case, what: &str) -> Result<Vec<u64>, Error> {
+    call_in_place_on(comm, case, what, &inputs(case, comm.rank()))
+}
+
+/// As `call_in_place`, with this input instead of the usual one.
+pub fn call_in_place_on(
+    comm: &Communicator,
+    case: &Case,
+    what: &str,
+    send: &[u64],
+) -> Result<Vec<u64>, Error> {
     let rank = comm.rank();
-    let mut buffer = inputs(case, rank);
+    let mut buffer = send.to_vec();
     match case.collective {
         Collective::Allreduce => comm.allreduce_in_place(&mut buffer, Op::Sum)?,
         Collective::ReduceScatter => {
@@ -55,15 +69,15 @@ pub fn call_in_place(comm: &Communicator, case: &Case, what: &str) -> Result<Vec
         }
         Collective::Reduce => {
             comm.reduce_in_place(&mut buffer, Op::Sum, case.root)?;
-            assert!(rank == case.root || buffer == inputs(case, rank), "only the root's changes");
+            assert!(rank == case.root || buffer == send, "only the root's changes");
             buffer.truncate(case.recv_len(rank));
         }
         Collective::Alltoall => match comm.alltoall_in_place(&mut buffer) {
             // Ports that share blocks cannot permute them in place, and say so.
-            Err(Error::Plan { .. }) if what == "pairwise" => return call(comm, case),
+            Err(Error::Plan { .. }) if what == "pairwise" => return call_on(comm, case, send),
             outcome => outcome?,
         },
-        _ => return call(comm, case),
+        _ => return call_on(comm, case, send),
     }
     Ok(buffer)
 }

@@ -6,3 +6,4 @@ pub mod calls;
 pub mod memory_wire;
 pub mod processes;
 pub mod reference;
+pub mod skew;
