@@ -7,7 +7,7 @@
 //!   STADD into the peer's mailbox; the peer answers likewise. So memory per port is 8 bytes
 //!   for every rank, and 35 KiB, as far as it is touched, for every rank really talked to, of
 //!   which the plans of collectives need O(log p) (the pairwise alltoall: p). Channels are cut
-//!   from [slabs](channels) that share a registration.
+//!   from slabs that share a registration.
 //! - *Tiny* messages (up to 20 bytes) travel inside a piggybacked descriptor; *eager* ones (up
 //!   to 2 KiB) are copied and put into an eager slot. Whoever receives either before having
 //!   posted the receive keeps it aside and frees the slot, so no message can block another.
