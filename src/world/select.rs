@@ -19,7 +19,7 @@ use hopbine_torus::plan::max_ports;
 const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
 /// A block of an alltoall up to this length is not worth a message of its own.
 const SHORT_BLOCK_BYTES: u64 = 512;
-/// With more ranks nobody should talk to everybody: each peer costs an endpoint 64 KiB.
+/// With more ranks nobody should talk to everybody: each peer costs an endpoint up to 35 KiB.
 const MOST_PEERS: u32 = 1024;
 /// Data up to this length are not worth several ports.
 const ONE_PORT_BYTES: u64 = 8 * 1024;
