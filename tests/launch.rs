@@ -155,14 +155,23 @@ fn shared_memory_of_a_job_that_never_met_is_removed() {
 #[test]
 fn signals_are_passed_on() {
     use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
     let script = "trap 'echo rank $HOPBINE_RANK interrupted; exit 4' INT; echo ready; \
                   while :; do sleep 0.05; done";
-    let mut child = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    command
         .args(["launch", "-n", "2", "--grace", "60", "sh", "-c", script])
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .stderr(Stdio::null());
+    // SAFETY: `signal` may be called between fork and exec. Tests that run in the background
+    // of a shell inherit that interrupts are ignored, which a shell could not trap.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     for _ in 0..2 {
         assert_eq!(lines.next().unwrap().unwrap(), "ready");

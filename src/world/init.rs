@@ -56,6 +56,8 @@ pub(super) struct About {
     pub(super) coords: [u8; 6],
     pub(super) ranks_per_node: u32,
     pub(super) seating: Seating,
+    /// How long the ranks wait for each other.
+    timeout: Duration,
 }
 
 /// Joins the world that the environment describes; see the module's table. All ranks must call
@@ -184,7 +186,7 @@ impl World {
         debug_assert_eq!(n_ranks, shape.n_nodes());
         let comm = Communicator::new(shape, map, None, engine, hardware);
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
-        let about = About { backend, api, tried, coords, ranks_per_node, seating };
+        let about = About { backend, api, tried, coords, ranks_per_node, seating, timeout };
         Ok(World { comm: Some(comm), exchange, about })
     }
 
@@ -200,13 +202,17 @@ impl World {
     }
 
     /// After a failure: the ranks that are gone. Every rank that is left has to call it; it
-    /// waits for the others until the timeout. A timeout error names the neighbour that a rank
+    /// waits up to three timeouts for the others, as some may notice the failure only by a
+    /// timeout of theirs, which began later. A timeout error names the neighbour that a rank
     /// waited for, which may itself have waited for another; this names the cause.
     ///
     /// # Errors
     /// [`Error::Meeting`] if the rendezvous file cannot be used.
     pub fn missing(&mut self) -> Result<Vec<u32>, Error> {
-        match self.exchange.barrier() {
+        self.exchange.set_timeout(3 * self.about.timeout);
+        let met = self.exchange.barrier();
+        self.exchange.set_timeout(self.about.timeout);
+        match met {
             Ok(()) => Ok(Vec::new()),
             Err(BootstrapError::Missing { missing, .. }) => {
                 Ok(missing.into_iter().map(|rank| rank as u32).collect())

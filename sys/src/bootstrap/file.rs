@@ -219,6 +219,10 @@ impl Exchange for Bootstrap {
         self.size
     }
 
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
     fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
         self.exchanges += 1;
         let total = u32::try_from(mine.len()).map_err(|_| {

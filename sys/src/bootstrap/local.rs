@@ -62,6 +62,10 @@ impl Exchange for LocalExchange {
         self.size
     }
 
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
     fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
         let start = Instant::now();
         let mut state = self.shared.lock();

@@ -42,6 +42,9 @@ pub trait Exchange: Send {
     /// Number of ranks.
     fn size(&self) -> usize;
 
+    /// How long later calls wait for the other ranks.
+    fn set_timeout(&mut self, timeout: Duration);
+
     /// Gives everyone `mine`; returns everyone's, by rank. Lengths may differ.
     ///
     /// # Errors
