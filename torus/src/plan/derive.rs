@@ -55,33 +55,26 @@ pub fn whole() -> Blocks {
 /// few intervals, each contiguous in all that follows, where interleaving them would cut
 /// every interval again at every level.
 pub fn path_order(walk: &Walk, origin: Coord) -> PositionOrder {
-    let digits: Vec<Vec<Vec<u32>>> = (0..walk.sizes().len())
-        .map(|dim| match walk.pattern(dim).kind() {
-            // A ring's sets are intervals of coordinates as they are.
-            Kind::Ring => Vec::new(),
-            _ => walk.digits_from(dim, origin[dim]),
-        })
+    let is_ring = |dim: usize| walk.pattern(dim).kind() == Kind::Ring;
+    let digits: Vec<_> = (0..walk.sizes().len())
+        .map(|dim| if is_ring(dim) { Vec::new() } else { walk.digits_from(dim, origin[dim]) })
         .collect();
-    let level = |step: &GlobalStep| Level {
-        dim: step.dim,
-        digits: digits[step.dim].iter().map(|path| path[step.t as usize]).collect(),
+    let level = |&GlobalStep { dim, t }: &GlobalStep| {
+        let digits = if !is_ring(dim) {
+            digits[dim].iter().map(|path| path[t as usize]).collect()
+        } else if t == 0 {
+            // A ring's sets are intervals of coordinates as they are: one level for all steps.
+            (0..walk.sizes()[dim]).collect()
+        } else {
+            return None;
+        };
+        Some(Level { dim, digits })
     };
     let mut levels = Vec::new();
     for &dim in walk.visited().iter().filter(|&&dim| !walk.is_nested(dim)) {
-        if digits[dim].is_empty() {
-            levels.push(Level { dim, digits: (0..walk.sizes()[dim]).collect() });
-        } else {
-            levels.extend(walk.steps().iter().filter(|step| step.dim == dim).map(level));
-        }
+        levels.extend(walk.steps().iter().filter(|step| step.dim == dim).filter_map(level));
     }
-    for step in walk.steps().iter().filter(|step| walk.is_nested(step.dim)) {
-        if digits[step.dim].is_empty() {
-            let digits = (0..walk.sizes()[step.dim]).collect();
-            levels.push(Level { dim: step.dim, digits });
-        } else {
-            levels.push(level(step));
-        }
-    }
+    levels.extend(walk.steps().iter().filter(|step| walk.is_nested(step.dim)).filter_map(level));
     PositionOrder::new(walk.sizes(), levels)
 }
 
