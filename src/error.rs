@@ -33,6 +33,46 @@ impl fmt::Display for Awaited {
     }
 }
 
+/// What is wrong with a rank that others waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Its memory cannot be reached: the process or its node is gone.
+    Unreachable,
+    /// It is there, but has not come to the call.
+    Absent,
+    /// It waits in another call than the others.
+    Elsewhere,
+    /// It waits for a rank that, directly or through others, waits for it: their calls differ.
+    Circle,
+    /// It has reported a failure of its own.
+    Failed,
+}
+
+/// Who is at fault that ranks cannot go on, as far as it could be found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blame {
+    /// The rank at fault.
+    pub rank: Rank,
+    /// What is wrong with it.
+    pub fault: Fault,
+    /// The rank that found it out.
+    pub by: Rank,
+}
+
+impl fmt::Display for Blame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Blame { rank, fault, by } = self;
+        match fault {
+            Fault::Unreachable => write!(f, "rank {rank} is gone: its memory cannot be reached")?,
+            Fault::Absent => write!(f, "rank {rank} has not come to the call")?,
+            Fault::Elsewhere => write!(f, "rank {rank} waits in another call")?,
+            Fault::Circle => write!(f, "rank {rank} is in a circle of waits: calls differ")?,
+            Fault::Failed => write!(f, "rank {rank} has failed")?,
+        }
+        if rank == by { Ok(()) } else { write!(f, " (found out by rank {by})") }
+    }
+}
+
 /// A failure at the wire, before it is known which operation it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call}: {reason}")]
@@ -130,7 +170,8 @@ pub enum Error {
     },
     /// Nothing moved for too long.
     #[error(
-        "rank {rank}, port {port}, step {step}: waited {seconds} s for {awaited} (HOPBINE_TIMEOUT)"
+        "rank {rank}, port {port}, step {step}: waited {seconds} s for {awaited} \
+         (HOPBINE_TIMEOUT){}", Because(*.cause)
     )]
     Timeout {
         /// The waiting rank.
@@ -143,6 +184,18 @@ pub enum Error {
         awaited: Awaited,
         /// For how long, in whole seconds.
         seconds: u64,
+        /// What the wait comes from in the end, if that could be found out: the rank waited
+        /// for may itself have waited for another.
+        cause: Option<Blame>,
+    },
+    /// A rank that others need is gone, or cannot go on; found out here before any wait became
+    /// too long, or by another rank.
+    #[error("rank {rank}: {blame}")]
+    Lost {
+        /// The rank that returns this error.
+        rank: Rank,
+        /// Which rank is lost, and why.
+        blame: Blame,
     },
     /// The wire reported a failure.
     #[error("rank {rank}, port {port}{}: {source}", Where(*.step, .source.peer))]
@@ -226,6 +279,26 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// What to tell others when this error has made `rank` unable to go on.
+    pub(crate) fn blame(&self, rank: Rank) -> Blame {
+        let found = |rank_at_fault, fault| Blame { rank: rank_at_fault, fault, by: rank };
+        match self {
+            Error::Lost { blame, .. } | Error::Timeout { cause: Some(blame), .. } => *blame,
+            Error::Poisoned(reason) => reason.blame(rank),
+            Error::Wire { source: WireError { peer: Some(peer), .. }, .. } => {
+                found(*peer, Fault::Unreachable)
+            }
+            Error::Timeout {
+                awaited: Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer),
+                ..
+            } => found(*peer, Fault::Absent),
+            Error::RankPanicked { rank, .. } => found(*rank, Fault::Failed),
+            _ => found(rank, Fault::Failed),
+        }
+    }
+}
+
 /// What was tried, and what came of it.
 struct Tried<'a>(&'a [(String, String)]);
 
@@ -250,5 +323,14 @@ impl fmt::Display for Where {
             write!(f, ", peer {peer}")?;
         }
         Ok(())
+    }
+}
+
+/// The cause of a wait, if it is known.
+struct Because(Option<Blame>);
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |blame| write!(f, "; {blame}"))
     }
 }

@@ -22,7 +22,7 @@ pub mod memory;
 pub mod reduce;
 pub mod world;
 
-pub use error::{Awaited, Error, WireError};
+pub use error::{Awaited, Blame, Error, Fault, WireError};
 pub use hopbine_torus as torus;
 pub use world::{
     CallOptions, Communicator, Drive, EmulationConfig, Hardware, Latency, Persistent, Scope, World,

@@ -1,9 +1,8 @@
 //! Ranks as processes of this host, on the emulated device: the same collectives as with
-//! threads, and what only processes can do: die.
+//! threads, and what can go wrong at the start. See `lost.rs` for what can go
+//! wrong later.
 
 mod common;
-
-use std::time::{Duration, Instant};
 
 use common::calls::check;
 use common::processes::{ranks, run_scenario, start, wait};
@@ -21,7 +20,6 @@ fn scenarios() {
             "defaults" => defaults,
             "types" => types,
             "persistent" => persistent,
-            "until_killed" => until_killed,
             "shape" => shape,
             _ => return None,
         })
@@ -195,58 +193,4 @@ fn what_cannot_be_is_named() {
     // Another rank that never comes.
     let text = refusal(&[("HOPBINE_SIZE", "2"), ("HOPBINE_TIMEOUT", "1")]);
     assert!(text.contains("rank(s) 1 of 2"), "{text}");
-}
-
-fn until_killed() {
-    let mut world = init().unwrap();
-    let comm = world.communicator();
-    let mut vector = vec![1.0; 20_000];
-    loop {
-        if let Err(error) = comm.allreduce_in_place(&mut vector, Op::Max) {
-            println!("ERROR {error:?}: {error}");
-            let again = comm.barrier().unwrap_err();
-            assert!(matches!(again, Error::Poisoned(_)));
-            println!("MISSING {:?}", world.missing().unwrap());
-            return;
-        }
-        println!("round");
-    }
-}
-
-#[test]
-fn the_others_end_when_a_rank_is_killed() {
-    use std::io::{BufRead, BufReader, Read};
-    const VICTIM: usize = 2;
-    let (_dir, mut children) = start(4, "until_killed", &[("HOPBINE_TIMEOUT", "2")]);
-    // Killed in the middle of things: after its first round.
-    let mut output = BufReader::new(children[VICTIM].stdout.take().unwrap());
-    let mut line = String::new();
-    while line.trim() != "round" {
-        line.clear();
-        assert!(output.read_line(&mut line).unwrap() > 0, "the victim ended before");
-    }
-    children[VICTIM].kill().unwrap();
-    let killed = Instant::now();
-    let rest = std::thread::spawn(move || output.read_to_end(&mut Vec::new()));
-    let ended = wait(children);
-    rest.join().unwrap().unwrap();
-    // Far more than the timeout, since the machine may be busy; far less than for ever.
-    assert!(killed.elapsed() < Duration::from_secs(60));
-    let mut naming_the_victim = 0;
-    for (rank, ended) in ended.iter().enumerate().filter(|(rank, _)| *rank != VICTIM) {
-        assert!(ended.status.success(), "rank {rank}: {}", ended.text);
-        let error = ended.text.lines().find(|line| line.starts_with("ERROR")).expect("one error");
-        let is_typed = error.starts_with("ERROR Timeout") || error.starts_with("ERROR Wire");
-        assert!(is_typed && error.contains(&format!("rank {rank}, port ")), "{error}");
-        // A wait names its step; the wire's report of a failed put the peer.
-        let place = if error.starts_with("ERROR Timeout") { ", step " } else { ", peer " };
-        assert!(error.contains(place), "{error}");
-        assert!(ended.text.contains(&format!("MISSING [{VICTIM}]")), "{}", ended.text);
-        naming_the_victim += usize::from(
-            error.contains(&format!("rank {VICTIM} to take"))
-                || error.contains(&format!("from rank {VICTIM} "))
-                || error.contains(&format!("peer {VICTIM}")),
-        );
-    }
-    assert!(naming_the_victim > 0, "{ended:?}");
 }

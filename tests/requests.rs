@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
 use hopbine::{
-    Awaited, CallOptions, Communicator, Drive, EmulationConfig, Error, Hardware, emulate,
+    Awaited, Blame, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware,
+    emulate,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -323,9 +324,11 @@ fn a_lost_peer_ends_in_a_timeout_that_names_it() {
                 })
             });
             let (first, second) = errors.unwrap()[0].clone().unwrap();
-            let Error::Timeout { rank: 0, step: 0, awaited, .. } = &first else {
+            let Error::Timeout { rank: 0, step: 0, awaited, cause: Some(blame), .. } = &first
+            else {
                 panic!("{first}");
             };
+            assert_eq!(*blame, Blame { rank: 1, fault: Fault::Absent, by: 0 });
             assert!(matches!(awaited, Awaited::MessageFrom(1) | Awaited::ReadyFrom(1)));
             assert!(first.to_string().contains("rank 1"), "{first}");
             assert_eq!(second, Error::Poisoned(first.into()));

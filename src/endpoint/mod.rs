@@ -15,11 +15,17 @@
 //! - While [`Endpoint::is_flushed`] is false a peer may depend on this rank's polling.
 
 mod pages;
+mod status;
 pub mod utofu;
 
 pub(crate) use pages::Pages;
+pub use status::Status;
+
+use std::time::Duration;
 
 use hopbine_torus::plan::Rank;
+
+use crate::error::Blame;
 
 use crate::memory::Settled;
 
@@ -157,4 +163,25 @@ pub trait Endpoint: Send {
 
     /// True if no peer waits for anything that only this rank's polling can bring about.
     fn is_flushed(&self) -> bool;
+
+    /// From now on shows `status` to whoever asks.
+    fn show(&mut self, _status: Status) {}
+
+    /// Asks what `rank` is doing, for which that rank need not do anything, and waits for the
+    /// answer at most for `patience`.
+    ///
+    /// # Errors
+    /// [`WireError`] if the wire reports a failure that has nothing to do with the question.
+    fn ask(&mut self, _rank: Rank, _patience: Duration) -> Result<Status, WireError> {
+        Ok(Status::Unknown)
+    }
+
+    /// Tells some ranks, who will tell others, that and why this one gives up. As good as it
+    /// can: nothing tells whether they hear it.
+    fn tell(&mut self, _blame: Blame) {}
+
+    /// What another rank has told.
+    fn told(&self) -> Option<Blame> {
+        None
+    }
 }

@@ -47,6 +47,7 @@ mod run;
 mod space;
 mod staging;
 mod transfer;
+mod vigil;
 mod wait;
 mod workers;
 
@@ -55,5 +56,6 @@ pub use port::Poison;
 pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
 pub use request::Operation;
 pub use run::{Memory, PortRun};
+pub use vigil::GatesVigil;
 pub use wait::Waiter;
 pub use workers::{Engine, EngineConfig, UserKeys, UserMemory};

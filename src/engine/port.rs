@@ -5,14 +5,16 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
 
 use hopbine_torus::plan::Rank;
 
-use crate::endpoint::{Endpoint, Event, Owner, WireError};
-use crate::error::{Awaited, Error};
+use crate::endpoint::{Endpoint, Event, Owner, Status, WireError};
+use crate::error::{Awaited, Blame, Error};
 
 use super::request::{Operation, lock};
 use super::run::PortRun;
+use super::vigil::news;
 
 /// Runs under way for which room is made in advance.
 const USUAL_RUNS: usize = 16;
@@ -63,6 +65,8 @@ pub struct Port {
 
 struct State {
     endpoint: Box<dyn Endpoint>,
+    /// Whether others have been told that this rank has given up.
+    has_told: bool,
     runs: Vec<Option<Active>>,
     events: Vec<Event>,
 }
@@ -81,6 +85,7 @@ impl Port {
     ) -> Arc<Self> {
         let state = State {
             endpoint,
+            has_told: false,
             runs: Vec::with_capacity(USUAL_RUNS),
             events: Vec::with_capacity(USUAL_EVENTS),
         };
@@ -183,7 +188,12 @@ impl Port {
     fn drive_locked(&self, state: &mut State) -> bool {
         let moved = match self.poison.reason() {
             Some(reason) => self.fail_all(state, &reason),
-            None => self.step(state).unwrap_or_else(|error| {
+            None => self.step(state).unwrap_or_else(|mut error| {
+                if matches!(&error, Error::Wire { source, .. } if source.peer.is_some())
+                    && let Some(blame) = news(Duration::MAX, || state.endpoint.told())
+                {
+                    error = Error::Lost { rank: self.rank, blame };
+                }
                 self.poison.set(&error);
                 self.fail_all(state, &error)
             }),
@@ -196,8 +206,11 @@ impl Port {
     }
 
     fn step(&self, state: &mut State) -> Result<bool, Error> {
-        let State { endpoint, runs, events } = state;
+        let State { endpoint, runs, events, .. } = state;
         endpoint.poll(events).map_err(|source| self.wire_error(None, source))?;
+        if let Some(blame) = endpoint.told() {
+            return Err(Error::Lost { rank: self.rank, blame });
+        }
         let mut moved = !events.is_empty();
         for event in events.drain(..) {
             let (Event::Sent(slot) | Event::Received(slot)) = event;
@@ -236,6 +249,9 @@ impl Port {
 
     fn fail_all(&self, state: &mut State, reason: &Error) -> bool {
         let mut failed = false;
+        if !std::mem::replace(&mut state.has_told, true) {
+            state.endpoint.tell(reason.blame(self.rank));
+        }
         for place in state.runs.iter_mut().filter(|place| place.is_some()) {
             self.retire(place, Some(reason));
             failed = true;
@@ -250,6 +266,22 @@ impl Port {
         let run = &active.find(|active| Arc::ptr_eq(&active.operation, operation))?.run;
         // All tasks finished, but something is still to go out.
         Some(run.awaited().unwrap_or((0, Awaited::Interface)))
+    }
+
+    /// Shows what this rank is doing to whoever asks.
+    pub(super) fn show(&self, status: Status) {
+        self.knock().endpoint.show(status);
+    }
+
+    /// Asks what another rank is doing.
+    pub(super) fn ask(&self, rank: Rank, patience: Duration) -> Result<Status, Error> {
+        let asked = self.knock().endpoint.ask(rank, patience);
+        asked.map_err(|source| self.wire_error(None, source))
+    }
+
+    /// Why another rank has given up, if one has said so.
+    pub(super) fn told(&self) -> Option<Blame> {
+        self.knock().endpoint.told()
     }
 
     fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {

@@ -13,6 +13,7 @@ use crate::reduce::Reducer;
 use super::memory::WorkMemory;
 use super::program::{Buffer, Program};
 use super::run::{Memory, PortRun};
+use super::vigil::TestVigil;
 
 /// See the module documentation.
 pub struct Operation {
@@ -22,6 +23,7 @@ pub struct Operation {
     /// Ports that are under way.
     busy_ports: AtomicU32,
     failure: Mutex<Option<Error>>,
+    pub(super) tests: Mutex<TestVigil>,
     /// Working memory and, per port, staging with their keys.
     memory: WorkMemory,
 }
@@ -38,6 +40,7 @@ impl Operation {
             idle: (0..program.ports.len()).map(run).collect(),
             busy_ports: AtomicU32::new(0),
             failure: Mutex::new(None),
+            tests: Mutex::default(),
             memory,
             program,
         })

@@ -12,15 +12,16 @@ use std::time::Duration;
 
 use hopbine_torus::plan::Rank;
 
-use crate::endpoint::{Endpoint, Owner};
+use crate::endpoint::{Endpoint, Owner, Status};
 use crate::error::Error;
 use crate::reduce::Reducer;
 
 use super::memory::WorkMemory;
 use super::port::{Poison, Port};
 use super::program::Program;
-use super::request::Operation;
+use super::request::{Operation, lock};
 use super::run::Memory;
+use super::vigil::{GatesVigil, Vigil, Wanted};
 use super::wait::Waiter;
 
 /// How an engine is driven.
@@ -290,7 +291,11 @@ impl Engine {
                 moved
             });
         }
-        operation.failure().map_or(Ok(()), Err)
+        lock(&operation.tests).end(self);
+        operation.failure().map_or(Ok(()), |failure| {
+            self.drive_all();
+            Err(failure)
+        })
     }
 
     fn wait_beside_workers(&self, operation: &Arc<Operation>) {
@@ -313,33 +318,51 @@ impl Engine {
 
     fn wait_driving(&self, operation: &Arc<Operation>, mut drive: impl FnMut(&Self) -> bool) {
         let mut waiter = Waiter::new(self.config.own_cores);
+        let mut vigil = Vigil::default();
         while !operation.is_done() {
             if drive(self) {
                 waiter.progress();
-            } else if waiter.idle() > self.config.timeout && !operation.is_done() {
-                let error = self.timeout(operation);
-                self.abort(operation, &error);
+                vigil.ease(self);
+            } else {
+                let idle = waiter.idle();
+                if let Err(error) = vigil.idle(self, Wanted::Operation(operation), idle) {
+                    self.abort(operation, &error);
+                }
             }
         }
-    }
-
-    fn timeout(&self, operation: &Arc<Operation>) -> Error {
-        let seconds = self.config.timeout.as_secs();
-        let found = self.ports.iter().enumerate().find_map(|(index, port)| {
-            port.awaited(operation).map(|(step, awaited)| (index, step, awaited))
-        });
-        let (port, step, awaited) = found.unwrap_or((0, 0, crate::error::Awaited::Interface));
-        Error::Timeout { rank: self.rank, port, step, awaited, seconds }
+        vigil.ease(self);
     }
 
     /// Fails everything that is under way, and waits until the ports have let go of it.
     fn abort(&self, operation: &Arc<Operation>, error: &Error) {
         self.poison.set(error);
         while !operation.is_done() {
-            for port in &self.ports {
-                port.drive();
-            }
+            self.drive_all();
         }
+    }
+
+    /// Drives all ports once: after a failure every port ends its runs and tells its peers.
+    fn drive_all(&self) {
+        for port in &self.ports {
+            port.drive();
+        }
+    }
+
+    /// The ports, for those who watch over a wait.
+    pub(super) fn ports(&self) -> &[Arc<Port>] {
+        &self.ports
+    }
+
+    /// Shows what this rank is doing to whoever asks.
+    pub(super) fn show(&self, status: Status) {
+        for port in &self.ports {
+            port.show(status);
+        }
+    }
+
+    /// Watches over a wait for all of `n_ranks` ranks at the barrier gates.
+    pub fn at_gates(&self, n_ranks: u32) -> GatesVigil<'_> {
+        GatesVigil::new(self, n_ranks)
     }
 
     /// Moves on whatever is under way, for a thread that waits for something else. Returns
@@ -355,14 +378,23 @@ impl Engine {
     /// Makes every operation of this engine fail, as after a failure of its own.
     pub fn poison(&self, error: &Error) {
         self.poison.set(error);
+        self.drive_all();
     }
 
-    /// Moves things on a little and returns whether `operation` is done.
-    pub fn test(&self, operation: &Operation) -> bool {
+    /// Moves things on a little and returns whether `operation` is done, if only because it
+    /// has failed: [`wait`](Engine::wait) tells.
+    pub fn test(&self, operation: &Arc<Operation>) -> bool {
+        if operation.is_done() {
+            return true;
+        }
+        let driven = if self.config.workers { 0 } else { self.ports.len() };
+        for port in &self.ports[..driven] {
+            port.try_drive();
+        }
         if !operation.is_done() {
-            let driven = if self.config.workers { 0 } else { self.ports.len() };
-            for port in &self.ports[..driven] {
-                port.try_drive();
+            let tested = lock(&operation.tests).tested(self, operation);
+            if let Err(error) = tested {
+                self.abort(operation, &error);
             }
         }
         operation.is_done()

@@ -13,9 +13,9 @@ use super::options::{self, CallOptions};
 use super::select::{Choice, choose};
 use crate::endpoint::utofu::CacheView;
 use crate::engine::{
-    CompileFailure, Engine, EngineConfig, Geometry, Operation, Program, UserKeys, Waiter, compile,
+    CompileFailure, Engine, Geometry, Operation, Program, UserKeys, Waiter, compile,
 };
-use crate::error::{Awaited, Error};
+use crate::error::Error;
 use crate::memory::CacheStats;
 use crate::reduce::{Dtype, Op, Reducer};
 
@@ -283,22 +283,15 @@ impl Communicator {
     /// As [`call`](Communicator::call).
     unsafe fn perform(&self, gates: &Gates, task: Task, call: &Call) -> Result<(), Error> {
         let Inner { engine, caller, .. } = &*self.inner;
-        let EngineConfig { own_cores, timeout, .. } = *engine.config();
-        let mut waiter = Waiter::new(own_cores);
+        let mut waiter = Waiter::new(engine.config().own_cores);
+        let mut vigil = engine.at_gates(caller.n_ranks);
         let idle = || {
             engine.check()?;
             if engine.progress() {
                 waiter.progress();
-            } else if waiter.idle() > timeout {
-                return Err(Error::Timeout {
-                    rank: caller.rank,
-                    port: 0,
-                    step: 0,
-                    awaited: Awaited::AllRanks,
-                    seconds: timeout.as_secs(),
-                });
+                return Ok(());
             }
-            Ok(())
+            vigil.idle(waiter.idle())
         };
         // SAFETY: the caller's promise.
         let outcome = unsafe { gates.perform(task, call, *caller, idle) };

@@ -201,10 +201,9 @@ impl World {
         Info::of(self)
     }
 
-    /// After a failure: the ranks that are gone. Every rank that is left has to call it; it
-    /// waits up to three timeouts for the others, as some may notice the failure only by a
-    /// timeout of theirs, which began later. A timeout error names the neighbour that a rank
-    /// waited for, which may itself have waited for another; this names the cause.
+    /// After a failure: all ranks that are gone; the error names only the one that was noticed
+    /// first. Every rank that is left has to call it. It waits for up to three timeouts, since
+    /// a rank that was computing learns of the failure only in its next call.
     ///
     /// # Errors
     /// [`Error::Meeting`] if the rendezvous file cannot be used.

@@ -28,6 +28,11 @@
 //! says what it was. Notices are never compared by path: what names a peer is which memory it
 //! wrote to.
 //!
+//! # Trouble
+//! Behind the places for hellos the mailbox has three words more: this rank's status, which
+//! others read with a get when they wait for long (it takes no part in that); the news of a
+//! failure, which others write; and the place where the answers to such gets arrive.
+//!
 //! # The end
 //! Endpoints of all ranks must be dropped after a barrier, since a peer's last credit may
 //! otherwise be written to memory that is gone.
@@ -40,6 +45,7 @@ mod outbound;
 mod peer;
 mod registrar;
 mod setup;
+mod trouble;
 mod wire;
 
 pub use cached::{CacheView, Cached};
@@ -47,11 +53,15 @@ pub use registrar::{Direct, Registrar};
 pub use setup::connect;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use utofu_sys::handles::{Notice, NoticeError, Registration, Transfer, Vcq};
 use utofu_sys::{Stadd, UtofuError, VcqId};
 
-use super::{Endpoint, Event, Owner, Pages, Posted, Rank, Slot, Tag, WireError, WireRegion};
+use super::{
+    Endpoint, Event, Owner, Pages, Posted, Rank, Slot, Status, Tag, WireError, WireRegion,
+};
+use crate::error::Blame;
 use channels::Channels;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
 use wire::{EAGER_BYTES, TINY_BYTES};
@@ -69,7 +79,7 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Address {
     vcq: VcqId,
-    /// The place of this rank in that rank's mailbox.
+    /// The start of its mailbox.
     mailbox: Stadd,
 }
 
@@ -100,6 +110,7 @@ struct Put {
 
 /// See the module documentation.
 pub struct UtofuEndpoint {
+    rank: Rank,
     // Fields are dropped in this order: registrations, then the memory, then the VCQ.
     registrar: Box<dyn Registrar>,
     mailbox_registration: Registration,
@@ -121,6 +132,9 @@ pub struct UtofuEndpoint {
     longest_put: usize,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
+    /// A question has not been answered in time; its answer may still come, so no other is
+    /// asked.
+    is_asking: bool,
 }
 
 impl Endpoint for UtofuEndpoint {
@@ -233,6 +247,22 @@ impl Endpoint for UtofuEndpoint {
     fn is_flushed(&self) -> bool {
         self.puts.is_empty() && self.listed.is_empty()
     }
+
+    fn show(&mut self, status: Status) {
+        self.show_status(status);
+    }
+
+    fn ask(&mut self, rank: Rank, patience: Duration) -> Result<Status, WireError> {
+        self.ask_status(rank, patience)
+    }
+
+    fn tell(&mut self, blame: Blame) {
+        self.tell_confidants(blame);
+    }
+
+    fn told(&self) -> Option<Blame> {
+        self.news()
+    }
 }
 
 impl UtofuEndpoint {
@@ -248,7 +278,8 @@ impl UtofuEndpoint {
         let at = memory.stadd();
         let place = self.channels.partition_point(|(stadd, _)| *stadd < at);
         self.channels.insert(place, (at, index));
-        self.peers.push(Peer::new(rank, vcq, mailbox, memory));
+        let place_there = mailbox + 8 * u64::from(self.rank);
+        self.peers.push(Peer::new(rank, vcq, place_there, memory));
         self.peer_of_rank[rank as usize] = index;
         self.flush_peer(index)?;
         Ok(index)

@@ -8,6 +8,7 @@ use utofu_sys::{Api, Stadd, VcqId};
 
 use super::channels::Channels;
 use super::registrar::Registrar;
+use super::trouble::TROUBLE_WORDS;
 use super::wire::EAGER_BYTES;
 use super::{Address, NOBODY, SPARE_BUFFERS, USUAL_PUTS, UtofuEndpoint, failed};
 use crate::endpoint::{Pages, WireError};
@@ -69,28 +70,34 @@ pub fn connect(
                 let id = VcqId::from_raw(&api, number(id))
                     .and_then(|id| id.with_default_path(&api))
                     .map_err(|error| failed(error, Some(peer as u32)))?;
-                Ok(Address { vcq: id, mailbox: Stadd(number(mailbox)) + 8 * rank as u64 })
+                Ok(Address { vcq: id, mailbox: Stadd(number(mailbox)) })
             });
             let addresses = addresses.collect::<Result<Vec<_>, WireError>>()?;
-            Ok(finish(half, addresses, registrar()))
+            Ok(finish(half, rank as u32, addresses, registrar()))
         })
         .collect()
 }
 
 fn half(api: Api, tni: utofu_sys::Tni, n_ranks: usize) -> Result<Half, WireError> {
     let mut vcq = Vcq::create(api, tni, VcqFlags::NONE).map_err(|error| failed(error, None))?;
-    let mailbox = Pages::new(8 * n_ranks as u64);
+    let mailbox = Pages::new(8 * (n_ranks + TROUBLE_WORDS) as u64);
     // SAFETY: the pages outlive the registration. Peers write their places once; this rank
-    // reads them through raw pointers after the notice.
+    // reads them through raw pointers after the notice. For the words behind them see there.
     let registration = unsafe { vcq.register(mailbox.ptr(), mailbox.len(), Access::ReadWrite) };
     let mailbox_registration = registration.map_err(|error| failed(error, None))?;
     Ok(Half { mailbox_registration, mailbox, vcq })
 }
 
-fn finish(half: Half, addresses: Vec<Address>, registrar: Box<dyn Registrar>) -> UtofuEndpoint {
+fn finish(
+    half: Half,
+    rank: u32,
+    addresses: Vec<Address>,
+    registrar: Box<dyn Registrar>,
+) -> UtofuEndpoint {
     let Half { mailbox_registration, mailbox, vcq } = half;
     let longest = vcq.caps().max_putget_size;
     UtofuEndpoint {
+        rank,
         registrar,
         mailbox_registration,
         mailbox,
@@ -107,6 +114,7 @@ fn finish(half: Half, addresses: Vec<Address>, registrar: Box<dyn Registrar>) ->
         spare: (0..SPARE_BUFFERS).map(|_| Vec::with_capacity(EAGER_BYTES)).collect(),
         longest_put: (longest - longest % PUT_ALIGN).max(1),
         has_posted: false,
+        is_asking: false,
         vcq,
     }
 }

@@ -1,0 +1,124 @@
+//! Status words and the news of failures, in the last words of the mailboxes; see
+//! [`status`](crate::endpoint::status) for what they say.
+
+use std::time::{Duration, Instant};
+
+use utofu_sys::handles::{Mark, Notice, NoticeError, PostError, PostFlags, Transfer};
+use utofu_sys::{Cookie, Stadd};
+
+use crate::endpoint::status::{blame_from_word, blame_to_word, confidants};
+use crate::endpoint::{Rank, Status, WireError};
+use crate::error::Blame;
+
+use super::UtofuEndpoint;
+
+/// Words behind the places for hellos.
+pub(super) const TROUBLE_WORDS: usize = 3;
+/// This rank's status: written here, read by others.
+const STATUS: usize = 0;
+/// The news of a failure: written by others, all of whom have news, so that it matters little
+/// who is the last.
+const NEWS: usize = 1;
+/// Where answers arrive.
+const ANSWER: usize = 2;
+
+/// How often a full queue is tried again to tell somebody something. What keeps it full may
+/// never end.
+const TELLING_TRIES: u32 = 1000;
+
+impl UtofuEndpoint {
+    /// A word's distance from the start of any rank's mailbox, in bytes.
+    fn trouble_offset(&self, word: usize) -> u64 {
+        8 * (self.addresses.len() + word) as u64
+    }
+
+    fn trouble_ptr(&self, word: usize) -> *mut u64 {
+        // SAFETY: the mailbox has this word; see `setup`.
+        unsafe { self.mailbox.ptr().cast::<u64>().add(self.addresses.len() + word) }
+    }
+
+    pub(super) fn show_status(&mut self, status: Status) {
+        // SAFETY: the word lies in the mailbox and is aligned; others only read it, through
+        // the device.
+        unsafe { self.trouble_ptr(STATUS).write_volatile(status.to_word()) };
+    }
+
+    pub(super) fn news(&self) -> Option<Blame> {
+        // SAFETY: as above; others only write it, through the device. A word that has not
+        // been written as a whole yet is recognised.
+        blame_from_word(unsafe { self.trouble_ptr(NEWS).read_volatile() })
+    }
+
+    pub(super) fn ask_status(
+        &mut self,
+        rank: Rank,
+        patience: Duration,
+    ) -> Result<Status, WireError> {
+        if self.is_asking {
+            return Ok(Status::Unknown);
+        }
+        let address = self.addresses[rank as usize];
+        let what = Transfer {
+            local: self.mailbox_registration.stadd() + self.trouble_offset(ANSWER),
+            remote: address.mailbox + self.trouble_offset(STATUS),
+            length: 8,
+        };
+        let mark = Mark { edata: 0, flags: PostFlags::LOCAL, cookie: Cookie(0) };
+        let deadline = Instant::now() + patience;
+        let is_late = || {
+            std::thread::yield_now();
+            Instant::now() > deadline
+        };
+        loop {
+            // SAFETY: both words belong to mailboxes, which are registered; the answer's is
+            // used for one question at a time.
+            let posted = unsafe { self.vcq.get(address.vcq, what, mark) };
+            if self.accepted(posted, rank)? {
+                break;
+            }
+            self.poll_completions()?;
+            if is_late() {
+                return Ok(Status::Unknown);
+            }
+        }
+        self.is_asking = true;
+        loop {
+            match self.vcq.poll_mrq() {
+                Ok(Some(Notice::LocalGet { .. })) => break,
+                Ok(Some(Notice::RemotePut { remote_end, .. })) => self.noticed(remote_end)?,
+                Ok(Some(_)) => {}
+                Ok(None) if is_late() => return Ok(Status::Silent),
+                Ok(None) => {}
+                // Whatever it was that failed, the rank asked is the one not reached.
+                Err(NoticeError::Failed { peer: Some(id), .. }) if id == address.vcq => {
+                    return Ok(Status::Silent);
+                }
+                Err(error) => return Err(self.notice_error(&error)),
+            }
+        }
+        self.is_asking = false;
+        // SAFETY: as in `show_status`; the notice says that the answer is there.
+        Ok(Status::from_word(unsafe { self.trouble_ptr(ANSWER).read_volatile() }))
+    }
+
+    pub(super) fn tell_confidants(&mut self, blame: Blame) {
+        const QUIETLY: Mark = Mark { edata: 0, flags: PostFlags::NONE, cookie: Cookie(0) };
+        let word = blame_to_word(blame);
+        for rank in confidants(self.rank, self.addresses.len() as u32) {
+            let address = self.addresses[rank as usize];
+            let at: Stadd = address.mailbox + self.trouble_offset(NEWS);
+            for _ in 0..TELLING_TRIES {
+                // SAFETY: the word is there for everybody to write.
+                match unsafe { self.vcq.put_piggyback8(address.vcq, word, at, QUIETLY) } {
+                    Err(PostError::Busy) => {
+                        // What failed before has been reported, or will not matter any more.
+                        let _ = self.vcq.poll_tcq();
+                        std::thread::yield_now();
+                    }
+                    // Somebody who cannot be told is somebody who is gone.
+                    Ok(()) | Err(_) => break,
+                }
+            }
+        }
+    }
+}

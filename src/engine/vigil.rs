@@ -1,0 +1,277 @@
+//! What a rank does as a wait of its own becomes long: it shows whom it waits for, looks for a
+//! rank that is gone, and in the end gives up, naming whoever is at fault.
+//!
+//! A rank that waits can see only its neighbour in the plan, which may itself wait for another.
+//! So it follows the chain of waits by reading the status words of the ranks on it, which
+//! works whatever those ranks do, and ends at a rank that is gone or waits for nobody.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hopbine_torus::plan::Rank;
+
+use crate::endpoint::Status;
+use crate::error::{Awaited, Blame, Error, Fault};
+
+use super::port::Port;
+use super::request::Operation;
+use super::workers::Engine;
+
+/// A wait this long is shown to others. Much longer than most waits, much shorter than any
+/// time-out.
+const SHOWN_AFTER: Duration = Duration::from_millis(20);
+/// How long news may take to reach everybody, if all ranks are waiting.
+const NEWS_TAKE: Duration = Duration::from_millis(50);
+/// The most that one look at the clock adds to the idle time of somebody who only tests now
+/// and then: what lies between two tests is mostly the caller's own computing.
+const LONGEST_GAP: Duration = Duration::from_millis(10);
+
+/// What is waited for.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    Operation(&'a Arc<Operation>),
+    /// All of so many ranks, at the barrier gates.
+    Everybody(u32),
+}
+
+/// The watch over one wait.
+#[derive(Debug, Default)]
+pub(super) struct Vigil {
+    shown: bool,
+    /// Whether a rank that is gone has been looked for.
+    looked: bool,
+}
+
+impl Vigil {
+    /// Something has moved, or the wait is over. A rank that has given up goes on showing whom
+    /// it waited for: others may be about to follow that.
+    pub(super) fn ease(&mut self, engine: &Engine) {
+        if self.shown && engine.check().is_ok() {
+            engine.show(Status::Busy);
+        }
+        *self = Vigil::default();
+    }
+
+    /// Nothing has moved for `idle`.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
+    pub(super) fn idle(
+        &mut self,
+        engine: &Engine,
+        wanted: Wanted<'_>,
+        idle: Duration,
+    ) -> Result<(), Error> {
+        let timeout = engine.config().timeout;
+        if idle < SHOWN_AFTER.min(timeout / 8) {
+            return Ok(());
+        }
+        let rank = engine.rank();
+        let patience = timeout / 4;
+        if !self.shown {
+            self.shown = true;
+            engine.show(wanted.status(engine));
+        }
+        if let Some(blame) = engine.ports().first().and_then(|port| port.told()) {
+            return Err(Error::Lost { rank, blame });
+        }
+        if idle > timeout {
+            let (port, step, awaited) = wanted.awaited(engine);
+            let seconds = timeout.as_secs();
+            let cause = wanted.cause(engine, patience);
+            return Err(Error::Timeout { rank, port, step, awaited, seconds, cause });
+        }
+        if idle > timeout / 2 && !self.looked {
+            self.looked = true;
+            if let Some(blame) = wanted.cause(engine, patience)
+                && matches!(blame.fault, Fault::Unreachable | Fault::Failed)
+            {
+                return Err(Error::Lost { rank, blame });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Wanted<'_> {
+    fn awaited(self, engine: &Engine) -> (usize, u32, Awaited) {
+        match self {
+            Wanted::Everybody(_) => (0, 0, Awaited::AllRanks),
+            Wanted::Operation(operation) => {
+                let found = engine.ports().iter().enumerate().find_map(|(index, port)| {
+                    port.awaited(operation).map(|(step, awaited)| (index, step, awaited))
+                });
+                found.unwrap_or((0, 0, Awaited::Interface))
+            }
+        }
+    }
+
+    fn status(self, engine: &Engine) -> Status {
+        match self.awaited(engine).2 {
+            Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer),
+            Awaited::AllRanks => Status::AtGates,
+            Awaited::Interface => Status::Busy,
+        }
+    }
+
+    /// Who is at fault, as far as can be found out within `patience`.
+    fn cause(self, engine: &Engine, patience: Duration) -> Option<Blame> {
+        let (port, _, awaited) = self.awaited(engine);
+        let search = Search {
+            rank: engine.rank(),
+            port: &engine.ports()[port],
+            end: Instant::now() + patience,
+        };
+        let found = match (self, awaited) {
+            (Wanted::Everybody(n_ranks), _) => search.everybody(n_ranks),
+            (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
+            (_, Awaited::AllRanks | Awaited::Interface) => None,
+        };
+        match found {
+            Some(Blame { fault: Fault::Unreachable, .. }) => {
+                news(patience, || search.port.told()).or(found)
+            }
+            found => found,
+        }
+    }
+}
+
+/// Waits a little for the news of a failure, at most for `patience`. A rank that cannot be
+/// reached may have given up, told others, and ended: then its news are on their way, and say
+/// whose fault it was.
+pub(super) fn news(patience: Duration, told: impl Fn() -> Option<Blame>) -> Option<Blame> {
+    let end = Instant::now() + NEWS_TAKE.min(patience);
+    loop {
+        match told() {
+            None if Instant::now() < end => std::thread::sleep(NEWS_TAKE / 50),
+            told => return told,
+        }
+    }
+}
+
+struct Search<'a> {
+    rank: Rank,
+    port: &'a Port,
+    end: Instant,
+}
+
+impl Search<'_> {
+    fn found(&self, rank: Rank, fault: Fault) -> Option<Blame> {
+        Some(Blame { rank, fault, by: self.rank })
+    }
+
+    fn ask(&self, rank: Rank) -> Result<Status, Blame> {
+        let patience = self.end.saturating_duration_since(Instant::now());
+        if patience.is_zero() {
+            return Ok(Status::Unknown);
+        }
+        self.port.ask(rank, patience).map_err(|error| error.blame(self.rank))
+    }
+
+    /// Follows the waits from `first`, for whom this rank waits.
+    fn chain(&self, first: Rank) -> Option<Blame> {
+        let mut seen = HashSet::from([self.rank]);
+        let mut at = first;
+        while seen.insert(at) {
+            match self.ask(at) {
+                Err(blame) => return Some(blame),
+                Ok(Status::WaitsFor(next)) => at = next,
+                Ok(Status::Busy) => return self.found(at, Fault::Absent),
+                Ok(Status::AtGates) => return self.found(at, Fault::Elsewhere),
+                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
+                Ok(Status::Unknown) => return None,
+            }
+        }
+        self.found(at, Fault::Circle)
+    }
+
+    /// Asks all ranks, beginning with the next one, so that different ranks ask different ones
+    /// first: whoever finds the cause tells the others.
+    fn everybody(&self, n_ranks: u32) -> Option<Blame> {
+        let mut cause = None;
+        for distance in 1..n_ranks {
+            let at = ((u64::from(self.rank) + u64::from(distance)) % u64::from(n_ranks)) as Rank;
+            if let Some(blame) = self.port.told() {
+                return Some(blame);
+            }
+            let fault = match self.ask(at) {
+                Err(blame) => return Some(blame),
+                Ok(Status::AtGates) => continue,
+                Ok(Status::Busy) => Fault::Absent,
+                Ok(Status::WaitsFor(_)) => Fault::Elsewhere,
+                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
+                Ok(Status::Unknown) => break,
+            };
+            // There may be worse to come.
+            cause = cause.or(self.found(at, fault));
+        }
+        cause
+    }
+}
+
+/// The watch over an operation that is only tested now and then.
+#[derive(Debug, Default)]
+pub(super) struct TestVigil {
+    vigil: Vigil,
+    last: Option<Instant>,
+    idle: Duration,
+    /// The engine's count of moves at the last test.
+    moves: u64,
+}
+
+impl TestVigil {
+    /// The operation is not done yet.
+    ///
+    /// # Errors
+    /// As [`Vigil::idle`].
+    pub(super) fn tested(
+        &mut self,
+        engine: &Engine,
+        operation: &Arc<Operation>,
+    ) -> Result<(), Error> {
+        let now = Instant::now();
+        let moves = engine.ports().iter().map(|port| port.n_moves()).sum();
+        let has_moved = std::mem::replace(&mut self.moves, moves) != moves;
+        let Some(last) = self.last.replace(now).filter(|_| !has_moved) else {
+            self.vigil.ease(engine);
+            self.idle = Duration::ZERO;
+            return Ok(());
+        };
+        self.idle += (now - last).min(LONGEST_GAP);
+        self.vigil.idle(engine, Wanted::Operation(operation), self.idle)
+    }
+
+    /// The operation is done.
+    pub(super) fn end(&mut self, engine: &Engine) {
+        self.vigil.ease(engine);
+        *self = TestVigil::default();
+    }
+}
+
+/// The watch over a wait at the barrier gates; see [`Engine::at_gates`].
+pub struct GatesVigil<'a> {
+    engine: &'a Engine,
+    n_ranks: u32,
+    vigil: Vigil,
+}
+
+impl<'a> GatesVigil<'a> {
+    pub(super) fn new(engine: &'a Engine, n_ranks: u32) -> Self {
+        GatesVigil { engine, n_ranks, vigil: Vigil::default() }
+    }
+
+    /// Nothing has moved for `idle`.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
+    pub fn idle(&mut self, idle: Duration) -> Result<(), Error> {
+        self.vigil.idle(self.engine, Wanted::Everybody(self.n_ranks), idle)
+    }
+}
+
+impl Drop for GatesVigil<'_> {
+    fn drop(&mut self) {
+        self.vigil.ease(self.engine);
+    }
+}

@@ -1,0 +1,237 @@
+//! Ranks that die, hang, leave, or come late: all the others end with an error that names the
+//! rank at fault, also those that do not wait for it but for somebody who does.
+//!
+//! Ranks are processes that run rounds of one call; one of them meets its fate in the middle.
+
+mod common;
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use common::processes::{Ended, run_scenario, start, wait};
+use hopbine::reduce::Op;
+use hopbine::{CallOptions, Communicator, Error, Fault, Hardware, init};
+
+/// The rank that something happens to.
+const VICTIM: u32 = 2;
+/// Enough that the others wait for it through one another.
+const RANKS: usize = 6;
+/// Rounds before it happens.
+const GOOD_ROUNDS: usize = 20;
+const FATE: &str = "HOPBINE_TEST_FATE";
+
+/// The entry of every rank; see `common::processes`.
+#[test]
+fn scenarios() {
+    run_scenario(|name| {
+        Some(match name {
+            "ring" => || rounds(ring),
+            "small" => || rounds(small),
+            "gates" => || rounds(gates),
+            "tested" => || rounds(tested),
+            "bcast" => || rounds(bcast),
+            "missing" => missing,
+            "gates_and_plan" => || rounds(gates_and_plan),
+            _ => return None,
+        })
+    });
+}
+
+type Round = fn(&Communicator) -> Result<(), Error>;
+
+/// Rounds of a call until it fails.
+fn rounds(round: Round) {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let fate = std::env::var(FATE).unwrap();
+    for number in 0.. {
+        if comm.rank() == VICTIM && number == GOOD_ROUNDS {
+            meet(&fate);
+        }
+        let began = Instant::now();
+        if let Err(error) = round(comm) {
+            println!("ERROR after {} ms: {error:?}: {error}", began.elapsed().as_millis());
+            let again = comm.with(by_plan()).barrier().unwrap_err();
+            assert!(matches!(again, Error::Poisoned(_)), "{again}");
+            return;
+        }
+    }
+}
+
+fn meet(fate: &str) {
+    match fate {
+        // In the middle of one of the next calls.
+        "killed" => drop(std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(20));
+            raise(libc::SIGKILL);
+        })),
+        "stopped" => raise(libc::SIGSTOP),
+        "leaves" => std::process::exit(0),
+        // Longer than the others wait.
+        "late" => std::thread::sleep(Duration::from_secs(5)),
+        "other call" => {}
+        _ => panic!("there is no fate {fate}"),
+    }
+}
+
+fn raise(signal: libc::c_int) {
+    // SAFETY: sends a signal to this process, which has no handlers.
+    let code = unsafe { libc::kill(libc::getpid(), signal) };
+    assert_eq!(code, 0);
+}
+
+fn by_plan() -> CallOptions {
+    CallOptions::new().hardware(Hardware::Never)
+}
+
+/// Every rank waits for its neighbour only.
+fn ring(comm: &Communicator) -> Result<(), Error> {
+    let mut vector = vec![1.0; 20_000];
+    comm.with(CallOptions::new().algorithm("bucket")).allreduce_in_place(&mut vector, Op::Max)
+}
+
+fn small(comm: &Communicator) -> Result<(), Error> {
+    comm.with(by_plan()).allreduce_in_place(&mut [1.0; 3], Op::Max)
+}
+
+fn gates(comm: &Communicator) -> Result<(), Error> {
+    comm.with(CallOptions::new().hardware(Hardware::Always)).barrier()
+}
+
+/// Nobody waits: everybody tests, and computes meanwhile.
+fn tested(comm: &Communicator) -> Result<(), Error> {
+    let mut vector = vec![1.0; 20_000];
+    comm.with(by_plan()).scope(|scope| {
+        let request = scope.allreduce_in_place(&mut vector, Op::Max)?;
+        while !request.test() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        request.wait().map(drop)
+    })
+}
+
+/// The root needs nobody, until the others take nothing more.
+fn bcast(comm: &Communicator) -> Result<(), Error> {
+    comm.with(by_plan()).bcast(&mut [1u8; 1500], 0)
+}
+
+/// After a while the victim thinks that the call should go by plan.
+fn gates_and_plan(comm: &Communicator) -> Result<(), Error> {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static ROUND: AtomicUsize = AtomicUsize::new(0);
+    let round = ROUND.fetch_add(1, Ordering::Relaxed);
+    if comm.rank() == VICTIM && round >= GOOD_ROUNDS { small(comm) } else { gates(comm) }
+}
+
+/// Runs it and returns how the others ended, and the victim.
+fn run(scenario: &str, fate: &str, timeout: u32, env: &[(&str, &str)]) -> (Vec<Ended>, Ended) {
+    let timeout = timeout.to_string();
+    let mut all = vec![(FATE, fate), ("HOPBINE_TIMEOUT", &timeout)];
+    all.extend_from_slice(env);
+    let (_dir, mut children) = start(RANKS, scenario, &all);
+    let mut victim: Child = children.remove(VICTIM as usize);
+    let others = wait(children);
+    // One that is stopped does not end.
+    if fate == "stopped" {
+        victim.kill().unwrap();
+    }
+    (others, wait(vec![victim]).remove(0))
+}
+
+/// The line with the error of a rank that was not at fault.
+fn error_of(ended: &Ended) -> &str {
+    assert!(ended.status.success(), "{}", ended.text);
+    ended.text.lines().find(|line| line.starts_with("ERROR")).expect("an error")
+}
+
+fn names_the_victim(error: &str, faults: &[Fault]) -> bool {
+    let blamed = faults
+        .iter()
+        .any(|fault| error.contains(&format!("Blame {{ rank: {VICTIM}, fault: {fault:?}, by: ")));
+    // The wire's own report of a put that failed.
+    let by_wire = error.contains("Wire {") && error.contains(&format!("peer: Some({VICTIM})"));
+    blamed || (by_wire && faults.contains(&Fault::Unreachable))
+}
+
+#[test]
+fn a_rank_that_is_gone_is_named_by_all_others_before_the_timeout() {
+    // Long, so that a machine that is busy with something else does not matter.
+    const TIMEOUT: u32 = 12;
+    let workers = [("HOPBINE_DRIVE", "workers"), ("HOPBINE_TORUS", "3x2")];
+    let cases: [(_, _, &[_]); 9] = [
+        ("ring", "killed", &[("HOPBINE_TORUS", "6")]),
+        ("ring", "killed", &workers),
+        ("small", "killed", &[]),
+        ("gates", "killed", &[]),
+        ("gates", "leaves", &workers),
+        ("tested", "killed", &[]),
+        ("tested", "leaves", &workers),
+        ("bcast", "killed", &[]),
+        ("ring", "leaves", &[]),
+    ];
+    for (scenario, fate, env) in cases {
+        let (others, victim) = run(scenario, fate, TIMEOUT, env);
+        assert_eq!(victim.status.success(), fate == "leaves", "{scenario}: {}", victim.text);
+        for ended in &others {
+            let error = error_of(ended);
+            assert!(names_the_victim(error, &[Fault::Unreachable]), "{scenario}, {fate}: {error}");
+            let text = error.strip_prefix("ERROR after ").unwrap().split(' ').next().unwrap();
+            let waited: u32 = text.parse().unwrap();
+            assert!(waited < 1000 * TIMEOUT, "{scenario}, {fate}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_hangs_or_comes_late_is_named_after_the_timeout() {
+    for (scenario, fate, env) in [
+        ("ring", "stopped", [("HOPBINE_TORUS", "6")]),
+        ("gates", "stopped", [("HOPBINE_TORUS", "3x2")]),
+        ("tested", "stopped", [("HOPBINE_DRIVE", "workers")]),
+        ("small", "late", [("HOPBINE_DRIVE", "inline")]),
+        ("gates", "late", [("HOPBINE_DRIVE", "workers")]),
+    ] {
+        let (others, victim) = run(scenario, fate, 2, &env);
+        for ended in &others {
+            let error = error_of(ended);
+            assert!(names_the_victim(error, &[Fault::Absent]), "{scenario}, {fate}: {error}");
+        }
+        if fate == "late" {
+            // It hears that the others could not wait.
+            let error = error_of(&victim);
+            assert!(error.contains("Lost") && names_the_victim(error, &[Fault::Absent]), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_in_another_call_is_named() {
+    let (others, victim) = run("gates_and_plan", "other call", 2, &[]);
+    for ended in &others {
+        let error = error_of(ended);
+        assert!(names_the_victim(error, &[Fault::Elsewhere]), "{error}");
+    }
+    // The victim finds another rank at the gates, or hears of itself.
+    assert!(error_of(&victim).contains("Elsewhere"), "{}", victim.text);
+}
+
+/// Who wants to know of every rank that is gone, not only of the first one noticed.
+fn missing() {
+    let mut world = init().unwrap();
+    if [1, VICTIM].contains(&world.communicator().rank()) {
+        std::process::exit(0);
+    }
+    let error = small(world.communicator()).unwrap_err();
+    println!("ERROR {error:?}");
+    println!("MISSING {:?}", world.missing().unwrap());
+}
+
+#[test]
+fn all_that_are_missing_can_be_asked_for() {
+    let (others, _) = run("missing", "", 4, &[]);
+    for (index, ended) in others.iter().enumerate().filter(|(index, _)| *index != 1) {
+        let error = error_of(ended);
+        assert!(error.contains("Unreachable") || error.contains("peer: Some("), "{index}: {error}");
+        assert!(ended.text.contains("MISSING [1, 2]"), "{}", ended.text);
+    }
+}
