@@ -14,11 +14,9 @@
 //!   has arrived.
 //! - While [`Endpoint::is_flushed`] is false a peer may depend on this rank's polling.
 
-mod pages;
 mod status;
 pub mod utofu;
 
-pub(crate) use pages::Pages;
 pub use status::Status;
 
 use std::time::Duration;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::endpoint::{Owner, Pages};
+use crate::endpoint::Owner;
 use crate::error::Error;
+use crate::memory::Pages;
 
 use super::port::Port;
 use super::program::{Buffer, Program};

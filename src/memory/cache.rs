@@ -10,7 +10,7 @@ use std::thread;
 use super::config::CacheConfig;
 use super::events::{EventQueue, EventSource};
 use super::interval::Span;
-use super::lease::{HeldLease, Lease};
+use super::lease::Lease;
 use super::lookup::{FRONT, Owner};
 use super::monitor::ProcessEvents;
 use super::registrar::{CacheError, Registrar};
@@ -164,31 +164,6 @@ impl<R: Registrar> RegistrationCache<R> {
         let span = Span::of_pages(addr, len, self.page)?;
         let ticket = self.register_once(span)?;
         Ok(Lease::new(self, ticket, addr))
-    }
-
-    /// [`RegistrationCache::get`], with a lease that keeps the cache alive instead of
-    /// borrowing it: for persistent requests.
-    ///
-    /// # Errors
-    /// As [`RegistrationCache::get`].
-    pub fn hold(
-        self: &Arc<Self>,
-        addr: usize,
-        len: usize,
-    ) -> Result<HeldLease<R>, CacheError<R::Error>> {
-        Ok(self.get(addr, len)?.hold(self))
-    }
-
-    /// [`RegistrationCache::get_owned`], with a lease that keeps the cache alive.
-    ///
-    /// # Errors
-    /// As [`RegistrationCache::get`].
-    pub fn hold_owned(
-        self: &Arc<Self>,
-        addr: usize,
-        len: usize,
-    ) -> Result<HeldLease<R>, CacheError<R::Error>> {
-        Ok(self.get_owned(addr, len)?.hold(self))
     }
 
     /// Ends every kept registration that shares a page with `len` bytes at `addr`;

@@ -1,13 +1,13 @@
 //! Memory that a network interface may reach: the registration cache, the
-//! memory events that keep it honest, and the staging pool.
+//! memory events that keep it honest, and the library's own pages (`Pages`).
 //!
 //! A registration pins pages and is expensive, so it is kept after use
 //! ([`RegistrationCache`]). It must never outlive its memory: a range that is
 //! unmapped and mapped again has other pages under the same address, and a kept
 //! registration still leads to the old ones. An [`EventSource`] therefore
 //! announces every range that loses its pages; [`ProcessEvents`] is the real one.
-//! Where no source works, memory of the user is registered for each call and only
-//! memory of the library ([`StagingPool`]) is kept; [`CacheStats`] says so.
+//! Where no source works, memory of the user is registered for each call; [`CacheStats`]
+//! says so.
 //!
 //! Prior art, read for its shape: the registration caches of UCX
 //! (`src/ucs/memory/rcache.c`) and libfabric (`prov/util/src/util_mr_cache.c`).
@@ -45,9 +45,9 @@ mod interval;
 mod lease;
 mod lookup;
 mod monitor;
+mod pages;
 mod registrar;
 mod slots;
-mod staging;
 mod stats;
 mod table;
 mod uffd;
@@ -58,8 +58,8 @@ pub use events::{EventQueue, EventSource, WatchError};
 pub use interval::{Span, SpanError};
 pub use lease::{HeldLease, Lease};
 pub use monitor::{EventsUnavailable, ProcessEvents};
+pub(crate) use pages::Pages;
 pub use registrar::{CacheError, Registrar};
-pub use staging::{StagingBuffer, StagingError, StagingPool};
 pub use stats::{CacheMode, CacheStats};
 pub use uffd::WatchMode;
 

@@ -6,4 +6,3 @@
 mod device;
 mod events;
 mod policy;
-mod staging;

@@ -356,7 +356,7 @@ fn switched_off_keeps_nothing() {
 fn a_held_lease_outlives_every_other_owner_of_the_cache() {
     let (device, source, cache) = cache();
     let cache = Arc::new(cache);
-    let held = cache.hold(page(0) + 9, 1).unwrap();
+    let held = cache.get(page(0) + 9, 1).unwrap().hold(&cache);
     let borrowed = cache.get(page(0) + 3, 1).unwrap().hold(&cache);
     assert_eq!((held.offset(), borrowed.offset()), (9, 3));
     assert_eq!(held.id, borrowed.id);

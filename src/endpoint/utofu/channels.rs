@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use utofu_sys::handles::{Access, Registration, Vcq};
 use utofu_sys::{Stadd, UtofuError};
 
-use crate::endpoint::Pages;
+use crate::memory::Pages;
 
 use super::wire::{BOUNCE_BYTES, CHANNEL_BYTES};
 

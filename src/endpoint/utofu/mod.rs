@@ -58,10 +58,9 @@ use std::time::Duration;
 use utofu_sys::handles::{Notice, NoticeError, Registration, Transfer, Vcq};
 use utofu_sys::{Stadd, UtofuError, VcqId};
 
-use super::{
-    Endpoint, Event, Owner, Pages, Posted, Rank, Slot, Status, Tag, WireError, WireRegion,
-};
+use super::{Endpoint, Event, Owner, Posted, Rank, Slot, Status, Tag, WireError, WireRegion};
 use crate::error::Blame;
+use crate::memory::Pages;
 use channels::Channels;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
 use wire::{EAGER_BYTES, TINY_BYTES};

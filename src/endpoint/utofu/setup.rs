@@ -11,7 +11,8 @@ use super::registrar::Registrar;
 use super::trouble::TROUBLE_WORDS;
 use super::wire::EAGER_BYTES;
 use super::{Address, NOBODY, SPARE_BUFFERS, USUAL_PUTS, UtofuEndpoint, failed};
-use crate::endpoint::{Pages, WireError};
+use crate::endpoint::WireError;
+use crate::memory::Pages;
 
 /// Bytes that a rank tells about one port: its VCQ id and its mailbox's STADD.
 const RECORD_BYTES: usize = 16;

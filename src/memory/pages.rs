@@ -1,5 +1,5 @@
-//! Memory that wires read and write: whole pages from the operating system, owned by nobody's
-//! reference.
+//! The library's own memory that wires read and write: whole pages from the operating system,
+//! owned by nobody's reference.
 
 use std::ptr::NonNull;
 
@@ -20,13 +20,6 @@ unsafe impl Send for Pages {}
 // SAFETY: as above: a shared reference gives out nothing but the address.
 unsafe impl Sync for Pages {}
 
-/// Bytes of a page: 4 KiB on most hosts, 64 KiB on A64FX.
-fn page_bytes() -> usize {
-    // SAFETY: sysconf has no preconditions.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(4096)
-}
-
 impl Pages {
     /// At least `len` bytes, in whole pages.
     ///
@@ -35,7 +28,7 @@ impl Pages {
     pub(crate) fn new(len: u64) -> Self {
         let whole = usize::try_from(len.max(1))
             .ok()
-            .and_then(|len| len.checked_next_multiple_of(page_bytes()));
+            .and_then(|len| len.checked_next_multiple_of(super::page_bytes()));
         let len = whole.unwrap_or_else(|| panic!("{len} bytes exceed the address space"));
         // SAFETY: a mapping of its own, at an address that the kernel chooses.
         let ptr = unsafe {
