@@ -242,3 +242,30 @@ fn a_sleeping_root_is_flooded_and_loses_nothing() {
     })
     .unwrap();
 }
+
+/// So many peers that those who come late get only a few slots of their channels, and a rank
+/// that sleeps while all of them write.
+#[test]
+fn hundreds_of_peers() {
+    const RANKS: u32 = 300;
+    let algorithm = CallOptions::new().algorithm("pairwise");
+    let config = EmulationConfig { ports: Some(1), ..config(&[RANKS], Drive::Inline) };
+    emulate(&config, |comm| {
+        let comm = comm.with(algorithm.clone());
+        // Inside descriptors, in eager slots, and of a kind that waits for its receive.
+        for (round, block) in [1, 2, 30, 300, 1, 30].into_iter().enumerate() {
+            if comm.rank() as usize % 100 == round {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            let of = |from: u32, to: u32| u64::from(from) << 32 | u64::from(to) << 8 | round as u64;
+            let blocks = |of: &dyn Fn(u32) -> u64| -> Vec<u64> {
+                (0..RANKS).flat_map(|other| vec![of(other); block]).collect()
+            };
+            let mine = blocks(&|to| of(comm.rank(), to));
+            let mut all = vec![0; mine.len()];
+            comm.alltoall(&mine, &mut all).unwrap();
+            assert!(all == blocks(&|from| of(from, comm.rank())), "round {round}");
+        }
+    })
+    .unwrap();
+}

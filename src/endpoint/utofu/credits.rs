@@ -4,7 +4,7 @@
 //! slots in any order, since writes may overtake each other, but gives credit only for slots
 //! that the ring has passed: so a credit always stands for the sender's oldest slots.
 
-use super::wire::Lane;
+use super::wire::{Lane, Window};
 
 /// The sender's side.
 #[derive(Clone, Copy, Debug)]
@@ -12,11 +12,19 @@ pub(super) struct Outgoing {
     lane: Lane,
     next: u32,
     credits: u32,
+    /// Known once the peer has said where the channel is.
+    window: Option<Window>,
 }
 
 impl Outgoing {
     pub(super) fn new(lane: Lane) -> Self {
-        Outgoing { lane, next: 0, credits: lane.slots() }
+        Outgoing { lane, next: 0, credits: 0, window: None }
+    }
+
+    /// The peer has said how much of the channel can be used.
+    pub(super) fn open(&mut self, window: Window) {
+        self.window = Some(window);
+        self.credits = window.slots(self.lane);
     }
 
     /// The slot that the next message goes to, if it is free.
@@ -32,8 +40,9 @@ impl Outgoing {
 
     /// A credit has arrived.
     pub(super) fn credited(&mut self) {
-        self.credits += self.lane.credit();
-        debug_assert!(self.credits <= self.lane.slots());
+        let Some(window) = self.window else { return };
+        self.credits += window.credit(self.lane);
+        debug_assert!(self.credits <= window.slots(self.lane));
     }
 }
 
@@ -41,6 +50,7 @@ impl Outgoing {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming {
     lane: Lane,
+    window: Window,
     /// The oldest slot that is not done.
     head: u32,
     /// A bit for each slot that is done.
@@ -52,8 +62,8 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    pub(super) fn new(lane: Lane) -> Self {
-        Incoming { lane, head: 0, done: 0, passed: 0, owed: 0 }
+    pub(super) fn new(lane: Lane, window: Window) -> Self {
+        Incoming { lane, window, head: 0, done: 0, passed: 0, owed: 0 }
     }
 
     /// The message in `slot` has been taken.
@@ -63,7 +73,7 @@ impl Incoming {
             self.done &= !(1 << self.head);
             self.head = (self.head + 1) % self.lane.slots();
             self.passed += 1;
-            if self.passed == self.lane.credit() {
+            if self.passed == self.window.credit(self.lane) {
                 self.passed = 0;
                 self.owed += 1;
             }
@@ -87,8 +97,17 @@ mod tests {
 
     #[test]
     fn a_slot_is_not_reused_before_it_is_done() {
-        let lane = Lane::Eager;
-        let (mut out, mut incoming) = (Outgoing::new(lane), Incoming::new(lane));
+        for window in [Window::Wide, Window::Narrow] {
+            for lane in [Lane::Descriptors, Lane::Eager] {
+                never_reuses(lane, window);
+            }
+        }
+    }
+
+    fn never_reuses(lane: Lane, window: Window) {
+        let (mut out, mut incoming) = (Outgoing::new(lane), Incoming::new(lane, window));
+        assert_eq!(out.slot(), None, "nothing may be written before the hello");
+        out.open(window);
         let mut under_way = Vec::new();
         let mut sent = 0;
         // Always take the newest first: the worst order for the ring.
@@ -99,6 +118,7 @@ mod tests {
                 out.used();
                 sent += 1;
             }
+            assert!(under_way.len() as u32 <= window.slots(lane));
             let take = 1 + round % under_way.len();
             for _ in 0..take {
                 incoming.done(under_way.pop().unwrap());

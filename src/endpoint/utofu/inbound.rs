@@ -47,10 +47,10 @@ impl UtofuEndpoint {
                 let rank = (offset / 8 - 1) as u32;
                 // SAFETY: the offset lies within the mailbox, whose places are aligned to 8;
                 // the peer writes its place once, and has done so.
-                let channel =
+                let hello =
                     unsafe { self.mailbox.ptr().cast::<u64>().add(rank as usize).read_volatile() };
                 let index = self.peer(rank)?;
-                self.peers[index as usize].channel = Some(Stadd(channel));
+                self.peers[index as usize].greeted_by(hello);
                 self.flush_peer(index)
             }
             _ => Err(WireError {

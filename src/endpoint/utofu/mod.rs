@@ -17,8 +17,11 @@
 //!   the notices' addresses tell which receive they belong to.
 //!
 //! # Queues cannot overflow
-//! Writes to a channel are under credits, puts of data are announced, hellos are one per rank;
-//! so the MRQ of a port holds at most 73 + 6 notices for each peer and one for each put into
+//! Writes to a channel are under credits, puts of data are announced, hellos are one per rank.
+//! The hello says how many credits: whoever has few peers gives each the whole channel, those
+//! that come late to a rank with hundreds get a narrow window, and past some thousands
+//! there is an error (`wire`). So the MRQ of a port holds at most 79 notices for each of the
+//! first peers, 12 for each of the others, and one for each put into
 //! an announced receive, of which the engine bounds the number. The TOQ is full at times: then
 //! whatever was to be posted waits and `poll_tcq`, called whenever anything has been posted,
 //! makes room.
@@ -63,7 +66,7 @@ use crate::error::Blame;
 use crate::memory::Pages;
 use channels::Channels;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
-use wire::{EAGER_BYTES, TINY_BYTES};
+use wire::{EAGER_BYTES, MOST_PEERS, TINY_BYTES, Window};
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
 const NOTICES_PER_POLL: u32 = 64;
@@ -271,6 +274,15 @@ impl UtofuEndpoint {
         if known != NOBODY {
             return Ok(known);
         }
+        let window = Window::next(self.peers.len()).ok_or_else(|| WireError {
+            call: "first contact",
+            reason: format!(
+                "a port can exchange messages with at most {MOST_PEERS} ranks; choose an algorithm \
+                 whose ranks have fewer peers"
+            ),
+            // Nothing is wrong with that rank.
+            peer: None,
+        })?;
         let memory = self.memory.add(&mut self.vcq).map_err(|error| failed(error, Some(rank)))?;
         let Address { vcq, mailbox } = self.addresses[rank as usize];
         let index = self.peers.len() as u32;
@@ -278,7 +290,7 @@ impl UtofuEndpoint {
         let place = self.channels.partition_point(|(stadd, _)| *stadd < at);
         self.channels.insert(place, (at, index));
         let place_there = mailbox + 8 * u64::from(self.rank);
-        self.peers.push(Peer::new(rank, vcq, place_there, memory));
+        self.peers.push(Peer::new(rank, vcq, place_there, memory, window));
         self.peer_of_rank[rank as usize] = index;
         self.flush_peer(index)?;
         Ok(index)

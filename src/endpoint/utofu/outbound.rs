@@ -105,10 +105,10 @@ impl UtofuEndpoint {
         if peer.greeted {
             return Ok(());
         }
-        let channel = peer.memory.stadd().0;
+        let hello = peer.window.hello(peer.memory.stadd());
         let (rank, vcq, mailbox) = (peer.rank, peer.vcq, peer.mailbox);
         // SAFETY: the mailbox is the peer's and its place for this rank is written only here.
-        let posted = unsafe { self.vcq.put_piggyback8(vcq, channel, mailbox, SILENT) };
+        let posted = unsafe { self.vcq.put_piggyback8(vcq, hello, mailbox, SILENT) };
         self.peers[index as usize].greeted = self.accepted(posted, rank)?;
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::endpoint::{Rank, Slot, Tag, WireRegion};
 
 use super::channels::PeerMemory;
 use super::credits::{Incoming, Outgoing};
-use super::wire::{Lane, TINY_BYTES};
+use super::wire::{Lane, TINY_BYTES, Window};
 
 /// Messages of each kind for which room is made at first contact: 3 KiB in all, little beside a
 /// channel. Whoever has more under way to one peer makes the room grow once.
@@ -70,6 +70,8 @@ pub(super) struct Peer {
     pub(super) rank: Rank,
     pub(super) vcq: VcqId,
     pub(super) memory: PeerMemory,
+    /// How much of its channel here the peer may use.
+    pub(super) window: Window,
     /// Where the peer wants its hello.
     pub(super) mailbox: Stadd,
     /// Whether it has been told about its channel here.
@@ -88,17 +90,24 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(rank: Rank, vcq: VcqId, mailbox: Stadd, memory: PeerMemory) -> Self {
+    pub(super) fn new(
+        rank: Rank,
+        vcq: VcqId,
+        mailbox: Stadd,
+        memory: PeerMemory,
+        window: Window,
+    ) -> Self {
         let lanes = [Lane::Descriptors, Lane::Eager];
         Peer {
             rank,
             vcq,
             memory,
+            window,
             mailbox,
             greeted: false,
             channel: None,
             outgoing: lanes.map(Outgoing::new),
-            incoming: lanes.map(Incoming::new),
+            incoming: lanes.map(|lane| Incoming::new(lane, window)),
             outbound: VecDeque::with_capacity(USUAL_MESSAGES),
             posted: VecDeque::with_capacity(USUAL_MESSAGES),
             waiting: VecDeque::with_capacity(USUAL_MESSAGES),
@@ -106,6 +115,13 @@ impl Peer {
             unexpected: VecDeque::with_capacity(USUAL_MESSAGES),
             is_listed: false,
         }
+    }
+
+    /// The peer's hello has arrived.
+    pub(super) fn greeted_by(&mut self, hello: u64) {
+        let (channel, window) = Window::of_hello(hello);
+        self.channel = Some(channel);
+        self.outgoing.iter_mut().for_each(|lane| lane.open(window));
     }
 
     /// True if nothing waits to be written to the peer.

@@ -12,6 +12,8 @@
 //! Every write has a notice of its own, and its address says what was written; so nothing
 //! depends on the order in which two writes arrive.
 
+use utofu_sys::Stadd;
+
 use crate::endpoint::Tag;
 
 /// Descriptors in a channel. One bit each in a u64.
@@ -60,14 +62,6 @@ impl Lane {
         }
     }
 
-    /// Slots that one credit notice gives back.
-    pub(super) const fn credit(self) -> u32 {
-        match self {
-            Lane::Descriptors => 16,
-            Lane::Eager => 4,
-        }
-    }
-
     /// Where in the channel a slot starts.
     pub(super) const fn offset(self, slot: u32) -> usize {
         match self {
@@ -76,6 +70,84 @@ impl Lane {
         }
     }
 }
+
+/// How much of a channel its sender may have in use at a time. Every slot in use is a notice in
+/// the receiver's MRQ, which has room for a few hundred peers with wide windows and for
+/// thousands with narrow ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Window {
+    /// The whole channel.
+    Wide = 0,
+    /// A few slots.
+    Narrow = 1,
+}
+
+impl Window {
+    /// Slots in use at most.
+    pub(super) const fn slots(self, lane: Lane) -> u32 {
+        match (self, lane) {
+            (Window::Wide, lane) => lane.slots(),
+            (Window::Narrow, Lane::Descriptors) => 4,
+            (Window::Narrow, Lane::Eager) => 1,
+        }
+    }
+
+    /// Slots that one credit notice gives back; divides the slots in use.
+    pub(super) const fn credit(self, lane: Lane) -> u32 {
+        match (self, lane) {
+            (Window::Wide, Lane::Descriptors) => 16,
+            (Window::Narrow, Lane::Descriptors) => 4,
+            (Window::Wide, Lane::Eager) => 4,
+            (Window::Narrow, Lane::Eager) => 1,
+        }
+    }
+
+    /// Notices that a peer with this window can cause beside those of data: its writes to the
+    /// channel, its credits for writes to its own, and its hello.
+    const fn notices(self) -> u32 {
+        let credits = most_credits(Lane::Descriptors) + most_credits(Lane::Eager);
+        self.slots(Lane::Descriptors) + self.slots(Lane::Eager) + credits + 1
+    }
+
+    /// The window of the next peer, if there are `n_peers` already; none if there can be no
+    /// more.
+    pub(super) fn next(n_peers: usize) -> Option<Self> {
+        if n_peers < WIDE_PEERS as usize {
+            Some(Window::Wide)
+        } else {
+            (n_peers < MOST_PEERS as usize).then_some(Window::Narrow)
+        }
+    }
+
+    /// What a rank tells a peer: the STADD of the channel, which is even, and the window.
+    pub(super) fn hello(self, channel: Stadd) -> u64 {
+        channel.0 | self as u64
+    }
+
+    /// Reads a hello.
+    pub(super) fn of_hello(hello: u64) -> (Stadd, Window) {
+        let window = if hello & 1 == 0 { Window::Wide } else { Window::Narrow };
+        (Stadd(hello & !1), window)
+    }
+}
+
+/// The most credits that a peer can owe at a time.
+const fn most_credits(lane: Lane) -> u32 {
+    let wide = Window::Wide.slots(lane) / Window::Wide.credit(lane);
+    let narrow = Window::Narrow.slots(lane) / Window::Narrow.credit(lane);
+    if wide > narrow { wide } else { narrow }
+}
+
+/// Notices that an MRQ holds (notes on uTofu; an overflow kills the process).
+const MRQ_ENTRIES: u32 = 131_072;
+/// What is left of them for the data of announced receives, of which the engine has few under
+/// way.
+const MRQ_FOR_DATA: u32 = MRQ_ENTRIES / 4;
+/// Peers with wide windows: more than the plans of most collectives have on any torus.
+pub(super) const WIDE_PEERS: u32 = 256;
+/// The most peers of a port.
+pub(super) const MOST_PEERS: u32 = WIDE_PEERS
+    + (MRQ_ENTRIES - MRQ_FOR_DATA - WIDE_PEERS * Window::Wide.notices()) / Window::Narrow.notices();
 
 /// Where an eager message is kept by its sender.
 pub(super) const fn bounce_offset(slot: u32) -> usize {
@@ -212,6 +284,28 @@ mod tests {
             assert_eq!(Descriptor::decode(&arrived), Some(descriptor));
         }
         assert_eq!(Descriptor::decode(&[0; DESCRIPTOR_BYTES]), None);
+    }
+
+    #[test]
+    fn windows_leave_room_in_the_queue() {
+        let (wide, narrow) = (Window::Wide.notices(), Window::Narrow.notices());
+        assert_eq!((wide, narrow), (79, 12));
+        let most = WIDE_PEERS * wide + (MOST_PEERS - WIDE_PEERS) * narrow;
+        assert!(most + MRQ_FOR_DATA <= MRQ_ENTRIES);
+        // Pairwise alltoall on some thousand ranks.
+        const { assert!(MOST_PEERS > 6000) };
+        assert_eq!(Window::next(0), Some(Window::Wide));
+        assert_eq!(Window::next(WIDE_PEERS as usize), Some(Window::Narrow));
+        assert_eq!(Window::next(MOST_PEERS as usize - 1), Some(Window::Narrow));
+        assert_eq!(Window::next(MOST_PEERS as usize), None);
+        for window in [Window::Wide, Window::Narrow] {
+            for lane in [Lane::Descriptors, Lane::Eager] {
+                assert!(window.slots(lane).is_multiple_of(window.credit(lane)));
+                assert!(window.slots(lane) <= lane.slots());
+            }
+            let channel = Stadd(5 << 40 | 0x300);
+            assert_eq!(Window::of_hello(window.hello(channel)), (channel, window));
+        }
     }
 
     #[test]
