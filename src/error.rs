@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hopbine_torus::collectives::Collective;
 use hopbine_torus::plan::Rank;
@@ -170,7 +171,7 @@ pub enum Error {
     },
     /// Nothing moved for too long.
     #[error(
-        "rank {rank}, port {port}, step {step}: waited {seconds} s for {awaited} \
+        "rank {rank}, port {port}, step {step}: waited {waited:?} for {awaited} \
          (HOPBINE_TIMEOUT){}", Because(*.cause)
     )]
     Timeout {
@@ -182,8 +183,8 @@ pub enum Error {
         step: u32,
         /// What it waited for.
         awaited: Awaited,
-        /// For how long, in whole seconds.
-        seconds: u64,
+        /// For how long.
+        waited: Duration,
         /// What the wait comes from in the end, if that could be found out: the rank waited
         /// for may itself have waited for another.
         cause: Option<Blame>,

@@ -78,9 +78,8 @@ impl Vigil {
         }
         if idle > timeout {
             let (port, step, awaited) = wanted.awaited(engine);
-            let seconds = timeout.as_secs();
             let cause = wanted.cause(engine, patience);
-            return Err(Error::Timeout { rank, port, step, awaited, seconds, cause });
+            return Err(Error::Timeout { rank, port, step, awaited, waited: timeout, cause });
         }
         if idle > timeout / 2 && !self.looked {
             self.looked = true;

@@ -60,6 +60,16 @@ fn number<T: FromStr + PartialOrd + std::fmt::Display>(
     }
 }
 
+fn seconds(get: Lookup<'_>, name: &'static str, default: Duration) -> Result<Duration, JobError> {
+    let Some(value) = get(name) else { return Ok(default) };
+    let time = value.trim().parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    time.filter(|time| !time.is_zero()).ok_or_else(|| JobError::Variable {
+        name,
+        value,
+        wanted: "must be a number of seconds above 0".to_owned(),
+    })
+}
+
 fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
     let size = number(get, "HOPBINE_SIZE", 1usize, 1)?;
     let rank = number(get, "HOPBINE_RANK", 0usize, 0)?;
@@ -96,7 +106,7 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
         rendezvous: get("HOPBINE_RENDEZVOUS").map(PathBuf::from),
         shape,
         per_node,
-        timeout: Duration::from_secs(number(get, "HOPBINE_TIMEOUT", 60u64, 1)?),
+        timeout: seconds(get, "HOPBINE_TIMEOUT", Duration::from_secs(60))?,
         model: Model {
             put_ns: number(get, "HOPBINE_EMU_PUT_NS", 0u64, 0)?,
             hop_ns: number(get, "HOPBINE_EMU_HOP_NS", 0u64, 0)?,
@@ -147,6 +157,9 @@ mod tests {
         assert_eq!((s.rank, s.size, s.per_node), (0, 1, 1));
         assert_eq!(s.shape, [1, 1, 1]);
         assert!(s.model.is_off());
+        assert_eq!(s.timeout, Duration::from_secs(60));
+        let s = with(&[("HOPBINE_TIMEOUT", "0.25")]).unwrap();
+        assert_eq!(s.timeout, Duration::from_millis(250));
     }
 
     #[test]
@@ -161,6 +174,8 @@ mod tests {
     fn wrong_values_are_named() {
         for (vars, wanted) in [
             (&[("HOPBINE_RANK", "2")][..], "HOPBINE_SIZE=1"),
+            (&[("HOPBINE_TIMEOUT", "0")], "HOPBINE_TIMEOUT=0"),
+            (&[("HOPBINE_TIMEOUT", "soon")], "HOPBINE_TIMEOUT=soon"),
             (&[("HOPBINE_SIZE", "none")], "HOPBINE_SIZE=none"),
             (&[("HOPBINE_SIZE", "0")], "at least 1"),
             (&[("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")], "number of nodes, 4"),

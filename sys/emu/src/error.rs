@@ -78,13 +78,13 @@ pub enum JobError {
     },
     /// Some ranks did not come in time.
     #[error(
-        "rank {rank} waited {seconds} s for the job to be complete; missing: {missing} (HOPBINE_TIMEOUT sets the limit)"
+        "rank {rank} waited {waited:?} for the job to be complete; missing: {missing} (HOPBINE_TIMEOUT sets the limit)"
     )]
     Timeout {
         /// Who waited.
         rank: usize,
         /// How long.
-        seconds: u64,
+        waited: std::time::Duration,
         /// Who is missing.
         missing: String,
     },

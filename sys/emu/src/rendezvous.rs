@@ -169,11 +169,7 @@ pub(super) fn meet(
         while !done() {
             if start.elapsed() > timeout {
                 let _ = std::fs::remove_file(&memory);
-                return Err(JobError::Timeout {
-                    rank,
-                    seconds: timeout.as_secs(),
-                    missing: missing(),
-                });
+                return Err(JobError::Timeout { rank, waited: timeout, missing: missing() });
             }
             tries += 1;
             if tries < 200 {
