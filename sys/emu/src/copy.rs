@@ -127,3 +127,14 @@ pub(crate) fn probe(pid: u32, addr: u64) -> std::io::Result<u64> {
         n => Err(std::io::Error::other(format!("{n} of 8 bytes read"))),
     }
 }
+
+/// Whether there still is a process with this id whose memory can be asked for. One that has
+/// ended is not there, whether or not its parent has asked how it ended.
+#[cfg(not(loom))]
+pub(crate) fn exists(pid: u32) -> bool {
+    // Nothing is mapped at address 0: whoever exists has no memory there.
+    match probe(pid, 0) {
+        Err(error) => error.raw_os_error() != Some(libc::ESRCH),
+        Ok(_) => true,
+    }
+}
