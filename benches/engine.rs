@@ -1,4 +1,5 @@
-//! How long does an allreduce take on emulated ranks, from call to return?
+//! How long does an allreduce take on emulated ranks, from call to return? And a sum of three
+//! integers and a barrier, by the barrier gates and by plan?
 //!
 //! Ranks are threads that share the cores of this machine, so these numbers say what the
 //! engine and the endpoint cost, not what a network does. Inputs are fixed; correctness is
@@ -9,7 +10,7 @@ use std::time::Instant;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
-use hopbine::{EmulationConfig, emulate};
+use hopbine::{CallOptions, EmulationConfig, Hardware, emulate};
 
 fn allreduce(criterion: &mut Criterion) {
     for (name, sizes) in [("2", &[2][..]), ("2x2x2", &[2, 2, 2]), ("4x4x4", &[4, 4, 4])] {
@@ -47,5 +48,47 @@ fn allreduce(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, allreduce);
+fn small(criterion: &mut Criterion) {
+    for (name, sizes) in [("2", &[2][..]), ("2x2x2", &[2, 2, 2]), ("4x4x4", &[4, 4, 4])] {
+        let mut group = criterion.benchmark_group(format!("small/{name}"));
+        group.sample_size(10);
+        for hardware in [Hardware::Always, Hardware::Never] {
+            let by = if hardware == Hardware::Always { "gates" } else { "plan" };
+            for what in ["barrier", "sum of 3 i64"] {
+                let id = BenchmarkId::new(what, by);
+                group.bench_function(id, |bencher| {
+                    bencher.iter_custom(|iters| {
+                        let config = EmulationConfig::new(Shape::torus(sizes).expect("a shape"));
+                        let times = emulate(&config, |comm| {
+                            let comm = comm.with(CallOptions::new().hardware(hardware));
+                            let mut sum = [0i64; 3];
+                            let mut run = || {
+                                if what == "barrier" {
+                                    return comm.barrier();
+                                }
+                                sum = [i64::from(comm.rank()); 3];
+                                comm.allreduce_in_place(&mut sum, Op::Sum)
+                            };
+                            for _ in 0..4 {
+                                run().expect("no failure");
+                            }
+                            let start = Instant::now();
+                            for _ in 0..iters {
+                                run().expect("no failure");
+                            }
+                            let time = start.elapsed();
+                            let n = i64::from(comm.size());
+                            assert!(what == "barrier" || sum == [n * (n - 1) / 2; 3]);
+                            time
+                        });
+                        times.expect("no rank fails")[0]
+                    });
+                });
+            }
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, allreduce, small);
 criterion_main!(benches);
