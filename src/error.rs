@@ -41,7 +41,8 @@ pub enum Fault {
     Unreachable,
     /// It is there, but has not come to the call.
     Absent,
-    /// It waits in another call than the others.
+    /// It has made another call than the rank that found it out: another collective, count, type,
+    /// operator, root, or other options. Which of the two is wrong, nobody can tell.
     Elsewhere,
     /// It waits for a rank that, directly or through others, waits for it: their calls differ.
     Circle,
@@ -66,7 +67,13 @@ impl fmt::Display for Blame {
         match fault {
             Fault::Unreachable => write!(f, "rank {rank} is gone: its memory cannot be reached")?,
             Fault::Absent => write!(f, "rank {rank} has not come to the call")?,
-            Fault::Elsewhere => write!(f, "rank {rank} waits in another call")?,
+            Fault::Elsewhere => {
+                return write!(
+                    f,
+                    "rank {rank} has made another call than rank {by}: collective, count, type, \
+                     operator, root and options must be the same on all ranks"
+                );
+            }
             Fault::Circle => write!(f, "rank {rank} is in a circle of waits: calls differ")?,
             Fault::Failed => write!(f, "rank {rank} has failed")?,
         }

@@ -63,7 +63,7 @@ fn slot(task: usize) -> Slot {
 }
 
 fn tag(message: usize) -> Tag {
-    Tag { operation: 3, message: message as u32 }
+    Tag { operation: 3, message: message as u32, call: 0 }
 }
 
 /// Sends messages of the given lengths from rank 0 to rank 1, posting receives in one order

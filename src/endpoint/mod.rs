@@ -37,6 +37,9 @@ pub struct Tag {
     /// Number of the message within the operation, from this sender to this receiver through
     /// this port.
     pub message: u32,
+    /// Stands for the call that the operation is, and is the same on all ranks if they make the
+    /// same call. Wires need not look at it; one that does can tell ranks that disagree.
+    pub call: u16,
 }
 
 /// Names a posted message to its owner; given back in its event.

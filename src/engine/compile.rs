@@ -77,7 +77,7 @@ pub fn compile(plan: &Plan, geometry: &Geometry) -> Result<Program, CompileFailu
         ports.push(PortCompiler::new(&plan.ports[port], geometry, space).run().map_err(fail)?);
     }
     let work_bytes = if used_work { work_bytes } else { 0 };
-    Ok(Program { collective: plan.collective, rank: plan.rank, ports, work_bytes })
+    Ok(Program { collective: plan.collective, rank: plan.rank, ports, work_bytes, call: 0 })
 }
 
 /// For each port where its part starts in the working buffer, and the buffer's size.

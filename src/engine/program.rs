@@ -156,6 +156,9 @@ pub struct Program {
     pub ports: Vec<PortProgram>,
     /// Bytes of working space needed.
     pub work_bytes: u64,
+    /// Stands for the call on the wire; see [`Tag::call`](crate::endpoint::Tag). 0 as compiled:
+    /// what makes calls equal is for those to say who know the call.
+    pub call: u16,
 }
 
 impl Program {

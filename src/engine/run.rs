@@ -152,7 +152,7 @@ impl PortRun {
             let Task::Recv { from, message, into } = code.tasks[task as usize] else {
                 unreachable!("`recvs` lists receives");
             };
-            let tag = Tag { operation: self.operation, message };
+            let tag = Tag { operation: self.operation, message, call: self.program.call };
             let region = self.memories.wire(into);
             // SAFETY: `start`'s caller keeps the memory valid until the run has finished, and
             // it has not before this receive has. The task's hazards keep every other task
@@ -170,7 +170,7 @@ impl PortRun {
             let Task::Send { to, message, from } = code.tasks[task as usize] else {
                 unreachable!("`sends` holds sends");
             };
-            let tag = Tag { operation: self.operation, message };
+            let tag = Tag { operation: self.operation, message, call: self.program.call };
             let region = self.memories.wire(from);
             // SAFETY: as for receives; the hazards keep writers away until it is sent.
             let taken = unsafe { endpoint.post_send(Slot { run, task }, to, tag, region) };

@@ -1,11 +1,12 @@
 //! The communicator: a torus of ranks, and the programs that have been compiled for it.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopbine_torus::collectives::{Collective, Request, registry};
 use hopbine_torus::geometry::{Coord, RankMap, Shape};
-use hopbine_torus::plan::Rank;
+use hopbine_torus::plan::{Rank, Schedule};
 
 use super::call::{Call, Caller};
 use super::gates::{Gates, Task};
@@ -377,14 +378,24 @@ impl Communicator {
             segment_bytes: Some(segment.unwrap_or(segment_bytes)),
         };
         let program = compile(&plan, &geometry);
-        let program = program.map_err(|CompileFailure { port, step, error }| Error::Plan {
+        let mut program = program.map_err(|CompileFailure { port, step, error }| Error::Plan {
             rank: caller.rank,
             port,
             step,
             source: error,
         })?;
+        program.call = call_number(&schedule, key, &geometry);
         Ok((program, reducer))
     }
+}
+
+/// Stands for a call: equal on ranks whose calls can meet, different otherwise (but for one in
+/// 65,536). A rank may have its input in place where others do not, unless that changes the
+/// algorithm.
+fn call_number(schedule: &Schedule, key: &Key, geometry: &Geometry) -> u16 {
+    let mut hasher = DefaultHasher::new();
+    (schedule, key.count, key.dtype, key.op, geometry.segment_bytes).hash(&mut hasher);
+    hasher.finish() as u16
 }
 
 /// An operation in somebody's hands, not under way.

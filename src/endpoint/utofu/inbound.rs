@@ -77,6 +77,8 @@ impl UtofuEndpoint {
                 let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
                 match Descriptor::decode(&bytes).ok_or_else(|| garbled(peer.rank))? {
                     Descriptor::Ready { tag, at } => {
+                        self.check_call(index, tag)?;
+                        let peer = &mut self.peers[index as usize];
                         let at = Stadd(at);
                         match take(&mut peer.waiting, |waiting| waiting.tag == tag) {
                             Some(send) => self.send_to(index, send.slot, send.region, at)?,
@@ -84,6 +86,7 @@ impl UtofuEndpoint {
                         }
                     }
                     Descriptor::Tiny { tag, len, data } => {
+                        self.check_call(index, tag)?;
                         self.received(index, tag, &data[..usize::from(len)]);
                     }
                 }
@@ -92,6 +95,7 @@ impl UtofuEndpoint {
                 // SAFETY: as above.
                 let header = unsafe { ptr.cast::<[u8; EAGER_HEADER_BYTES]>().read() };
                 let (tag, len) = wire::eager_message(&header).ok_or_else(|| garbled(peer.rank))?;
+                self.check_call(index, tag)?;
                 // SAFETY: as above; `len` is at most a slot's room, and the peer does not
                 // write the slot again before it gets the credit for it.
                 let data = unsafe { std::slice::from_raw_parts(ptr.add(EAGER_HEADER_BYTES), len) };

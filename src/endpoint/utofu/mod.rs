@@ -41,6 +41,7 @@
 //! otherwise be written to memory that is gone.
 
 mod cached;
+mod calls;
 mod channels;
 mod credits;
 mod inbound;
@@ -64,6 +65,7 @@ use utofu_sys::{Stadd, UtofuError, VcqId};
 use super::{Endpoint, Event, Owner, Posted, Rank, Slot, Status, Tag, WireError, WireRegion};
 use crate::error::Blame;
 use crate::memory::Pages;
+use calls::Calls;
 use channels::Channels;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
 use wire::{EAGER_BYTES, MOST_PEERS, TINY_BYTES, Window};
@@ -132,6 +134,7 @@ pub struct UtofuEndpoint {
     events: Vec<Event>,
     spare: Vec<Vec<u8>>,
     longest_put: usize,
+    calls: Calls,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
     /// A question has not been answered in time; its answer may still come, so no other is
@@ -167,6 +170,7 @@ impl Endpoint for UtofuEndpoint {
         tag: Tag,
         region: WireRegion,
     ) -> Result<Posted, WireError> {
+        self.enter_call(tag)?;
         let index = self.peer(from)?;
         let peer = &mut self.peers[index as usize];
         if region.len > EAGER_BYTES {
@@ -193,6 +197,7 @@ impl Endpoint for UtofuEndpoint {
         tag: Tag,
         region: WireRegion,
     ) -> Result<Posted, WireError> {
+        self.enter_call(tag)?;
         let index = self.peer(to)?;
         let peer = &mut self.peers[index as usize];
         if region.len > EAGER_BYTES {

@@ -6,6 +6,7 @@ use utofu_sys::bootstrap::{BootstrapError, Exchange};
 use utofu_sys::handles::{Access, Registration, Vcq, VcqFlags};
 use utofu_sys::{Api, Stadd, VcqId};
 
+use super::calls::Calls;
 use super::channels::Channels;
 use super::registrar::Registrar;
 use super::trouble::TROUBLE_WORDS;
@@ -114,6 +115,7 @@ fn finish(
         events: Vec::with_capacity(USUAL_PUTS),
         spare: (0..SPARE_BUFFERS).map(|_| Vec::with_capacity(EAGER_BYTES)).collect(),
         longest_put: (longest - longest % PUT_ALIGN).max(1),
+        calls: Calls::new(),
         has_posted: false,
         is_asking: false,
         vcq,

@@ -49,6 +49,12 @@ impl UtofuEndpoint {
         blame_from_word(unsafe { self.trouble_ptr(NEWS).read_volatile() })
     }
 
+    /// Takes note of something that others would otherwise tell.
+    pub(super) fn note(&self, blame: Blame) {
+        // SAFETY: as in `show_status`; others write news only, which would do as well.
+        unsafe { self.trouble_ptr(NEWS).write_volatile(blame_to_word(blame)) };
+    }
+
     pub(super) fn ask_status(
         &mut self,
         rank: Rank,

@@ -211,6 +211,7 @@ impl Descriptor {
             Descriptor::Tiny { tag, .. } => (KIND_TINY, tag),
         };
         bytes[0] = kind;
+        bytes[2..4].copy_from_slice(&tag.call.to_le_bytes());
         bytes[4..8].copy_from_slice(&tag.operation.to_le_bytes());
         bytes[8..12].copy_from_slice(&tag.message.to_le_bytes());
         let len = match self {
@@ -229,7 +230,8 @@ impl Descriptor {
 
     /// Reads what `encode` has written; `None` if this is no descriptor.
     pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<Self> {
-        let tag = Tag { operation: word(bytes, 4), message: word(bytes, 8) };
+        let call = u16::from_le_bytes([bytes[2], bytes[3]]);
+        let tag = Tag { operation: word(bytes, 4), message: word(bytes, 8), call };
         match bytes[0] {
             KIND_READY => {
                 let at = u64::from(word(bytes, 12)) | u64::from(word(bytes, 16)) << 32;
@@ -251,12 +253,14 @@ pub(super) fn eager_header(tag: Tag, len: usize) -> [u8; EAGER_HEADER_BYTES] {
     bytes[0..4].copy_from_slice(&tag.operation.to_le_bytes());
     bytes[4..8].copy_from_slice(&tag.message.to_le_bytes());
     bytes[8..12].copy_from_slice(&(len as u32).to_le_bytes());
+    bytes[12..14].copy_from_slice(&tag.call.to_le_bytes());
     bytes
 }
 
 /// Tag and length of an eager message; `None` if the length cannot be.
 pub(super) fn eager_message(header: &[u8; EAGER_HEADER_BYTES]) -> Option<(Tag, usize)> {
-    let tag = Tag { operation: word(header, 0), message: word(header, 4) };
+    let call = u16::from_le_bytes([header[12], header[13]]);
+    let tag = Tag { operation: word(header, 0), message: word(header, 4), call };
     let len = word(header, 8) as usize;
     (len <= EAGER_BYTES).then_some((tag, len))
 }
@@ -271,7 +275,8 @@ mod tests {
 
     #[test]
     fn descriptors_survive_the_wire() {
-        let tag = Tag { operation: 0xdead_beef, message: 77 };
+        let tag = Tag { operation: 0xdead_beef, message: 77, call: 0x1234 };
+        assert_eq!(eager_message(&eager_header(tag, 99)), Some((tag, 99)));
         let mut data = [0; TINY_BYTES];
         data[..3].copy_from_slice(b"abc");
         for descriptor in [

@@ -1,0 +1,113 @@
+//! Ranks that make different calls are told so at once, whatever it is that differs, instead of
+//! waiting for messages that never come or taking those of another call.
+
+mod common;
+
+use std::time::Duration;
+
+use common::calls::config;
+use hopbine::reduce::{Dtype, Op};
+use hopbine::torus::collectives::Collective;
+use hopbine::world::Call;
+use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware, emulate};
+
+/// The rank that thinks differently.
+const ODD: u32 = 2;
+
+/// One call; the buffers are as large as any of them needs.
+#[derive(Clone)]
+struct Made {
+    collective: Collective,
+    count: u64,
+    dtype: Dtype,
+    op: Option<Op>,
+    root: u32,
+    options: CallOptions,
+}
+
+impl Made {
+    fn sum(count: u64) -> Self {
+        Made {
+            collective: Collective::Allreduce,
+            count,
+            dtype: Dtype::F32,
+            op: Some(Op::Sum),
+            root: 0,
+            options: CallOptions::new().hardware(Hardware::Never),
+        }
+    }
+
+    fn bcast(root: u32) -> Self {
+        Made { collective: Collective::Bcast, op: None, root, ..Made::sum(100) }
+    }
+
+    fn make(&self, comm: &Communicator) -> Result<(), Error> {
+        let n = comm.size() as usize;
+        let bytes = self.count as usize * self.dtype.size_bytes();
+        let (send, mut recv) = (vec![0u8; n * bytes + 8], vec![0u8; n * bytes + 8]);
+        let mut call = Call::new(self.collective, self.count, self.dtype);
+        call.root = self.root;
+        call.op = self.op;
+        call.send = send.as_ptr();
+        call.send_count = if self.collective == Collective::Bcast { 0 } else { self.count };
+        call.recv = recv.as_mut_ptr();
+        call.recv_count = self.count;
+        // SAFETY: both buffers have room for whatever the call reads and writes.
+        unsafe { comm.with(self.options.clone()).call(&call) }
+    }
+}
+
+fn pairs() -> Vec<(&'static str, Made, Made)> {
+    let sum = Made::sum;
+    let by = |name| Made { options: sum(0).options.algorithm(name), ..sum(5000) };
+    vec![
+        ("count of few", sum(3), sum(4)),
+        ("count, one inside descriptors and one with announced receives", sum(3), sum(30_000)),
+        ("count of many", sum(30_000), sum(40_000)),
+        ("type", sum(1000), Made { dtype: Dtype::I32, ..sum(1000) }),
+        ("operator", sum(1000), Made { op: Some(Op::Max), ..sum(1000) }),
+        ("algorithm", by("bucket"), by("circulant")),
+        ("root", Made::bcast(0), Made::bcast(1)),
+        (
+            "ports",
+            by("circulant"),
+            Made { options: by("circulant").options.ports(1), ..by("circulant") },
+        ),
+        (
+            "segments",
+            by("circulant"),
+            Made { options: by("circulant").options.segment_bytes(64), ..by("circulant") },
+        ),
+        ("collective", sum(100), Made::bcast(3)),
+    ]
+}
+
+#[test]
+fn whatever_differs_is_an_error_everywhere() {
+    for drive in [Drive::Inline, Drive::Workers] {
+        for (what, most, odd) in pairs() {
+            // Nobody is to wait that long.
+            let config =
+                EmulationConfig { timeout: Duration::from_secs(600), ..config(&[2, 3], drive) };
+            let outcomes = emulate(&config, |comm| {
+                most.make(comm)?;
+                if comm.rank() == ODD { odd.make(comm) } else { most.make(comm) }?;
+                // Ranks that need nobody may get this far.
+                Made::sum(10).make(comm)
+            });
+            for (rank, outcome) in outcomes.unwrap().into_iter().enumerate() {
+                let error = outcome.expect_err(what);
+                let blame = match &error {
+                    Error::Lost { blame, .. } => *blame,
+                    Error::Poisoned(reason) => match **reason {
+                        Error::Lost { blame, .. } => blame,
+                        _ => panic!("{what}, rank {rank}: {error}"),
+                    },
+                    _ => panic!("{what}, rank {rank}: {error}"),
+                };
+                assert_eq!(blame.fault, Fault::Elsewhere, "{what}, rank {rank}: {error}");
+                assert!([blame.rank, blame.by].contains(&ODD), "{what}, rank {rank}: {error}");
+            }
+        }
+    }
+}
