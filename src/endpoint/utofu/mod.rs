@@ -29,12 +29,14 @@
 //! wrote to.
 //!
 //! # The end
-//! Endpoints of all ranks must be dropped after a barrier, since a peer's last credit may
-//! otherwise be written to memory that is gone.
+//! Endpoints of all ranks must be dropped after a barrier that every rank enters when its
+//! [`fence`](Endpoint::fence) has been passed: a last credit may otherwise be written to memory
+//! that is gone.
 
 mod cached;
 mod channels;
 mod credits;
+mod fence;
 mod inbound;
 mod outbound;
 mod peer;
@@ -53,6 +55,7 @@ use utofu_sys::{Stadd, UtofuError, VcqId};
 
 use super::{Endpoint, Event, Owner, Pages, Posted, Rank, Slot, Tag, WireError, WireRegion};
 use channels::Channels;
+use fence::Fence;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
 use wire::{EAGER_BYTES, TINY_BYTES};
 
@@ -119,6 +122,7 @@ pub struct UtofuEndpoint {
     events: Vec<Event>,
     spare: Vec<Vec<u8>>,
     longest_put: usize,
+    fence: Fence,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
 }
@@ -205,7 +209,8 @@ impl Endpoint for UtofuEndpoint {
         for _ in 0..NOTICES_PER_POLL {
             match self.vcq.poll_mrq() {
                 Ok(Some(Notice::RemotePut { remote_end, .. })) => self.noticed(remote_end)?,
-                // Only remote notices are ever asked for.
+                Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
+                // No other notices are ever asked for.
                 Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(error) => return Err(self.notice_error(&error)),
@@ -232,6 +237,10 @@ impl Endpoint for UtofuEndpoint {
 
     fn is_flushed(&self) -> bool {
         self.puts.is_empty() && self.listed.is_empty()
+    }
+
+    fn fence(&mut self) -> Result<bool, WireError> {
+        self.all_arrived()
     }
 }
 
