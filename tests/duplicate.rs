@@ -311,15 +311,19 @@ fn without_vcqs_all_ranks_get_the_same_error() {
     }
 }
 
+/// Takes VCQs of this rank's node, on the TNI with this index.
+fn take_vcqs(tni: usize, n: usize) -> Vec<Vcq> {
+    let api = Api::emulated();
+    let tni = api.onesided_tnis().unwrap()[tni];
+    (0..n).map(|_| Vcq::create(api, tni, VcqFlags::NONE).unwrap()).collect()
+}
+
 /// One rank alone has no VCQs left, and only on the last port's TNI.
 #[test]
 fn a_rank_without_vcqs_keeps_nobody_waiting() {
     let errors = emulate(&config(&[3, 2], Drive::Inline), |comm| {
-        let api = Api::emulated();
-        let last = *api.onesided_tnis().unwrap().get(comm.n_ports() as usize - 1).unwrap();
-        let n_taken = if comm.rank() == 4 { VCQS - 1 } else { 0 };
-        let take = |_| Vcq::create(api, last, VcqFlags::NONE).unwrap();
-        let taken: Vec<Vcq> = (0..n_taken).map(take).collect();
+        let last = comm.n_ports() as usize - 1;
+        let taken = take_vcqs(last, if comm.rank() == 4 { VCQS - 1 } else { 0 });
         let error = comm.duplicate().map(drop).unwrap_err();
         checked(comm, 100);
         drop(taken);
@@ -334,10 +338,16 @@ fn a_rank_without_vcqs_keeps_nobody_waiting() {
 
 #[test]
 fn any_thread_can_open_and_close() {
-    emulate(&config(&[2, 2], Drive::Inline), |comm| {
+    let config = EmulationConfig { ports: Some(1), ..config(&[2, 2], Drive::Inline) };
+    emulate(&config, |comm| {
         std::thread::scope(|threads| {
-            // Neither thread is the rank's own.
-            let second = threads.spawn(|| comm.duplicate().unwrap()).join().unwrap();
+            // Neither thread is the rank's own; the device is.
+            let open = || comm.duplicate();
+            let taken = take_vcqs(0, VCQS - 1);
+            let error = threads.spawn(open).join().unwrap().map(drop).unwrap_err();
+            assert!(matches!(error, Error::Duplicate { .. }), "{error}");
+            drop(taken);
+            let second = threads.spawn(open).join().unwrap().unwrap();
             checked(&second, 3000);
             let third = second.with(CallOptions::new().ports(1));
             threads.spawn(move || drop(second)).join().unwrap();
