@@ -4,7 +4,7 @@
 mod common;
 
 use std::sync::{Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::calls::{check, config};
 use common::mixed::{Mixed, latency};
@@ -14,7 +14,8 @@ use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::world::Call;
 use hopbine::{
-    CallOptions, Communicator, Drive, Duplicate, EmulationConfig, Error, Hardware, emulate, init,
+    CallOptions, Communicator, Drive, Duplicate, EmulationConfig, Error, Hardware, Latency,
+    emulate, init,
 };
 use utofu_sys::Api;
 use utofu_sys::handles::{Vcq, VcqFlags};
@@ -422,6 +423,24 @@ fn a_rank_that_does_not_close_is_noticed() {
     });
     let error = errors.unwrap().remove(1).unwrap();
     assert!(matches!(error, Error::Timeout { rank: 1, .. }), "{error}");
+}
+
+/// The end takes two trips: what was written arrives, then the ranks meet. The first rank to
+/// come waits for both.
+#[test]
+fn the_end_waits_for_what_is_on_the_wire() {
+    const WIRE: Duration = Duration::from_millis(40);
+    let latency = Latency { put_ns: WIRE.as_nanos() as u64, ..Latency::default() };
+    let config = EmulationConfig { latency, ..config(&[2], Drive::Inline) };
+    let times = emulate(&config, |comm| {
+        checked(comm, 10);
+        let second = comm.duplicate().unwrap();
+        checked(&second, 10);
+        let start = Instant::now();
+        second.finish().unwrap();
+        start.elapsed()
+    });
+    assert!(times.unwrap().into_iter().max().unwrap() >= 2 * WIRE);
 }
 
 #[test]
