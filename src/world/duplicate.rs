@@ -70,8 +70,9 @@ impl Communicator {
     /// ```
     ///
     /// # What it takes
-    /// A VCQ for each port (a TNI has 64, which the ranks of a node share), the memory of
-    /// endpoints, and barrier gates as long as there are any (a TNI has 16 sets at most); with
+    /// A VCQ for each port (the emulated device has 64 on each TNI, which the ranks of a node
+    /// share; Fugaku's may grant fewer to a process), the memory of endpoints, and barrier
+    /// gates as long as there are any (16 sets on each TNI at most); with
     /// workers, a thread for each port. Those are not pinned, and if the cores do not suffice
     /// for the threads of all communicators they give theirs away while they wait.
     ///

@@ -99,7 +99,10 @@ fn halves(api: Api, n_ranks: usize, n_ports: usize) -> Result<Vec<Half>, WireErr
 }
 
 fn half(api: Api, tni: utofu_sys::Tni, n_ranks: usize) -> Result<Half, WireError> {
-    let mut vcq = Vcq::create(api, tni, VcqFlags::NONE).map_err(|error| failed(error, None))?;
+    // Each VCQ is used by one thread at a time, but not always the same, and beside VCQs of other
+    // communicators on the same CQ. Without the flag uTofu posts to the CQ without a lock.
+    let vcq = Vcq::create(api, tni, VcqFlags::THREAD_SAFE);
+    let mut vcq = vcq.map_err(|error| failed(error, None))?;
     let mailbox = Pages::new(8 * n_ranks as u64);
     // SAFETY: the pages outlive the registration. Peers write their places once; this rank
     // reads them through raw pointers after the notice.
