@@ -233,6 +233,9 @@ pub enum Error {
     /// A persistent operation was used in a way that needs it to be complete.
     #[error("the persistent operation is under way; wait for it first")]
     Active,
+    /// A handle was used that outlived its communicator, or the world's.
+    #[error("the communicator has been closed")]
+    Closed,
     /// The code run on a rank panicked, so the other ranks' results are worthless.
     #[error("rank {rank} panicked: {message}")]
     RankPanicked {
@@ -268,6 +271,13 @@ pub enum Error {
         rank: Rank,
         /// What does not fit, and what would.
         reason: String,
+    },
+    /// Some rank could not open another communicator. All ranks get the same error, and the
+    /// communicator that was to be duplicated can be used further.
+    #[error("the communicator cannot be duplicated: {source}")]
+    Duplicate {
+        /// The failure; its peer is the rank that failed.
+        source: WireError,
     },
     /// The ranks did not come together.
     #[error("{}: {reason}", .rank.map_or("start-up".to_owned(), |rank| format!("rank {rank}")))]

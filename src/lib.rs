@@ -25,8 +25,8 @@ pub mod world;
 pub use error::{Awaited, Blame, Error, Fault, WireError};
 pub use hopbine_torus as torus;
 pub use world::{
-    CallOptions, Communicator, Drive, EmulationConfig, Hardware, Latency, Persistent, Scope, World,
-    emulate, init,
+    CallOptions, Communicator, Drive, Duplicate, EmulationConfig, Hardware, Latency, Persistent,
+    Scope, World, emulate, init,
 };
 
 /// The README's programs are tests.

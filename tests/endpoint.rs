@@ -7,14 +7,19 @@ use hopbine::endpoint::{Endpoint, Event, Owner, Posted, Slot, Tag, WireRegion};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use std::time::Duration;
-use utofu_emu::Job;
+use std::time::{Duration, Instant};
+use utofu_emu::{Job, Model};
 use utofu_sys::Api;
 use utofu_sys::bootstrap::LocalExchange;
 
 /// Two connected endpoints, of ranks 0 and 1.
 fn pair() -> [UtofuEndpoint; 2] {
-    let job = Job::threads(Job::coords_for_shape(&[2]));
+    pair_on(Model::default())
+}
+
+/// As `pair`, over a wire that takes its time.
+fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
+    let job = Job::with_model(Job::coords_for_shape(&[2]), wire).unwrap();
     let exchanges = LocalExchange::group(2, Duration::from_secs(60));
     let open = |rank: usize, mut exchange: LocalExchange| {
         let _entered = job.enter(rank);
@@ -245,4 +250,44 @@ fn unknown_keys_are_refused() {
     let [mut endpoint, _other] = pair();
     let error: WireError = endpoint.release(12345).unwrap_err();
     assert_eq!(error.call, "utofu_dereg_mem");
+}
+
+#[test]
+fn a_fence_lasts_until_everything_has_arrived() {
+    const WIRE: Duration = Duration::from_millis(20);
+    let [mut sender, mut receiver] =
+        pair_on(Model { put_ns: WIRE.as_nanos() as u64, ..Model::default() });
+    // Nothing was ever written.
+    assert!(sender.fence().unwrap() && receiver.fence().unwrap());
+    let mut source = Memory::new(&mut sender, 30_000, 7);
+    let mut target = Memory::new(&mut receiver, 30_000, 0);
+    let mut events = Vec::new();
+    for (index, len) in [8, 1000, 9000].into_iter().enumerate() {
+        let (from, into) = (source.region(len), target.region(len));
+        // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
+        let posted = unsafe {
+            [
+                receiver.post_recv(slot(0), 0, tag(index), into).unwrap(),
+                sender.post_send(slot(1), 1, tag(index), from).unwrap(),
+            ]
+        };
+        assert_eq!(posted, [Posted::Accepted; 2]);
+        while events.len() < 2 {
+            sender.poll(&mut events).unwrap();
+            receiver.poll(&mut events).unwrap();
+        }
+        events.clear();
+        // Both have written to the other by now: data, hellos, announcements. A message of
+        // before or after a fence needs nothing else.
+        for endpoint in [&mut sender, &mut receiver] {
+            let start = Instant::now();
+            assert!(!endpoint.fence().unwrap(), "nothing can have come back yet");
+            while !endpoint.fence().unwrap() {
+                endpoint.poll(&mut events).unwrap();
+            }
+            assert!(start.elapsed() >= WIRE, "passed before the last put can have arrived");
+            assert_eq!(events, []);
+        }
+    }
+    assert_eq!(source.bytes[..10_008], target.bytes[..10_008]);
 }

@@ -4,88 +4,11 @@
 
 mod common;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
-use common::calls::{call_in_place_on, call_on, config};
-use common::reference::{Case, expected, inputs};
-use common::skew::Skew;
-use hopbine::torus::collectives::{Algorithm, registry};
-use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Latency, emulate};
-use rand::rngs::SmallRng;
-use rand::seq::IndexedRandom;
-use rand::{Rng, SeedableRng};
-
-/// Elements of a vector or block: short of, at and past what travels inside a descriptor.
-const MOST_ELEMENTS: usize = 64;
-/// Different calls in turn: more than a few, few enough that programs are mostly reused.
-const POOL: usize = 60;
-/// Calls after which some of the pool are replaced.
-const RENEWED_EVERY: usize = 500;
-/// Results that are looked at again later, when others have been received.
-const KEPT: usize = 16;
-
-/// A call that all ranks make.
-#[derive(Clone, Debug)]
-struct Planned {
-    case: Case,
-    /// `None`: whatever the library chooses, which may be the barrier gates.
-    algorithm: Option<String>,
-    ports: Option<u32>,
-    segment_bytes: Option<u64>,
-    in_place: bool,
-}
-
-impl Planned {
-    fn random(rng: &mut SmallRng, algorithms: &[Algorithm], n_ranks: u32, n_ports: u32) -> Self {
-        let algorithm = algorithms.choose(rng).expect("some serve every shape");
-        let collective = algorithm.collective;
-        let root = if collective.is_rooted() { rng.random_range(0..n_ranks) } else { 0 };
-        let count = rng.random_range(0..=MOST_ELEMENTS);
-        let named = rng.random_bool(0.7);
-        Planned {
-            case: Case { collective, n_ranks, count, root },
-            algorithm: named.then(|| algorithm.name.clone()),
-            ports: rng.random_bool(0.8).then(|| rng.random_range(1..=n_ports)),
-            segment_bytes: rng.random_bool(0.3).then(|| rng.random_range(8..600)),
-            in_place: rng.random_bool(0.4),
-        }
-    }
-
-    fn options(&self) -> CallOptions {
-        CallOptions {
-            algorithm: self.algorithm.as_deref().map(Into::into),
-            ports: self.ports,
-            segment_bytes: self.segment_bytes,
-            ..CallOptions::new()
-        }
-    }
-
-    /// What tells the data of this round from that of any other.
-    fn salt(round: usize) -> u64 {
-        (round as u64 + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9)
-    }
-
-    /// Makes the call; what came, and what had to come.
-    fn perform(&self, comm: &Communicator, round: usize) -> [Vec<u64>; 2] {
-        let comm = comm.with(self.options());
-        let (rank, salt) = (comm.rank(), Self::salt(round));
-        let salted = |values: Vec<u64>| -> Vec<u64> {
-            values.into_iter().map(|value| value.wrapping_add(salt)).collect()
-        };
-        let send = salted(inputs(&self.case, rank));
-        let got = if self.in_place {
-            call_in_place_on(&comm, &self.case, self.algorithm.as_deref().unwrap_or(""), &send)
-        } else {
-            call_on(&comm, &self.case, &send)
-        };
-        let got =
-            got.unwrap_or_else(|error| panic!("round {round}, rank {rank}, {self:?}: {error}"));
-        // Every rank's input has the salt, and so a sum has it as often as there are ranks.
-        let add = |a: u64, b: u64| a.wrapping_add(b).wrapping_add(salt);
-        [got, salted(expected(&self.case, rank, add))]
-    }
-}
+use common::calls::config;
+use common::mixed::{Mixed, latency};
+use hopbine::{CallOptions, Drive, EmulationConfig, Latency, emulate};
 
 /// A long run of calls.
 struct Run {
@@ -98,73 +21,14 @@ struct Run {
 
 impl Run {
     fn go(&self) {
-        let shape = &self.config.shape;
-        let algorithms: Vec<Algorithm> =
-            registry::all().into_iter().filter(|a| a.serves(shape).is_ok()).collect();
-        emulate(&self.config, |comm| self.rank(comm, &algorithms)).unwrap();
-    }
-
-    fn rank(&self, comm: &Communicator, algorithms: &[Algorithm]) {
-        // The same on all ranks; the pauses are not.
-        let rng = &mut SmallRng::seed_from_u64(self.seed);
-        let mut skew = Skew::new(self.seed, comm.rank(), self.longest_pause);
-        let draw =
-            |rng: &mut SmallRng| Planned::random(rng, algorithms, comm.size(), comm.n_ports());
-        let mut pool: Vec<Planned> = (0..POOL).map(|_| draw(rng)).collect();
-        let mut kept: VecDeque<(usize, Planned, Vec<u64>, Vec<u64>)> = VecDeque::new();
-        for round in 0..self.calls {
-            if round % RENEWED_EVERY == RENEWED_EVERY - 1 {
-                pool.iter_mut().step_by(2).for_each(|planned| *planned = draw(rng));
-                pool.rotate_left(1);
-            }
-            let planned = pool.choose(rng).expect("is not empty");
-            let [got, want] = planned.perform(comm, round);
-            self.compare(comm, round, planned, &got, &want, "lost or wrong");
-            if kept.len() == KEPT
-                && let Some((round, planned, got, want)) = kept.pop_front()
-            {
-                self.compare(comm, round, &planned, &got, &want, "overwritten later");
-            }
-            kept.push_back((round, planned.clone(), got, want));
-            skew.pause();
-        }
-        comm.barrier().unwrap();
-        for (round, planned, got, want) in kept {
-            self.compare(comm, round, &planned, &got, &want, "overwritten later");
-        }
-    }
-
-    fn compare(
-        &self,
-        comm: &Communicator,
-        round: usize,
-        planned: &Planned,
-        got: &[u64],
-        want: &[u64],
-        what: &str,
-    ) {
-        let wrong = got.iter().zip(want).position(|(got, want)| got != want);
-        assert!(
-            got.len() == want.len() && wrong.is_none(),
-            "seed {}, round {round}, rank {}, {planned:?}: {what} at {wrong:?}: {got:x?}",
-            self.seed,
-            comm.rank(),
-        );
+        let Run { calls, seed, longest_pause, .. } = *self;
+        let mixed = Mixed { calls, seed, longest_pause, first: 0 };
+        emulate(&self.config, |comm| mixed.run(comm)).unwrap();
     }
 }
 
 fn on(sizes: &[u32], drive: Drive) -> EmulationConfig {
     EmulationConfig { ports: Some(2), ..config(sizes, drive) }
-}
-
-/// Delays of up to some microseconds, some wires slow and some far.
-fn latency(seed: u64) -> Latency {
-    let mut rng = SmallRng::seed_from_u64(seed);
-    Latency {
-        put_ns: rng.random_range(0..8000),
-        hop_ns: rng.random_range(0..2000),
-        tni_mbps: if rng.random_bool(0.5) { rng.random_range(50..2000) } else { 0 },
-    }
 }
 
 const NO_PAUSE: Duration = Duration::ZERO;

@@ -185,4 +185,18 @@ pub trait Endpoint: Send {
     fn told(&self) -> Option<Blame> {
         None
     }
+
+    /// True if everything that was ever written to peers has arrived there, so that they may
+    /// free what was written to. To be called again and again, with polls in between, until it
+    /// is; only when nothing is posted, by any rank that was communicated with, and nothing is
+    /// posted meanwhile.
+    ///
+    /// This default is for wires whose writes have arrived when the post, or the poll, that
+    /// makes them returns.
+    ///
+    /// # Errors
+    /// [`WireError`] if the wire fails.
+    fn fence(&mut self) -> Result<bool, WireError> {
+        Ok(true)
+    }
 }

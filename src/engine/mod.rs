@@ -33,10 +33,13 @@
 //! receive posted, send finished, message received, staging left. A cycle cannot exist, as
 //! long as endpoints keep their contract.
 
+mod company;
 mod compile;
 mod emit;
+mod ending;
 mod graph;
 mod intervals;
+mod keys;
 mod memory;
 mod pieces;
 mod port;
@@ -52,10 +55,11 @@ mod wait;
 mod workers;
 
 pub use compile::{CompileError, CompileFailure, Geometry, compile};
+pub use keys::{UserKeys, UserMemory};
 pub use port::Poison;
 pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
 pub use request::Operation;
 pub use run::{Memory, PortRun};
 pub use vigil::GatesVigil;
 pub use wait::Waiter;
-pub use workers::{Engine, EngineConfig, UserKeys, UserMemory};
+pub use workers::{Engine, EngineConfig};

@@ -69,6 +69,8 @@ struct State {
     has_told: bool,
     runs: Vec<Option<Active>>,
     events: Vec<Event>,
+    /// Nothing is put under way any more.
+    is_closed: bool,
 }
 
 struct Active {
@@ -88,6 +90,7 @@ impl Port {
             has_told: false,
             runs: Vec::with_capacity(USUAL_RUNS),
             events: Vec::with_capacity(USUAL_EVENTS),
+            is_closed: false,
         };
         Arc::new(Port {
             rank,
@@ -144,9 +147,12 @@ impl Port {
         }
     }
 
-    /// Puts a run under way.
+    /// Puts a run under way; after the port's end, gives it back as failed.
     pub(super) fn launch(&self, run: Box<PortRun>, operation: Arc<Operation>) {
         let state = &mut *self.knock();
+        if state.is_closed {
+            return operation.give_back(self.index, run, Some(&Error::Closed));
+        }
         let active = Some(Active { run, operation });
         match state.runs.iter_mut().find(|place| place.is_none()) {
             Some(place) => *place = active,
@@ -257,6 +263,35 @@ impl Port {
             failed = true;
         }
         failed
+    }
+
+    /// True if nothing is under way and all that this port has written has arrived. Then
+    /// nothing can be put under way any more. Moves things on towards that.
+    pub(super) fn is_drained(&self) -> Result<bool, Error> {
+        let state = &mut *self.knock();
+        if let Some(reason) = self.poison.reason() {
+            return Err(Error::Poisoned(Arc::new(reason)));
+        }
+        if self.is_active() {
+            self.drive_locked(state);
+            return Ok(false);
+        }
+        state.is_closed = true;
+        let State { endpoint, events, .. } = state;
+        let arrived = endpoint.poll(events).and_then(|()| endpoint.fence());
+        debug_assert!(events.is_empty(), "an event of a run that has finished");
+        arrived.map_err(|source| {
+            let error = self.wire_error(None, source);
+            self.poison.set(&error);
+            error
+        })
+    }
+
+    /// What the first of the runs under way waits for, or the port itself if there is none.
+    pub(super) fn awaited_first(&self) -> (u32, Awaited) {
+        let state = self.knock();
+        let first = state.runs.iter().flatten().next();
+        first.and_then(|active| active.run.awaited()).unwrap_or((0, Awaited::Interface))
     }
 
     /// What `operation` waits for on this port, if it is under way here.

@@ -40,6 +40,14 @@ impl Waiter {
         }
     }
 
+    /// Nothing has happened that was waited for, but there was something else to do. Returns as
+    /// [`idle`](Waiter::idle).
+    pub fn busy(&mut self) -> Duration {
+        self.nap = None;
+        self.rounds = self.rounds.saturating_add(1);
+        self.since.get_or_insert_with(Instant::now).elapsed()
+    }
+
     /// Nothing has happened: waits a little, as long as seems right. Returns for how long
     /// nothing has happened, as far as this is known without looking at the clock each time.
     pub fn idle(&mut self) -> Duration {

@@ -3,7 +3,8 @@
 //! With workers, each port has a thread that drives it whenever something is under way and
 //! that is parked otherwise; a thread that waits for an operation drives port 0 itself, and
 //! that port's worker stands aside meanwhile. Without workers, whoever waits or tests drives
-//! all ports in turn. Both ways run the same code, [`Port::drive`].
+//! all ports in turn. Both ways run the same code, [`Port::drive`]. A rank may have several
+//! engines ([`Engine::beside`]); whoever finds nothing to do on one helps the others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,10 +13,12 @@ use std::time::Duration;
 
 use hopbine_torus::plan::Rank;
 
-use crate::endpoint::{Endpoint, Owner, Status};
+use crate::endpoint::{Endpoint, Status};
 use crate::error::Error;
 use crate::reduce::Reducer;
 
+use super::company::{Company, Ports};
+use super::keys::{UserKeys, UserMemory};
 use super::memory::WorkMemory;
 use super::port::{Poison, Port};
 use super::program::Program;
@@ -37,42 +40,25 @@ pub struct EngineConfig {
     pub timeout: Duration,
 }
 
+/// Operations that ranks need not start in the same order have numbers from here on, the others
+/// below.
+const RESERVED: u32 = 1 << 31;
+
 /// See the module documentation.
 pub struct Engine {
-    rank: Rank,
-    ports: Vec<Arc<Port>>,
-    poison: Arc<Poison>,
-    config: EngineConfig,
+    pub(super) rank: Rank,
+    pub(super) ports: Ports,
+    pub(super) poison: Arc<Poison>,
+    pub(super) company: Arc<Company>,
+    pub(super) config: EngineConfig,
     workers: Vec<Worker>,
     next_operation: AtomicU32,
+    pub(super) is_closed: AtomicBool,
 }
 
 struct Worker {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
-}
-
-/// Memory of the user, as handed to [`Engine::start`].
-#[derive(Clone, Copy, Debug)]
-pub struct UserMemory {
-    /// First byte.
-    pub ptr: *mut u8,
-    /// Number of bytes.
-    pub len: u64,
-}
-
-/// The keys of the user's memory at every port of an operation.
-///
-/// Made by [`Engine::register`], used by [`Engine::start`], given back to [`Engine::settle`]
-/// when the operation is done. Keeps its capacity.
-#[derive(Default, Debug)]
-pub struct UserKeys(Vec<[Option<u64>; 2]>);
-
-impl UserKeys {
-    /// True if nothing is registered: there is no operation to be waited for.
-    pub fn is_settled(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 impl Engine {
@@ -86,6 +72,16 @@ impl Engine {
         config: EngineConfig,
         poison: Arc<Poison>,
     ) -> Result<Self, Error> {
+        Engine::join(rank, endpoints, config, poison, Arc::default())
+    }
+
+    pub(super) fn join(
+        rank: Rank,
+        endpoints: Vec<Box<dyn Endpoint>>,
+        config: EngineConfig,
+        poison: Arc<Poison>,
+        company: Arc<Company>,
+    ) -> Result<Self, Error> {
         let ports = endpoints
             .into_iter()
             .enumerate()
@@ -94,10 +90,13 @@ impl Engine {
             rank,
             ports: ports.collect(),
             poison,
+            company,
             config,
             workers: Vec::new(),
             next_operation: AtomicU32::new(0),
+            is_closed: AtomicBool::new(false),
         };
+        engine.company.join(&engine.ports);
         if engine.config.workers {
             for index in 0..engine.ports.len() {
                 // Pushed one by one: if one fails, dropping the engine stops the others.
@@ -170,64 +169,20 @@ impl Engine {
     /// Reserves the number that identifies the next operation on all ranks. Ranks must start
     /// operations in the same order.
     fn number(&self) -> u32 {
-        // Relaxed: a plain counter. It wraps after 2^32 operations, long after the first ones
+        // Relaxed: a plain counter. It wraps after 2^31 operations, long after the first ones
         // have left the wire.
-        self.next_operation.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Registers the user's memory wherever `operation` puts it on the wire. `keep` allows the
-    /// wire to remember it for the next time.
-    ///
-    /// # Safety
-    /// The memory must stay valid until `keys` have been settled.
-    ///
-    /// # Errors
-    /// [`Error::Poisoned`] after an earlier failure, [`Error::Wire`] if registration fails.
-    pub unsafe fn register(
-        &self,
-        operation: &Operation,
-        memory: [UserMemory; 2],
-        keep: bool,
-        keys: &mut UserKeys,
-    ) -> Result<(), Error> {
-        self.check()?;
-        // One proof for all ports: they were all asked after the memory was handed over.
-        let mut settled = None;
-        for (code, port) in operation.program().ports.iter().zip(&self.ports) {
-            keys.0.push([None; 2]);
-            for (at, UserMemory { ptr, len }) in memory.into_iter().enumerate() {
-                // Send and receive buffer come first among the buffers.
-                let owner = if keep { Owner::User(&mut settled) } else { Owner::UserOnce };
-                let wire_bytes = code.wire_bytes[at];
-                // SAFETY: the caller's promise.
-                let key = unsafe { port.register_if_needed(ptr, len as usize, wire_bytes, owner) };
-                match (key, keys.0.last_mut()) {
-                    (Ok(key), Some(keys)) => keys[at] = key,
-                    (Err(error), _) => {
-                        self.settle(keys);
-                        return Err(error);
-                    }
-                    (Ok(_), None) => unreachable!("pushed above"),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Releases what [`register`](Engine::register) has registered; the operation is done.
-    pub fn settle(&self, keys: &mut UserKeys) {
-        for (keys, port) in keys.0.drain(..).zip(&self.ports) {
-            keys.into_iter().flatten().for_each(|key| port.release(key));
-        }
+        self.next_operation.fetch_add(1, Ordering::Relaxed) % RESERVED
     }
 
     /// Fails if an earlier operation has.
     ///
     /// # Errors
-    /// [`Error::Poisoned`].
+    /// [`Error::Poisoned`]; [`Error::Closed`] after [`refuse`](Engine::refuse).
     pub fn check(&self) -> Result<(), Error> {
         match self.poison.reason() {
             Some(reason) => Err(Error::Poisoned(Arc::new(reason))),
+            // Relaxed: an operation that slips by is refused by the ports.
+            None if self.is_closed.load(Ordering::Relaxed) => Err(Error::Closed),
             None => Ok(()),
         }
     }
@@ -241,7 +196,7 @@ impl Engine {
     /// that the program does not touch may be absent (null, length 0).
     ///
     /// # Errors
-    /// [`Error::Poisoned`] after an earlier failure.
+    /// [`Error::Poisoned`] after an earlier failure; [`Error::Closed`] after the end.
     pub unsafe fn start(
         &self,
         operation: &Arc<Operation>,
@@ -250,8 +205,42 @@ impl Engine {
         waiting: bool,
     ) -> Result<(), Error> {
         self.check()?;
-        let n_ports = operation.program().ports.len();
         let number = self.number();
+        // SAFETY: the caller's promise.
+        unsafe { self.start_numbered(operation, memory, keys, waiting, number) };
+        Ok(())
+    }
+
+    /// As [`start`](Engine::start), for an operation that ranks may start in any order among
+    /// others: all give it the same `name`, below 2^31, that no other has that is under way.
+    ///
+    /// # Safety
+    /// See [`start`](Engine::start).
+    ///
+    /// # Errors
+    /// As [`start`](Engine::start).
+    pub unsafe fn start_reserved(
+        &self,
+        operation: &Arc<Operation>,
+        memory: [UserMemory; 2],
+        keys: &UserKeys,
+        name: u32,
+    ) -> Result<(), Error> {
+        self.check()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.start_numbered(operation, memory, keys, true, RESERVED | name) };
+        Ok(())
+    }
+
+    unsafe fn start_numbered(
+        &self,
+        operation: &Arc<Operation>,
+        memory: [UserMemory; 2],
+        keys: &UserKeys,
+        waiting: bool,
+        number: u32,
+    ) {
+        let n_ports = operation.program().ports.len();
         operation.begin();
         for (index, (port, keys)) in self.ports[..n_ports].iter().zip(&keys.0).enumerate() {
             let with_key = |at: usize| Memory {
@@ -268,7 +257,6 @@ impl Engine {
         for worker in self.workers.iter().take(n_ports).skip(usize::from(waiting)) {
             worker.thread.thread().unpark();
         }
-        Ok(())
     }
 
     /// Waits until `operation` is done.
@@ -293,7 +281,7 @@ impl Engine {
         }
         lock(&operation.tests).end(self);
         operation.failure().map_or(Ok(()), |failure| {
-            self.drive_all();
+            self.company.drive_all();
             Err(failure)
         })
     }
@@ -305,7 +293,7 @@ impl Engine {
         let mut moves = 0;
         self.wait_driving(operation, |engine| {
             let moved = port.is_active() && port.drive();
-            let sum = engine.ports.iter().map(|port| port.n_moves()).sum();
+            let sum = engine.n_moves();
             moved | (std::mem::replace(&mut moves, sum) != sum)
         });
         // SeqCst: see `Port::launch`.
@@ -324,7 +312,7 @@ impl Engine {
                 waiter.progress();
                 vigil.ease(self);
             } else {
-                let idle = waiter.idle();
+                let idle = if self.help() { waiter.busy() } else { waiter.idle() };
                 if let Err(error) = vigil.idle(self, Wanted::Operation(operation), idle) {
                     self.abort(operation, &error);
                 }
@@ -337,14 +325,7 @@ impl Engine {
     fn abort(&self, operation: &Arc<Operation>, error: &Error) {
         self.poison.set(error);
         while !operation.is_done() {
-            self.drive_all();
-        }
-    }
-
-    /// Drives all ports once: after a failure every port ends its runs and tells its peers.
-    fn drive_all(&self) {
-        for port in &self.ports {
-            port.drive();
+            self.company.drive_all();
         }
     }
 
@@ -355,7 +336,7 @@ impl Engine {
 
     /// Shows what this rank is doing to whoever asks.
     pub(super) fn show(&self, status: Status) {
-        for port in &self.ports {
+        for port in self.ports.iter() {
             port.show(status);
         }
     }
@@ -363,6 +344,11 @@ impl Engine {
     /// Watches over a wait for all of `n_ranks` ranks at the barrier gates.
     pub fn at_gates(&self, n_ranks: u32) -> GatesVigil<'_> {
         GatesVigil::new(self, n_ranks)
+    }
+
+    /// A number that changes whenever something moves.
+    pub(super) fn n_moves(&self) -> u64 {
+        self.ports.iter().map(|port| port.n_moves()).sum()
     }
 
     /// Moves on whatever is under way, for a thread that waits for something else. Returns
@@ -375,10 +361,16 @@ impl Engine {
         moved
     }
 
+    /// For a thread that has nothing to do: moves on the other engines of this rank, if nobody
+    /// else does. Returns whether anything happened.
+    pub fn help(&self) -> bool {
+        !self.config.workers && self.company.help_others(&self.ports)
+    }
+
     /// Makes every operation of this engine fail, as after a failure of its own.
     pub fn poison(&self, error: &Error) {
         self.poison.set(error);
-        self.drive_all();
+        self.company.drive_all();
     }
 
     /// Moves things on a little and returns whether `operation` is done, if only because it
@@ -396,6 +388,9 @@ impl Engine {
             if let Err(error) = tested {
                 self.abort(operation, &error);
             }
+            if !operation.is_done() {
+                self.help();
+            }
         }
         operation.is_done()
     }
@@ -403,6 +398,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        self.company.leave(&self.ports);
         for Worker { stop, thread } in self.workers.drain(..) {
             // Release: pairs with the Acquire in `work`.
             stop.store(true, Ordering::Release);

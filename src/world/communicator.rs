@@ -1,104 +1,41 @@
-//! The communicator: a torus of ranks, and the programs that have been compiled for it.
+//! The communicator: a torus of ranks, and how they call collectives together.
 
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex};
 
-use hopbine_torus::collectives::{Collective, Request, registry};
 use hopbine_torus::geometry::{Coord, RankMap, Shape};
-use hopbine_torus::plan::{Rank, Schedule};
+use hopbine_torus::plan::Rank;
 
 use super::call::{Call, Caller};
+use super::device::{Hardware, Site};
 use super::gates::{Gates, Task};
 use super::options::{self, CallOptions};
-use super::select::{Choice, choose};
+use super::programs::{Cache, Prepared, Running, Turn};
 use crate::endpoint::utofu::CacheView;
-use crate::engine::{
-    CompileFailure, Engine, Geometry, Operation, Program, UserKeys, Waiter, compile,
-};
+use crate::engine::{Engine, Waiter};
 use crate::error::Error;
 use crate::memory::CacheStats;
-use crate::reduce::{Dtype, Op, Reducer};
-
-/// Programs kept for calls that may come again.
-const KEPT_PROGRAMS: usize = 128;
-/// Bytes of working and staging memory kept with them; the program used last is kept anyway.
-const KEPT_BYTES: u64 = 256 << 20;
 
 /// A group of ranks on a torus that call collectives together.
 ///
 /// A handle: copies made by [`with`](Communicator::with) mean the same communicator. All ranks
 /// must start the same operations on it in the same order, with the same options.
 pub struct Communicator {
-    inner: Arc<Inner>,
-    options: CallOptions,
+    pub(super) inner: Arc<Inner>,
+    pub(super) options: CallOptions,
 }
 
 pub(super) struct Inner {
-    shape: Shape,
-    map: RankMap,
-    caller: Caller,
-    segment_bytes: Option<u64>,
+    pub(super) shape: Shape,
+    pub(super) map: RankMap,
+    pub(super) caller: Caller,
+    pub(super) segment_bytes: Option<u64>,
     pub(super) engine: Engine,
-    pub(super) hardware: Hardware,
-    cache: Mutex<Cache>,
-}
-
-/// What a communicator knows of its device besides the engine.
-pub(super) struct Hardware {
-    /// The barrier gates, or why there are none.
-    pub(super) gates: Result<Gates, String>,
-    /// The ports' registration caches, if they have any.
-    pub(super) caches: Vec<CacheView>,
-}
-
-#[derive(Default)]
-struct Cache {
-    entries: HashMap<Key, Arc<Entry>>,
-    /// Counts lookups, to tell which entry has not been used for longest.
-    clock: u64,
-}
-
-/// All that a program depends on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    collective: Collective,
-    count: u64,
-    dtype: Dtype,
-    op: Option<Op>,
-    root: Rank,
-    in_place: bool,
-    options: CallOptions,
-}
-
-/// A program, and operations that are ready to run it.
-pub(super) struct Entry {
-    program: Arc<Program>,
-    reducer: Option<Reducer>,
-    idle: Mutex<Vec<Ready>>,
-    last_used: Mutex<u64>,
-}
-
-/// An operation that nobody uses.
-pub(super) struct Ready {
-    pub(super) operation: Arc<Operation>,
-    pub(super) keys: UserKeys,
-}
-
-impl Drop for Ready {
-    fn drop(&mut self) {
-        // A port that has just given its run back may still hold a reference for a moment, and
-        // its mutex. It must not be the one that drops the operation, which releases
-        // registrations and needs that mutex for it.
-        while Arc::strong_count(&self.operation) > 1 {
-            std::thread::yield_now();
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Everything behind these mutexes is consistent between any two statements.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    hardware: Hardware,
+    pub(super) programs: Mutex<Cache>,
+    pub(super) site: Site,
+    /// Duplicates made so far: the same on all ranks.
+    pub(super) n_duplicates: AtomicU32,
 }
 
 impl Communicator {
@@ -109,10 +46,19 @@ impl Communicator {
         segment_bytes: Option<u64>,
         engine: Engine,
         hardware: Hardware,
+        site: Site,
     ) -> Self {
-        let caller = Caller { rank: engine.rank(), n_ranks: shape.n_nodes() };
-        let cache = Mutex::new(Cache::default());
-        let inner = Inner { shape, map, caller, segment_bytes, engine, hardware, cache };
+        let inner = Inner {
+            caller: Caller { rank: engine.rank(), n_ranks: shape.n_nodes() },
+            shape,
+            map,
+            segment_bytes,
+            engine,
+            hardware,
+            programs: Mutex::default(),
+            site,
+            n_duplicates: AtomicU32::new(0),
+        };
         Communicator { inner: Arc::new(inner), options: CallOptions::default() }
     }
 
@@ -166,6 +112,23 @@ impl Communicator {
         self.inner.engine.check()
     }
 
+    /// Refuses all further calls, waits for those under way, and returns when everything that
+    /// this rank has written has arrived. When all ranks have returned, memory that peers wrote
+    /// to can be freed; after an error it must not be.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`], [`Error::Wire`]; [`Error::Poisoned`] after an earlier failure;
+    /// [`Error::Closed`] if this is not the first time.
+    pub(super) fn close(&self) -> Result<(), Error> {
+        let Inner { engine, hardware, .. } = &*self.inner;
+        engine.check()?;
+        match &hardware.gates {
+            Ok(gates) => gates.between_calls(|| engine.refuse()),
+            Err(_) => engine.refuse(),
+        }
+        engine.drain()
+    }
+
     /// The barrier gates, or why there are none.
     pub(super) fn gates(&self) -> Result<&Gates, &str> {
         self.inner.hardware.gates.as_ref().map_err(String::as_str)
@@ -187,22 +150,12 @@ impl Communicator {
     /// unchanged, the receive buffer is valid for reads and writes and used by nobody else.
     pub(super) unsafe fn launch(&self, call: &Call, waiting: bool) -> Result<Running, Error> {
         let call = &call.normalized(self.inner.caller);
-        let mut prepared = self.prepare(call)?;
+        let prepared = self.prepare(call)?;
         let memory = call.memory(self.inner.caller);
         let keep = !self.options.register_anew;
-        prepared.with(|engine, Ready { operation, keys }| {
-            // SAFETY: the buffers stay valid until the operation is done, and whoever waits
-            // for that settles the keys before telling anybody.
-            unsafe { engine.register(operation, memory, keep, keys) }?;
-            // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the
-            // buffers have the lengths that the program needs and do not overlap.
-            let started = unsafe { engine.start(operation, memory, keys, waiting) };
-            if started.is_err() {
-                engine.settle(keys);
-            }
-            started
-        })?;
-        Ok(Running(prepared))
+        // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
+        // have the lengths that the program needs and do not overlap.
+        unsafe { prepared.start(memory, keep, Turn::Next { waiting }) }
     }
 
     /// Checks a normalized call and gets an operation for it.
@@ -216,17 +169,7 @@ impl Communicator {
                 reason: "only blocking calls can use them".to_owned(),
             });
         }
-        let entry = self.entry(call)?;
-        let idle = lock(&entry.idle).pop();
-        let ready = match idle {
-            Some(ready) => ready,
-            None => {
-                let (program, reducer) = (entry.program.clone(), entry.reducer);
-                let operation = self.inner.engine.prepare(program, reducer)?;
-                Ready { operation, keys: UserKeys::default() }
-            }
-        };
-        Ok(Prepared { inner: self.inner.clone(), entry, ready: Some(ready) })
+        self.operation(call)
     }
 
     /// Performs a call whose buffers are given as addresses, and waits for it.
@@ -245,7 +188,6 @@ impl Communicator {
         let call = &call.normalized(self.inner.caller);
         if let Some((gates, task)) = self.gate_task(call)? {
             call.check(self.inner.caller)?;
-            self.inner.engine.check()?;
             // SAFETY: the caller's promise.
             return unsafe { self.perform(gates, task, call) };
         }
@@ -292,166 +234,15 @@ impl Communicator {
                 waiter.progress();
                 return Ok(());
             }
-            vigil.idle(waiter.idle())
+            vigil.idle(if engine.help() { waiter.busy() } else { waiter.idle() })
         };
         // SAFETY: the caller's promise.
-        let outcome = unsafe { gates.perform(task, call, *caller, idle) };
+        let outcome = unsafe { gates.perform(task, call, *caller, || engine.check(), idle) };
         match &outcome {
             // All ranks are told of a mismatch, so they still agree where they are.
-            Ok(()) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_)) => {}
+            Ok(()) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}
             Err(error) => engine.poison(error),
         }
         outcome
-    }
-
-    fn entry(&self, call: &Call) -> Result<Arc<Entry>, Error> {
-        let key = Key {
-            collective: call.collective,
-            count: call.count,
-            dtype: call.dtype,
-            op: call.op,
-            root: call.root,
-            in_place: call.in_place,
-            options: self.options.clone(),
-        };
-        let cache = &mut *lock(&self.inner.cache);
-        cache.clock += 1;
-        if let Some(entry) = cache.entries.get(&key) {
-            *lock(&entry.last_used) = cache.clock;
-            return Ok(entry.clone());
-        }
-        let (program, reducer) = self.compile(&key)?;
-        let mut kept = program.memory_bytes();
-        kept += cache.entries.values().map(|entry| entry.program.memory_bytes()).sum::<u64>();
-        while cache.entries.len() >= KEPT_PROGRAMS || kept > KEPT_BYTES {
-            let oldest = cache.entries.iter().min_by_key(|(_, entry)| *lock(&entry.last_used));
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
-            if let Some(entry) = cache.entries.remove(&oldest) {
-                kept -= entry.program.memory_bytes();
-            }
-        }
-        let last_used = Mutex::new(cache.clock);
-        let entry = Arc::new(Entry {
-            program: Arc::new(program),
-            reducer,
-            idle: Mutex::default(),
-            last_used,
-        });
-        cache.entries.insert(key, entry.clone());
-        Ok(entry)
-    }
-
-    fn compile(&self, key: &Key) -> Result<(Program, Option<Reducer>), Error> {
-        let Inner { shape, map, engine, caller, .. } = &*self.inner;
-        let collective = key.collective;
-        let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
-        let elem_bytes = key.dtype.size_bytes() as u64;
-        let n_ports = engine.n_ports() as u32;
-        let bytes = key.count.saturating_mul(elem_bytes);
-        let Choice { algorithm: chosen, ports, segment_bytes } =
-            choose(collective, shape, bytes, n_ports, key.in_place);
-        let algorithm = match &key.options.algorithm {
-            None => chosen,
-            Some(name) => registry::find(collective, name).map_err(|unknown| {
-                Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
-            })?,
-        };
-        let refused =
-            |reason: String| Error::NotServed { collective, name: algorithm.name.clone(), reason };
-        let ports = key.options.ports.unwrap_or(ports);
-        if ports > n_ports {
-            return Err(Error::Setting {
-                setting: "ports",
-                found: ports.to_string(),
-                valid: format!("1 to {n_ports}, the number of ports of the communicator"),
-            });
-        }
-        let request =
-            Request { shape: shape.clone(), map: map.clone(), root: key.root, ports: Some(ports) };
-        let schedule = algorithm.schedule(&request).map_err(|error| refused(error.to_string()))?;
-        let plan = schedule.plan(caller.rank).map_err(|error| refused(error.to_string()))?;
-        let segment = key.options.segment_bytes.or(self.inner.segment_bytes);
-        let geometry = Geometry {
-            count: key.count,
-            elem_bytes,
-            in_place: key.in_place,
-            segment_bytes: Some(segment.unwrap_or(segment_bytes)),
-        };
-        let program = compile(&plan, &geometry);
-        let mut program = program.map_err(|CompileFailure { port, step, error }| Error::Plan {
-            rank: caller.rank,
-            port,
-            step,
-            source: error,
-        })?;
-        program.call = call_number(&schedule, key, &geometry);
-        Ok((program, reducer))
-    }
-}
-
-/// Stands for a call: equal on ranks whose calls can meet, different otherwise (but for one in
-/// 65,536). A rank may have its input in place where others do not, unless that changes the
-/// algorithm.
-fn call_number(schedule: &Schedule, key: &Key, geometry: &Geometry) -> u16 {
-    let mut hasher = DefaultHasher::new();
-    (schedule, key.count, key.dtype, key.op, geometry.segment_bytes).hash(&mut hasher);
-    hasher.finish() as u16
-}
-
-/// An operation in somebody's hands, not under way.
-pub(super) struct Prepared {
-    inner: Arc<Inner>,
-    entry: Arc<Entry>,
-    /// `None` only while being dropped.
-    ready: Option<Ready>,
-}
-
-impl Prepared {
-    /// Gives access to the engine and the operation.
-    pub(super) fn with<R>(&mut self, f: impl FnOnce(&Engine, &mut Ready) -> R) -> R {
-        let Some(ready) = &mut self.ready else { unreachable!("taken in drop only") };
-        f(&self.inner.engine, ready)
-    }
-}
-
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        if let Some(ready) = self.ready.take() {
-            lock(&self.entry.idle).push(ready);
-        }
-    }
-}
-
-/// An operation under way. Dropping it waits for it.
-pub(super) struct Running(Prepared);
-
-impl Running {
-    /// Moves things on a little; true if the operation is done.
-    pub(super) fn test(&self) -> bool {
-        let Prepared { inner, ready, .. } = &self.0;
-        ready.as_ref().is_none_or(|ready| inner.engine.test(&ready.operation))
-    }
-
-    /// Waits for the end.
-    pub(super) fn wait(mut self) -> Result<(), Error> {
-        self.finish()
-    }
-
-    fn finish(&mut self) -> Result<(), Error> {
-        self.0.with(|engine, Ready { operation, keys }| {
-            let outcome = engine.wait(operation);
-            engine.settle(keys);
-            outcome
-        })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let under_way = self.0.ready.as_ref().is_some_and(|ready| !ready.keys.is_settled());
-        if under_way {
-            // Whoever drops an operation without waiting does not want to know.
-            let _ = self.finish();
-        }
     }
 }

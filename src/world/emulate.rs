@@ -11,7 +11,7 @@ use utofu_sys::bootstrap::{Exchange, LocalExchange};
 
 use super::communicator::Communicator;
 use super::config::{Drive, EmulationConfig, spread};
-use super::device::{self, Wanted};
+use super::device::Site;
 use crate::engine::{Engine, EngineConfig, Poison};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
@@ -75,7 +75,7 @@ pub fn emulate<R: Send>(
     let cores = Cores::of(config, n_ranks as usize, n_ports as usize);
     let run = |rank: u32, exchange| {
         let _entered = job.enter(rank as usize);
-        let world = World { config, n_ports, cores: &cores, poison: &poison };
+        let world = World { config, n_ports, cores: &cores, job: &job, poison: &poison };
         world.run(rank, exchange, &f)
     };
     let outcomes: Vec<Result<R, Error>> = std::thread::scope(|threads| {
@@ -112,6 +112,7 @@ struct World<'a> {
     config: &'a EmulationConfig,
     n_ports: u32,
     cores: &'a Cores,
+    job: &'a Arc<Job>,
     poison: &'a Arc<Poison>,
 }
 
@@ -134,36 +135,43 @@ impl World<'_> {
             self.poison.set(&error);
             error
         });
+        let closed = comm.close();
         // Peers may write their last credits until all ranks are here.
-        match exchange.barrier() {
-            Ok(()) => drop(comm),
+        match (&closed, exchange.barrier()) {
+            // After a failure too: this device writes within the post, and nobody posts here.
+            (Ok(()) | Err(Error::Poisoned(_)), Ok(())) => drop(comm),
             // Memory that peers may still write to must not be freed.
-            Err(_) => std::mem::forget(comm),
+            _ => std::mem::forget(comm),
         }
-        result
+        match closed {
+            // What `f` has seen already, or has chosen not to.
+            Ok(()) | Err(Error::Poisoned(_)) => result,
+            Err(error) => result.and(Err(error)),
+        }
     }
 
     fn open(&self, rank: u32, exchange: &mut LocalExchange) -> Result<Communicator, Error> {
         let startup = |source| Error::Startup { rank, source };
         let EmulationConfig { shape, map, segment_bytes, reg_cache, .. } = self.config;
-        let wanted = Wanted {
+        let site = Site {
             api: Api::emulated(),
-            n_ports: self.n_ports as usize,
             cache: reg_cache
                 .then(|| CacheConfig { max_regions: KEPT_REGIONS, ..CacheConfig::default() }),
-            shape,
-            map,
             place: 0,
+            cores: self.cores.per_rank,
+            identity: Some((self.job.clone(), rank as usize)),
         };
-        let (endpoints, hardware) = device::open(&wanted, exchange).map_err(startup)?;
+        let n_ports = self.n_ports as usize;
+        let (endpoints, hardware) = site.open(n_ports, shape, map, exchange).map_err(startup)?;
         let config = EngineConfig {
             workers: self.cores.workers,
-            cores: self.cores.of_rank(rank as usize, self.n_ports as usize),
+            cores: self.cores.of_rank(rank as usize, n_ports),
             own_cores: self.cores.own_cores,
             timeout: self.config.timeout,
         };
         let engine = Engine::new(rank, endpoints, config, self.poison.clone())?;
-        Ok(Communicator::new(shape.clone(), map.clone(), *segment_bytes, engine, hardware))
+        let (shape, map) = (shape.clone(), map.clone());
+        Ok(Communicator::new(shape, map, *segment_bytes, engine, hardware, site))
     }
 }
 
@@ -175,6 +183,7 @@ fn startup(rank: u32, call: &'static str, error: &std::io::Error) -> Error {
 struct Cores {
     workers: bool,
     own_cores: bool,
+    per_rank: usize,
     /// For each worker of each rank; used again from the start if shorter; empty: not pinned.
     list: Vec<usize>,
 }
@@ -199,7 +208,7 @@ impl Cores {
                 spread(&cores, None, n_ranks * n_ports).unwrap_or_default()
             }
         };
-        Cores { workers, own_cores, list }
+        Cores { workers, own_cores, per_rank: available / n_ranks, list }
     }
 
     fn of_rank(&self, rank: usize, n_ports: usize) -> Vec<usize> {

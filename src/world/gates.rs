@@ -81,42 +81,32 @@ impl Gates {
         let rank = exchange.rank() as u32;
         let wires = arrangement.wires(shape, map.node_of(shape, rank));
         let mut mine = allocate(api, place, wires.len());
-        let told = match &mine {
-            Ok((set, ..)) => {
-                [1].into_iter().chain(set.ids().iter().flat_map(|id| id.0.to_le_bytes())).collect()
-            }
-            Err(reason) => [0].into_iter().chain(reason.bytes()).collect::<Vec<u8>>(),
+        let told = mine.as_ref().map(|(set, ..)| {
+            set.ids().iter().flat_map(|id| id.0.to_le_bytes()).collect::<Vec<u8>>()
+        });
+        let all = match exchange.agree(told.as_deref().map_err(|reason| (*reason).clone())) {
+            Ok(Ok(all)) => all,
+            Ok(Err(refusal)) => return Ok(Err(refusal.to_string())),
+            Err(error) => return Err(lost(error)),
         };
-        let all = exchange.allgather(&told).map_err(lost)?;
-        if let Some(refusal) = refusal(&all) {
-            return Ok(Err(refusal));
-        }
         let id_of = |(node, gate): (u32, usize)| {
-            let record = &all[map.rank_of(shape, node) as usize][1..];
-            let (ids, _) = record.as_chunks::<8>();
+            let (ids, _) = all[map.rank_of(shape, node) as usize].as_chunks::<8>();
             GateId(u64::from_le_bytes(ids[gate]))
         };
-        let told = match &mut mine {
-            Ok((set, ..)) => {
-                let own = set.ids();
-                let link = |wires: &Wires| GateLink {
-                    from_local: wires.from_local.map(|gate| own[gate]),
-                    from_remote: wires.from_remote.map(id_of),
-                    to_local: wires.to_local.map(|gate| own[gate]),
-                    to_remote: wires.to_remote.map(id_of),
-                    path: None,
-                };
-                let links: Vec<GateLink> = wires.iter().map(link).collect();
-                match set.connect(&links) {
-                    Ok(()) => vec![1],
-                    Err(error) => [0].into_iter().chain(error.to_string().bytes()).collect(),
-                }
-            }
-            Err(_) => unreachable!("a refusal, which has returned"),
-        };
-        let all = exchange.allgather(&told).map_err(lost)?;
-        if let Some(refusal) = refusal(&all) {
-            return Ok(Err(refusal));
+        let connected = mine.as_mut().map_err(|reason| reason.clone()).and_then(|(set, ..)| {
+            let own = set.ids();
+            let link = |wires: &Wires| GateLink {
+                from_local: wires.from_local.map(|gate| own[gate]),
+                from_remote: wires.from_remote.map(id_of),
+                to_local: wires.to_local.map(|gate| own[gate]),
+                to_remote: wires.to_remote.map(id_of),
+                path: None,
+            };
+            let links: Vec<GateLink> = wires.iter().map(link).collect();
+            set.connect(&links).map_err(|error| error.to_string())
+        });
+        if let Err(refusal) = exchange.agree(connected.map(|()| [].as_slice())).map_err(lost)? {
+            return Ok(Err(refusal.to_string()));
         }
         Ok(mine.map(|(set, caps, tni)| Gates { set: Mutex::new(set), caps, tni, arrangement }))
     }
@@ -175,24 +165,32 @@ impl Gates {
         }
     }
 
-    /// Performs what [`task`](Gates::task) returned for the call. `idle` is called while there
-    /// is nothing to do but to wait; its error ends the waiting.
+    /// Waits for whatever is going on at the gates, and calls `f` before anything else does.
+    pub(super) fn between_calls(&self, f: impl FnOnce()) {
+        let _set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
+        f();
+    }
+
+    /// Performs what [`task`](Gates::task) returned for the call, if `may` still allows it.
+    /// `idle` is called while there is nothing to do but to wait; its error ends the waiting.
     ///
     /// # Safety
     /// As [`Communicator::call`](super::Communicator::call).
     ///
     /// # Errors
-    /// [`Error::GatesMismatch`], [`Error::Wire`]; what `idle` returns.
+    /// [`Error::GatesMismatch`], [`Error::Wire`]; what `may` and `idle` return.
     pub(super) unsafe fn perform(
         &self,
         task: Task,
         call: &Call,
         caller: Caller,
+        may: impl FnOnce() -> Result<(), Error>,
         mut idle: impl FnMut() -> Result<(), Error>,
     ) -> Result<(), Error> {
         // Gates that a panic left busy report so themselves.
         let mut set: MutexGuard<'_, GateSet> =
             self.set.lock().unwrap_or_else(PoisonError::into_inner);
+        may()?;
         let failed = |error: GateError| match error {
             GateError::Mismatch => {
                 Error::GatesMismatch { rank: caller.rank, collective: call.collective }
@@ -271,15 +269,6 @@ fn allocate(api: Api, place: usize, n_gates: usize) -> Result<(GateSet, BarrierC
     let set = GateSet::alloc(api, tni, n_gates)
         .map_err(|error| format!("{n_gates} gates on TNI {tni}: {error}"))?;
     Ok((set, caps, tni))
-}
-
-/// The first rank that says no, and why.
-fn refusal(records: &[Vec<u8>]) -> Option<String> {
-    records.iter().enumerate().find_map(|(rank, record)| match record.split_first() {
-        Some((1, _)) => None,
-        Some((_, reason)) => Some(format!("rank {rank}: {}", String::from_utf8_lossy(reason))),
-        None => Some(format!("rank {rank} says nothing")),
-    })
 }
 
 fn lost(error: utofu_sys::bootstrap::BootstrapError) -> WireError {

@@ -29,7 +29,7 @@ use super::backend::{self, Backend};
 use super::communicator::Communicator;
 use super::config::{DEFAULT_TIMEOUT, Drive, parse_cores, parse_timeout};
 use super::cores::{Seating, Seats, seat};
-use super::device::{self, Wanted};
+use super::device::Site;
 use super::info::Info;
 use super::place::{from_tofu, near_cubic, with_ranks_of_node};
 use crate::engine::{Engine, EngineConfig, Poison};
@@ -39,7 +39,7 @@ use crate::memory::CacheConfig;
 /// This process as one of the ranks of a job.
 ///
 /// Dropping it waits for the other ranks, at most for the timeout: nobody may take memory away
-/// that others still write to. Handles of its communicator must not be used after that.
+/// that others still write to. Handles of its communicator that are left then refuse every call.
 pub struct World {
     /// `None` only while being dropped.
     comm: Option<Communicator>,
@@ -166,15 +166,15 @@ impl World {
             caller: current_core(),
             wanted: &wanted_cores,
         });
-        let wanted = Wanted {
+        let site = Site {
             api,
-            n_ports,
             cache: Some(cache),
-            shape: &shape,
-            map: &map,
             place: place_on_node,
+            cores: available.len() / sharers.max(1),
+            identity: None,
         };
-        let (endpoints, hardware) = device::open(&wanted, exchange.as_mut())
+        let (endpoints, hardware) = site
+            .open(n_ports, &shape, &map, exchange.as_mut())
             .map_err(|source| Error::Startup { rank, source })?;
         let config = EngineConfig {
             workers: seating.workers,
@@ -184,7 +184,7 @@ impl World {
         };
         let engine = Engine::new(rank, endpoints, config, Arc::new(Poison::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
-        let comm = Communicator::new(shape, map, None, engine, hardware);
+        let comm = Communicator::new(shape, map, None, engine, hardware, site);
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
         let about = About { backend, api, tried, coords, ranks_per_node, seating, timeout };
         Ok(World { comm: Some(comm), exchange, about })
@@ -232,7 +232,7 @@ impl World {
     fn close(&mut self) -> Result<(), Error> {
         let Some(comm) = self.comm.take() else { return Ok(()) };
         let rank = comm.rank();
-        let outcome = comm.check().and_then(|()| {
+        let outcome = comm.close().and_then(|()| {
             // Peers may write their last credits until all ranks are here.
             self.exchange.barrier().map_err(|error| meeting(rank, &error))
         });

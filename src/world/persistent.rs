@@ -9,7 +9,8 @@ use hopbine_torus::collectives::Collective;
 use hopbine_torus::plan::Rank;
 
 use super::call::{Call, whole_blocks};
-use super::communicator::{Communicator, Prepared, Ready};
+use super::communicator::Communicator;
+use super::programs::{Prepared, Ready};
 use crate::engine::UserMemory;
 use crate::error::Error;
 use crate::reduce::{Datatype, Dtype, Op};

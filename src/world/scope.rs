@@ -12,7 +12,8 @@ use hopbine_torus::collectives::Collective;
 use hopbine_torus::plan::Rank;
 
 use super::call::{Call, whole_blocks};
-use super::communicator::{Communicator, Running};
+use super::communicator::Communicator;
+use super::programs::Running;
 use crate::error::Error;
 use crate::reduce::{Datatype, Dtype, Op};
 

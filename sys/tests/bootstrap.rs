@@ -137,3 +137,23 @@ fn in_memory_a_missing_and_a_departed_rank_are_named() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn everyone_agrees_on_who_lacks_something() {
+    let group = LocalExchange::group(4, PATIENCE);
+    std::thread::scope(|threads| {
+        for mut exchange in group {
+            threads.spawn(move || {
+                let rank = exchange.rank();
+                let lacking = |reason: &str| Err(format!("{reason} on {rank}"));
+                let mine = if rank % 2 == 1 { lacking("no luck") } else { Ok(&[7u8][..]) };
+                let refusal = exchange.agree(mine).unwrap().unwrap_err();
+                assert_eq!(refusal.to_string(), "rank 1: no luck on 1");
+                // The exchange is still in step; what is given may be empty, or differ in length.
+                let mine = vec![rank as u8; rank];
+                let all = exchange.agree(Ok(&mine)).unwrap().unwrap();
+                assert_eq!(all, [vec![], vec![1], vec![2; 2], vec![3; 3]]);
+            });
+        }
+    });
+}

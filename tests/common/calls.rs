@@ -123,3 +123,9 @@ fn every_length(comm: &Communicator, algorithm: &Algorithm, lengths: &[usize]) {
         check(&comm.with(options), &case, &algorithm.name);
     }
 }
+
+/// An allreduce by default, compared.
+pub fn checked(comm: &Communicator, count: usize) {
+    let case = Case { collective: Collective::Allreduce, n_ranks: comm.size(), count, root: 0 };
+    check(comm, &case, "default");
+}

@@ -4,6 +4,7 @@
 
 pub mod calls;
 pub mod memory_wire;
+pub mod mixed;
 pub mod processes;
 pub mod reference;
 pub mod skew;

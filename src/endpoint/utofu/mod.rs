@@ -37,13 +37,15 @@
 //! failure, which others write; and the place where the answers to such gets arrive.
 //!
 //! # The end
-//! Endpoints of all ranks must be dropped after a barrier, since a peer's last credit may
-//! otherwise be written to memory that is gone.
+//! Endpoints of all ranks must be dropped after a barrier that every rank enters when its
+//! [`fence`](Endpoint::fence) has been passed: a last credit may otherwise be written to memory
+//! that is gone.
 
 mod cached;
 mod calls;
 mod channels;
 mod credits;
+mod fence;
 mod inbound;
 mod outbound;
 mod peer;
@@ -67,6 +69,7 @@ use crate::error::Blame;
 use crate::memory::Pages;
 use calls::Calls;
 use channels::Channels;
+use fence::Fence;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
 use wire::{EAGER_BYTES, MOST_PEERS, TINY_BYTES, Window};
 
@@ -135,6 +138,7 @@ pub struct UtofuEndpoint {
     spare: Vec<Vec<u8>>,
     longest_put: usize,
     calls: Calls,
+    fence: Fence,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
     /// A question has not been answered in time; its answer may still come, so no other is
@@ -226,7 +230,8 @@ impl Endpoint for UtofuEndpoint {
         for _ in 0..NOTICES_PER_POLL {
             match self.vcq.poll_mrq() {
                 Ok(Some(Notice::RemotePut { remote_end, .. })) => self.noticed(remote_end)?,
-                // Only remote notices are ever asked for.
+                Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
+                // A late answer to a question, at most.
                 Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(error) => return Err(self.notice_error(&error)),
@@ -269,6 +274,10 @@ impl Endpoint for UtofuEndpoint {
 
     fn told(&self) -> Option<Blame> {
         self.news()
+    }
+
+    fn fence(&mut self) -> Result<bool, WireError> {
+        self.all_arrived()
     }
 }
 

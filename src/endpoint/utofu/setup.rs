@@ -8,6 +8,7 @@ use utofu_sys::{Api, Stadd, VcqId};
 
 use super::calls::Calls;
 use super::channels::Channels;
+use super::fence::Fence;
 use super::registrar::Registrar;
 use super::trouble::TROUBLE_WORDS;
 use super::wire::EAGER_BYTES;
@@ -32,13 +33,65 @@ struct Half {
 /// q uses the (q mod number of TNIs)-th TNI. `registrar` makes each port's registrar.
 ///
 /// # Errors
-/// [`WireError`] if uTofu or the exchange fails, or if ranks do not open equally many ports.
+/// [`WireError`] if the exchange fails; if uTofu fails on some rank, or if ranks do not open
+/// equally many ports. In the latter cases all ranks get the same error, whose peer is the first
+/// rank that failed.
 pub fn connect(
     api: Api,
     exchange: &mut dyn Exchange,
     n_ports: usize,
     registrar: impl Fn() -> Box<dyn Registrar>,
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
+    let halves = halves(api, exchange.size(), n_ports);
+    let mine = halves.as_ref().map(|halves| {
+        let records = halves.iter().flat_map(|half| {
+            [half.vcq.id().raw(), half.mailbox_registration.stadd().0].map(u64::to_le_bytes)
+        });
+        records.flatten().collect::<Vec<u8>>()
+    });
+    let all = agree(exchange, mine.as_deref().map_err(ToString::to_string))?;
+    let rank = exchange.rank();
+    let addresses = |port: usize| {
+        let addresses = all.iter().enumerate().map(|(peer, records)| {
+            let record = records.get(port * RECORD_BYTES..(port + 1) * RECORD_BYTES);
+            let record = record.ok_or_else(|| WireError {
+                call: "exchange of addresses",
+                reason: format!("rank {peer} has no port {port}, rank {rank} has {n_ports} ports"),
+                peer: Some(peer as u32),
+            })?;
+            let (id, mailbox) = record.split_at(RECORD_BYTES / 2);
+            let id = VcqId::from_raw(&api, number(id))
+                .and_then(|id| id.with_default_path(&api))
+                .map_err(|error| failed(error, Some(peer as u32)))?;
+            Ok(Address { vcq: id, mailbox: Stadd(number(mailbox)) })
+        });
+        addresses.collect::<Result<Vec<_>, WireError>>()
+    };
+    let ports = halves.and_then(|halves| {
+        let ports = halves.into_iter().enumerate();
+        ports
+            .map(|(port, half)| Ok(finish(half, rank as u32, addresses(port)?, registrar())))
+            .collect()
+    });
+    // A rank that fails here has peers that have not.
+    agree(exchange, ports.as_ref().map(|_: &Vec<_>| [].as_slice()).map_err(ToString::to_string))?;
+    ports
+}
+
+/// Everyone's bytes, if all ranks have come to this point without a failure.
+fn agree(
+    exchange: &mut dyn Exchange,
+    mine: Result<&[u8], String>,
+) -> Result<Vec<Vec<u8>>, WireError> {
+    let agreed = exchange.agree(mine).map_err(|error| lost(&error))?;
+    agreed.map_err(|refusal| WireError {
+        call: "opening the ports",
+        reason: refusal.to_string(),
+        peer: Some(refusal.rank as u32),
+    })
+}
+
+fn halves(api: Api, n_ranks: usize, n_ports: usize) -> Result<Vec<Half>, WireError> {
     let tnis = api.onesided_tnis().map_err(|error| failed(error, None))?;
     if tnis.is_empty() {
         return Err(WireError {
@@ -47,41 +100,14 @@ pub fn connect(
             peer: None,
         });
     }
-    let mut halves = Vec::with_capacity(n_ports);
-    let mut mine = Vec::with_capacity(n_ports * RECORD_BYTES);
-    for port in 0..n_ports {
-        let half = half(api, tnis[port % tnis.len()], exchange.size())?;
-        mine.extend_from_slice(&half.vcq.id().raw().to_le_bytes());
-        mine.extend_from_slice(&half.mailbox_registration.stadd().0.to_le_bytes());
-        halves.push(half);
-    }
-    let all = exchange.allgather(&mine).map_err(|error| lost(&error))?;
-    let rank = exchange.rank();
-    halves
-        .into_iter()
-        .enumerate()
-        .map(|(port, half)| {
-            let addresses = all.iter().enumerate().map(|(peer, records)| {
-                let record = records.get(port * RECORD_BYTES..(port + 1) * RECORD_BYTES);
-                let record = record.ok_or_else(|| WireError {
-                    call: "exchange of addresses",
-                    reason: format!("that rank has no port {port}, this one has {n_ports} ports"),
-                    peer: Some(peer as u32),
-                })?;
-                let (id, mailbox) = record.split_at(RECORD_BYTES / 2);
-                let id = VcqId::from_raw(&api, number(id))
-                    .and_then(|id| id.with_default_path(&api))
-                    .map_err(|error| failed(error, Some(peer as u32)))?;
-                Ok(Address { vcq: id, mailbox: Stadd(number(mailbox)) })
-            });
-            let addresses = addresses.collect::<Result<Vec<_>, WireError>>()?;
-            Ok(finish(half, rank as u32, addresses, registrar()))
-        })
-        .collect()
+    (0..n_ports).map(|port| half(api, tnis[port % tnis.len()], n_ranks)).collect()
 }
 
 fn half(api: Api, tni: utofu_sys::Tni, n_ranks: usize) -> Result<Half, WireError> {
-    let mut vcq = Vcq::create(api, tni, VcqFlags::NONE).map_err(|error| failed(error, None))?;
+    // Each VCQ is used by one thread at a time, but not always the same, and beside VCQs of other
+    // communicators on the same CQ. Without the flag uTofu posts to the CQ without a lock.
+    let vcq = Vcq::create(api, tni, VcqFlags::THREAD_SAFE);
+    let mut vcq = vcq.map_err(|error| failed(error, None))?;
     let mailbox = Pages::new(8 * (n_ranks + TROUBLE_WORDS) as u64);
     // SAFETY: the pages outlive the registration. Peers write their places once; this rank
     // reads them through raw pointers after the notice. For the words behind them see there.
@@ -113,6 +139,7 @@ fn finish(
         leavings: Vec::with_capacity(USUAL_PUTS),
         puts: VecDeque::with_capacity(USUAL_PUTS),
         events: Vec::with_capacity(USUAL_PUTS),
+        fence: Fence::default(),
         spare: (0..SPARE_BUFFERS).map(|_| Vec::with_capacity(EAGER_BYTES)).collect(),
         longest_put: (longest - longest % PUT_ALIGN).max(1),
         calls: Calls::new(),

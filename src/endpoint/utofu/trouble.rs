@@ -92,6 +92,7 @@ impl UtofuEndpoint {
             match self.vcq.poll_mrq() {
                 Ok(Some(Notice::LocalGet { .. })) => break,
                 Ok(Some(Notice::RemotePut { remote_end, .. })) => self.noticed(remote_end)?,
+                Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
                 Ok(Some(_)) => {}
                 Ok(None) if is_late() => return Ok(Status::Silent),
                 Ok(None) => {}

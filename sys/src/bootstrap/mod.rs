@@ -52,6 +52,30 @@ pub trait Exchange: Send {
     /// out of step then and not to be used further.
     fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError>;
 
+    /// As [`Exchange::allgather`], for what a rank may fail to have: then everyone gets the same
+    /// refusal, that of the first such rank.
+    ///
+    /// # Errors
+    /// As [`Exchange::allgather`].
+    fn agree(
+        &mut self,
+        mine: Result<&[u8], String>,
+    ) -> Result<Result<Vec<Vec<u8>>, Refusal>, BootstrapError> {
+        let (mark, told) = match &mine {
+            Ok(bytes) => (HAS, *bytes),
+            Err(reason) => (LACKS, reason.as_bytes()),
+        };
+        let mut all = self.allgather(&[&[mark], told].concat())?;
+        for (rank, record) in all.iter_mut().enumerate() {
+            if record.first() != Some(&HAS) {
+                let reason = String::from_utf8_lossy(record.get(1..).unwrap_or_default());
+                return Ok(Err(Refusal { rank, reason: reason.into_owned() }));
+            }
+            record.remove(0);
+        }
+        Ok(Ok(all))
+    }
+
     /// Returns when all ranks have called it.
     ///
     /// # Errors
@@ -59,6 +83,20 @@ pub trait Exchange: Send {
     fn barrier(&mut self) -> Result<(), BootstrapError> {
         self.allgather(&[]).map(drop)
     }
+}
+
+/// First byte of a rank's record in [`Exchange::agree`].
+const HAS: u8 = 1;
+const LACKS: u8 = 0;
+
+/// A rank that does not have what [`Exchange::agree`] asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("rank {rank}: {reason}")]
+pub struct Refusal {
+    /// The rank.
+    pub rank: usize,
+    /// Why not.
+    pub reason: String,
 }
 
 /// Why the ranks did not come together.
@@ -114,6 +152,9 @@ pub enum BootstrapError {
         /// A different number of ranks that one of the missing claims.
         other_size: Option<usize>,
     },
+    /// What the exchange is made of has failed.
+    #[error(transparent)]
+    Failed(Box<dyn std::error::Error + Send + Sync>),
     /// A rank of the same process gave up (it dropped its exchange).
     #[error("rank {gone} left before rank {rank} had its answer")]
     Gone {

@@ -1,0 +1,61 @@
+//! Making sure that everything written has arrived.
+//!
+//! A completion in the TCQ says that a put has left, not that it has arrived. A local notice of
+//! a strongly ordered put says that it has arrived, and with it all that this VCQ has put to
+//! that target before. So each peer gets one more put: its mailbox's word once again.
+
+use utofu_sys::Cookie;
+use utofu_sys::handles::{Mark, PostFlags};
+
+use crate::endpoint::{Endpoint, WireError};
+
+use super::UtofuEndpoint;
+use super::peer::Peer;
+
+/// How far the last puts are.
+#[derive(Debug, Default)]
+pub(super) struct Fence {
+    /// Peers that have been put to, in order of first contact.
+    posted: usize,
+    /// Puts whose notice has not come yet.
+    open: usize,
+}
+
+impl Fence {
+    /// A notice has come.
+    pub(super) fn passed(&mut self) {
+        self.open = self.open.saturating_sub(1);
+    }
+}
+
+impl UtofuEndpoint {
+    /// Puts once more to every peer that nothing else will be put to; true if all have answered.
+    pub(super) fn all_arrived(&mut self) -> Result<bool, WireError> {
+        // The peer does not hear of it.
+        let flags = PostFlags::STRONG_ORDER | PostFlags::LOCAL;
+        let last = Mark { edata: 0, flags, cookie: Cookie(0) };
+        while let Some(peer) = self.peers.get(self.fence.posted) {
+            // Whoever was communicated with has sent its hello. If that is still to be read,
+            // it may let credits go.
+            if peer.channel.is_none() || !peer.is_quiet() {
+                return Ok(false);
+            }
+            let Peer { rank, vcq, mailbox, window, ref memory, .. } = *peer;
+            let hello = window.hello(memory.stadd());
+            // SAFETY: the mailbox is the peer's, which frees it only after a barrier that this
+            // rank has yet to enter. The word is written only by this rank, which has written
+            // the same before: it can be read at any time.
+            let posted = unsafe { self.vcq.put_piggyback8(vcq, hello, mailbox, last) };
+            if !self.accepted(posted, rank)? {
+                return Ok(false);
+            }
+            self.fence.posted += 1;
+            self.fence.open += 1;
+        }
+        let arrived = self.fence.open == 0 && self.is_flushed();
+        if arrived {
+            self.fence = Fence::default();
+        }
+        Ok(arrived)
+    }
+}

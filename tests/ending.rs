@@ -1,0 +1,88 @@
+//! The end of an engine, on a wire in memory.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::memory_wire::MemoryWire;
+use hopbine::Error;
+use hopbine::endpoint::Endpoint;
+use hopbine::engine::{
+    Engine, EngineConfig, Geometry, Operation, Poison, UserKeys, UserMemory, compile,
+};
+use hopbine_torus::collectives::{Collective, Request, registry};
+use hopbine_torus::geometry::{RankMap, Shape};
+
+/// Ranks 0 and 1, with a barrier each.
+fn pair() -> [(Engine, Arc<Operation>); 2] {
+    let wire = MemoryWire::default();
+    let request = Request {
+        shape: Shape::torus(&[2]).unwrap(),
+        map: RankMap::RowMajor,
+        root: 0,
+        ports: Some(1),
+    };
+    let algorithm = registry::find(Collective::Barrier, "mixed").unwrap();
+    let schedule = algorithm.schedule(&request).unwrap();
+    let geometry = Geometry { count: 0, elem_bytes: 1, in_place: false, segment_bytes: None };
+    [0, 1].map(|rank| {
+        let config = EngineConfig {
+            workers: false,
+            cores: Vec::new(),
+            own_cores: false,
+            timeout: Duration::from_millis(200),
+        };
+        let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
+        let engine =
+            Engine::new(rank, vec![endpoint], config, Arc::new(Poison::default())).unwrap();
+        let program = compile(&schedule.plan(rank).unwrap(), &geometry).unwrap();
+        let operation = engine.prepare(Arc::new(program), None).unwrap();
+        (engine, operation)
+    })
+}
+
+const NOTHING: [UserMemory; 2] = [UserMemory { ptr: std::ptr::null_mut(), len: 0 }; 2];
+
+fn start((engine, operation): &(Engine, Arc<Operation>)) -> UserKeys {
+    let mut keys = UserKeys::default();
+    // SAFETY: there is no memory.
+    unsafe {
+        engine.register(operation, NOTHING, false, &mut keys).unwrap();
+        engine.start(operation, NOTHING, &keys, true).unwrap();
+    }
+    keys
+}
+
+/// As if a thread had passed the check just before another closed the engine.
+#[test]
+fn ports_refuse_what_slips_by() {
+    let ranks = pair();
+    ranks[0].0.drain().unwrap();
+    start(&ranks[0]);
+    assert_eq!(ranks[0].0.wait(&ranks[0].1), Err(Error::Closed));
+}
+
+#[test]
+fn what_is_under_way_is_waited_for() {
+    let ranks = pair();
+    start(&ranks[0]);
+    start(&ranks[1]);
+    std::thread::scope(|threads| {
+        threads.spawn(|| ranks[1].0.wait(&ranks[1].1).unwrap());
+        ranks[0].0.refuse();
+        ranks[0].0.drain().unwrap();
+        assert!(ranks[0].1.is_done() && ranks[0].1.failure().is_none());
+    });
+    assert_eq!(ranks[0].0.check(), Err(Error::Closed));
+}
+
+#[test]
+fn but_not_for_ever() {
+    let ranks = pair();
+    start(&ranks[0]);
+    let error = ranks[0].0.drain().unwrap_err();
+    assert!(matches!(error, Error::Timeout { rank: 0, port: 0, .. }), "{error}");
+    assert!(error.to_string().contains("rank 1"), "{error}");
+    assert_eq!(ranks[0].0.check(), Err(Error::Poisoned(error.into())));
+}
