@@ -31,6 +31,7 @@ fn scenarios() {
             "tested" => || rounds(tested),
             "bcast" => || rounds(bcast),
             "missing" => missing,
+            "two" => two,
             "gates_and_plan" => || rounds(gates_and_plan),
             _ => return None,
         })
@@ -68,7 +69,7 @@ fn meet(fate: &str) {
         "stopped" => raise(libc::SIGSTOP),
         "leaves" => std::process::exit(0),
         // Longer than the others wait.
-        "late" => std::thread::sleep(Duration::from_secs(5)),
+        "late" => std::thread::sleep(Duration::from_secs(9)),
         "other call" => {}
         _ => panic!("there is no fate {fate}"),
     }
@@ -108,6 +109,32 @@ fn tested(comm: &Communicator) -> Result<(), Error> {
         }
         request.wait().map(drop)
     })
+}
+
+/// Two threads of every rank with a communicator each. The victim dies in a call of one.
+fn two() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let second = comm.duplicate().unwrap();
+    let began = std::thread::scope(|threads| {
+        let other = threads.spawn(|| while small(&second).is_ok() {});
+        for number in 0.. {
+            if comm.rank() == VICTIM && number == GOOD_ROUNDS {
+                raise(libc::SIGKILL);
+            }
+            let began = Instant::now();
+            if let Err(error) = ring(comm) {
+                println!("ERROR after {} ms: {error:?}: {error}", began.elapsed().as_millis());
+                break;
+            }
+        }
+        let began = Instant::now();
+        other.join().unwrap();
+        began
+    });
+    // The other thread's calls fail as well.
+    println!("OTHER after {} ms", began.elapsed().as_millis());
+    assert!(matches!(small(&second).unwrap_err(), Error::Poisoned(_)));
 }
 
 /// The root needs nobody, until the others take nothing more.
@@ -158,7 +185,9 @@ fn a_rank_that_is_gone_is_named_by_all_others_before_the_timeout() {
     // Long, so that a machine that is busy with something else does not matter.
     const TIMEOUT: u32 = 12;
     let workers = [("HOPBINE_DRIVE", "workers"), ("HOPBINE_TORUS", "3x2")];
-    let cases: [(_, _, &[_]); 9] = [
+    let cases: [(_, _, &[_]); 11] = [
+        ("two", "killed", &[]),
+        ("two", "killed", &workers),
         ("ring", "killed", &[("HOPBINE_TORUS", "6")]),
         ("ring", "killed", &workers),
         ("small", "killed", &[]),
@@ -191,7 +220,7 @@ fn a_rank_that_hangs_or_comes_late_is_named_after_the_timeout() {
         ("small", "late", [("HOPBINE_DRIVE", "inline")]),
         ("gates", "late", [("HOPBINE_DRIVE", "workers")]),
     ] {
-        let (others, victim) = run(scenario, fate, 2, &env);
+        let (others, victim) = run(scenario, fate, 4, &env);
         for ended in &others {
             let error = error_of(ended);
             assert!(names_the_victim(error, &[Fault::Absent]), "{scenario}, {fate}: {error}");
@@ -206,7 +235,7 @@ fn a_rank_that_hangs_or_comes_late_is_named_after_the_timeout() {
 
 #[test]
 fn a_rank_in_another_call_is_named() {
-    let (others, victim) = run("gates_and_plan", "other call", 2, &[]);
+    let (others, victim) = run("gates_and_plan", "other call", 4, &[]);
     for ended in &others {
         let error = error_of(ended);
         assert!(names_the_victim(error, &[Fault::Elsewhere]), "{error}");
