@@ -15,11 +15,9 @@
 //! Without `HOPBINE_TORUS` the torus is that of the ranks' Tofu coordinates, if the backend is
 //! Tofu and they fill a box; else it is [`near_cubic`](super::near_cubic).
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hopbine_torus::geometry::{RankMap, Shape};
 use utofu_sys::Api;
 use utofu_sys::bootstrap::{
     Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, LocalExchange,
@@ -28,10 +26,10 @@ use utofu_sys::bootstrap::{
 use super::backend::{self, Backend};
 use super::communicator::Communicator;
 use super::config::{DEFAULT_TIMEOUT, Drive, parse_cores, parse_timeout};
-use super::cores::{Seating, Seats, seat};
+use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::device::Site;
 use super::info::Info;
-use super::place::{from_tofu, near_cubic, with_ranks_of_node};
+use super::layout::{PortsError, lay_out, n_ports, torus};
 use crate::engine::{Engine, EngineConfig, Poison};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
@@ -83,7 +81,7 @@ pub fn init() -> Result<World, Error> {
 }
 
 /// Looks a variable up.
-type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// What every rank tells the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +143,8 @@ impl World {
             });
         }
 
-        let (shape, map) = lay_out(get, torus, backend, &cards, per_node)
+        let all: Vec<[u8; 6]> = cards.iter().map(|card| card.coords).collect();
+        let (shape, map) = lay_out(get, torus, backend, &all, per_node)
             .map_err(|reason| Error::Layout { rank, reason })?;
         let among = |same: &dyn Fn(&Card) -> bool| {
             let all = cards.iter().filter(|card| same(card)).count();
@@ -155,7 +154,7 @@ impl World {
         let (sharers, place) = among(&|other| other.cores == card.cores);
         let n_ports = n_ports(ports, &shape, &api).map_err(|error| match error {
             PortsError::Device(reason) => startup("utofu_get_onesided_tnis", reason),
-            PortsError::Zero(error) => error,
+            PortsError::Setting(error) => error,
         })?;
         let seating = seat(&Seats {
             drive,
@@ -305,105 +304,4 @@ fn number(get: Lookup<'_>, setting: &'static str) -> Result<Option<u32>, Error> 
             valid: "a whole number of at least 1".to_owned(),
         }),
     }
-}
-
-/// The shape of the nodes that `HOPBINE_TORUS` says.
-fn torus(
-    get: Lookup<'_>,
-    backend: Backend,
-    n_ranks: u32,
-    per_node: u32,
-) -> Result<Option<Shape>, String> {
-    if !n_ranks.is_multiple_of(per_node) {
-        return Err(format!(
-            "{n_ranks} ranks cannot be {per_node} on each node (HOPBINE_RANKS_PER_NODE)"
-        ));
-    }
-    let Some(text) = get("HOPBINE_TORUS") else { return Ok(None) };
-    let torus: Shape = text.parse().map_err(|error| format!("HOPBINE_TORUS: {error}"))?;
-    let nodes = n_ranks / per_node;
-    if torus.n_nodes() != nodes {
-        return Err(format!(
-            "HOPBINE_TORUS={torus} has {} nodes, but {n_ranks} ranks with {per_node} on each node \
-             need {nodes}",
-            torus.n_nodes()
-        ));
-    }
-    if backend == Backend::Emulated && torus.axes().iter().any(|axis| !axis.wraps) {
-        return Err(format!(
-            "HOPBINE_TORUS={torus}: every dimension of the emulated device wraps; leave out the m"
-        ));
-    }
-    Ok(Some(torus))
-}
-
-/// Shape and rank map of all ranks.
-fn lay_out(
-    get: Lookup<'_>,
-    torus: Option<Shape>,
-    backend: Backend,
-    cards: &[Card],
-    per_node: u32,
-) -> Result<(Shape, RankMap), String> {
-    let coords: Vec<[u8; 6]> = cards.iter().map(|card| card.coords).collect();
-    let is_physical = torus.is_none() && backend == Backend::Tofu;
-    let (shape, map) = match is_physical.then(|| from_tofu(&coords)).flatten() {
-        Some(physical) => physical,
-        None => {
-            let nodes = cards.len() as u32 / per_node;
-            let near_cubic = || Shape::torus(&near_cubic(nodes)).map_err(|e| e.to_string());
-            let torus = torus.map_or_else(near_cubic, Ok)?;
-            (with_ranks_of_node(&torus, per_node)?, RankMap::ColumnMajor)
-        }
-    };
-    let Some(path) = get("HOPBINE_RANK_MAP") else { return Ok((shape, map)) };
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| format!("HOPBINE_RANK_MAP={path} cannot be read: {error}"))?;
-    let map = RankMap::parse(&shape, &text)
-        .map_err(|error| format!("HOPBINE_RANK_MAP={path} for the shape {shape}: {error}"))?;
-    Ok((shape, map))
-}
-
-enum PortsError {
-    Device(String),
-    Zero(Error),
-}
-
-fn n_ports(wanted: Option<u32>, shape: &Shape, api: &Api) -> Result<usize, PortsError> {
-    let tnis = api.onesided_tnis().map_err(|error| PortsError::Device(error.to_string()))?;
-    let most = hopbine_torus::plan::max_ports(shape);
-    match wanted {
-        Some(ports) if ports <= most => Ok(ports as usize),
-        Some(ports) => Err(PortsError::Zero(Error::Setting {
-            setting: "HOPBINE_PORTS",
-            found: ports.to_string(),
-            valid: format!("1 to {most}, two for each dimension of {shape}"),
-        })),
-        None => Ok((most as usize).min(tnis.len()).max(1)),
-    }
-}
-
-/// A number that ranks have in common exactly if they share their cores.
-fn seat_number(cores: &[usize]) -> u64 {
-    // The kernel's name for this boot of this host.
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let mut hasher = DefaultHasher::new();
-    (boot, host_name(), cores).hash(&mut hasher);
-    hasher.finish()
-}
-
-fn host_name() -> Vec<u8> {
-    let mut name = vec![0; 256];
-    // SAFETY: the buffer has the length given.
-    let code = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
-    if code != 0 {
-        return Vec::new();
-    }
-    name.truncate(name.iter().position(|&byte| byte == 0).unwrap_or(name.len()));
-    name
-}
-
-fn current_core() -> Option<usize> {
-    // SAFETY: no preconditions.
-    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }

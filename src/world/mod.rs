@@ -17,6 +17,7 @@ mod emulate;
 mod gates;
 mod info;
 mod init;
+mod layout;
 mod options;
 mod persistent;
 mod place;

@@ -1,0 +1,90 @@
+//! How the ranks of a job lie on a torus, from settings and from what the device says.
+//!
+//! Reads a rank map's file; otherwise only thought.
+
+use hopbine_torus::geometry::{RankMap, Shape};
+use utofu_sys::Api;
+
+use super::backend::Backend;
+use super::init::Lookup;
+use super::place::{from_tofu, near_cubic, with_ranks_of_node};
+use crate::error::Error;
+
+/// The shape of the nodes that `HOPBINE_TORUS` says.
+pub(super) fn torus(
+    get: Lookup<'_>,
+    backend: Backend,
+    n_ranks: u32,
+    per_node: u32,
+) -> Result<Option<Shape>, String> {
+    if !n_ranks.is_multiple_of(per_node) {
+        return Err(format!(
+            "{n_ranks} ranks cannot be {per_node} on each node (HOPBINE_RANKS_PER_NODE)"
+        ));
+    }
+    let Some(text) = get("HOPBINE_TORUS") else { return Ok(None) };
+    let torus: Shape = text.parse().map_err(|error| format!("HOPBINE_TORUS: {error}"))?;
+    let nodes = n_ranks / per_node;
+    if torus.n_nodes() != nodes {
+        return Err(format!(
+            "HOPBINE_TORUS={torus} has {} nodes, but {n_ranks} ranks with {per_node} on each node \
+             need {nodes}",
+            torus.n_nodes()
+        ));
+    }
+    if backend == Backend::Emulated && torus.axes().iter().any(|axis| !axis.wraps) {
+        return Err(format!(
+            "HOPBINE_TORUS={torus}: every dimension of the emulated device wraps; leave out the m"
+        ));
+    }
+    Ok(Some(torus))
+}
+
+/// Shape and rank map of all ranks, from their Tofu coordinates or from what was asked for.
+pub(super) fn lay_out(
+    get: Lookup<'_>,
+    torus: Option<Shape>,
+    backend: Backend,
+    coords: &[[u8; 6]],
+    per_node: u32,
+) -> Result<(Shape, RankMap), String> {
+    let is_physical = torus.is_none() && backend == Backend::Tofu;
+    let (shape, map) = match is_physical.then(|| from_tofu(coords)).flatten() {
+        Some(physical) => physical,
+        None => {
+            let nodes = coords.len() as u32 / per_node;
+            let near_cubic = || Shape::torus(&near_cubic(nodes)).map_err(|e| e.to_string());
+            let torus = torus.map_or_else(near_cubic, Ok)?;
+            (with_ranks_of_node(&torus, per_node)?, RankMap::ColumnMajor)
+        }
+    };
+    let Some(path) = get("HOPBINE_RANK_MAP") else { return Ok((shape, map)) };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("HOPBINE_RANK_MAP={path} cannot be read: {error}"))?;
+    let map = RankMap::parse(&shape, &text)
+        .map_err(|error| format!("HOPBINE_RANK_MAP={path} for the shape {shape}: {error}"))?;
+    Ok((shape, map))
+}
+
+/// Why there is no number of ports.
+pub(super) enum PortsError {
+    /// The device does not say.
+    Device(String),
+    /// The setting makes no sense.
+    Setting(Error),
+}
+
+/// Ports per rank: as many as wanted, else two for each dimension and one for each TNI at most.
+pub(super) fn n_ports(wanted: Option<u32>, shape: &Shape, api: &Api) -> Result<usize, PortsError> {
+    let tnis = api.onesided_tnis().map_err(|error| PortsError::Device(error.to_string()))?;
+    let most = hopbine_torus::plan::max_ports(shape);
+    match wanted {
+        Some(ports) if ports <= most => Ok(ports as usize),
+        Some(ports) => Err(PortsError::Setting(Error::Setting {
+            setting: "HOPBINE_PORTS",
+            found: ports.to_string(),
+            valid: format!("1 to {most}, two for each dimension of {shape}"),
+        })),
+        None => Ok((most as usize).min(tnis.len()).max(1)),
+    }
+}
