@@ -52,6 +52,7 @@ mod staging;
 mod transfer;
 mod vigil;
 mod wait;
+mod worker;
 mod workers;
 
 pub use compile::{CompileError, CompileFailure, Geometry, compile};

@@ -8,7 +8,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hopbine_torus::plan::Rank;
@@ -26,6 +25,7 @@ use super::request::{Operation, lock};
 use super::run::Memory;
 use super::vigil::{GatesVigil, Vigil, Wanted};
 use super::wait::Waiter;
+use super::worker::Worker;
 
 /// How an engine is driven.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,11 +54,6 @@ pub struct Engine {
     workers: Vec<Worker>,
     next_operation: AtomicU32,
     pub(super) is_closed: AtomicBool,
-}
-
-struct Worker {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
 }
 
 impl Engine {
@@ -108,29 +103,17 @@ impl Engine {
     }
 
     fn spawn_worker(&self, index: usize) -> Result<Worker, Error> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (port, stopped) = (self.ports[index].clone(), stop.clone());
         let core = self.config.cores.get(index).copied();
-        let own_core = self.config.own_cores;
-        let thread = std::thread::Builder::new()
-            .name(format!("hopbine {}.{index}", self.rank))
-            .spawn(move || {
-                if let Some(id) = core {
-                    // A core that is not there is no reason to fail: the worker then runs
-                    // wherever the system puts it.
-                    core_affinity::set_for_current(core_affinity::CoreId { id });
-                }
-                work(&port, &stopped, own_core);
-            })
-            .map_err(|error| Error::Startup {
-                rank: self.rank,
-                source: crate::error::WireError {
-                    call: "starting a worker thread",
-                    reason: error.to_string(),
-                    peer: None,
-                },
-            })?;
-        Ok(Worker { stop, thread })
+        let name = format!("hopbine {}.{index}", self.rank);
+        let worker = Worker::spawn(name, self.ports[index].clone(), core, self.config.own_cores);
+        worker.map_err(|error| Error::Startup {
+            rank: self.rank,
+            source: crate::error::WireError {
+                call: "starting a worker thread",
+                reason: error.to_string(),
+                peer: None,
+            },
+        })
     }
 
     /// This rank.
@@ -255,7 +238,7 @@ impl Engine {
         }
         // A caller that waits drives port 0 itself.
         for worker in self.workers.iter().take(n_ports).skip(usize::from(waiting)) {
-            worker.thread.thread().unpark();
+            worker.wake();
         }
     }
 
@@ -300,7 +283,7 @@ impl Engine {
         port.n_callers.fetch_sub(1, Ordering::SeqCst);
         if port.is_active() {
             // Other operations are under way on it, and its worker may have parked.
-            self.workers[0].thread.thread().unpark();
+            self.workers[0].wake();
         }
     }
 
@@ -399,32 +382,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.company.leave(&self.ports);
-        for Worker { stop, thread } in self.workers.drain(..) {
-            // Release: pairs with the Acquire in `work`.
-            stop.store(true, Ordering::Release);
-            thread.thread().unpark();
-            // A worker that panicked has already printed its message.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// The life of a worker.
-fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
-    let mut waiter = Waiter::new(own_core);
-    // Acquire: pairs with the Release in `Engine::drop`.
-    while !stop.load(Ordering::Acquire) {
-        // SeqCst: see `Port::launch`.
-        if !port.is_active() || port.n_callers.load(Ordering::SeqCst) > 0 {
-            // Whoever puts something under way, or leaves something behind, unparks.
-            std::thread::park();
-            waiter.progress();
-        } else if port.is_wanted() {
-            std::thread::yield_now();
-        } else if port.drive() {
-            waiter.progress();
-        } else {
-            waiter.idle();
-        }
+        // Before the ports go: a worker must not be the one that ends an endpoint.
+        self.workers.clear();
     }
 }
