@@ -49,7 +49,7 @@ fn every_algorithm() {
 
 #[test]
 fn every_algorithm_on_several_shapes() {
-    for (n, torus) in [(2, "2"), (3, "3"), (5, "5"), (6, "2x3"), (8, "2x2x2")] {
+    for (n, torus) in [(2, "2"), (3, "3"), (5, "5"), (6, "2x3"), (6, "3mx2"), (8, "2x2x2")] {
         ranks(n, "every_algorithm", &[("HOPBINE_TORUS", torus)]);
     }
 }

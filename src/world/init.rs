@@ -114,8 +114,8 @@ impl World {
             source: WireError { call, reason, peer: None },
         };
         // Before the emulated device looks at the same settings, whose errors say less.
-        let torus = torus(get, backend, n_ranks, per_node)
-            .map_err(|reason| Error::Layout { rank, reason })?;
+        let torus =
+            torus(get, n_ranks, per_node).map_err(|reason| Error::Layout { rank, reason })?;
         let coords =
             api.my_coords().map_err(|e| startup("utofu_query_my_coords", e.to_string()))?;
         let available: Vec<usize> = core_affinity::get_core_ids()

@@ -11,12 +11,7 @@ use super::place::{from_tofu, near_cubic, with_ranks_of_node};
 use crate::error::Error;
 
 /// The shape of the nodes that `HOPBINE_TORUS` says.
-pub(super) fn torus(
-    get: Lookup<'_>,
-    backend: Backend,
-    n_ranks: u32,
-    per_node: u32,
-) -> Result<Option<Shape>, String> {
+pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Option<Shape>, String> {
     if !n_ranks.is_multiple_of(per_node) {
         return Err(format!(
             "{n_ranks} ranks cannot be {per_node} on each node (HOPBINE_RANKS_PER_NODE)"
@@ -30,11 +25,6 @@ pub(super) fn torus(
             "HOPBINE_TORUS={torus} has {} nodes, but {n_ranks} ranks with {per_node} on each node \
              need {nodes}",
             torus.n_nodes()
-        ));
-    }
-    if backend == Backend::Emulated && torus.axes().iter().any(|axis| !axis.wraps) {
-        return Err(format!(
-            "HOPBINE_TORUS={torus}: every dimension of the emulated device wraps; leave out the m"
         ));
     }
     Ok(Some(torus))

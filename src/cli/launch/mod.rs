@@ -106,11 +106,6 @@ fn settings(args: Args) -> Result<Settings, CliError> {
             torus.n_nodes()
         )));
     }
-    if torus.axes().iter().any(|axis| !axis.wraps) {
-        return Err(CliError::Usage(format!(
-            "{torus}: every dimension of the emulated device wraps; leave out the m"
-        )));
-    }
     let mut command = args.command.into_iter();
     let program = command.next().ok_or_else(|| CliError::Usage("no program".to_owned()))?;
     Ok(Settings {
@@ -163,6 +158,7 @@ mod tests {
         assert_eq!(settings.arguments, ["-n", "3", "--torus"]);
         let settings = parsed("launch --torus 2x3 --ranks-per-node 4 a").unwrap();
         assert_eq!(settings.ranks, 24);
+        assert_eq!(parsed("launch --torus 3mx2 a").unwrap().torus.to_string(), "3mx2");
     }
 
     #[test]
@@ -171,7 +167,6 @@ mod tests {
             ("launch -n 5 --torus 2x2 a", "need 5"),
             ("launch -n 5 --ranks-per-node 2 a", "2 on each node"),
             ("launch -n 0 a", "at least one"),
-            ("launch --torus 4m a", "leave out the m"),
         ] {
             let error = parsed(line).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

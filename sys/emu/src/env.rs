@@ -5,7 +5,7 @@
 //! | `HOPBINE_RANK` | rank of this process | 0 |
 //! | `HOPBINE_SIZE` | number of ranks | 1 |
 //! | `HOPBINE_RENDEZVOUS` | path of a file, the same for all ranks, fresh for every job | needed if there are more ranks than one |
-//! | `HOPBINE_TORUS` | logical shape, as `4x2x2` | `1xNx1` for N nodes |
+//! | `HOPBINE_TORUS` | logical shape, as `4x2x2`; all dimensions wrap, also those marked as a mesh (`4m`) | `1xNx1` for N nodes |
 //! | `HOPBINE_RANKS_PER_NODE` | ranks on each node | 1 |
 //! | `HOPBINE_TIMEOUT` | seconds to wait for the other ranks | 60 |
 //! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_TNI_MBPS` | the latency model ([`crate::Model`]) | 0: off |
@@ -85,7 +85,8 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
     let shape = match get("HOPBINE_TORUS") {
         None => vec![1, nodes as u32, 1],
         Some(value) => {
-            let sizes: Result<Vec<u32>, _> = value.split('x').map(|s| s.trim().parse()).collect();
+            let size = |s: &str| s.trim().trim_end_matches('m').parse();
+            let sizes: Result<Vec<u32>, _> = value.split('x').map(size).collect();
             match sizes {
                 Ok(s) if s.iter().map(|&n| n as usize).product::<usize>() == nodes => s,
                 _ => {
@@ -166,6 +167,8 @@ mod tests {
     fn the_default_torus_is_a_row_of_nodes() {
         let s = with(&[("HOPBINE_SIZE", "6"), ("HOPBINE_RANKS_PER_NODE", "4")]).unwrap();
         assert_eq!(s.shape, [1, 2, 1]);
+        let s = with(&[("HOPBINE_SIZE", "8"), ("HOPBINE_TORUS", "4mx2")]).unwrap();
+        assert_eq!(s.shape, [4, 2]);
         let s = with(&[("HOPBINE_SIZE", "8"), ("HOPBINE_TORUS", "2x2x2")]).unwrap();
         assert_eq!(s.shape, [2, 2, 2]);
     }
