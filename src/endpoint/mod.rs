@@ -18,6 +18,7 @@ mod status;
 pub mod utofu;
 
 pub use status::Status;
+pub(crate) use status::confidants;
 
 use std::time::Duration;
 

@@ -72,10 +72,10 @@ pub(super) fn blame_from_word(word: u64) -> Option<Blame> {
     FAULTS.get(kind as usize - 1).map(|&fault| Blame { rank, fault, by })
 }
 
-/// The ranks that `rank` of `n_ranks` tells what it knows: those at the distances 1, 2, 4 and
+/// The ranks that `rank` of `n_ranks` tells what it knows, and keeps an eye on: those at the distances 1, 2, 4 and
 /// so on, in both directions. Who passes the news on reaches everybody in at most log2 of
 /// `n_ranks` rounds, whatever the collectives' patterns, also around a few ranks that are gone.
-pub(super) fn confidants(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
+pub(crate) fn confidants(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
     let (rank, n) = (u64::from(rank), u64::from(n_ranks));
     let distances = (0..32).map(|k| 1u64 << k).take_while(move |&distance| distance <= n / 2);
     distances.flat_map(move |distance| {

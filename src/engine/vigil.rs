@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hopbine_torus::plan::Rank;
 
-use crate::endpoint::Status;
+use crate::endpoint::{Status, confidants};
 use crate::error::{Awaited, Blame, Error, Fault};
 
 use super::port::Port;
@@ -21,6 +21,9 @@ use super::workers::Engine;
 /// A wait this long is shown to others. Much longer than most waits, much shorter than any
 /// time-out.
 const SHOWN_AFTER: Duration = Duration::from_millis(20);
+/// When a rank that is gone is looked for first; then again whenever the wait has become twice
+/// as long.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// How long news may take to reach everybody, if all ranks are waiting.
 const NEWS_TAKE: Duration = Duration::from_millis(50);
 /// The most that one look at the clock adds to the idle time of somebody who only tests now
@@ -35,12 +38,21 @@ pub(super) enum Wanted<'a> {
     Everybody(u32),
 }
 
+/// How much is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// What can be asked again and again.
+    Quick,
+    /// Everything that may help, once.
+    Thorough,
+}
+
 /// The watch over one wait.
 #[derive(Debug, Default)]
 pub(super) struct Vigil {
     shown: bool,
-    /// Whether a rank that is gone has been looked for.
-    looked: bool,
+    /// How long the wait was when a rank that is gone was looked for last.
+    looked: Option<Duration>,
 }
 
 impl Vigil {
@@ -78,12 +90,12 @@ impl Vigil {
         }
         if idle > timeout {
             let (port, step, awaited) = wanted.awaited(engine);
-            let cause = wanted.cause(engine, patience);
+            let cause = wanted.cause(engine, patience, Care::Thorough);
             return Err(Error::Timeout { rank, port, step, awaited, waited: timeout, cause });
         }
-        if idle > timeout / 2 && !self.looked {
-            self.looked = true;
-            if let Some(blame) = wanted.cause(engine, patience)
+        if idle > self.looked.map_or(FIRST_LOOK.min(timeout / 4), |last| 2 * last) {
+            self.looked = Some(idle);
+            if let Some(blame) = wanted.cause(engine, patience, Care::Quick)
                 && matches!(blame.fault, Fault::Unreachable | Fault::Failed)
             {
                 return Err(Error::Lost { rank, blame });
@@ -115,7 +127,7 @@ impl Wanted<'_> {
     }
 
     /// Who is at fault, as far as can be found out within `patience`.
-    fn cause(self, engine: &Engine, patience: Duration) -> Option<Blame> {
+    fn cause(self, engine: &Engine, patience: Duration, care: Care) -> Option<Blame> {
         let (port, _, awaited) = self.awaited(engine);
         let search = Search {
             rank: engine.rank(),
@@ -123,7 +135,10 @@ impl Wanted<'_> {
             end: Instant::now() + patience,
         };
         let found = match (self, awaited) {
-            (Wanted::Everybody(n_ranks), _) => search.everybody(n_ranks),
+            (Wanted::Everybody(n_ranks), _) => match care {
+                Care::Quick => search.among(confidants(engine.rank(), n_ranks)),
+                Care::Thorough => search.among(others(engine.rank(), n_ranks)),
+            },
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         };
@@ -147,6 +162,12 @@ pub(super) fn news(patience: Duration, told: impl Fn() -> Option<Blame>) -> Opti
             told => return told,
         }
     }
+}
+
+/// All ranks but `rank`, beginning with the next one, so that different ranks ask different ones
+/// first: whoever finds the cause tells the others.
+fn others(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
+    (rank + 1..n_ranks).chain(0..rank)
 }
 
 struct Search<'a> {
@@ -185,12 +206,10 @@ impl Search<'_> {
         self.found(at, Fault::Circle)
     }
 
-    /// Asks all ranks, beginning with the next one, so that different ranks ask different ones
-    /// first: whoever finds the cause tells the others.
-    fn everybody(&self, n_ranks: u32) -> Option<Blame> {
+    /// Looks for somebody among `ranks` who is not at the gates.
+    fn among(&self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
         let mut cause = None;
-        for distance in 1..n_ranks {
-            let at = ((u64::from(self.rank) + u64::from(distance)) % u64::from(n_ranks)) as Rank;
+        for at in ranks {
             if let Some(blame) = self.port.told() {
                 return Some(blame);
             }
