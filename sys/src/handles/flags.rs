@@ -14,7 +14,8 @@ impl VcqFlags {
     pub const NONE: VcqFlags = VcqFlags(0);
     /// A control queue of its own.
     pub const EXCLUSIVE: VcqFlags = VcqFlags(UTOFU_VCQ_FLAG_EXCLUSIVE);
-    /// Usable from several threads at once (which [`super::Vcq`] never does by itself).
+    /// The library locks its CQ. Needed where several threads use VCQs of one TNI at once, even
+    /// each its own: VCQs without [`EXCLUSIVE`](VcqFlags::EXCLUSIVE) share CQs.
     pub const THREAD_SAFE: VcqFlags = VcqFlags(UTOFU_VCQ_FLAG_THREAD_SAFE);
 }
 

@@ -150,8 +150,10 @@ impl GateSet {
     pub fn alloc(api: Api, tni: Tni, n: usize) -> Result<GateSet, UtofuError> {
         let caps = api.barrier_caps(tni)?;
         let mut ids = vec![UTOFU_VBG_ID_NULL; n];
+        // Sets may be in the hands of different threads, and share a TNI all the same.
+        let flags = UTOFU_VBG_FLAG_THREAD_SAFE;
         // SAFETY: ids has room for the n results.
-        let code = unsafe { (api.utofu_alloc_vbg)(tni, n, 0, ids.as_mut_ptr()) };
+        let code = unsafe { (api.utofu_alloc_vbg)(tni, n, flags, ids.as_mut_ptr()) };
         UtofuError::check("utofu_alloc_vbg", code)?;
         Ok(GateSet {
             api,
