@@ -149,12 +149,14 @@ impl Mixed {
     }
 }
 
-/// Delays of up to some microseconds, some wires slow and some far.
+/// Delays of up to some microseconds, some wires slow and some far, some so unsteady that
+/// messages overtake each other.
 pub fn latency(seed: u64) -> Latency {
     let mut rng = SmallRng::seed_from_u64(seed);
     Latency {
         put_ns: rng.random_range(0..8000),
         hop_ns: rng.random_range(0..2000),
+        jitter_ns: if rng.random_bool(0.7) { rng.random_range(1..20_000) } else { 0 },
         tni_mbps: if rng.random_bool(0.5) { rng.random_range(50..2000) } else { 0 },
     }
 }

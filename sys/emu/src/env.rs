@@ -8,7 +8,7 @@
 //! | `HOPBINE_TORUS` | logical shape, as `4x2x2`; all dimensions wrap, also those marked as a mesh (`4m`) | `1xNx1` for N nodes |
 //! | `HOPBINE_RANKS_PER_NODE` | ranks on each node | 1 |
 //! | `HOPBINE_TIMEOUT` | seconds to wait for the other ranks | 60 |
-//! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_TNI_MBPS` | the latency model ([`crate::Model`]) | 0: off |
+//! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_JITTER_NS`, `HOPBINE_EMU_TNI_MBPS` | the latency model ([`crate::Model`]) | 0: off |
 //!
 //! With none set the process is a job of one rank.
 
@@ -111,6 +111,7 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
         model: Model {
             put_ns: number(get, "HOPBINE_EMU_PUT_NS", 0u64, 0)?,
             hop_ns: number(get, "HOPBINE_EMU_HOP_NS", 0u64, 0)?,
+            jitter_ns: number(get, "HOPBINE_EMU_JITTER_NS", 0u64, 0)?,
             tni_mbps: number(get, "HOPBINE_EMU_TNI_MBPS", 0u64, 0)?,
         },
     })

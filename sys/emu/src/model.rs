@@ -5,6 +5,10 @@
 //! TCQ when the TNI has sent the bytes, the remote notice a delay and the hops later, the local
 //! notice when the answer has come back. A program that waits for notices meets the latencies; one
 //! that watches memory does not. Barrier gates are not delayed.
+//!
+//! Without jitter, operations on one target are seen in the order in which they were posted. With
+//! jitter only those with STRONG_ORDER keep behind the earlier ones, which is all that hardware
+//! promises: a program that leans on more fails.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -15,6 +19,8 @@ pub struct Model {
     pub put_ns: u64,
     /// More delay for every hop, in ns (`HOPBINE_EMU_HOP_NS`).
     pub hop_ns: u64,
+    /// More delay for every operation, random up to this many ns (`HOPBINE_EMU_JITTER_NS`).
+    pub jitter_ns: u64,
     /// What one TNI sends, in 10^6 bytes per second (`HOPBINE_EMU_TNI_MBPS`); 0: no limit.
     pub tni_mbps: u64,
 }
@@ -34,6 +40,29 @@ impl Model {
         *self == Model::default()
     }
 
+    /// Times of one operation among others of a sender. `earlier` are the latest times of those
+    /// that it posted before to the same target, and become those of all.
+    pub(crate) fn queue(
+        &self,
+        mut times: Times,
+        earlier: &mut Times,
+        strong: bool,
+        random: &mut Random,
+    ) -> Times {
+        if self.jitter_ns > 0 {
+            let jitter = random.below(self.jitter_ns + 1);
+            times.remote += jitter;
+            times.local += jitter;
+        }
+        if strong || self.jitter_ns == 0 {
+            times.remote = times.remote.max(earlier.remote);
+            times.local = times.local.max(earlier.local);
+        }
+        earlier.remote = earlier.remote.max(times.remote);
+        earlier.local = earlier.local.max(times.local);
+        times
+    }
+
     fn wire(&self, bytes: u64) -> u64 {
         (bytes * 1000).checked_div(self.tni_mbps).unwrap_or(0)
     }
@@ -51,6 +80,23 @@ impl Model {
         let sent = now();
         let remote = occupy(busy_until, sent + way, self.wire(bytes));
         Times { sent, remote, local: remote + way }
+    }
+}
+
+/// Random numbers: xorshift, good enough to be in nobody's step.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
     }
 }
 
@@ -81,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_link_sends_one_thing_after_the_other() {
-        let model = Model { put_ns: 500, hop_ns: 100, tni_mbps: 1000 };
+        let model = Model { put_ns: 500, hop_ns: 100, tni_mbps: 1000, ..Model::default() };
         let busy = AtomicU64::new(0);
         let first = model.put(1_000_000, 2, &busy);
         let second = model.put(1_000_000, 2, &busy);

@@ -226,20 +226,17 @@ fn overflow(block: &VcqBlock, id: utofu_vcq_id_t) -> ! {
     ));
 }
 
-/// When the parts of an operation may be seen, never before those of an earlier operation on the
-/// same target.
+/// When the parts of an operation may be seen.
 #[cold]
 fn times(vcq: &Vcq, sender: &mut Sender, op: &Op, len: u32, target: &Target<'_>) -> Times {
     let job = &*vcq.context.job;
     let hops = job.hops(job.node_of(vcq.context.rank), target.node);
     let len = u64::from(len);
-    let mut times = match op.action {
+    let times = match op.action {
         Action::Get { .. } => job.model.get(len, hops, &target.tni.busy_until),
         _ => job.model.put(len, hops, &vcq.tni_record().busy_until),
     };
-    let last = sender.last.entry(without_path(op.vcq)).or_default();
-    times.remote = times.remote.max(last.remote);
-    times.local = times.local.max(last.local);
-    *last = times;
-    times
+    let earlier = sender.last.entry(without_path(op.vcq)).or_default();
+    let strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);
+    job.model.queue(times, earlier, strong, &mut sender.random)
 }

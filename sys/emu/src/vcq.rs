@@ -94,11 +94,12 @@ impl<T> Turn<T> {
 }
 
 /// The sending side.
-#[derive(Default)]
 pub(crate) struct Sender {
     pub(crate) toq: Toq,
     /// With a latency model: the last arrival times per target, which keep the order.
     pub(crate) last: HashMap<u64, model::Times>,
+    /// With jitter.
+    pub(crate) random: model::Random,
 }
 
 /// The receiving side.
@@ -166,7 +167,14 @@ impl Vcq {
             table,
             local_posted: AtomicU64::new(0),
             local_seen: AtomicU64::new(0),
-            sender: Turn::new(thread_safe, Sender::default()),
+            sender: Turn::new(
+                thread_safe,
+                Sender {
+                    toq: Toq::default(),
+                    last: HashMap::new(),
+                    random: model::Random::new(block.bytes()),
+                },
+            ),
             receiver: Turn::new(
                 thread_safe,
                 Receiver { reader, pending: BTreeMap::new(), arrivals: 0 },
@@ -245,9 +253,8 @@ impl Vcq {
                 };
                 match found {
                     Some(n) => {
-                        if n.order != 0 {
-                            self.local_seen.store(n.order, Ordering::Relaxed);
-                        }
+                        // With jitter a later one may have been passed before.
+                        self.local_seen.fetch_max(n.order, Ordering::Relaxed);
                         Ok(n)
                     }
                     None => {
