@@ -55,6 +55,11 @@ fn every_algorithm_on_several_shapes() {
 }
 
 #[test]
+fn every_algorithm_over_wires_on_which_messages_overtake_each_other() {
+    ranks(5, "every_algorithm", &[("HOPBINE_EMU_JITTER_NS", "20000")]);
+}
+
+#[test]
 fn every_algorithm_with_several_ranks_on_each_node() {
     ranks(6, "every_algorithm", &[("HOPBINE_TORUS", "3"), ("HOPBINE_RANKS_PER_NODE", "2")]);
 }
