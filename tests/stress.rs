@@ -83,6 +83,16 @@ fn sixty_four_ranks() {
     }
 }
 
+/// The whole of what is promised; the tests above are shorter or have fewer ranks.
+#[test]
+#[ignore = "takes minutes: cargo test --test stress -- --ignored"]
+fn ten_thousand_calls_of_sixty_four_ranks() {
+    for (sizes, seed) in [(&[2_u32, 2, 2][..], 40), (&[4, 4], 41), (&[4, 4, 4], 42)] {
+        let config = EmulationConfig { latency: latency(seed), ..on(sizes, Drive::Inline) };
+        Run { config, calls: 10_000, seed, longest_pause: SHORT }.go();
+    }
+}
+
 /// Many senders run into one receiver that sleeps, by far more messages than its channels hold.
 #[test]
 fn a_sleeping_root_is_flooded_and_loses_nothing() {
