@@ -2,7 +2,7 @@
 # Runs tests under a sanitizer; any report is a failure.
 #
 #   ./sanitize.sh address    memory errors and leaks, about four minutes; test.sh runs this too
-#   ./sanitize.sh thread     data races, about twelve minutes
+#   ./sanitize.sh thread     data races, about six minutes
 #
 # Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
 #
@@ -51,7 +51,7 @@ address() {
     'exec gcc -fsanitize=address "$@"' >"$made/cc"
   chmod +x "$made/cc"
   export CC=$made/cc
-  # The linker is not this: rustc needs no C compiler's help to link the sanitizer.
+  # cc may be another compiler.
   export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=gcc
   export RUSTFLAGS="-Zsanitizer=address -Clink-arg=-Wl,--export-dynamic-symbol=__asan_*"
   export ASAN_OPTIONS="strict_string_checks=1:detect_leaks=1"
