@@ -35,7 +35,20 @@ RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 say "tests"
 cargo test --workspace --no-fail-fast
 
+# Memory errors and leaks, in an instrumented build of its own.
+say "address sanitizer"
+sanitized=0
+./sanitize.sh address || sanitized=$?
+# 3: this toolchain has no sanitizer. A developer's may lack it, CI's may not.
+if [ $sanitized != 0 ] && { [ $sanitized != 3 ] || [ "${CI:-}" = true ]; }; then
+  exit $sanitized
+fi
+
 # Every interleaving of the device's lock-free queue, in a build of its own.
 say "model checking"
 CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" \
   cargo test --quiet --package utofu-emu --release --lib loom_
+
+if [ $sanitized != 0 ]; then
+  say "NOT CHECKED: the address sanitizer does not work here; sanitize.sh has said why"
+fi

@@ -121,14 +121,16 @@ fn take(library: Library, name: String) -> Result<Api, LoadError> {
             return Err(LoadError::MissingSymbols { library: name, missing });
         }
     };
-    // Its functions are reachable from now on, so it must never be closed.
-    std::mem::forget(library);
-    let api = Api::new(Box::leak(Box::new(functions)), name.clone().leak());
-    let (found, wanted) = (api.utofu_version(), Version::DECLARED);
+    let mut found = Version { major: 0, minor: 0 };
+    // SAFETY: both pointers are valid for the call.
+    unsafe { (functions.utofu_query_utofu_version)(&mut found.major, &mut found.minor) };
+    let wanted = Version::DECLARED;
     if found.major != wanted.major || found.minor < wanted.minor {
         return Err(LoadError::WrongVersion { library: name, found, wanted });
     }
-    Ok(api)
+    // Its functions are reachable from now on, so it must never be closed.
+    std::mem::forget(library);
+    Ok(Api::new(Box::leak(Box::new(functions)), name.leak()))
 }
 
 #[cfg(test)]

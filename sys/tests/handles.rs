@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::sync::Mutex;
 use std::thread;
 
 use common::ranks;
@@ -15,7 +16,11 @@ struct Memory(*mut u64, usize);
 
 impl Memory {
     fn new(words: usize) -> Memory {
-        Memory(Box::leak(vec![0u64; words].into_boxed_slice()).as_mut_ptr(), words)
+        /// Where all of it is, so that a search for leaks finds it in use.
+        static ALL: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+        let memory = Box::leak(vec![0u64; words].into_boxed_slice()).as_mut_ptr();
+        ALL.lock().expect("no panic").push(memory.addr());
+        Memory(memory, words)
     }
     fn bytes(&self) -> (*mut u8, usize) {
         (self.0.cast(), self.1 * 8)

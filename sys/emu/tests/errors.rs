@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::sync::Mutex;
+
 use common::*;
 use utofu_abi::*;
 use utofu_emu::{Job, c};
@@ -26,10 +28,14 @@ fn pair() -> Pair {
 
 /// A page of its own, for ever: registrations are by whole pages.
 fn page() -> &'static mut [u64] {
+    /// Where all of them are, so that a search for leaks finds them in use.
+    static PAGES: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     let mut v = vec![0u64; 2048];
     let skip = v.as_ptr().align_offset(4096);
     v.truncate(skip + 512);
-    &mut v.leak()[skip..]
+    let page = &mut v.leak()[skip..];
+    PAGES.lock().unwrap().push(page.as_ptr().addr());
+    page
 }
 
 impl Pair {

@@ -2,14 +2,30 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use utofu_sys::handles::{PostFlags, Vcq, VcqFlags};
 use utofu_sys::{Api, Cookie, Functions, LoadError};
 
+/// What was opened stays open for ever: here, so that a search for leaks finds it in use.
+fn opened(path: &Path) -> Result<Api, LoadError> {
+    static OPENED: Mutex<Vec<Api>> = Mutex::new(Vec::new());
+    let api = Api::open(path)?;
+    OPENED.lock().expect("no panic").push(api);
+    Ok(api)
+}
+
+/// Whether a file is mapped into this process, as a library is while it is open.
+fn is_mapped(path: &Path) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("this is Linux");
+    let path = path.canonicalize().expect("exists");
+    maps.contains(path.to_str().expect("is text"))
+}
+
 #[test]
 fn a_complete_library_is_loaded_and_works() {
     let path = crate::common::library_dir().join("libtofucom_emu.so");
-    let api = Api::open(&path).expect("has all functions");
+    let api = opened(&path).expect("has all functions");
     assert_eq!(api.origin(), path.to_string_lossy());
     assert!(api.utofu_get_last_error.is_some() && api.jtofu_query_phys_coords.is_some());
     assert_eq!(api.onesided_tnis().expect("listed").len(), 6);
@@ -42,7 +58,7 @@ fn made_up_library(dir: &Path, names: &[&str], major: i32, minor: i32) -> PathBu
 fn missing_functions_are_named() {
     let dir = tempfile::tempdir().expect("a directory");
     let (last, most) = Functions::REQUIRED.split_last().expect("there are some");
-    match Api::open(made_up_library(dir.path(), most, 1, 0)) {
+    match opened(&made_up_library(dir.path(), most, 1, 0)) {
         Err(LoadError::MissingSymbols { missing, .. }) => assert_eq!(missing, [*last]),
         other => panic!("{other:?}"),
     }
@@ -51,15 +67,18 @@ fn missing_functions_are_named() {
 #[test]
 fn another_major_version_is_refused_and_a_later_minor_one_is_not() {
     let dir = tempfile::tempdir().expect("a directory");
-    match Api::open(made_up_library(dir.path(), Functions::REQUIRED, 2, 0)) {
+    let refused = made_up_library(dir.path(), Functions::REQUIRED, 2, 0);
+    match opened(&refused) {
         Err(e @ LoadError::WrongVersion { .. }) => {
             assert!(e.to_string().contains("implements uTofu 2.0"), "{e}");
         }
         other => panic!("{other:?}"),
     }
+    assert!(!is_mapped(&refused), "what is refused is closed again");
     let dir = tempfile::tempdir().expect("a directory");
-    let api =
-        Api::open(made_up_library(dir.path(), Functions::REQUIRED, 1, 7)).expect("1.7 has 1.0");
+    let taken = made_up_library(dir.path(), Functions::REQUIRED, 1, 7);
+    let api = opened(&taken).expect("1.7 has 1.0");
+    assert!(is_mapped(&taken), "what is taken stays open");
     assert_eq!(api.utofu_version().to_string(), "1.7");
     assert!(api.jtofu_query_phys_coords.is_none());
 }

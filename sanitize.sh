@@ -1,0 +1,212 @@
+#!/usr/bin/env bash
+# Runs tests under a sanitizer; any report is a failure.
+#
+#   ./sanitize.sh address    memory errors and leaks, about four minutes; test.sh runs this too
+#   ./sanitize.sh thread     data races, about six minutes
+#
+# Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
+#
+# Needed: rustc with the sanitizers' run-time libraries for x86-64 Linux (rustup's toolchains have
+# them; RUSTC_BOOTSTRAP lets a stable one use them), gcc for `address`, nm and llvm-symbolizer for
+# `thread`. The standard library is the precompiled one, which is not instrumented: what that means
+# for data races is in sanitize/std_edges.rs.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+say() { printf '\n== %s\n' "$*"; }
+cannot() {
+  echo "sanitize.sh: NOTHING WAS CHECKED: $*" >&2
+  exit 3
+}
+
+kind=${1:-}
+case $kind in
+  address | thread) ;;
+  *)
+    sed -n '2,12s/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
+esac
+
+target=x86_64-unknown-linux-gnu
+host=$(rustc -vV | sed -n 's/^host: //p')
+[ "$host" = $target ] || cannot "this is for $target only, and rustc is for ${host:-nothing known}"
+
+export RUSTC_BOOTSTRAP=1
+# Not the caller's: flags that differ would be instrumented differently.
+unset CARGO_ENCODED_RUSTFLAGS RUSTDOCFLAGS CARGO_BUILD_TARGET
+export CARGO_TARGET_DIR=$PWD/target/sanitize-$kind
+export CARGO_PROFILE_TEST_DEBUG=line-tables-only CARGO_PROFILE_DEV_DEBUG=line-tables-only
+export CARGO_INCREMENTAL=0
+made=$CARGO_TARGET_DIR/made
+mkdir -p "$made"
+
+# Sets RUSTFLAGS and the sanitizer's options.
+address() {
+  command -v gcc >/dev/null || cannot "gcc is needed, for C programs beside instrumented libraries"
+  # The device as a C library has the sanitizer's functions from the program that loads it: from a
+  # test program, which must show them, or from a C program, for which gcc brings its own. Another
+  # shared object is left as it is: gcc's and Rust's run-time libraries do not bear each other.
+  printf '%s\n' '#!/bin/sh' 'for a; do [ "$a" = -shared ] && exec gcc "$@"; done' \
+    'exec gcc -fsanitize=address "$@"' >"$made/cc"
+  chmod +x "$made/cc"
+  export CC=$made/cc
+  # cc may be another compiler.
+  export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=gcc
+  export RUSTFLAGS="-Zsanitizer=address -Clink-arg=-Wl,--export-dynamic-symbol=__asan_*"
+  export ASAN_OPTIONS="strict_string_checks=1:detect_leaks=1"
+}
+
+thread() {
+  command -v nm >/dev/null || cannot "nm (binutils) is needed, to find the standard library's functions"
+  command -v llvm-symbolizer >/dev/null ||
+    cannot "llvm-symbolizer (package llvm) is needed: suppressions are by function name"
+  edges
+  # Generic code is compiled here, not taken from precompiled crates.
+  RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer -Zshare-generics=n"
+  export RUSTFLAGS="$RUSTFLAGS -Clink-arg=@$made/link-$edges_sum.args"
+  export TSAN_OPTIONS="suppressions=$PWD/sanitize/thread.supp:halt_on_error=0"
+}
+
+# Compiles std_edges.rs for this toolchain's standard library, and what the linker must be told.
+edges() {
+  local lib name pattern symbol args source
+  lib=$(echo "$(rustc --print sysroot)/lib/rustlib/$target/lib"/libstd-*.so)
+  [ -f "$lib" ] || cannot "there is no single $lib"
+  nm -D --defined-only "$lib" | awk '{ print $3 }' >"$made/std-symbols"
+  source=$made/std_edges.rs args=$made/link.args
+  cp sanitize/std_edges.rs "$source"
+  echo "-Wl,--wrap=__tsan_atomic64_fetch_sub,--wrap=__tsan_atomic64_compare_exchange_val" >"$args"
+  echo "-Wl,--wrap=__tsan_atomic_thread_fence" >>"$args"
+  while read -r name pattern; do
+    symbol=$(grep -E "_3std$pattern\$" "$made/std-symbols") || symbol=
+    [ "$(wc -w <<<"$symbol")" = 1 ] ||
+      cannot "$name: this standard library has not exactly one function like $pattern: '$symbol'"
+    sed -i "s/@$name@/$symbol/g" "$source"
+    echo "-Wl,--wrap=$symbol" >>"$args"
+  done <<'NAMES'
+MUTEX_LOCK 3sys4sync5mutex5futexNtB[0-9]_5Mutex14lock_contended
+RWLOCK_READ 3sys4sync6rwlock5futexNtB[0-9]_6RwLock14read_contended
+RWLOCK_WRITE 3sys4sync6rwlock5futexNtB[0-9]_6RwLock15write_contended
+CONDVAR_WAIT 3sys4sync7condvar5futexNtB[0-9]_7Condvar4wait
+CONDVAR_WAIT_TIMEOUT 3sys4sync7condvar5futexNtB[0-9]_7Condvar12wait_timeout
+BARRIER_WAIT 4sync7barrierNtB[0-9]_7Barrier4wait
+ONCE_CALL 3sys4sync4once5futexNtB[0-9]_4Once4call
+SCOPE_THREAD_ENDS 6thread6scopedNtB[0-9]_9ScopeData29decrement_num_running_threads
+NAMES
+  ! grep -n '"__[a-z]*_@' "$source" || cannot "a name in std_edges.rs has no symbol"
+  # The name says what is in it, so that cargo links again when that has changed.
+  edges_sum=$(cat "$source" "$args" | cksum | cut -d' ' -f1)
+  rustc --edition 2024 --crate-type lib --emit obj -Copt-level=2 -Cpanic=abort \
+    -Crelocation-model=pic -o "$made/edges-$edges_sum.o" "$source" ||
+    cannot "std_edges.rs does not compile"
+  { cat "$args" && echo "$made/edges-$edges_sum.o"; } >"$made/link-$edges_sum.args"
+}
+
+# Shows that the sanitizer reports what it must and nothing else.
+probe() {
+  say "does rustc $(rustc -V | cut -d' ' -f2) do it?"
+  # shellcheck disable=SC2086 # the flags are words
+  rustc --edition 2024 -Copt-level=2 --target $target $RUSTFLAGS -o "$made/probe" \
+    sanitize/probe.rs || cannot "the probe does not compile or link; see above"
+  "$made/probe" clean || cannot "it reports what is right; see above"
+  local mode
+  for mode in "$@"; do
+    if "$made/probe" "$mode" >"$made/probe.log" 2>&1 || ! grep -q 'Sanitizer: ' "$made/probe.log"; then
+      cat "$made/probe.log"
+      cannot "it misses what the probe does wrong in mode $mode"
+    fi
+    echo "$mode: reported"
+  done
+}
+
+packages=(-p utofu-emu -p utofu-emu-capi -p utofu-sys -p hopbine)
+failed=0
+
+# tests AT_LEAST ARGUMENTS...: cargo test of these targets; fewer tests than that are a failure,
+# since a name that has changed would otherwise go unnoticed.
+tests() {
+  local at_least=$1 passed
+  shift
+  say "$kind: $*"
+  if ! cargo test --quiet --no-fail-fast --target $target "${packages[@]}" "$@" 2>&1 | tee "$made/log"; then
+    failed=1
+  fi
+  # Programs in the tests' charge print their reports, too.
+  if grep -q 'Sanitizer: ' "$made/log"; then
+    failed=1
+  fi
+  passed=$(awk '
+    /^test result: / { n += $4 } /^conformance: / { n += $2 } /^bootstrap_processes: ok/ { n += 1 }
+    END { print n + 0 }' "$made/log")
+  echo "$passed passed"
+  if [ "$passed" -lt "$at_least" ]; then
+    echo "sanitize.sh: expected $at_least tests at least" >&2
+    failed=1
+  fi
+}
+
+run_address() {
+  # Left out: allocation, which counts allocations; matrix, which runs the code of emulated on more
+  # shapes; a test that measures its own memory, where the sanitizer keeps what is freed.
+  tests 280 --lib --test atomics --test bootstrap --test duplicate --test endpoint --test ending \
+    --test errors --test gates --test handles --test jtofu --test launch --test library \
+    --test mismatch --test model --test processes --test reg_cache --test regcache \
+    --test regcache_brk --test requests --test threads \
+    -- --skip memory_comes_back --skip dropped_and_forgotten_requests_complete
+  # What ends with a failure leaves behind what a peer may still write to, as the library promises,
+  # and one test forgets requests: without the search for leaks.
+  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 7 --test duplicate_ends --test lost --test requests \
+    -- --exact dropped_and_forgotten_requests_complete all_that_are_missing_can_be_asked_for \
+    a_rank_in_another_call_is_named what_outlives_a_communicator_refuses \
+    a_rank_that_does_not_close_is_noticed the_end_waits_for_what_is_on_the_wire \
+    when_a_rank_panics_everybody_ends
+  tests 100 --test conformance
+  tests 1 --test bootstrap_processes
+  tests 13 --test emulated --test engine --test stress -- --exact \
+    every_algorithm_on_2x3 every_algorithm_on_a_ring_of_5 every_algorithm_with_workers \
+    puts_are_cut types_and_operators wrong_calls_are_refused_and_harmless \
+    folds_take_many_operands_in_order uneven_overlaps_are_folded_one_by_one \
+    exchanges_in_place_do_not_wait_for_each_other rooted \
+    wires_of_many_kinds workers_meet_skew_and_delay a_sleeping_root_is_flooded_and_loses_nothing
+}
+
+run_thread() {
+  # Left out: whatever needs several processes or C programs, which the sanitizer does not see
+  # through (processes, lost, launch, bootstrap_processes, conformance, library, and some tests of
+  # others); a test that measures its own memory, much of which is the sanitizer's; allocation, which
+  # counts; matrix, as above.
+  # One test at a time, and without capture: both keep the harness's own threads out.
+  local how=(--test-threads=1 --nocapture --skip queues_cost_what_is_used)
+  tests 210 --lib --test atomics --test bootstrap --test endpoint --test errors --test gates \
+    --test handles --test jtofu --test model --test reg_cache --test regcache \
+    --test regcache_brk --test requests --test threads -- "${how[@]}"
+  tests 18 --test duplicate --test duplicate_ends --test ending --test mismatch -- "${how[@]}" \
+    --skip memory_comes_back --skip two_threads_of_every_process \
+    --skip without_vcqs_all_ranks_get_the_same_error
+  tests 10 --test engine -- "${how[@]}"
+  tests 14 --test emulated --test stress -- "${how[@]}" --exact \
+    every_algorithm_on_2x3 every_algorithm_on_2x3x2 every_algorithm_on_a_ring_of_5 \
+    every_algorithm_with_workers one_rank_alone defaults_choose_something_right puts_are_cut \
+    types_and_operators wrong_calls_are_refused_and_harmless \
+    wires_of_many_kinds workers_meet_skew_and_delay sixteen_ranks \
+    ten_thousand_calls_over_a_slow_wire a_sleeping_root_is_flooded_and_loses_nothing
+}
+
+case $kind in
+  address)
+    address
+    probe overflow freed leak
+    ;;
+  thread)
+    thread
+    probe counter flag two-locks read-lock
+    ;;
+esac
+"run_$kind"
+
+if [ $failed != 0 ]; then
+  say "$kind: FAILED, see above"
+  exit 1
+fi
+say "$kind: no report"
