@@ -3,22 +3,27 @@
 mod common;
 
 use common::*;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use utofu_abi::*;
 use utofu_emu::{Job, Model};
+
+/// End points of two neighbours on `buffers`.
+fn neighbours(job: &Arc<Job>, buffers: &mut [Vec<u64>; 2]) -> [EndPoint; 2] {
+    let mut rank = 0..;
+    buffers.each_mut().map(|buffer| {
+        let _entered = job.enter(rank.next().unwrap());
+        EndPoint::open(buffer)
+    })
+}
 
 #[test]
 fn notices_come_when_they_are_due_and_in_order() {
     let delay = Duration::from_millis(20);
     let model = Model { put_ns: delay.as_nanos() as u64, ..Model::default() };
     let job = Job::with_model(Job::coords_for_shape(&[1, 2]), model).unwrap();
-    let _me = job.enter(0);
-    let (mut ours, mut theirs) = (vec![1u64; 1024], vec![0u64; 1024]);
-    let a = EndPoint::open(&mut ours);
-    let b = {
-        let _peer = job.enter(1);
-        EndPoint::open(&mut theirs)
-    };
+    let mut buffers = [vec![1; 1024], vec![0; 1024]];
+    let [a, b] = neighbours(&job, &mut buffers);
     let start = Instant::now();
     for i in 0..10 {
         assert_eq!(a.put(b.id, a.stadd, b.stadd, 4096 >> i, i, TCQ | LCL | RMT), 0);
@@ -73,13 +78,8 @@ fn senders_do_not_wait_for_each_other() {
 fn jitter_keeps_only_the_order_that_is_promised() {
     let model = Model { jitter_ns: 1_000_000, ..Model::default() };
     let job = Job::with_model(Job::coords_for_shape(&[1, 2]), model).unwrap();
-    let _me = job.enter(0);
-    let (mut ours, mut theirs) = (vec![1u64; 1024], vec![0u64; 1024]);
-    let a = EndPoint::open(&mut ours);
-    let b = {
-        let _peer = job.enter(1);
-        EndPoint::open(&mut theirs)
-    };
+    let mut buffers = [vec![1; 1024], vec![0; 1024]];
+    let [a, b] = neighbours(&job, &mut buffers);
     const PUTS: u8 = 100;
     const STRONG: u8 = 50;
     for i in 0..PUTS {
