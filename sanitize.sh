@@ -175,15 +175,16 @@ run_thread() {
   # Left out: whatever needs several processes or C programs, which the sanitizer does not see
   # through (processes, lost, launch, bootstrap_processes, conformance, library, and some tests of
   # others); a test that measures its own memory, much of which is the sanitizer's; allocation, which
-  # counts; matrix, as above.
+  # counts; matrix, as above; a test in which several ranks panic at once, whose messages the
+  # standard library orders out of the sanitizer's sight.
   # One test at a time, and without capture: both keep the harness's own threads out.
   local how=(--test-threads=1 --nocapture --skip queues_cost_what_is_used)
   tests 210 --lib --test atomics --test bootstrap --test endpoint --test errors --test gates \
     --test handles --test jtofu --test model --test reg_cache --test regcache \
     --test regcache_brk --test requests --test threads -- "${how[@]}"
-  tests 18 --test duplicate --test duplicate_ends --test ending --test mismatch -- "${how[@]}" \
+  tests 17 --test duplicate --test duplicate_ends --test ending --test mismatch -- "${how[@]}" \
     --skip memory_comes_back --skip two_threads_of_every_process \
-    --skip without_vcqs_all_ranks_get_the_same_error
+    --skip without_vcqs_all_ranks_get_the_same_error --skip when_a_rank_panics_everybody_ends
   tests 10 --test engine -- "${how[@]}"
   tests 14 --test emulated --test stress -- "${how[@]}" --exact \
     every_algorithm_on_2x3 every_algorithm_on_2x3x2 every_algorithm_on_a_ring_of_5 \

@@ -1,6 +1,7 @@
 //! Status words and the news of failures, in the last words of the mailboxes; see
 //! [`status`](crate::endpoint::status) for what they say.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use utofu_sys::handles::{Mark, Notice, NoticeError, PostError, PostFlags, Transfer};
@@ -32,27 +33,29 @@ impl UtofuEndpoint {
         8 * (self.addresses.len() + word) as u64
     }
 
-    fn trouble_ptr(&self, word: usize) -> *mut u64 {
-        // SAFETY: the mailbox has this word; see `setup`.
-        unsafe { self.mailbox.ptr().cast::<u64>().add(self.addresses.len() + word) }
+    /// A word here. The device may access it at any time, by whole words.
+    fn trouble_word(&self, word: usize) -> &AtomicU64 {
+        // SAFETY: the mailbox has this word (see `setup`), aligned, for as long as the endpoint
+        // lives, and nobody on this side accesses it in any other way.
+        unsafe {
+            AtomicU64::from_ptr(self.mailbox.ptr().cast::<u64>().add(self.addresses.len() + word))
+        }
     }
 
     pub(super) fn show_status(&mut self, status: Status) {
-        // SAFETY: the word lies in the mailbox and is aligned; others only read it, through
-        // the device.
-        unsafe { self.trouble_ptr(STATUS).write_volatile(status.to_word()) };
+        // Relaxed: a word that says everything by itself.
+        self.trouble_word(STATUS).store(status.to_word(), Ordering::Relaxed);
     }
 
     pub(super) fn news(&self) -> Option<Blame> {
-        // SAFETY: as above; others only write it, through the device. A word that has not
-        // been written as a whole yet is recognised.
-        blame_from_word(unsafe { self.trouble_ptr(NEWS).read_volatile() })
+        // Relaxed: as above. Should a device write it in parts, half a word is no news.
+        blame_from_word(self.trouble_word(NEWS).load(Ordering::Relaxed))
     }
 
     /// Takes note of something that others would otherwise tell.
     pub(super) fn note(&self, blame: Blame) {
-        // SAFETY: as in `show_status`; others write news only, which would do as well.
-        unsafe { self.trouble_ptr(NEWS).write_volatile(blame_to_word(blame)) };
+        // Relaxed: as above. What others write there would do as well.
+        self.trouble_word(NEWS).store(blame_to_word(blame), Ordering::Relaxed);
     }
 
     pub(super) fn ask_status(
@@ -104,8 +107,8 @@ impl UtofuEndpoint {
             }
         }
         self.is_asking = false;
-        // SAFETY: as in `show_status`; the notice says that the answer is there.
-        Ok(Status::from_word(unsafe { self.trouble_ptr(ANSWER).read_volatile() }))
+        // Relaxed: the notice says that the answer is there.
+        Ok(Status::from_word(self.trouble_word(ANSWER).load(Ordering::Relaxed)))
     }
 
     pub(super) fn tell_confidants(&mut self, blame: Blame) {
