@@ -1,5 +1,7 @@
 //! What peers have written: to channels, to announced receives, to the mailbox.
 
+use std::sync::atomic::Ordering;
+
 use utofu_sys::Stadd;
 
 use crate::endpoint::{Event, Tag, WireError};
@@ -45,10 +47,8 @@ impl UtofuEndpoint {
         match end.offset_from(base) {
             Some(offset) if offset >= 8 && offset <= 8 * self.addresses.len() as u64 => {
                 let rank = (offset / 8 - 1) as u32;
-                // SAFETY: the offset lies within the mailbox, whose places are aligned to 8;
-                // the peer writes its place once, and has done so.
-                let hello =
-                    unsafe { self.mailbox.ptr().cast::<u64>().add(rank as usize).read_volatile() };
+                // Relaxed: the notice says that it is there. Its writer may write the same again.
+                let hello = self.mailbox_word(rank as usize).load(Ordering::Relaxed);
                 let index = self.peer(rank)?;
                 self.peers[index as usize].greeted_by(hello);
                 self.flush_peer(index)

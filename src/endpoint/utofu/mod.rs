@@ -59,6 +59,7 @@ pub use registrar::{Direct, Registrar};
 pub use setup::connect;
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use utofu_sys::handles::{Notice, NoticeError, Registration, Transfer, Vcq};
@@ -71,6 +72,7 @@ use calls::Calls;
 use channels::Channels;
 use fence::Fence;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
+use trouble::TROUBLE_WORDS;
 use wire::{EAGER_BYTES, MOST_PEERS, TINY_BYTES, Window};
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
@@ -308,6 +310,14 @@ impl UtofuEndpoint {
         self.peer_of_rank[rank as usize] = index;
         self.flush_peer(index)?;
         Ok(index)
+    }
+
+    /// A word of the mailbox, which the device may access at any time, by whole words.
+    fn mailbox_word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < self.addresses.len() + TROUBLE_WORDS);
+        // SAFETY: the mailbox has this word (see `setup`), aligned, for as long as the endpoint
+        // lives, and nobody on this side accesses it in any other way.
+        unsafe { AtomicU64::from_ptr(self.mailbox.ptr().cast::<u64>().add(index)) }
     }
 
     fn notice_error(&self, error: &NoticeError) -> WireError {

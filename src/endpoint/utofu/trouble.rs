@@ -33,13 +33,8 @@ impl UtofuEndpoint {
         8 * (self.addresses.len() + word) as u64
     }
 
-    /// A word here. The device may access it at any time, by whole words.
     fn trouble_word(&self, word: usize) -> &AtomicU64 {
-        // SAFETY: the mailbox has this word (see `setup`), aligned, for as long as the endpoint
-        // lives, and nobody on this side accesses it in any other way.
-        unsafe {
-            AtomicU64::from_ptr(self.mailbox.ptr().cast::<u64>().add(self.addresses.len() + word))
-        }
+        self.mailbox_word(self.addresses.len() + word)
     }
 
     pub(super) fn show_status(&mut self, status: Status) {
