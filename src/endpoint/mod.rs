@@ -166,6 +166,16 @@ pub trait Endpoint: Send {
     /// True if no peer waits for anything that only this rank's polling can bring about.
     fn is_flushed(&self) -> bool;
 
+    /// A rank whose answer [`fence`](Endpoint::fence) waits for.
+    fn unfenced(&self) -> Option<Rank> {
+        None
+    }
+
+    /// After a failure, when nothing more is posted: peers may still know memory of users that
+    /// was registered, and nothing of that may be kept. What is in use is given up by its
+    /// release at the latest.
+    fn forget_users(&mut self) {}
+
     /// From now on shows `status` to whoever asks.
     fn show(&mut self, _status: Status) {}
 

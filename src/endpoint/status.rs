@@ -15,8 +15,9 @@ pub enum Status {
     Busy,
     /// It has been waiting for this rank for some time.
     WaitsFor(Rank),
-    /// It has been waiting at the barrier gates for some time.
-    AtGates,
+    /// It has been waiting at the barrier gates for some time, where it moves on an operation
+    /// that waits for this rank, if there is one.
+    AtGates(Option<Rank>),
     /// Its memory cannot be read, or the question was not answered in time.
     Silent,
     /// The wire cannot tell.
@@ -44,7 +45,8 @@ impl Status {
     pub(super) fn to_word(self) -> u64 {
         match self {
             Status::WaitsFor(rank) => word(WAITS_FOR, [rank, 0]),
-            Status::AtGates => word(AT_GATES, [0; 2]),
+            Status::AtGates(None) => word(AT_GATES, [0; 2]),
+            Status::AtGates(Some(rank)) => word(AT_GATES, [rank, 1]),
             Status::Busy | Status::Silent | Status::Unknown => 0,
         }
     }
@@ -52,7 +54,7 @@ impl Status {
     pub(super) fn from_word(word: u64) -> Self {
         match parts(word) {
             Some((WAITS_FOR, [rank, _])) => Status::WaitsFor(rank),
-            Some((AT_GATES, _)) => Status::AtGates,
+            Some((AT_GATES, [rank, is_one])) => Status::AtGates((is_one == 1).then_some(rank)),
             _ => Status::Busy,
         }
     }
@@ -90,9 +92,9 @@ mod tests {
 
     #[test]
     fn words_round_trip_and_halves_are_none() {
-        for status in
-            [Status::Busy, Status::WaitsFor(0), Status::WaitsFor(158_975), Status::AtGates]
-        {
+        let at_gates = [None, Some(0), Some(7)].map(Status::AtGates);
+        let waits = [0, 158_975].map(Status::WaitsFor);
+        for status in at_gates.into_iter().chain(waits).chain([Status::Busy]) {
             assert_eq!(Status::from_word(status.to_word()), status);
         }
         for fault in FAULTS {

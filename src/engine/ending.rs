@@ -24,7 +24,7 @@ impl Engine {
         for (index, port) in self.ports.iter().enumerate() {
             let mut waiter = Waiter::new(self.config.own_cores);
             let mut moves = self.n_moves();
-            while !port.is_drained()? {
+            while !port.is_drained().inspect_err(|error| self.give_up(error))? {
                 let moved = self.progress();
                 let sum = self.n_moves();
                 if moved | (std::mem::replace(&mut moves, sum) != sum) {
@@ -43,5 +43,15 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// After a failure: ends everything that is under way, here and wherever it fails together
+    /// with this.
+    pub fn give_up(&self, error: &Error) {
+        match error {
+            // Not the first.
+            Error::Poisoned(_) | Error::Closed => self.poison.spread(),
+            error => self.poison(error),
+        }
     }
 }

@@ -42,6 +42,7 @@ mod intervals;
 mod keys;
 mod memory;
 mod pieces;
+mod poison;
 mod port;
 mod program;
 mod ready;
@@ -57,7 +58,7 @@ mod workers;
 
 pub use compile::{CompileError, CompileFailure, Geometry, compile};
 pub use keys::{UserKeys, UserMemory};
-pub use port::Poison;
+pub use poison::Poison;
 pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
 pub use request::Operation;
 pub use run::{Memory, PortRun};

@@ -3,7 +3,7 @@
 //! Whoever holds the port's mutex drives it: a worker, or a thread that waits for one of its
 //! operations. All of them do the same, [`Port::drive`].
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use hopbine_torus::plan::Rank;
 use crate::endpoint::{Endpoint, Event, Owner, Status, WireError};
 use crate::error::{Awaited, Blame, Error};
 
+use super::poison::Poison;
 use super::request::{Operation, lock};
 use super::run::PortRun;
 use super::vigil::news;
@@ -20,31 +21,6 @@ use super::vigil::news;
 const USUAL_RUNS: usize = 16;
 /// Events of one poll for which room is made in advance.
 const USUAL_EVENTS: usize = 256;
-
-/// The reason why a communicator is unusable, shared by its ports.
-#[derive(Debug, Default)]
-pub struct Poison {
-    is_set: AtomicBool,
-    reason: Mutex<Option<Error>>,
-}
-
-impl Poison {
-    /// The reason, if there is one.
-    pub fn reason(&self) -> Option<Error> {
-        // Acquire: pairs with the Release in `set`.
-        if !self.is_set.load(Ordering::Acquire) {
-            return None;
-        }
-        lock(&self.reason).clone()
-    }
-
-    /// Sets the reason, unless there is one already.
-    pub fn set(&self, error: &Error) {
-        lock(&self.reason).get_or_insert_with(|| error.clone());
-        // Release: pairs with the Acquire in `reason`.
-        self.is_set.store(true, Ordering::Release);
-    }
-}
 
 /// One port of one rank.
 pub struct Port {
@@ -65,8 +41,11 @@ pub struct Port {
 
 struct State {
     endpoint: Box<dyn Endpoint>,
-    /// Whether others have been told that this rank has given up.
-    has_told: bool,
+    /// Whether everything of users has been given up and others have been told.
+    has_given_up: bool,
+    /// Everything written has arrived, and nothing is to be written any more: peers may free
+    /// their memory.
+    is_fenced: bool,
     runs: Vec<Option<Active>>,
     events: Vec<Event>,
     /// Nothing is put under way any more.
@@ -87,7 +66,8 @@ impl Port {
     ) -> Arc<Self> {
         let state = State {
             endpoint,
-            has_told: false,
+            has_given_up: false,
+            is_fenced: false,
             runs: Vec::with_capacity(USUAL_RUNS),
             events: Vec::with_capacity(USUAL_EVENTS),
             is_closed: false,
@@ -180,35 +160,47 @@ impl Port {
     /// anything happened.
     pub(super) fn try_drive(&self) -> bool {
         match self.state.try_lock() {
-            Ok(mut state) => self.drive_locked(&mut state),
-            Err(TryLockError::Poisoned(state)) => self.drive_locked(&mut state.into_inner()),
+            Ok(state) => self.drive_locked(state),
+            Err(TryLockError::Poisoned(state)) => self.drive_locked(state.into_inner()),
             Err(TryLockError::WouldBlock) => false,
         }
     }
 
     /// Moves every run on. Returns whether anything happened.
     pub(super) fn drive(&self) -> bool {
-        self.drive_locked(&mut lock(&self.state))
+        self.drive_locked(lock(&self.state))
     }
 
-    fn drive_locked(&self, state: &mut State) -> bool {
+    fn drive_locked(&self, mut state: MutexGuard<'_, State>) -> bool {
         let moved = match self.poison.reason() {
-            Some(reason) => self.fail_all(state, &reason),
-            None => self.step(state).unwrap_or_else(|mut error| {
-                if matches!(&error, Error::Wire { source, .. } if source.peer.is_some())
-                    && let Some(blame) = news(Duration::MAX, || state.endpoint.told())
-                {
-                    error = Error::Lost { rank: self.rank, blame };
+            Some(reason) => self.fail_all(&mut state, &reason),
+            None => match self.step(&mut state) {
+                Ok(moved) => moved,
+                Err(error) => {
+                    drop(state);
+                    let error = self.explain(error);
+                    self.poison.set(&error);
+                    self.fail_all(&mut self.knock(), &error)
                 }
-                self.poison.set(&error);
-                self.fail_all(state, &error)
-            }),
+            },
         };
         if moved {
             // Relaxed: see `n_moves`.
             self.n_moves.fetch_add(1, Ordering::Relaxed);
         }
         moved
+    }
+
+    /// What is behind a failure: a peer that cannot be reached may have given up for reasons of
+    /// its own, and told others.
+    fn explain(&self, error: Error) -> Error {
+        match &error {
+            Error::Wire { source: WireError { peer: Some(_), .. }, .. } => {
+                let told = news(Duration::MAX, || self.told());
+                told.map_or(error, |blame| Error::Lost { rank: self.rank, blame })
+            }
+            _ => error,
+        }
     }
 
     fn step(&self, state: &mut State) -> Result<bool, Error> {
@@ -255,8 +247,12 @@ impl Port {
 
     fn fail_all(&self, state: &mut State, reason: &Error) -> bool {
         let mut failed = false;
-        if !std::mem::replace(&mut state.has_told, true) {
-            state.endpoint.tell(reason.blame(self.rank));
+        if !std::mem::replace(&mut state.has_given_up, true) {
+            // Before anybody gets memory back that peers know.
+            state.endpoint.forget_users();
+            if !state.is_fenced {
+                state.endpoint.tell(reason.blame(self.rank));
+            }
         }
         for place in state.runs.iter_mut().filter(|place| place.is_some()) {
             self.retire(place, Some(reason));
@@ -268,30 +264,43 @@ impl Port {
     /// True if nothing is under way and all that this port has written has arrived. Then
     /// nothing can be put under way any more. Moves things on towards that.
     pub(super) fn is_drained(&self) -> Result<bool, Error> {
-        let state = &mut *self.knock();
+        let mut guard = self.knock();
         if let Some(reason) = self.poison.reason() {
             return Err(Error::Poisoned(Arc::new(reason)));
         }
         if self.is_active() {
-            self.drive_locked(state);
+            self.drive_locked(guard);
             return Ok(false);
         }
+        let state = &mut *guard;
         state.is_closed = true;
         let State { endpoint, events, .. } = state;
         let arrived = endpoint.poll(events).and_then(|()| endpoint.fence());
         debug_assert!(events.is_empty(), "an event of a run that has finished");
-        arrived.map_err(|source| {
-            let error = self.wire_error(None, source);
-            self.poison.set(&error);
-            error
-        })
+        if let Some(blame) = endpoint.told() {
+            return Err(Error::Lost { rank: self.rank, blame });
+        }
+        match arrived {
+            Ok(arrived) => {
+                state.is_fenced = arrived;
+                Ok(arrived)
+            }
+            Err(source) => {
+                drop(guard);
+                Err(self.explain(self.wire_error(None, source)))
+            }
+        }
     }
 
-    /// What the first of the runs under way waits for, or the port itself if there is none.
+    /// What the first of the runs under way waits for; if there is none, the peer whose answer
+    /// the port waits for to be fenced, or the port itself.
     pub(super) fn awaited_first(&self) -> (u32, Awaited) {
         let state = self.knock();
-        let first = state.runs.iter().flatten().next();
-        first.and_then(|active| active.run.awaited()).unwrap_or((0, Awaited::Interface))
+        let first = state.runs.iter().flatten().find_map(|active| active.run.awaited());
+        first.unwrap_or_else(|| {
+            let peer = state.endpoint.unfenced();
+            (0, peer.map_or(Awaited::Interface, Awaited::ReadyFrom))
+        })
     }
 
     /// What `operation` waits for on this port, if it is under way here.

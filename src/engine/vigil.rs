@@ -25,7 +25,7 @@ const SHOWN_AFTER: Duration = Duration::from_millis(20);
 /// as long.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// How long news may take to reach everybody, if all ranks are waiting.
-const NEWS_TAKE: Duration = Duration::from_millis(50);
+const NEWS_TAKE: Duration = Duration::from_millis(250);
 /// The most that one look at the clock adds to the idle time of somebody who only tests now
 /// and then: what lies between two tests is mostly the caller's own computing.
 const LONGEST_GAP: Duration = Duration::from_millis(10);
@@ -121,7 +121,14 @@ impl Wanted<'_> {
     fn status(self, engine: &Engine) -> Status {
         match self.awaited(engine).2 {
             Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer),
-            Awaited::AllRanks => Status::AtGates,
+            Awaited::AllRanks => {
+                Status::AtGates(engine.ports().iter().find_map(
+                    |port| match port.awaited_first().1 {
+                        Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Some(peer),
+                        Awaited::AllRanks | Awaited::Interface => None,
+                    },
+                ))
+            }
             Awaited::Interface => Status::Busy,
         }
     }
@@ -132,7 +139,8 @@ impl Wanted<'_> {
         let search = Search {
             rank: engine.rank(),
             port: &engine.ports()[port],
-            end: Instant::now() + patience,
+            patience: patience / 2,
+            end: Instant::now() + patience / 2,
         };
         let found = match (self, awaited) {
             (Wanted::Everybody(n_ranks), _) => match care {
@@ -158,7 +166,7 @@ pub(super) fn news(patience: Duration, told: impl Fn() -> Option<Blame>) -> Opti
     let end = Instant::now() + NEWS_TAKE.min(patience);
     loop {
         match told() {
-            None if Instant::now() < end => std::thread::sleep(NEWS_TAKE / 50),
+            None if Instant::now() < end => std::thread::sleep(NEWS_TAKE / 100),
             told => return told,
         }
     }
@@ -173,6 +181,9 @@ fn others(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
 struct Search<'a> {
     rank: Rank,
     port: &'a Port,
+    /// For one answer.
+    patience: Duration,
+    /// Nobody is asked after this.
     end: Instant,
 }
 
@@ -182,11 +193,10 @@ impl Search<'_> {
     }
 
     fn ask(&self, rank: Rank) -> Result<Status, Blame> {
-        let patience = self.end.saturating_duration_since(Instant::now());
-        if patience.is_zero() {
+        if Instant::now() > self.end {
             return Ok(Status::Unknown);
         }
-        self.port.ask(rank, patience).map_err(|error| error.blame(self.rank))
+        self.port.ask(rank, self.patience).map_err(|error| error.blame(self.rank))
     }
 
     /// Follows the waits from `first`, for whom this rank waits.
@@ -196,9 +206,9 @@ impl Search<'_> {
         while seen.insert(at) {
             match self.ask(at) {
                 Err(blame) => return Some(blame),
-                Ok(Status::WaitsFor(next)) => at = next,
+                Ok(Status::WaitsFor(next) | Status::AtGates(Some(next))) => at = next,
                 Ok(Status::Busy) => return self.found(at, Fault::Absent),
-                Ok(Status::AtGates) => return self.found(at, Fault::Elsewhere),
+                Ok(Status::AtGates(None)) => return self.found(at, Fault::Elsewhere),
                 Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
                 Ok(Status::Unknown) => return None,
             }
@@ -206,25 +216,30 @@ impl Search<'_> {
         self.found(at, Fault::Circle)
     }
 
-    /// Looks for somebody among `ranks` who is not at the gates.
+    /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.
     fn among(&self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
-        let mut cause = None;
+        let mut elsewhere = None;
+        let mut absent = None;
         for at in ranks {
             if let Some(blame) = self.port.told() {
                 return Some(blame);
             }
-            let fault = match self.ask(at) {
+            match self.ask(at) {
                 Err(blame) => return Some(blame),
-                Ok(Status::AtGates) => continue,
-                Ok(Status::Busy) => Fault::Absent,
-                Ok(Status::WaitsFor(_)) => Fault::Elsewhere,
+                Ok(Status::AtGates(_)) => {}
                 Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
                 Ok(Status::Unknown) => break,
-            };
-            // There may be worse to come.
-            cause = cause.or(self.found(at, fault));
+                Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
+                // On its way to the gates, if it is not this rank that it waits for.
+                Ok(Status::WaitsFor(_)) => match self.chain(at) {
+                    Some(blame) if blame.fault == Fault::Unreachable => return Some(blame),
+                    Some(blame) if blame.fault == Fault::Absent => absent = absent.or(Some(blame)),
+                    _ => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),
+                },
+            }
         }
-        cause
+        // There may have been worse to come.
+        absent.or(elsewhere)
     }
 }
 
@@ -277,6 +292,11 @@ pub struct GatesVigil<'a> {
 impl<'a> GatesVigil<'a> {
     pub(super) fn new(engine: &'a Engine, n_ranks: u32) -> Self {
         GatesVigil { engine, n_ranks, vigil: Vigil::default() }
+    }
+
+    /// Something has moved.
+    pub fn ease(&mut self) {
+        self.vigil.ease(self.engine);
     }
 
     /// Nothing has moved for `idle`.

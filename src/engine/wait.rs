@@ -17,20 +17,24 @@ const YIELD_TIME: Duration = Duration::from_millis(2);
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
 /// How many yields pass between two looks at the clock.
 const YIELDS_PER_LOOK: u32 = 8;
+/// The most that counts as idle between two looks: in a longer time this process was stopped, or
+/// had no core, and has not seen what came meanwhile.
+const LONGEST_GAP: Duration = Duration::from_millis(100);
 
 /// One wait: keeps track of how long nothing has happened.
 #[derive(Debug)]
 pub struct Waiter {
     own_core: bool,
     rounds: u32,
-    since: Option<Instant>,
+    last_look: Option<Instant>,
+    idle: Duration,
     nap: Option<Duration>,
 }
 
 impl Waiter {
     /// A waiter; `own_core` says whether it may keep its core busy.
     pub fn new(own_core: bool) -> Self {
-        Waiter { own_core, rounds: 0, since: None, nap: None }
+        Waiter { own_core, rounds: 0, last_look: None, idle: Duration::ZERO, nap: None }
     }
 
     /// Something has happened.
@@ -45,7 +49,16 @@ impl Waiter {
     pub fn busy(&mut self) -> Duration {
         self.nap = None;
         self.rounds = self.rounds.saturating_add(1);
-        self.since.get_or_insert_with(Instant::now).elapsed()
+        self.look()
+    }
+
+    /// Adds up the time in which nothing has happened.
+    fn look(&mut self) -> Duration {
+        let now = Instant::now();
+        if let Some(last) = self.last_look.replace(now) {
+            self.idle += (now - last).min(LONGEST_GAP);
+        }
+        self.idle
     }
 
     /// Nothing has happened: waits a little, as long as seems right. Returns for how long
@@ -59,13 +72,13 @@ impl Waiter {
         if let Some(nap) = self.nap {
             std::thread::sleep(nap);
             self.nap = Some((nap * 2).min(NAPS.1));
-            return self.since.map_or(Duration::ZERO, |since| since.elapsed());
+            return self.look();
         }
         std::thread::yield_now();
         if !self.rounds.is_multiple_of(YIELDS_PER_LOOK) {
             return Duration::ZERO;
         }
-        let idle = self.since.get_or_insert_with(Instant::now).elapsed();
+        let idle = self.look();
         if idle > YIELD_TIME {
             self.nap = Some(NAPS.0);
         }
@@ -83,6 +96,6 @@ mod tests {
         while waiter.idle() < YIELD_TIME * 2 {}
         assert!(waiter.nap.is_some());
         waiter.progress();
-        assert!(waiter.nap.is_none() && waiter.since.is_none());
+        assert!(waiter.nap.is_none() && waiter.idle.is_zero());
     }
 }

@@ -19,7 +19,8 @@ use crate::reduce::Reducer;
 use super::company::{Company, Ports};
 use super::keys::{UserKeys, UserMemory};
 use super::memory::WorkMemory;
-use super::port::{Poison, Port};
+use super::poison::Poison;
+use super::port::Port;
 use super::program::Program;
 use super::request::{Operation, lock};
 use super::run::Memory;
@@ -92,6 +93,7 @@ impl Engine {
             is_closed: AtomicBool::new(false),
         };
         engine.company.join(&engine.ports);
+        engine.poison.spread_to(&engine.company);
         if engine.config.workers {
             for index in 0..engine.ports.len() {
                 // Pushed one by one: if one fails, dropping the engine stops the others.
@@ -251,20 +253,22 @@ impl Engine {
             self.wait_beside_workers(operation);
         } else {
             let n_ports = operation.program().ports.len();
+            let mut moves = self.n_moves();
             self.wait_driving(operation, |engine| {
                 // All ports: other operations may use more of them than this one.
-                let mut moved = false;
                 for (index, port) in engine.ports.iter().enumerate() {
                     if index < n_ports || port.is_active() {
-                        moved |= port.drive();
+                        port.drive();
                     }
                 }
-                moved
+                // Somebody else may have helped.
+                let sum = engine.n_moves();
+                std::mem::replace(&mut moves, sum) != sum
             });
         }
         lock(&operation.tests).end(self);
         operation.failure().map_or(Ok(()), |failure| {
-            self.company.drive_all();
+            self.poison.spread();
             Err(failure)
         })
     }
@@ -297,7 +301,13 @@ impl Engine {
             } else {
                 let idle = if self.help() { waiter.busy() } else { waiter.idle() };
                 if let Err(error) = vigil.idle(self, Wanted::Operation(operation), idle) {
-                    self.abort(operation, &error);
+                    // What has come while the cause was looked for is no failure.
+                    if drive(self) {
+                        waiter.progress();
+                        vigil.ease(self);
+                    } else if !operation.is_done() {
+                        self.abort(operation, &error);
+                    }
                 }
             }
         }
@@ -308,7 +318,7 @@ impl Engine {
     fn abort(&self, operation: &Arc<Operation>, error: &Error) {
         self.poison.set(error);
         while !operation.is_done() {
-            self.company.drive_all();
+            self.poison.spread();
         }
     }
 
@@ -353,26 +363,33 @@ impl Engine {
     /// Makes every operation of this engine fail, as after a failure of its own.
     pub fn poison(&self, error: &Error) {
         self.poison.set(error);
-        self.company.drive_all();
+        self.poison.spread();
     }
 
     /// Moves things on a little and returns whether `operation` is done, if only because it
     /// has failed: [`wait`](Engine::wait) tells.
     pub fn test(&self, operation: &Arc<Operation>) -> bool {
+        let driven = if self.config.workers { 0 } else { self.ports.len() };
+        if !operation.is_done() {
+            for port in &self.ports[..driven] {
+                port.try_drive();
+            }
+        }
+        let mut tests = lock(&operation.tests);
         if operation.is_done() {
+            tests.end(self);
             return true;
         }
-        let driven = if self.config.workers { 0 } else { self.ports.len() };
-        for port in &self.ports[..driven] {
-            port.try_drive();
-        }
-        if !operation.is_done() {
-            let tested = lock(&operation.tests).tested(self, operation);
-            if let Err(error) = tested {
-                self.abort(operation, &error);
-            }
-            if !operation.is_done() {
-                self.help();
+        let tested = tests.tested(self, operation);
+        drop(tests);
+        match tested {
+            Ok(()) => _ = self.help(),
+            Err(error) => {
+                let moves = self.n_moves();
+                self.progress();
+                if moves == self.n_moves() && !operation.is_done() {
+                    self.abort(operation, &error);
+                }
             }
         }
         operation.is_done()

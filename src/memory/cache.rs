@@ -179,6 +179,14 @@ impl<R: Registrar> RegistrationCache<R> {
         self.release(doomed);
     }
 
+    /// Ends every kept registration; those in use are released by their last lease.
+    pub fn invalidate_all(&self) {
+        let (mut table, mut doomed) = self.drained_table();
+        table.invalidate_all(&self.slots, &mut doomed);
+        drop(table);
+        self.release(doomed);
+    }
+
     /// What has happened so far.
     pub fn stats(&self) -> CacheStats {
         let counts = self.lock().counts(&self.slots);

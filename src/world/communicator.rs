@@ -121,7 +121,7 @@ impl Communicator {
     /// [`Error::Closed`] if this is not the first time.
     pub(super) fn close(&self) -> Result<(), Error> {
         let Inner { engine, hardware, .. } = &*self.inner;
-        engine.check()?;
+        engine.check().inspect_err(|error| engine.give_up(error))?;
         match &hardware.gates {
             Ok(gates) => gates.between_calls(|| engine.refuse()),
             Err(_) => engine.refuse(),
@@ -232,6 +232,7 @@ impl Communicator {
             engine.check()?;
             if engine.progress() {
                 waiter.progress();
+                vigil.ease();
                 return Ok(());
             }
             vigil.idle(if engine.help() { waiter.busy() } else { waiter.idle() })

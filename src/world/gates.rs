@@ -204,7 +204,10 @@ impl Gates {
         };
         let mut wait = |poll: &mut dyn FnMut() -> Result<bool, GateError>| {
             while !poll().map_err(failed)? {
-                idle()?;
+                if let Err(error) = idle() {
+                    // What has come while the cause was looked for is no failure.
+                    return if poll().map_err(failed)? { Ok(()) } else { Err(error) };
+                }
             }
             Ok(())
         };

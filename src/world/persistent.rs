@@ -121,7 +121,14 @@ impl<T: Datatype> Persistent<T> {
         if !std::mem::take(&mut self.is_active) {
             return Ok(());
         }
-        self.prepared.with(|engine, ready| engine.wait(&ready.operation))
+        self.prepared.with(|engine, Ready { operation, keys }| {
+            let outcome = engine.wait(operation);
+            if outcome.is_err() {
+                // Peers must not reach the buffers any more, which are the caller's now.
+                engine.settle(keys);
+            }
+            outcome
+        })
     }
 
     fn inactive(&self) -> Result<(), Error> {

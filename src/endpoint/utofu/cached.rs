@@ -127,6 +127,10 @@ impl Registrar for Cached {
         Ok(stadd)
     }
 
+    fn forget(&mut self) {
+        self.cache.invalidate_all();
+    }
+
     fn release(&mut self, stadd: u64) -> Result<(), UtofuError> {
         // Several may have one STADD; registrations are counted, so any of them will do.
         match self.held.iter().rposition(|(held, _)| *held == stadd) {

@@ -41,7 +41,7 @@ impl Calls {
 impl UtofuEndpoint {
     /// This rank posts a message.
     pub(super) fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
-        if !self.calls.enter(tag) {
+        if !self.calls.enter(tag) || self.n_early == 0 {
             return Ok(());
         }
         // What has come already.

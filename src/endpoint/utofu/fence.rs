@@ -29,6 +29,11 @@ impl Fence {
 }
 
 impl UtofuEndpoint {
+    /// The first peer that nothing has been put to yet, as it has not answered.
+    pub(super) fn first_unfenced(&self) -> Option<u32> {
+        self.peers.get(self.fence.posted).map(|peer| peer.rank)
+    }
+
     /// Puts once more to every peer that nothing else will be put to; true if all have answered.
     pub(super) fn all_arrived(&mut self) -> Result<bool, WireError> {
         // The peer does not hear of it.
@@ -40,13 +45,13 @@ impl UtofuEndpoint {
             if peer.channel.is_none() || !peer.is_quiet() {
                 return Ok(false);
             }
-            let Peer { rank, vcq, mailbox, window, ref memory, .. } = *peer;
+            let Peer { vcq, mailbox, window, ref memory, .. } = *peer;
             let hello = window.hello(memory.stadd());
             // SAFETY: the mailbox is the peer's, which frees it only after a barrier that this
             // rank has yet to enter. The word is written only by this rank, which has written
             // the same before: it can be read at any time.
             let posted = unsafe { self.vcq.put_piggyback8(vcq, hello, mailbox, last) };
-            if !self.accepted(posted, rank)? {
+            if !self.accepted(posted)? {
                 return Ok(false);
             }
             self.fence.posted += 1;

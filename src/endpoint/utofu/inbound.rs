@@ -66,8 +66,8 @@ impl UtofuEndpoint {
         let peer = &mut self.peers[index as usize];
         let garbled = |rank| WireError {
             call: "utofu_poll_mrq",
-            reason: "a garbled message in a channel".to_owned(),
-            peer: Some(rank),
+            reason: format!("a garbled message in the channel of rank {rank}"),
+            peer: None,
         };
         // SAFETY: the slot lies within the channel, and stays as it is until it is credited.
         let ptr = unsafe { peer.memory.ptr().add(lane.offset(slot)) };
@@ -82,7 +82,10 @@ impl UtofuEndpoint {
                         let at = Stadd(at);
                         match take(&mut peer.waiting, |waiting| waiting.tag == tag) {
                             Some(send) => self.send_to(index, send.slot, send.region, at)?,
-                            None => peer.announced.push_back(Announced { tag, at }),
+                            None => {
+                                peer.announced.push_back(Announced { tag, at });
+                                self.n_early += 1;
+                            }
                         }
                     }
                     Descriptor::Tiny { tag, len, data } => {
@@ -117,6 +120,7 @@ impl UtofuEndpoint {
             let mut copy = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(EAGER_BYTES));
             copy.extend_from_slice(data);
             peer.unexpected.push_back(Unexpected { tag, data: copy });
+            self.n_early += 1;
         }
     }
 

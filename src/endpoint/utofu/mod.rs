@@ -112,7 +112,6 @@ struct Leaving {
 #[derive(Clone, Copy, Debug)]
 struct Put {
     to: VcqId,
-    rank: Rank,
     what: Transfer,
     leaving: usize,
 }
@@ -140,6 +139,8 @@ pub struct UtofuEndpoint {
     spare: Vec<Vec<u8>>,
     longest_put: usize,
     calls: Calls,
+    /// Messages and announcements that have come before this rank asked for them.
+    n_early: usize,
     fence: Fence,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
@@ -186,6 +187,7 @@ impl Endpoint for UtofuEndpoint {
             peer.outbound.push_back(Outbound::Ready { tag, at });
             self.flush_peer(index)?;
         } else if let Some(early) = take(&mut peer.unexpected, |early| early.tag == tag) {
+            self.n_early -= 1;
             // SAFETY: the region is valid for writes, and nobody else's, by the contract.
             unsafe { deliver(&early.data, &region) };
             self.events.push(Event::Received(slot));
@@ -208,7 +210,10 @@ impl Endpoint for UtofuEndpoint {
         let peer = &mut self.peers[index as usize];
         if region.len > EAGER_BYTES {
             match take(&mut peer.announced, |announced| announced.tag == tag) {
-                Some(Announced { at, .. }) => self.send_to(index, slot, region, at)?,
+                Some(Announced { at, .. }) => {
+                    self.n_early -= 1;
+                    self.send_to(index, slot, region, at)?;
+                }
                 None => peer.waiting.push_back(WaitingSend { tag, slot, region }),
             }
             return Ok(Posted::Accepted);
@@ -262,6 +267,14 @@ impl Endpoint for UtofuEndpoint {
         self.puts.is_empty() && self.listed.is_empty()
     }
 
+    fn unfenced(&self) -> Option<Rank> {
+        self.first_unfenced()
+    }
+
+    fn forget_users(&mut self) {
+        self.registrar.forget();
+    }
+
     fn show(&mut self, status: Status) {
         self.show_status(status);
     }
@@ -299,7 +312,7 @@ impl UtofuEndpoint {
             // Nothing is wrong with that rank.
             peer: None,
         })?;
-        let memory = self.memory.add(&mut self.vcq).map_err(|error| failed(error, Some(rank)))?;
+        let memory = self.memory.add(&mut self.vcq).map_err(|error| failed(error, None))?;
         let Address { vcq, mailbox } = self.addresses[rank as usize];
         let index = self.peers.len() as u32;
         let at = memory.stadd();

@@ -3,7 +3,7 @@
 use utofu_sys::handles::{CompletionError, Mark, PostError, PostFlags, Transfer};
 use utofu_sys::{Cookie, Stadd};
 
-use crate::endpoint::{Event, Rank, Slot, WireError, WireRegion};
+use crate::endpoint::{Event, Slot, WireError, WireRegion};
 
 use super::peer::{Outbound, Peer};
 use super::wire::{self, CHANNEL_BYTES, Descriptor, Lane};
@@ -21,7 +21,7 @@ impl UtofuEndpoint {
         region: WireRegion,
         at: Stadd,
     ) -> Result<(), WireError> {
-        let Peer { vcq: to, rank, .. } = self.peers[index as usize];
+        let Peer { vcq: to, .. } = self.peers[index as usize];
         let puts_left = region.len.div_ceil(self.longest_put) as u32;
         let leaving = Some(Leaving { slot, puts_left });
         let free = self.leavings.iter().position(Option::is_none);
@@ -35,7 +35,7 @@ impl UtofuEndpoint {
             let length = (region.len - done).min(self.longest_put);
             let local = Stadd(region.key) + done as u64;
             let what = Transfer { local, remote: at + done as u64, length };
-            self.puts.push_back(Put { to, rank, what, leaving: free });
+            self.puts.push_back(Put { to, what, leaving: free });
             done += length;
         }
         self.flush_puts()
@@ -43,13 +43,13 @@ impl UtofuEndpoint {
 
     /// Posts puts until the TOQ is full.
     pub(super) fn flush_puts(&mut self) -> Result<(), WireError> {
-        while let Some(&Put { to, rank, what, leaving }) = self.puts.front() {
+        while let Some(&Put { to, what, leaving }) = self.puts.front() {
             let flags = PostFlags::TCQ | PostFlags::REMOTE;
             let mark = Mark { edata: 0, flags, cookie: Cookie(leaving) };
             // SAFETY: the local bytes are a posted send's, unchanged until it is reported as
             // sent; the remote bytes are a receive that its rank has announced for this.
             let posted = unsafe { self.vcq.put(to, what, mark) };
-            if !self.accepted(posted, rank)? {
+            if !self.accepted(posted)? {
                 break;
             }
             self.puts.pop_front();
@@ -106,10 +106,10 @@ impl UtofuEndpoint {
             return Ok(());
         }
         let hello = peer.window.hello(peer.memory.stadd());
-        let (rank, vcq, mailbox) = (peer.rank, peer.vcq, peer.mailbox);
+        let (vcq, mailbox) = (peer.vcq, peer.mailbox);
         // SAFETY: the mailbox is the peer's and its place for this rank is written only here.
         let posted = unsafe { self.vcq.put_piggyback8(vcq, hello, mailbox, SILENT) };
-        self.peers[index as usize].greeted = self.accepted(posted, rank)?;
+        self.peers[index as usize].greeted = self.accepted(posted)?;
         Ok(())
     }
 
@@ -118,11 +118,11 @@ impl UtofuEndpoint {
         let Some(channel) = self.peers[index as usize].channel else { return Ok(()) };
         for lane in [Lane::Descriptors, Lane::Eager] {
             while self.peers[index as usize].incoming[lane as usize].owes() {
-                let Peer { vcq, rank, .. } = self.peers[index as usize];
+                let Peer { vcq, .. } = self.peers[index as usize];
                 let cell = channel + wire::credit_offset(lane) as u64;
                 // SAFETY: the cell belongs to this rank's channel and is never read.
                 let posted = unsafe { self.vcq.put_piggyback8(vcq, 0, cell, SILENT) };
-                if !self.accepted(posted, rank)? {
+                if !self.accepted(posted)? {
                     return Ok(());
                 }
                 self.peers[index as usize].incoming[lane as usize].paid();
@@ -140,7 +140,7 @@ impl UtofuEndpoint {
         let lane = outbound.lane();
         let Some(place) = peer.outgoing[lane as usize].slot() else { return Ok(false) };
         let remote = channel + lane.offset(place) as u64;
-        let (rank, vcq) = (peer.rank, peer.vcq);
+        let vcq = peer.vcq;
         let posted = match outbound {
             Outbound::Ready { tag, at } => {
                 let (bytes, len) = Descriptor::Ready { tag, at: at.0 }.encode();
@@ -169,7 +169,7 @@ impl UtofuEndpoint {
                 unsafe { self.vcq.put(vcq, what, SILENT) }
             }
         };
-        if !self.accepted(posted, rank)? {
+        if !self.accepted(posted)? {
             return Ok(false);
         }
         let peer = &mut self.peers[index as usize];
@@ -184,20 +184,16 @@ impl UtofuEndpoint {
         Ok(true)
     }
 
-    /// Whether a post went through; a full TOQ is no error.
-    pub(super) fn accepted(
-        &mut self,
-        posted: Result<(), PostError>,
-        peer: Rank,
-    ) -> Result<bool, WireError> {
+    /// Whether a post went through; a full TOQ is no error. Others are not the peer's fault.
+    pub(super) fn accepted(&mut self, posted: Result<(), PostError>) -> Result<bool, WireError> {
         // Also a refused post asks for the TCQ to be polled: that is what makes room.
         self.has_posted = true;
         match posted {
             Ok(()) => Ok(true),
             Err(PostError::Busy) => Ok(false),
-            Err(PostError::Refused(error)) => Err(failed(error, Some(peer))),
+            Err(PostError::Refused(error)) => Err(failed(error, None)),
             Err(error @ PostError::TooLong { .. }) => {
-                Err(WireError { call: "utofu_put", reason: error.to_string(), peer: Some(peer) })
+                Err(WireError { call: "utofu_put", reason: error.to_string(), peer: None })
             }
         }
     }

@@ -24,12 +24,16 @@ pub trait Registrar: Send {
         owner: Owner<'_>,
     ) -> Result<u64, UtofuError>;
 
-    /// Takes back one registration that returned `stadd`. After it, no put of a peer may reach
-    /// the memory.
+    /// Takes back one registration that returned `stadd`. No put of a peer may reach the memory
+    /// after that: either peers have no more to put there, or nothing is kept of it
+    /// ([`forget`](Registrar::forget)).
     ///
     /// # Errors
     /// What the library returns; `INVALID_STADD` if nothing is registered there.
     fn release(&mut self, stadd: u64) -> Result<(), UtofuError>;
+
+    /// Keeps nothing that is not in use, and no more of what is than until its release.
+    fn forget(&mut self) {}
 }
 
 /// Registers each time anew.

@@ -143,6 +143,7 @@ fn finish(
         spare: (0..SPARE_BUFFERS).map(|_| Vec::with_capacity(EAGER_BYTES)).collect(),
         longest_put: (longest - longest % PUT_ALIGN).max(1),
         calls: Calls::new(),
+        n_early: 0,
         has_posted: false,
         is_asking: false,
         vcq,

@@ -27,6 +27,9 @@ const ANSWER: usize = 2;
 /// never end.
 const TELLING_TRIES: u32 = 1000;
 
+/// The most that counts between two polls.
+const LONGEST_GAP: Duration = Duration::from_millis(10);
+
 impl UtofuEndpoint {
     /// A word's distance from the start of any rank's mailbox, in bytes.
     fn trouble_offset(&self, word: usize) -> u64 {
@@ -58,42 +61,49 @@ impl UtofuEndpoint {
         rank: Rank,
         patience: Duration,
     ) -> Result<Status, WireError> {
+        let Some(&address) = self.addresses.get(rank as usize) else {
+            // Not what a rank of ours would write; its memory may be somebody else's by now.
+            return Ok(Status::Unknown);
+        };
         if self.is_asking {
             return Ok(Status::Unknown);
         }
-        let address = self.addresses[rank as usize];
         let what = Transfer {
             local: self.mailbox_registration.stadd() + self.trouble_offset(ANSWER),
             remote: address.mailbox + self.trouble_offset(STATUS),
             length: 8,
         };
         let mark = Mark { edata: 0, flags: PostFlags::LOCAL, cookie: Cookie(0) };
-        let deadline = Instant::now() + patience;
-        let is_late = || {
-            std::thread::yield_now();
-            Instant::now() > deadline
-        };
+        let start = Instant::now();
         loop {
             // SAFETY: both words belong to mailboxes, which are registered; the answer's is
             // used for one question at a time.
             let posted = unsafe { self.vcq.get(address.vcq, what, mark) };
-            if self.accepted(posted, rank)? {
+            if self.accepted(posted)? {
                 break;
             }
             self.poll_completions()?;
-            if is_late() {
+            if start.elapsed() > patience {
                 return Ok(Status::Unknown);
             }
+            std::thread::yield_now();
         }
         self.is_asking = true;
+        // Time in which this thread had no core is not the other's fault: what counts is how
+        // long was polled.
+        let (mut polled, mut last) = (Duration::ZERO, Instant::now());
         loop {
             match self.vcq.poll_mrq() {
                 Ok(Some(Notice::LocalGet { .. })) => break,
                 Ok(Some(Notice::RemotePut { remote_end, .. })) => self.noticed(remote_end)?,
                 Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
                 Ok(Some(_)) => {}
-                Ok(None) if is_late() => return Ok(Status::Silent),
-                Ok(None) => {}
+                Ok(None) if polled > patience => return Ok(Status::Silent),
+                Ok(None) => {
+                    std::thread::yield_now();
+                    let before = std::mem::replace(&mut last, Instant::now());
+                    polled += (last - before).min(LONGEST_GAP);
+                }
                 // Whatever it was that failed, the rank asked is the one not reached.
                 Err(NoticeError::Failed { peer: Some(id), .. }) if id == address.vcq => {
                     return Ok(Status::Silent);

@@ -50,7 +50,7 @@ impl Model {
         random: &mut Random,
     ) -> Times {
         if self.jitter_ns > 0 {
-            let jitter = random.below(self.jitter_ns + 1);
+            let jitter = random.below(self.jitter_ns.saturating_add(1));
             times.remote += jitter;
             times.local += jitter;
         }

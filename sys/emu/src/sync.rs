@@ -9,8 +9,9 @@ pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 ///
 /// Held for a few memory accesses only. It holds the process id of its owner, so that a process
 /// that dies while holding it does not take the others with it: they find out and go on. What it
-/// guards may then be half changed, but it is the dead rank's own table, or gates that wait for
-/// that rank: neither is of use any more, and neither leads out of its bounds.
+/// guards may then be half changed: a table of registrations, the marks of a TNI, a gate. The job
+/// has lost a rank, and will end; until then none of them leads out of its bounds. A process that
+/// is stopped while holding it stops the others.
 #[cfg(not(loom))]
 #[repr(transparent)]
 #[derive(Default)]
@@ -49,7 +50,7 @@ impl SpinLock {
         while let Err(owner) =
             self.0.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed)
         {
-            tries += 1;
+            tries = tries.wrapping_add(1);
             if tries.is_multiple_of(TRIES_PER_LOOK) && owner != 0 && !crate::copy::exists(owner) {
                 // Only one of those who notice succeeds; Acquire as above, as far as the dead
                 // can have released anything.
