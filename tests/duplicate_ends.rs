@@ -44,7 +44,7 @@ fn what_outlives_a_communicator_refuses() {
 
 #[test]
 fn a_rank_that_does_not_close_is_noticed() {
-    let timeout = Duration::from_millis(300);
+    let timeout = Duration::from_secs(2);
     let config = EmulationConfig { timeout, ..config(&[2], Drive::Inline) };
     let errors = emulate(&config, |comm| {
         let second = comm.duplicate().unwrap();

@@ -14,8 +14,11 @@ use hopbine::engine::{
 use hopbine_torus::collectives::{Collective, Request, registry};
 use hopbine_torus::geometry::{RankMap, Shape};
 
+/// For what is to succeed, also on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
 /// Ranks 0 and 1, with a barrier each.
-fn pair() -> [(Engine, Arc<Operation>); 2] {
+fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
     let wire = MemoryWire::default();
     let request = Request {
         shape: Shape::torus(&[2]).unwrap(),
@@ -27,12 +30,7 @@ fn pair() -> [(Engine, Arc<Operation>); 2] {
     let schedule = algorithm.schedule(&request).unwrap();
     let geometry = Geometry { count: 0, elem_bytes: 1, in_place: false, segment_bytes: None };
     [0, 1].map(|rank| {
-        let config = EngineConfig {
-            workers: false,
-            cores: Vec::new(),
-            own_cores: false,
-            timeout: Duration::from_millis(200),
-        };
+        let config = EngineConfig { workers: false, cores: Vec::new(), own_cores: false, timeout };
         let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
         let engine =
             Engine::new(rank, vec![endpoint], config, Arc::new(Poison::default())).unwrap();
@@ -57,7 +55,7 @@ fn start((engine, operation): &(Engine, Arc<Operation>)) -> UserKeys {
 /// As if a thread had passed the check just before another closed the engine.
 #[test]
 fn ports_refuse_what_slips_by() {
-    let ranks = pair();
+    let ranks = pair(LONG);
     ranks[0].0.drain().unwrap();
     start(&ranks[0]);
     assert_eq!(ranks[0].0.wait(&ranks[0].1), Err(Error::Closed));
@@ -65,7 +63,7 @@ fn ports_refuse_what_slips_by() {
 
 #[test]
 fn what_is_under_way_is_waited_for() {
-    let ranks = pair();
+    let ranks = pair(LONG);
     start(&ranks[0]);
     start(&ranks[1]);
     std::thread::scope(|threads| {
@@ -79,7 +77,7 @@ fn what_is_under_way_is_waited_for() {
 
 #[test]
 fn but_not_for_ever() {
-    let ranks = pair();
+    let ranks = pair(Duration::from_millis(200));
     start(&ranks[0]);
     let error = ranks[0].0.drain().unwrap_err();
     assert!(matches!(error, Error::Timeout { rank: 0, port: 0, .. }), "{error}");

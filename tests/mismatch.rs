@@ -6,10 +6,13 @@ mod common;
 use std::time::Duration;
 
 use common::calls::config;
+use common::processes::{ranks, run_scenario};
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::world::Call;
-use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware, emulate};
+use hopbine::{
+    Blame, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware, emulate, init,
+};
 
 /// The rank that thinks differently.
 const ODD: u32 = 2;
@@ -82,6 +85,29 @@ fn pairs() -> Vec<(&'static str, Made, Made)> {
     ]
 }
 
+/// What a rank comes to when one of them makes another call.
+fn outcome(comm: &Communicator, most: &Made, odd: &Made) -> Result<(), Error> {
+    most.make(comm)?;
+    if comm.rank() == ODD { odd.make(comm) } else { most.make(comm) }?;
+    // Ranks that need nobody may get this far.
+    Made::sum(10).make(comm)
+}
+
+fn blame(error: &Error) -> Option<Blame> {
+    match error {
+        Error::Lost { blame, .. } => Some(*blame),
+        Error::Poisoned(reason) => blame(reason),
+        _ => None,
+    }
+}
+
+fn check(what: &str, rank: u32, outcome: Result<(), Error>) {
+    let error = outcome.expect_err(what);
+    let Some(blame) = blame(&error) else { panic!("{what}, rank {rank}: {error}") };
+    assert_eq!(blame.fault, Fault::Elsewhere, "{what}, rank {rank}: {error}");
+    assert!([blame.rank, blame.by].contains(&ODD), "{what}, rank {rank}: {error}");
+}
+
 #[test]
 fn whatever_differs_is_an_error_everywhere() {
     for drive in [Drive::Inline, Drive::Workers] {
@@ -89,25 +115,35 @@ fn whatever_differs_is_an_error_everywhere() {
             // Nobody is to wait that long.
             let config =
                 EmulationConfig { timeout: Duration::from_secs(600), ..config(&[2, 3], drive) };
-            let outcomes = emulate(&config, |comm| {
-                most.make(comm)?;
-                if comm.rank() == ODD { odd.make(comm) } else { most.make(comm) }?;
-                // Ranks that need nobody may get this far.
-                Made::sum(10).make(comm)
-            });
-            for (rank, outcome) in outcomes.unwrap().into_iter().enumerate() {
-                let error = outcome.expect_err(what);
-                let blame = match &error {
-                    Error::Lost { blame, .. } => *blame,
-                    Error::Poisoned(reason) => match **reason {
-                        Error::Lost { blame, .. } => blame,
-                        _ => panic!("{what}, rank {rank}: {error}"),
-                    },
-                    _ => panic!("{what}, rank {rank}: {error}"),
-                };
-                assert_eq!(blame.fault, Fault::Elsewhere, "{what}, rank {rank}: {error}");
-                assert!([blame.rank, blame.by].contains(&ODD), "{what}, rank {rank}: {error}");
+            let outcomes = emulate(&config, |comm| outcome(comm, &most, &odd)).unwrap();
+            for (rank, outcome) in outcomes.into_iter().enumerate() {
+                check(what, rank as u32, outcome);
             }
         }
+    }
+}
+
+/// The entry of every rank that is a process; see `common::processes`.
+#[test]
+fn scenarios() {
+    run_scenario(|name| (name == "differs").then_some(differs as fn()));
+}
+
+const PAIR: &str = "HOPBINE_TEST_PAIR";
+
+fn differs() {
+    let pair = std::env::var(PAIR).unwrap().parse::<usize>().unwrap();
+    let (what, most, odd) = pairs().swap_remove(pair);
+    let world = init().unwrap();
+    let comm = world.communicator();
+    check(what, comm.rank(), outcome(comm, &most, &odd));
+}
+
+/// Processes share nothing: they have to tell each other.
+#[test]
+fn processes_tell_each_other() {
+    for pair in 0..pairs().len() {
+        let env = [(PAIR, pair.to_string()), ("HOPBINE_TIMEOUT", "600".to_owned())];
+        ranks(5, "differs", &env.each_ref().map(|(name, value)| (*name, value.as_str())));
     }
 }

@@ -24,6 +24,8 @@ const SHOWN_AFTER: Duration = Duration::from_millis(20);
 /// When a rank that is gone is looked for first; then again whenever the wait has become twice
 /// as long.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// How long a search may take, whatever the time-out.
+const LONGEST_SEARCH: Duration = Duration::from_secs(60);
 /// How long news may take to reach everybody, if all ranks are waiting.
 const NEWS_TAKE: Duration = Duration::from_millis(250);
 /// The most that one look at the clock adds to the idle time of somebody who only tests now
@@ -80,7 +82,7 @@ impl Vigil {
             return Ok(());
         }
         let rank = engine.rank();
-        let patience = timeout / 4;
+        let patience = (timeout / 4).min(LONGEST_SEARCH);
         if !self.shown {
             self.shown = true;
             engine.show(wanted.status(engine));

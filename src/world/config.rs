@@ -16,6 +16,8 @@ pub use utofu_emu::Model as Latency;
 use crate::error::Error;
 
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Some thirty years, so that sums of times do not overflow.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
 
 /// Who drives the ports of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -112,10 +114,12 @@ impl EmulationConfig {
 
 pub(super) fn parse_timeout(text: &str) -> Result<Duration, Error> {
     let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    seconds.filter(|timeout| !timeout.is_zero()).ok_or_else(|| Error::Setting {
-        setting: "HOPBINE_TIMEOUT",
-        found: text.to_owned(),
-        valid: "a number of seconds above 0".to_owned(),
+    seconds.filter(|timeout| !timeout.is_zero() && *timeout <= LONGEST_TIMEOUT).ok_or_else(|| {
+        Error::Setting {
+            setting: "HOPBINE_TIMEOUT",
+            found: text.to_owned(),
+            valid: format!("a number of seconds above 0, up to {}", LONGEST_TIMEOUT.as_secs()),
+        }
     })
 }
 
@@ -151,6 +155,7 @@ mod tests {
         assert!("fast".parse::<Drive>().unwrap_err().to_string().contains("workers, inline"));
         assert_eq!(parse_timeout("0.5").unwrap(), Duration::from_millis(500));
         assert!(parse_timeout("-1").is_err() && parse_timeout("0").is_err());
+        assert!(parse_timeout("1e10").is_err());
         assert_eq!(parse_cores("2,4-6").unwrap(), [2, 4, 5, 6]);
         assert!(parse_cores("6-4").is_err() && parse_cores("").is_err());
     }

@@ -207,7 +207,7 @@ impl World {
     /// # Errors
     /// [`Error::Meeting`] if the rendezvous file cannot be used.
     pub fn missing(&mut self) -> Result<Vec<u32>, Error> {
-        self.exchange.set_timeout(3 * self.about.timeout);
+        self.exchange.set_timeout(self.about.timeout.saturating_mul(3));
         let met = self.exchange.barrier();
         self.exchange.set_timeout(self.about.timeout);
         match met {
