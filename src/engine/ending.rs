@@ -21,13 +21,16 @@ impl Engine {
     /// [`Error::Timeout`] if nothing moved for too long, [`Error::Wire`], and
     /// [`Error::Poisoned`] after an earlier failure. Peers may then be written to at any time.
     pub fn drain(&self) -> Result<(), Error> {
+        self.wait_until_drained().inspect_err(|error| self.give_up(error))
+    }
+
+    fn wait_until_drained(&self) -> Result<(), Error> {
         for (index, port) in self.ports.iter().enumerate() {
             let mut waiter = Waiter::new(self.config.own_cores);
             let mut moves = self.n_moves();
-            while !port.is_drained().inspect_err(|error| self.give_up(error))? {
-                let moved = self.progress();
-                let sum = self.n_moves();
-                if moved | (std::mem::replace(&mut moves, sum) != sum) {
+            while !port.is_drained()? {
+                self.progress();
+                if self.has_moved(&mut moves) {
                     waiter.progress();
                     continue;
                 }
@@ -36,9 +39,7 @@ impl Engine {
                     let (step, awaited) = port.awaited_first();
                     let waited = self.config.timeout;
                     let (rank, port) = (self.rank, index);
-                    let error = Error::Timeout { rank, port, step, awaited, waited, cause: None };
-                    self.poison(&error);
-                    return Err(error);
+                    return Err(Error::Timeout { rank, port, step, awaited, waited, cause: None });
                 }
             }
         }

@@ -87,7 +87,7 @@ impl Vigil {
             self.shown = true;
             engine.show(wanted.status(engine));
         }
-        if let Some(blame) = engine.ports().first().and_then(|port| port.told()) {
+        if let Some(blame) = engine.ports.first().and_then(|port| port.told()) {
             return Err(Error::Lost { rank, blame });
         }
         if idle > timeout {
@@ -112,7 +112,7 @@ impl Wanted<'_> {
         match self {
             Wanted::Everybody(_) => (0, 0, Awaited::AllRanks),
             Wanted::Operation(operation) => {
-                let found = engine.ports().iter().enumerate().find_map(|(index, port)| {
+                let found = engine.ports.iter().enumerate().find_map(|(index, port)| {
                     port.awaited(operation).map(|(step, awaited)| (index, step, awaited))
                 });
                 found.unwrap_or((0, 0, Awaited::Interface))
@@ -124,12 +124,10 @@ impl Wanted<'_> {
         match self.awaited(engine).2 {
             Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer),
             Awaited::AllRanks => {
-                Status::AtGates(engine.ports().iter().find_map(
-                    |port| match port.awaited_first().1 {
-                        Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Some(peer),
-                        Awaited::AllRanks | Awaited::Interface => None,
-                    },
-                ))
+                Status::AtGates(engine.ports.iter().find_map(|port| match port.awaited_first().1 {
+                    Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Some(peer),
+                    Awaited::AllRanks | Awaited::Interface => None,
+                }))
             }
             Awaited::Interface => Status::Busy,
         }
@@ -140,7 +138,7 @@ impl Wanted<'_> {
         let (port, _, awaited) = self.awaited(engine);
         let search = Search {
             rank: engine.rank(),
-            port: &engine.ports()[port],
+            port: &engine.ports[port],
             patience: patience / 2,
             end: Instant::now() + patience / 2,
         };
@@ -266,8 +264,7 @@ impl TestVigil {
         operation: &Arc<Operation>,
     ) -> Result<(), Error> {
         let now = Instant::now();
-        let moves = engine.ports().iter().map(|port| port.n_moves()).sum();
-        let has_moved = std::mem::replace(&mut self.moves, moves) != moves;
+        let has_moved = engine.has_moved(&mut self.moves);
         let Some(last) = self.last.replace(now).filter(|_| !has_moved) else {
             self.vigil.ease(engine);
             self.idle = Duration::ZERO;

@@ -253,17 +253,13 @@ impl Engine {
             self.wait_beside_workers(operation);
         } else {
             let n_ports = operation.program().ports.len();
-            let mut moves = self.n_moves();
-            self.wait_driving(operation, |engine| {
+            self.wait_driving(operation, || {
                 // All ports: other operations may use more of them than this one.
-                for (index, port) in engine.ports.iter().enumerate() {
+                for (index, port) in self.ports.iter().enumerate() {
                     if index < n_ports || port.is_active() {
                         port.drive();
                     }
                 }
-                // Somebody else may have helped.
-                let sum = engine.n_moves();
-                std::mem::replace(&mut moves, sum) != sum
             });
         }
         lock(&operation.tests).end(self);
@@ -277,11 +273,10 @@ impl Engine {
         let port = &self.ports[0];
         // Relaxed: only tells the worker to stand aside; the port's mutex does the rest.
         port.n_callers.fetch_add(1, Ordering::Relaxed);
-        let mut moves = 0;
-        self.wait_driving(operation, |engine| {
-            let moved = port.is_active() && port.drive();
-            let sum = engine.n_moves();
-            moved | (std::mem::replace(&mut moves, sum) != sum)
+        self.wait_driving(operation, || {
+            if port.is_active() {
+                port.drive();
+            }
         });
         // SeqCst: see `Port::launch`.
         port.n_callers.fetch_sub(1, Ordering::SeqCst);
@@ -291,40 +286,33 @@ impl Engine {
         }
     }
 
-    fn wait_driving(&self, operation: &Arc<Operation>, mut drive: impl FnMut(&Self) -> bool) {
+    fn wait_driving(&self, operation: &Arc<Operation>, drive: impl Fn()) {
+        let mut moves = self.n_moves();
+        let mut moved = || {
+            drive();
+            // Workers, or whoever helps, may have moved something as well.
+            self.has_moved(&mut moves)
+        };
         let mut waiter = Waiter::new(self.config.own_cores);
         let mut vigil = Vigil::default();
         while !operation.is_done() {
-            if drive(self) {
+            if moved() {
                 waiter.progress();
                 vigil.ease(self);
             } else {
                 let idle = if self.help() { waiter.busy() } else { waiter.idle() };
                 if let Err(error) = vigil.idle(self, Wanted::Operation(operation), idle) {
                     // What has come while the cause was looked for is no failure.
-                    if drive(self) {
+                    if moved() {
                         waiter.progress();
                         vigil.ease(self);
                     } else if !operation.is_done() {
-                        self.abort(operation, &error);
+                        self.poison(&error);
                     }
                 }
             }
         }
         vigil.ease(self);
-    }
-
-    /// Fails everything that is under way, and waits until the ports have let go of it.
-    fn abort(&self, operation: &Arc<Operation>, error: &Error) {
-        self.poison.set(error);
-        while !operation.is_done() {
-            self.poison.spread();
-        }
-    }
-
-    /// The ports, for those who watch over a wait.
-    pub(super) fn ports(&self) -> &[Arc<Port>] {
-        &self.ports
     }
 
     /// Shows what this rank is doing to whoever asks.
@@ -344,6 +332,12 @@ impl Engine {
         self.ports.iter().map(|port| port.n_moves()).sum()
     }
 
+    /// True if something has moved since the last time, when `moves` was the number.
+    pub(super) fn has_moved(&self, moves: &mut u64) -> bool {
+        let sum = self.n_moves();
+        std::mem::replace(moves, sum) != sum
+    }
+
     /// Moves on whatever is under way, for a thread that waits for something else. Returns
     /// whether anything happened.
     pub fn progress(&self) -> bool {
@@ -360,7 +354,8 @@ impl Engine {
         !self.config.workers && self.company.help_others(&self.ports)
     }
 
-    /// Makes every operation of this engine fail, as after a failure of its own.
+    /// Makes every operation of this engine fail, as after a failure of its own: when this
+    /// returns the ports have let go of all that were under way.
     pub fn poison(&self, error: &Error) {
         self.poison.set(error);
         self.poison.spread();
@@ -385,10 +380,10 @@ impl Engine {
         match tested {
             Ok(()) => _ = self.help(),
             Err(error) => {
-                let moves = self.n_moves();
+                let mut moves = self.n_moves();
                 self.progress();
-                if moves == self.n_moves() && !operation.is_done() {
-                    self.abort(operation, &error);
+                if !self.has_moved(&mut moves) && !operation.is_done() {
+                    self.poison(&error);
                 }
             }
         }
