@@ -144,8 +144,7 @@ pub struct UtofuEndpoint {
     fence: Fence,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
-    /// A question has not been answered in time; its answer may still come, so no other is
-    /// asked.
+    /// A question has not been answered yet: no other is asked.
     is_asking: bool,
 }
 
@@ -235,13 +234,8 @@ impl Endpoint for UtofuEndpoint {
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
         for _ in 0..NOTICES_PER_POLL {
-            match self.vcq.poll_mrq() {
-                Ok(Some(Notice::RemotePut { remote_end, .. })) => self.noticed(remote_end)?,
-                Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
-                // A late answer to a question, at most.
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(error) => return Err(self.notice_error(&error)),
+            if !self.take_notice()? {
+                break;
             }
         }
         self.poll_completions()?;
@@ -333,11 +327,27 @@ impl UtofuEndpoint {
         unsafe { AtomicU64::from_ptr(self.mailbox.ptr().cast::<u64>().add(index)) }
     }
 
+    /// Takes a notice from the MRQ, if there is one, and does what is to be done about it.
+    fn take_notice(&mut self) -> Result<bool, WireError> {
+        match self.vcq.poll_mrq() {
+            Ok(Some(Notice::RemotePut { remote_end, .. })) => self.noticed(remote_end)?,
+            Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
+            Ok(Some(Notice::LocalGet { .. })) => self.is_asking = false,
+            // No other notices are ever asked for.
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(false),
+            Err(error) => return Err(self.notice_error(&error)),
+        }
+        Ok(true)
+    }
+
     fn notice_error(&self, error: &NoticeError) -> WireError {
         let peer = match error {
-            NoticeError::Failed { peer: Some(id), .. } => {
-                self.peers.iter().find(|peer| peer.vcq == *id).map(|peer| peer.rank)
-            }
+            NoticeError::Failed { peer: Some(id), .. } => self
+                .addresses
+                .iter()
+                .position(|address| address.vcq == *id)
+                .map(|rank| rank as Rank),
             _ => None,
         };
         WireError { call: "utofu_poll_mrq", reason: error.to_string(), peer }

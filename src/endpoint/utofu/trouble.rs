@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use utofu_sys::handles::{Mark, Notice, NoticeError, PostError, PostFlags, Transfer};
+use utofu_sys::handles::{Mark, PostError, PostFlags, Transfer};
 use utofu_sys::{Cookie, Stadd};
 
 use crate::endpoint::status::{blame_from_word, blame_to_word, confidants};
@@ -92,26 +92,22 @@ impl UtofuEndpoint {
         // Time in which this thread had no core is not the other's fault: what counts is how
         // long was polled.
         let (mut polled, mut last) = (Duration::ZERO, Instant::now());
-        loop {
-            match self.vcq.poll_mrq() {
-                Ok(Some(Notice::LocalGet { .. })) => break,
-                Ok(Some(Notice::RemotePut { remote_end, .. })) => self.noticed(remote_end)?,
-                Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
-                Ok(Some(_)) => {}
-                Ok(None) if polled > patience => return Ok(Status::Silent),
-                Ok(None) => {
+        while self.is_asking {
+            match self.take_notice() {
+                Ok(true) => {}
+                Ok(false) if polled > patience => return Ok(Status::Silent),
+                Ok(false) => {
                     std::thread::yield_now();
                     let before = std::mem::replace(&mut last, Instant::now());
                     polled += (last - before).min(LONGEST_GAP);
                 }
                 // Whatever it was that failed, the rank asked is the one not reached.
-                Err(NoticeError::Failed { peer: Some(id), .. }) if id == address.vcq => {
+                Err(WireError { peer: Some(peer), .. }) if peer == rank => {
                     return Ok(Status::Silent);
                 }
-                Err(error) => return Err(self.notice_error(&error)),
+                Err(error) => return Err(error),
             }
         }
-        self.is_asking = false;
         // Relaxed: the notice says that the answer is there.
         Ok(Status::from_word(self.trouble_word(ANSWER).load(Ordering::Relaxed)))
     }
