@@ -51,4 +51,11 @@ impl Bine {
     pub fn denormalise(&self, b: u32, x: u32) -> u32 {
         if x.is_multiple_of(2) { (b + x) % self.size } else { minus(x, b, self.size) }
     }
+
+    /// The x with `normalise(a, x) == b`: the shift by a - b and the reflection at a + b have
+    /// the same parity, and just the one that fits its parity counts.
+    pub fn solve(&self, a: u32, b: u32) -> u32 {
+        let shift = minus(a, b, self.size);
+        if shift.is_multiple_of(2) { shift } else { (a + b) % self.size }
+    }
 }

@@ -29,7 +29,7 @@ use std::str::FromStr;
 
 use smallvec::SmallVec;
 
-pub use toward::Toward;
+pub use toward::{Hop, Toward};
 
 /// The peers of one coordinate at one step; one for most patterns.
 pub type Peers = SmallVec<[u32; 2]>;
@@ -272,13 +272,43 @@ impl Pattern {
         })
     }
 
+    /// The coordinate x whose renumbering takes `a` to `b`: `normalise(a, x) == b`.
+    pub fn solve(&self, a: u32, b: u32) -> u32 {
+        let (a, b) = (self.mirror(a), self.mirror(b));
+        self.mirror(match &self.rule {
+            Rule::Alone => 0,
+            Rule::Bine(rule) => rule.solve(a, b),
+            Rule::Ring(_) | Rule::Circulant(_) | Rule::Direct(_) => minus(a, b, self.size),
+            Rule::Digits(rule) => rule.subtract(a, b),
+        })
+    }
+
+    /// True if the sets that are sent and kept are nested groups, or nearly (bine on even
+    /// sizes that are no powers of two), so that one order of the coordinates makes them
+    /// contiguous on every coordinate.
+    pub fn is_nested(&self) -> bool {
+        match &self.rule {
+            Rule::Alone | Rule::Bine(_) | Rule::Direct(_) | Rule::Digits(_) => true,
+            Rule::Ring(_) | Rule::Circulant(_) => self.size <= 2,
+        }
+    }
+
+    /// True if all steps are alike.
+    pub fn is_uniform(&self) -> bool {
+        matches!(self.rule, Rule::Ring(_))
+    }
+
+    /// True if the sets are intervals of the coordinates as they are.
+    pub fn is_interval(&self) -> bool {
+        matches!(self.rule, Rule::Ring(_))
+    }
+
     /// True if the sets of coordinates that have exchanged up to each step are nested groups
-    /// in which everyone talks to everyone, for the far-first order (bine) or any order. The
-    /// latency form of allreduce exists only then (algorithms.md section 5).
+    /// in which everyone talks to everyone. The latency form of allreduce exists only then (algorithms.md section 5).
     pub fn groups_nest(&self) -> bool {
         match &self.rule {
             Rule::Alone | Rule::Direct(_) | Rule::Digits(_) => true,
-            Rule::Bine(_) => self.size.is_power_of_two(),
+            Rule::Bine(_) => self.size == 2 || self.far_first && self.size.is_power_of_two(),
             Rule::Ring(_) | Rule::Circulant(_) => self.size == 2,
         }
     }

@@ -49,6 +49,7 @@ fn renumbering_maps_the_pattern_onto_itself() {
             for a in 0..pattern.size() {
                 let image = pattern.normalise(a, x);
                 assert_eq!(pattern.denormalise(image, x), a, "{pattern:?}");
+                assert_eq!(pattern.solve(a, image), x, "{pattern:?}");
                 for t in 0..pattern.n_steps() {
                     let images: Peers =
                         pattern.targets(t, a).iter().map(|&b| pattern.normalise(b, x)).collect();
@@ -84,7 +85,9 @@ fn toward_table_follows_its_definition() {
         for x in 0..pattern.size() {
             let expected = toward_by_definition(&pattern, x);
             for a in 0..pattern.size() {
-                assert_eq!(toward.hop(a, x), expected[a as usize], "{pattern:?} {a} -> {x}");
+                let hop = toward.hop(pattern.normalise(a, x));
+                let found = hop.map(|hop| (hop.step, pattern.denormalise(hop.next, x)));
+                assert_eq!(found, expected[a as usize], "{pattern:?} {a} -> {x}");
                 let mut at = a;
                 let mut before = None;
                 for (step, target) in toward.path(a, x) {
@@ -93,6 +96,31 @@ fn toward_table_follows_its_definition() {
                     at = pattern.targets(step, at)[target as usize];
                 }
                 assert_eq!(at, x);
+            }
+        }
+    }
+}
+
+/// What stands where, moved step by step, against the intervals of depth-first numbers.
+#[test]
+fn held_intervals_are_what_has_arrived() {
+    for pattern in all_forms() {
+        let toward = Toward::new(pattern.clone());
+        let mut now: Vec<u32> = (0..pattern.size()).collect();
+        for done in 0..=pattern.n_steps() {
+            for b in 0..pattern.size() {
+                let mut there: Vec<u32> = (0..pattern.size())
+                    .filter(|&y| now[y as usize] == b)
+                    .map(|y| toward.number(y))
+                    .collect();
+                there.sort_unstable();
+                assert!(toward.held(b, done).eq(there), "{pattern:?}: {b} after {done} steps");
+            }
+            if done < pattern.n_steps() {
+                let hopping = toward.hopping(done);
+                for place in now.iter_mut().filter(|place| hopping.contains(place)) {
+                    *place = toward.hop(*place).unwrap().next;
+                }
             }
         }
     }
