@@ -3,7 +3,7 @@
 //! Which dimension comes when is free (Swing, section 4); a walk fixes it and knows, for
 //! every coordinate, when and whither a block is forwarded in each dimension.
 
-use crate::geometry::{Coord, Shape};
+use crate::geometry::{Coord, Node, Shape};
 use crate::patterns::{Kind, Pattern, Toward};
 
 /// How the dimensions' steps are interleaved.
@@ -50,9 +50,14 @@ impl Walk {
         visited.rotate_left(if n_active == 0 { 0 } else { start % n_active });
         let n_steps: Vec<u32> = patterns.iter().map(Pattern::n_steps).collect();
         let step = |dim: usize, t: u32| (t < n_steps[dim]).then_some(GlobalStep { dim, t });
+        // Inside the node first: what leaves it is then reduced as far as it can be.
+        let within = shape.node_dim().filter(|&dim| shape.size(dim) > 1);
+        let within_steps = within
+            .into_iter()
+            .flat_map(|dim| (0..n_steps[dim]).map(move |t| GlobalStep { dim, t }));
         let steps: Vec<GlobalStep> = match interleave {
             Interleave::RoundRobin => {
-                let longest = n_steps.iter().copied().max().unwrap_or(0);
+                let longest = visited.iter().map(|&dim| n_steps[dim]).max().unwrap_or(0);
                 (0..longest)
                     .flat_map(|t| visited.iter().filter_map(move |&dim| step(dim, t)))
                     .collect()
@@ -62,6 +67,8 @@ impl Walk {
                 .flat_map(|&dim| (0..n_steps[dim]).filter_map(move |t| step(dim, t)))
                 .collect(),
         };
+        let steps: Vec<GlobalStep> = within_steps.chain(steps).collect();
+        visited.splice(0..0, within);
         let mut when: Vec<Vec<u32>> = n_steps.iter().map(|&n| vec![0; n as usize]).collect();
         for (number, step) in steps.iter().enumerate() {
             when[step.dim][step.t as usize] = number as u32;
@@ -136,7 +143,8 @@ impl Walk {
     }
 
     /// The node number of a coordinate.
-    pub fn node(&self, coord: Coord) -> u32 {
-        self.sizes.iter().zip(coord.as_slice()).fold(0, |node, (&size, &at)| node * size + at)
+    pub fn node(&self, coord: Coord) -> Node {
+        let parts = self.sizes.iter().zip(coord.as_slice());
+        Node(parts.fold(0, |node, (&size, &at)| node * size + at))
     }
 }
