@@ -10,14 +10,14 @@ use std::sync::Arc;
 use super::order::{Level, Members, PositionOrder};
 use super::types::{Blocks, Run};
 use super::walk::{GlobalStep, Walk};
-use crate::geometry::Coord;
+use crate::geometry::{Coord, Node};
 use crate::patterns::Kind;
 
 /// A transfer between nodes.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// The other node.
-    pub peer: u32,
+    pub peer: Node,
     /// What travels.
     pub blocks: Blocks,
 }
@@ -114,7 +114,7 @@ fn with_dim<'a>(sets: &'a [Members], dim: usize, replaced: &'a Members) -> Vec<&
     product
 }
 
-fn push(list: &mut Vec<Exchange>, peer: u32, blocks: Blocks) {
+fn push(list: &mut Vec<Exchange>, peer: Node, blocks: Blocks) {
     if !blocks.is_empty() {
         list.push(Exchange { peer, blocks });
     }

@@ -12,7 +12,7 @@ use super::order::PositionOrder;
 use super::types::{Action, Placement, Plan, PortPlan, Rank, Recv, Run, Send, Space, Step};
 use super::walk::{Interleave, Walk};
 use crate::collectives::Collective;
-use crate::geometry::{Coord, RankMap, Shape};
+use crate::geometry::{Coord, Node, RankMap, Shape};
 use crate::patterns::{Kind, Pattern, Unserved};
 
 /// How a collective is performed.
@@ -140,7 +140,7 @@ pub enum ScheduleError {
     },
 }
 
-/// Most ports that a shape can use: two per dimension of size above 1, at least 1.
+/// Most ports that a shape can use: two per dimension of size above 1 that has links, at least 1.
 pub fn max_ports(shape: &Shape) -> u32 {
     (2 * shape.active_dims().len() as u32).max(1)
 }
@@ -246,7 +246,7 @@ impl Schedule {
         })
     }
 
-    fn rank_of(&self, node: u32) -> Rank {
+    fn rank_of(&self, node: Node) -> Rank {
         self.map.rank_of(&self.shape, node)
     }
 
@@ -391,7 +391,7 @@ impl Schedule {
 
     /// The coordinate whose paths order the positions of collectives without a root.
     fn origin(&self) -> Coord {
-        self.shape.coord(0)
+        self.shape.coord(Node(0))
     }
 
     fn permuted(&self, order: &PositionOrder) -> Placement {
@@ -402,7 +402,7 @@ impl Schedule {
     }
 
     fn finish_direct(&self, port: direct::DirectPort) -> PortPlan {
-        let ranks = |nodes: Vec<u32>| {
+        let ranks = |nodes: Vec<Node>| {
             Placement::Permuted(nodes.into_iter().map(|node| self.rank_of(node)).collect())
         };
         PortPlan {

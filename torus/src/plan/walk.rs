@@ -46,7 +46,7 @@ impl Walk {
         let n_steps: Vec<u32> = patterns.iter().map(Pattern::n_steps).collect();
         let step = |dim: usize, t: u32| (t < n_steps[dim]).then_some(GlobalStep { dim, t });
         let whole = |dim: usize| (0..n_steps[dim]).filter_map(move |t| step(dim, t));
-        let mut steps: Vec<GlobalStep> = shape.node_axis().into_iter().flat_map(whole).collect();
+        let mut steps: Vec<GlobalStep> = shape.node_dim().into_iter().flat_map(whole).collect();
         match interleave {
             Interleave::RoundRobin => {
                 let longest = linked.iter().map(|&dim| n_steps[dim]).max().unwrap_or(0);
@@ -55,7 +55,7 @@ impl Walk {
             }
             Interleave::Sequential => steps.extend(linked.iter().copied().flat_map(whole)),
         }
-        let visited = shape.node_axis().into_iter().chain(linked).collect();
+        let visited = shape.node_dim().into_iter().chain(linked).collect();
         let toward = patterns.into_iter().map(Toward::new).collect();
         Walk { sizes: shape.sizes(), toward, steps, visited }
     }
