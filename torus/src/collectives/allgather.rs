@@ -10,9 +10,7 @@ pub(super) static ROW: Row = Row {
     gives: Shares::Each(Share::Own),
     gets: Shares::Each(Share::All),
     minimal_volume: others_share,
-    forms: &[
-        (Form::Butterfly, &[Phase::backwards(Paths::Toward)]),
-    ],
+    forms: &[(Form::Butterfly, &[Phase::backwards(Paths::Toward)])],
     is_pairwise: false,
     along_trees: None,
 };

@@ -11,7 +11,10 @@ pub(super) static ROW: Row = Row {
     gets: Shares::Each(Share::All),
     minimal_volume: |p| 2.0 * others_share(p),
     forms: &[
-        (Form::TwoPhase, &[Phase::forwards(Paths::Toward, Action::Reduce), Phase::backwards(Paths::Toward)]),
+        (
+            Form::TwoPhase,
+            &[Phase::forwards(Paths::Toward, Action::Reduce), Phase::backwards(Paths::Toward)],
+        ),
         (Form::Latency, &[Phase::forwards(Paths::Everything, Action::Reduce)]),
     ],
     is_pairwise: false,

@@ -10,9 +10,7 @@ pub(super) static ROW: Row = Row {
     gives: Shares::Each(Share::All),
     gets: Shares::Each(Share::All),
     minimal_volume: others_share,
-    forms: &[
-        (Form::Butterfly, &[Phase::forwards(Paths::Displaced, Action::Copy)]),
-    ],
+    forms: &[(Form::Butterfly, &[Phase::forwards(Paths::Displaced, Action::Copy)])],
     is_pairwise: true,
     along_trees: None,
 };

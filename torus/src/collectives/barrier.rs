@@ -10,9 +10,7 @@ pub(super) static ROW: Row = Row {
     gives: Shares::Each(Share::All),
     gets: Shares::Each(Share::All),
     minimal_volume: |_| 0.0,
-    forms: &[
-        (Form::Butterfly, &[Phase::forwards(Paths::Everything, Action::Reduce)]),
-    ],
+    forms: &[(Form::Butterfly, &[Phase::forwards(Paths::Everything, Action::Reduce)])],
     is_pairwise: false,
     along_trees: None,
 };

@@ -11,7 +11,10 @@ pub(super) static ROW: Row = Row {
     gets: Shares::Each(Share::All),
     minimal_volume: |_| 1.0,
     forms: &[
-        (Form::TwoPhase, &[Phase::forwards(Paths::FromRoot, Action::Copy), Phase::backwards(Paths::Toward)]),
+        (
+            Form::TwoPhase,
+            &[Phase::forwards(Paths::FromRoot, Action::Copy), Phase::backwards(Paths::Toward)],
+        ),
         (Form::Tree, &[Phase::backwards(Paths::ToRoot)]),
     ],
     is_pairwise: false,

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::row::{Action, Cut, Form, Phase, Row, Share};
-use super::{allgather, allreduce, alltoall, barrier, bcast, gather, reduce, reduce_scatter, scatter};
+use super::row::{Action, Cut, Form, Phase, Row, Share, Shares};
+use super::{
+    allgather, allreduce, alltoall, barrier, bcast, gather, reduce, reduce_scatter, scatter,
+};
 use crate::names::Rank;
 
 /// A collective operation, in MPI's sense of the word.
@@ -86,6 +88,11 @@ impl Collective {
     /// What `rank` has in the end.
     pub fn gets(self, rank: Rank, root: Rank) -> Share {
         self.row().gets.of(rank, root)
+    }
+
+    /// True if several ranks get the same reduction: it must have the same bits everywhere.
+    pub fn gets_copies(self) -> bool {
+        self.is_reduction() && self.row().gets == Shares::Each(Share::All)
     }
 
     /// The passes of a form, if the collective has it.

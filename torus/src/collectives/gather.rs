@@ -10,9 +10,7 @@ pub(super) static ROW: Row = Row {
     gives: Shares::Each(Share::Own),
     gets: Shares::Root(Share::All),
     minimal_volume: |p| 1.0 / p,
-    forms: &[
-        (Form::Tree, &[Phase::forwards(Paths::ToRoot, Action::Copy)]),
-    ],
+    forms: &[(Form::Tree, &[Phase::forwards(Paths::ToRoot, Action::Copy)])],
     is_pairwise: false,
     along_trees: None,
 };

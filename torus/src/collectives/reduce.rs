@@ -11,7 +11,10 @@ pub(super) static ROW: Row = Row {
     gets: Shares::Root(Share::All),
     minimal_volume: |_| 1.0,
     forms: &[
-        (Form::TwoPhase, &[Phase::forwards(Paths::Toward, Action::Reduce), Phase::backwards(Paths::FromRoot)]),
+        (
+            Form::TwoPhase,
+            &[Phase::forwards(Paths::Toward, Action::Reduce), Phase::backwards(Paths::FromRoot)],
+        ),
         (Form::Tree, &[Phase::forwards(Paths::ToRoot, Action::Reduce)]),
     ],
     is_pairwise: false,

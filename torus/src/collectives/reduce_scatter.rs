@@ -10,9 +10,7 @@ pub(super) static ROW: Row = Row {
     gives: Shares::Each(Share::All),
     gets: Shares::Each(Share::Own),
     minimal_volume: others_share,
-    forms: &[
-        (Form::Butterfly, &[Phase::forwards(Paths::Toward, Action::Reduce)]),
-    ],
+    forms: &[(Form::Butterfly, &[Phase::forwards(Paths::Toward, Action::Reduce)])],
     is_pairwise: false,
     along_trees: None,
 };

@@ -87,10 +87,12 @@ pub struct Phase {
 }
 
 impl Phase {
+    /// The steps in order.
     pub const fn forwards(paths: Paths, action: Action) -> Self {
         Phase { paths, backwards: false, action }
     }
 
+    /// The steps backwards; what arrives is stored.
     pub const fn backwards(paths: Paths) -> Self {
         Phase { paths, backwards: true, action: Action::Copy }
     }

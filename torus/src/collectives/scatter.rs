@@ -10,9 +10,7 @@ pub(super) static ROW: Row = Row {
     gives: Shares::Root(Share::All),
     gets: Shares::Each(Share::Own),
     minimal_volume: others_share,
-    forms: &[
-        (Form::Tree, &[Phase::backwards(Paths::ToRoot)]),
-    ],
+    forms: &[(Form::Tree, &[Phase::backwards(Paths::ToRoot)])],
     is_pairwise: false,
     along_trees: None,
 };

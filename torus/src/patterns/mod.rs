@@ -151,6 +151,12 @@ enum Rule {
 }
 
 impl Pattern {
+    /// Nothing but a ring of `size` coordinates, whose renumberings are its shifts.
+    pub fn shift(size: u32) -> Self {
+        let rule = if size == 1 { Rule::Alone } else { Rule::Ring(ring::Ring::new(size)) };
+        Pattern { kind: Kind::Ring, size, mirrored: false, far_first: false, rule }
+    }
+
     /// The plain, near-first form of `kind` on `size` coordinates.
     ///
     /// # Errors

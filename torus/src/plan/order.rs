@@ -59,12 +59,9 @@ struct Groups {
 pub struct Members(SmallVec<[Interval; 2]>);
 
 impl Members {
-    /// The set of nobody.
-    pub const NONE: Members = Members(SmallVec::new_const());
-
     /// The places `range`.
     pub fn interval(range: Range<u32>) -> Self {
-        let mut members = Members::NONE;
+        let mut members = Members::default();
         if !range.is_empty() {
             members.0.push(Interval { start: range.start, end: range.end });
         }
@@ -74,7 +71,7 @@ impl Members {
     /// The set of some places, in any order, each once.
     fn from_places(mut places: SmallVec<[u32; 16]>) -> Self {
         places.sort_unstable();
-        let mut members = Members::NONE;
+        let mut members = Members::default();
         for place in places {
             match members.0.last_mut() {
                 Some(last) if last.end == place => last.end += 1,
@@ -86,7 +83,7 @@ impl Members {
 
     /// All places below `size` that are not members.
     fn complement(&self, size: u32) -> Self {
-        let mut others = Members::NONE;
+        let mut others = Members::default();
         let mut at = 0;
         for interval in self.0.iter().copied().chain([Interval { start: size, end: size }]) {
             if interval.start > at {
@@ -129,6 +126,17 @@ pub struct Tile {
 }
 
 impl Tile {
+    /// Positions `0..n_positions` in tiles of at most `most`, for spaces without an order.
+    pub fn ranges(n_positions: u32, most: u32) -> Vec<Tile> {
+        let tile = |first: u32| Tile {
+            first,
+            volume: most.min(n_positions - first),
+            box_: [Interval { start: 0, end: 0 }; MAX_DIMS],
+            depth: 0,
+        };
+        (0..n_positions).step_by(most.max(1) as usize).map(tile).collect()
+    }
+
     /// The positions.
     pub fn positions(&self) -> Range<u32> {
         self.first..self.first + self.volume
@@ -325,10 +333,8 @@ impl PositionOrder {
             at = at.max(members.start);
             while at < members.end.min(whole.end) {
                 let group = group_of[at as usize];
-                let inside = Interval {
-                    start: group.start.max(whole.start),
-                    end: group.end.min(whole.end),
-                };
+                let inside =
+                    Interval { start: group.start.max(whole.start), end: group.end.min(whole.end) };
                 box_[*dim] = inside;
                 let range = (first + (inside.start - whole.start) * others, inside.len() * others);
                 let is_full = sets[*dim].count(inside) == inside.len();

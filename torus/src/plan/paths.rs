@@ -49,7 +49,7 @@ impl Moves<'_> {
                 let b = pattern.normalise(a, self.root[dim]);
                 let is_moving =
                     toward.hop(b).is_some_and(|hop| (hop.step, hop.target) == (t, target));
-                if is_moving { self.held(dim, b, t) } else { Members::NONE }
+                if is_moving { self.held(dim, b, t) } else { Members::default() }
             }
             // All displacements whose path has this hop, wherever it starts.
             Paths::Displaced => {
@@ -150,10 +150,7 @@ pub fn tree_order(walk: &Walk, root: Coord) -> PositionOrder {
 /// For every coordinate of every dimension the digits of a path: entry `t` is 0 if step t is
 /// not on it, else 1 + which target is taken. `None` for dimensions of which one level tells
 /// all.
-fn digits(
-    walk: &Walk,
-    path: impl Fn(usize, u32) -> Vec<(u32, u32)>,
-) -> Vec<Option<Vec<Vec<u32>>>> {
+fn digits(walk: &Walk, path: impl Fn(usize, u32) -> Vec<(u32, u32)>) -> Vec<Option<Vec<Vec<u32>>>> {
     let of_dim = |dim: usize| {
         let pattern = walk.pattern(dim);
         let of = |x| {

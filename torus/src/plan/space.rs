@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::order::PositionOrder;
+use super::places::Places;
 use crate::collectives::{Cut, Share};
-use crate::geometry::{Coord, RankMap, Shape};
+use crate::geometry::{Coord, Node};
 use crate::names::{Block, Position, Rank};
 use crate::patterns::Pattern;
 
@@ -62,8 +65,7 @@ impl Listing {
 /// coordinate to 0 takes another coordinate to its displacement from there.
 #[derive(Debug)]
 pub struct Displaced {
-    pub(super) shape: Shape,
-    pub(super) map: RankMap,
+    pub(super) places: Arc<Places>,
     pub(super) patterns: Vec<Pattern>,
     /// Which displacement a position is; row-major if `None`.
     pub(super) order: Option<Arc<PositionOrder>>,
@@ -73,22 +75,22 @@ impl Displaced {
     fn rank(&self, position: Position, at: impl Fn(usize, u32) -> u32) -> Rank {
         let displacement = match &self.order {
             Some(order) => order.coord(position.0),
-            None => self.shape.coord(position.0),
+            None => self.places.shape.coord(Node(position.0)),
         };
-        let parts: smallvec::SmallVec<[u32; 6]> =
-            (0..self.shape.n_dims()).map(|dim| at(dim, displacement[dim])).collect();
-        Rank(self.map.rank_of(&self.shape, self.shape.node(Coord::new(&parts))))
+        let parts: SmallVec<[u32; 8]> =
+            (0..self.patterns.len()).map(|dim| at(dim, displacement[dim])).collect();
+        self.places.rank(Coord::new(&parts))
     }
 
     /// Whose block stands in `position` on `rank` at the start.
     pub fn destination(&self, rank: Rank, position: Position) -> Rank {
-        let here = self.map.coord_of(&self.shape, rank.0);
+        let here = self.places.coord(rank);
         self.rank(position, |dim, by| self.patterns[dim].denormalise(by, here[dim]))
     }
 
     /// Whose block stands in `position` on `rank` in the end.
     pub fn source(&self, rank: Rank, position: Position) -> Rank {
-        let here = self.map.coord_of(&self.shape, rank.0);
+        let here = self.places.coord(rank);
         self.rank(position, |dim, by| self.patterns[dim].solve(here[dim], by))
     }
 }
@@ -137,6 +139,38 @@ impl Space {
     /// True if positions are the user's blocks in order, at the start and in the end.
     pub fn is_identity(&self) -> bool {
         matches!(self.order, BlockOrder::Identity)
+    }
+
+    /// Checks that the order fits what positions are: pieces of a vector and tokens stand in
+    /// order, and every block of `rank` stands in one position.
+    ///
+    /// # Errors
+    /// What is wrong, in the words of a sentence about the order.
+    pub(super) fn check_order(&self, rank: Rank) -> Result<(), &'static str> {
+        let is_permutation = |list: &[Block]| {
+            list.len() == self.n_positions as usize && Listing::new(list.to_vec()).is_some()
+        };
+        match (&self.order, self.cut) {
+            (BlockOrder::Identity, Cut::Vector | Cut::Blocks | Cut::Token)
+            | (BlockOrder::Displaced(_), Cut::Pairs) => Ok(()),
+            (BlockOrder::Listed(list), Cut::Blocks) => {
+                let fits = list.block_at.len() == self.n_positions as usize;
+                if fits { Ok(()) } else { Err("is not as long as there are positions") }
+            }
+            (BlockOrder::Own { start, end }, Cut::Pairs) => {
+                if !is_permutation(start) || !is_permutation(end) {
+                    return Err("does not hold every block once");
+                }
+                let own = |list: &[Block]| list.iter().position(|block| block.0 == rank.0);
+                if own(start) == own(end) {
+                    Ok(())
+                } else {
+                    Err("moves the rank's own block, which no message carries")
+                }
+            }
+            (BlockOrder::Identity, Cut::Pairs) => Err("of pairs is missing: start and end"),
+            _ => Err("is listed where positions have one order only"),
+        }
     }
 
     /// True if both spaces hold the same blocks in the same positions on `rank`.

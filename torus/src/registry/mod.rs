@@ -1,43 +1,65 @@
 //! The registry: every algorithm by name, with what it is made of and whom it serves.
 //!
 //! It drives selection, the command line's lists, the documentation's tables, the test
-//! matrix and the benchmarks. No algorithm exists outside it: adding a row here is all it
-//! takes to plan, check, run and draw one.
+//! matrix and the benchmarks. No algorithm exists outside it: adding a row to [`rows`] is all
+//! it takes to plan, check, run and draw one.
 //!
-//! An algorithm's name is its *family* (which pattern in which dimension), followed by a
-//! *variant* where the collective has several.
+//! A row is a collective, a family (which pattern in which dimension) and a way to use it. The
+//! same name with other patterns in it is an algorithm too: `multiplying:4,4,2-l` is the row
+//! `multiplying-l` with these radices, `bine/ring/direct-tree` is `mixed-tree` with a
+//! pattern for each dimension.
 
-use crate::collectives::Collective;
-use crate::geometry::{RankMap, Shape};
+mod rows;
+
+use std::borrow::Cow;
+
+use crate::collectives::{Collective, Form};
+use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::patterns::Kind;
-use crate::plan::{Form, Interleave, Positions, Schedule, ScheduleError, StepOrder, max_ports};
+use crate::plan::{
+    Interleave, Positions, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
+};
+use rows::{ROWS, Row};
 
-/// Which pattern a family uses in which dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
-    /// One pattern everywhere.
+/// Which pattern is used in which dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Patterns {
+    /// One everywhere, but on a node axis.
     Only(Kind),
-    /// The best pattern for each size: see [`best_pattern`].
-    Mixed,
+    /// The best for each size: see [`best_pattern`].
+    Best,
+    /// One for each dimension.
+    Each(Vec<Kind>),
+}
+
+/// A family of algorithms.
+#[derive(Debug)]
+struct Family {
+    patterns: Patterns,
+    interleave: Interleave,
+    summary: &'static str,
+    source: &'static str,
+}
+
+/// How a family is used.
+#[derive(Debug)]
+struct Use {
+    /// The passes over the walk; `None` for single messages between all pairs.
+    form: Option<Form>,
+    positions: Positions,
+    order: StepOrder,
+    summary: &'static str,
 }
 
 /// One algorithm for one collective.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Algorithm {
     /// The collective that it performs.
     pub collective: Collective,
     /// Its name: unique within the collective.
-    pub name: String,
-    /// One line on what it does.
-    pub summary: String,
-    /// Where it comes from.
-    pub source: &'static str,
-    /// How the collective is performed.
-    pub form: Form,
-    family: Family,
-    positions: Positions,
-    order: StepOrder,
-    interleave: Interleave,
+    pub name: Cow<'static, str>,
+    row: &'static Row,
+    patterns: Patterns,
 }
 
 /// What a caller wants performed.
@@ -67,7 +89,36 @@ pub fn best_pattern(size: u32) -> Kind {
     }
 }
 
+/// The pattern for the ranks of one node, who all reach each other at once.
+fn node_pattern(size: u32) -> Kind {
+    if Kind::Direct.serves(size).is_ok() { Kind::Direct } else { Kind::Circulant }
+}
+
 impl Algorithm {
+    fn new(row: &'static Row) -> Self {
+        Algorithm {
+            collective: row.collective,
+            name: Cow::Borrowed(row.name),
+            row,
+            patterns: row.family.patterns.clone(),
+        }
+    }
+
+    /// One line on what it does.
+    pub fn summary(&self) -> String {
+        format!("{}: {}", self.row.family.summary, self.row.usage.summary)
+    }
+
+    /// Where it comes from.
+    pub fn source(&self) -> &'static str {
+        self.row.family.source
+    }
+
+    /// The name of its form in schedules.
+    pub fn form(&self) -> &'static str {
+        self.row.usage.form.map_or("pairwise", Form::name)
+    }
+
     /// Checks that the algorithm exists for a shape.
     ///
     /// # Errors
@@ -87,35 +138,54 @@ impl Algorithm {
     /// # Errors
     /// [`ScheduleError`] if the shape, the root or the number of ports does not fit.
     pub fn schedule(&self, request: &Request) -> Result<Schedule, ScheduleError> {
+        let &Use { form, positions, order, .. } = self.row.usage;
         let shape = &request.shape;
-        let patterns = shape.axes().iter().map(|axis| match self.family {
-            Family::Only(kind) => kind,
-            Family::Mixed => best_pattern(axis.size),
-        });
+        let recipe = match form {
+            None => Recipe::Pairwise,
+            Some(form) => Recipe::Walk(WalkRecipe {
+                form,
+                patterns: self.patterns_on(shape),
+                order,
+                interleave: self.row.family.interleave,
+                positions,
+            }),
+        };
         let schedule = Schedule {
             collective: self.collective,
-            form: self.form,
             shape: shape.clone(),
             map: request.map.clone(),
             root: request.root,
-            patterns: patterns.collect(),
-            order: self.order,
-            interleave: self.interleave,
-            positions: self.positions,
             ports: request.ports.unwrap_or_else(|| max_ports(shape)),
+            recipe,
         };
         schedule.validate()?;
         Ok(schedule)
+    }
+
+    fn patterns_on(&self, shape: &Shape) -> Vec<Kind> {
+        let on_axis = |kind: &dyn Fn(u32) -> Kind| {
+            let axes = shape.axes().iter();
+            let pattern = |axis: &crate::geometry::Axis| match axis.link {
+                AxisLink::Node => node_pattern(axis.size),
+                AxisLink::Torus | AxisLink::Mesh => kind(axis.size),
+            };
+            axes.map(pattern).collect()
+        };
+        match &self.patterns {
+            Patterns::Only(kind) => on_axis(&|_| kind.clone()),
+            Patterns::Best => on_axis(&best_pattern),
+            Patterns::Each(kinds) => kinds.clone(),
+        }
     }
 
     /// Positions that every rank sends on every port, where the algorithm promises minimal
     /// volume: p - 1 for each pass over p blocks.
     pub fn promised_volume(&self, shape: &Shape) -> Option<u64> {
         let others = u64::from(shape.n_nodes() - 1);
-        match (self.form, self.collective) {
-            (Form::TwoPhase, Collective::Allreduce) => Some(2 * others),
-            (Form::Butterfly, Collective::ReduceScatter | Collective::Allgather)
-                if self.positions != Positions::Resend =>
+        match (self.row.usage.form, self.collective) {
+            (Some(Form::TwoPhase), Collective::Allreduce) => Some(2 * others),
+            (Some(Form::Butterfly), Collective::ReduceScatter | Collective::Allgather)
+                if self.row.usage.positions != Positions::Resend =>
             {
                 Some(others)
             }
@@ -129,16 +199,35 @@ pub fn algorithms(collective: Collective) -> Vec<Algorithm> {
     all().into_iter().filter(|algorithm| algorithm.collective == collective).collect()
 }
 
-/// The algorithm of a collective by name.
+/// Every row, by collective.
+pub fn all() -> Vec<Algorithm> {
+    ROWS.iter().map(Algorithm::new).collect()
+}
+
+/// The algorithm of a collective by name: a row's, or a row's with other patterns in it.
 ///
 /// # Errors
 /// [`UnknownAlgorithm`] listing the names that exist.
 pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgorithm> {
-    let known = algorithms(collective);
-    known.iter().find(|algorithm| algorithm.name == name).cloned().ok_or_else(|| UnknownAlgorithm {
+    let rows = || ROWS.iter().filter(|row| row.collective == collective);
+    if let Some(row) = rows().find(|row| row.name == name) {
+        return Ok(Algorithm::new(row));
+    }
+    let with_patterns = || {
+        let (patterns, suffix) = name.split_at(name.find('-').unwrap_or(name.len()));
+        let kinds: Vec<Kind> =
+            patterns.split('/').map(|kind| kind.parse().ok()).collect::<Option<_>>()?;
+        let (family, patterns) = match &kinds[..] {
+            [kind] => (patterns.split(':').next()?, Patterns::Only(kind.clone())),
+            _ => ("mixed", Patterns::Each(kinds)),
+        };
+        let row = rows().find(|row| row.name.strip_prefix(family) == Some(suffix))?;
+        Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..Algorithm::new(row) })
+    };
+    with_patterns().ok_or_else(|| UnknownAlgorithm {
         collective,
         name: name.to_owned(),
-        known: known.iter().map(|algorithm| algorithm.name.as_str()).collect::<Vec<_>>().join(", "),
+        known: rows().map(|row| row.name).collect::<Vec<_>>().join(", "),
     })
 }
 
@@ -152,176 +241,4 @@ pub struct UnknownAlgorithm {
     pub name: String,
     /// The names that exist.
     pub known: String,
-}
-
-const BINE: &str = "Bine trees, sections 3-4 and appendix D";
-const SWING: &str = "Swing, sections 3-4";
-const BUCKET: &str = "Swing, section 2.3.4 (bucket)";
-const DOUBLING: &str = "Rabenseifner; Thakur et al. 2005";
-const RADIX: &str = "generalized radix, section IV";
-const OURS: &str = "algorithms.md, section 1";
-
-/// A family: name, patterns, interleaving, summary, source, variants that it has.
-struct FamilyRow {
-    name: &'static str,
-    family: Family,
-    interleave: Interleave,
-    summary: &'static str,
-    source: &'static str,
-    has: fn(&Variant) -> bool,
-}
-
-/// The families in order of preference.
-fn families() -> [FamilyRow; 8] {
-    use Interleave::{RoundRobin, Sequential};
-    let row = |name, family, interleave, summary, source, has| FamilyRow {
-        name,
-        family,
-        interleave,
-        summary,
-        source,
-        has,
-    };
-    let radix = Kind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
-    let only = Family::Only;
-    // Contiguous anyway, or without groups that nest: the variants would be copies.
-    let plain: fn(&Variant) -> bool =
-        |variant| variant.positions == Positions::Path && variant.form != Form::Latency;
-    let not_latency: fn(&Variant) -> bool = |variant| variant.form != Form::Latency;
-    // Bine block by block is what Swing is.
-    let not_block: fn(&Variant) -> bool = |variant| variant.suffix != "-block";
-    let direct: fn(&Variant) -> bool = |variant| {
-        variant.positions == Positions::Path && variant.order == StepOrder::NearFirst
-            || variant.form == Form::Latency
-    };
-    let swing: fn(&Variant) -> bool = |variant| variant.is_swing;
-    [
-        row("mixed", Family::Mixed, RoundRobin, "best pattern per dimension", OURS, |_| true),
-        row("bine", only(Kind::Bine), RoundRobin, "bine steps", BINE, not_block),
-        row("swing", only(Kind::Bine), RoundRobin, "bine steps, block by block", SWING, swing),
-        row("doubling", only(Kind::Doubling), RoundRobin, "XOR steps", DOUBLING, |_| true),
-        row("circulant", only(Kind::Circulant), RoundRobin, "one-way steps", OURS, not_latency),
-        row("multiplying", only(radix), RoundRobin, "groups of up to 4", RADIX, |_| true),
-        row("direct", only(Kind::Direct), RoundRobin, "one step per dimension", OURS, direct),
-        row(
-            "bucket",
-            only(Kind::Ring),
-            Sequential,
-            "rings, one dimension at a time",
-            BUCKET,
-            plain,
-        ),
-    ]
-}
-
-/// A way to perform a collective with any pattern.
-struct Variant {
-    suffix: &'static str,
-    form: Form,
-    positions: Positions,
-    order: StepOrder,
-    /// Part of what the Swing paper describes (with `-block` data under its plain name).
-    is_swing: bool,
-    summary: &'static str,
-}
-
-fn variants(collective: Collective) -> Vec<Variant> {
-    use Collective as C;
-    use Form::{Butterfly, Latency, Tree, TwoPhase};
-    use Positions::{Path, Rank, Resend};
-    use StepOrder::{FarFirst, NearFirst};
-    let variant = |suffix, form, positions, order, summary| Variant {
-        suffix,
-        form,
-        positions,
-        order,
-        is_swing: false,
-        summary,
-    };
-    let swing = |suffix, form, positions, order, summary| Variant {
-        is_swing: true,
-        ..variant(suffix, form, positions, order, summary)
-    };
-    match collective {
-        C::Allreduce => vec![
-            variant("", TwoPhase, Path, NearFirst, "reduce-scatter, then allgather (B)"),
-            swing("-block", TwoPhase, Rank, NearFirst, "as B, in rank order"),
-            swing("-l", Latency, Path, FarFirst, "whole vector at every step (L)"),
-        ],
-        C::ReduceScatter | C::Allgather => vec![
-            variant("", Butterfly, Path, NearFirst, "contiguous, blocks permuted locally"),
-            swing("-block", Butterfly, Rank, NearFirst, "rank order, block by block"),
-            variant(
-                "-send",
-                Butterfly,
-                Resend,
-                NearFirst,
-                "contiguous, blocks put right by one more exchange",
-            ),
-            variant("-two", Butterfly, Rank, FarFirst, "rank order, long distances first"),
-        ],
-        C::Bcast => vec![
-            variant("", TwoPhase, Path, NearFirst, "scatter, then allgather"),
-            variant("-tree", Tree, Path, NearFirst, "tree, long distances first"),
-            variant("-tree-near", Tree, Path, FarFirst, "tree, short distances first"),
-        ],
-        C::Reduce => vec![
-            variant("", TwoPhase, Path, NearFirst, "reduce-scatter, then gather"),
-            variant("-tree", Tree, Path, NearFirst, "tree, short distances first"),
-            variant("-tree-far", Tree, Path, FarFirst, "tree, long distances first"),
-        ],
-        C::Gather => vec![
-            variant("", Tree, Path, NearFirst, "tree, short distances first"),
-            variant("-far", Tree, Path, FarFirst, "tree, long distances first"),
-        ],
-        C::Scatter => vec![
-            variant("", Tree, Path, NearFirst, "tree, long distances first"),
-            variant("-near", Tree, Path, FarFirst, "tree, short distances first"),
-        ],
-        C::Alltoall => {
-            vec![variant("", Butterfly, Path, NearFirst, "blocks sharing a path together")]
-        }
-        C::Barrier => vec![variant("", Butterfly, Path, NearFirst, "dissemination")],
-    }
-}
-
-/// Every algorithm there is, by collective.
-pub fn all() -> Vec<Algorithm> {
-    let mut all = Vec::new();
-    for collective in Collective::ALL {
-        for row in families() {
-            for variant in variants(collective).iter().filter(|variant| (row.has)(variant)) {
-                // Swing's plain form is the block-by-block one.
-                let is_swing = row.name == "swing" && variant.suffix == "-block";
-                let suffix = if is_swing { "" } else { variant.suffix };
-                all.push(Algorithm {
-                    collective,
-                    name: format!("{}{suffix}", row.name),
-                    summary: format!("{}: {}", row.summary, variant.summary),
-                    source: row.source,
-                    form: variant.form,
-                    family: row.family,
-                    positions: variant.positions,
-                    order: variant.order,
-                    interleave: row.interleave,
-                });
-            }
-        }
-        if collective == Collective::Alltoall {
-            // Not one of the torus families: `direct` above goes dimension by dimension.
-            all.push(Algorithm {
-                collective,
-                name: "pairwise".to_owned(),
-                summary: "every block straight to its owner, rounds over different links"
-                    .to_owned(),
-                source: OURS,
-                form: Form::Direct,
-                family: Family::Mixed,
-                positions: Positions::Path,
-                order: StepOrder::NearFirst,
-                interleave: Interleave::RoundRobin,
-            });
-        }
-    }
-    all
 }
