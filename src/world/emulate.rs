@@ -61,7 +61,7 @@ pub fn emulate<R: Send>(
     let sizes: Vec<u32> = config.shape.sizes().into_iter().rev().collect();
     let nodes = Job::coords_for_shape(&sizes);
     let coords =
-        (0..n_ranks).map(|rank| nodes[config.map.node_of(&config.shape, rank) as usize]).collect();
+        (0..n_ranks).map(|rank| nodes[config.map.node_of(&config.shape, rank).index()]).collect();
     let job = Job::with_model(coords, config.latency).map_err(|error| Error::Startup {
         rank: 0,
         source: WireError {

@@ -8,7 +8,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::geometry::{Node, RankMap, Shape};
 use utofu_sys::abi::{
     UTOFU_BARRIER_CAP_REDUCE_OP_BAND, UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER,
     UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM, UTOFU_BARRIER_CAP_REDUCE_OP_BOR,
@@ -89,7 +89,7 @@ impl Gates {
             Ok(Err(refusal)) => return Ok(Err(refusal.to_string())),
             Err(error) => return Err(lost(error)),
         };
-        let id_of = |(node, gate): (u32, usize)| {
+        let id_of = |(node, gate): (Node, usize)| {
             let (ids, _) = all[map.rank_of(shape, node) as usize].as_chunks::<8>();
             GateId(u64::from_le_bytes(ids[gate]))
         };

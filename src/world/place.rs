@@ -5,7 +5,7 @@
 //! varies fastest, as in pjsub's rank order: so ranks `k*i .. k*i + k` are on node `i`.
 
 use hopbine_torus::geometry::tofu::TofuBox;
-use hopbine_torus::geometry::{Axis, RankMap, Shape};
+use hopbine_torus::geometry::{Axis, Node, RankMap, Shape};
 
 /// Sizes of a torus with `n` nodes and at most three dimensions that is as near to a cube as
 /// the divisors of `n` allow: of all ways to write `n` as a product of three, the one with the
@@ -50,7 +50,7 @@ pub(super) fn with_ranks_of_node(nodes: &Shape, per_node: u32) -> Result<Shape, 
     if per_node == 1 {
         return Ok(nodes.clone());
     }
-    let mut axes = vec![Axis { size: per_node, wraps: true }];
+    let mut axes = vec![Axis::torus(per_node)];
     // Nodes that make no difference make no dimension.
     axes.extend(nodes.axes().iter().filter(|axis| axis.size > 1));
     Shape::from_axes(axes)
@@ -85,8 +85,8 @@ pub(super) fn from_tofu(coords: &[[u8; 6]]) -> Option<(Shape, RankMap)> {
         let node = nodes.node(tofu_box.fold(within)?);
         // As `with_ranks_of_node` has it: the rank within the node is the slowest digit of
         // the node number, since node numbers run fastest in the last dimension.
-        places.push(ranks_on[node as usize] * nodes.n_nodes() + node);
-        ranks_on[node as usize] += 1;
+        places.push(Node(ranks_on[node.index()] * nodes.n_nodes() + node.0));
+        ranks_on[node.index()] += 1;
     }
     if ranks_on.iter().any(|&ranks| ranks != per_node) {
         return None;
@@ -138,7 +138,7 @@ mod tests {
         let nodes = tofu_box.logical_shape().unwrap();
         let coords: Vec<[u8; 6]> = (0..2 * nodes.n_nodes())
             .map(|rank| {
-                let mut at = tofu_box.unfold(nodes.coord(rank / 2));
+                let mut at = tofu_box.unfold(nodes.coord(Node(rank / 2)));
                 (at[0], at[2]) = (at[0] + 5, at[2] + 7);
                 at
             })
@@ -148,7 +148,7 @@ mod tests {
         for rank in 0..shape.n_nodes() {
             let at = map.coord_of(&shape, rank);
             assert_eq!(at[0], rank % 2);
-            assert_eq!(&at.as_slice()[1..], nodes.coord(rank / 2).as_slice());
+            assert_eq!(&at.as_slice()[1..], nodes.coord(Node(rank / 2)).as_slice());
         }
         assert!(from_tofu(&coords[1..]).is_none(), "a node lacks a rank");
         assert!(from_tofu(&[[0; 6]]).is_none(), "less than a unit");

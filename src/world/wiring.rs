@@ -12,10 +12,10 @@
 //!   hop long. A node with k children has gates 1..=k for the way up, one for each, then as
 //!   many for the way down; the last one up of the root is also the first one down.
 
-use hopbine_torus::geometry::Shape;
+use hopbine_torus::geometry::{AxisLink, Node, Shape};
 
 /// A gate: node and number within the node.
-pub(super) type Gate = (u32, usize);
+pub(super) type Gate = (Node, usize);
 
 /// What one gate is connected with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Arrangement {
     }
 
     /// The wires of a node's gates, in order.
-    pub(super) fn wires(self, shape: &Shape, node: u32) -> Vec<Wires> {
+    pub(super) fn wires(self, shape: &Shape, node: Node) -> Vec<Wires> {
         match self {
             _ if shape.n_nodes() == 1 => {
                 vec![Wires { from_local: Some(0), to_local: Some(0), ..Wires::default() }]
@@ -63,33 +63,33 @@ impl Arrangement {
     }
 }
 
-fn butterfly(n_nodes: u32, node: u32) -> Vec<Wires> {
+fn butterfly(n_nodes: u32, node: Node) -> Vec<Wires> {
     let levels = n_nodes.trailing_zeros() as usize;
     let wires = |level: usize| {
         let (before, next) = ((level + levels - 1) % levels, (level + 1) % levels);
         Wires {
             from_local: Some(before),
-            from_remote: Some((node ^ 1 << before, before)),
+            from_remote: Some((Node(node.0 ^ 1 << before), before)),
             to_local: Some(next),
-            to_remote: Some((node ^ 1 << level, next)),
+            to_remote: Some((Node(node.0 ^ 1 << level), next)),
         }
     };
     (0..levels).map(wires).collect()
 }
 
 /// The parent of a node; `None` for node 0.
-fn parent(shape: &Shape, node: u32) -> Option<u32> {
+fn parent(shape: &Shape, node: Node) -> Option<Node> {
     let at = shape.coord(node);
     let dim = (0..shape.n_dims()).rev().find(|&dim| at[dim] > 0)?;
     let axis = shape.axes()[dim];
     // Ahead of half way round, the end of the dimension is nearer than its start.
-    let nearer =
-        if axis.wraps && at[dim] > axis.size / 2 { (at[dim] + 1) % axis.size } else { at[dim] - 1 };
+    let is_past_half = axis.link == AxisLink::Torus && at[dim] > axis.size / 2;
+    let nearer = if is_past_half { (at[dim] + 1) % axis.size } else { at[dim] - 1 };
     Some(shape.node(at.with(dim, nearer)))
 }
 
 /// The children of a node, each once, in order.
-fn children(shape: &Shape, node: u32) -> Vec<u32> {
+fn children(shape: &Shape, node: Node) -> Vec<Node> {
     let at = shape.coord(node);
     let mut children = Vec::new();
     for (dim, axis) in shape.axes().iter().enumerate() {
@@ -103,12 +103,12 @@ fn children(shape: &Shape, node: u32) -> Vec<u32> {
     children
 }
 
-fn tree(shape: &Shape, node: u32) -> Vec<Wires> {
+fn tree(shape: &Shape, node: Node) -> Vec<Wires> {
     let mine = children(shape, node);
     let k = mine.len();
     // Which of its gates a node uses towards its parent, on the way up and down.
-    let to_parent = |child: u32| children(shape, child).len();
-    let from_parent = |child: u32| match children(shape, child).len() {
+    let to_parent = |child: Node| children(shape, child).len();
+    let from_parent = |child: Node| match children(shape, child).len() {
         0 => 0,
         n => n + 1,
     };
@@ -120,7 +120,7 @@ fn tree(shape: &Shape, node: u32) -> Vec<Wires> {
     let above = parent(shape, node).map(|parent| {
         let siblings = children(shape, parent);
         let index = 1 + siblings.iter().position(|&child| child == node).unwrap_or(0);
-        ((parent, index), (parent, down(parent == 0, siblings.len(), index)))
+        ((parent, index), (parent, down(parent == Node(0), siblings.len(), index)))
     });
     let (takes, serves) = (above.map(|above| above.0), above.map(|above| above.1));
     if k == 0 {
@@ -173,27 +173,28 @@ mod tests {
     /// Returns each node's result, or panics if somebody waits for ever.
     fn run(shape: &Shape, arrangement: Arrangement) -> Vec<u128> {
         let n = shape.n_nodes();
-        let all: Vec<Vec<Wires>> = (0..n).map(|node| arrangement.wires(shape, node)).collect();
+        let all: Vec<Vec<Wires>> =
+            shape.nodes().map(|node| arrangement.wires(shape, node)).collect();
         // Signals on their way: (to, from a gate of the same node, value).
         let mut signals: Vec<(Gate, Gate, u128)> = Vec::new();
         let mut results = vec![None; n as usize];
         let send = |signals: &mut Vec<_>, from: Gate, value| {
-            let Wires { to_local, to_remote, .. } = all[from.0 as usize][from.1];
+            let Wires { to_local, to_remote, .. } = all[from.0.index()][from.1];
             signals.extend(to_local.map(|gate| ((from.0, gate), from, value)));
             signals.extend(to_remote.map(|gate| (gate, from, value)));
         };
-        (0..n).for_each(|node| send(&mut signals, (node, 0), 1 << node));
+        shape.nodes().for_each(|node| send(&mut signals, (node, 0), 1 << node.0));
         let mut arrived: Vec<Vec<[Option<u128>; 2]>> =
             all.iter().map(|gates| vec![[None; 2]; gates.len()]).collect();
         while let Some((to, from, value)) = signals.pop() {
-            let Wires { from_local, from_remote, .. } = all[to.0 as usize][to.1];
+            let Wires { from_local, from_remote, .. } = all[to.0.index()][to.1];
             let is_local = from.0 == to.0;
             if is_local {
                 assert_eq!(from_local, Some(from.1), "{to:?} is signalled by {from:?}");
             } else {
                 assert_eq!(from_remote, Some(from), "{to:?} is signalled by {from:?}");
             }
-            let place = &mut arrived[to.0 as usize][to.1];
+            let place = &mut arrived[to.0.index()][to.1];
             let side = &mut place[usize::from(!is_local)];
             assert!(side.replace(value).is_none(), "{to:?} is signalled twice");
             let complete = place[0].is_some() == from_local.is_some()
@@ -201,7 +202,7 @@ mod tests {
             if complete {
                 let both = place[0].unwrap_or(0) | place[1].unwrap_or(0);
                 if to.1 == 0 {
-                    results[to.0 as usize] = Some(both);
+                    results[to.0.index()] = Some(both);
                 } else {
                     send(&mut signals, to, both);
                 }
@@ -230,14 +231,14 @@ mod tests {
     #[test]
     fn trees_are_shallow_and_fit_the_gates_of_a_tni() {
         let shape: Shape = "24x18x16".parse().unwrap();
-        for node in 0..shape.n_nodes() {
+        for node in shape.nodes() {
             let mut at = node;
             let mut depth = 0;
             while let Some(above) = parent(&shape, at) {
                 assert_eq!(shape.distance(at, above), 1);
                 (at, depth) = (above, depth + 1);
             }
-            assert_eq!(depth, shape.distance(0, node));
+            assert_eq!(depth, shape.distance(Node(0), node));
             // notes.md: at most one start/end gate and 32 relay gates.
             assert!(Arrangement::Tree.wires(&shape, node).len() <= 33);
         }

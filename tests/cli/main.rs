@@ -2,6 +2,7 @@
 
 mod check;
 mod errors;
+mod launch;
 mod list;
 mod plan;
 mod run;

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use hopbine_torus::collectives::registry;
-use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::geometry::{Axis, Node, RankMap, Shape};
 use hopbine_torus::plan::{Expect, Plan, Schedule, check, max_ports};
 use hopbine_torus::{Collective, Request};
 use proptest::prelude::*;
@@ -138,10 +138,14 @@ proptest! {
     #[test]
     fn random_schedules_hold(
         axes in prop::collection::vec((1u32..8, any::<bool>()), 1..=4),
+        ranks_per_node in 0u32..5,
         seed in any::<u64>(),
     ) {
-        let axes = axes.into_iter().map(|(size, wraps)| hopbine_torus::geometry::Axis { size, wraps });
-        let shape = Shape::from_axes(axes.collect()).unwrap();
+        let axis = |(size, wraps)| if wraps { Axis::torus(size) } else { Axis::mesh(size) };
+        let mut shape = Shape::from_axes(axes.into_iter().map(axis).collect()).unwrap();
+        if ranks_per_node > 0 {
+            shape = shape.with_ranks_per_node(ranks_per_node).unwrap();
+        }
         let n = shape.n_nodes();
         prop_assume!(n <= 160);
         let served: Vec<_> =
@@ -151,8 +155,8 @@ proptest! {
             0 => RankMap::RowMajor,
             1 => RankMap::ColumnMajor,
             _ => {
-                let mut nodes: Vec<u32> = (0..n).collect();
-                nodes.sort_by_key(|&node| (u64::from(node) + 1).wrapping_mul(seed | 1));
+                let mut nodes: Vec<Node> = shape.nodes().collect();
+                nodes.sort_by_key(|node| (u64::from(node.0) + 1).wrapping_mul(seed | 1));
                 RankMap::from_nodes(&shape, nodes).unwrap()
             }
         };

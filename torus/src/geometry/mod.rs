@@ -9,4 +9,4 @@ pub mod tofu;
 
 pub use rank_map::{RankMap, RankMapError};
 pub use route::{Direction, Link, Route};
-pub use shape::{Axis, Coord, MAX_DIMS, Shape, ShapeError};
+pub use shape::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Node, Shape, ShapeError};

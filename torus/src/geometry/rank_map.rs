@@ -3,14 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::shape::{Coord, MAX_DIMS, Shape};
+use super::shape::{Coord, MAX_DIMS, Node, Shape};
 
 /// A bijection between the ranks `0..n` and the nodes of a shape.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum RankMap {
     /// Rank = node number: the last dimension varies fastest.
     RowMajor,
-    /// The first dimension varies fastest, as in Fortran and in pjsub's default rank order.
+    /// The first dimension varies fastest, as in Fortran and in pjsub's default rank order;
+    /// the ranks of a node axis follow one another.
     ColumnMajor,
     /// An explicit list.
     List(Arc<RankList>),
@@ -19,7 +20,7 @@ pub enum RankMap {
 /// The two directions of an explicit rank map.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RankList {
-    node_of: Vec<u32>,
+    node_of: Vec<Node>,
     rank_of: Vec<u32>,
 }
 
@@ -74,7 +75,7 @@ impl RankMap {
     ///
     /// # Errors
     /// [`RankMapError`] unless every node of the shape is listed once.
-    pub fn from_nodes(shape: &Shape, node_of: Vec<u32>) -> Result<Self, RankMapError> {
+    pub fn from_nodes(shape: &Shape, node_of: Vec<Node>) -> Result<Self, RankMapError> {
         const FREE: u32 = u32::MAX;
         if node_of.len() != shape.n_nodes() as usize {
             return Err(RankMapError::Count {
@@ -85,7 +86,7 @@ impl RankMap {
         }
         let mut rank_of = vec![FREE; node_of.len()];
         for (rank, &node) in node_of.iter().enumerate() {
-            let Some(slot) = rank_of.get_mut(node as usize) else {
+            let Some(slot) = rank_of.get_mut(node.index()) else {
                 return Err(RankMapError::Outside {
                     rank,
                     place: format!("node {node}"),
@@ -146,16 +147,16 @@ impl RankMap {
     ///
     /// # Panics
     /// If `rank` is not below the shape's number of nodes.
-    pub fn node_of(&self, shape: &Shape, rank: u32) -> u32 {
+    pub fn node_of(&self, shape: &Shape, rank: u32) -> Node {
         match self {
-            RankMap::RowMajor => rank,
+            RankMap::RowMajor => Node(rank),
             RankMap::ColumnMajor => {
                 assert!(rank < shape.n_nodes(), "rank {rank} of {}", shape.n_nodes());
                 let mut rest = rank;
                 let mut at = [0; MAX_DIMS];
-                for (dim, axis) in shape.axes().iter().enumerate() {
-                    at[dim] = rest % axis.size;
-                    rest /= axis.size;
+                for dim in fastest_first(shape) {
+                    at[dim] = rest % shape.size(dim);
+                    rest /= shape.size(dim);
                 }
                 shape.node(Coord::new(&at[..shape.n_dims()]))
             }
@@ -167,19 +168,20 @@ impl RankMap {
     ///
     /// # Panics
     /// If `node` is not below the shape's number of nodes.
-    pub fn rank_of(&self, shape: &Shape, node: u32) -> u32 {
+    pub fn rank_of(&self, shape: &Shape, node: Node) -> u32 {
         match self {
-            RankMap::RowMajor => node,
+            RankMap::RowMajor => node.0,
             RankMap::ColumnMajor => {
                 let coord = shape.coord(node);
-                (0..shape.n_dims()).rev().fold(0, |rank, dim| rank * shape.size(dim) + coord[dim])
+                let slowest_first = fastest_first(shape).rev();
+                slowest_first.fold(0, |rank, dim| rank * shape.size(dim) + coord[dim])
             }
-            RankMap::List(list) => list.rank_of[node as usize],
+            RankMap::List(list) => list.rank_of[node.index()],
         }
     }
 
     /// For an explicit list, the ranks' nodes.
-    pub fn as_list(&self) -> Option<&[u32]> {
+    pub fn as_list(&self) -> Option<&[Node]> {
         match self {
             RankMap::List(list) => Some(&list.node_of),
             RankMap::RowMajor | RankMap::ColumnMajor => None,
@@ -190,6 +192,12 @@ impl RankMap {
     pub fn coord_of(&self, shape: &Shape, rank: u32) -> Coord {
         shape.coord(self.node_of(shape, rank))
     }
+}
+
+/// The dimensions in column-major order, the node axis before all others.
+fn fastest_first(shape: &Shape) -> impl DoubleEndedIterator<Item = usize> + use<> {
+    let node = shape.node_dim();
+    node.into_iter().chain(0..node.unwrap_or(shape.n_dims()))
 }
 
 impl fmt::Debug for RankMap {
@@ -213,6 +221,10 @@ mod tests {
         let coords: Vec<String> =
             (0..6).map(|rank| RankMap::ColumnMajor.coord_of(&shape, rank).to_string()).collect();
         assert_eq!(coords, ["(0,0)", "(1,0)", "(0,1)", "(1,1)", "(0,2)", "(1,2)"]);
+        let shape: Shape = "2x2+2".parse().unwrap();
+        let coords: Vec<String> =
+            (0..6).map(|rank| RankMap::ColumnMajor.coord_of(&shape, rank).to_string()).collect();
+        assert_eq!(coords, ["(0,0,0)", "(0,0,1)", "(1,0,0)", "(1,0,1)", "(0,1,0)", "(0,1,1)"]);
     }
 
     #[test]
@@ -220,8 +232,8 @@ mod tests {
         let shape: Shape = "2x2".parse().unwrap();
         let map = RankMap::parse(&shape, "# corner first\n(1,1)\n0 0\n\n(0, 1) # third\n1,0\n");
         let map = map.unwrap();
-        assert_eq!(map.node_of(&shape, 0), 3);
-        assert_eq!(map.rank_of(&shape, 2), 3);
+        assert_eq!(map.node_of(&shape, 0), Node(3));
+        assert_eq!(map.rank_of(&shape, Node(2)), 3);
         for (text, expected) in [
             ("(0,0)\n(0,1)\n", "2 entries"),
             ("(0,0)\n(0,2)\n(1,0)\n(1,1)", "rank 1 is mapped to (0,2)"),
@@ -240,11 +252,14 @@ mod tests {
             sizes in prop::collection::vec(1u32..6, 1..=4),
             seed in any::<u64>(),
         ) {
-            let shape = Shape::torus(&sizes).unwrap();
+            let mut shape = Shape::torus(&sizes).unwrap();
+            if seed % 3 > 0 {
+                shape = shape.with_ranks_per_node((seed % 3) as u32 + 1).unwrap();
+            }
             let n = shape.n_nodes();
-            let mut nodes: Vec<u32> = (0..n).collect();
+            let mut nodes: Vec<Node> = shape.nodes().collect();
             // Any permutation will do; this one follows from the seed.
-            nodes.sort_by_key(|&node| (u64::from(node) + 1).wrapping_mul(seed | 1));
+            nodes.sort_by_key(|node| (u64::from(node.0) + 1).wrapping_mul(seed | 1));
             let list = RankMap::from_nodes(&shape, nodes).unwrap();
             for map in [RankMap::RowMajor, RankMap::ColumnMajor, list] {
                 for rank in 0..n {

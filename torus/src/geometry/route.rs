@@ -2,9 +2,9 @@
 //!
 //! Routes are dimension-ordered (first dimension first) and take the shorter way round;
 //! of two equal ways the positive one. That is how Tofu routes by default, as far as a
-//! logical torus can show it.
+//! logical torus can show it. No link is crossed along a node axis.
 
-use super::shape::Shape;
+use super::shape::{AxisLink, Node, Shape};
 
 /// Which way along a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Link {
     /// The node that the link leaves.
-    pub node: u32,
+    pub node: Node,
     /// The dimension along which it runs.
     pub dim: u8,
     /// The way it points.
@@ -30,7 +30,7 @@ impl Link {
     /// A dense index below [`Link::count`] for tables.
     pub fn index(self, shape: &Shape) -> usize {
         let out = 2 * usize::from(self.dim) + usize::from(self.direction == Direction::Minus);
-        self.node as usize * 2 * shape.n_dims() + out
+        self.node.index() * 2 * shape.n_dims() + out
     }
 
     /// The link with a given [`Link::index`].
@@ -38,14 +38,14 @@ impl Link {
         let outs = 2 * shape.n_dims();
         let out = index % outs;
         Link {
-            node: (index / outs) as u32,
+            node: Node((index / outs) as u32),
             dim: (out / 2) as u8,
             direction: if out.is_multiple_of(2) { Direction::Plus } else { Direction::Minus },
         }
     }
 
     /// Number of link indices of a shape. Links that do not exist (the ends of a mesh,
-    /// dimensions of size 1) have an index too.
+    /// dimensions of size 1, node axes) have an index too.
     pub fn count(shape: &Shape) -> usize {
         shape.n_nodes() as usize * 2 * shape.n_dims()
     }
@@ -62,7 +62,7 @@ pub struct Route<'a> {
 
 impl<'a> Route<'a> {
     /// The dimension-order route from node `from` to node `to`.
-    pub fn new(shape: &'a Shape, from: u32, to: u32) -> Self {
+    pub fn new(shape: &'a Shape, from: Node, to: Node) -> Self {
         Route { shape, at: shape.coord(from), to: shape.coord(to), dim: 0 }
     }
 }
@@ -71,10 +71,13 @@ impl Iterator for Route<'_> {
     type Item = Link;
 
     fn next(&mut self) -> Option<Link> {
-        while self.dim < self.shape.n_dims() && self.at[self.dim] == self.to[self.dim] {
+        let axis = loop {
+            let axis = *self.shape.axes().get(self.dim)?;
+            if axis.link != AxisLink::Node && self.at[self.dim] != self.to[self.dim] {
+                break axis;
+            }
             self.dim += 1;
-        }
-        let axis = *self.shape.axes().get(self.dim)?;
+        };
         let here = self.at[self.dim];
         let direction = if axis.offset(here, self.to[self.dim]) > 0 {
             Direction::Plus
@@ -93,6 +96,7 @@ impl Iterator for Route<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Axis;
     use super::*;
     use proptest::prelude::*;
 
@@ -100,7 +104,7 @@ mod tests {
     fn shorter_way_round() {
         let shape: Shape = "5x4".parse().unwrap();
         let links: Vec<(u32, u8, Direction)> =
-            Route::new(&shape, 0, 18).map(|l| (l.node, l.dim, l.direction)).collect();
+            Route::new(&shape, Node(0), Node(18)).map(|l| (l.node.0, l.dim, l.direction)).collect();
         // (0,0) -> (4,0) by wrapping, then two hops up to (4,2): equal ways go up.
         assert_eq!(
             links,
@@ -112,15 +116,20 @@ mod tests {
         #[test]
         fn a_route_is_a_shortest_path(
             axes in prop::collection::vec((1u32..7, any::<bool>()), 1..=4),
+            ranks in 0u32..3,
             a in any::<u32>(), b in any::<u32>(),
         ) {
-            let axes = axes.into_iter().map(|(size, wraps)| super::super::Axis { size, wraps });
-            let shape = Shape::from_axes(axes.collect()).unwrap();
-            let (a, b) = (a % shape.n_nodes(), b % shape.n_nodes());
+            let axis = |(size, wraps)| if wraps { Axis::torus(size) } else { Axis::mesh(size) };
+            let mut shape = Shape::from_axes(axes.into_iter().map(axis).collect()).unwrap();
+            if ranks > 0 {
+                shape = shape.with_ranks_per_node(ranks).unwrap();
+            }
+            let (a, b) = (Node(a % shape.n_nodes()), Node(b % shape.n_nodes()));
             let route: Vec<Link> = Route::new(&shape, a, b).collect();
             prop_assert_eq!(route.len() as u32, shape.distance(a, b));
             for pair in route.windows(2) {
                 prop_assert_eq!(shape.distance(pair[0].node, pair[1].node), 1);
+                prop_assert_ne!(shape.node_dim(), Some(usize::from(pair[0].dim)));
             }
             for link in route {
                 prop_assert_eq!(Link::from_index(&shape, link.index(&shape)), link);

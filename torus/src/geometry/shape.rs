@@ -1,43 +1,96 @@
 //! The shape of a torus or mesh and the coordinates in it.
 //!
 //! ```
-//! use hopbine_torus::Shape;
+//! use hopbine_torus::geometry::{Node, Shape};
 //! let shape: Shape = "4x6x4m".parse().unwrap(); // the last dimension does not wrap
 //! assert_eq!(shape.n_nodes(), 96);
-//! assert_eq!(shape.coord(95).to_string(), "(3,5,3)");
+//! assert_eq!(shape.coord(Node(95)).to_string(), "(3,5,3)");
 //! assert_eq!(shape.to_string(), "4x6x4m");
+//! let shape: Shape = "4x4x4+2".parse().unwrap(); // two ranks share the memory of each node
+//! assert_eq!((shape.n_nodes(), shape.ranks_per_node()), (128, 2));
 //! ```
 
 use std::fmt;
 use std::ops::Index;
 use std::str::FromStr;
 
-/// The most dimensions a shape can have: Tofu's six.
-pub const MAX_DIMS: usize = 6;
+/// The most dimensions with links that a shape can have: Tofu's six.
+pub const MAX_TORUS_DIMS: usize = 6;
+
+/// The most dimensions of a shape: those with links and one node axis.
+pub const MAX_DIMS: usize = MAX_TORUS_DIMS + 1;
+
+/// A vertex of a shape, `0..n_nodes`, row-major: the last dimension varies fastest. One rank
+/// has its place there; the vertices of a node axis share one node of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Node(pub u32);
+
+impl Node {
+    /// The number as an index of tables.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What joins the coordinates of a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AxisLink {
+    /// Links between neighbours, the last and the first included.
+    Torus,
+    /// Links between neighbours, none around.
+    Mesh,
+    /// Shared memory: the ranks of one node. No link is crossed.
+    Node,
+}
 
 /// One dimension of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Axis {
     /// Coordinates along the dimension, at least 1.
     pub size: u32,
-    /// True if the last coordinate is a neighbour of the first (torus), false for a mesh.
-    pub wraps: bool,
+    /// What joins them.
+    pub link: AxisLink,
 }
 
 impl Axis {
-    /// Signed hops of the shorter way from `a` to `b`; the positive one if both are equal.
+    /// An axis that wraps.
+    pub const fn torus(size: u32) -> Self {
+        Axis { size, link: AxisLink::Torus }
+    }
+
+    /// An axis that does not wrap.
+    pub const fn mesh(size: u32) -> Self {
+        Axis { size, link: AxisLink::Mesh }
+    }
+
+    /// The axis of ranks that share a node.
+    pub const fn node(size: u32) -> Self {
+        Axis { size, link: AxisLink::Node }
+    }
+
+    /// Signed hops of the shorter way from `a` to `b`; the positive one if both are equal. No
+    /// hop leads along a node axis.
     pub fn offset(self, a: u32, b: u32) -> i64 {
         let direct = i64::from(b) - i64::from(a);
-        if !self.wraps {
-            return direct;
+        match self.link {
+            AxisLink::Node => 0,
+            AxisLink::Mesh => direct,
+            AxisLink::Torus => {
+                let size = i64::from(self.size);
+                let up = direct.rem_euclid(size);
+                if 2 * up <= size { up } else { up - size }
+            }
         }
-        let size = i64::from(self.size);
-        let up = direct.rem_euclid(size);
-        if 2 * up <= size { up } else { up - size }
     }
 }
 
-/// A coordinate in up to six dimensions; those beyond the shape's are absent.
+/// A coordinate in up to [`MAX_DIMS`] dimensions; those beyond the shape's are absent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Coord {
     at: [u32; MAX_DIMS],
@@ -95,7 +148,8 @@ pub enum ShapeError {
     /// Not of the form `4x6x4`.
     #[error(
         "`{text}` is not a torus shape: `{part}` is not a size; write sizes joined by `x`, such \
-         as 4x6x4, with an `m` behind a dimension that does not wrap (4x6x4m)"
+         as 4x6x4, with an `m` behind a dimension that does not wrap (4x6x4m) and `+K` at the \
+         end for K ranks on each node (4x6x4+2)"
     )]
     NotASize {
         /// The whole text.
@@ -109,18 +163,25 @@ pub enum ShapeError {
         /// The dimension, from 0.
         dim: usize,
     },
-    /// No dimension, or more than six.
-    #[error("a shape has 1 to {MAX_DIMS} dimensions, not {n_dims}")]
+    /// No dimension with links, or more than six.
+    #[error("a shape has 1 to {MAX_TORUS_DIMS} dimensions, not {n_dims}")]
     Dimensions {
-        /// Dimensions given.
+        /// Dimensions with links given.
         n_dims: usize,
+    },
+    /// A node axis that is not the last dimension.
+    #[error("dimension {dim} is a node axis; only the last dimension can be one")]
+    NodeAxis {
+        /// The dimension, from 0.
+        dim: usize,
     },
     /// More nodes than a rank number can name.
     #[error("the shape has more than {} nodes", u32::MAX)]
     TooLarge,
 }
 
-/// The shape of a torus: one to six dimensions of any size, each wrapping or not.
+/// The shape of a torus: one to six dimensions of any size, each wrapping or not, and at the
+/// end a node axis, if several ranks share each node.
 ///
 /// Nodes are numbered row-major, the last dimension fastest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -135,16 +196,21 @@ impl Shape {
     /// # Errors
     /// [`ShapeError`] for a size of 0, no or too many dimensions, or over `u32::MAX` nodes.
     pub fn torus(sizes: &[u32]) -> Result<Self, ShapeError> {
-        Self::from_axes(sizes.iter().map(|&size| Axis { size, wraps: true }).collect())
+        Self::from_axes(sizes.iter().map(|&size| Axis::torus(size)).collect())
     }
 
     /// A shape from its dimensions.
     ///
     /// # Errors
-    /// As [`Shape::torus`].
+    /// As [`Shape::torus`]; and for a node axis that is not the last of several dimensions.
     pub fn from_axes(axes: Vec<Axis>) -> Result<Self, ShapeError> {
-        if axes.is_empty() || axes.len() > MAX_DIMS {
-            return Err(ShapeError::Dimensions { n_dims: axes.len() });
+        let is_node = |axis: &Axis| axis.link == AxisLink::Node;
+        let n_linked = axes.iter().filter(|axis| !is_node(axis)).count();
+        if n_linked == 0 || n_linked > MAX_TORUS_DIMS {
+            return Err(ShapeError::Dimensions { n_dims: n_linked });
+        }
+        if let Some(dim) = axes[..axes.len() - 1].iter().position(is_node) {
+            return Err(ShapeError::NodeAxis { dim });
         }
         if let Some(dim) = axes.iter().position(|axis| axis.size == 0) {
             return Err(ShapeError::ZeroSize { dim });
@@ -176,24 +242,53 @@ impl Shape {
         self.axes.iter().map(|axis| axis.size).collect()
     }
 
-    /// Number of nodes.
+    /// Number of vertices: of nodes times the ranks on each.
     pub fn n_nodes(&self) -> u32 {
         self.n_nodes
     }
 
-    /// The dimensions in which something can be sent: those of size above 1.
+    /// All vertices in order.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> + DoubleEndedIterator + use<> {
+        (0..self.n_nodes).map(Node)
+    }
+
+    /// The dimensions along which links can carry something: those of size above 1 that are no
+    /// node axis. Ports are counted by them.
     pub fn active_dims(&self) -> Vec<usize> {
-        (0..self.n_dims()).filter(|&dim| self.size(dim) > 1).collect()
+        (0..self.n_dims())
+            .filter(|&dim| self.size(dim) > 1 && self.axes[dim].link != AxisLink::Node)
+            .collect()
+    }
+
+    /// The dimension of the node axis, if there is one: the last.
+    pub fn node_dim(&self) -> Option<usize> {
+        let last = self.n_dims() - 1;
+        (self.axes[last].link == AxisLink::Node).then_some(last)
+    }
+
+    /// Ranks that share each node: the size of the node axis, 1 without one.
+    pub fn ranks_per_node(&self) -> u32 {
+        self.node_dim().map_or(1, |dim| self.size(dim))
+    }
+
+    /// This shape, of one rank per node, with a node axis of `ranks` at its end.
+    ///
+    /// # Errors
+    /// [`ShapeError`] for no ranks, a second node axis, or over `u32::MAX` vertices.
+    pub fn with_ranks_per_node(&self, ranks: u32) -> Result<Self, ShapeError> {
+        let mut axes = self.axes.clone();
+        axes.push(Axis::node(ranks));
+        Self::from_axes(axes)
     }
 
     /// The coordinate of node `node`.
     ///
     /// # Panics
-    /// If `node >= n_nodes()`.
-    pub fn coord(&self, node: u32) -> Coord {
-        assert!(node < self.n_nodes, "node {node} of {}", self.n_nodes);
+    /// If the node is not below `n_nodes()`.
+    pub fn coord(&self, node: Node) -> Coord {
+        assert!(node.0 < self.n_nodes, "node {node} of {}", self.n_nodes);
         let mut at = [0; MAX_DIMS];
-        let mut rest = node;
+        let mut rest = node.0;
         for (dim, axis) in self.axes.iter().enumerate().rev() {
             at[dim] = rest % axis.size;
             rest /= axis.size;
@@ -205,9 +300,10 @@ impl Shape {
     ///
     /// # Panics
     /// If the coordinate lies outside the shape.
-    pub fn node(&self, coord: Coord) -> u32 {
+    pub fn node(&self, coord: Coord) -> Node {
         assert!(self.contains(coord), "{coord} is not in {self}");
-        self.axes.iter().zip(coord.as_slice()).fold(0, |node, (axis, &at)| node * axis.size + at)
+        let parts = self.axes.iter().zip(coord.as_slice());
+        Node(parts.fold(0, |node, (axis, &at)| node * axis.size + at))
     }
 
     /// True if the coordinate has this shape's dimensions and lies inside.
@@ -217,7 +313,7 @@ impl Shape {
     }
 
     /// Hops of a shortest path between two nodes.
-    pub fn distance(&self, a: u32, b: u32) -> u32 {
+    pub fn distance(&self, a: Node, b: Node) -> u32 {
         let (a, b) = (self.coord(a), self.coord(b));
         (0..self.n_dims())
             .map(|dim| self.axes[dim].offset(a[dim], b[dim]).unsigned_abs() as u32)
@@ -227,12 +323,17 @@ impl Shape {
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<String> = self
-            .axes
-            .iter()
-            .map(|axis| format!("{}{}", axis.size, if axis.wraps { "" } else { "m" }))
-            .collect();
-        f.pad(&parts.join("x"))
+        let mut text = String::new();
+        for (dim, Axis { size, link }) in self.axes.iter().enumerate() {
+            let joint = match link {
+                _ if dim == 0 => "",
+                AxisLink::Torus | AxisLink::Mesh => "x",
+                AxisLink::Node => "+",
+            };
+            let end = if *link == AxisLink::Mesh { "m" } else { "" };
+            text += &format!("{joint}{size}{end}");
+        }
+        f.pad(&text)
     }
 }
 
@@ -240,27 +341,24 @@ impl FromStr for Shape {
     type Err = ShapeError;
 
     fn from_str(text: &str) -> Result<Self, ShapeError> {
-        let axes = text
-            .split('x')
-            .map(|part| {
-                let (digits, wraps) = match part.strip_suffix('m') {
-                    Some(digits) => (digits, false),
-                    None => (part, true),
-                };
-                // `u32::from_str` would take a sign.
-                let size = digits
-                    .bytes()
-                    .all(|byte| byte.is_ascii_digit())
-                    .then(|| digits.parse().ok())
-                    .flatten()
-                    .ok_or_else(|| ShapeError::NotASize {
-                        text: text.to_owned(),
-                        part: part.to_owned(),
-                    })?;
-                Ok(Axis { size, wraps })
-            })
-            .collect::<Result<Vec<_>, ShapeError>>()?;
-        Self::from_axes(axes)
+        let axis = |part: &str, digits: &str, link| {
+            // `u32::from_str` would take a sign.
+            let size = digits.bytes().all(|byte| byte.is_ascii_digit());
+            let size = size.then(|| digits.parse().ok()).flatten();
+            let not_a_size =
+                || ShapeError::NotASize { text: text.to_owned(), part: part.to_owned() };
+            Ok(Axis { size: size.ok_or_else(not_a_size)?, link })
+        };
+        let (torus, ranks) = match text.split_once('+') {
+            Some((torus, ranks)) => (torus, Some(ranks)),
+            None => (text, None),
+        };
+        let linked = torus.split('x').map(|part| match part.strip_suffix('m') {
+            Some(digits) => axis(part, digits, AxisLink::Mesh),
+            None => axis(part, part, AxisLink::Torus),
+        });
+        let node = ranks.map(|part| axis(part, part, AxisLink::Node));
+        Self::from_axes(linked.chain(node).collect::<Result<_, ShapeError>>()?)
     }
 }
 
@@ -271,7 +369,7 @@ mod tests {
 
     #[test]
     fn text_form_round_trips() {
-        for text in ["1", "4x6x4", "4x6x4m", "2mx3", "2x3x2x2x3x2", "48x69x48"] {
+        for text in ["1", "4x6x4", "4x6x4m", "2mx3", "2x3x2x2x3x2", "48x69x48", "4x4m+4", "1+1"] {
             assert_eq!(text.parse::<Shape>().unwrap().to_string(), text);
         }
     }
@@ -285,6 +383,10 @@ mod tests {
             ("4x-1", "is not a size"),
             ("4xm", "is not a size"),
             ("+4", "is not a size"),
+            ("4+", "is not a size"),
+            ("4+2+2", "is not a size"),
+            ("4+2m", "is not a size"),
+            ("4+0", "dimension 1 has size 0"),
             ("4*4", "is not a size"),
             ("1x1x1x1x1x1x1", "1 to 6 dimensions, not 7"),
             ("65536x65536", "more than"),
@@ -297,8 +399,22 @@ mod tests {
     #[test]
     fn mesh_distance_does_not_wrap() {
         let shape: Shape = "8x8m".parse().unwrap();
-        assert_eq!(shape.distance(0, shape.node(Coord::new(&[7, 0]))), 1);
-        assert_eq!(shape.distance(0, shape.node(Coord::new(&[0, 7]))), 7);
+        assert_eq!(shape.distance(Node(0), shape.node(Coord::new(&[7, 0]))), 1);
+        assert_eq!(shape.distance(Node(0), shape.node(Coord::new(&[0, 7]))), 7);
+    }
+
+    #[test]
+    fn a_node_axis_is_the_last_and_has_no_links() {
+        let shape: Shape = "4x1x3+5".parse().unwrap();
+        assert_eq!(shape.active_dims(), [0, 2]);
+        assert_eq!((shape.node_dim(), shape.ranks_per_node()), (Some(3), 5));
+        assert_eq!(shape.distance(Node(0), Node(4)), 0);
+        let torus: Shape = "4x1x3".parse().unwrap();
+        assert_eq!((torus.node_dim(), torus.ranks_per_node()), (None, 1));
+        assert_eq!(torus.with_ranks_per_node(5).unwrap(), shape);
+        assert_eq!(shape.with_ranks_per_node(2), Err(ShapeError::NodeAxis { dim: 3 }));
+        let only = Shape::from_axes(vec![Axis::node(4)]);
+        assert_eq!(only, Err(ShapeError::Dimensions { n_dims: 0 }));
     }
 
     proptest! {
@@ -308,9 +424,9 @@ mod tests {
             seed in any::<u32>(),
         ) {
             let shape = Shape::torus(&sizes).unwrap();
-            let node = seed % shape.n_nodes();
+            let node = Node(seed % shape.n_nodes());
             prop_assert_eq!(shape.node(shape.coord(node)), node);
-            let other = (seed / 7) % shape.n_nodes();
+            let other = Node((seed / 7) % shape.n_nodes());
             prop_assert_eq!(shape.distance(node, other), shape.distance(other, node));
         }
     }

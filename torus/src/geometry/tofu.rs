@@ -9,7 +9,7 @@
 //! Source of the construction: the pairing is Fujitsu's; the walks are ours, described at
 //! `walk2` and `walk3`.
 
-use super::shape::{Axis, Coord, Shape, ShapeError};
+use super::shape::{Coord, Shape, ShapeError};
 
 /// Coordinates of a node in Tofu's order x, y, z, a, b, c.
 pub type TofuCoord = [u8; 6];
@@ -30,9 +30,7 @@ impl TofuBox {
     /// # Errors
     /// [`ShapeError`] for a unit count of 0.
     pub fn logical_shape(&self) -> Result<Shape, ShapeError> {
-        Shape::from_axes(
-            (0..3).map(|k| Axis { size: self.units[k] * UNIT[k], wraps: true }).collect(),
-        )
+        Shape::torus(&[0, 1, 2].map(|k| self.units[k] * UNIT[k]))
     }
 
     /// The box whose logical torus has the given sizes, if there is one: the sizes must be
@@ -132,7 +130,7 @@ mod tests {
             let tofu = TofuBox { units };
             let shape = tofu.logical_shape().unwrap();
             let mut seen = std::collections::HashSet::new();
-            for node in 0..shape.n_nodes() {
+            for node in shape.nodes() {
                 let coord = shape.coord(node);
                 let here = tofu.unfold(coord);
                 assert!(seen.insert(here), "{coord} folds onto a taken node");

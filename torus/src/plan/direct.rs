@@ -9,23 +9,23 @@ use std::sync::Arc;
 
 use super::derive::{Exchange, RawStep};
 use super::types::Run;
-use crate::geometry::{Coord, Direction, Route, Shape};
+use crate::geometry::{Axis, AxisLink, Coord, Direction, Node, Route, Shape};
 
 /// One port's share. Ports share one working space, in which position `i` holds first the
 /// block for the node at displacement `i`, later the block from the node that many before.
 #[derive(Debug)]
 pub struct DirectPort {
     /// Node for which the block in each position is meant, at the start.
-    pub destinations: Vec<u32>,
+    pub destinations: Vec<Node>,
     /// Node from which the block in each position comes, at the end.
-    pub sources: Vec<u32>,
+    pub sources: Vec<Node>,
     /// One round each.
     pub steps: Vec<RawStep>,
 }
 
 /// The rounds of each of `n_ports` ports for the node at `at`.
 pub fn ports(shape: &Shape, n_ports: u32, at: Coord) -> Vec<DirectPort> {
-    let shifted = |by: u32, forward: bool| {
+    let shifted = |by: Node, forward: bool| {
         let by = shape.coord(by);
         let parts: Vec<u32> = (0..shape.n_dims())
             .map(|dim| {
@@ -36,8 +36,8 @@ pub fn ports(shape: &Shape, n_ports: u32, at: Coord) -> Vec<DirectPort> {
             .collect();
         shape.node(Coord::new(&parts))
     };
-    let destinations: Vec<u32> = (0..shape.n_nodes()).map(|by| shifted(by, true)).collect();
-    let sources: Vec<u32> = (0..shape.n_nodes()).map(|by| shifted(by, false)).collect();
+    let destinations: Vec<Node> = shape.nodes().map(|by| shifted(by, true)).collect();
+    let sources: Vec<Node> = shape.nodes().map(|by| shifted(by, false)).collect();
     let mut ports: Vec<DirectPort> = (0..n_ports)
         .map(|_| DirectPort {
             destinations: destinations.clone(),
@@ -62,12 +62,21 @@ pub fn ports(shape: &Shape, n_ports: u32, at: Coord) -> Vec<DirectPort> {
 fn rounds(shape: &Shape, width: usize) -> Vec<Vec<u32>> {
     // On a mesh the way out depends on where the node is, but the rounds must be the same
     // for all: take them as the torus would.
-    let torus = Shape::torus(&shape.sizes()).expect("sizes of a shape");
-    let mut groups = vec![Vec::new(); 2 * shape.n_dims()];
+    let wrapped = |axis: &Axis| match axis.link {
+        AxisLink::Node => *axis,
+        AxisLink::Torus | AxisLink::Mesh => Axis::torus(axis.size),
+    };
+    let torus = Shape::from_axes(shape.axes().iter().map(wrapped).collect()).expect("a shape");
+    // One group for each way out of a node, and one for those that stay on it.
+    let mut groups = vec![Vec::new(); 2 * shape.n_dims() + 1];
     // Backwards, so that popping gives the nearest first.
     for displacement in (1..shape.n_nodes()).rev() {
-        let link = Route::new(&torus, 0, displacement).next().expect("another node");
-        let way = 2 * usize::from(link.dim) + usize::from(link.direction == Direction::Minus);
+        let way = match Route::new(&torus, Node(0), Node(displacement)).next() {
+            Some(link) => {
+                2 * usize::from(link.dim) + usize::from(link.direction == Direction::Minus)
+            }
+            None => 2 * shape.n_dims(),
+        };
         groups[way].push(displacement);
     }
     let mut rounds = Vec::new();
@@ -110,7 +119,7 @@ mod tests {
         assert_eq!(all, (1..64).collect::<Vec<_>>());
         let ways = |round: &[u32]| {
             let links = round.iter().map(|&d| {
-                let link = Route::new(&shape, 0, d).next().unwrap();
+                let link = Route::new(&shape, Node(0), Node(d)).next().unwrap();
                 (link.dim, link.direction)
             });
             links.collect::<std::collections::HashSet<_>>().len()

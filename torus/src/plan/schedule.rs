@@ -12,7 +12,7 @@ use super::order::PositionOrder;
 use super::types::{Action, Placement, Plan, PortPlan, Rank, Recv, Run, Send, Space, Step};
 use super::walk::{Interleave, Walk};
 use crate::collectives::Collective;
-use crate::geometry::{Coord, RankMap, Shape};
+use crate::geometry::{Coord, Node, RankMap, Shape};
 use crate::patterns::{Kind, Pattern, Unserved};
 
 /// How a collective is performed.
@@ -140,7 +140,7 @@ pub enum ScheduleError {
     },
 }
 
-/// Most ports that a shape can use: two per dimension of size above 1, at least 1.
+/// Most ports that a shape can use: two per dimension of size above 1 that has links, at least 1.
 pub fn max_ports(shape: &Shape) -> u32 {
     (2 * shape.active_dims().len() as u32).max(1)
 }
@@ -181,14 +181,10 @@ impl Schedule {
             let (collective, form) = (self.collective, self.form);
             return Err(ScheduleError::Form { collective, form });
         }
-        for pattern in self.ring_patterns(false)? {
-            let nests = pattern.groups_nest()
-                && (pattern.kind() != Kind::Bine || self.order == StepOrder::FarFirst);
-            if self.form == Form::Latency && !nests && pattern.size() > 2 {
-                return Err(ScheduleError::NotNested {
-                    kind: pattern.kind(),
-                    size: pattern.size(),
-                });
+        for (pattern, kind) in self.ring_patterns(false)?.into_iter().zip(&self.patterns) {
+            if self.form == Form::Latency && !pattern.groups_nest() {
+                let size = pattern.size();
+                return Err(ScheduleError::NotNested { kind: kind.clone(), size });
             }
         }
         Ok(())
@@ -198,10 +194,11 @@ impl Schedule {
         self.patterns
             .iter()
             .enumerate()
-            .map(|(dim, &kind)| {
-                let pattern = Pattern::new(kind, self.shape.size(dim)).map_err(|unserved| {
-                    ScheduleError::Unserved { shape: self.shape.to_string(), unserved }
-                })?;
+            .map(|(dim, kind)| {
+                let pattern =
+                    Pattern::new(kind.clone(), self.shape.size(dim)).map_err(|unserved| {
+                        ScheduleError::Unserved { shape: self.shape.to_string(), unserved }
+                    })?;
                 Ok(pattern.mirrored(mirrored).far_first(self.order == StepOrder::FarFirst))
             })
             .collect()
@@ -246,7 +243,7 @@ impl Schedule {
         })
     }
 
-    fn rank_of(&self, node: u32) -> Rank {
+    fn rank_of(&self, node: Node) -> Rank {
         self.map.rank_of(&self.shape, node)
     }
 
@@ -391,7 +388,7 @@ impl Schedule {
 
     /// The coordinate whose paths order the positions of collectives without a root.
     fn origin(&self) -> Coord {
-        self.shape.coord(0)
+        self.shape.coord(Node(0))
     }
 
     fn permuted(&self, order: &PositionOrder) -> Placement {
@@ -402,7 +399,7 @@ impl Schedule {
     }
 
     fn finish_direct(&self, port: direct::DirectPort) -> PortPlan {
-        let ranks = |nodes: Vec<u32>| {
+        let ranks = |nodes: Vec<Node>| {
             Placement::Permuted(nodes.into_iter().map(|node| self.rank_of(node)).collect())
         };
         PortPlan {

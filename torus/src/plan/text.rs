@@ -27,7 +27,7 @@ use super::schedule::{Form, Positions, Schedule, StepOrder};
 use super::types::{Action, Placement, Plan, PortPlan, Recv, Run, Send, Space, Step};
 use super::walk::Interleave;
 use crate::collectives::Collective;
-use crate::geometry::{RankMap, Shape};
+use crate::geometry::{Node, RankMap, Shape};
 use crate::patterns::Kind;
 
 /// Where a text stops being a plan or schedule, and what was expected there.
@@ -357,7 +357,7 @@ impl FromStr for Schedule {
                 let nodes = list
                     .strip_prefix("nodes")
                     .ok_or_else(|| lines.wrong("row-major, column-major or nodes N0 N1 ..."))?;
-                let nodes = nodes.split_whitespace().map(|word| lines.number(word));
+                let nodes = nodes.split_whitespace().map(|word| lines.number(word).map(Node));
                 let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
                 RankMap::from_nodes(&shape, nodes).map_err(|error| lines.wrong(error))?
             }

@@ -3,8 +3,8 @@
 //! Which dimension comes when is free (Swing, section 4); a walk fixes it and knows, for
 //! every coordinate, when and whither a block is forwarded in each dimension.
 
-use crate::geometry::{Coord, Shape};
-use crate::patterns::{Kind, Pattern, Toward};
+use crate::geometry::{Coord, Node, Shape};
+use crate::patterns::{Pattern, Toward};
 
 /// How the dimensions' steps are interleaved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,9 +50,14 @@ impl Walk {
         visited.rotate_left(if n_active == 0 { 0 } else { start % n_active });
         let n_steps: Vec<u32> = patterns.iter().map(Pattern::n_steps).collect();
         let step = |dim: usize, t: u32| (t < n_steps[dim]).then_some(GlobalStep { dim, t });
+        // Inside the node first: what leaves it is then reduced as far as it can be.
+        let within = shape.node_dim().filter(|&dim| shape.size(dim) > 1);
+        let within_steps = within
+            .into_iter()
+            .flat_map(|dim| (0..n_steps[dim]).map(move |t| GlobalStep { dim, t }));
         let steps: Vec<GlobalStep> = match interleave {
             Interleave::RoundRobin => {
-                let longest = n_steps.iter().copied().max().unwrap_or(0);
+                let longest = visited.iter().map(|&dim| n_steps[dim]).max().unwrap_or(0);
                 (0..longest)
                     .flat_map(|t| visited.iter().filter_map(move |&dim| step(dim, t)))
                     .collect()
@@ -62,6 +67,8 @@ impl Walk {
                 .flat_map(|&dim| (0..n_steps[dim]).filter_map(move |t| step(dim, t)))
                 .collect(),
         };
+        let steps: Vec<GlobalStep> = within_steps.chain(steps).collect();
+        visited.splice(0..0, within);
         let mut when: Vec<Vec<u32>> = n_steps.iter().map(|&n| vec![0; n as usize]).collect();
         for (number, step) in steps.iter().enumerate() {
             when[step.dim][step.t as usize] = number as u32;
@@ -101,16 +108,6 @@ impl Walk {
         self.toward[dim].step(a, x).map(|(t, _)| self.when[dim][t as usize])
     }
 
-    /// True if in dimension `dim` the sets sent and kept are nested groups, or nearly (bine on
-    /// even sizes that are no powers of two), so that path order makes them contiguous for
-    /// every coordinate.
-    pub fn is_nested(&self, dim: usize) -> bool {
-        match self.pattern(dim).kind() {
-            Kind::Bine | Kind::Doubling | Kind::Direct | Kind::Multiplying { .. } => true,
-            Kind::Ring | Kind::Circulant => self.sizes[dim] <= 2,
-        }
-    }
-
     /// For every coordinate x of `dim`, the digits of the path from `origin` to x: entry
     /// `t` is 0 if step t is not on it, else 1 + which target is taken.
     pub fn digits_from(&self, dim: usize, origin: u32) -> Vec<Vec<u32>> {
@@ -136,7 +133,8 @@ impl Walk {
     }
 
     /// The node number of a coordinate.
-    pub fn node(&self, coord: Coord) -> u32 {
-        self.sizes.iter().zip(coord.as_slice()).fold(0, |node, (&size, &at)| node * size + at)
+    pub fn node(&self, coord: Coord) -> Node {
+        let parts = self.sizes.iter().zip(coord.as_slice());
+        Node(parts.fold(0, |node, (&size, &at)| node * size + at))
     }
 }

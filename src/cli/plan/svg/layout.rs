@@ -39,8 +39,8 @@ impl Layout {
     /// The layout of a shape, enlarged such that `bundle` arrows have room between neighbours.
     ///
     /// # Errors
-    /// [`CliError::NotDrawn`] for more than three dimensions of size above 1, or too many
-    /// nodes.
+    /// [`CliError::NotDrawn`] for more than three dimensions of size above 1, a node axis, or
+    /// too many nodes.
     pub fn new(shape: &Shape, bundle: usize) -> Result<Self, CliError> {
         let dims = shape.active_dims();
         let axes: Vec<Axis> = dims.iter().map(|&dim| shape.axes()[dim]).collect();
@@ -48,6 +48,11 @@ impl Layout {
             return Err(CliError::NotDrawn(format!(
                 "shapes with up to 3 dimensions of size above 1 are drawn; {shape} has {}",
                 dims.len()
+            )));
+        }
+        if shape.node_dim().is_some() {
+            return Err(CliError::NotDrawn(format!(
+                "shapes with one rank per node are drawn; {shape} has a node axis"
             )));
         }
         if shape.n_nodes() > MAX_NODES {

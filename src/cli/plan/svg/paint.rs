@@ -1,5 +1,6 @@
 //! The torus in SVG elements: links, nodes, arrows, labels.
 
+use hopbine_torus::geometry::AxisLink;
 use svg::node::element::path::Data;
 use svg::node::element::{Circle, Group, Line, Path, Rectangle, Text, Title};
 
@@ -69,11 +70,11 @@ pub fn links(layout: &Layout) -> Group {
             let is_last = next[k] == i64::from(axis.size);
             if !is_last {
                 group = group.add(line(here, layout.point(&next)));
-            } else if axis.wraps && layout.is_circle() {
+            } else if axis.link == AxisLink::Torus && layout.is_circle() {
                 if axis.size > 2 {
                     group = group.add(line(here, layout.point(&next)));
                 }
-            } else if axis.wraps {
+            } else if axis.link == AxisLink::Torus {
                 let step = layout.step(k);
                 let stub = step.unit() * (0.36 * step.length()).min(48.0);
                 let mut first = at.clone();

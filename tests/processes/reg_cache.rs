@@ -1,10 +1,8 @@
 //! The registration cache at work under whole collectives.
 
-mod common;
-
 use std::ptr::NonNull;
 
-use common::processes::{ranks, run_scenario};
+use crate::common::processes::{ranks, run_scenario};
 use hopbine::memory::{CacheMode, CacheStats};
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;

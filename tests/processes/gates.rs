@@ -1,9 +1,7 @@
 //! Barriers and small allreduces on the barrier gates: the same results as by plan, on shapes
 //! that take the butterfly and on shapes that take the tree, with threads and with processes.
 
-mod common;
-
-use common::processes::{ranks, run_scenario};
+use crate::common::processes::{ranks, run_scenario};
 use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;

@@ -2,12 +2,10 @@
 //! its time: no deadlock (a wait that does not move fails after the time-out), no loss, and
 //! nothing overwritten, neither by a message of another call nor after the call has returned.
 
-mod common;
-
 use std::time::Duration;
 
-use common::calls::config;
-use common::mixed::{Mixed, latency};
+use crate::common::calls::config;
+use crate::common::mixed::{Mixed, latency};
 use hopbine::{CallOptions, Drive, EmulationConfig, Latency, emulate};
 
 /// A long run of calls.
@@ -85,7 +83,7 @@ fn sixty_four_ranks() {
 
 /// The whole of what is promised; the tests above are shorter or have fewer ranks.
 #[test]
-#[ignore = "takes minutes: cargo test --test stress -- --ignored"]
+#[ignore = "takes minutes: cargo test --test ranks -- --ignored"]
 fn ten_thousand_calls_of_sixty_four_ranks() {
     for (sizes, seed) in [(&[2_u32, 2, 2][..], 40), (&[4, 4], 41), (&[4, 4, 4], 42)] {
         let config = EmulationConfig { latency: latency(seed), ..on(sizes, Drive::Inline) };

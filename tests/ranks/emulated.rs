@@ -1,10 +1,8 @@
 //! Whole collectives on emulated ranks: every algorithm, several shapes, lengths and types,
 //! both ways of driving, against an independent reference.
 
-mod common;
-
-use common::calls::{check, config, every_algorithm};
-use common::reference::{Case, expected, inputs};
+use crate::common::calls::{check, config, every_algorithm};
+use crate::common::reference::{Case, expected, inputs};
 use hopbine::reduce::{Datatype, Op};
 use hopbine::torus::collectives::{Collective, registry};
 use hopbine::torus::geometry::Shape;

@@ -1,14 +1,12 @@
 //! Several communicators of the same ranks at once: from two threads of every rank, from one
 //! thread, made and closed in many ways; with ranks as threads and as processes.
 
-mod common;
-
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use common::calls::{checked, config};
-use common::mixed::{Mixed, latency};
-use common::processes::{ranks, run_scenario};
+use crate::common::calls::{checked, config};
+use crate::common::mixed::{Mixed, latency};
+use crate::common::processes::{ranks, run_scenario};
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::world::Call;

@@ -1,12 +1,10 @@
 //! Ranks that make different calls are told so at once, whatever it is that differs, instead of
 //! waiting for messages that never come or taking those of another call.
 
-mod common;
-
 use std::time::Duration;
 
-use common::calls::config;
-use common::processes::{ranks, run_scenario};
+use crate::common::calls::config;
+use crate::common::processes::{ranks, run_scenario};
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::world::Call;

@@ -9,7 +9,7 @@ use hopbine::memory::{
     CacheConfig, CacheError, CacheMode, EventSource, RegistrationCache, SpanError, page_bytes,
 };
 
-use crate::device::{ByHand, Device, Full};
+use super::device::{ByHand, Device, Full};
 
 type Cache = RegistrationCache<Arc<Device>>;
 

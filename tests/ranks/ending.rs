@@ -1,11 +1,9 @@
 //! The end of an engine, on a wire in memory.
 
-mod common;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::memory_wire::MemoryWire;
+use crate::common::memory_wire::MemoryWire;
 use hopbine::Error;
 use hopbine::endpoint::Endpoint;
 use hopbine::engine::{

@@ -1,10 +1,8 @@
 //! The execution matrix: every algorithm of the registry on every shape of the list that the
 //! plans are proved on, on real vectors; every element type with every operator; long vectors.
 
-mod common;
-
-use common::calls::{check, config, every_algorithm};
-use common::reference::Case;
+use crate::common::calls::{check, config, every_algorithm};
+use crate::common::reference::Case;
 use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::collectives::{Collective, registry};
 use hopbine::torus::geometry::Shape;

@@ -3,12 +3,10 @@
 //!
 //! Ranks are processes that run rounds of one call; one of them meets its fate in the middle.
 
-mod common;
-
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use common::processes::{Ended, run_scenario, start, wait};
+use crate::common::processes::{Ended, run_scenario, start, wait};
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator, Error, Fault, Hardware, init};
 

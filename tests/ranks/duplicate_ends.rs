@@ -1,10 +1,8 @@
 //! How duplicates end: in order, with handles left, with ranks that do not come or panic.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::calls::{checked, config};
+use crate::common::calls::{checked, config};
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Drive, EmulationConfig, Error, Hardware, Latency, emulate};
 

@@ -1,12 +1,10 @@
 //! Ranks as processes of this host, on the emulated device: the same collectives as with
-//! threads, and what can go wrong at the start. See `lost.rs` for what can go
+//! threads, and what can go wrong at the start. See `lost` for what can go
 //! wrong later.
 
-mod common;
-
-use common::calls::check;
-use common::processes::{ranks, run_scenario, start, wait};
-use common::reference::Case;
+use crate::common::calls::check;
+use crate::common::processes::{ranks, run_scenario, start, wait};
+use crate::common::reference::Case;
 use hopbine::reduce::Op;
 use hopbine::torus::collectives::{Collective, registry};
 use hopbine::{CallOptions, Error, init};

@@ -1,12 +1,10 @@
 //! The engine on a wire in memory, all ranks and ports in one thread, in random order:
 //! every algorithm of the registry, against an independent reference.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::memory_wire::{MemoryEndpoint, MemoryWire};
-use common::reference::{Case, expected, inputs};
+use crate::common::memory_wire::{MemoryEndpoint, MemoryWire};
+use crate::common::reference::{Case, expected, inputs};
 use hopbine::endpoint::{Endpoint, Event};
 use hopbine::engine::{Buffer, CompileError, Geometry, Memory, PortRun, Program, compile};
 use hopbine::reduce::{Dtype, Op, Reducer};

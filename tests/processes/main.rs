@@ -1,0 +1,11 @@
+//! Ranks as processes: this program runs itself once for each rank; see `common::processes`.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod collectives;
+mod duplicate;
+mod gates;
+mod lost;
+mod mismatch;
+mod reg_cache;

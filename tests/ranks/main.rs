@@ -1,0 +1,19 @@
+//! Ranks as threads of one program, on the emulated device or on a wire in memory; and the
+//! registration cache by itself.
+//!
+//! One program, since linking costs more than running. Apart are only: `allocation` (it counts
+//! what the whole program allocates), `brk` (it moves the program's break), `processes` (it runs
+//! itself once for each rank) and `cli` (it needs the `hopbine` command).
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod duplicate_ends;
+mod emulated;
+mod ending;
+mod endpoint;
+mod engine;
+mod matrix;
+mod regcache;
+mod requests;
+mod stress;
