@@ -13,7 +13,7 @@ use crate::patterns::Kind;
 use crate::plan::{Form, Interleave, Positions, Schedule, ScheduleError, StepOrder, max_ports};
 
 /// Which pattern a family uses in which dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Family {
     /// One pattern everywhere.
     Only(Kind),
@@ -88,8 +88,8 @@ impl Algorithm {
     /// [`ScheduleError`] if the shape, the root or the number of ports does not fit.
     pub fn schedule(&self, request: &Request) -> Result<Schedule, ScheduleError> {
         let shape = &request.shape;
-        let patterns = shape.axes().iter().map(|axis| match self.family {
-            Family::Only(kind) => kind,
+        let patterns = shape.axes().iter().map(|axis| match &self.family {
+            Family::Only(kind) => kind.clone(),
             Family::Mixed => best_pattern(axis.size),
         });
         let schedule = Schedule {
@@ -300,7 +300,7 @@ pub fn all() -> Vec<Algorithm> {
                     summary: format!("{}: {}", row.summary, variant.summary),
                     source: row.source,
                     form: variant.form,
-                    family: row.family,
+                    family: row.family.clone(),
                     positions: variant.positions,
                     order: variant.order,
                     interleave: row.interleave,

@@ -3,19 +3,11 @@
 //! For target x: walk the steps backwards with R = {x}; every a outside R that has a peer in
 //! R at step t forwards at step t to that peer, and joins R. So a forwards at the *latest*
 //! step from which the block still arrives, and the next hop's own step is later
-//! (algorithms.md section 2). As patterns are vertex-transitive, column x = 0 suffices.
+//! (algorithms.md section 2). Some rules say the way themselves. As patterns look the same
+//! from everywhere, column x = 0 suffices.
 
-use super::{Pattern, Peers};
-
-/// One hop of a coordinate towards coordinate 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Hop {
-    step: u32,
-    /// Which of the targets at that step.
-    target: u32,
-    /// The coordinate reached.
-    next: u32,
-}
+use super::pattern::{Hop, Pattern};
+use super::rule::Peers;
 
 /// The toward table of a pattern.
 #[derive(Clone, Debug)]
@@ -29,6 +21,10 @@ impl Toward {
     /// The table of `pattern`. Costs O(steps x size) time at most, O(size) memory.
     pub fn new(pattern: Pattern) -> Self {
         let size = pattern.size();
+        if pattern.has_explicit_hops() {
+            let column = (0..size).map(|b| pattern.explicit_hop(b)).collect();
+            return Toward { pattern, column };
+        }
         let mut column = vec![None; size as usize];
         let mut reached = vec![0];
         let mut is_reached = vec![false; size as usize];

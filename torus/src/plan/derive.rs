@@ -11,7 +11,6 @@ use super::order::{Level, Members, PositionOrder};
 use super::types::{Blocks, Run};
 use super::walk::{GlobalStep, Walk};
 use crate::geometry::{Coord, Node};
-use crate::patterns::Kind;
 
 /// A transfer between nodes.
 #[derive(Clone, Debug)]
@@ -55,15 +54,15 @@ pub fn whole() -> Blocks {
 /// few intervals, each contiguous in all that follows, where interleaving them would cut
 /// every interval again at every level.
 pub fn path_order(walk: &Walk, origin: Coord) -> PositionOrder {
-    let is_ring = |dim: usize| walk.pattern(dim).kind() == Kind::Ring;
+    let is_chain = |dim: usize| walk.pattern(dim).is_chain();
     let digits: Vec<_> = (0..walk.sizes().len())
-        .map(|dim| if is_ring(dim) { Vec::new() } else { walk.digits_from(dim, origin[dim]) })
+        .map(|dim| if is_chain(dim) { Vec::new() } else { walk.digits_from(dim, origin[dim]) })
         .collect();
     let level = |&GlobalStep { dim, t }: &GlobalStep| {
-        let digits = if !is_ring(dim) {
+        let digits = if !is_chain(dim) {
             digits[dim].iter().map(|path| path[t as usize]).collect()
         } else if t == 0 {
-            // A ring's sets are intervals of coordinates as they are: one level for all steps.
+            // A chain's sets are intervals of coordinates as they are: one level for all steps.
             (0..walk.sizes()[dim]).collect()
         } else {
             return None;
@@ -71,26 +70,29 @@ pub fn path_order(walk: &Walk, origin: Coord) -> PositionOrder {
         Some(Level { dim, digits })
     };
     let mut levels = Vec::new();
-    for &dim in walk.visited().iter().filter(|&&dim| !walk.is_nested(dim)) {
+    for &dim in walk.visited().iter().filter(|&&dim| !walk.pattern(dim).is_nested()) {
         levels.extend(walk.steps().iter().filter(|step| step.dim == dim).filter_map(level));
     }
-    levels.extend(walk.steps().iter().filter(|step| walk.is_nested(step.dim)).filter_map(level));
+    levels.extend(
+        walk.steps().iter().filter(|step| walk.pattern(step.dim).is_nested()).filter_map(level),
+    );
     PositionOrder::new(walk.sizes(), levels)
 }
 
 /// The depth-first order of the tree towards `root`: by the path to the root, last step
 /// first. Every subtree is one run, on every shape (Bine, appendix D.2).
 pub fn tree_order(walk: &Walk, root: Coord) -> PositionOrder {
-    let is_ring = |dim: usize| walk.pattern(dim).kind() == Kind::Ring;
+    let is_chain = |dim: usize| walk.pattern(dim).is_chain();
     let digits: Vec<_> = (0..walk.sizes().len())
-        .map(|dim| if is_ring(dim) { Vec::new() } else { walk.digits_to(dim, root[dim]) })
+        .map(|dim| if is_chain(dim) { Vec::new() } else { walk.digits_to(dim, root[dim]) })
         .collect();
     let levels = walk.steps().iter().rev().filter_map(|&GlobalStep { dim, t }| {
-        let digits = if !is_ring(dim) {
+        let digits = if !is_chain(dim) {
             digits[dim].iter().map(|path| path[t as usize]).collect()
         } else if t + 1 == walk.pattern(dim).n_steps() {
             // A chain's depth-first order is by distance: one level in place of d - 1.
-            let distance = |y| walk.toward(dim).path(y, root[dim]).count() as u32;
+            let pattern = walk.pattern(dim);
+            let distance = |y| pattern.distance(pattern.normalise(y, root[dim]));
             (0..walk.sizes()[dim]).map(distance).collect()
         } else {
             return None;

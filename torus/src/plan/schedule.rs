@@ -181,14 +181,10 @@ impl Schedule {
             let (collective, form) = (self.collective, self.form);
             return Err(ScheduleError::Form { collective, form });
         }
-        for pattern in self.ring_patterns(false)? {
-            let nests = pattern.groups_nest()
-                && (pattern.kind() != Kind::Bine || self.order == StepOrder::FarFirst);
-            if self.form == Form::Latency && !nests && pattern.size() > 2 {
-                return Err(ScheduleError::NotNested {
-                    kind: pattern.kind(),
-                    size: pattern.size(),
-                });
+        for (pattern, kind) in self.ring_patterns(false)?.into_iter().zip(&self.patterns) {
+            if self.form == Form::Latency && !pattern.groups_nest() {
+                let size = pattern.size();
+                return Err(ScheduleError::NotNested { kind: kind.clone(), size });
             }
         }
         Ok(())
@@ -198,10 +194,11 @@ impl Schedule {
         self.patterns
             .iter()
             .enumerate()
-            .map(|(dim, &kind)| {
-                let pattern = Pattern::new(kind, self.shape.size(dim)).map_err(|unserved| {
-                    ScheduleError::Unserved { shape: self.shape.to_string(), unserved }
-                })?;
+            .map(|(dim, kind)| {
+                let pattern =
+                    Pattern::new(kind.clone(), self.shape.size(dim)).map_err(|unserved| {
+                        ScheduleError::Unserved { shape: self.shape.to_string(), unserved }
+                    })?;
                 Ok(pattern.mirrored(mirrored).far_first(self.order == StepOrder::FarFirst))
             })
             .collect()

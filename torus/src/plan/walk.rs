@@ -4,7 +4,7 @@
 //! every coordinate, when and whither a block is forwarded in each dimension.
 
 use crate::geometry::{Coord, Node, Shape};
-use crate::patterns::{Kind, Pattern, Toward};
+use crate::patterns::{Pattern, Toward};
 
 /// How the dimensions' steps are interleaved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,16 +106,6 @@ impl Walk {
     /// for coordinate `x` there; `None` if `a` is `x`.
     pub fn when(&self, dim: usize, a: u32, x: u32) -> Option<u32> {
         self.toward[dim].step(a, x).map(|(t, _)| self.when[dim][t as usize])
-    }
-
-    /// True if in dimension `dim` the sets sent and kept are nested groups, or nearly (bine on
-    /// even sizes that are no powers of two), so that path order makes them contiguous for
-    /// every coordinate.
-    pub fn is_nested(&self, dim: usize) -> bool {
-        match self.pattern(dim).kind() {
-            Kind::Bine | Kind::Doubling | Kind::Direct | Kind::Multiplying { .. } => true,
-            Kind::Ring | Kind::Circulant => self.sizes[dim] <= 2,
-        }
     }
 
     /// For every coordinate x of `dim`, the digits of the path from `origin` to x: entry
