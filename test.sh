@@ -1,54 +1,111 @@
 #!/usr/bin/env bash
-# Installs what the tests need and runs all of them: formatting, lints, documentation, tests.
+# Installs what the tests need and runs all of them.
 #
 #   ./test.sh            everything
 #   ./test.sh --offline  the same without installing anything first
 #
-# Needed beyond Rust: a C compiler, for the uTofu conformance suite and the C examples.
+# Needed beyond Rust: a C compiler, for the uTofu conformance suite and the C examples. Some checks
+# need more; where that is missing they are left out and named at the end, except in CI (CI=true),
+# where nothing may be left out.
+#
+# Two lanes run side by side, since tests wait more than they compute: the tests, and what needs
+# builds of its own. The second lane's output comes when the first has ended.
 set -euo pipefail
 cd "$(dirname "$0")"
+export CARGO_INCREMENTAL=0
 
 say() { printf '\n== %s\n' "$*"; }
 
-if [ "${1:-}" != "--offline" ]; then
-  say "packages"
-  if command -v cc >/dev/null && command -v make >/dev/null; then
-    echo "a C compiler is here"
-  elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
-    apt-get update -qq
-    apt-get install -y -qq --no-install-recommends gcc libc6-dev make
-  else
-    echo "please install a C compiler (cc) and make" >&2
-    exit 1
+install=true
+[ "${1:-}" != --offline ] || install=false
+is_root_on_debian() { command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; }
+
+say "packages"
+if $install && is_root_on_debian; then
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends gcc libc6-dev make libclang-dev >/dev/null
+elif ! command -v cc >/dev/null || ! command -v make >/dev/null; then
+  echo "please install a C compiler (cc) and make" >&2
+  exit 1
+fi
+
+logs=target/test-logs
+rm -rf "$logs"
+mkdir -p "$logs"
+
+# stage NAME COMMAND...: runs it, says how long it took. Exit status 3 means that it cannot be done
+# here: an error in CI only. Within COMMAND a failure does not end the function (`set -e` is off).
+stage() {
+  local name=$1 started=$SECONDS status=0
+  shift
+  say "$name"
+  "$@" || status=$?
+  echo "-- $name: $((SECONDS - started)) s"
+  if [ $status = 3 ] && [ "${CI:-}" != true ]; then
+    echo "$name" >>"$logs/left-out"
+  elif [ $status != 0 ]; then
+    echo "$name" >>"$logs/failed"
   fi
-fi
+}
 
-say "formatting"
-cargo fmt --all --check
+clippy() { cargo clippy --workspace --all-targets --quiet -- -D warnings; }
+documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet; }
+tests() { cargo test --workspace --no-fail-fast; }
 
-say "lints"
-cargo clippy --workspace --all-targets --quiet -- -D warnings
+# The bindings that are checked in are those of the header.
+bindings() {
+  if ! ldconfig -p | grep -q libclang && ! ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1; then
+    echo "libclang is needed (on Debian: libclang-dev)" >&2
+    return 3
+  fi
+  CARGO_TARGET_DIR=target/bindings sys/abi/regenerate.sh --check
+}
 
-say "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
-
-say "tests"
-cargo test --workspace --no-fail-fast
-
-# Memory errors and leaks, in an instrumented build of its own.
-say "address sanitizer"
-sanitized=0
-./sanitize.sh address || sanitized=$?
-# 3: this toolchain has no sanitizer. A developer's may lack it, CI's may not.
-if [ $sanitized != 0 ] && { [ $sanitized != 3 ] || [ "${CI:-}" = true ]; }; then
-  exit $sanitized
-fi
+# The oldest compiler that the packages name, with and without the command.
+oldest_rust() {
+  local version
+  version=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+  if ! cargo "+$version" --version >/dev/null 2>&1; then
+    if ! $install || ! rustup toolchain install "$version" --profile minimal --no-self-update; then
+      echo "Rust $version is needed: rustup toolchain install $version" >&2
+      return 3
+    fi
+  fi
+  local check=(env CARGO_TARGET_DIR=target/oldest cargo "+$version" check --quiet)
+  "${check[@]}" --workspace && "${check[@]}" -p hopbine --no-default-features
+}
 
 # Every interleaving of the device's lock-free queue, in a build of its own.
-say "model checking"
-CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" \
-  cargo test --quiet --package utofu-emu --release --lib loom_
+model_checking() {
+  CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" \
+    cargo test --quiet --package utofu-emu --release --lib loom_
+}
 
-if [ $sanitized != 0 ]; then
-  say "NOT CHECKED: the address sanitizer does not work here; sanitize.sh has said why"
+arm() {
+  if $install && is_root_on_debian; then ./arm.sh --install; else ./arm.sh; fi
+}
+
+second_lane() {
+  stage "generated bindings" bindings
+  stage "the oldest Rust" oldest_rust
+  stage "model checking" model_checking
+  stage "address sanitizer" ./sanitize.sh address
+  stage "aarch64" arm
+}
+
+stage "formatting" cargo fmt --all --check
+second_lane >"$logs/second-lane" 2>&1 &
+lane=$!
+trap 'kill $lane 2>/dev/null || true' EXIT
+stage "lints" clippy
+stage "documentation" documentation
+stage "tests" tests
+wait $lane || true
+cat "$logs/second-lane"
+
+say "done after $SECONDS s"
+[ ! -e "$logs/left-out" ] || sed 's/^/NOT CHECKED, as said above: /' "$logs/left-out"
+if [ -e "$logs/failed" ]; then
+  sed 's/^/FAILED: /' "$logs/failed" >&2
+  exit 1
 fi

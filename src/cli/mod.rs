@@ -29,7 +29,7 @@ use error::{CliError, Outcome};
 
 /// Collectives along the links of a torus.
 #[derive(Debug, Parser)]
-#[command(name = "hopbine", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "hopbine", version = env!("HOPBINE_VERSION"), max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

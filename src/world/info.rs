@@ -149,7 +149,7 @@ impl Info {
         let barrier = barrier_tnis.first().and_then(|&tni| api.barrier_caps(tni).ok());
         let caches = comm.cache_stats();
         Info {
-            hopbine: env!("CARGO_PKG_VERSION"),
+            hopbine: env!("HOPBINE_VERSION"),
             backend: about.backend.name(),
             library: api.origin().to_owned(),
             utofu_version: api.utofu_version().to_string(),

@@ -3,26 +3,17 @@
 //! For target x: walk the steps backwards with R = {x}; every a outside R that has a peer in
 //! R at step t forwards at step t to that peer, and joins R. So a forwards at the *latest*
 //! step from which the block still arrives, and the next hop's own step is later
-//! (algorithms.md section 2). As patterns are vertex-transitive, column x = 0 suffices: a
-//! forwards for x what `normalise(a, x)` forwards for 0.
+//! (algorithms.md section 2). Some rules say the way themselves. As patterns look the same
+//! from everywhere, column x = 0 suffices: a forwards for x what `normalise(a, x)` forwards
+//! for 0.
 //!
 //! The column is a tree with root 0, whose steps ascend towards the root. Its depth-first
 //! numbers make "what has arrived at a coordinate by step c" an interval ([`Toward::held`]).
 
 use std::ops::Range;
 
-use super::{Pattern, Peers};
-
-/// One hop of a coordinate towards coordinate 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hop {
-    /// The step.
-    pub step: u32,
-    /// Which of the targets at that step.
-    pub target: u32,
-    /// The coordinate reached.
-    pub next: u32,
-}
+use super::pattern::{Hop, Pattern};
+use super::rule::Peers;
 
 /// The toward table of a pattern.
 #[derive(Clone, Debug)]
@@ -41,10 +32,13 @@ pub struct Toward {
 }
 
 impl Toward {
-    /// The table of `pattern`. Costs O(size + steps) memory; at most O(steps x size) time, and
-    /// O(size) where every step brings one coordinate nearer.
+    /// The table of `pattern`. Costs O(size + steps) memory; O(steps x size) time at most, and
+    /// no more than memory where the rule says the way.
     pub fn new(pattern: Pattern) -> Self {
-        let column = column(&pattern);
+        let column = match pattern.has_explicit_hops() {
+            true => (0..pattern.size()).map(|b| pattern.explicit_hop(b)).collect(),
+            false => column(&pattern),
+        };
         let mut hopping: Vec<u32> = (1..pattern.size()).collect();
         let key = |b: u32| column[b as usize].map(|hop| (hop.step, hop.target));
         hopping.sort_by_key(|&b| key(b));
@@ -134,21 +128,16 @@ impl Toward {
     }
 }
 
-/// Hop of every coordinate towards 0, by the rule above.
+/// Hop of every coordinate towards 0: the latest that arrives.
 fn column(pattern: &Pattern) -> Vec<Option<Hop>> {
     let size = pattern.size();
     let mut column = vec![None; size as usize];
     let mut reached = vec![0];
     let mut is_reached = vec![false; size as usize];
     is_reached[0] = true;
-    // How many of `reached` had all their sources in the set when they were last looked at: in
-    // a pattern whose steps are all alike these can bring nobody.
-    let mut settled = 0;
     for step in (0..pattern.n_steps()).rev() {
-        let first = if pattern.is_uniform() { settled } else { 0 };
-        settled = reached.len();
         // Only coordinates beside the set can join, so look at its sources.
-        for index in first..reached.len() {
+        for index in 0..reached.len() {
             let next = reached[index];
             let sources: Peers = pattern.sources(step, next);
             for (target, &a) in sources.iter().enumerate() {

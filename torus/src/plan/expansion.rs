@@ -16,7 +16,7 @@ use super::walk::Walk;
 use crate::collectives::{Action, Collective, Cut, Form, Paths};
 use crate::geometry::Node;
 use crate::names::{Block, Rank};
-use crate::patterns::Pattern;
+use crate::patterns::{Kind, Pattern};
 
 /// The shared part of all ranks' plans; see the module documentation.
 #[derive(Debug)]
@@ -237,7 +237,7 @@ fn pairwise_lanes(places: &Arc<Places>, ports: u32) -> (Vec<LaneHeader>, Vec<Vec
         n_positions: shape.n_nodes(),
         order: BlockOrder::Displaced(Arc::new(Displaced {
             places: places.clone(),
-            patterns: shape.sizes().into_iter().map(Pattern::shift).collect(),
+            patterns: shape.sizes().into_iter().map(shift).collect(),
             order: None,
         })),
     });
@@ -251,4 +251,9 @@ fn pairwise_lanes(places: &Arc<Places>, ports: u32) -> (Vec<LaneHeader>, Vec<Vec
             (header, vec![Pass::Pairwise(pass)])
         })
         .unzip()
+}
+
+/// A pattern whose renumberings are the shifts of a ring.
+fn shift(size: u32) -> Pattern {
+    Pattern::new(Kind::Circulant, size).expect("circulant serves every size")
 }

@@ -108,7 +108,7 @@ impl Moves<'_> {
 pub fn path_order(walk: &Walk, origin: Coord) -> PositionOrder {
     let digits = digits(walk, |dim, x| walk.toward(dim).path(origin[dim], x).collect());
     let level = |&GlobalStep { dim, t }: &GlobalStep| {
-        // A ring's sets are intervals of coordinates as they are: one level for all steps.
+        // A chain's sets are intervals of coordinates as they are: one level for all steps.
         let coordinates = || (t == 0).then(|| (0..walk.sizes()[dim]).collect());
         let digits = match &digits[dim] {
             Some(digits) => Some(digits.iter().map(|path| path[t as usize]).collect()),
@@ -160,7 +160,7 @@ fn digits(walk: &Walk, path: impl Fn(usize, u32) -> Vec<(u32, u32)>) -> Vec<Opti
             }
             digits
         };
-        (!pattern.is_interval()).then(|| (0..pattern.size()).map(of).collect())
+        (!pattern.is_chain()).then(|| (0..pattern.size()).map(of).collect())
     };
     (0..walk.sizes().len()).map(of_dim).collect()
 }

@@ -174,11 +174,12 @@ impl Schedule {
             return Err(ScheduleError::Form { collective, form: recipe.form });
         }
         let patterns = self.ring_patterns(recipe, false)?;
-        let apart = patterns.iter().find(|pattern| !pattern.groups_nest());
-        match apart.filter(|_| recipe.form == Form::Latency) {
+        let nests = |(pattern, _): &(Pattern, &Kind)| pattern.groups_nest();
+        let apart = || patterns.into_iter().zip(&recipe.patterns).find(|both| !nests(both));
+        match (recipe.form == Form::Latency).then(apart).flatten() {
             None => Ok(()),
-            Some(pattern) => {
-                Err(ScheduleError::NotNested { kind: pattern.kind(), size: pattern.size() })
+            Some((pattern, kind)) => {
+                Err(ScheduleError::NotNested { kind: kind.clone(), size: pattern.size() })
             }
         }
     }
@@ -189,8 +190,8 @@ impl Schedule {
         recipe: &WalkRecipe,
         mirrored: bool,
     ) -> Result<Vec<Pattern>, ScheduleError> {
-        let pattern = |(dim, &kind): (usize, &Kind)| {
-            let pattern = Pattern::new(kind, self.shape.size(dim)).map_err(|unserved| {
+        let pattern = |(dim, kind): (usize, &Kind)| {
+            let pattern = Pattern::new(kind.clone(), self.shape.size(dim)).map_err(|unserved| {
                 ScheduleError::Unserved { shape: self.shape.to_string(), unserved }
             })?;
             Ok(pattern.mirrored(mirrored).far_first(recipe.order == StepOrder::FarFirst))

@@ -1,0 +1,188 @@
+//! The patterns by name: which there are, which sizes they serve, how they are written.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Largest size of a ring: plans have a step per coordinate.
+const MAX_RING: u32 = 1 << 17;
+
+/// Largest size met in one step: every coordinate posts that many messages at once.
+const MAX_DIRECT: u32 = 64;
+
+/// Largest radix that a prime factor may force on `multiplying`.
+const MAX_FORCED_RADIX: u32 = 16;
+
+/// A pattern's name, with its parameters. `FromStr` and `Display` are inverse.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `bine`: alternating distances 1, -1, 3, -5, 11, ...; even coordinates go one way, odd
+    /// ones the other (Bine, Eq. 4-5; Swing, Eq. 2). Even sizes.
+    Bine,
+    /// `ring`: the neighbour, d - 1 times: the bucket algorithm in every dimension (Swing,
+    /// section 2.3.4).
+    Ring,
+    /// `doubling`: XOR with 1, 2, 4, ... (Rabenseifner; Thakur et al.). Powers of two.
+    Doubling,
+    /// `circulant`: distances 1, -2, 4, -8, ... in one direction per rank. Every size; ours.
+    Circulant,
+    /// `direct`: everyone at once. Small sizes.
+    Direct,
+    /// `multiplying:K`: groups of up to K exchange all with all, K the largest radix that the
+    /// size is factorised into (recursive multiplying: generalized-radix paper, section IV).
+    Multiplying {
+        /// At least 2.
+        max_radix: u32,
+    },
+    /// `multiplying:K1,K2,...`: the same with these radices, whose product is the size.
+    Radices(Arc<[u32]>),
+    /// `knomial:K`: distances z K^t downwards, z < K: k-nomial trees (generalized radix,
+    /// section III). Every size.
+    Knomial {
+        /// At least 2.
+        radix: u32,
+    },
+    /// `bruck:R`: distances z R^t upwards, z < R: the order of Bruck's all-to-all (Bruck et
+    /// al., IEEE TPDS 8(11), 1997). Every size.
+    Bruck {
+        /// At least 2.
+        radix: u32,
+    },
+    /// `kring:K`: rings of K inside a group alternate with one step between groups
+    /// (generalized radix, section V). Multiples of K.
+    KRing {
+        /// Size of a group, at least 2.
+        group: u32,
+    },
+}
+
+/// Why a pattern does not exist for a size.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} does not serve a dimension of size {size}: it needs {needs}")]
+pub struct Unserved {
+    /// The pattern.
+    pub kind: Kind,
+    /// The size of the dimension.
+    pub size: u32,
+    /// What sizes it serves.
+    pub needs: String,
+}
+
+impl Kind {
+    /// Checks that the pattern exists for rings of `size` coordinates.
+    ///
+    /// # Errors
+    /// [`Unserved`] saying which sizes are served.
+    pub fn serves(&self, size: u32) -> Result<(), Unserved> {
+        let unless = |serves: bool, needs: String| (!serves).then_some(needs);
+        let needs = match self {
+            _ if size == 1 => None,
+            Kind::Circulant | Kind::Knomial { .. } | Kind::Bruck { .. } => None,
+            Kind::Bine => unless(size.is_multiple_of(2), "an even size".to_owned()),
+            Kind::Doubling => unless(size.is_power_of_two(), "a power of two".to_owned()),
+            Kind::Ring => unless(size <= MAX_RING, at_most(MAX_RING, "one step each")),
+            Kind::Direct => unless(size <= MAX_DIRECT, at_most(MAX_DIRECT, "all met at once")),
+            Kind::Multiplying { max_radix } => {
+                let limit = (*max_radix).max(MAX_FORCED_RADIX);
+                let serves = factors(size, *max_radix).iter().all(|&radix| radix <= limit);
+                unless(serves, format!("prime factors of at most {limit}"))
+            }
+            Kind::Radices(radices) => {
+                let product = radices.iter().map(|&radix| u64::from(radix)).product::<u64>();
+                unless(product == u64::from(size), format!("a size of {product}"))
+            }
+            Kind::KRing { group } => match size.is_multiple_of(*group) {
+                true => unless(size <= MAX_RING, at_most(MAX_RING, "one step each")),
+                false => Some(format!("a multiple of {group}")),
+            },
+        };
+        needs.map_or(Ok(()), |needs| Err(Unserved { kind: self.clone(), size, needs }))
+    }
+}
+
+fn at_most(limit: u32, why: &str) -> String {
+    format!("at most {limit} coordinates, {why}")
+}
+
+/// Factors of `size`, each the largest divisor up to `max_radix`, or else the smallest prime
+/// that is left.
+pub(super) fn factors(size: u32, max_radix: u32) -> Vec<u32> {
+    let mut rest = size;
+    let mut radices = Vec::new();
+    while rest > 1 {
+        let radix = (2..=max_radix.min(rest))
+            .rev()
+            .find(|&k| rest.is_multiple_of(k))
+            .unwrap_or_else(|| smallest_prime(rest));
+        radices.push(radix);
+        rest /= radix;
+    }
+    radices
+}
+
+fn smallest_prime(n: u32) -> u32 {
+    (2..)
+        .take_while(|&k| u64::from(k) * u64::from(k) <= u64::from(n))
+        .find(|&k| n.is_multiple_of(k))
+        .unwrap_or(n)
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Bine => f.pad("bine"),
+            Kind::Ring => f.pad("ring"),
+            Kind::Doubling => f.pad("doubling"),
+            Kind::Circulant => f.pad("circulant"),
+            Kind::Direct => f.pad("direct"),
+            Kind::Multiplying { max_radix } => f.pad(&format!("multiplying:{max_radix}")),
+            Kind::Radices(radices) => {
+                let list: Vec<String> = radices.iter().map(u32::to_string).collect();
+                f.pad(&format!("multiplying:{}", list.join(",")))
+            }
+            Kind::Knomial { radix } => f.pad(&format!("knomial:{radix}")),
+            Kind::Bruck { radix } => f.pad(&format!("bruck:{radix}")),
+            Kind::KRing { group } => f.pad(&format!("kring:{group}")),
+        }
+    }
+}
+
+/// A text that names no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a pattern; known are bine, ring, doubling, circulant, direct, multiplying:K, \
+     multiplying:K,K,..., knomial:K, bruck:K and kring:K with every K 2 or more"
+)]
+pub struct UnknownPattern(pub String);
+
+impl FromStr for Kind {
+    type Err = UnknownPattern;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPattern> {
+        let unknown = || UnknownPattern(text.to_owned());
+        let (name, parameters) = match text.split_once(':') {
+            Some((name, list)) => {
+                let number = |word: &str| {
+                    let is_plain = word.bytes().all(|byte| byte.is_ascii_digit());
+                    is_plain.then(|| word.parse::<u32>().ok()).flatten().filter(|&k| k >= 2)
+                };
+                let list = list.split(',').map(number).collect::<Option<Vec<u32>>>();
+                (name, list.ok_or_else(unknown)?)
+            }
+            None => (text, Vec::new()),
+        };
+        Ok(match (name, &parameters[..]) {
+            ("bine", []) => Kind::Bine,
+            ("ring", []) => Kind::Ring,
+            ("doubling", []) => Kind::Doubling,
+            ("circulant", []) => Kind::Circulant,
+            ("direct", []) => Kind::Direct,
+            ("multiplying", &[max_radix]) => Kind::Multiplying { max_radix },
+            ("multiplying", [_, _, ..]) => Kind::Radices(Arc::from(parameters)),
+            ("knomial", &[radix]) => Kind::Knomial { radix },
+            ("bruck", &[radix]) => Kind::Bruck { radix },
+            ("kring", &[group]) => Kind::KRing { group },
+            _ => return Err(unknown()),
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! A pattern on a ring of a given size: a rule, its forms, and what follows from them.
+
+use super::kind::{Kind, Unserved};
+use super::rule::{Peers, Rule, Way};
+
+/// One hop towards coordinate 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The step at which it is taken.
+    pub step: u32,
+    /// Which of the targets at that step.
+    pub target: u32,
+    /// The coordinate reached.
+    pub next: u32,
+}
+
+/// A pattern on a ring of a given size.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    size: u32,
+    mirrored: bool,
+    far_first: bool,
+    rule: Rule,
+}
+
+impl Pattern {
+    /// The plain, near-first form of `kind` on `size` coordinates.
+    ///
+    /// # Errors
+    /// [`Unserved`] if there is none.
+    pub fn new(kind: Kind, size: u32) -> Result<Self, Unserved> {
+        kind.serves(size)?;
+        let (rule, mirrored) = Rule::new(&kind, size);
+        Ok(Pattern { size, mirrored, far_first: false, rule })
+    }
+
+    /// The mirror image, if `mirrored`.
+    pub fn mirrored(mut self, mirrored: bool) -> Self {
+        self.mirrored ^= mirrored;
+        self
+    }
+
+    /// The form with its steps in reverse order, if `far_first`.
+    pub fn far_first(mut self, far_first: bool) -> Self {
+        self.far_first ^= far_first;
+        self
+    }
+
+    /// Coordinates on the ring.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Number of steps.
+    pub fn n_steps(&self) -> u32 {
+        self.rule.n_steps
+    }
+
+    /// Whom `a` may send to at step `t`, in an order that [`Pattern::normalise`] preserves.
+    pub fn targets(&self, t: u32, a: u32) -> Peers {
+        let a = self.mirror(a);
+        let law = &self.rule.law;
+        self.steps(t).iter().map(|&b| self.mirror(law.compose(a, b))).collect()
+    }
+
+    /// Who may send to `a` at step `t`: entry `i` is the coordinate whose target `i` is `a`.
+    pub fn sources(&self, t: u32, a: u32) -> Peers {
+        let a = self.mirror(a);
+        let law = &self.rule.law;
+        self.steps(t).iter().map(|&b| self.mirror(law.compose(a, law.inverse(b)))).collect()
+    }
+
+    /// The targets of coordinate 0 at step `t`, not mirrored.
+    fn steps(&self, t: u32) -> &[u32] {
+        let t = if self.far_first { self.n_steps() - 1 - t } else { t };
+        self.rule.targets(t)
+    }
+
+    fn mirror(&self, a: u32) -> u32 {
+        if self.mirrored && a > 0 { self.size - a } else { a }
+    }
+
+    /// The image of `a` under the renumbering that maps the pattern onto itself and `x` to 0.
+    pub fn normalise(&self, a: u32, x: u32) -> u32 {
+        let law = &self.rule.law;
+        self.mirror(law.compose(law.inverse(self.mirror(x)), self.mirror(a)))
+    }
+
+    /// The coordinate whose image is `b` when `x` moves to 0: `normalise(a, x) == b` for `a`.
+    pub fn denormalise(&self, b: u32, x: u32) -> u32 {
+        self.mirror(self.rule.law.compose(self.mirror(x), self.mirror(b)))
+    }
+
+    /// The coordinate that must move to 0 for `a` to have image `b`: `normalise(a, x) == b`
+    /// for `x`.
+    pub fn solve(&self, a: u32, b: u32) -> u32 {
+        let law = &self.rule.law;
+        self.mirror(law.compose(self.mirror(a), law.inverse(self.mirror(b))))
+    }
+
+    /// The hop of image `b` towards 0, if the pattern's rule says it; `None` for 0. Otherwise
+    /// it is the latest that arrives, see [`Toward`].
+    ///
+    /// # Panics
+    /// If [`Pattern::has_explicit_hops`] is false.
+    pub fn explicit_hop(&self, b: u32) -> Option<Hop> {
+        if b == 0 {
+            return None;
+        }
+        let image = self.mirror(b);
+        let law = &self.rule.law;
+        let (step, target) = match &self.rule.way {
+            Way::Latest => panic!("the way of this pattern is found by search"),
+            Way::Chain => (self.size - 1 - law.inverse(image), 0),
+            Way::Digits(digits) => {
+                // The first step in whose digit the image differs from 0 clears it.
+                let of = |t: u32| {
+                    let t = if self.far_first { self.n_steps() - 1 - t } else { t };
+                    digits.all()[t as usize].of(image)
+                };
+                let step = (0..self.n_steps()).find(|&t| of(t) > 0).expect("a number above 0");
+                (step, self.steps(step).len() as u32 - of(step))
+            }
+        };
+        let next = law.compose(image, self.steps(step)[target as usize]);
+        Some(Hop { step, target, next: self.mirror(next) })
+    }
+
+    /// True if the rule says every hop, so that no search is needed.
+    pub fn has_explicit_hops(&self) -> bool {
+        !matches!(self.rule.way, Way::Latest)
+    }
+
+    /// True if each of d - 1 steps forwards one block, the farthest first: ring and k-ring. The
+    /// coordinates' own order, or that of their distances ([`Pattern::distance`]), then puts
+    /// every set and every subtree into few runs, with one level for all steps.
+    pub fn is_chain(&self) -> bool {
+        matches!(self.rule.way, Way::Chain)
+    }
+
+    /// For a chain, how many steps before the end, less one, image `b` takes its first hop:
+    /// step d - 1 - distance. A depth-first order of the tree towards 0.
+    pub fn distance(&self, b: u32) -> u32 {
+        self.rule.law.inverse(self.mirror(b))
+    }
+
+    /// True if the sets that a coordinate sends and keeps are the same for all of a group, or
+    /// nearly (bine on even sizes that are no powers of two), so that path order makes them
+    /// contiguous for every coordinate, interleaved with other dimensions too.
+    pub fn is_nested(&self) -> bool {
+        match &self.rule.way {
+            _ if self.n_steps() <= 1 => true,
+            Way::Chain => false,
+            Way::Latest => self.rule.is_alternating(),
+            Way::Digits(digits) => {
+                let divides = |size: u32| size.is_multiple_of(digits.all().last().unwrap().stride);
+                // Numbers that are shifted as a whole keep their low digits together, not
+                // their high ones.
+                !self.rule.is_shift() || (divides(self.size) && !self.far_first)
+            }
+        }
+    }
+
+    /// True if the sets of coordinates that have exchanged up to each step are groups in which
+    /// everyone has heard of everyone once. The latency form of allreduce exists only then
+    /// (algorithms.md section 5). Depends on the order of the steps: bine's groups nest far
+    /// first.
+    pub fn groups_nest(&self) -> bool {
+        let law = &self.rule.law;
+        // Whom coordinate 0 has heard of; everyone else has heard of the same, composed.
+        let mut heard = vec![0];
+        let mut is_heard = vec![false; self.size as usize];
+        is_heard[0] = true;
+        let mut met: Vec<u32> = Vec::new();
+        for t in 0..self.n_steps() {
+            let sources: Vec<u32> = self.steps(t).iter().map(|&b| law.inverse(b)).collect();
+            for at in 0..heard.len() {
+                for &source in &sources {
+                    let new = law.compose(source, heard[at]);
+                    if std::mem::replace(&mut is_heard[new as usize], true) {
+                        return false;
+                    }
+                    heard.push(new);
+                }
+            }
+            met.extend(sources);
+            // A group: whoever is met from inside is inside.
+            let stays = |&a: &u32| met.iter().all(|&b| is_heard[law.compose(a, b) as usize]);
+            if !heard.iter().all(stays) {
+                return false;
+            }
+        }
+        heard.len() == self.size as usize
+    }
+}

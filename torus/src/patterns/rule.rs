@@ -1,0 +1,126 @@
+//! The rules: whom coordinate 0 may send to, and which way a block takes to it.
+
+use smallvec::SmallVec;
+
+use super::kind::{Kind, factors};
+use super::law::{Digits, Law};
+
+/// The peers of one coordinate at one step; one for most patterns.
+pub type Peers = SmallVec<[u32; 2]>;
+
+/// Which of the ways from a coordinate to 0 a block takes.
+#[derive(Clone, Debug)]
+pub(super) enum Way {
+    /// At the latest step from which it still arrives.
+    Latest,
+    /// One step for each digit of the coordinate, cleared by the target that lies that much
+    /// nearer; step t has digit t.
+    Digits(Digits),
+    /// Each of d - 1 steps is taken by one block first, and then others.
+    Chain,
+}
+
+/// A rule on a ring of a certain size.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    pub law: Law,
+    /// The targets of coordinate 0: step t has those of entry `t % cycle.len()`.
+    cycle: Vec<Peers>,
+    pub n_steps: u32,
+    pub way: Way,
+}
+
+impl Rule {
+    /// The rule of a kind that serves `size`, and whether it is to be mirrored.
+    pub fn new(kind: &Kind, size: u32) -> (Self, bool) {
+        let products = |radices: &[u32]| {
+            Rule::clearing(Law::Digits(Digits::new(radices)), Digits::new(radices))
+        };
+        let shifts = |radix| Rule::clearing(Law::cyclic(size), Digits::of_radix(radix, size));
+        let rule = match kind {
+            _ if size == 1 => products(&[]),
+            Kind::Bine => Rule::searching(Law::Alternating { size }, bine_offsets(size)),
+            Kind::Circulant => Rule::searching(Law::cyclic(size), circulant_offsets(size)),
+            Kind::Ring => Rule::chain(Law::cyclic(size), vec![1]),
+            Kind::KRing { group } => {
+                // `group - 1` steps inside, one to the same place in the next group, and so on.
+                let mut cycle = vec![1; *group as usize - 1];
+                cycle.extend((size > *group).then_some(*group));
+                Rule::chain(Law::Digits(Digits::new(&[*group, size / group])), cycle)
+            }
+            Kind::Direct => products(&[size]),
+            Kind::Doubling => products(&vec![2; size.trailing_zeros() as usize]),
+            Kind::Multiplying { max_radix } => products(&factors(size, *max_radix)),
+            Kind::Radices(radices) => products(radices),
+            Kind::Knomial { radix } | Kind::Bruck { radix } => shifts(*radix),
+        };
+        (rule, matches!(kind, Kind::Bruck { .. }))
+    }
+
+    /// Every step sends a value of one digit to where that digit is cleared. The targets are
+    /// in order of falling values, so that the nearest upwards comes first.
+    fn clearing(law: Law, digits: Digits) -> Self {
+        let cycle = digits.all().iter().map(|digit| {
+            let values = (1..digit.radix).rev().map(|value| value * digit.stride);
+            values.map(|value| law.inverse(value)).collect()
+        });
+        let cycle: Vec<Peers> = cycle.collect();
+        Rule { law, n_steps: cycle.len() as u32, cycle, way: Way::Digits(digits) }
+    }
+
+    fn searching(law: Law, offsets: Vec<u32>) -> Self {
+        let cycle = offsets.into_iter().map(|offset| Peers::from_slice(&[offset]));
+        let cycle: Vec<Peers> = cycle.collect();
+        Rule { law, n_steps: cycle.len() as u32, cycle, way: Way::Latest }
+    }
+
+    fn chain(law: Law, cycle: Vec<u32>) -> Self {
+        let cycle = cycle.into_iter().map(|offset| Peers::from_slice(&[offset])).collect();
+        Rule { n_steps: law.size() - 1, law, cycle, way: Way::Chain }
+    }
+
+    /// The targets of coordinate 0 at step `t`.
+    pub fn targets(&self, t: u32) -> &[u32] {
+        &self.cycle[t as usize % self.cycle.len()]
+    }
+
+    pub fn is_alternating(&self) -> bool {
+        matches!(self.law, Law::Alternating { .. })
+    }
+
+    /// True if coordinates are shifted as whole numbers.
+    pub fn is_shift(&self) -> bool {
+        matches!(&self.law, Law::Digits(digits) if digits.all().len() == 1)
+    }
+}
+
+/// rho(t) = sum over i <= t of (-2)^i = 1, -1, 3, -5, 11, ... mod d (Bine trees, Eq. 4-5;
+/// Swing, Eq. 2). For even sizes that are no powers of two the toward table drops the subtree
+/// reached later (Bine, appendix C). Hop-bytes of a reduce-scatter 2.11 per vector byte at
+/// d = 64, where doubling has 3.0 (algorithms.md section 6).
+fn bine_offsets(size: u32) -> Vec<u32> {
+    let mut rho = 0i64;
+    let n_steps = size.next_power_of_two().trailing_zeros();
+    (0..n_steps)
+        .map(|t| {
+            rho += (-2i64).pow(t);
+            rho.rem_euclid(i64::from(size)) as u32
+        })
+        .collect()
+}
+
+/// +1, -2, +4, -8, ...: the offsets keep the window of residues reached so far contiguous; each
+/// step shifts it by its own length, in alternating direction, the last by just what is
+/// missing. d = 7: 1, -2, 3; d = 23: 1, -2, 4, -8, 7. So odd and prime sizes need no folding
+/// onto a power of two and no doubled traffic (algorithms.md section 1; ours, the papers use
+/// extra steps: Bine appendix C, Swing section 3.2).
+fn circulant_offsets(size: u32) -> Vec<u32> {
+    let mut offsets = Vec::new();
+    let mut window = 1;
+    while window < size {
+        let shift = window.min(size - window);
+        offsets.push(if offsets.len() % 2 == 0 { shift } else { size - shift });
+        window += shift;
+    }
+    offsets
+}
