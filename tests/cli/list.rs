@@ -1,7 +1,7 @@
 //! `hopbine list`.
 
 use hopbine::torus::Shape;
-use hopbine::torus::collectives::{Collective, registry};
+use hopbine::torus::{Collective, registry};
 
 use super::{json, well};
 
