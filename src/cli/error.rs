@@ -76,6 +76,22 @@ pub enum CliError {
         /// What would do.
         instead: &'static str,
     },
+    /// More of something than the host allows.
+    #[error("{what} need {needed} {things}; this host allows {most} ({limit}); {instead}")]
+    Host {
+        /// What needs them.
+        what: String,
+        /// What is needed.
+        things: &'static str,
+        /// How many are needed.
+        needed: u64,
+        /// How many there can be.
+        most: u64,
+        /// Which limit it is.
+        limit: &'static str,
+        /// What would do.
+        instead: &'static str,
+    },
     /// The picture would not be legible, or has no plane to be drawn on.
     #[error("{0}; use --format text or json")]
     NotDrawn(String),

@@ -18,9 +18,10 @@ use serde_json::{Value, json};
 
 use super::args::{self, Place};
 use super::error::{CliError, Outcome};
-use super::report::{Cell, Column, Format, Report};
+use super::output::OutputArg;
+use super::report::{Cell, Column, Format, Head, Stream};
 use super::sizes::{self, SizeRange};
-use super::{host, output, progress};
+use super::{host, progress};
 use data::Data;
 use measure::{Iterations, Measured};
 use reference::{Case, Reference};
@@ -81,11 +82,18 @@ pub struct Args {
     root: u32,
     /// Who drives the ports: the calling threads, a worker thread per port, or workers if there
     /// are cores for them
-    #[arg(long, value_name = "inline|workers|auto")]
+    #[arg(long, value_name = "inline|workers|auto", value_parser = drive)]
     drive: Option<Drive>,
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    #[command(flatten)]
+    output: OutputArg,
+}
+
+fn drive(text: &str) -> Result<Drive, &'static str> {
+    // The library's own error names a variable of the environment.
+    text.parse().map_err(|_| "valid are: inline, workers, auto")
 }
 
 /// Time to be measured for a row if the number of iterations is not given.
@@ -93,6 +101,13 @@ const BUDGET: Duration = Duration::from_millis(500);
 
 /// Wrong results that are listed one by one.
 const LISTED: usize = 10;
+
+/// Characters of the longest name of an algorithm that is run by default.
+const LONGEST_NAME: usize = 14;
+
+/// Memory of an emulated rank and of each of its ports, as measured on 512 ranks.
+const RANK_BYTES: u64 = 200 << 10;
+const PORT_BYTES: u64 = 64 << 10;
 
 /// Most ports by default: the network interfaces of a node of Fugaku.
 const DEFAULT_PORTS: u32 = 6;
@@ -156,13 +171,14 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     config.drive = args.drive.unwrap_or(config.drive);
     let (tasks, mut notes) = tasks(&args, &config)?;
     let cases = cases(&args, &mut notes)?;
+    check_threads(&config)?;
     for case in &cases {
         check_memory(case)?;
     }
     let iterations = args.iterations.map_or(Iterations::For(BUDGET), Iterations::Fixed);
     let bar = progress::bar((cases.len() * tasks.len()) as u64, "running");
-    let mut rows = vec![];
     let mut wrong = vec![];
+    let mut rows = Stream::start(args.format, &args.output, head(&args), &[])?;
     let mut has_workers = false;
     for case in &cases {
         let reference = Reference::new(*case);
@@ -185,7 +201,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             let name = format!("{}, {}", chosen.algorithm, sizes::show(bytes));
             wrong.extend(measured.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
             has_workers |= measured.has_workers;
-            rows.push(row(case, &chosen, &measured));
+            bar.aside(|| rows.row(&row(case, &chosen, &measured)))?;
             bar.advance(1);
         }
     }
@@ -197,7 +213,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     if n_more > 0 {
         notes.push(format!("... and {n_more} more ranks; JSON lists all"));
     }
-    output::write(&report(&args, rows, notes, is_well).render(args.format), None)?;
+    rows.finish(vec![("verified", Value::from(is_well))], notes)?;
     Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
 }
 
@@ -281,6 +297,17 @@ fn total_bytes(case: &Case) -> u64 {
     }
 }
 
+/// Refuses more ranks than there can be threads, or memory for their ports.
+fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
+    let ranks = u64::from(config.shape.n_nodes());
+    let ports = u64::from(config.ports.unwrap_or(DEFAULT_PORTS));
+    let per_rank = if config.drive == Drive::Workers { 1 + ports } else { 1 };
+    let what = format!("{ranks} emulated ranks");
+    let instead = "use a smaller --torus, or `hopbine check`, which needs no ranks";
+    host::check_threads(&what, ranks * per_rank, instead)?;
+    host::check_memory(what, ranks * (RANK_BYTES + ports * PORT_BYTES), instead)
+}
+
 fn check_memory(case: &Case) -> Result<(), CliError> {
     let n_ranks = u64::from(case.data.n_ranks);
     let all_ranks = |len: fn(&Case, u32) -> usize| {
@@ -297,8 +324,10 @@ fn where_measured(n_ranks: u32, has_workers: bool) -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
     format!(
-        "Emulated: {n_ranks} ranks are threads on {cores} cores of this host, ports driven by \
-         {who}. These times say nothing about a network."
+        "Emulated: {} on {} of this host, ports driven by {who}. These times say nothing about a \
+         network.",
+        if n_ranks == 1 { "1 rank is a thread".to_owned() } else { format!("{n_ranks} ranks are threads") },
+        if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") },
     )
 }
 
@@ -346,7 +375,7 @@ fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
     cells
 }
 
-fn report(args: &Args, rows: Vec<Vec<Cell>>, notes: Vec<String>, is_well: bool) -> Report {
+fn head(args: &Args) -> Head {
     let shape = args.place.torus.to_string();
     let collective = args.collective;
     let mut heading = format!("{collective} on {shape}");
@@ -359,7 +388,7 @@ fn report(args: &Args, rows: Vec<Vec<Cell>>, notes: Vec<String>, is_well: bool) 
     if collective.is_rooted() {
         heading = format!("{heading}, root {}", args.root);
     }
-    Report {
+    Head {
         about: vec![
             ("collective", Value::from(collective.name())),
             ("torus", Value::from(shape)),
@@ -368,23 +397,20 @@ fn report(args: &Args, rows: Vec<Vec<Cell>>, notes: Vec<String>, is_well: bool) 
             ("root", collective.is_rooted().then_some(args.root).into()),
             ("seed", Value::from(args.seed)),
             ("backend", Value::from("emulated")),
-            ("verified", Value::from(is_well)),
         ],
         heading,
         columns: vec![
-            Column::number("bytes", "bytes"),
-            Column::text("algorithm", "algorithm"),
-            Column::number("ports", "ports"),
-            Column::number("steps", "steps"),
-            Column::number("iterations", "iterations"),
-            Column::number("median_s", "median"),
-            Column::number("p10_s", "p10"),
-            Column::number("p90_s", "p90"),
-            Column::number("bandwidth_bytes_per_s", "bandwidth"),
+            Column::number("bytes", "bytes").expects(8),
+            Column::text("algorithm", "algorithm").expects(LONGEST_NAME),
+            Column::number("ports", "ports").yields(1),
+            Column::number("steps", "steps").yields(2),
+            Column::number("iterations", "iterations").yields(4),
+            Column::number("median_s", "median").expects(7),
+            Column::number("p10_s", "p10").expects(7).yields(3),
+            Column::number("p90_s", "p90").expects(7),
+            Column::number("bandwidth_bytes_per_s", "bandwidth").expects(11),
             Column::text("verified", "verified"),
             Column::hidden("wrong"),
         ],
-        rows,
-        notes,
     }
 }
