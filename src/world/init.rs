@@ -116,8 +116,7 @@ impl World {
         // Before the emulated device looks at the same settings, whose errors say less.
         let torus =
             torus(get, n_ranks, per_node).map_err(|reason| Error::Layout { rank, reason })?;
-        let coords =
-            api.my_coords().map_err(|e| startup("utofu_query_my_coords", e.to_string()))?;
+        let coords = api.my_coords().map_err(|e| startup("utofu_query_my_coords", e.reason()))?;
         let available: Vec<usize> = core_affinity::get_core_ids()
             .map_or_else(Vec::new, |cores| cores.into_iter().map(|core| core.id).collect());
         let card = Card {

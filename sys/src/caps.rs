@@ -83,7 +83,7 @@ impl Api {
     /// # Errors
     /// What the library returns, `OUT_OF_MEMORY` for instance.
     pub fn onesided_tnis(&self) -> Result<Vec<Tni>, UtofuError> {
-        list_tnis("utofu_get_onesided_tnis", self.utofu_get_onesided_tnis)
+        list_tnis(self, "utofu_get_onesided_tnis", self.utofu_get_onesided_tnis)
     }
 
     /// The TNIs usable for barrier communication.
@@ -91,7 +91,7 @@ impl Api {
     /// # Errors
     /// What the library returns, `OUT_OF_MEMORY` for instance.
     pub fn barrier_tnis(&self) -> Result<Vec<Tni>, UtofuError> {
-        list_tnis("utofu_get_barrier_tnis", self.utofu_get_barrier_tnis)
+        list_tnis(self, "utofu_get_barrier_tnis", self.utofu_get_barrier_tnis)
     }
 
     /// One-sided capabilities of a TNI.
@@ -102,7 +102,7 @@ impl Api {
         let mut p = core::ptr::null_mut();
         // SAFETY: p is a valid place for the result.
         let code = unsafe { (self.utofu_query_onesided_caps)(tni, &mut p) };
-        UtofuError::check("utofu_query_onesided_caps", code)?;
+        self.check("utofu_query_onesided_caps", code)?;
         // SAFETY: on success p points to the library's record, which lives as long as the library.
         let c = unsafe { &*p };
         Ok(OnesidedCaps {
@@ -129,7 +129,7 @@ impl Api {
         let mut p = core::ptr::null_mut();
         // SAFETY: p is a valid place for the result.
         let code = unsafe { (self.utofu_query_barrier_caps)(tni, &mut p) };
-        UtofuError::check("utofu_query_barrier_caps", code)?;
+        self.check("utofu_query_barrier_caps", code)?;
         // SAFETY: on success p points to the library's record, which lives as long as the library.
         let c = unsafe { &*p };
         Ok(BarrierCaps {
@@ -165,15 +165,15 @@ impl Api {
         let mut coords = [0; 6];
         // SAFETY: the array has the six elements that are written.
         let code = unsafe { (self.utofu_query_my_coords)(coords.as_mut_ptr()) };
-        UtofuError::check("utofu_query_my_coords", code)?;
+        self.check("utofu_query_my_coords", code)?;
         Ok(coords)
     }
 }
 
-fn list_tnis(call: &'static str, list: ListTnis) -> Result<Vec<Tni>, UtofuError> {
+fn list_tnis(api: &Api, call: &'static str, list: ListTnis) -> Result<Vec<Tni>, UtofuError> {
     let (mut ids, mut n) = (core::ptr::null_mut(), 0);
     // SAFETY: both pointers are valid for the call.
-    UtofuError::check(call, unsafe { list(&mut ids, &mut n) })?;
+    api.check(call, unsafe { list(&mut ids, &mut n) })?;
     if ids.is_null() {
         return Ok(Vec::new());
     }

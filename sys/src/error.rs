@@ -3,24 +3,78 @@
 //! Every code of the interface has a name and a meaning here; a number that no header lists is kept
 //! as it came. What a code means *for an operation in flight* is said where that is polled.
 
-use core::ffi::c_int;
+use core::ffi::{c_char, c_int};
+use std::ffi::CStr;
+use std::sync::Arc;
 
 use utofu_abi::*;
 
+use crate::Api;
+
 /// A uTofu function returned something other than success.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("{call}: {} ({code}): {}", self.name(), self.meaning())]
+///
+/// Two errors are equal if function and code are: the library's own text does not count.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{call}: {}", self.reason())]
 pub struct UtofuError {
     /// The function that failed.
     pub call: &'static str,
     /// What it returned.
     pub code: c_int,
+    /// What the library said about it, if it said anything.
+    text: Option<Arc<str>>,
+}
+
+impl PartialEq for UtofuError {
+    fn eq(&self, other: &UtofuError) -> bool {
+        (self.call, self.code) == (other.call, other.code)
+    }
+}
+
+impl Eq for UtofuError {}
+
+/// Room for the library's text: four times what the interface asks for, since it does not say
+/// how long the text is.
+const TEXT: usize = 4096;
+
+impl Api {
+    /// Success, or the error that `code` is, with the library's own text about it.
+    #[inline]
+    pub(crate) fn check(&self, call: &'static str, code: c_int) -> Result<(), UtofuError> {
+        if code == UTOFU_SUCCESS { Ok(()) } else { Err(self.error(call, code)) }
+    }
+
+    /// The error that this thread's last call returned. Later calls change the library's text.
+    #[cold]
+    pub(crate) fn error(&self, call: &'static str, code: c_int) -> UtofuError {
+        let text = self.utofu_get_last_error.and_then(|get| {
+            let mut text = [0u8; TEXT];
+            // SAFETY: there is more room than the interface asks for.
+            unsafe { get(text.as_mut_ptr().cast::<c_char>()) };
+            // A library that writes no end is cut off.
+            text[TEXT - 1] = 0;
+            let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy();
+            // Some libraries name the function; the error does that itself.
+            let text = text.trim().trim_start_matches(call).trim_start_matches([':', ' ']);
+            (!text.is_empty()).then(|| Arc::from(text))
+        });
+        UtofuError { call, code, text }
+    }
 }
 
 impl UtofuError {
-    /// Success, or the error that `code` is.
-    pub(crate) fn check(call: &'static str, code: c_int) -> Result<(), UtofuError> {
-        if code == UTOFU_SUCCESS { Ok(()) } else { Err(UtofuError { call, code }) }
+    /// An error that this crate's callers find themselves, without a text of the library's.
+    #[must_use]
+    pub fn new(call: &'static str, code: c_int) -> UtofuError {
+        UtofuError { call, code, text: None }
+    }
+
+    /// What went wrong, for a message that names the function itself: name and number of the
+    /// code, and the library's text or else the code's meaning.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        let what = self.text.as_deref().unwrap_or_else(|| self.meaning());
+        format!("{} ({}): {what}", self.name(), self.code)
     }
 
     /// The header's name of the code.
@@ -117,7 +171,7 @@ mod tests {
                 continue;
             }
             let code: c_int = value.trim_end_matches(',').parse().expect("a number");
-            let e = UtofuError { call: "utofu_put", code };
+            let e = UtofuError::new("utofu_put", code);
             assert_eq!(e.name(), name);
             assert!(!e.meaning().is_empty());
             seen += 1;
@@ -128,14 +182,25 @@ mod tests {
 
     #[test]
     fn an_unlisted_code_keeps_its_number() {
-        let text = UtofuError { call: "utofu_poll_mrq", code: -12345 }.to_string();
+        let text = UtofuError::new("utofu_poll_mrq", -12345).to_string();
         assert!(text.contains("utofu_poll_mrq") && text.contains("-12345"), "{text}");
     }
 
     #[test]
     fn only_zero_is_success() {
-        assert_eq!(UtofuError::check("f", 0), Ok(()));
-        assert_eq!(UtofuError::check("f", -4), Err(UtofuError { call: "f", code: UTOFU_ERR_BUSY }));
-        assert!(UtofuError::check("f", 1).is_err());
+        let api = Api::emulated();
+        assert_eq!(api.check("f", 0), Ok(()));
+        assert_eq!(api.check("f", -4), Err(UtofuError::new("f", UTOFU_ERR_BUSY)));
+        assert!(api.check("f", 1).is_err());
+    }
+
+    /// The library knows more than the code does, and what it knows is told once.
+    #[test]
+    fn the_librarys_own_text_reaches_the_user() {
+        let text = Api::emulated().onesided_caps(77).unwrap_err().to_string();
+        assert_eq!(
+            text,
+            "utofu_query_onesided_caps: UTOFU_ERR_INVALID_TNI_ID (-517): TNI 77: must be below 6"
+        );
     }
 }

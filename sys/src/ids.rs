@@ -47,7 +47,7 @@ impl VcqId {
                 &mut info.extra,
             )
         };
-        UtofuError::check("utofu_query_vcq_info", code)?;
+        api.check("utofu_query_vcq_info", code)?;
         Ok(VcqId { raw, info })
     }
 
@@ -66,7 +66,7 @@ impl VcqId {
         // SAFETY: coords has six elements and raw is a valid place.
         let code =
             unsafe { (api.utofu_construct_vcq_id)(coords.as_mut_ptr(), tni, cq, cmp_id, &mut raw) };
-        UtofuError::check("utofu_construct_vcq_id", code)?;
+        api.check("utofu_construct_vcq_id", code)?;
         VcqId::from_raw(api, raw)
     }
 
@@ -102,7 +102,7 @@ impl VcqId {
         let mut raw = self.raw;
         // SAFETY: raw is a valid place; path is null or has three elements.
         let code = unsafe { (api.utofu_set_vcq_id_path)(&mut raw, path) };
-        UtofuError::check("utofu_set_vcq_id_path", code)?;
+        api.check("utofu_set_vcq_id_path", code)?;
         Ok(VcqId { raw, info: self.info })
     }
 
@@ -114,7 +114,7 @@ impl VcqId {
         let mut stadd = 0;
         // SAFETY: stadd is a valid place.
         let code = unsafe { (api.utofu_query_stadd)(self.raw, stag, &mut stadd) };
-        UtofuError::check("utofu_query_stadd", code)?;
+        api.check("utofu_query_stadd", code)?;
         Ok(Stadd(stadd))
     }
 }

@@ -217,7 +217,7 @@ fn a_put_to_memory_that_is_not_registered_is_an_error_with_its_name() {
                 Err(e) => break e,
             }
         };
-        let NoticeError::Failed { error, peer } = e else { panic!("{e}") };
+        let NoticeError::Failed { ref error, peer } = e else { panic!("{e}") };
         assert_eq!((error.code, peer), (UTOFU_ERR_MRQ_RMT_STADD, Some(me)));
         assert!(e.to_string().contains("UTOFU_ERR_MRQ_RMT_STADD"), "{e}");
     });
@@ -262,7 +262,7 @@ fn ids_can_be_computed_and_compare_without_their_path() {
         assert_eq!(code, UTOFU_ERR_INVALID_PATH);
         let taken = Vcq::create_with_cmp_id(api, 3, 5, VcqFlags::NONE).unwrap_err();
         let call = "utofu_create_vcq_with_cmp_id";
-        assert_eq!(taken, UtofuError { call, code: UTOFU_ERR_USED });
+        assert_eq!(taken, UtofuError::new(call, UTOFU_ERR_USED));
         x.barrier().expect("both");
     });
 }

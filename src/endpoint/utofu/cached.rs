@@ -118,9 +118,7 @@ impl Registrar for Cached {
         cache.registrar().vcq.store(null_mut(), Ordering::Relaxed);
         let lease = leased.map_err(|error| match error {
             CacheError::Register { source, .. } => source,
-            CacheError::Span(_) => {
-                UtofuError { call: "utofu_reg_mem", code: UTOFU_ERR_INVALID_ADDRESS }
-            }
+            CacheError::Span(_) => UtofuError::new("utofu_reg_mem", UTOFU_ERR_INVALID_ADDRESS),
         })?;
         let stadd = lease.0.stadd().0 + lease.offset();
         self.held.push((stadd, lease.hold(cache)));

@@ -368,5 +368,5 @@ unsafe fn deliver(data: &[u8], region: &WireRegion) {
 }
 
 fn failed(error: UtofuError, peer: Option<Rank>) -> WireError {
-    WireError { call: error.call, reason: error.to_string(), peer }
+    WireError { call: error.call, reason: error.reason(), peer }
 }

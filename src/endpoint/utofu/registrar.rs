@@ -61,10 +61,10 @@ impl Registrar for Direct {
         let found = self.registrations.iter().rposition(|held| held.stadd().0 == stadd);
         match found {
             Some(index) => self.registrations.swap_remove(index).release(),
-            None => Err(UtofuError {
-                call: "utofu_dereg_mem",
-                code: utofu_sys::abi::UTOFU_ERR_INVALID_STADD,
-            }),
+            None => {
+                let code = utofu_sys::abi::UTOFU_ERR_INVALID_STADD;
+                Err(UtofuError::new("utofu_dereg_mem", code))
+            }
         }
     }
 }

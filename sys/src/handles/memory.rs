@@ -70,7 +70,7 @@ impl Vcq {
                 &mut stadd,
             )
         };
-        UtofuError::check("utofu_reg_mem", code)?;
+        core.api.check("utofu_reg_mem", code)?;
         Ok(Registration { core: Arc::clone(core), stadd: Stadd(stadd), len })
     }
 
@@ -91,10 +91,7 @@ impl Vcq {
     ) -> Result<Registration, UtofuError> {
         // The library does not check this, and a larger tag is another component id's.
         if stag >= self.caps().num_reserved_stags {
-            return Err(UtofuError {
-                call: "utofu_reg_mem_with_stag",
-                code: UTOFU_ERR_INVALID_STAG,
-            });
+            return Err(UtofuError::new("utofu_reg_mem_with_stag", UTOFU_ERR_INVALID_STAG));
         }
         let mut stadd = 0;
         let core = &self.core;
@@ -109,7 +106,7 @@ impl Vcq {
                 &mut stadd,
             )
         };
-        UtofuError::check("utofu_reg_mem_with_stag", code)?;
+        core.api.check("utofu_reg_mem_with_stag", code)?;
         Ok(Registration { core: Arc::clone(core), stadd: Stadd(stadd), len })
     }
 }
@@ -159,7 +156,7 @@ impl Registration {
         // SAFETY: the handle is live while `core` is; the constructor's contract keeps other
         // threads out of this VCQ now.
         let code = unsafe { (self.core.api.utofu_dereg_mem)(self.core.hdl, self.stadd.0, 0) };
-        UtofuError::check("utofu_dereg_mem", code)
+        self.core.api.check("utofu_dereg_mem", code)
     }
 }
 

@@ -6,8 +6,8 @@ use super::Vcq;
 use crate::{Cookie, Stadd, UtofuError, VcqId};
 
 /// A posted operation failed before it left (from the TCQ).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an operation failed{}: {error}", cookie.map_or(String::new(), |c| format!(" (cookie {:#x})", c.0)))]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an operation failed{}: {}", cookie.map_or(String::new(), |c| format!(" (cookie {:#x})", c.0)), error.reason())]
 pub struct CompletionError {
     /// What the library said.
     pub error: UtofuError,
@@ -16,12 +16,13 @@ pub struct CompletionError {
 }
 
 /// An entry of the MRQ that is not a good notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoticeError {
     /// An operation failed on its way or at the target.
     #[error(
-        "an operation failed{}: {error}",
-        peer.map_or(String::new(), |p| format!(" (peer {p})"))
+        "an operation failed{}: {}",
+        peer.map_or(String::new(), |p| format!(" (peer {p})")),
+        error.reason()
     )]
     Failed {
         /// What the library said.
@@ -36,7 +37,7 @@ pub enum NoticeError {
         raw: u8,
     },
     /// The notice names a peer that is none.
-    #[error("notice from a peer that is no VCQ, {raw:#x}: {error}")]
+    #[error("notice from a peer that is no VCQ, {raw:#x}: {}", error.reason())]
     UnknownPeer {
         /// The id's number.
         raw: u64,
@@ -175,7 +176,7 @@ impl Vcq {
             UTOFU_SUCCESS => Ok(Some(Cookie(cookie.addr()))),
             UTOFU_ERR_NOT_FOUND => Ok(None),
             code => Err(CompletionError {
-                error: UtofuError { call: "utofu_poll_tcq", code },
+                error: self.core.api.error("utofu_poll_tcq", code),
                 cookie: (cookie != untouched).then(|| Cookie(cookie.addr())),
             }),
         }
@@ -193,7 +194,7 @@ impl Vcq {
             UTOFU_SUCCESS => Notice::read(self, &n).map(Some),
             UTOFU_ERR_NOT_FOUND => Ok(None),
             code => Err(NoticeError::Failed {
-                error: UtofuError { call: "utofu_poll_mrq", code },
+                error: self.core.api.error("utofu_poll_mrq", code),
                 peer: if n.vcq_id == NO_PEER {
                     None
                 } else {

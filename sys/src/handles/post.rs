@@ -5,10 +5,10 @@ use core::ffi::{c_int, c_ulong, c_void};
 use utofu_abi::*;
 
 use super::{ArmwOp, PostFlags, Vcq};
-use crate::{Cookie, Stadd, UtofuError, VcqId};
+use crate::{Api, Cookie, Stadd, UtofuError, VcqId};
 
 /// Why an operation was not posted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostError {
     /// The transmit queue has no room: poll the TCQ, then try again. Nothing was posted.
     #[error("the transmit queue is full; poll the TCQ, then post again")]
@@ -65,10 +65,11 @@ impl Mark {
     }
 }
 
-fn posted(call: &'static str, code: c_int) -> Result<(), PostError> {
+fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
     match code {
+        UTOFU_SUCCESS => Ok(()),
         UTOFU_ERR_BUSY => Err(PostError::Busy),
-        code => Ok(UtofuError::check(call, code)?),
+        code => Err(PostError::Refused(api.error(call, code))),
     }
 }
 
@@ -88,7 +89,7 @@ impl Vcq {
     pub unsafe fn put(&mut self, to: VcqId, what: Transfer, mark: Mark) -> Result<(), PostError> {
         fits(what.length, self.caps().max_putget_size)?;
         // SAFETY: the handle is live; the caller vouches for the memory on both sides.
-        posted("utofu_put", unsafe {
+        posted(&self.core.api, "utofu_put", unsafe {
             (self.core.api.utofu_put)(
                 self.core.hdl,
                 to.raw(),
@@ -112,7 +113,7 @@ impl Vcq {
     pub unsafe fn get(&mut self, from: VcqId, what: Transfer, mark: Mark) -> Result<(), PostError> {
         fits(what.length, self.caps().max_putget_size)?;
         // SAFETY: the handle is live; the caller vouches for the memory on both sides.
-        posted("utofu_get", unsafe {
+        posted(&self.core.api, "utofu_get", unsafe {
             (self.core.api.utofu_get)(
                 self.core.hdl,
                 from.raw(),
@@ -144,7 +145,7 @@ impl Vcq {
         fits(data.len(), self.caps().max_piggyback_size)?;
         // SAFETY: the handle is live; data is only read, during the call (the C prototype merely
         // lacks the const); the caller vouches for the remote memory.
-        posted("utofu_put_piggyback", unsafe {
+        posted(&self.core.api, "utofu_put_piggyback", unsafe {
             (self.core.api.utofu_put_piggyback)(
                 self.core.hdl,
                 to.raw(),
@@ -173,7 +174,7 @@ impl Vcq {
         mark: Mark,
     ) -> Result<(), PostError> {
         // SAFETY: the handle is live; the caller vouches for the remote memory.
-        posted("utofu_put_piggyback8", unsafe {
+        posted(&self.core.api, "utofu_put_piggyback8", unsafe {
             (self.core.api.utofu_put_piggyback8)(
                 self.core.hdl,
                 to.raw(),
@@ -203,7 +204,7 @@ impl Vcq {
         mark: Mark,
     ) -> Result<(), PostError> {
         // SAFETY: the handle is live; the caller vouches for the remote memory.
-        posted("utofu_armw8", unsafe {
+        posted(&self.core.api, "utofu_armw8", unsafe {
             (self.core.api.utofu_armw8)(
                 self.core.hdl,
                 to.raw(),
@@ -233,7 +234,7 @@ impl Vcq {
         mark: Mark,
     ) -> Result<(), PostError> {
         // SAFETY: the handle is live; the caller vouches for the remote memory.
-        posted("utofu_armw4", unsafe {
+        posted(&self.core.api, "utofu_armw4", unsafe {
             (self.core.api.utofu_armw4)(
                 self.core.hdl,
                 to.raw(),
@@ -264,7 +265,7 @@ impl Vcq {
         mark: Mark,
     ) -> Result<(), PostError> {
         // SAFETY: the handle is live; the caller vouches for the remote memory.
-        posted("utofu_cswap8", unsafe {
+        posted(&self.core.api, "utofu_cswap8", unsafe {
             (self.core.api.utofu_cswap8)(
                 self.core.hdl,
                 to.raw(),
@@ -285,7 +286,7 @@ impl Vcq {
     pub fn nop(&mut self, flags: PostFlags, cookie: Cookie) -> Result<(), PostError> {
         let mark = Mark { edata: 0, flags, cookie };
         // SAFETY: the handle is live, and no memory is touched.
-        posted("utofu_nop", unsafe {
+        posted(&self.core.api, "utofu_nop", unsafe {
             (self.core.api.utofu_nop)(self.core.hdl, mark.flags(), mark.cookie())
         })
     }

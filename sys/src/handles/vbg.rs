@@ -59,7 +59,7 @@ impl ReduceOp {
 }
 
 /// Why a gate operation was not started or not finished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
     /// An operation is in flight: poll it to its end first. Nothing was started.
     #[error("the gates are busy with a {0}; poll it to its end first")]
@@ -154,7 +154,7 @@ impl GateSet {
         let flags = UTOFU_VBG_FLAG_THREAD_SAFE;
         // SAFETY: ids has room for the n results.
         let code = unsafe { (api.utofu_alloc_vbg)(tni, n, flags, ids.as_mut_ptr()) };
-        UtofuError::check("utofu_alloc_vbg", code)?;
+        api.check("utofu_alloc_vbg", code)?;
         Ok(GateSet {
             api,
             ids,
@@ -181,7 +181,7 @@ impl GateSet {
     pub fn connect(&mut self, links: &[GateLink]) -> Result<(), UtofuError> {
         const CALL: &str = "utofu_set_vbg";
         if links.len() > self.ids.len() {
-            return Err(UtofuError { call: CALL, code: UTOFU_ERR_INVALID_NUMBER });
+            return Err(UtofuError::new(CALL, UTOFU_ERR_INVALID_NUMBER));
         }
         let id = |g: Option<GateId>| g.map_or(UTOFU_VBG_ID_NULL, |g| g.0);
         let mut settings: Vec<_> = links
@@ -198,7 +198,7 @@ impl GateSet {
             .collect();
         // SAFETY: settings has as many elements as are announced.
         let code = unsafe { (self.api.utofu_set_vbg)(settings.as_mut_ptr(), settings.len()) };
-        UtofuError::check(CALL, code)
+        self.api.check(CALL, code)
     }
 
     /// Starts a barrier.
@@ -320,7 +320,7 @@ impl GateSet {
     }
 
     fn started(&mut self, call: &'static str, code: c_int, op: Operation) -> Result<(), GateError> {
-        UtofuError::check(call, code)?;
+        self.api.check(call, code)?;
         self.running = Some(op);
         Ok(())
     }
@@ -332,7 +332,7 @@ impl GateSet {
         self.running = None;
         match code {
             UTOFU_ERR_BARRIER_MISMATCH => Err(GateError::Mismatch),
-            code => Ok(UtofuError::check(call, code).map(|()| true)?),
+            code => Ok(self.api.check(call, code).map(|()| true)?),
         }
     }
 }

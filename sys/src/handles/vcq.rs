@@ -55,7 +55,7 @@ impl Vcq {
         let mut hdl = 0;
         // SAFETY: hdl is a valid place for the result.
         let code = unsafe { (api.utofu_create_vcq)(tni, flags.0, &mut hdl) };
-        UtofuError::check("utofu_create_vcq", code)?;
+        api.check("utofu_create_vcq", code)?;
         Vcq::own(Core { api, hdl }, tni)
     }
 
@@ -73,7 +73,7 @@ impl Vcq {
         let mut hdl = 0;
         // SAFETY: hdl is a valid place for the result.
         let code = unsafe { (api.utofu_create_vcq_with_cmp_id)(tni, cmp_id, flags.0, &mut hdl) };
-        UtofuError::check("utofu_create_vcq_with_cmp_id", code)?;
+        api.check("utofu_create_vcq_with_cmp_id", code)?;
         Vcq::own(Core { api, hdl }, tni)
     }
 
@@ -82,7 +82,7 @@ impl Vcq {
         let mut raw = 0;
         // SAFETY: the handle is live and raw is a valid place for the result.
         let code = unsafe { (api.utofu_query_vcq_id)(core.hdl, &mut raw) };
-        UtofuError::check("utofu_query_vcq_id", code)?;
+        api.check("utofu_query_vcq_id", code)?;
         Ok(Vcq {
             id: VcqId::from_raw(&api, raw)?,
             tni,
@@ -124,7 +124,7 @@ impl Vcq {
         let mut n = 0;
         // SAFETY: the handle is live and n is a valid place for the result.
         let code = unsafe { (self.core.api.utofu_query_num_unread_tcq)(self.core.hdl, &mut n) };
-        UtofuError::check("utofu_query_num_unread_tcq", code)?;
+        self.core.api.check("utofu_query_num_unread_tcq", code)?;
         Ok(n)
     }
 }
