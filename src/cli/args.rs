@@ -139,6 +139,7 @@ pub fn unserved(
     } else {
         String::new()
     };
+    let source = Box::new(source);
     CliError::Unserved { collective, algorithm: algorithm.to_owned(), source, served }
 }
 

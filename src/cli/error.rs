@@ -32,7 +32,7 @@ pub enum CliError {
         /// The algorithm.
         algorithm: String,
         /// What does not fit.
-        source: ScheduleError,
+        source: Box<ScheduleError>,
         /// Which algorithms would do, as a further clause; empty if that would not help.
         served: String,
     },

@@ -42,9 +42,9 @@ fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
     let mut columns = vec![
         Column::text("collective", "collective"),
         Column::text("algorithm", "algorithm"),
-        Column::text("form", "form"),
-        Column::text("summary", "what it is").wraps(),
-        Column::text("source", "source").wraps().yields(1),
+        Column::text("form", "form").yields(2),
+        Column::text("summary", "what it is").wraps().yields(1),
+        Column::text("source", "source").wraps().yields(3),
     ];
     let mut about = vec![];
     let mut heading = format!("{} algorithms", algorithms.len());
@@ -55,10 +55,11 @@ fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
         let served = algorithms.iter().filter(|algorithm| algorithm.serves(shape).is_ok()).count();
         heading = format!("{heading}, {served} of them serve {shape}");
     }
-    let notes = vec![
-        "(B): few bytes, for long vectors; (L): few steps, for short ones (after the Swing paper)."
-            .to_owned(),
-    ];
+    let explained =
+        "(B): few bytes, for long vectors; (L): few steps, for short ones (after the Swing paper).";
+    let is_marked = |mark| algorithms.iter().any(|algorithm| algorithm.summary.contains(mark));
+    let marks = is_marked("(B)") || is_marked("(L)");
+    let notes = marks.then(|| explained.to_owned()).into_iter().collect();
     let rows = algorithms.iter().map(|algorithm| {
         let mut row = vec![
             Cell::text(algorithm.collective.name()),

@@ -111,7 +111,7 @@ impl Sink {
 enum Replacement {
     /// The text is kept until it is whole, so that an interrupt leaves nothing behind; then it is
     /// written beside the path and renamed onto it.
-    Whole { text: Vec<u8>, target: PathBuf, before: Option<Metadata> },
+    Whole { text: Vec<u8>, target: PathBuf, before: Option<Permissions> },
     /// What is at the path is no regular file (a device, a pipe): it is written to and stays.
     Through(File),
 }
@@ -144,6 +144,7 @@ impl Replacement {
             let message = format!("{} is not a directory", directory.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
+        let before = before.map(|found| found.permissions());
         Ok(Replacement::Whole { text: Vec::new(), target, before })
     }
 
@@ -164,7 +165,7 @@ impl Replacement {
             .permissions(Permissions::from_mode(if before.is_some() { 0o600 } else { 0o666 }))
             .tempfile_in(directory_of(&target))?;
         if let Some(before) = before {
-            file.as_file().set_permissions(before.permissions())?;
+            file.as_file().set_permissions(before)?;
         }
         file.write_all(&text)?;
         file.as_file().sync_all()?;

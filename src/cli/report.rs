@@ -171,12 +171,8 @@ impl Stream {
         let layout = Layout::new(&head.columns, known, width);
         let mut sink = output.open()?;
         let text = match format {
-            Format::Table => {
-                wrapped(&head.heading, width) + &layout.header(&head.columns)
-            }
-            Format::Csv => {
-                csv_line(head.columns.iter().map(|column| column.key.to_owned()))
-            }
+            Format::Table => wrapped(&head.heading, width) + &layout.header(&head.columns),
+            Format::Csv => csv_line(head.columns.iter().map(|column| column.key.to_owned())),
             Format::Json => {
                 let pairs = head.about.iter().map(|(key, value)| json_pair(key, value));
                 format!("{{\n{}  \"rows\": [", pairs.collect::<String>())

@@ -59,10 +59,12 @@ pub fn emulate<R: Send>(
     }
     // The device counts nodes with the first size running fastest, shapes with the last.
     let sizes: Vec<u32> = config.shape.sizes().into_iter().rev().collect();
-    let nodes = Job::coords_for_shape(&sizes);
-    let coords =
-        (0..n_ranks).map(|rank| nodes[config.map.node_of(&config.shape, rank).index()]).collect();
-    let job = Job::with_model(coords, config.latency).map_err(|error| Error::Startup {
+    let of_rank = |rank| config.map.node_of(&config.shape, rank).index();
+    let job = Job::coords_for_shape(&sizes).and_then(|nodes| {
+        let coords = (0..n_ranks).map(|rank| nodes[of_rank(rank)]).collect();
+        Job::with_model(coords, config.latency)
+    });
+    let job = job.map_err(|error| Error::Startup {
         rank: 0,
         source: WireError {
             call: "setting up the emulated device",

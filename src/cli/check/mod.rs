@@ -24,7 +24,8 @@ use judge::Verdict;
 /// contribution may be lost or counted twice, and the collective's promise must hold on every
 /// rank. Exit status 1 if anything is wrong.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "\
+#[command(
+    override_usage = "\
 hopbine check --torus <SHAPE> [OPTIONS] <COLLECTIVE>
        hopbine check --schedule <FILE> [OPTIONS]
        hopbine check --torus <SHAPE> [OPTIONS] --plans <FILE>...",
@@ -34,7 +35,8 @@ Examples:
   hopbine check allreduce --torus 16x16x16 --algorithm bine
   hopbine check bcast --torus 5x7 --ports all --root all --format json
   hopbine plan allgather --torus 4x4 --rank 0 --format schedule -o mine.txt
-  hopbine check --schedule mine.txt")]
+  hopbine check --schedule mine.txt"
+)]
 pub struct Args {
     /// The collective
     #[arg(required_unless_present_any = ["schedule", "plans"])]
