@@ -43,11 +43,9 @@ pub(super) fn scramble(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The hash of "`a` combined with `b`, in this order".
+/// The hash of "`a` combined with `b`, in this order"; operands begin as pseudo-random numbers.
 fn combined(a: u64, b: u64) -> u64 {
-    let a = (a ^ (a >> 32)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let b = (b ^ (b >> 29)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    a.rotate_left(31).wrapping_add(b)
+    (a.rotate_left(23) ^ b).wrapping_mul(0xff51_afd7_ed55_8ccd)
 }
 
 /// Fills some of the orders, where they are kept.

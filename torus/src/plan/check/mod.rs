@@ -45,9 +45,9 @@ pub const EXACT_RANKS: u32 = 1024;
 
 /// The state of a tile is at most this long, so that it stays in a processor's cache, but for
 /// the shortest tiles.
-const TILE_BYTES: u64 = 6 << 20;
+const TILE_BYTES: u64 = 16 << 20;
 /// Tiles have at least this many positions, so that messages are worth being found.
-const LEAST_POSITIONS: u64 = 16;
+const LEAST_POSITIONS: u64 = 64;
 /// Contributors of a barrier that are tracked at once, in words of 64.
 const BARRIER_WORDS: usize = 64;
 /// Plans in a unit of work.
