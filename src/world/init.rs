@@ -146,8 +146,9 @@ impl World {
         }
 
         let all: Vec<[u8; 6]> = cards.iter().map(|card| card.coords).collect();
-        let (shape, map) = lay_out(get, torus, backend.is_physical(), &all, per_node)
-            .map_err(|reason| Error::Layout { rank, reason })?;
+        let (shape, map) =
+            lay_out(get, torus, backend.is_physical(), backend.wire(), &all, per_node)
+                .map_err(|reason| Error::Layout { rank, reason })?;
         let among = |same: &dyn Fn(&Card) -> bool| {
             let all = cards.iter().filter(|card| same(card)).count();
             (all, cards[..rank as usize].iter().filter(|card| same(card)).count())
@@ -175,7 +176,7 @@ impl World {
         };
         let engine = Engine::new(rank, opened.endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
-        let of_world = RankOfWorld::new(engine, opened.small, opened.caches);
+        let of_world = RankOfWorld::new(engine, backend.wire(), opened.small, opened.caches);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
         let about = About { backend, tried, coords, ranks_per_node, seating, timeout };

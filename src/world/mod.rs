@@ -23,6 +23,7 @@ mod programs;
 mod rank;
 mod scope;
 mod select;
+mod shm;
 mod split;
 mod tofu;
 
@@ -36,4 +37,4 @@ pub use options::{CallOptions, Hardware};
 pub use persistent::Persistent;
 pub use place::near_cubic;
 pub use scope::{Request, Scope};
-pub use select::{Choice, choose};
+pub use select::{Choice, Wire, choose};

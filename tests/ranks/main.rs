@@ -16,4 +16,5 @@ mod engine;
 mod matrix;
 mod regcache;
 mod requests;
+mod shm;
 mod stress;

@@ -10,13 +10,13 @@ mod verify;
 use std::time::Duration;
 
 use hopbine::reduce::{Dtype, Op, ReduceError};
-use hopbine::{CallOptions, Drive, EmulationConfig};
+use hopbine::{CallOptions, Drive, EmulationConfig, Wire};
 use hopbine_torus::collectives::registry;
 use hopbine_torus::plan::max_ports;
 use hopbine_torus::{Collective, Request};
 use serde_json::{Value, json};
 
-use super::args::{self, Place};
+use super::args::{self, Backend, Place};
 use super::error::{CliError, Outcome};
 use super::report::{Cell, Column, Format, Report};
 use super::sizes::{self, SizeRange};
@@ -83,6 +83,9 @@ pub struct Args {
     /// are cores for them
     #[arg(long, value_name = "inline|workers|auto")]
     drive: Option<Drive>,
+    /// Through what the ranks' messages travel
+    #[arg(long, value_enum)]
+    backend: Option<Backend>,
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -124,7 +127,8 @@ impl Task {
         let shape = &args.place.torus;
         let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
-        let choice = hopbine::world::choose(case.collective, shape, bytes, most, false);
+        let choice =
+            hopbine::world::choose(config.wire, case.collective, shape, bytes, most, false);
         let algorithm = match &self.algorithm {
             None => choice.algorithm,
             Some(name) => registry::find(case.collective, name)?,
@@ -153,6 +157,9 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         .map_err(|error| CliError::Usage(error.to_string()))?;
     config.map = args.place.rank_map()?;
     config.ports = Some(args.ports.unwrap_or(most.min(DEFAULT_PORTS)));
+    if let Some(backend) = args.backend {
+        config.wire = backend.wire();
+    }
     config.drive = args.drive.unwrap_or(config.drive);
     let (tasks, mut notes) = tasks(&args, &config)?;
     let cases = cases(&args, &mut notes)?;
@@ -191,13 +198,13 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     }
     drop(bar);
     let is_well = wrong.is_empty();
-    notes.push(where_measured(shape.n_nodes(), has_workers));
+    notes.push(where_measured(&config, has_workers));
     let n_more = wrong.len().saturating_sub(LISTED);
     notes.extend(wrong.into_iter().take(LISTED));
     if n_more > 0 {
         notes.push(format!("... and {n_more} more ranks; JSON lists all"));
     }
-    output::write(&report(&args, rows, notes, is_well).render(args.format), None)?;
+    output::write(&report(&args, &config, rows, notes, is_well).render(args.format), None)?;
     Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
 }
 
@@ -293,12 +300,25 @@ fn check_memory(case: &Case) -> Result<(), CliError> {
     host::check_memory(what, needed, "use smaller --bytes or a smaller --torus")
 }
 
-fn where_measured(n_ranks: u32, has_workers: bool) -> String {
+/// As reports name it.
+fn backend_name(config: &EmulationConfig) -> &'static str {
+    match config.wire {
+        Wire::Network => "emulated",
+        Wire::Memory => "shm",
+    }
+}
+
+fn where_measured(config: &EmulationConfig, has_workers: bool) -> String {
+    let n_ranks = config.shape.n_nodes();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
     format!(
-        "Emulated: {n_ranks} ranks are threads on {cores} cores of this host, ports driven by \
-         {who}. These times say nothing about a network."
+        "{}: {n_ranks} ranks are threads on {cores} cores of this host, ports driven by \
+         {who}. These times say nothing about a network.",
+        match config.wire {
+            Wire::Network => "Emulated",
+            Wire::Memory => "Shared memory",
+        },
     )
 }
 
@@ -346,7 +366,13 @@ fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
     cells
 }
 
-fn report(args: &Args, rows: Vec<Vec<Cell>>, notes: Vec<String>, is_well: bool) -> Report {
+fn report(
+    args: &Args,
+    config: &EmulationConfig,
+    rows: Vec<Vec<Cell>>,
+    notes: Vec<String>,
+    is_well: bool,
+) -> Report {
     let shape = args.place.torus.to_string();
     let collective = args.collective;
     let mut heading = format!("{collective} on {shape}");
@@ -367,7 +393,7 @@ fn report(args: &Args, rows: Vec<Vec<Cell>>, notes: Vec<String>, is_well: bool) 
             ("op", collective.is_reduction().then_some(args.op.name()).into()),
             ("root", collective.is_rooted().then_some(args.root).into()),
             ("seed", Value::from(args.seed)),
-            ("backend", Value::from("emulated")),
+            ("backend", Value::from(backend_name(config))),
             ("verified", Value::from(is_well)),
         ],
         heading,
