@@ -32,10 +32,11 @@ const SEGMENT_BYTES: (u64, u64) = (64 * 1024, 1024 * 1024);
 
 /// With this many ranks in a dimension everybody can talk to everybody.
 const MOST_DIRECT: u32 = 64;
-/// On one host: data up to this length are given to everybody as they are.
-const WHOLE_BYTES: u64 = 128 * 1024;
-/// On one host: a message that fits a staging slot.
-const SLOT_BYTES: u64 = 64 * 1024;
+/// On one host: vectors are given to everybody as they are while all ranks together get no more
+/// than this.
+const WHOLE_BYTES: u64 = 4 * 1024 * 1024;
+/// On one host: a message that stays in the cache until it is folded.
+const CACHED_BYTES: u64 = 128 * 1024;
 
 /// What messages travel through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,18 +107,21 @@ pub fn choose(
 /// The choice for ranks that share memory: as few steps as possible, since each is a wait for
 /// others, who may have to get a core first; one port, since a second has nobody to drive it.
 fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
+    let n_ranks = u64::from(shape.n_nodes());
     let wanted = match collective {
-        Collective::Allreduce if bytes <= WHOLE_BYTES / u64::from(shape.n_nodes()) => "direct-l",
+        Collective::Allreduce if bytes.saturating_mul(n_ranks * n_ranks) <= WHOLE_BYTES => {
+            "direct-l"
+        }
         // Everybody reads the root's data where they are staged, once.
         Collective::Bcast => "direct-tree",
-        Collective::Reduce if bytes <= WHOLE_BYTES => "direct-tree",
+        Collective::Reduce if bytes <= CACHED_BYTES => "direct-tree",
         _ => "direct",
     };
     let known = registry::algorithms(collective);
     let serves =
         |algorithm: &&Algorithm| algorithm.name == wanted && algorithm.serves(shape).is_ok();
     let algorithm = known.iter().find(serves).unwrap_or(&known[0]).clone();
-    Choice { algorithm, ports: 1, segment_bytes: SLOT_BYTES }
+    Choice { algorithm, ports: 1, segment_bytes: CACHED_BYTES }
 }
 
 fn largest_prime_factor(mut size: u32) -> u32 {

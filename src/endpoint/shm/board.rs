@@ -13,7 +13,7 @@ use super::layout::{LINE, Layout};
 use super::segment::Segment;
 
 /// The longest contribution.
-pub(super) const BOARD_BYTES: usize = 32 * 1024;
+pub(super) const BOARD_BYTES: usize = 8 * 1024;
 /// Places of each rank: how many calls a rank can be ahead of one that it does not wait for.
 const DEPTH: u64 = 4;
 /// A contribution up to this length stands in the line that says that it is there.

@@ -4,8 +4,11 @@
 //! | --- | --- |
 //! | up to 32 | in the line of the queue that says that they are there |
 //! | up to 2 KiB | in the queue's ring of bytes; the receiver copies them out at once |
-//! | up to 64 KiB | in a staging slot, where the receiver may read them |
+//! | up to 8 KiB | in a staging slot, where the receiver may read them |
 //! | more, or no slot free | stay where they are; the receiver reads them when it is ready |
+//!
+//! Where no process may read another's memory, messages of up to 64 KiB are staged, and longer ones
+//! are sent in pieces through slots.
 //!
 //! A queue is emptied whenever its receiver polls, into memory of its own if need be, and a message
 //! that finds no slot is lent. So no message waits for another.
@@ -44,6 +47,10 @@ use staging::Staging;
 
 /// The longest message that travels in the queue.
 const EAGER_BYTES: usize = 2048;
+/// The longest message that is staged where receivers can read it in its sender's memory as well.
+/// Staging moves every byte between the cores' caches twice: to the slot, which the receiver had
+/// in its cache, and from there.
+const STAGED_BYTES: usize = 8 * 1024;
 /// With more peers than this, those that nothing is expected of are looked at more rarely.
 const FEW_PEERS: usize = 8;
 /// How rarely, in polls.
@@ -341,7 +348,7 @@ impl Endpoint for ShmEndpoint {
             self.events.push(Event::Sent(slot));
             return Ok(Taken::Accepted);
         }
-        if region.len <= SLOT_BYTES {
+        if region.len <= if self.can_read { STAGED_BYTES } else { SLOT_BYTES } {
             // SAFETY: the caller's promise; `sent` comes before the event does.
             if let Some(staged) = unsafe { self.staging.put(region.ptr, region.len) } {
                 (descriptor.kind, descriptor.id) = (Kind::Staged, staged as u32);
