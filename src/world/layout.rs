@@ -52,7 +52,7 @@ pub(super) fn lay_out(
             };
             let torus = torus.map_or_else(|| Shape::torus(&sizes()), Ok);
             let torus = torus.map_err(|error| error.to_string())?;
-            (with_ranks_of_node(&torus, per_node)?, RankMap::ColumnMajor)
+            (with_ranks_of_node(&torus, per_node)?, RankMap::default())
         }
     };
     let Some(path) = get("HOPBINE_RANK_MAP") else { return Ok((shape, map)) };
