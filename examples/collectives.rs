@@ -5,7 +5,8 @@
 //! ./target/release/hopbine launch -n 2 ./target/release/examples/collectives allreduce,barrier 8,65536 20
 //! ```
 //!
-//! The arguments are collectives, sizes in bytes, and milliseconds per measurement. A size is what
+//! The arguments are collectives, sizes in bytes, and milliseconds per measurement; then, if the
+//! library is not to choose, an algorithm (or `auto`) and the longest message. A size is what
 //! a rank holds in all: the vector of allreduce, bcast and reduce; all blocks together of
 //! reduce-scatter, allgather and alltoall. Sizes that do not divide into blocks are left out. Roots
 //! rotate from call to call, so that no rank can run ahead. Each measurement is five batches of
@@ -15,7 +16,7 @@
 use std::time::Instant;
 
 use hopbine::reduce::Op;
-use hopbine::{Communicator, Error};
+use hopbine::{CallOptions, Communicator, Error};
 
 const BATCHES: usize = 5;
 
@@ -28,15 +29,20 @@ fn main() {
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [collectives, sizes, budget] = &arguments[..] else {
-        return Err("usage: collectives COLLECTIVES SIZES BUDGET_MS".into());
+    let [collectives, sizes, budget, choices @ ..] = &arguments[..] else {
+        return Err("usage: collectives COLLECTIVES SIZES BUDGET_MS [ALGORITHM [SEGMENT]]".into());
     };
+    let mut options = CallOptions::new();
+    options.algorithm = choices.first().filter(|name| *name != "auto").map(|name| name[..].into());
+    options.segment_bytes = choices.get(1).map(|text| text.parse()).transpose()?;
     let sizes: Vec<usize> = sizes.split(',').map(str::parse).collect::<Result<_, _>>()?;
     let budget = budget.parse::<f64>()? * 1e-3;
     let most = sizes.iter().copied().max().unwrap_or(8).max(8) / 8;
     let world = hopbine::init()?;
+    let comm = world.communicator();
     let mut bench = Bench {
-        comm: world.communicator(),
+        comm,
+        by: comm.with(options),
         out: vec![f64::from_bits(0x4040_4040_4040_4040); most],
         into: vec![0.0; most],
     };
@@ -54,13 +60,15 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
 
 struct Bench<'a> {
     comm: &'a Communicator,
+    /// The same, with the choices of the arguments.
+    by: Communicator,
     out: Vec<f64>,
     into: Vec<f64>,
 }
 
 impl Bench<'_> {
     fn call(&mut self, what: &str, bytes: usize, round: u64) -> Result<(), Error> {
-        let Bench { comm, out, into, .. } = self;
+        let Bench { by: comm, out, into, .. } = self;
         let n_ranks = comm.size();
         let root = (round % u64::from(n_ranks)) as u32;
         let numbers = bytes / 8;

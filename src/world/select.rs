@@ -32,11 +32,13 @@ const SEGMENT_BYTES: (u64, u64) = (64 * 1024, 1024 * 1024);
 
 /// With this many ranks in a dimension everybody can talk to everybody.
 const MOST_DIRECT: u32 = 64;
-/// On one host: vectors are given to everybody as they are while all ranks together get no more
-/// than this.
-const WHOLE_BYTES: u64 = 4 * 1024 * 1024;
-/// On one host: a message that stays in the cache until it is folded.
-const CACHED_BYTES: u64 = 128 * 1024;
+/// On one host: two ranks give each other vectors of up to this length as they are.
+const WHOLE_BYTES: u64 = 2 * 1024 * 1024;
+/// On one host: the root folds vectors of up to this length by itself.
+const ROOT_FOLDS_BYTES: u64 = 128 * 1024;
+/// On one host: a message that stays in the cache until it is folded, for two ranks, and for more,
+/// who fold several at once and may share a core.
+const CACHED_BYTES: [u64; 2] = [256 * 1024, 64 * 1024];
 
 /// What messages travel through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +72,7 @@ pub fn choose(
     in_place: bool,
 ) -> Choice {
     if wire == Wire::Memory && shape.sizes().iter().all(|&size| size <= MOST_DIRECT) {
-        return in_memory(collective, shape, bytes);
+        return in_memory(collective, shape, bytes, in_place);
     }
     let n_ports = n_ports.min(max_ports(shape));
     let total = match collective {
@@ -106,22 +108,24 @@ pub fn choose(
 
 /// The choice for ranks that share memory: as few steps as possible, since each is a wait for
 /// others, who may have to get a core first; one port, since a second has nobody to drive it.
-fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
-    let n_ranks = u64::from(shape.n_nodes());
+fn in_memory(collective: Collective, shape: &Shape, bytes: u64, in_place: bool) -> Choice {
+    let is_pair = shape.n_nodes() == 2;
     let wanted = match collective {
-        Collective::Allreduce if bytes.saturating_mul(n_ranks * n_ranks) <= WHOLE_BYTES => {
-            "direct-l"
-        }
+        Collective::Allreduce if is_pair && bytes <= WHOLE_BYTES => "direct-l",
         // Everybody reads the root's data where they are staged, once.
         Collective::Bcast => "direct-tree",
-        Collective::Reduce if bytes <= CACHED_BYTES => "direct-tree",
+        Collective::Reduce if is_pair || bytes <= ROOT_FOLDS_BYTES => "direct-tree",
+        Collective::Alltoall if !in_place => "pairwise",
         _ => "direct",
     };
     let known = registry::algorithms(collective);
     let serves =
         |algorithm: &&Algorithm| algorithm.name == wanted && algorithm.serves(shape).is_ok();
     let algorithm = known.iter().find(serves).unwrap_or(&known[0]).clone();
-    Choice { algorithm, ports: 1, segment_bytes: CACHED_BYTES }
+    // What is only moved is read where it lies to where it belongs, in one piece.
+    let segment_bytes =
+        if collective.is_reduction() { CACHED_BYTES[usize::from(!is_pair)] } else { u64::MAX };
+    Choice { algorithm, ports: 1, segment_bytes }
 }
 
 fn largest_prime_factor(mut size: u32) -> u32 {

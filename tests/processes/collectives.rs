@@ -190,7 +190,7 @@ fn what_cannot_be_is_named() {
     let text = refusal(&[("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", "/nowhere/lib.so")]);
     assert!(text.contains("no tofu backend") && text.contains("/nowhere/lib.so"), "{text}");
     let text = refusal(&[("HOPBINE_BACKEND", "tcp")]);
-    assert!(text.contains("tofu, emu, mpi or auto"), "{text}");
+    assert!(text.contains("tofu, shm, emu, mpi or auto"), "{text}");
     let text = refusal(&[("HOPBINE_REG_CACHE", "maybe")]);
     assert!(text.contains("HOPBINE_REG_CACHE"), "{text}");
     // Another rank that never comes.

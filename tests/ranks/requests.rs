@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use crate::common::calls::config;
 use hopbine::reduce::Op;
-use hopbine::torus::geometry::Shape;
 use hopbine::{
     Awaited, Blame, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware,
     OnTimeout, emulate,

@@ -79,7 +79,7 @@ impl ShmEndpoint {
     /// A lent message has met its receive.
     pub(super) fn land(&mut self, landing: Landing) {
         if self.can_read {
-            return self.reads_due.push_back(landing);
+            return self.reads_due.push(landing);
         }
         let (peer, id) = (landing.peer, landing.id);
         let number = self.landings.insert(landing);
@@ -91,7 +91,11 @@ impl ShmEndpoint {
 
     /// Reads some of the message that is due first.
     pub(super) fn advance_reads(&mut self) -> Result<(), WireError> {
-        let Some(&landing) = self.reads_due.front() else { return Ok(()) };
+        // In the order in which the messages are wanted: what is folded together is read one
+        // after the other, and is in the cache then.
+        let first = (0..self.reads_due.len()).min_by_key(|&at| self.reads_due[at].slot.task);
+        let Some(first) = first else { return Ok(()) };
+        let landing = self.reads_due[first];
         let Landing { peer, region, done, from, .. } = landing;
         let len = (region.len - done).min(READ_BYTES);
         let lender = (peer, self.peers[peer].process);
@@ -104,12 +108,10 @@ impl ShmEndpoint {
             peer: Some(self.peers[peer].rank),
         })?;
         if done + read < region.len {
-            if let Some(first) = self.reads_due.front_mut() {
-                first.done += read;
-            }
+            self.reads_due[first].done += read;
             return Ok(());
         }
-        self.reads_due.pop_front();
+        self.reads_due.swap_remove(first);
         self.events.push(Event::Received(landing.slot));
         self.answer(peer, Descriptor::answer(Kind::Done, landing.id));
         Ok(())

@@ -81,7 +81,7 @@ pub struct ShmEndpoint {
     /// Whether this process may read memory of all peers.
     can_read: bool,
     lent: Numbered<Lent>,
-    reads_due: VecDeque<Landing>,
+    reads_due: Vec<Landing>,
     /// Messages that come in pieces.
     landings: Numbered<Landing>,
     pulled: VecDeque<Pulled>,

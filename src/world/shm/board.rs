@@ -15,7 +15,8 @@ use crate::world::info::GatesInfo;
 
 /// With more ranks, plans are better: everybody reads everybody's contribution.
 const MOST_RANKS: usize = 64;
-/// How often a contribution is looked for before whatever else there is to do is done.
+/// How often a contribution is looked for before whatever else there is to do is done, if every
+/// rank can have a core of its own.
 const LOOKS: u32 = 32;
 /// What a rank reads in all, at most: with more, messages of blocks move less.
 const MOST_READ: u64 = 64 * 1024;
@@ -25,6 +26,7 @@ pub(super) struct SharedBoard {
     board: Mutex<Board>,
     n_ranks: u64,
     capacity: u64,
+    looks: u32,
 }
 
 /// Who contributes, who reads, and what.
@@ -51,7 +53,9 @@ impl SharedBoard {
         if n_ranks > MOST_RANKS {
             return Err(format!("it is for up to {MOST_RANKS} ranks, not {n_ranks}"));
         }
-        Ok(SharedBoard { board: Mutex::new(board), n_ranks: n_ranks as u64, capacity })
+        let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let looks = if n_ranks <= n_cores { LOOKS } else { 0 };
+        Ok(SharedBoard { board: Mutex::new(board), n_ranks: n_ranks as u64, capacity, looks })
     }
 
     /// The longest contribution, and what each rank reads of everybody's, for elements of
@@ -203,7 +207,7 @@ impl SmallCollectives for SharedBoard {
                 match board.of(rank, len) {
                     Contribution::At(ptr) => break ptr,
                     Contribution::Other => return Err(other(rank)),
-                    Contribution::Missing if looks < LOOKS => {
+                    Contribution::Missing if looks < self.looks => {
                         looks += 1;
                         std::hint::spin_loop();
                     }
