@@ -282,11 +282,11 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
             GatePlace::of(id)?;
         }
         let path = s.dst_path_coords;
-        let default = [UTOFU_PATH_COORD_NULL; 3];
-        if path != default && (0..3).any(|i| path[i] >= ABC[i]) {
+        // Fujitsu's library looks at the first coordinate only to see whether there is a path.
+        if path[0] != UTOFU_PATH_COORD_NULL && (0..3).any(|i| path[i] >= ABC[i]) {
             return fail(
                 UTOFU_ERR_INVALID_PATH,
-                format!("path coordinates {path:?}: must be below 2, 3, 2, or 255 each"),
+                format!("path coordinates {path:?}: must be below 2, 3, 2, or the first 255"),
             );
         }
     }

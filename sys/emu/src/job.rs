@@ -207,15 +207,28 @@ impl Job {
     pub(crate) fn find(&self, id: utofu_vcq_id_t, place: VcqPlace) -> Option<Target<'_>> {
         let node = self.layout.find(node_key(id))?;
         let tni = &self.node(node).tnis[usize::from(place.tni)];
-        let (block, table) = tni.cqs[usize::from(place.cq)].vcq(place.index())?;
-        let block = self.arena.at(block);
-        // Acquire pairs with the Release in Vcq::create.
-        (block.alive.load(Ordering::Acquire) != 0).then(|| Target {
-            node,
-            tni,
-            block,
-            table: self.arena.at(table),
-        })
+        let at = |cq: usize| {
+            let (block, table) = tni.cqs[cq].vcq(place.index())?;
+            let block = self.arena.at(block);
+            // Acquire pairs with the Release in Vcq::create.
+            (block.alive.load(Ordering::Acquire) != 0).then(|| Target {
+                node,
+                tni,
+                block,
+                table: self.arena.at(table),
+            })
+        };
+        let cq = usize::from(place.cq);
+        at(cq).or_else(|| self.other_cq(cq).and_then(at))
+    }
+
+    /// Where several ranks share a node, programs guess the CQs of the others, by tables for
+    /// machines that share them out otherwise (2 ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). All of
+    /// these CQs are of the rank that is meant; its component ids are on its first.
+    #[cold]
+    fn other_cq(&self, cq: usize) -> Option<usize> {
+        let first = self.layout.sharing.first_cq(cq);
+        (self.layout.most_per_node > 1 && first != cq).then_some(first)
     }
 
     /// How the calling process reaches a rank's memory.
@@ -309,7 +322,8 @@ fn environment() -> &'static std::result::Result<Context, String> {
 pub(crate) fn by_serial(serial: u16) -> Option<Arc<Job>> {
     let entered = ENTERED.with(|stack| {
         let stack = stack.borrow();
-        let top = stack.last().filter(|c| c.job.serial == serial);
+        // An id without a number was built by the caller: it is one of his job.
+        let top = stack.last().filter(|c| serial == 0 || c.job.serial == serial);
         top.map(|c| c.job.clone())
     });
     entered.or_else(|| {

@@ -63,6 +63,8 @@ mod ops;
 #[cfg(not(loom))]
 mod reduce;
 #[cfg(not(loom))]
+mod share;
+#[cfg(not(loom))]
 mod slots;
 #[cfg(not(loom))]
 mod toq;

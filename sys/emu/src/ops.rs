@@ -110,6 +110,8 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
             meta: pack_meta(remote, op.edata, UTOFU_SUCCESS),
             vcq: vcq.place.id(),
             rmt: end,
+            // As Fujitsu's library fills what the manual leaves open.
+            value: end,
             ready_at: times.remote,
             ..Notice::default()
         };
@@ -118,16 +120,22 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
     // Relaxed: one poster at a time (THREAD_SAFE: under the sender's lock).
     let order = vcq.local_posted.load(Ordering::Relaxed) + 1;
     if outcome.code != UTOFU_SUCCESS || op.has(UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE) {
-        let lcl = match op.action {
-            Action::Get { lcl, .. } => lcl.wrapping_add(u64::from(len)),
-            _ => 0,
+        // As Fujitsu's library fills what the manual leaves open: a get's and an atomic operation's
+        // notices have the same in both places.
+        let (lcl, value) = match op.action {
+            Action::Get { lcl, .. } => {
+                let end = lcl.wrapping_add(u64::from(len));
+                (end, end)
+            }
+            Action::Atomic { .. } => (outcome.value, outcome.value),
+            _ => (0, 0),
         };
         let notice = Notice {
             meta: pack_meta(local, op.edata, outcome.code),
             vcq: without_path(op.vcq),
             rmt: end,
             lcl,
-            value: outcome.value,
+            value,
             order,
             ready_at: times.local,
         };
