@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::signals::{self, Watched};
-use super::{LIBRARY, Settings, VENDOR_LIBRARY, forward, library_dir};
+use super::{LIBRARY, Settings, VENDOR_LIBRARIES, forward, library_dir};
 use crate::cli::error::{CliError, Outcome};
 
 /// Between SIGTERM and SIGKILL.
@@ -260,7 +260,9 @@ fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString
         // A directory of its own, so that nothing else is found in it.
         let place = directory.join("lib");
         std::fs::create_dir(&place)?;
-        std::os::unix::fs::symlink(library.join(LIBRARY), place.join(VENDOR_LIBRARY))?;
+        for name in VENDOR_LIBRARIES {
+            std::os::unix::fs::symlink(library.join(LIBRARY), place.join(name))?;
+        }
         path.push(place);
     }
     let before = std::env::var_os("LD_LIBRARY_PATH");

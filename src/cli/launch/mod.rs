@@ -45,7 +45,8 @@ pub struct Args {
     /// Put `[rank] ` before every line of output
     #[arg(long)]
     tag_output: bool,
-    /// Let the emulated library also be found under the vendor's name, libtofucom.so
+    /// Let the emulated library also be found under the vendor's names, libtofucom.so and
+    /// libtofutop.so
     #[arg(long)]
     as_vendor: bool,
     /// The program, and its arguments
@@ -132,8 +133,8 @@ fn library_dir() -> Option<PathBuf> {
 
 /// The emulated device as a C library.
 const LIBRARY: &str = "libtofucom_emu.so";
-/// The vendor's library.
-const VENDOR_LIBRARY: &str = "libtofucom.so";
+/// The vendor's libraries: uTofu and jTofu.
+const VENDOR_LIBRARIES: [&str; 2] = ["libtofucom.so", "libtofutop.so"];
 
 #[cfg(test)]
 mod tests {

@@ -60,13 +60,13 @@ fn of_atomic_operations() {
     let cswap4 = |a: &EndPoint, b: &EndPoint| unsafe {
         c::utofu_cswap4(a.handle, b.id, 0, 1, b.stadd + 64, 9, BOTH, null)
     };
-    let posts: [(&dyn Fn(&EndPoint, &EndPoint) -> i32, u64); 2] =
-        [(&swap8, OLD), (&cswap4, OLD & 0xffff_ffff)];
-    for (post, old) in posts {
-        let (ends, local, remote) = notices(post);
+    let check = |(ends, local, remote): ([EndPoint; 2], utofu_mrq_notice, utofu_mrq_notice),
+                 old| {
         let at = ends[1].stadd + 64;
         assert_eq!(kinds(&local, &remote), [UTOFU_MRQ_TYPE_LCL_ARMW, UTOFU_MRQ_TYPE_RMT_ARMW]);
         assert_eq!((local.rmt_stadd, local.rmt_value, local.lcl_stadd), (at, old, old));
         assert_eq!((remote.rmt_stadd, remote.rmt_value), (at, at));
-    }
+    };
+    check(notices(swap8), OLD);
+    check(notices(cswap4), OLD & 0xffff_ffff);
 }

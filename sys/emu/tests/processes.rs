@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use utofu_abi::*;
@@ -208,22 +209,85 @@ fn an_old_rendezvous_file_is_refused() {
     assert!(last_error().contains("fresh or empty file"), "{}", last_error());
 }
 
-/// More unread notices than a queue holds end the process, with a message that says whose.
+/// A put within a line of 256 bytes is there as a whole for who watches its beginning, without any
+/// notice.
 #[test]
-fn overflow_names_the_queue() {
-    const TEST: &str = "overflow_names_the_queue";
+fn a_line_is_there_at_once() {
+    const TEST: &str = "a_line_is_there_at_once";
+    const ROUNDS: u64 = 3_000;
+    /// Of what is watched: neither at the beginning nor aligned to more than two bytes.
+    const WATCHED: usize = 18;
     if !playing(TEST) {
-        let output = rank(TEST, 0, &[]).wait_with_output().unwrap();
-        assert!(!output.status.success());
-        let text = String::from_utf8_lossy(&output.stderr);
-        let wanted = "MRQ overflow: rank 0, VCQ at TNI 2 CQ 0 extra value 8";
+        return all_fine(&job(TEST, 2, &[]));
+    }
+    #[repr(align(256))]
+    struct Lines([u64; 16384]);
+    let mut lines = Box::new(Lines([0; 16384]));
+    let p = lines.0.as_mut_ptr();
+    let me = known(&mut lines.0);
+    let other = 1 - me.rank;
+    // Source in the first half; the other rank's puts go to the second half's first line.
+    let line = p.wrapping_add(8192).cast::<u8>();
+    if me.rank == 0 {
+        me.put_when_there(other, 0, 0);
+    }
+    for round in 1..=ROUNDS {
+        let wanted = [round as u16; 128];
+        let watch = || {
+            let mut looks = 0u32;
+            // SAFETY: the line is in the buffer, and written by the other rank's process.
+            while unsafe { line.add(WATCHED).cast::<u16>().read_volatile() } != round as u16 {
+                looks += 1;
+                if looks.is_multiple_of(1000) {
+                    std::thread::yield_now();
+                }
+            }
+            // SAFETY: as above.
+            let got = unsafe { line.cast::<[u16; 128]>().read_volatile() };
+            assert_eq!(got, wanted, "round {round}");
+        };
+        if me.rank == 1 {
+            watch();
+        }
+        // SAFETY: nobody reads the source now: the last put from it has arrived.
+        unsafe { p.cast::<[u16; 128]>().write(wanted) };
+        let rc = me.ep.put(me.ids[other], me.stadd, me.stadd + 65536, 256, 0, 0);
+        assert_eq!(rc, 0);
+        assert_eq!(me.ep.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
+        if me.rank == 0 {
+            watch();
+        }
+    }
+}
+
+/// More unread notices than a queue holds end the process whose queue it is, with a message that
+/// says which; their sender goes on.
+#[test]
+fn overflow_ends_the_owner_of_the_queue() {
+    const TEST: &str = "overflow_ends_the_owner_of_the_queue";
+    if !playing(TEST) {
+        let outputs = job(TEST, 2, &[]);
+        let text = String::from_utf8_lossy(&outputs[0].stderr);
+        assert_eq!(outputs[0].status.signal(), Some(libc::SIGABRT), "{text}");
+        let wanted = "MRQ overflow: rank 0, VCQ at TNI 1 CQ 0 extra value 8";
         assert!(text.contains(wanted), "{text}");
+        return all_fine(&outputs[1..]);
+    }
+    let mut buf = vec![0u64; 16384];
+    let me = known(&mut buf);
+    if me.rank == 1 {
+        me.put_when_there(0, 0, 1);
+        for i in 0..140_000 {
+            me.ep.piggyback8(me.ids[0], i, me.stadd, 0, RMT);
+        }
+        // Now the other one may look.
+        me.ep.piggyback8(me.ids[0], 1, me.stadd + 8, 0, 0);
         return;
     }
-    let mut buf = [0u64; 8];
-    let ep = EndPoint::open_on(2, &mut buf);
-    for i in 0..140_000 {
-        ep.piggyback8(ep.id, i, ep.stadd, 0, RMT);
+    // SAFETY: the word is in the buffer, and written by the other rank's process.
+    while unsafe { std::ptr::read_volatile(buf.as_ptr().add(1)) } == 0 {
+        std::thread::sleep(Duration::from_millis(1));
     }
+    me.ep.poll_mrq();
     println!("140000 unread notices did no harm");
 }

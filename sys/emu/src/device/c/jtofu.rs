@@ -7,8 +7,9 @@ use super::{call, load, not_null, store};
 use crate::error::{Result, fail};
 use crate::ids::ABC;
 use crate::job::{self, Context};
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::Ordering;
 use std::ffi::{c_int, c_uint, c_void};
+use std::sync::atomic::AtomicU32;
 use utofu_abi::*;
 
 /// Runs the body of a jTofu function, whose errors are numbered otherwise than uTofu's.

@@ -12,10 +12,12 @@
 use crate::error::{Code, Result, fail};
 use crate::ids::{ABC, GatePlace};
 use crate::job::{self, Context, Job};
+use crate::lock::SpinLock;
 use crate::reduce::{Kind, Packet};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, SpinLock};
+use crate::sync::{AtomicU64, Ordering};
 use std::cell::UnsafeCell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use utofu_abi::*;
 
 /// Gates of a TNI.
@@ -363,6 +365,7 @@ pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
     }
     // Acquire pairs with the Release in fire.
     if gate.ends.load(Ordering::Acquire) == polled {
+        job.found_nothing();
         return Err(Code(UTOFU_ERR_NOT_COMPLETED));
     }
     gate.with(|state| {

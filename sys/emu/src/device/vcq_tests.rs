@@ -1,4 +1,5 @@
 use super::*;
+use crate::error::Code;
 
 /// The CQs of a rank that is alone on its node.
 fn alone() -> Kinds {

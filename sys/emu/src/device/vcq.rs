@@ -1,19 +1,21 @@
 //! Virtual control queues: where they are placed on a TNI, and what a rank keeps of its own.
 
 use crate::arena::Off;
-use crate::error::{Code, Result, fail};
+use crate::error::{Result, fail};
 use crate::ids::{CMP_IDS, VcqPlace};
-use crate::job::Context;
+use crate::job::{Context, fatal};
 use crate::layout::{CQS, CqRecord, FIRST_EXTRA, PLACES, TniRecord, VcqBlock};
+use crate::lock::SpinLock;
 use crate::mem::StagTable;
 use crate::model;
-use crate::mrq::{Notice, Reader};
+use crate::mrq::{CAPACITY, Notice, Reader};
 use crate::share::Kinds;
-use crate::sync::{AtomicU64, Ordering, SpinLock};
+use crate::sync::{AtomicU64, Ordering};
 use crate::toq::Toq;
 use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_ulong;
+use std::time::{Duration, Instant};
 use utofu_abi::*;
 
 /// In `CqRecord::used`: one VCQ has the CQ to itself.
@@ -21,6 +23,9 @@ const EXCLUSIVE: u32 = 1 << 31;
 const ALL_PLACES: u32 = (1 << PLACES) - 1;
 
 const NO_CQ: &str = "there are more ranks on the node than its TNIs have CQs";
+
+/// How long a sender may take between announcing a notice and writing it, before it counts as dead.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which place a new VCQ gets: (CQ, index within it, marks to set). `used` are the marks now, `cqs`
 /// the rank's.
@@ -169,7 +174,13 @@ impl Vcq {
         };
         let shared = job.arena.at(block);
         let mut reader = shared.ring.reader();
-        shared.ring.drain(&**job, &mut reader);
+        let start = Instant::now();
+        shared.ring.drain(&**job, &mut reader, || {
+            std::thread::yield_now();
+            start.elapsed() < PATIENCE
+        });
+        // Relaxed: published with `alive`.
+        shared.overflowed.store(0, Ordering::Relaxed);
         shared.owner.store(context.rank as u32, Ordering::Relaxed);
         // Release pairs with the Acquire in Job::find: the owner is set.
         shared.alive.store(1, Ordering::Release);
@@ -244,14 +255,19 @@ impl Vcq {
         unsafe { self.sender.take(f) }
     }
 
-    /// The next notice that may be seen; NOT_FOUND if there is none.
+    /// The next notice that may be seen, if there is one.
     ///
     /// # Safety
     /// As the C interface demands: without THREAD_SAFE no other thread polls this MRQ now.
     #[inline]
-    pub(crate) unsafe fn poll_mrq(&self) -> Result<Notice> {
+    pub(crate) unsafe fn poll_mrq(&self) -> Option<Notice> {
         let job = &*self.context.job;
-        let ring = &self.block().ring;
+        let block = self.block();
+        // Relaxed: nothing follows from it but the end.
+        if block.overflowed.load(Ordering::Relaxed) != 0 {
+            self.overflow();
+        }
+        let ring = &block.ring;
         // SAFETY: the caller's promise; the closure does not come back here.
         unsafe {
             self.receiver.take(|r| {
@@ -266,7 +282,7 @@ impl Vcq {
                     }
                     match r.pending.first_entry() {
                         Some(e) if e.key().0 <= model::now() => Some(e.remove()),
-                        Some(_) => return Err(Code(UTOFU_ERR_NOT_FOUND)),
+                        Some(_) => return None,
                         None => None,
                     }
                 };
@@ -274,16 +290,27 @@ impl Vcq {
                     Some(n) => {
                         // With jitter a later one may have been passed before.
                         self.local_seen.fetch_max(n.order, Ordering::Relaxed);
-                        Ok(n)
+                        Some(n)
                     }
                     None => {
                         // Silent entries have been walked over as well.
                         self.local_seen.store(posted, Ordering::Relaxed);
-                        Err(Code(UTOFU_ERR_NOT_FOUND))
+                        None
                     }
                 }
             })
         }
+    }
+
+    /// Ends the process, as the real device does.
+    #[cold]
+    fn overflow(&self) -> ! {
+        let VcqPlace { tni, cq, extra, .. } = self.place;
+        fatal(&format!(
+            "MRQ overflow: rank {}, VCQ at TNI {tni} CQ {cq} extra value {extra}, had {CAPACITY} \
+             unread notices, or the job has no memory for more; poll more often",
+            self.context.rank
+        ));
     }
 
     /// Local MRQ entries not yet passed by polling.

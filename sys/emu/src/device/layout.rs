@@ -4,9 +4,11 @@
 
 use crate::arena::{Heap, Off, Shared};
 use crate::gates::GateTable;
+use crate::lock::SpinLock;
 use crate::mem::StagTable;
 use crate::mrq::{Chunk, Ring};
-use crate::sync::{AtomicU32, AtomicU64, SpinLock};
+use crate::sync::AtomicU64;
+use std::sync::atomic::AtomicU32;
 
 /// TNIs of a node.
 pub(crate) const TNIS: usize = 6;
@@ -74,6 +76,8 @@ pub(crate) struct VcqBlock {
     pub(crate) alive: AtomicU32,
     /// Rank whose VCQ it is.
     pub(crate) owner: AtomicU32,
+    /// Not 0: a notice found no room, which ends the owner.
+    pub(crate) overflowed: AtomicU32,
     pub(crate) ring: Ring,
 }
 
