@@ -272,12 +272,11 @@ pub enum Error {
         /// What does not fit, and what would.
         reason: String,
     },
-    /// Some rank could not open another communicator. All ranks get the same error, and the
-    /// communicator that was to be duplicated can be used further.
-    #[error("the communicator cannot be duplicated: {source}")]
-    Duplicate {
-        /// The failure; its peer is the rank that failed.
-        source: WireError,
+    /// A further communicator cannot be made.
+    #[error("a communicator cannot be made: {reason}")]
+    Group {
+        /// Why not.
+        reason: String,
     },
     /// The ranks did not come together.
     #[error("{}: {reason}", .rank.map_or("start-up".to_owned(), |rank| format!("rank {rank}")))]

@@ -12,6 +12,7 @@ use crate::engine::compile::{CompileError, Geometry};
 use crate::engine::graph::{Graph, Place};
 use crate::engine::pieces::pieces;
 use crate::engine::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
+use crate::engine::readers::readers;
 use crate::engine::space::{WorkingSpace, push_joined};
 use crate::engine::staging::Staging;
 use crate::engine::transfer::{Transfer, by_piece, pair_up};
@@ -100,7 +101,7 @@ impl<'a> PortCompiler<'a> {
         if self.graph.tasks.len() >= u32::MAX as usize {
             return Err((self.port.steps.len(), CompileError::TooLong));
         }
-        Ok(self.finish(most_recvs.max(MIN_RECV_WINDOW)))
+        Ok(self.finish(most_recvs))
     }
 
     fn transfer(&self, peer: Rank, runs: &[Run]) -> Transfer {
@@ -223,7 +224,7 @@ impl<'a> PortCompiler<'a> {
         needs
     }
 
-    fn finish(mut self, recv_window: u32) -> PortProgram {
+    fn finish(mut self, most_recvs: u32) -> PortProgram {
         let staging = &self.staging;
         let place = |region: &mut Region| {
             if region.buffer == Buffer::Staging {
@@ -243,7 +244,7 @@ impl<'a> PortCompiler<'a> {
         self.operands.iter_mut().for_each(place);
         let needs = self.needs();
         let successors = self.graph.successors();
-        PortProgram {
+        let mut program = PortProgram {
             tasks: self.graph.tasks.into(),
             steps: self.graph.steps.into(),
             n_deps: successors.n_deps,
@@ -255,8 +256,12 @@ impl<'a> PortCompiler<'a> {
             operands: self.operands.into(),
             needs,
             wire_bytes: self.wire_bytes,
-            recv_window,
-        }
+            recv_window: most_recvs.max(MIN_RECV_WINDOW),
+            step_window: most_recvs,
+            readers: Box::default(),
+        };
+        program.readers = readers(&program);
+        program
     }
 }
 

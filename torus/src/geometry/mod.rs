@@ -2,11 +2,19 @@
 //!
 //! Purely geometric: nothing here knows of collectives, plans or bytes.
 
+mod axis;
+mod embedding;
 mod rank_map;
 mod route;
 mod shape;
 pub mod tofu;
+mod topology;
+mod trees;
 
+pub use axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Node};
+pub use embedding::{Embedding, EmbeddingError};
 pub use rank_map::{RankMap, RankMapError};
 pub use route::{Direction, Link, Route};
-pub use shape::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Node, Shape, ShapeError};
+pub use shape::{Shape, ShapeError};
+pub use topology::{Groups, Topology};
+pub use trees::Trees;

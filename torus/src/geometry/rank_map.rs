@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::shape::{Coord, MAX_DIMS, Node, Shape};
+use super::axis::{Coord, MAX_DIMS, Node};
+use super::shape::Shape;
 
 /// A bijection between the ranks `0..n` and the nodes of a shape.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -1,10 +1,10 @@
 //! Links of a torus and the routes that messages take over them.
 //!
 //! Routes are dimension-ordered (first dimension first) and take the shorter way round;
-//! of two equal ways the positive one. That is how Tofu routes by default, as far as a
-//! logical torus can show it. No link is crossed along a node axis.
+//! of two equal ways the positive one. No link is crossed along a node axis.
 
-use super::shape::{AxisLink, Node, Shape};
+use super::axis::{AxisLink, Coord, MAX_DIMS, Node};
+use super::shape::Shape;
 
 /// Which way along a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +44,12 @@ impl Link {
         }
     }
 
+    /// The link as text: the coordinate that it leaves, the way and the dimension.
+    pub fn name(self, shape: &Shape) -> String {
+        let sign = if self.direction == Direction::Plus { '+' } else { '-' };
+        format!("{}{sign}{}", shape.coord(self.node), self.dim)
+    }
+
     /// Number of link indices of a shape. Links that do not exist (the ends of a mesh,
     /// dimensions of size 1, node axes) have an index too.
     pub fn count(shape: &Shape) -> usize {
@@ -55,15 +61,24 @@ impl Link {
 #[derive(Clone, Debug)]
 pub struct Route<'a> {
     shape: &'a Shape,
-    at: super::Coord,
-    to: super::Coord,
-    dim: usize,
+    at: Coord,
+    to: Coord,
+    /// The dimensions still to be gone along.
+    dims: &'a [usize],
 }
+
+/// The dimensions in order.
+const IN_ORDER: [usize; MAX_DIMS] = [0, 1, 2, 3, 4, 5, 6];
 
 impl<'a> Route<'a> {
     /// The dimension-order route from node `from` to node `to`.
     pub fn new(shape: &'a Shape, from: Node, to: Node) -> Self {
-        Route { shape, at: shape.coord(from), to: shape.coord(to), dim: 0 }
+        Self::along(shape, &IN_ORDER[..shape.n_dims()], from, to)
+    }
+
+    /// The route that goes along the dimensions in the order of `dims`, all of the shape's.
+    pub fn along(shape: &'a Shape, dims: &'a [usize], from: Node, to: Node) -> Self {
+        Route { shape, at: shape.coord(from), to: shape.coord(to), dims }
     }
 }
 
@@ -71,25 +86,23 @@ impl Iterator for Route<'_> {
     type Item = Link;
 
     fn next(&mut self) -> Option<Link> {
-        let axis = loop {
-            let axis = *self.shape.axes().get(self.dim)?;
-            if axis.link != AxisLink::Node && self.at[self.dim] != self.to[self.dim] {
-                break axis;
+        let (dim, axis) = loop {
+            let dim = *self.dims.first()?;
+            let axis = self.shape.axes()[dim];
+            if axis.link != AxisLink::Node && self.at[dim] != self.to[dim] {
+                break (dim, axis);
             }
-            self.dim += 1;
+            self.dims = &self.dims[1..];
         };
-        let here = self.at[self.dim];
-        let direction = if axis.offset(here, self.to[self.dim]) > 0 {
-            Direction::Plus
-        } else {
-            Direction::Minus
-        };
-        let link = Link { node: self.shape.node(self.at), dim: self.dim as u8, direction };
+        let here = self.at[dim];
+        let direction =
+            if axis.offset(here, self.to[dim]) > 0 { Direction::Plus } else { Direction::Minus };
+        let link = Link { node: self.shape.node(self.at), dim: dim as u8, direction };
         let next = match direction {
             Direction::Plus => (here + 1) % axis.size,
             Direction::Minus => (here + axis.size - 1) % axis.size,
         };
-        self.at = self.at.with(self.dim, next);
+        self.at = self.at.with(dim, next);
         Some(link)
     }
 }

@@ -9,7 +9,8 @@
 //! Source of the construction: the pairing is Fujitsu's; the walks are ours, described at
 //! `walk2` and `walk3`.
 
-use super::shape::{Coord, Shape, ShapeError};
+use super::axis::{Axis, Coord};
+use super::shape::{Shape, ShapeError};
 
 /// Coordinates of a node in Tofu's order x, y, z, a, b, c.
 pub type TofuCoord = [u8; 6];
@@ -75,6 +76,18 @@ impl TofuBox {
         }
         Some(Coord::new(&logical))
     }
+}
+
+/// The order in which Tofu goes along x, y, z, a, b, c (0 to 5): to the a, b, c of the path,
+/// which are by default the target's own, then along x, y, z.
+pub const ROUTE_ORDER: [usize; 6] = [3, 4, 5, 0, 1, 2];
+
+/// The network of a machine of so many units along x, y, z: six dimensions, of which b wraps,
+/// and x, y, z where the machine's do. `None` for a machine that has not three dimensions.
+pub fn network(machine: &Shape) -> Option<Shape> {
+    let unit = [Axis::mesh(UNIT[0]), Axis::torus(UNIT[1]), Axis::mesh(UNIT[2])];
+    let axes = machine.axes().iter().copied().chain(unit).collect();
+    (machine.n_dims() == 3).then(|| Shape::from_axes(axes).ok()).flatten()
 }
 
 /// Hops between two nodes on Tofu: x, y, z and a, c do not wrap here (a and c have size 2),

@@ -1,18 +1,18 @@
 //! How to wait: spin, yield, or nap.
 //!
-//! Spinning is fastest, but only for a waiter with a core of its own; where ranks outnumber
-//! cores it keeps the awaited rank from running, and yielding at once is four to twelve times
-//! faster than sleeping in the kernel. A wait that has become long ends in naps that grow, so
-//! that idle ranks leave the cores to busy ones.
+//! A waiter with a core of its own spins, then yields, and never naps: a nap costs more than
+//! most waits. Where ranks outnumber cores, spinning keeps the awaited rank from running, and
+//! yielding at once is four to twelve times faster than sleeping in the kernel; only a wait that
+//! has become long ends in naps that grow, so that idle ranks leave the cores to busy ones.
 
 use std::time::{Duration, Instant};
 
-/// Rounds of polling, some 20 microseconds, before a waiter with its own core first gives it away.
-/// Longer would not help it much (a yield on a core of its own costs a microsecond) and hurt a
-/// rank whose core is busy with something else after all.
+/// Rounds of polling before a waiter with its own core first gives it away. Longer would not
+/// help it much (a yield on a core of its own costs a microsecond) and hurt a rank whose core is
+/// busy with something else after all.
 const SPIN_ROUNDS: u32 = 300;
 /// After this long without progress, nap.
-const YIELD_TIME: Duration = Duration::from_millis(2);
+const YIELD_TIME: Duration = Duration::from_millis(10);
 /// The first and the longest nap.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
 /// How many yields pass between two looks at the clock.
@@ -23,7 +23,7 @@ const LONGEST_GAP: Duration = Duration::from_millis(100);
 
 /// One wait: keeps track of how long nothing has happened.
 #[derive(Debug)]
-pub struct Waiter {
+pub struct Backoff {
     own_core: bool,
     rounds: u32,
     last_look: Option<Instant>,
@@ -31,25 +31,17 @@ pub struct Waiter {
     nap: Option<Duration>,
 }
 
-impl Waiter {
-    /// A waiter; `own_core` says whether it may keep its core busy.
+impl Backoff {
+    /// A wait; `own_core` says whether it may keep its core busy.
     pub fn new(own_core: bool) -> Self {
-        Waiter { own_core, rounds: 0, last_look: None, idle: Duration::ZERO, nap: None }
+        Backoff { own_core, rounds: 0, last_look: None, idle: Duration::ZERO, nap: None }
     }
 
     /// Something has happened.
-    pub fn progress(&mut self) {
+    pub fn reset(&mut self) {
         if self.rounds != 0 {
-            *self = Waiter::new(self.own_core);
+            *self = Backoff::new(self.own_core);
         }
-    }
-
-    /// Nothing has happened that was waited for, but there was something else to do. Returns as
-    /// [`idle`](Waiter::idle).
-    pub fn busy(&mut self) -> Duration {
-        self.nap = None;
-        self.rounds = self.rounds.saturating_add(1);
-        self.look()
     }
 
     /// Adds up the time in which nothing has happened.
@@ -64,7 +56,7 @@ impl Waiter {
     /// Nothing has happened: waits a little, as long as seems right. Returns for how long
     /// nothing has happened, as far as this is known without looking at the clock each time.
     pub fn idle(&mut self) -> Duration {
-        self.rounds = self.rounds.saturating_add(1);
+        self.rounds = self.rounds.wrapping_add(1).max(1);
         if self.own_core && self.rounds < SPIN_ROUNDS {
             std::hint::spin_loop();
             return Duration::ZERO;
@@ -79,7 +71,7 @@ impl Waiter {
             return Duration::ZERO;
         }
         let idle = self.look();
-        if idle > YIELD_TIME {
+        if idle > YIELD_TIME && !self.own_core {
             self.nap = Some(NAPS.0);
         }
         idle
@@ -92,10 +84,12 @@ mod tests {
 
     #[test]
     fn idleness_adds_up_until_there_is_progress() {
-        let mut waiter = Waiter::new(false);
-        while waiter.idle() < YIELD_TIME * 2 {}
-        assert!(waiter.nap.is_some());
-        waiter.progress();
-        assert!(waiter.nap.is_none() && waiter.idle.is_zero());
+        for own_core in [false, true] {
+            let mut backoff = Backoff::new(own_core);
+            while backoff.idle() < YIELD_TIME * 2 {}
+            assert!(backoff.nap.is_some() != own_core);
+            backoff.reset();
+            assert!(backoff.nap.is_none() && backoff.idle.is_zero());
+        }
     }
 }

@@ -6,7 +6,6 @@
 //! works whatever those ranks do, and ends at a rank that is gone or waits for nobody.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopbine_torus::plan::Rank;
@@ -14,9 +13,8 @@ use hopbine_torus::plan::Rank;
 use crate::endpoint::{Status, confidants};
 use crate::error::{Awaited, Blame, Error, Fault};
 
+use super::group::{Group, OnTimeout};
 use super::port::Port;
-use super::request::Operation;
-use super::workers::Engine;
 
 /// A wait this long is shown to others. Much longer than most waits, much shorter than any
 /// time-out.
@@ -26,16 +24,15 @@ const SHOWN_AFTER: Duration = Duration::from_millis(20);
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// How long a search may take, whatever the time-out.
 const LONGEST_SEARCH: Duration = Duration::from_secs(60);
-/// How long news may take to reach everybody, if all ranks are waiting.
-const NEWS_TAKE: Duration = Duration::from_millis(250);
 /// The most that one look at the clock adds to the idle time of somebody who only tests now
 /// and then: what lies between two tests is mostly the caller's own computing.
 const LONGEST_GAP: Duration = Duration::from_millis(10);
 
 /// What is waited for.
-#[derive(Clone, Copy)]
-pub(super) enum Wanted<'a> {
-    Operation(&'a Arc<Operation>),
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wanted {
+    /// The operation with this context and number.
+    Operation((u64, u32)),
     /// All of so many ranks, at the barrier gates.
     Everybody(u32),
 }
@@ -45,26 +42,28 @@ pub(super) enum Wanted<'a> {
 enum Care {
     /// What can be asked again and again.
     Quick,
-    /// Everything that may help, once.
+    /// Everything that may help.
     Thorough,
 }
 
 /// The watch over one wait.
 #[derive(Debug, Default)]
-pub(super) struct Vigil {
+pub(super) struct Watchdog {
     shown: bool,
     /// How long the wait was when a rank that is gone was looked for last.
     looked: Option<Duration>,
+    /// How long it was when it was last found too long.
+    warned: Option<Duration>,
 }
 
-impl Vigil {
+impl Watchdog {
     /// Something has moved, or the wait is over. A rank that has given up goes on showing whom
     /// it waited for: others may be about to follow that.
-    pub(super) fn ease(&mut self, engine: &Engine) {
-        if self.shown && engine.check().is_ok() {
-            engine.show(Status::Busy);
+    pub(super) fn reset(&mut self, group: &Group) {
+        if self.shown && !group.failure.is_set() {
+            group.show(Status::Busy);
         }
-        *self = Vigil::default();
+        *self = Watchdog::default();
     }
 
     /// Nothing has moved for `idle`.
@@ -73,31 +72,40 @@ impl Vigil {
     /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
     pub(super) fn idle(
         &mut self,
-        engine: &Engine,
-        wanted: Wanted<'_>,
+        group: &Group,
+        wanted: Wanted,
         idle: Duration,
     ) -> Result<(), Error> {
-        let timeout = engine.config().timeout;
+        let timeout = group.config.timeout;
         if idle < SHOWN_AFTER.min(timeout / 8) {
             return Ok(());
         }
-        let rank = engine.rank();
+        let rank = group.rank;
         let patience = (timeout / 4).min(LONGEST_SEARCH);
         if !self.shown {
             self.shown = true;
-            engine.show(wanted.status(engine));
+            group.show(wanted.status(group));
         }
-        if let Some(blame) = engine.ports.first().and_then(|port| port.told()) {
+        if let Some(blame) = group.ports.first().and_then(|port| port.told()) {
             return Err(Error::Lost { rank, blame });
         }
-        if idle > timeout {
-            let (port, step, awaited) = wanted.awaited(engine);
-            let cause = wanted.cause(engine, patience, Care::Thorough);
-            return Err(Error::Timeout { rank, port, step, awaited, waited: timeout, cause });
+        if idle > self.warned.map_or(timeout, |last| 2 * last) {
+            self.warned = Some(idle);
+            let (port, step, awaited) = wanted.awaited(group);
+            let cause = wanted.cause(group, patience, Care::Thorough);
+            let waited = timeout;
+            let error = Error::Timeout { rank, port, step, awaited, waited, cause };
+            match (group.config.on_timeout, cause) {
+                (OnTimeout::Fail, _) => return Err(error),
+                (OnTimeout::Warn, Some(blame)) if self.is_certain(group, wanted, blame) => {
+                    return Err(Error::Lost { rank, blame });
+                }
+                (OnTimeout::Warn, _) => eprintln!("hopbine: {error}; waiting on"),
+            }
         }
         if idle > self.looked.map_or(FIRST_LOOK.min(timeout / 4), |last| 2 * last) {
             self.looked = Some(idle);
-            if let Some(blame) = wanted.cause(engine, patience, Care::Quick)
+            if let Some(blame) = wanted.cause(group, patience, Care::Quick)
                 && matches!(blame.fault, Fault::Unreachable | Fault::Failed)
             {
                 return Err(Error::Lost { rank, blame });
@@ -105,14 +113,30 @@ impl Vigil {
         }
         Ok(())
     }
+
+    /// Whether waiting on is in vain.
+    fn is_certain(&self, group: &Group, wanted: Wanted, blame: Blame) -> bool {
+        match blame.fault {
+            Fault::Unreachable | Fault::Failed => true,
+            // It may still come.
+            Fault::Absent => false,
+            // A rank shows one of its waits. Where its threads wait for different things, what
+            // looks like a circle need not be one; and what was looked at may just have changed.
+            Fault::Elsewhere | Fault::Circle => {
+                let patience = (group.config.timeout / 4).min(LONGEST_SEARCH);
+                let again = || wanted.cause(group, patience, Care::Thorough);
+                !group.has_several() && again().is_some_and(|again| again.fault == blame.fault)
+            }
+        }
+    }
 }
 
-impl Wanted<'_> {
-    fn awaited(self, engine: &Engine) -> (usize, u32, Awaited) {
+impl Wanted {
+    fn awaited(self, group: &Group) -> (usize, u32, Awaited) {
         match self {
             Wanted::Everybody(_) => (0, 0, Awaited::AllRanks),
             Wanted::Operation(operation) => {
-                let found = engine.ports.iter().enumerate().find_map(|(index, port)| {
+                let found = group.ports.iter().enumerate().find_map(|(index, port)| {
                     port.awaited(operation).map(|(step, awaited)| (index, step, awaited))
                 });
                 found.unwrap_or((0, 0, Awaited::Interface))
@@ -120,11 +144,11 @@ impl Wanted<'_> {
         }
     }
 
-    fn status(self, engine: &Engine) -> Status {
-        match self.awaited(engine).2 {
+    fn status(self, group: &Group) -> Status {
+        match self.awaited(group).2 {
             Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer),
             Awaited::AllRanks => {
-                Status::AtGates(engine.ports.iter().find_map(|port| match port.awaited_first().1 {
+                Status::AtGates(group.ports.iter().find_map(|port| match port.awaited_first().1 {
                     Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Some(peer),
                     Awaited::AllRanks | Awaited::Interface => None,
                 }))
@@ -134,40 +158,25 @@ impl Wanted<'_> {
     }
 
     /// Who is at fault, as far as can be found out within `patience`.
-    fn cause(self, engine: &Engine, patience: Duration, care: Care) -> Option<Blame> {
-        let (port, _, awaited) = self.awaited(engine);
+    fn cause(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
+        let (port, _, awaited) = self.awaited(group);
         let search = Search {
-            rank: engine.rank(),
-            port: &engine.ports[port],
+            rank: group.rank,
+            port: &group.ports[port],
             patience: patience / 2,
             end: Instant::now() + patience / 2,
         };
         let found = match (self, awaited) {
             (Wanted::Everybody(n_ranks), _) => match care {
-                Care::Quick => search.among(confidants(engine.rank(), n_ranks)),
-                Care::Thorough => search.among(others(engine.rank(), n_ranks)),
+                Care::Quick => search.among(confidants(group.rank, n_ranks)),
+                Care::Thorough => search.among(others(group.rank, n_ranks)),
             },
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         };
         match found {
-            Some(Blame { fault: Fault::Unreachable, .. }) => {
-                news(patience, || search.port.told()).or(found)
-            }
+            Some(Blame { fault: Fault::Unreachable, .. }) => search.port.news(patience).or(found),
             found => found,
-        }
-    }
-}
-
-/// Waits a little for the news of a failure, at most for `patience`. A rank that cannot be
-/// reached may have given up, told others, and ended: then its news are on their way, and say
-/// whose fault it was.
-pub(super) fn news(patience: Duration, told: impl Fn() -> Option<Blame>) -> Option<Blame> {
-    let end = Instant::now() + NEWS_TAKE.min(patience);
-    loop {
-        match told() {
-            None if Instant::now() < end => std::thread::sleep(NEWS_TAKE / 100),
-            told => return told,
         }
     }
 }
@@ -245,70 +254,34 @@ impl Search<'_> {
 
 /// The watch over an operation that is only tested now and then.
 #[derive(Debug, Default)]
-pub(super) struct TestVigil {
-    vigil: Vigil,
+pub struct TestWatch {
+    watchdog: Watchdog,
     last: Option<Instant>,
     idle: Duration,
-    /// The engine's count of moves at the last test.
+    /// The group's count of moves at the last test.
     moves: u64,
 }
 
-impl TestVigil {
+impl TestWatch {
     /// The operation is not done yet.
     ///
     /// # Errors
-    /// As [`Vigil::idle`].
-    pub(super) fn tested(
-        &mut self,
-        engine: &Engine,
-        operation: &Arc<Operation>,
-    ) -> Result<(), Error> {
+    /// As [`Watchdog::idle`].
+    pub(super) fn tested(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
         let now = Instant::now();
-        let has_moved = engine.has_moved(&mut self.moves);
+        let has_moved = group.has_moved(&mut self.moves);
         let Some(last) = self.last.replace(now).filter(|_| !has_moved) else {
-            self.vigil.ease(engine);
+            self.watchdog.reset(group);
             self.idle = Duration::ZERO;
             return Ok(());
         };
         self.idle += (now - last).min(LONGEST_GAP);
-        self.vigil.idle(engine, Wanted::Operation(operation), self.idle)
+        self.watchdog.idle(group, wanted, self.idle)
     }
 
     /// The operation is done.
-    pub(super) fn end(&mut self, engine: &Engine) {
-        self.vigil.ease(engine);
-        *self = TestVigil::default();
-    }
-}
-
-/// The watch over a wait at the barrier gates; see [`Engine::at_gates`].
-pub struct GatesVigil<'a> {
-    engine: &'a Engine,
-    n_ranks: u32,
-    vigil: Vigil,
-}
-
-impl<'a> GatesVigil<'a> {
-    pub(super) fn new(engine: &'a Engine, n_ranks: u32) -> Self {
-        GatesVigil { engine, n_ranks, vigil: Vigil::default() }
-    }
-
-    /// Something has moved.
-    pub fn ease(&mut self) {
-        self.vigil.ease(self.engine);
-    }
-
-    /// Nothing has moved for `idle`.
-    ///
-    /// # Errors
-    /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
-    pub fn idle(&mut self, idle: Duration) -> Result<(), Error> {
-        self.vigil.idle(self.engine, Wanted::Everybody(self.n_ranks), idle)
-    }
-}
-
-impl Drop for GatesVigil<'_> {
-    fn drop(&mut self) {
-        self.vigil.ease(self.engine);
+    pub(super) fn end(&mut self, group: &Group) {
+        self.watchdog.reset(group);
+        self.last = None;
     }
 }

@@ -1,10 +1,10 @@
 //! The user's memory, and its registration for one operation.
 
-use crate::endpoint::Owner;
+use crate::endpoint::{Access, Owner};
 use crate::error::Error;
 
-use super::request::Operation;
-use super::workers::Engine;
+use super::engine::Engine;
+use super::operation::Operation;
 
 /// Memory of the user, as handed to [`Engine::start`].
 #[derive(Clone, Copy, Debug)]
@@ -17,14 +17,14 @@ pub struct UserMemory {
 
 /// The keys of the user's memory at every port of an operation.
 ///
-/// Made by [`Engine::register`], used by [`Engine::start`], given back to [`Engine::settle`]
+/// Made by [`Engine::register`], used by [`Engine::start`], given back to [`Engine::release`]
 /// when the operation is done. Keeps its capacity.
 #[derive(Default, Debug)]
 pub struct UserKeys(pub(super) Vec<[Option<u64>; 2]>);
 
 impl UserKeys {
     /// True if nothing is registered: there is no operation to be waited for.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_released(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -34,7 +34,7 @@ impl Engine {
     /// wire to remember it for the next time.
     ///
     /// # Safety
-    /// The memory must stay valid until `keys` have been settled.
+    /// The memory must stay valid until `keys` have been released.
     ///
     /// # Errors
     /// [`Error::Poisoned`] after an earlier failure, [`Error::Wire`] if registration fails.
@@ -48,30 +48,37 @@ impl Engine {
         self.check()?;
         // One proof for all ports: they were all asked after the memory was handed over.
         let mut settled = None;
-        for (code, port) in operation.program().ports.iter().zip(self.ports.iter()) {
-            keys.0.push([None; 2]);
+        for (code, port) in operation.program().ports.iter().zip(self.ports()) {
+            let mut of_port = [None; 2];
             for (at, UserMemory { ptr, len }) in memory.into_iter().enumerate() {
                 // Send and receive buffer come first among the buffers.
-                let owner = if keep { Owner::User(&mut settled) } else { Owner::UserOnce };
+                let access = if at == 0 { Access::Read } else { Access::Write };
                 let wire_bytes = code.wire_bytes[at];
+                if !port.needs_key(wire_bytes) {
+                    continue;
+                }
+                let owner = if keep { Owner::User(&mut settled) } else { Owner::UserOnce };
                 // SAFETY: the caller's promise.
-                let key = unsafe { port.register_if_needed(ptr, len as usize, wire_bytes, owner) };
-                match (key, keys.0.last_mut()) {
-                    (Ok(key), Some(keys)) => keys[at] = key,
-                    (Err(error), _) => {
-                        self.settle(keys);
+                let key = unsafe {
+                    port.register_if_needed(ptr, len as usize, wire_bytes, access, owner)
+                };
+                match key {
+                    Ok(key) => of_port[at] = key,
+                    Err(error) => {
+                        keys.0.push(of_port);
+                        self.release(keys);
                         return Err(error);
                     }
-                    (Ok(_), None) => unreachable!("pushed above"),
                 }
             }
+            keys.0.push(of_port);
         }
         Ok(())
     }
 
     /// Releases what [`register`](Engine::register) has registered; the operation is done.
-    pub fn settle(&self, keys: &mut UserKeys) {
-        for (keys, port) in keys.0.drain(..).zip(self.ports.iter()) {
+    pub fn release(&self, keys: &mut UserKeys) {
+        for (keys, port) in keys.0.drain(..).zip(self.ports()) {
             keys.into_iter().flatten().for_each(|key| port.release(key));
         }
     }

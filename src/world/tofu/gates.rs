@@ -5,10 +5,10 @@
 //! only an unsigned maximum: `i64` is offset by 2^63, a minimum is the maximum of complements.
 //! Sums of `f64` (BFPSUM) are rounded differently from a plan's, so they are a caller's choice.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::geometry::{Node, RankMap, Shape};
+use hopbine_torus::geometry::Node;
 use utofu_sys::abi::{
     UTOFU_BARRIER_CAP_REDUCE_OP_BAND, UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER,
     UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM, UTOFU_BARRIER_CAP_REDUCE_OP_BOR,
@@ -19,10 +19,13 @@ use utofu_sys::bootstrap::Exchange;
 use utofu_sys::handles::{GateError, GateId, GateLink, GateSet, ReduceOp};
 use utofu_sys::{Api, BarrierCaps, Tni};
 
-use super::call::{Call, Caller};
-use super::wiring::{Arrangement, Wires};
+use super::topology::{Arrangement, Wires};
 use crate::error::{Error, WireError};
 use crate::reduce::{Dtype, Op};
+use crate::sync::lock;
+use crate::world::backend::{Layout, Refusal, SmallCollectives};
+use crate::world::call::{Call, Caller};
+use crate::world::info::GatesInfo;
 
 /// The most elements that are handed to the gates; a TNI may do fewer.
 const MOST_ELEMENTS: usize = 6;
@@ -39,7 +42,7 @@ pub(super) struct Gates {
 
 /// What the gates are to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
+enum Task {
     Barrier,
     /// On elements that are exclusive-ored with `flip` before and after.
     Uint64 {
@@ -50,33 +53,19 @@ pub(super) enum Task {
     Double,
 }
 
-/// Why the gates cannot do something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
-    #[error("they can do barrier and allreduce, not {0}")]
-    Collective(Collective),
-    #[error("they do not do {} on {dtype}", op.map_or("no operator", |op| op.name()))]
-    Elements { op: Option<Op>, dtype: Dtype },
-    #[error("they take 1 to {most} elements, not {count}")]
-    Count { most: u64, count: u64 },
-    #[error("TNI {tni} lacks the operation with capability {operation:#x}")]
-    Lacks { tni: Tni, operation: u64 },
-}
-
 impl Gates {
-    /// Allocates and connects the gates of all ranks; collective over `exchange`. `place` tells
-    /// the ranks of a node apart, so that they use different TNIs. If gates cannot be had on
-    /// some rank, nobody has any, and everybody gets the reason.
+    /// Allocates and connects the gates of all ranks; collective over `exchange`. The ranks of a
+    /// node use different TNIs. If gates cannot be had on some rank, nobody has any, and
+    /// everybody gets the reason.
     ///
     /// # Errors
     /// [`WireError`] if the exchange fails.
     pub(super) fn open(
         api: Api,
         exchange: &mut dyn Exchange,
-        shape: &Shape,
-        map: &RankMap,
-        place: usize,
+        layout: &Layout<'_>,
     ) -> Result<Result<Gates, String>, WireError> {
+        let Layout { shape, map, place, .. } = *layout;
         let arrangement = Arrangement::of(shape);
         let rank = exchange.rank() as u32;
         let wires = arrangement.wires(shape, map.node_of(shape, rank));
@@ -111,21 +100,11 @@ impl Gates {
         Ok(mine.map(|(set, caps, tni)| Gates { set: Mutex::new(set), caps, tni, arrangement }))
     }
 
-    /// The TNI they are on.
-    pub(super) fn tni(&self) -> Tni {
-        self.tni
-    }
-
-    /// How they are connected.
-    pub(super) fn arrangement(&self) -> &'static str {
-        self.arrangement.name()
-    }
-
     /// What to do for a call; the reason if it cannot be done. With `any_bits` the result may
     /// differ in the last bits from that of a plan.
-    pub(super) fn task(&self, call: &Call, any_bits: bool) -> Result<Task, Refusal> {
+    fn task(&self, call: &Call, any_bits: bool) -> Result<Task, Refusal> {
         let can = |operation: u64| match self.caps.reduce_ops & operation {
-            0 => Err(Refusal::Lacks { tni: self.tni, operation }),
+            0 => Err(Refusal::Lacks { interface: self.tni, operation }),
             _ => Ok(()),
         };
         match call.collective {
@@ -164,32 +143,36 @@ impl Gates {
             Err(Refusal::Count { most, count: call.count })
         }
     }
+}
 
-    /// Waits for whatever is going on at the gates, and calls `f` before anything else does.
-    pub(super) fn between_calls(&self, f: impl FnOnce()) {
-        let _set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
+impl SmallCollectives for Gates {
+    fn serves(&self, call: &Call, any_bits: bool) -> Result<(), Refusal> {
+        self.task(call, any_bits).map(drop)
+    }
+
+    fn between_calls(&self, f: &mut dyn FnMut()) {
+        let _set = lock(&self.set);
         f();
     }
 
-    /// Performs what [`task`](Gates::task) returned for the call, if `may` still allows it.
-    /// `idle` is called while there is nothing to do but to wait; its error ends the waiting.
-    ///
-    /// # Safety
-    /// As [`Communicator::call`](super::Communicator::call).
-    ///
-    /// # Errors
-    /// [`Error::GatesMismatch`], [`Error::Wire`]; what `may` and `idle` return.
-    pub(super) unsafe fn perform(
+    fn describe(&self) -> GatesInfo {
+        GatesInfo::Connected { tni: self.tni, arrangement: self.arrangement.name() }
+    }
+
+    unsafe fn perform(
         &self,
-        task: Task,
         call: &Call,
         caller: Caller,
-        may: impl FnOnce() -> Result<(), Error>,
-        mut idle: impl FnMut() -> Result<(), Error>,
+        may: &mut dyn FnMut() -> Result<(), Error>,
+        idle: &mut dyn FnMut() -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let task = self.task(call, true).map_err(|reason| Error::NotServed {
+            collective: call.collective,
+            name: "barrier gates".to_owned(),
+            reason: reason.to_string(),
+        })?;
         // Gates that a panic left busy report so themselves.
-        let mut set: MutexGuard<'_, GateSet> =
-            self.set.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut set = lock(&self.set);
         may()?;
         let failed = |error: GateError| match error {
             GateError::Mismatch => {

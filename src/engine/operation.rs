@@ -4,26 +4,30 @@
 //! While an operation is under way its runs belong to the ports; a port that has finished (or
 //! failed) gives its run back and counts down. The count is what everybody waits for.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crossbeam_utils::atomic::AtomicCell;
 
 use crate::error::Error;
 use crate::reduce::Reducer;
+use crate::sync::lock;
 
-use super::memory::WorkMemory;
+use super::memories::Memory;
+use super::port::Completion;
 use super::program::{Buffer, Program};
-use super::run::{Memory, PortRun};
-use super::vigil::TestVigil;
+use super::run::PortRun;
+use super::work_memory::WorkMemory;
 
 /// See the module documentation.
 pub struct Operation {
     program: Arc<Program>,
     /// The runs of ports that are not under way.
-    idle: Vec<Mutex<Option<Box<PortRun>>>>,
+    idle: Box<[AtomicCell<Option<Box<PortRun>>>]>,
     /// Ports that are under way.
     busy_ports: AtomicU32,
+    has_failed: AtomicBool,
     failure: Mutex<Option<Error>>,
-    pub(super) tests: Mutex<TestVigil>,
     /// Working memory and, per port, staging with their keys.
     memory: WorkMemory,
 }
@@ -35,12 +39,13 @@ impl Operation {
         reducer: Option<Reducer>,
         memory: WorkMemory,
     ) -> Arc<Self> {
-        let run = |port| Mutex::new(Some(Box::new(PortRun::new(program.clone(), port, reducer))));
+        let run =
+            |port| AtomicCell::new(Some(Box::new(PortRun::new(program.clone(), port, reducer))));
         Arc::new(Operation {
             idle: (0..program.ports.len()).map(run).collect(),
             busy_ports: AtomicU32::new(0),
+            has_failed: AtomicBool::new(false),
             failure: Mutex::new(None),
-            tests: Mutex::default(),
             memory,
             program,
         })
@@ -59,28 +64,34 @@ impl Operation {
 
     /// What went wrong, if anything did.
     pub fn failure(&self) -> Option<Error> {
+        // Relaxed: `is_done` comes before, and orders this too.
+        if !self.has_failed.load(Ordering::Relaxed) {
+            return None;
+        }
         lock(&self.failure).clone()
     }
 
     /// Marks all ports as under way.
     pub(super) fn begin(&self) {
         assert!(self.is_done(), "an operation is started again only when it is done");
-        *lock(&self.failure) = None;
+        if self.has_failed.swap(false, Ordering::Relaxed) {
+            *lock(&self.failure) = None;
+        }
         // Relaxed: the ports learn of the operation through their mutexes.
         self.busy_ports.store(self.idle.len() as u32, Ordering::Relaxed);
     }
 
-    /// Takes the run of `port`, made ready for `operation`.
+    /// Takes the run of `port`, made ready for the operation with this context and number.
     ///
     /// # Safety
     /// See [`PortRun::start`]; `send` and `recv` are the user's memory.
     pub(super) unsafe fn take(
         &self,
         port: usize,
-        operation: u32,
+        operation: (u64, u32),
         [send, recv]: [Memory; 2],
     ) -> Box<PortRun> {
-        let Some(mut run) = lock(&self.idle[port]).take() else {
+        let Some(mut run) = self.idle[port].take() else {
             unreachable!("`begin` has checked that the port is idle");
         };
         let (work, staging) = self.memory.of_port(port);
@@ -94,20 +105,18 @@ impl Operation {
         unsafe { run.start(operation, memories) };
         run
     }
+}
 
-    /// A port is done with its run.
-    pub(super) fn give_back(&self, port: usize, run: Box<PortRun>, failure: Option<&Error>) {
+impl Completion for Operation {
+    fn give_back(&self, port: usize, run: Box<PortRun>, failure: Option<&Error>) {
         if let Some(error) = failure {
             lock(&self.failure).get_or_insert_with(|| error.clone());
+            // Relaxed: ordered by the count.
+            self.has_failed.store(true, Ordering::Relaxed);
         }
-        *lock(&self.idle[port]) = Some(run);
+        self.idle[port].store(Some(run));
         // Release: pairs with the Acquire in `is_done`. It is a decrement, so it also carries
         // on what earlier ports released.
         self.busy_ports.fetch_sub(1, Ordering::Release);
     }
-}
-
-/// Locks a mutex whose data are consistent whenever it is unlocked, also by a panic.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::endpoint::Owner;
+use crate::endpoint::{Access, Owner};
 use crate::error::Error;
 use crate::memory::Pages;
 
+use super::memories::Memory;
 use super::port::Port;
 use super::program::{Buffer, Program};
-use super::run::Memory;
 
 /// Working space and staging of one operation, with their keys at every port.
 pub struct WorkMemory {
@@ -59,7 +59,8 @@ impl WorkMemory {
                 let wire_bytes = code.wire_bytes[buffer as usize];
                 // SAFETY: the pages are freed by `drop`, after the release.
                 let key = unsafe {
-                    port.register_if_needed(pages.ptr(), pages.len(), wire_bytes, Owner::Library)
+                    let (ptr, len) = (pages.ptr(), pages.len());
+                    port.register_if_needed(ptr, len, wire_bytes, Access::Write, Owner::Library)
                 }?;
                 keys.extend(key);
                 let (ptr, len) = (pages.ptr(), pages.len() as u64);
@@ -77,11 +78,18 @@ impl WorkMemory {
 
 impl Drop for WorkMemory {
     fn drop(&mut self) {
-        for memory in &self.ports {
+        // After a failure a late message may still be written to what peers were told of.
+        let leaks = self.ports.iter().any(|memory| memory.port.has_failed());
+        for memory in self.ports.iter().filter(|_| !leaks) {
             memory.keys.iter().for_each(|&key| memory.port.release(key));
         }
         // Nothing addresses the memory any more.
-        self.ports.iter_mut().for_each(|memory| drop(memory.staging_pages.take()));
-        self.work = None;
+        let staging = self.ports.iter_mut().map(|memory| memory.staging_pages.take());
+        let pages = staging.chain([self.work.take()]).flatten();
+        pages.for_each(|pages| {
+            if leaks {
+                std::mem::forget(pages)
+            }
+        });
     }
 }

@@ -1,0 +1,132 @@
+//! One dimension of a shape, and what is counted in it: nodes and coordinates.
+
+use std::fmt;
+use std::ops::Index;
+
+/// The most dimensions with links that a shape can have: Tofu's six.
+pub const MAX_TORUS_DIMS: usize = 6;
+
+/// The most dimensions of a shape: those with links and one node axis.
+pub const MAX_DIMS: usize = MAX_TORUS_DIMS + 1;
+
+/// A vertex of a shape, `0..n_nodes`, row-major: the last dimension varies fastest. One rank
+/// has its place there; the vertices of a node axis share one node of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Node(pub u32);
+
+impl Node {
+    /// The number as an index of tables.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What joins the coordinates of a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AxisLink {
+    /// Links between neighbours, the last and the first included.
+    Torus,
+    /// Links between neighbours, none around.
+    Mesh,
+    /// Shared memory: the ranks of one node. No link is crossed.
+    Node,
+}
+
+/// One dimension of a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Axis {
+    /// Coordinates along the dimension, at least 1.
+    pub size: u32,
+    /// What joins them.
+    pub link: AxisLink,
+}
+
+impl Axis {
+    /// An axis that wraps.
+    pub const fn torus(size: u32) -> Self {
+        Axis { size, link: AxisLink::Torus }
+    }
+
+    /// An axis that does not wrap.
+    pub const fn mesh(size: u32) -> Self {
+        Axis { size, link: AxisLink::Mesh }
+    }
+
+    /// The axis of ranks that share a node.
+    pub const fn node(size: u32) -> Self {
+        Axis { size, link: AxisLink::Node }
+    }
+
+    /// Signed hops of the shorter way from `a` to `b`; the positive one if both are equal. No
+    /// hop leads along a node axis.
+    pub fn offset(self, a: u32, b: u32) -> i64 {
+        let direct = i64::from(b) - i64::from(a);
+        match self.link {
+            AxisLink::Node => 0,
+            AxisLink::Mesh => direct,
+            AxisLink::Torus => {
+                let size = i64::from(self.size);
+                let up = direct.rem_euclid(size);
+                if 2 * up <= size { up } else { up - size }
+            }
+        }
+    }
+}
+
+/// A coordinate in up to [`MAX_DIMS`] dimensions; those beyond the shape's are absent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Coord {
+    at: [u32; MAX_DIMS],
+    n_dims: u8,
+}
+
+impl Coord {
+    /// A coordinate from its components.
+    ///
+    /// # Panics
+    /// With more than [`MAX_DIMS`] components.
+    pub fn new(components: &[u32]) -> Self {
+        assert!(components.len() <= MAX_DIMS, "at most {MAX_DIMS} dimensions");
+        let mut at = [0; MAX_DIMS];
+        at[..components.len()].copy_from_slice(components);
+        Coord { at, n_dims: components.len() as u8 }
+    }
+
+    /// The components, one per dimension.
+    pub fn as_slice(&self) -> &[u32] {
+        &self.at[..usize::from(self.n_dims)]
+    }
+
+    /// The same coordinate with component `dim` replaced.
+    pub fn with(mut self, dim: usize, value: u32) -> Self {
+        self.at[dim] = value;
+        self
+    }
+}
+
+impl Index<usize> for Coord {
+    type Output = u32;
+
+    fn index(&self, dim: usize) -> &u32 {
+        &self.as_slice()[dim]
+    }
+}
+
+impl fmt::Display for Coord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.as_slice().iter().map(u32::to_string).collect();
+        write!(f, "({})", parts.join(","))
+    }
+}
+
+impl fmt::Debug for Coord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,108 @@
+//! What messages cross: links of a torus, of a network that a torus is embedded in, or the
+//! borders of groups of nodes.
+
+use super::axis::Node;
+use super::route::{Link, Route};
+use super::shape::Shape;
+
+/// A network that knows which links a message takes.
+pub trait Topology {
+    /// Links have numbers below this one; some may not exist.
+    fn n_links(&self) -> usize;
+
+    /// Calls `cross` with every link between two vertices, in order.
+    ///
+    /// # Panics
+    /// If a vertex does not exist.
+    fn route(&self, from: Node, to: Node, cross: &mut dyn FnMut(usize));
+
+    /// A link as text.
+    fn link_name(&self, link: usize) -> String;
+
+    /// Number of links between two vertices.
+    fn hops(&self, from: Node, to: Node) -> u32 {
+        let mut hops = 0;
+        self.route(from, to, &mut |_| hops += 1);
+        hops
+    }
+}
+
+/// The torus itself, dimension by dimension: see [`Route`].
+impl Topology for Shape {
+    fn n_links(&self) -> usize {
+        Link::count(self)
+    }
+
+    fn route(&self, from: Node, to: Node, cross: &mut dyn FnMut(usize)) {
+        Route::new(self, from, to).for_each(|link| cross(link.index(self)));
+    }
+
+    fn link_name(&self, link: usize) -> String {
+        Link::from_index(self, link).name(self)
+    }
+}
+
+/// Groups of vertices, as a Dragonfly's groups or the subtrees of a tapered fat tree: a
+/// message that leaves its group crosses one link, the group's way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Groups {
+    group_of: Vec<u32>,
+    n_groups: usize,
+}
+
+impl Groups {
+    /// The groups with these numbers, by vertex.
+    pub fn new(group_of: Vec<u32>) -> Self {
+        let n_groups = group_of.iter().map(|&group| group as usize + 1).max().unwrap_or(0);
+        Groups { group_of, n_groups }
+    }
+
+    /// Groups of `size` consecutive vertices of `n`.
+    ///
+    /// # Panics
+    /// If `size` is 0.
+    pub fn consecutive(n: u32, size: u32) -> Self {
+        Self::new((0..n).map(|node| node / size).collect())
+    }
+}
+
+impl Topology for Groups {
+    fn n_links(&self) -> usize {
+        self.n_groups
+    }
+
+    fn route(&self, from: Node, to: Node, cross: &mut dyn FnMut(usize)) {
+        let group = self.group_of[from.index()];
+        if group != self.group_of[to.index()] {
+            cross(group as usize);
+        }
+    }
+
+    fn link_name(&self, link: usize) -> String {
+        format!("out of group {link}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_torus_is_its_own_topology() {
+        let shape: Shape = "5x4".parse().unwrap();
+        let mut names = Vec::new();
+        shape.route(Node(0), Node(18), &mut |link| names.push(shape.link_name(link)));
+        assert_eq!(names, ["(0,0)-0", "(4,0)+1", "(4,1)+1"]);
+        assert_eq!(shape.hops(Node(0), Node(18)), 3);
+    }
+
+    #[test]
+    fn messages_that_leave_their_group_are_counted() {
+        let groups = Groups::consecutive(10, 4);
+        assert_eq!(groups.n_links(), 3);
+        assert_eq!(groups.hops(Node(0), Node(3)), 0);
+        let mut crossed = Vec::new();
+        groups.route(Node(5), Node(8), &mut |link| crossed.push(groups.link_name(link)));
+        assert_eq!(crossed, ["out of group 1"]);
+    }
+}

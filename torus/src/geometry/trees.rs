@@ -1,0 +1,298 @@
+//! Edge-disjoint spanning trees: as many as the shape has directions, from any root.
+//!
+//! A vector that is cut into as many parts as there are trees, each part pipelined down its
+//! own tree, uses every link into a node once: a large broadcast or reduction then runs at
+//! the bandwidth of all links. There are two trees for each dimension that is a ring of three
+//! or more, one for each that is a mesh or has two coordinates; no shape has more, as some
+//! node has no more links.
+//!
+//! **Construction** (ours; for the hypercube it is near to Ho and Johnsson's of 1986). Let
+//! each tree also give the root a parent, so that every node has one parent per tree, all over
+//! different links, and each tree has one cycle, through the root; cutting it there leaves the
+//! tree. A ring has two such graphs, x <- x - 1 and x <- x + 1; a mesh has one, towards the
+//! root, as have two coordinates. Call `first` the child of the root on the cycle. Given these
+//! on two factors A and B with roots a and b, the product has those of A and those of B, each
+//! moving along its own factor, but for exchanges of parents at nodes (x, y), x != a, y != b:
+//!
+//! - where x is the `first` of tree i of A and y that of tree j of B, i and j exchange;
+//! - where only x is a `first`, of i, it exchanges with the tree of B that leads nearest to b;
+//! - where only y is one, of j, it exchanges with the tree of A that leads nearer to a.
+//!
+//! So tree i of A enters every copy of A at its `first`, which cuts the copy's cycle, from a
+//! copy nearer to b, or from b's own where the exchange was another tree's. In b's own copy
+//! nothing is exchanged. The same holds for B. Each tree thus reaches the root, and no link
+//! has two trees. A tree is as deep as its own dimension is long, plus half of the others.
+//!
+//! Ranks that share a node: one of them, another one for each tree, speaks for the node and
+//! passes on to the others.
+
+use smallvec::SmallVec;
+
+use super::axis::{AxisLink, Coord, MAX_TORUS_DIMS, Node};
+use super::route::Direction;
+use super::shape::Shape;
+
+/// How a node is reached in one tree: along which dimension and which way.
+type Move = (usize, Direction);
+
+/// No dimension yet.
+const UNSET: usize = usize::MAX;
+
+/// The edge-disjoint spanning trees of a shape from one root.
+#[derive(Clone, Debug)]
+pub struct Trees {
+    shape: Shape,
+    root: Coord,
+    lines: Vec<Line>,
+    n_trees: usize,
+}
+
+/// A dimension with links, as a factor.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    dim: usize,
+    size: u32,
+    link: AxisLink,
+    root: u32,
+    /// The trees that move along it.
+    trees: [Option<usize>; 2],
+}
+
+impl Line {
+    /// The way from the parent to coordinate `x` in tree `way` of this line; the root has a
+    /// parent too.
+    fn reach(&self, way: usize, x: u32) -> Direction {
+        let is_up = match self.link {
+            AxisLink::Mesh if x == self.root => self.root + 1 == self.size,
+            AxisLink::Mesh => x > self.root,
+            AxisLink::Torus | AxisLink::Node => way == 0,
+        };
+        if is_up { Direction::Plus } else { Direction::Minus }
+    }
+
+    /// The tree for whose cycle `x` is the child of the root.
+    fn first(&self, x: u32) -> Option<usize> {
+        let up = if self.root + 1 < self.size { self.root + 1 } else { 0 };
+        let down = self.root.checked_sub(1).unwrap_or(self.size - 1);
+        match self.link {
+            AxisLink::Mesh if self.root + 1 == self.size => (x == down).then_some(self.trees[0]),
+            _ if x == up => Some(self.trees[0]),
+            _ => (x == down).then_some(self.trees[1]),
+        }
+        .flatten()
+    }
+
+    /// The shorter way from the root to `x`.
+    fn nearest(&self, x: u32) -> usize {
+        let up = if x >= self.root { x - self.root } else { x + self.size - self.root };
+        usize::from(self.trees[1].is_some() && 2 * up > self.size)
+    }
+
+    fn step(&self, x: u32, direction: Direction) -> Option<u32> {
+        let (first, last) = match direction {
+            Direction::Plus => (self.size - 1, 0),
+            Direction::Minus => (0, self.size - 1),
+        };
+        match direction {
+            _ if x == first => (self.link == AxisLink::Torus).then_some(last),
+            Direction::Plus => Some(x + 1),
+            Direction::Minus => Some(x - 1),
+        }
+    }
+}
+
+impl Trees {
+    /// The trees of `shape` from `root`.
+    ///
+    /// # Panics
+    /// If the root is not below the number of nodes.
+    pub fn new(shape: &Shape, root: Node) -> Self {
+        let root = shape.coord(root);
+        let mut lines: Vec<Line> = shape
+            .active_dims()
+            .into_iter()
+            .map(|dim| {
+                let axis = shape.axes()[dim];
+                Line { dim, size: axis.size, link: axis.link, root: root[dim], trees: [None; 2] }
+            })
+            .collect();
+        // First one tree per dimension, then the second ones, as ports go.
+        let mut n_trees = 0;
+        for way in 0..2 {
+            for line in &mut lines {
+                if way == 0 || (line.link == AxisLink::Torus && line.size > 2) {
+                    line.trees[way] = Some(n_trees);
+                    n_trees += 1;
+                }
+            }
+        }
+        Trees { shape: shape.clone(), root, lines, n_trees: n_trees.max(1) }
+    }
+
+    /// Number of trees: one per direction in which every node has a link; 1 if none has.
+    pub fn n_trees(&self) -> usize {
+        self.n_trees
+    }
+
+    /// The root.
+    pub fn root(&self) -> Node {
+        self.shape.node(self.root)
+    }
+
+    /// How a place that is not the root's is reached in every tree.
+    fn moves(&self, at: Coord) -> SmallVec<[Move; 2 * MAX_TORUS_DIMS]> {
+        let mut moves = SmallVec::from_elem((UNSET, Direction::Plus), self.n_trees);
+        // The dimensions before this one in which the place is not the root's.
+        let mut away: SmallVec<[&Line; MAX_TORUS_DIMS]> = SmallVec::new();
+        for line in &self.lines {
+            let y = at[line.dim];
+            for (way, tree) in line.trees.iter().enumerate() {
+                if let Some(tree) = *tree {
+                    moves[tree] = (line.dim, line.reach(way, y));
+                }
+            }
+            if y == line.root {
+                continue;
+            }
+            if let Some(&before) = away.first() {
+                let x = at[before.dim];
+                let i = if away.len() == 1 { before.first(x) } else { None };
+                let j = line.first(y);
+                let nearest_j = || line.trees[line.nearest(y)];
+                let nearest_i = || {
+                    let nearer = (before.dim, before.reach(before.nearest(x), x));
+                    moves.iter().position(|&known| known == nearer)
+                };
+                let pair = match (i, j) {
+                    (None, None) => None,
+                    (Some(i), j) => j.or_else(nearest_j).map(|j| (i, j)),
+                    (None, Some(j)) => nearest_i().map(|i| (i, j)),
+                };
+                if let Some((i, j)) = pair {
+                    moves.swap(i, j);
+                }
+            }
+            away.push(line);
+        }
+        moves
+    }
+
+    /// The parent of a node in a tree; `None` for the root.
+    ///
+    /// # Panics
+    /// If there is no such tree or node.
+    pub fn parent(&self, tree: usize, node: Node) -> Option<Node> {
+        assert!(tree < self.n_trees, "tree {tree} of {}", self.n_trees);
+        let at = self.shape.coord(node);
+        if at == self.root {
+            return None;
+        }
+        let Some(slots) = self.shape.node_dim() else {
+            return Some(self.shape.node(self.above(tree, at)));
+        };
+        let speaker = self.speaker(tree, at);
+        let parent = if at != speaker || self.is_roots_node(at) {
+            speaker
+        } else {
+            let above = self.above(tree, at);
+            above.with(slots, self.speaker(tree, above)[slots])
+        };
+        Some(self.shape.node(parent))
+    }
+
+    /// The neighbour of a place from which a tree reaches it.
+    fn above(&self, tree: usize, at: Coord) -> Coord {
+        let (dim, direction) = self.moves(at)[tree];
+        let back = match direction {
+            Direction::Plus => Direction::Minus,
+            Direction::Minus => Direction::Plus,
+        };
+        let line = self.lines.iter().find(|line| line.dim == dim).expect("a dimension with links");
+        at.with(dim, line.step(at[dim], back).expect("a parent has a link to its child"))
+    }
+
+    fn is_roots_node(&self, at: Coord) -> bool {
+        self.lines.iter().all(|line| at[line.dim] == line.root)
+    }
+
+    /// Who speaks for the node of a place in a tree: on the root's node the root, elsewhere
+    /// another rank for each tree.
+    fn speaker(&self, tree: usize, at: Coord) -> Coord {
+        let Some(slots) = self.shape.node_dim() else { return at };
+        let turn = if self.is_roots_node(at) { 0 } else { tree as u32 };
+        at.with(slots, (self.root[slots] + turn) % self.shape.size(slots))
+    }
+
+    /// The children of a node in a tree, in order of the dimensions, upwards first; the ranks
+    /// that share its node last.
+    ///
+    /// # Panics
+    /// If there is no such tree or node.
+    pub fn children(&self, tree: usize, node: Node) -> SmallVec<[Node; 4]> {
+        assert!(tree < self.n_trees, "tree {tree} of {}", self.n_trees);
+        let at = self.shape.coord(node);
+        let mut children = SmallVec::new();
+        if at != self.speaker(tree, at) {
+            return children;
+        }
+        for line in &self.lines {
+            for direction in [Direction::Plus, Direction::Minus] {
+                let Some(x) = line.step(at[line.dim], direction) else { continue };
+                let child = at.with(line.dim, x);
+                if !self.is_roots_node(child) && self.moves(child)[tree] == (line.dim, direction) {
+                    children.push(self.shape.node(self.speaker(tree, child)));
+                }
+            }
+        }
+        if let Some(slots) = self.shape.node_dim() {
+            let others = (0..self.shape.size(slots)).filter(|&slot| slot != at[slots]);
+            children.extend(others.map(|slot| self.shape.node(at.with(slots, slot))));
+        }
+        children
+    }
+
+    /// Hops from the root to a node in a tree.
+    ///
+    /// # Panics
+    /// If there is no such tree or node.
+    pub fn depth(&self, tree: usize, node: Node) -> u32 {
+        let up = |&node: &Node| self.parent(tree, node);
+        std::iter::successors(Some(node), up).count() as u32 - 1
+    }
+
+    /// The depths of all nodes in a tree, by node.
+    ///
+    /// # Panics
+    /// If there is no such tree.
+    pub fn depths(&self, tree: usize) -> Vec<u32> {
+        const UNKNOWN: u32 = u32::MAX;
+        let mut depths = vec![UNKNOWN; self.shape.n_nodes() as usize];
+        let mut path = Vec::new();
+        for node in self.shape.nodes() {
+            let mut at = node;
+            let mut depth = loop {
+                if depths[at.index()] != UNKNOWN {
+                    break depths[at.index()];
+                }
+                match self.parent(tree, at) {
+                    Some(parent) => {
+                        path.push(at);
+                        at = parent;
+                    }
+                    None => {
+                        depths[at.index()] = 0;
+                        break 0;
+                    }
+                }
+            };
+            for below in path.drain(..).rev() {
+                depth += 1;
+                depths[below.index()] = depth;
+            }
+        }
+        depths
+    }
+}
+
+#[cfg(test)]
+mod tests;
