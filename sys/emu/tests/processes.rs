@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use utofu_abi::*;
 use utofu_emu::c;
 
@@ -214,7 +214,7 @@ fn an_old_rendezvous_file_is_refused() {
 #[test]
 fn a_line_is_there_at_once() {
     const TEST: &str = "a_line_is_there_at_once";
-    const ROUNDS: u64 = 3_000;
+    const ROUNDS: u64 = 20_000;
     /// Of what is watched: neither at the beginning nor aligned to more than two bytes.
     const WATCHED: usize = 18;
     if !playing(TEST) {
@@ -233,18 +233,23 @@ fn a_line_is_there_at_once() {
     }
     for round in 1..=ROUNDS {
         let wanted = [round as u16; 128];
+        let start = Instant::now();
         let watch = || {
             let mut looks = 0u32;
             // SAFETY: the line is in the buffer, and written by the other rank's process.
             while unsafe { line.add(WATCHED).cast::<u16>().read_volatile() } != round as u16 {
                 looks += 1;
                 if looks.is_multiple_of(1000) {
+                    assert!(start.elapsed() < Duration::from_secs(60), "the other rank is gone");
                     std::thread::yield_now();
                 }
             }
             // SAFETY: as above.
             let got = unsafe { line.cast::<[u16; 128]>().read_volatile() };
             assert_eq!(got, wanted, "round {round}");
+            // The next put has to fetch every part of the line from this processor's cache.
+            // SAFETY: the other rank puts again only when it has been answered.
+            unsafe { line.cast::<[u16; 128]>().write_volatile([0; 128]) };
         };
         if me.rank == 1 {
             watch();
