@@ -209,6 +209,65 @@ fn an_old_rendezvous_file_is_refused() {
     assert!(last_error().contains("fresh or empty file"), "{}", last_error());
 }
 
+/// Ranks that a launcher of MPI has started find each other by what it tells them, also through a
+/// script, and leave no file behind.
+#[test]
+fn launchers_of_mpi_need_no_variables_of_ours() {
+    const TEST: &str = "launchers_of_mpi_need_no_variables_of_ours";
+    if playing(TEST) {
+        let mut buf = vec![0u64; 16384];
+        let ep = EndPoint::open(&mut buf);
+        let mut at = [0u8; 6];
+        // SAFETY: room for six bytes.
+        assert_eq!(unsafe { c::utofu_query_my_coords(at.as_mut_ptr()) }, 0);
+        let rank = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"]
+            .iter()
+            .find_map(|name| std::env::var(name).ok())
+            .unwrap();
+        assert_eq!(at[1].to_string(), rank, "a row along y");
+        ep.close();
+        return;
+    }
+    let launchers = [
+        ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"],
+        ["PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"],
+        ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"],
+    ];
+    let runtime = tempfile::tempdir().unwrap();
+    for (names, wrapped) in launchers.iter().zip([false, true, false]) {
+        let ranks: Vec<_> = (0..3)
+            .map(|r: u32| {
+                let me = std::env::current_exe().unwrap();
+                let mut command = Command::new(if wrapped { "sh".into() } else { me.clone() });
+                if wrapped {
+                    // With more than one command the shell stays the parent.
+                    command.args(["-c", "\"$@\"; exit $?", "sh"]).arg(&me);
+                }
+                command.args([TEST, "--exact", "--nocapture", "--test-threads=1"]).env(PART, TEST);
+                for name in ["HOPBINE_RANK", "HOPBINE_SIZE", "HOPBINE_RENDEZVOUS"] {
+                    command.env_remove(name);
+                }
+                command
+                    .env(names[0], r.to_string())
+                    .env(names[1], "3")
+                    .env(names[2], "3")
+                    .env("XDG_RUNTIME_DIR", runtime.path())
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        let outputs: Vec<_> = ranks.into_iter().map(|r| r.wait_with_output().unwrap()).collect();
+        all_fine(&outputs);
+        let left: Vec<_> = std::fs::read_dir(runtime.path())
+            .unwrap()
+            .flat_map(|dir| std::fs::read_dir(dir.unwrap().path()).unwrap())
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
 /// A put within a line of 256 bytes is there as a whole for who watches its beginning, without any
 /// notice.
 #[test]
