@@ -52,7 +52,7 @@ fn wait(mut poll: impl FnMut() -> i32) -> i32 {
 
 fn on_ranks(levels: usize, body: impl Fn(usize, u64, &Barrier) + Sync) {
     let n = 1 << levels;
-    let job = Job::threads(Job::coords_for_shape(&[1, n as u32]));
+    let job = Job::threads(Job::coords_for_shape(&[1, n as u32]).unwrap());
     let all: Vec<Vec<u64>> = (0..n)
         .map(|r| {
             let _me = job.enter(r);
@@ -155,7 +155,7 @@ fn misuse_is_refused() {
 /// Programs build the ids of other ranks' gates from those of their own.
 #[test]
 fn ids_that_a_program_built_are_as_good() {
-    let job = Job::threads(Job::coords_for_shape(&[1, 2]));
+    let job = Job::threads(Job::coords_for_shape(&[1, 2]).unwrap());
     let all: Vec<_> = (0..2)
         .map(|r| {
             let _me = job.enter(r);

@@ -12,7 +12,7 @@ const BOTH: std::ffi::c_ulong = LCL | RMT;
 fn notices(
     post: impl FnOnce(&EndPoint, &EndPoint) -> i32,
 ) -> ([EndPoint; 2], utofu_mrq_notice, utofu_mrq_notice) {
-    let job = Job::threads(Job::coords_for_shape(&[1, 2]));
+    let job = Job::threads(Job::coords_for_shape(&[1, 2]).unwrap());
     let ends = [0, 1].map(|rank| {
         let _me = job.enter(rank);
         let buffer = vec![0x1122_3344_5566_7788u64; 1024].leak();
