@@ -331,11 +331,13 @@ impl GatesWatch<'_> {
     /// There is nothing to do at the gates: moves on whatever is under way, or waits a little.
     ///
     /// # Errors
-    /// As [`Engine::check`]; [`Error::Lost`] or [`Error::Timeout`] if there is no point in
+    /// What has failed meanwhile; [`Error::Lost`] or [`Error::Timeout`] if there is no point in
     /// waiting any longer.
     pub fn idle(&mut self) -> Result<(), Error> {
-        self.engine.check()?;
         let group = &self.engine.group;
+        if let Some(reason) = group.failure.reason() {
+            return Err(reason);
+        }
         if group.progress() {
             self.backoff.reset();
             self.watchdog.reset(group);
