@@ -6,7 +6,7 @@ use hopbine::memory::CacheMode;
 use hopbine::world::{GatesInfo, Info};
 
 use super::error::{CliError, Outcome};
-use super::output;
+use super::output::OutputArg;
 
 /// Show backend, device, place, cores and caches
 ///
@@ -22,6 +22,8 @@ pub struct Args {
     /// How to write it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    output: OutputArg,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -43,7 +45,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             json.map_err(std::io::Error::from).map_err(CliError::Output)? + "\n"
         }
     };
-    output::write(&text, None)?;
+    args.output.write(&text)?;
     world.finish()?;
     Ok(Outcome::Well)
 }

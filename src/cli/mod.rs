@@ -20,6 +20,7 @@ mod progress;
 mod report;
 mod run;
 mod sizes;
+mod table;
 
 use std::process::ExitCode;
 

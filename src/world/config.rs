@@ -82,11 +82,11 @@ pub struct EmulationConfig {
 }
 
 impl EmulationConfig {
-    /// A torus with ranks in row-major order and everything else by default.
+    /// A torus with everything else by default.
     pub fn new(shape: Shape) -> Self {
         EmulationConfig {
             shape,
-            map: RankMap::RowMajor,
+            map: RankMap::default(),
             ports: None,
             drive: Drive::Auto,
             segment_bytes: None,

@@ -42,7 +42,7 @@ pub(super) fn lay_out(
             let nodes = coords.len() as u32 / per_node;
             let near_cubic = || Shape::torus(&near_cubic(nodes)).map_err(|e| e.to_string());
             let torus = torus.map_or_else(near_cubic, Ok)?;
-            (with_ranks_of_node(&torus, per_node)?, RankMap::ColumnMajor)
+            (with_ranks_of_node(&torus, per_node)?, RankMap::default())
         }
     };
     let Some(path) = get("HOPBINE_RANK_MAP") else { return Ok((shape, map)) };

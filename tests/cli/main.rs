@@ -6,6 +6,7 @@ mod launch;
 mod list;
 mod plan;
 mod run;
+mod tables;
 
 use std::process::{Command, Output};
 

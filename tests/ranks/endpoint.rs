@@ -21,7 +21,7 @@ fn pair() -> [UtofuEndpoint; 2] {
 
 /// As `pair`, over a wire that takes its time.
 fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
-    let job = Job::with_model(Job::coords_for_shape(&[2]), wire).unwrap();
+    let job = Job::with_model(Job::coords_for_shape(&[2]).unwrap(), wire).unwrap();
     let exchanges = LocalExchange::group(2, Duration::from_secs(60));
     let open = |rank: usize, mut exchange: LocalExchange| {
         let _entered = job.enter(rank);

@@ -24,10 +24,11 @@ impl Emulation {
     ) -> Result<Self, Error> {
         // The device counts nodes with the first size running fastest, shapes with the last.
         let sizes: Vec<u32> = shape.sizes().into_iter().rev().collect();
-        let nodes = Job::coords_for_shape(&sizes);
-        let node_of = |rank| nodes[map.node_of(shape, rank).index()];
-        let coords = (0..shape.n_nodes()).map(node_of).collect();
-        let job = Job::with_model(coords, latency).map_err(|error| Error::Startup {
+        let job = Job::coords_for_shape(&sizes).and_then(|nodes| {
+            let node_of = |rank| nodes[map.node_of(shape, rank).index()];
+            Job::with_model((0..shape.n_nodes()).map(node_of).collect(), latency)
+        });
+        let job = job.map_err(|error| Error::Startup {
             rank: 0,
             source: WireError {
                 call: "setting up the emulated device",

@@ -112,14 +112,10 @@ impl Job {
     /// three through b, so that neighbours are one hop apart; sizes behind the third count as part
     /// of it.
     ///
-    /// # Panics
-    /// If a size is 0, or the shape is larger than 512 x 768 x 512.
-    #[must_use]
-    pub fn coords_for_shape(shape: &[u32]) -> Vec<[u8; 6]> {
-        match coords::of_shape(shape) {
-            Ok(all) => all,
-            Err(e) => panic!("{e}"),
-        }
+    /// # Errors
+    /// [`JobError::Shape`] if a size is 0, or the shape is larger than 512 x 768 x 512.
+    pub fn coords_for_shape(shape: &[u32]) -> std::result::Result<Vec<[u8; 6]>, JobError> {
+        coords::of_shape(shape)
     }
 
     fn of_threads(layout: Layout, model: Model) -> std::result::Result<Arc<Job>, JobError> {

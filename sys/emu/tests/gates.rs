@@ -52,7 +52,7 @@ fn wait(mut poll: impl FnMut() -> i32) -> i32 {
 
 fn on_ranks(levels: usize, body: impl Fn(usize, u64, &Barrier) + Sync) {
     let n = 1 << levels;
-    let job = Job::threads(Job::coords_for_shape(&[1, n as u32]));
+    let job = Job::threads(Job::coords_for_shape(&[1, n as u32]).unwrap());
     let all: Vec<Vec<u64>> = (0..n)
         .map(|r| {
             let _me = job.enter(r);

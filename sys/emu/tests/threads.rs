@@ -10,7 +10,7 @@ use utofu_emu::{Job, c};
 #[test]
 fn many_ranks_put_to_one() {
     const PUTS: u64 = 20_000;
-    let job = Job::threads(Job::coords_for_shape(&[3, 2]));
+    let job = Job::threads(Job::coords_for_shape(&[3, 2]).unwrap());
     let ends = Exchange::new(6);
     std::thread::scope(|s| {
         for rank in 0..6usize {
@@ -77,7 +77,7 @@ fn resident() -> u64 {
 /// size the queues would take 3 GB.
 #[test]
 fn queues_cost_what_is_used() {
-    let job = Job::threads(Job::coords_for_shape(&[4, 4, 4]));
+    let job = Job::threads(Job::coords_for_shape(&[4, 4, 4]).unwrap());
     let before = resident();
     let mut buf = [0u64; 8];
     let mut all = Vec::new();
