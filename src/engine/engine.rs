@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use crate::endpoint::{Endpoint, Status};
 use crate::error::{Error, WireError};

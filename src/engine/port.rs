@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
+use crate::Rank;
 use crossbeam_utils::CachePadded;
-use hopbine_torus::plan::Rank;
 use smallvec::SmallVec;
 
 use crate::endpoint::{Access, Endpoint, Event, Owner, WireError};
