@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::Rank;
 use hopbine_torus::geometry::{Coord, Shape};
-use hopbine_torus::plan::Rank;
 
 use super::backend::SmallCollectives;
 use super::call::{Call, Caller};

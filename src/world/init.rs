@@ -152,7 +152,17 @@ impl World {
             let all = cards.iter().filter(|card| same(card)).count();
             (all, cards[..rank as usize].iter().filter(|card| same(card)).count())
         };
-        let (_, place_on_node) = among(&|other| other.coords == coords);
+        let (on_node, place_on_node) = among(&|other| other.coords == coords);
+        let set = get("HOPBINE_RANKS_PER_NODE").filter(|_| backend.is_physical());
+        if let Some(found) = set.filter(|_| on_node != per_node as usize) {
+            return Err(Error::Setting {
+                setting: "HOPBINE_RANKS_PER_NODE",
+                found,
+                valid: format!(
+                    "{on_node}, the number of ranks that the device has on rank {rank}'s node, or unset"
+                ),
+            });
+        }
         let (sharers, place) = among(&|other| other.cores == card.cores);
         let n_ports = n_ports(ports, &shape, backend.n_interfaces().map_err(startup)?)?;
         let seating = seat(&Seats {

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use super::backend::{CacheFigures, SmallCollectives};
 use crate::endpoint::Tag;
