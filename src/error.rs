@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Rank;
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::plan::Rank;
 
 use crate::engine::CompileError;
 use crate::reduce::ReduceError;
@@ -48,6 +48,8 @@ pub enum Fault {
     Circle,
     /// It has reported a failure of its own.
     Failed,
+    /// It has left the world.
+    Left,
 }
 
 /// Who is at fault that ranks cannot go on, as far as it could be found out.
@@ -76,6 +78,7 @@ impl fmt::Display for Blame {
             }
             Fault::Circle => write!(f, "rank {rank} is in a circle of waits: calls differ")?,
             Fault::Failed => write!(f, "rank {rank} has failed")?,
+            Fault::Left => write!(f, "rank {rank} has left")?,
         }
         if rank == by { Ok(()) } else { write!(f, " (found out by rank {by})") }
     }
@@ -165,12 +168,12 @@ pub enum Error {
         reason: String,
     },
     /// The engine does not execute the plan.
-    #[error("rank {rank}, port {port}, step {step}: this plan cannot be executed: {source}")]
+    #[error("rank {rank}, lane {lane}, step {step}: this plan cannot be executed: {source}")]
     Plan {
         /// The rank whose plan it is.
         rank: Rank,
-        /// The port.
-        port: usize,
+        /// The lane.
+        lane: usize,
         /// The step.
         step: usize,
         /// The reason.

@@ -30,7 +30,7 @@ pub mod utofu;
 pub use status::Status;
 pub(crate) use status::confidants;
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use crate::error::Blame;
 use crate::memory::Settled;

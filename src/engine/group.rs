@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use crate::endpoint::Status;
 use crate::error::Error;

@@ -4,7 +4,7 @@
 use std::sync::TryLockError;
 use std::time::{Duration, Instant};
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use crate::endpoint::{Status, WireError};
 use crate::error::{Blame, Error};

@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
+use crate::Rank;
 use crossbeam_utils::CachePadded;
-use hopbine_torus::plan::Rank;
 use smallvec::SmallVec;
 
 use crate::endpoint::{Access, Endpoint, Event, Owner, WireError};
@@ -391,6 +391,15 @@ impl Port {
         let (rank, message) = (self.rank, format!("in the worker of port {}", self.index));
         self.failure.set(&Error::RankPanicked { rank, message });
         self.drive();
+    }
+
+    /// Tasks of an operation that have not finished on this port.
+    pub(super) fn unfinished(&self, operation: (u64, u32)) -> usize {
+        let state = self.reserve();
+        let mut active = state.runs.iter().flatten();
+        let found = active.find(|active| active.run.operation() == operation);
+        // A run that has finished, but not gone yet, counts as well.
+        found.map_or(0, |active| 1 + active.run.unfinished())
     }
 
     pub(super) fn has_failed(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Who belongs to a communicator, and how they lie.
 
+use crate::Rank;
 use hopbine_torus::geometry::{Axis, AxisLink, Node, RankMap, Shape};
-use hopbine_torus::plan::Rank;
 
 use super::call::Caller;
 use super::place::near_cubic;

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use super::backend::{CacheFigures, SmallCollectives};
 use super::select::Wire;
@@ -25,8 +25,8 @@ pub(super) struct RankOfWorld {
     pub(super) wire: Wire,
     /// What the hardware does for the world's communicator, or why it does nothing.
     pub(super) small: Result<Box<dyn SmallCollectives>, String>,
-    /// The figures of the ports' registration caches, if they have any.
-    pub(super) caches: Vec<CacheFigures>,
+    /// The figures of the registration cache, if there is one.
+    pub(super) cache: Option<CacheFigures>,
     serials: Mutex<Serials>,
 }
 
@@ -41,11 +41,11 @@ impl RankOfWorld {
         engine: Engine,
         wire: Wire,
         small: Result<Box<dyn SmallCollectives>, String>,
-        caches: Vec<CacheFigures>,
+        cache: Option<CacheFigures>,
     ) -> Self {
         // Rank 0's first communicator is the world's.
         let serials = Serials { next: 1, used: HashSet::from([0]) };
-        RankOfWorld { engine, wire, small, caches, serials: Mutex::new(serials) }
+        RankOfWorld { engine, wire, small, cache, serials: Mutex::new(serials) }
     }
 
     /// A number for a communicator whose first member may be this rank; `None` if a million

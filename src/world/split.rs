@@ -7,7 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use super::communicator::Communicator;
 use super::members::Members;

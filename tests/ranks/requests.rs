@@ -315,6 +315,10 @@ fn a_lost_peer_ends_in_a_timeout_that_names_it() {
             let errors = emulate(&config, |comm| {
                 // The barrier gates would not know who is missing.
                 let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+                if comm.rank() == 1 {
+                    // One that leaves would be found out at once.
+                    std::thread::sleep(Duration::from_secs(2));
+                }
                 (comm.rank() == 0).then(|| {
                     let mut vector = vec![1u64; len];
                     let first = comm.allreduce_in_place(&mut vector, Op::Sum).unwrap_err();

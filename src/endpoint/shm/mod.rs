@@ -28,7 +28,7 @@ mod staging;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 pub use board::{Board, Contribution};
 pub use setup::{ShmConfig, connect};

@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use hopbine_torus::collectives::Collective;
+use hopbine_torus::Collective;
 
 use crate::endpoint::shm::{Board, Contribution};
 use crate::error::{Blame, Error, Fault};

@@ -76,7 +76,7 @@ impl Backend for Shm {
             endpoints: endpoints.map(|endpoint| Box::new(endpoint) as Box<dyn Endpoint>).collect(),
             small: SharedBoard::new(board)
                 .map(|board| Box::new(board) as Box<dyn SmallCollectives>),
-            caches: Vec::new(),
+            cache: None,
         })
     }
 
