@@ -2,7 +2,8 @@
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `HOPBINE_BACKEND` | `tofu`, `emu` or `mpi`; by default Tofu where there is one, else the emulator |
+//! | `HOPBINE_BACKEND` | `tofu`, `shm`, `emu` or `mpi`; by default Tofu where there is one, else shared memory |
+//! | `HOPBINE_SHM_READ` | `off`: no rank reads another process's memory; `on` if unset |
 //! | `HOPBINE_UTOFU_LIB` | path of the uTofu library |
 //! | `HOPBINE_RANK`, `HOPBINE_SIZE`, `HOPBINE_RENDEZVOUS` | who this is among how many ranks, and the file through which they meet; one rank if unset |
 //! | `HOPBINE_RANKS_PER_NODE` | ranks on each node; 1 if unset |
@@ -14,7 +15,8 @@
 //! | `HOPBINE_REG_CACHE` and its kin | see [`CacheConfig`] |
 //!
 //! Without `HOPBINE_TORUS` the torus is that of the ranks' Tofu coordinates, if the backend is
-//! Tofu and they fill a box; else it is [`near_cubic`](super::near_cubic).
+//! Tofu and they fill a box; in shared memory it is a line of all ranks; else it is
+//! [`near_cubic`](super::near_cubic).
 
 use std::sync::Arc;
 use std::time::Duration;
