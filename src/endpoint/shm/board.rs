@@ -186,14 +186,14 @@ mod tests {
         for (round, len) in [0, 8, 56, 57, 4096, BOARD_BYTES, 8].into_iter().enumerate() {
             boards.iter_mut().for_each(|board| board.enter(7));
             assert_eq!(boards[0].of(1, len), Contribution::Missing);
-            for rank in 0..3 {
-                boards[rank].is_free().unwrap();
-                boards[rank].contribute(&vec![(10 * round + rank) as u8; len]);
+            for (rank, board) in boards.iter_mut().enumerate() {
+                board.is_free().unwrap();
+                board.contribute(&vec![(10 * round + rank) as u8; len]);
             }
-            for rank in 0..3 {
+            for board in boards.iter_mut() {
                 for from in 0..3 {
                     let want = vec![(10 * round + from) as u8; len];
-                    assert_eq!(bytes(&mut boards[rank], from, len), Some(want));
+                    assert_eq!(bytes(board, from, len), Some(want));
                 }
             }
         }
