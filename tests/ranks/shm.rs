@@ -282,7 +282,7 @@ fn status_and_news_reach_others() {
         assert_eq!(ranks[rank].observer().unwrap().told(), Some(blame));
         ranks[rank].poll(&mut events).unwrap();
         ranks[rank].poll(&mut events).unwrap();
-        assert_eq!(events.drain(..).collect::<Vec<_>>(), [Event::News(blame)]);
+        assert_eq!(std::mem::take(&mut events), [Event::News(blame)]);
     }
     assert_eq!(ranks[1].observer().unwrap().told(), None);
 }
