@@ -14,9 +14,13 @@
 
 pub mod collectives;
 pub mod geometry;
+mod names;
 pub mod patterns;
 pub mod plan;
+pub mod registry;
 
-pub use collectives::{Algorithm, Collective, Request};
+pub use collectives::Collective;
 pub use geometry::{RankMap, Shape};
+pub use names::{Block, Position, Rank};
 pub use plan::{Plan, Schedule};
+pub use registry::{Algorithm, Request};

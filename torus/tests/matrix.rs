@@ -1,10 +1,10 @@
 //! The proof for the whole registry: every algorithm on every shape that it claims, with
 //! first, middle and last roots and every number of ports.
 
-use hopbine_torus::collectives::registry;
 use hopbine_torus::geometry::{RankMap, Shape};
-use hopbine_torus::plan::{Expect, Plan, check, max_ports};
-use hopbine_torus::{Collective, Request};
+use hopbine_torus::plan::{Expect, Flow, Listed, Plan, check, max_ports};
+use hopbine_torus::registry;
+use hopbine_torus::{Collective, Rank, Request};
 
 const SHAPES: [&str; 33] = [
     "1",
@@ -67,10 +67,12 @@ fn check_collective(collective: Collective) {
                         ports: Some(ports),
                     };
                     let schedule = algorithm.schedule(&request).unwrap();
-                    let plans: Vec<Plan> =
-                        (0..=last).map(|rank| schedule.plan(rank).unwrap()).collect();
+                    let expansion = schedule.expand().unwrap();
                     let expect = Expect { sent_per_rank: algorithm.promised_volume(&shape) };
-                    let violations = check(&plans, expect);
+                    let mut violations = check(&expansion, expect);
+                    let plans: Vec<Plan> =
+                        Rank::first(last + 1).map(|rank| expansion.plan(rank)).collect();
+                    violations.extend(check(&Listed::new(plans).unwrap(), expect));
                     assert!(
                         violations.is_empty(),
                         "{collective} {} on {text}, root {root}, {ports} ports: {} violations, \

@@ -1,7 +1,17 @@
-//! The collectives and the registry of algorithms that perform them.
+//! The collectives, one file each: what ranks bring, what they have in the end, and the passes
+//! that lead from one to the other.
 
-mod kind;
-pub mod registry;
+mod allgather;
+mod allreduce;
+mod alltoall;
+mod barrier;
+mod bcast;
+mod collective;
+mod gather;
+mod reduce;
+mod reduce_scatter;
+mod row;
+mod scatter;
 
-pub use kind::{Collective, UnknownCollective};
-pub use registry::{Algorithm, Request};
+pub use collective::{Collective, UnknownCollective};
+pub use row::{Action, Cut, Form, Paths, Phase, Share};

@@ -103,6 +103,18 @@ fn has_own_ways(name: &str) -> bool {
     name.starts_with("kring") || name.starts_with("knomial") || name.starts_with("bruck")
 }
 
+/// The hop of a block for `x` from `a`: step, and the coordinate that it leads to.
+fn hop(toward: &Toward, a: u32, x: u32) -> Option<(u32, u32)> {
+    let pattern = toward.pattern();
+    let hop = toward.hop(pattern.normalise(a, x));
+    hop.map(|hop| (hop.step, pattern.denormalise(hop.next, x)))
+}
+
+/// The same: step, and which target it is.
+fn step(toward: &Toward, a: u32, x: u32) -> Option<(u32, u32)> {
+    toward.hop(toward.pattern().normalise(a, x)).map(|hop| (hop.step, hop.target))
+}
+
 #[test]
 fn toward_table_follows_its_definition() {
     for (name, pattern) in all_forms() {
@@ -111,7 +123,7 @@ fn toward_table_follows_its_definition() {
             let expected = toward_by_definition(&pattern, x);
             for a in 0..pattern.size() {
                 if !has_own_ways(name) {
-                    assert_eq!(toward.hop(a, x), expected[a as usize], "{name} {a} -> {x}");
+                    assert_eq!(hop(&toward, a, x), expected[a as usize], "{name} {a} -> {x}");
                 }
                 let mut at = a;
                 let mut before = None;
@@ -145,7 +157,7 @@ fn knomial_trees_clear_one_digit_after_another() {
                     let down = digits[t as usize] * radix.pow(t);
                     let parent = if mirrored { a + down } else { a + size - down } % size;
                     let step = if far_first { plain.n_steps() - 1 - t } else { t };
-                    assert_eq!(toward.hop(a, root), Some((step, parent)), "{radix} {size} {a}");
+                    assert_eq!(hop(&toward, a, root), Some((step, parent)), "{radix} {size} {a}");
                 }
             }
         }
@@ -177,7 +189,7 @@ fn kring_is_the_allgather_of_the_paper() {
                 .collect();
             for rank in 0..size {
                 let block = arrived[rank as usize];
-                let hop = toward.hop(rank, block);
+                let hop = hop(&toward, rank, block);
                 assert_eq!(hop, Some((size - 2 - step, from(rank))), "{group} {size} {rank}");
                 assert!(!held[rank as usize].contains(&block), "one new block per step");
                 held[rank as usize].push(block);
@@ -207,7 +219,7 @@ fn volumes(pattern: &Pattern) -> Vec<u32> {
     let toward = Toward::new(pattern.clone());
     let mut volumes = vec![0; pattern.n_steps() as usize];
     for x in 1..pattern.size() {
-        volumes[toward.step(0, x).unwrap().0 as usize] += 1;
+        volumes[step(&toward, 0, x).unwrap().0 as usize] += 1;
     }
     volumes
 }
@@ -235,7 +247,7 @@ fn steps_and_volumes_are_those_of_the_generalized_radix_paper() {
     }
     // Fig. 2: trinomial gather on 6 processes. 1 and 2 send to 0, 4 and 5 to 3, then 3 to 0.
     let toward = Toward::new(pattern("knomial:3", 6));
-    let hops: Vec<_> = (1..6).map(|a| toward.hop(a, 0).unwrap()).collect();
+    let hops: Vec<_> = (1..6).map(|a| hop(&toward, a, 0).unwrap()).collect();
     assert_eq!(hops, [(0, 0), (0, 0), (1, 0), (0, 3), (0, 3)]);
     // Eq. 8 and 9: p - 1 rounds of n / p.
     for (name, size) in [("ring", 7), ("ring", 16), ("kring:4", 16)] {
@@ -252,12 +264,35 @@ fn bruck_sends_by_the_digits_of_the_distance() {
         for (a, x) in (0..size).flat_map(|a| (0..size).map(move |x| (a, x))) {
             let (mut at, far) = (a, (x + size - a) % size);
             for (step, _) in toward.path(a, x) {
-                let next = toward.hop(at, x).unwrap().1;
+                let next = hop(&toward, at, x).unwrap().1;
                 let digit = far / radix.pow(step) % radix;
                 assert_eq!((next + size - at) % size, digit * radix.pow(step));
                 at = next;
             }
             assert_eq!(at, x);
+        }
+    }
+}
+
+/// What stands where, moved step by step, against the intervals of depth-first numbers.
+#[test]
+fn held_intervals_are_what_has_arrived() {
+    for (name, pattern) in all_forms() {
+        let toward = Toward::new(pattern.clone());
+        let mut now: Vec<u32> = (0..pattern.size()).collect();
+        for done in 0..=pattern.n_steps() {
+            for b in 0..pattern.size() {
+                let there = (0..pattern.size()).filter(|&y| now[y as usize] == b);
+                let mut there: Vec<u32> = there.map(|y| toward.number(y)).collect();
+                there.sort_unstable();
+                assert!(toward.held(b, done).eq(there), "{name}: {b} after {done} steps");
+            }
+            if done < pattern.n_steps() {
+                let hopping = toward.hopping(done);
+                for place in now.iter_mut().filter(|place| hopping.contains(place)) {
+                    *place = toward.hop(*place).unwrap().next;
+                }
+            }
         }
     }
 }

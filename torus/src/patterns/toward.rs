@@ -4,7 +4,13 @@
 //! R at step t forwards at step t to that peer, and joins R. So a forwards at the *latest*
 //! step from which the block still arrives, and the next hop's own step is later
 //! (algorithms.md section 2). Some rules say the way themselves. As patterns look the same
-//! from everywhere, column x = 0 suffices.
+//! from everywhere, column x = 0 suffices: a forwards for x what `normalise(a, x)` forwards
+//! for 0.
+//!
+//! The column is a tree with root 0, whose steps ascend towards the root. Its depth-first
+//! numbers make "what has arrived at a coordinate by step c" an interval ([`Toward::held`]).
+
+use std::ops::Range;
 
 use super::pattern::{Hop, Pattern};
 use super::rule::Peers;
@@ -15,39 +21,55 @@ pub struct Toward {
     pattern: Pattern,
     /// Hop of every coordinate towards 0; `None` for 0 itself.
     column: Vec<Option<Hop>>,
+    /// The coordinates other than 0 in the order of (step, target).
+    hopping: Vec<u32>,
+    /// For each step, where its coordinates start in `hopping`; one entry more than steps.
+    start: Vec<u32>,
+    /// Depth-first number of each coordinate, children by (step, target).
+    number: Vec<u32>,
+    /// For each coordinate, its children as (step, end of the child's subtree), by step.
+    children: Vec<Vec<(u32, u32)>>,
 }
 
 impl Toward {
-    /// The table of `pattern`. Costs O(steps x size) time at most, O(size) memory.
+    /// The table of `pattern`. Costs O(size + steps) memory; O(steps x size) time at most, and
+    /// no more than memory where the rule says the way.
     pub fn new(pattern: Pattern) -> Self {
-        let size = pattern.size();
-        if pattern.has_explicit_hops() {
-            let column = (0..size).map(|b| pattern.explicit_hop(b)).collect();
-            return Toward { pattern, column };
-        }
-        let mut column = vec![None; size as usize];
-        let mut reached = vec![0];
-        let mut is_reached = vec![false; size as usize];
-        is_reached[0] = true;
-        for step in (0..pattern.n_steps()).rev() {
-            // Only coordinates beside the set can join, so look at its sources.
-            for index in 0..reached.len() {
-                let next = reached[index];
-                let sources: Peers = pattern.sources(step, next);
-                for (target, &a) in sources.iter().enumerate() {
-                    if !is_reached[a as usize] {
-                        is_reached[a as usize] = true;
-                        column[a as usize] = Some(Hop { step, target: target as u32, next });
-                        reached.push(a);
-                    }
-                }
-            }
-            if reached.len() == size as usize {
-                break;
+        let column = match pattern.has_explicit_hops() {
+            true => (0..pattern.size()).map(|b| pattern.explicit_hop(b)).collect(),
+            false => column(&pattern),
+        };
+        let mut hopping: Vec<u32> = (1..pattern.size()).collect();
+        let key = |b: u32| column[b as usize].map(|hop| (hop.step, hop.target));
+        hopping.sort_by_key(|&b| key(b));
+        let mut start = vec![0; pattern.n_steps() as usize + 1];
+        let mut children = vec![Vec::new(); column.len()];
+        for &b in &hopping {
+            if let Some(hop) = column[b as usize] {
+                start[hop.step as usize + 1] += 1;
+                children[hop.next as usize].push((hop.step, b));
             }
         }
-        debug_assert_eq!(reached.len(), size as usize, "the pattern connects all coordinates");
-        Toward { pattern, column }
+        for step in 1..start.len() {
+            start[step] += start[step - 1];
+        }
+        // Subtree sizes: a coordinate hops after all that pass through it.
+        let mut sizes = vec![1u32; column.len()];
+        for &b in &hopping {
+            if let Some(hop) = column[b as usize] {
+                sizes[hop.next as usize] += sizes[b as usize];
+            }
+        }
+        let mut number = vec![0; column.len()];
+        for &parent in std::iter::once(&0).chain(hopping.iter().rev()) {
+            let mut next = number[parent as usize] + 1;
+            for (_, child) in &mut children[parent as usize] {
+                number[*child as usize] = next;
+                next += sizes[*child as usize];
+                *child = next;
+            }
+        }
+        Toward { pattern, column, hopping, start, number, children }
     }
 
     /// The pattern.
@@ -55,16 +77,44 @@ impl Toward {
         &self.pattern
     }
 
-    /// The step at which `a` forwards what is meant for `x`, and which of its targets then;
-    /// `None` if `a` is `x`.
-    pub fn step(&self, a: u32, x: u32) -> Option<(u32, u32)> {
-        self.column[self.pattern.normalise(a, x) as usize].map(|hop| (hop.step, hop.target))
+    /// The hop of a normalised coordinate towards 0.
+    pub fn hop(&self, b: u32) -> Option<Hop> {
+        self.column[b as usize]
     }
 
-    /// Like [`Toward::step`], with the coordinate that is sent to.
-    pub fn hop(&self, a: u32, x: u32) -> Option<(u32, u32)> {
-        self.column[self.pattern.normalise(a, x) as usize]
-            .map(|hop| (hop.step, self.pattern.denormalise(hop.next, x)))
+    /// The normalised coordinates that hop at step `t`, by target.
+    pub fn hopping(&self, t: u32) -> &[u32] {
+        &self.hopping[self.start[t as usize] as usize..self.start[t as usize + 1] as usize]
+    }
+
+    /// The depth-first number of a normalised coordinate in the tree of the column.
+    pub fn number(&self, b: u32) -> u32 {
+        self.number[b as usize]
+    }
+
+    /// The depth-first numbers of what stands at the normalised coordinate `b` after `done`
+    /// steps if everything moves towards 0: `b`'s own, and all of the subtrees whose roots
+    /// have hopped to it. Empty if `b` itself has hopped.
+    pub fn held(&self, b: u32, done: u32) -> Range<u32> {
+        let first = self.number[b as usize];
+        if self.column[b as usize].is_some_and(|hop| hop.step < done) {
+            return first..first;
+        }
+        first..self.subtree_end(b, done)
+    }
+
+    /// The depth-first numbers of all that pass through `b`, itself included.
+    pub fn subtree(&self, b: u32) -> Range<u32> {
+        self.number[b as usize]..self.subtree_end(b, u32::MAX)
+    }
+
+    fn subtree_end(&self, b: u32, done: u32) -> u32 {
+        let children = &self.children[b as usize];
+        let n_earlier = children.partition_point(|&(step, _)| step < done);
+        match n_earlier.checked_sub(1) {
+            Some(last) => children[last].1,
+            None => self.number[b as usize] + 1,
+        }
     }
 
     /// The hops of a block from `a` to `x`: (step, which target), steps ascending.
@@ -76,4 +126,32 @@ impl Toward {
             Some((hop.step, hop.target))
         })
     }
+}
+
+/// Hop of every coordinate towards 0: the latest that arrives.
+fn column(pattern: &Pattern) -> Vec<Option<Hop>> {
+    let size = pattern.size();
+    let mut column = vec![None; size as usize];
+    let mut reached = vec![0];
+    let mut is_reached = vec![false; size as usize];
+    is_reached[0] = true;
+    for step in (0..pattern.n_steps()).rev() {
+        // Only coordinates beside the set can join, so look at its sources.
+        for index in 0..reached.len() {
+            let next = reached[index];
+            let sources: Peers = pattern.sources(step, next);
+            for (target, &a) in sources.iter().enumerate() {
+                if !is_reached[a as usize] {
+                    is_reached[a as usize] = true;
+                    column[a as usize] = Some(Hop { step, target: target as u32, next });
+                    reached.push(a);
+                }
+            }
+        }
+        if reached.len() == size as usize {
+            break;
+        }
+    }
+    debug_assert_eq!(reached.len(), size as usize, "the pattern connects all coordinates");
+    column
 }

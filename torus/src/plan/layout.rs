@@ -6,7 +6,8 @@
 
 use std::ops::Range;
 
-use super::types::{PortPlan, Run, Space};
+use super::types::{Lane, Run};
+use crate::collectives::Cut;
 
 /// The elements of piece `index` when `count` elements are cut into `pieces`.
 ///
@@ -14,39 +15,38 @@ use super::types::{PortPlan, Run, Space};
 /// If `pieces` is 0 or `index >= pieces`.
 pub fn piece(count: u64, pieces: u32, index: u32) -> Range<u64> {
     assert!(index < pieces, "piece {index} of {pieces}");
-    cut(count, pieces, index)..cut(count, pieces, index + 1)
+    bound(count, pieces, index)..bound(count, pieces, index + 1)
 }
 
-fn cut(count: u64, pieces: u32, index: u32) -> u64 {
+fn bound(count: u64, pieces: u32, index: u32) -> u64 {
     // 128 bits: count * index may exceed 64.
     (u128::from(count) * u128::from(index) / u128::from(pieces)) as u64
 }
 
-/// The extent of one port's working space, in elements.
-///
-/// `count` is the length of the vector ([`Space::Vector`]) or of one user block
-/// ([`Space::Blocks`]); ignored for [`Space::Token`].
+/// The extent of one lane's working space, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The part of the vector, or of each user block, that this port moves.
+    /// The part of the vector, or of each block, that this lane moves.
     pub part: Range<u64>,
-    positions: u32,
-    space: Space,
+    n_positions: u32,
+    cut: Cut,
 }
 
 impl Extent {
-    /// The extent of `port` for `count` elements.
-    pub fn new(port: &PortPlan, count: u64) -> Self {
-        let part = match port.space {
-            Space::Token => 0..0,
-            Space::Vector | Space::Blocks => piece(count, port.parts, port.part),
+    /// The extent of `lane` for `count` elements: the length of the vector ([`Cut::Vector`])
+    /// or of one block; ignored for [`Cut::Token`].
+    pub fn new(lane: &Lane, count: u64) -> Self {
+        let cut = lane.space.cut;
+        let part = match cut {
+            Cut::Token => 0..0,
+            Cut::Vector | Cut::Blocks | Cut::Pairs => piece(count, lane.parts, lane.part),
         };
-        Extent { part, positions: port.positions, space: port.space }
+        Extent { part, n_positions: lane.space.n_positions, cut }
     }
 
     /// Elements in the whole working space, position after position.
     pub fn len(&self) -> u64 {
-        self.offset(self.positions)
+        self.offset(self.n_positions)
     }
 
     /// True if the working space holds no element.
@@ -55,13 +55,13 @@ impl Extent {
     }
 
     /// First element of position `position` in the working space; of
-    /// `position == positions`, the length of the working space.
+    /// `position == n_positions`, the length of the working space.
     pub fn offset(&self, position: u32) -> u64 {
         let part_len = self.part.end - self.part.start;
-        match self.space {
-            Space::Token => 0,
-            Space::Vector => cut(part_len, self.positions, position),
-            Space::Blocks => part_len * u64::from(position),
+        match self.cut {
+            Cut::Token => 0,
+            Cut::Vector => bound(part_len, self.n_positions, position),
+            Cut::Blocks | Cut::Pairs => part_len * u64::from(position),
         }
     }
 

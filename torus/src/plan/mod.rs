@@ -1,22 +1,32 @@
 //! Plans: their types, their derivation, their text form and their proof.
 
 pub mod check;
-mod derive;
-mod direct;
+mod expansion;
+mod flow;
 pub mod layout;
+mod listed;
 mod order;
+mod pairwise;
+mod pass;
+mod paths;
+mod places;
 mod schedule;
+mod space;
 mod text;
 pub mod traffic;
 mod types;
+mod validate;
 mod walk;
 
-pub use check::{Expect, Fault, Violation, check};
-pub use schedule::{Form, Positions, Schedule, ScheduleError, StepOrder, max_ports};
+pub use check::{Checker, Expect, Fault, Found, Violation, check};
+pub use expansion::Expansion;
+pub use flow::{Flow, LaneHeader, Message, for_each_message};
+pub use listed::{Listed, Mixed};
+pub use order::Tile;
+pub use schedule::{Positions, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports};
+pub use space::{BlockOrder, Displaced, Listing, Space};
 pub use text::TextError;
-pub use traffic::{Traffic, minimal_volume, traffic};
+pub use traffic::{Traffic, traffic};
+pub use types::{Blocks, Lane, Plan, Run, Step, Transfer, Transfers, n_positions};
+pub use validate::{Defect, Invalid, sent_positions};
 pub use walk::Interleave;
-
-pub use types::{
-    Action, Blocks, Placement, Plan, PortPlan, Rank, Recv, Run, Send, Space, Step, n_positions,
-};

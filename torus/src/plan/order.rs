@@ -11,7 +11,9 @@
 //! Sets are products over the dimensions and are never enumerated: [`PositionOrder::runs`]
 //! descends the levels and stops wherever a subtree lies wholly inside or outside the set.
 
-use std::sync::Arc;
+use std::ops::Range;
+
+use smallvec::SmallVec;
 
 use super::types::{Blocks, Run};
 use crate::geometry::{Coord, MAX_DIMS};
@@ -51,28 +53,101 @@ struct Groups {
     group_of: Vec<Interval>,
 }
 
-/// A set of coordinates of one dimension, as counts of members before each place.
-#[derive(Clone, Debug)]
-pub struct Members(Vec<u32>);
+/// A set of coordinates of one dimension: disjoint intervals of places, ascending, none
+/// touching the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members(SmallVec<[Interval; 2]>);
 
 impl Members {
+    /// The places `range`.
+    pub fn interval(range: Range<u32>) -> Self {
+        let mut members = Members::default();
+        if !range.is_empty() {
+            members.0.push(Interval { start: range.start, end: range.end });
+        }
+        members
+    }
+
+    /// The set of some places, in any order, each once.
+    fn from_places(mut places: SmallVec<[u32; 16]>) -> Self {
+        places.sort_unstable();
+        let mut members = Members::default();
+        for place in places {
+            match members.0.last_mut() {
+                Some(last) if last.end == place => last.end += 1,
+                _ => members.0.push(Interval { start: place, end: place + 1 }),
+            }
+        }
+        members
+    }
+
+    /// All places below `size` that are not members.
+    fn complement(&self, size: u32) -> Self {
+        let mut others = Members::default();
+        let mut at = 0;
+        for interval in self.0.iter().copied().chain([Interval { start: size, end: size }]) {
+            if interval.start > at {
+                others.0.push(Interval { start: at, end: interval.start });
+            }
+            at = interval.end;
+        }
+        others
+    }
+
     fn count(&self, interval: Interval) -> u32 {
-        self.0[interval.end as usize] - self.0[interval.start as usize]
+        self.0.iter().map(|own| own.common(interval)).sum()
     }
 
     /// True if there is no member.
     pub fn is_empty(&self) -> bool {
-        self.0.last() == Some(&0)
+        self.0.is_empty()
+    }
+
+    /// True if a member's place lies within the tile.
+    pub fn meets(&self, tile: &Tile, dim: usize) -> bool {
+        self.0.iter().any(|own| own.common(tile.box_[dim]) > 0)
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Interval {
     start: u32,
     end: u32,
 }
 
+/// Consecutive positions whose blocks are a box: an interval of places in every dimension.
+#[derive(Clone, Debug)]
+pub struct Tile {
+    first: u32,
+    volume: u32,
+    box_: [Interval; MAX_DIMS],
+    /// The first level that may part the box.
+    depth: usize,
+}
+
+impl Tile {
+    /// Positions `0..n_positions` in tiles of at most `most`, for spaces without an order.
+    pub fn ranges(n_positions: u32, most: u32) -> Vec<Tile> {
+        let tile = |first: u32| Tile {
+            first,
+            volume: most.min(n_positions - first),
+            box_: [Interval { start: 0, end: 0 }; MAX_DIMS],
+            depth: 0,
+        };
+        (0..n_positions).step_by(most.max(1) as usize).map(tile).collect()
+    }
+
+    /// The positions.
+    pub fn positions(&self) -> Range<u32> {
+        self.first..self.first + self.volume
+    }
+}
+
 impl Interval {
+    fn common(self, other: Interval) -> u32 {
+        self.end.min(other.end).saturating_sub(self.start.max(other.start))
+    }
+
     fn len(self) -> u32 {
         self.end - self.start
     }
@@ -140,31 +215,82 @@ impl PositionOrder {
         self.n_positions
     }
 
-    /// The coordinates of `dim` for which `is_member` holds, as a set.
-    pub fn members(&self, dim: usize, is_member: impl Fn(u32) -> bool) -> Members {
-        let mut counts = Vec::with_capacity(self.dims[dim].coord_at.len() + 1);
-        let mut count = 0;
-        counts.push(0);
-        for &coord in &self.dims[dim].coord_at {
-            count += u32::from(is_member(coord));
-            counts.push(count);
+    /// A set of coordinates of `dim`, each named once.
+    pub fn members(&self, dim: usize, coords: impl Iterator<Item = u32>) -> Members {
+        let place_of = &self.dims[dim].place_of;
+        Members::from_places(coords.map(|coord| place_of[coord as usize]).collect())
+    }
+
+    /// All coordinates of `dim` but some.
+    pub fn all_but(&self, dim: usize, coords: impl Iterator<Item = u32>) -> Members {
+        self.members(dim, coords).complement(self.dims[dim].coord_at.len() as u32)
+    }
+
+    /// All positions as one tile.
+    pub fn whole_tile(&self) -> Tile {
+        Tile { first: 0, volume: self.n_positions, box_: self.whole(), depth: 0 }
+    }
+
+    /// All positions in tiles of at most `most` positions.
+    pub fn tiles(&self, most: u32) -> Vec<Tile> {
+        let mut tiles = Vec::new();
+        self.divide(self.whole_tile(), most.max(1), &mut tiles);
+        tiles
+    }
+
+    fn divide(&self, mut tile: Tile, most: u32, tiles: &mut Vec<Tile>) {
+        if tile.volume <= most {
+            tiles.push(tile);
+            return;
         }
-        Members(counts)
+        while tile.box_[self.levels[tile.depth].dim].len() == 1 {
+            tile.depth += 1;
+        }
+        let Groups { dim, group_of } = &self.levels[tile.depth];
+        let whole = tile.box_[*dim];
+        let others = tile.volume / whole.len();
+        let mut start = whole.start;
+        while start < whole.end {
+            // As many groups as fit together, or a single one that is divided further.
+            let mut end = group_of[start as usize].end;
+            let is_single = (end - start) * others > most;
+            while !is_single && end < whole.end {
+                let next = group_of[end as usize].end;
+                if (next - start) * others > most {
+                    break;
+                }
+                end = next;
+            }
+            let mut part = tile.clone();
+            part.first = tile.first + (start - whole.start) * others;
+            part.volume = (end - start) * others;
+            part.box_[*dim] = Interval { start, end };
+            part.depth = tile.depth + usize::from(is_single);
+            self.divide(part, most, tiles);
+            start = end;
+        }
     }
 
     /// The runs of positions that the product of one set per dimension occupies, ascending.
     pub fn runs(&self, sets: &[&Members]) -> Blocks {
-        let mut runs = Vec::new();
-        if sets.iter().all(|set| !set.is_empty()) {
-            let mut box_ = self.whole();
-            // The dimensions in which the box reaches beyond the set, as bits.
-            let partial = (0..sets.len()).fold(0u8, |partial, dim| {
-                let is_full = sets[dim].count(box_[dim]) == box_[dim].len();
-                partial | u8::from(!is_full) << dim
-            });
-            self.descend(0, &mut box_, (0, self.n_positions), partial, sets, &mut runs);
+        let mut runs = Blocks::new();
+        self.runs_in(&self.whole_tile(), sets, &mut runs);
+        runs
+    }
+
+    /// The part of [`PositionOrder::runs`] that lies in a tile, appended to `runs`.
+    pub fn runs_in(&self, tile: &Tile, sets: &[&Members], runs: &mut Blocks) {
+        let mut box_ = tile.box_;
+        // The dimensions in which the box reaches beyond the set, as bits.
+        let mut partial = 0u8;
+        for (dim, set) in sets.iter().enumerate() {
+            let count = set.count(box_[dim]);
+            if count == 0 {
+                return;
+            }
+            partial |= u8::from(count < box_[dim].len()) << dim;
         }
-        Arc::from(runs)
+        self.descend(tile.depth, &mut box_, (tile.first, tile.volume), partial, sets, runs);
     }
 
     fn whole(&self) -> [Interval; MAX_DIMS] {
@@ -184,7 +310,7 @@ impl PositionOrder {
         (first, volume): (u32, u32),
         partial: u8,
         sets: &[&Members],
-        runs: &mut Vec<Run>,
+        runs: &mut Blocks,
     ) {
         if partial == 0 {
             match runs.last_mut() {
@@ -201,18 +327,21 @@ impl PositionOrder {
         let Groups { dim, group_of } = &self.levels[depth];
         let whole = box_[*dim];
         let others = volume / whole.len();
-        let mut start = whole.start;
-        while start < whole.end {
-            let inside = group_of[start as usize];
-            let count = sets[*dim].count(inside);
-            if count > 0 {
+        // Group by group, those without a member passed over.
+        let mut at = whole.start;
+        for members in &sets[*dim].0 {
+            at = at.max(members.start);
+            while at < members.end.min(whole.end) {
+                let group = group_of[at as usize];
+                let inside =
+                    Interval { start: group.start.max(whole.start), end: group.end.min(whole.end) };
                 box_[*dim] = inside;
-                let range = (first + (start - whole.start) * others, inside.len() * others);
-                let is_full = count == inside.len();
+                let range = (first + (inside.start - whole.start) * others, inside.len() * others);
+                let is_full = sets[*dim].count(inside) == inside.len();
                 let partial = partial & !(1 << dim) | u8::from(!is_full) << dim;
                 self.descend(depth + 1, box_, range, partial, sets, runs);
+                at = inside.end;
             }
-            start = inside.end;
         }
         box_[*dim] = whole;
     }
@@ -303,9 +432,22 @@ mod tests {
             }
             let order = PositionOrder::new(&sizes, levels);
             let is_member = |dim: usize, x: u32| (seed >> (17 + dim as u32 * 7 + x)) & 1 == 1;
-            let sets: Vec<Members> =
-                (0..sizes.len()).map(|dim| order.members(dim, |x| is_member(dim, x))).collect();
-            let runs = order.runs(&sets.iter().collect::<Vec<_>>());
+            let sets: Vec<Members> = (0..sizes.len())
+                .map(|dim| order.members(dim, (0..sizes[dim]).filter(|&x| is_member(dim, x))))
+                .collect();
+            let sets: Vec<&Members> = sets.iter().collect();
+            let runs = order.runs(&sets);
+            for most in [1, 3, 16] {
+                let mut in_tiles = Blocks::new();
+                let mut at = 0;
+                for tile in order.tiles(most) {
+                    prop_assert_eq!(tile.positions().start, at);
+                    at = tile.positions().end;
+                    order.runs_in(&tile, &sets, &mut in_tiles);
+                }
+                prop_assert_eq!(at, order.n_positions());
+                prop_assert_eq!(&in_tiles, &runs);
+            }
             let coords = order.coords();
             prop_assert_eq!(coords.len() as u32, order.n_positions());
             for (position, &coord) in coords.iter().enumerate() {

@@ -6,16 +6,17 @@
 //! plan allreduce
 //! rank 1 of 4
 //! root 0
-//! port part 0 of 1, 4 positions of vector
-//! input identity
-//! output identity
-//! step
+//! lane port 0, part 0 of 1, 4 positions of vector
+//! step reduce
 //!   send to 0: 0..2
-//!   recv from 0: reduce 2..4
-//! step own 1
+//!   recv from 0: 2..4
+//! step reduce own 1
+//! step copy
 //! ```
 //!
-//! Runs are half-open, `start..end`, separated by spaces. A schedule has one `name value`
+//! Runs are half-open, `start..end`, separated by spaces. Where blocks do not stand in the
+//! positions of their own numbers, `order` lists them; an alltoall's lane lists the blocks that
+//! this rank has at the `start` and in the `end`. A schedule has one `name value`
 //! pair per line, see [`Schedule`]'s implementation of `Display`. Lines that begin with `#`
 //! and empty lines are passed over.
 
@@ -23,11 +24,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::schedule::{Form, Positions, Schedule, StepOrder};
-use super::types::{Action, Placement, Plan, PortPlan, Recv, Run, Send, Space, Step};
+use super::schedule::{Positions, Recipe, Schedule, StepOrder, WalkRecipe};
+use super::space::{BlockOrder, Listing, Space};
+use super::types::{Lane, Plan, Run, Step, Transfer, Transfers};
 use super::walk::Interleave;
-use crate::collectives::Collective;
+use crate::collectives::{Action, Collective, Cut, Form};
 use crate::geometry::{Node, RankMap, Shape};
+use crate::names::{Block, Position, Rank};
 use crate::patterns::Kind;
 
 /// Where a text stops being a plan or schedule, and what was expected there.
@@ -72,7 +75,6 @@ names!(Form, "a form":
     Form::Tree => "tree",
     Form::TwoPhase => "two-phase",
     Form::Latency => "latency",
-    Form::Direct => "direct",
 );
 names!(Positions, "an order of positions":
     Positions::Path => "path",
@@ -87,10 +89,15 @@ names!(Interleave, "an interleaving":
     Interleave::RoundRobin => "round-robin",
     Interleave::Sequential => "sequential",
 );
-names!(Space, "a space":
-    Space::Vector => "vector",
-    Space::Blocks => "blocks",
-    Space::Token => "token",
+names!(Cut, "what positions are":
+    Cut::Vector => "vector",
+    Cut::Blocks => "blocks",
+    Cut::Pairs => "pairs",
+    Cut::Token => "token",
+);
+names!(Action, "an action":
+    Action::Copy => "copy",
+    Action::Reduce => "reduce",
 );
 
 /// Lines of a text that say something.
@@ -177,34 +184,19 @@ fn parse_runs(lines: &Lines<'_>, text: &str) -> Result<Vec<Run>, TextError> {
         .collect()
 }
 
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Placement::Nothing => f.write_str("nothing"),
-            Placement::Identity => f.write_str("identity"),
-            Placement::One { position } => write!(f, "own {position}"),
-            Placement::Permuted(list) => {
-                f.write_str("blocks")?;
-                // Neighbouring blocks in neighbouring positions become one run.
-                let ascending = list.chunk_by(|a, b| a.checked_add(1) == Some(*b));
-                write_runs(f, ascending.map(|chunk| Run::new(chunk[0], chunk.len() as u32)))
-            }
-        }
-    }
+/// Blocks by position; neighbouring blocks in neighbouring positions become one run.
+fn write_blocks(f: &mut fmt::Formatter<'_>, blocks: &[Block]) -> fmt::Result {
+    let ascending = blocks.chunk_by(|a, b| a.0.checked_add(1) == Some(b.0));
+    write_runs(f, ascending.map(|chunk| Run::new(chunk[0].0, chunk.len() as u32)))
 }
 
-fn parse_placement(lines: &Lines<'_>, text: &str) -> Result<Placement, TextError> {
-    let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
-    match word {
-        "nothing" if rest.is_empty() => Ok(Placement::Nothing),
-        "identity" if rest.is_empty() => Ok(Placement::Identity),
-        "own" => Ok(Placement::One { position: lines.number(rest)? }),
-        "blocks" => {
-            let runs = parse_runs(lines, rest)?;
-            Ok(Placement::Permuted(runs.iter().flat_map(|run| run.start..run.end()).collect()))
-        }
-        _ => Err(lines.wrong("nothing, identity, own POSITION or blocks RUNS")),
+/// A list of `count` blocks, refused before it is made if it is longer.
+fn parse_blocks(lines: &Lines<'_>, text: &str, count: u32) -> Result<Vec<Block>, TextError> {
+    let runs = parse_runs(lines, text)?;
+    if runs.iter().map(|run| u64::from(run.len)).sum::<u64>() != u64::from(count) {
+        return Err(lines.wrong(format_args!("{count} blocks, one for each position")));
     }
+    Ok(runs.iter().flat_map(|run| run.start..run.end()).map(Block).collect())
 }
 
 impl fmt::Display for Plan {
@@ -212,29 +204,40 @@ impl fmt::Display for Plan {
         writeln!(f, "plan {}", self.collective)?;
         writeln!(f, "rank {} of {}", self.rank, self.n_ranks)?;
         writeln!(f, "root {}", self.root)?;
-        for port in &self.ports {
-            let PortPlan { part, parts, positions, space, .. } = port;
-            writeln!(f, "port part {part} of {parts}, {positions} positions of {space}")?;
-            writeln!(f, "input {}", port.input)?;
-            writeln!(f, "output {}", port.output)?;
-            for step in &port.steps {
-                match step.own_at {
-                    0 => writeln!(f, "step")?,
-                    own_at => writeln!(f, "step own {own_at}")?,
+        for lane in &self.lanes {
+            let Lane { port, part, parts, space, steps } = lane;
+            let Space { cut, n_positions, .. } = &**space;
+            writeln!(
+                f,
+                "lane port {port}, part {part} of {parts}, {n_positions} positions of {cut}"
+            )?;
+            if !space.is_identity() {
+                let all = || Position::first(*n_positions);
+                let start: Vec<_> = all().map(|at| space.block_at_start(self.rank, at)).collect();
+                if *cut == Cut::Pairs {
+                    let end: Vec<_> = all().map(|at| space.block_at_end(self.rank, at)).collect();
+                    f.write_str("start")?;
+                    write_blocks(f, &start)?;
+                    f.write_str("\nend")?;
+                    write_blocks(f, &end)?;
+                } else {
+                    f.write_str("order")?;
+                    write_blocks(f, &start)?;
                 }
-                for send in &step.sends {
-                    write!(f, "  send to {}:", send.to)?;
-                    write_runs(f, send.blocks.iter().copied())?;
-                    writeln!(f)?;
+                writeln!(f)?;
+            }
+            for step in steps {
+                write!(f, "step {}", step.action)?;
+                if step.own_at > 0 {
+                    write!(f, " own {}", step.own_at)?;
                 }
-                for recv in &step.recvs {
-                    let action = match recv.action {
-                        Action::Copy => "copy",
-                        Action::Reduce => "reduce",
-                    };
-                    write!(f, "  recv from {}: {action}", recv.from)?;
-                    write_runs(f, recv.blocks.iter().copied())?;
-                    writeln!(f)?;
+                writeln!(f)?;
+                for (what, transfers) in [("send to", &step.sends), ("recv from", &step.recvs)] {
+                    for Transfer { peer, blocks } in transfers {
+                        write!(f, "  {what} {peer}:")?;
+                        write_runs(f, blocks.iter().copied())?;
+                        writeln!(f)?;
+                    }
                 }
             }
         }
@@ -252,68 +255,76 @@ impl FromStr for Plan {
         let ranks = lines.need("rank")?;
         let (rank, n_ranks) =
             ranks.split_once(" of ").ok_or_else(|| lines.wrong("`rank R of N`"))?;
-        let (rank, n_ranks) = (lines.number(rank)?, lines.number(n_ranks)?);
+        let (rank, n_ranks) = (Rank(lines.number(rank)?), lines.number(n_ranks)?);
         let root = lines.need("root")?;
-        let root = lines.number(root)?;
-        let mut ports = Vec::new();
-        while let Some(text) = lines.take("port part") {
-            ports.push(parse_port(&mut lines, text)?);
+        let root = Rank(lines.number(root)?);
+        let mut lanes = Vec::new();
+        while let Some(text) = lines.take("lane port") {
+            lanes.push(parse_lane(&mut lines, text)?);
         }
         lines.end()?;
-        Ok(Plan { collective, rank, n_ranks, root, ports })
+        Ok(Plan { collective, rank, n_ranks, root, lanes })
     }
 }
 
-fn parse_port(lines: &mut Lines<'_>, text: &str) -> Result<PortPlan, TextError> {
-    let form = "`port part Q of P, N positions of SPACE`";
+fn parse_lane(lines: &mut Lines<'_>, text: &str) -> Result<Lane, TextError> {
+    let form = "`lane port P, part Q of N, K positions of WHAT`";
     let split = || {
-        let (part, rest) = text.split_once(" of ")?;
+        let (port, rest) = text.split_once(", part ")?;
+        let (part, rest) = rest.split_once(" of ")?;
         let (parts, rest) = rest.split_once(", ")?;
-        let (positions, space) = rest.split_once(" positions of ")?;
-        Some((part, parts, positions, space))
+        let (positions, cut) = rest.split_once(" positions of ")?;
+        Some((port, part, parts, positions, cut))
     };
-    let (part, parts, positions, space) = split().ok_or_else(|| lines.wrong(form))?;
+    let (port, part, parts, n_positions, cut) = split().ok_or_else(|| lines.wrong(form))?;
+    let port = port.parse().map_err(|_| lines.wrong("a port of at most 65535"))?;
     let (part, parts) = (lines.number(part)?, lines.number(parts)?);
-    let positions = lines.number(positions)?;
-    let space = Space::from_name(space).map_err(|expected| lines.wrong(expected))?;
-    let input = lines.need("input")?;
-    let input = parse_placement(lines, input)?;
-    let output = lines.need("output")?;
-    let output = parse_placement(lines, output)?;
+    let n_positions = lines.number(n_positions)?;
+    let cut = Cut::from_name(cut).map_err(|expected| lines.wrong(expected))?;
+    let order = if let Some(order) = lines.take("order") {
+        let listing = Listing::new(parse_blocks(lines, order, n_positions)?);
+        let listing = listing.ok_or_else(|| lines.wrong("every block once"))?;
+        BlockOrder::Listed(Arc::new(listing))
+    } else if let Some(start) = lines.take("start") {
+        let start = parse_blocks(lines, start, n_positions)?.into();
+        let end = lines.need("end")?;
+        BlockOrder::Own { start, end: parse_blocks(lines, end, n_positions)?.into() }
+    } else {
+        BlockOrder::Identity
+    };
     let mut steps = Vec::new();
-    while let Some(own) = lines.take("step") {
-        let own_at = match own.strip_prefix("own") {
-            Some(own) => lines.number(own)?,
-            None if own.is_empty() => 0,
-            None => return Err(lines.wrong("`step` or `step own N`")),
-        };
-        let mut step = Step { own_at, ..Step::default() };
-        while let Some(text) = lines.take("send to") {
-            let (to, runs) = text.split_once(':').ok_or_else(|| lines.wrong("`RANK: RUNS`"))?;
-            let blocks = Arc::from(parse_runs(lines, runs)?);
-            step.sends.push(Send { to: lines.number(to)?, blocks });
-        }
-        while let Some(text) = lines.take("recv from") {
-            let form = "`RANK: copy RUNS` or `RANK: reduce RUNS`";
-            let (from, rest) = text.split_once(": ").ok_or_else(|| lines.wrong(form))?;
-            let (action, runs) = rest.split_once(' ').unwrap_or((rest, ""));
-            let action = match action {
-                "copy" => Action::Copy,
-                "reduce" => Action::Reduce,
-                _ => return Err(lines.wrong(form)),
-            };
-            let blocks = Arc::from(parse_runs(lines, runs)?);
-            step.recvs.push(Recv { from: lines.number(from)?, blocks, action });
-        }
-        steps.push(step);
+    while let Some(text) = lines.take("step") {
+        let (action, own) = text.split_once(" own ").unwrap_or((text, "0"));
+        let action = Action::from_name(action).map_err(|expected| lines.wrong(expected))?;
+        let own_at = lines.number(own)?;
+        let sends = parse_transfers(lines, "send to")?;
+        let recvs = parse_transfers(lines, "recv from")?;
+        steps.push(Step { sends, recvs, action, own_at });
     }
-    Ok(PortPlan { part, parts, positions, space, input, output, steps })
+    let space = Arc::new(Space { cut, n_positions, order });
+    Ok(Lane { port, part, parts, space, steps })
 }
+
+fn parse_transfers(lines: &mut Lines<'_>, keyword: &str) -> Result<Transfers, TextError> {
+    let mut transfers = Transfers::new();
+    while let Some(text) = lines.take(keyword) {
+        let (peer, runs) = text.split_once(':').ok_or_else(|| lines.wrong("`RANK: RUNS`"))?;
+        let blocks = parse_runs(lines, runs)?.into();
+        transfers.push(Transfer { peer: Rank(lines.number(peer)?), blocks });
+    }
+    Ok(transfers)
+}
+
+/// The name of the recipe that has no walk.
+const PAIRWISE: &str = "pairwise";
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "schedule {}", self.collective)?;
-        writeln!(f, "form {}", self.form)?;
+        match &self.recipe {
+            Recipe::Walk(recipe) => writeln!(f, "form {}", recipe.form)?,
+            Recipe::Pairwise => writeln!(f, "form {PAIRWISE}")?,
+        }
         writeln!(f, "shape {}", self.shape)?;
         match (&self.map, self.map.as_list()) {
             (RankMap::RowMajor, _) => writeln!(f, "map row-major")?,
@@ -327,14 +338,18 @@ impl fmt::Display for Schedule {
             }
         }
         writeln!(f, "root {}", self.root)?;
-        f.write_str("patterns")?;
-        for kind in &self.patterns {
-            write!(f, " {kind}")?;
+        if let Recipe::Walk(WalkRecipe { patterns, order, interleave, positions, .. }) =
+            &self.recipe
+        {
+            f.write_str("patterns")?;
+            for kind in patterns {
+                write!(f, " {kind}")?;
+            }
+            writeln!(f)?;
+            writeln!(f, "order {order}")?;
+            writeln!(f, "interleave {interleave}")?;
+            writeln!(f, "positions {positions}")?;
         }
-        writeln!(f)?;
-        writeln!(f, "order {}", self.order)?;
-        writeln!(f, "interleave {}", self.interleave)?;
-        writeln!(f, "positions {}", self.positions)?;
         writeln!(f, "ports {}", self.ports)
     }
 }
@@ -346,8 +361,12 @@ impl FromStr for Schedule {
         let mut lines = Lines::new(text);
         let name = lines.need("schedule")?;
         let collective = Collective::from_str(name).map_err(|error| lines.wrong(error))?;
-        let form = lines.need("form")?;
-        let form = Form::from_name(form).map_err(|expected| lines.wrong(expected))?;
+        let form = match lines.need("form")? {
+            PAIRWISE => None,
+            name => {
+                Some(Form::from_name(name).map_err(|known| lines.wrong(known + " " + PAIRWISE))?)
+            }
+        };
         let shape = lines.need("shape")?;
         let shape = Shape::from_str(shape).map_err(|error| lines.wrong(error))?;
         let map = match lines.need("map")? {
@@ -364,33 +383,28 @@ impl FromStr for Schedule {
         };
         let root = lines.need("root")?;
         let root = lines.number(root)?;
-        let patterns = lines.need("patterns")?;
-        let patterns = patterns.split_whitespace().map(Kind::from_str);
-        let patterns = patterns.collect::<Result<_, _>>().map_err(|error| lines.wrong(error))?;
-        let order = lines.need("order")?;
-        let order = StepOrder::from_name(order).map_err(|expected| lines.wrong(expected))?;
-        let interleave = lines.need("interleave")?;
-        let interleave =
-            Interleave::from_name(interleave).map_err(|expected| lines.wrong(expected))?;
-        let positions = lines.need("positions")?;
-        let positions =
-            Positions::from_name(positions).map_err(|expected| lines.wrong(expected))?;
+        let recipe = match form {
+            Some(form) => Recipe::Walk(parse_walk(&mut lines, form)?),
+            None => Recipe::Pairwise,
+        };
         let ports = lines.need("ports")?;
         let ports = lines.number(ports)?;
         lines.end()?;
-        let schedule = Schedule {
-            collective,
-            form,
-            shape,
-            map,
-            root,
-            patterns,
-            order,
-            interleave,
-            positions,
-            ports,
-        };
+        let schedule = Schedule { collective, shape, map, root, ports, recipe };
         schedule.validate().map_err(|error| lines.wrong(error))?;
         Ok(schedule)
     }
+}
+
+fn parse_walk(lines: &mut Lines<'_>, form: Form) -> Result<WalkRecipe, TextError> {
+    let patterns = lines.need("patterns")?;
+    let patterns = patterns.split_whitespace().map(Kind::from_str);
+    let patterns = patterns.collect::<Result<_, _>>().map_err(|error| lines.wrong(error))?;
+    let order = lines.need("order")?;
+    let order = StepOrder::from_name(order).map_err(|expected| lines.wrong(expected))?;
+    let interleave = lines.need("interleave")?;
+    let interleave = Interleave::from_name(interleave).map_err(|expected| lines.wrong(expected))?;
+    let positions = lines.need("positions")?;
+    let positions = Positions::from_name(positions).map_err(|expected| lines.wrong(expected))?;
+    Ok(WalkRecipe { form, patterns, order, interleave, positions })
 }

@@ -1,19 +1,19 @@
-//! What plans put on the wires: volume, hops and the most loaded link.
+//! What a schedule puts on the wires: volume, hops and the most loaded link.
 //!
 //! Counted on dimension-order routes of the shape (see [`crate::geometry::Route`]), in
 //! fractions of n, the bytes of the vector (of all blocks of a rank, for collectives on
 //! blocks). Purely static: no time, no protocol.
 
-use super::types::{Plan, n_positions};
-use crate::collectives::Collective;
+use super::flow::{Flow, for_each_message};
+use super::types::n_positions;
 use crate::geometry::{Link, RankMap, Route, Shape};
 
-/// Totals over all ranks and ports of a collective.
+/// Totals over all ranks and lanes of a collective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
     /// Ranks.
     pub n_ranks: u32,
-    /// Steps of the longest port.
+    /// Steps of the longest lane.
     pub n_steps: usize,
     /// Most that a rank sends, as a multiple of n.
     pub max_sent: f64,
@@ -31,41 +31,37 @@ pub struct Traffic {
     pub max_runs: usize,
 }
 
-/// Adds up the traffic of all ranks' plans on a shape.
-pub fn traffic(plans: &[Plan], shape: &Shape, map: &RankMap) -> Traffic {
+/// Adds up the messages of all ranks on a shape.
+pub fn traffic(flow: &dyn Flow, shape: &Shape, map: &RankMap) -> Traffic {
+    let n_ranks = flow.n_ranks();
     let mut load = vec![0.0; Link::count(shape)];
+    let mut sent = vec![0.0; n_ranks as usize];
+    let mut messages = vec![0usize; n_ranks as usize];
+    let per_rank = 1.0 / f64::from(n_ranks.max(1));
+    let (mut hop_bytes, mut max_runs) = (0.0, 0);
+    let lanes = flow.lanes();
+    for_each_message(flow, |lane, _, message| {
+        let volume = n_positions(message.runs) as f64 * lanes[lane].position_share();
+        sent[message.from.index()] += volume;
+        messages[message.from.index()] += 1;
+        max_runs = max_runs.max(message.runs.len());
+        let [from, to] = [message.from, message.to].map(|rank| map.node_of(shape, rank.0));
+        for link in Route::new(shape, from, to) {
+            load[link.index(shape)] += volume;
+            hop_bytes += volume * per_rank;
+        }
+    });
     let mut total = Traffic {
-        n_ranks: plans.len() as u32,
-        n_steps: plans.iter().map(Plan::n_steps).max().unwrap_or(0),
-        max_sent: 0.0,
-        mean_sent: 0.0,
-        hop_bytes: 0.0,
+        n_ranks,
+        n_steps: lanes.iter().map(|lane| lane.n_steps).max().unwrap_or(0),
+        max_sent: sent.iter().copied().fold(0.0, f64::max),
+        mean_sent: sent.iter().sum::<f64>() * per_rank,
+        hop_bytes,
         max_link_load: 0.0,
         max_link: None,
-        max_messages: 0,
-        max_runs: 0,
+        max_messages: messages.into_iter().max().unwrap_or(0),
+        max_runs,
     };
-    let per_rank = 1.0 / (plans.len().max(1)) as f64;
-    for plan in plans {
-        let here = map.node_of(shape, plan.rank);
-        let (mut sent, mut messages) = (0.0, 0);
-        for port in &plan.ports {
-            let unit = 1.0 / (f64::from(port.parts) * f64::from(port.positions));
-            for send in port.steps.iter().flat_map(|step| &step.sends) {
-                let volume = n_positions(&send.blocks) as f64 * unit;
-                sent += volume;
-                messages += 1;
-                total.max_runs = total.max_runs.max(send.blocks.len());
-                for link in Route::new(shape, here, map.node_of(shape, send.to)) {
-                    load[link.index(shape)] += volume;
-                    total.hop_bytes += volume * per_rank;
-                }
-            }
-        }
-        total.max_sent = total.max_sent.max(sent);
-        total.mean_sent += sent * per_rank;
-        total.max_messages = total.max_messages.max(messages);
-    }
     for (index, &carried) in load.iter().enumerate() {
         if carried > total.max_link_load {
             total.max_link_load = carried;
@@ -73,25 +69,4 @@ pub fn traffic(plans: &[Plan], shape: &Shape, map: &RankMap) -> Traffic {
         }
     }
     total
-}
-
-/// The least that the busiest rank must send, as a multiple of n, whatever the algorithm.
-///
-/// Sources: Chan et al., "Collective communication: theory, practice, and experience" (2007)
-/// for the bounds p - 1 over p; rooted collectives are bounded by what the root sends, or
-/// what every other rank contributes.
-pub fn minimal_volume(collective: Collective, n_ranks: u32) -> f64 {
-    let p = f64::from(n_ranks);
-    let share = if n_ranks < 2 { 0.0 } else { (p - 1.0) / p };
-    match collective {
-        Collective::Allreduce => 2.0 * share,
-        Collective::ReduceScatter
-        | Collective::Allgather
-        | Collective::Scatter
-        | Collective::Alltoall => share,
-        // The root's vector must leave it once; every other rank's contribution must too.
-        Collective::Bcast | Collective::Reduce if n_ranks > 1 => 1.0,
-        Collective::Gather if n_ranks > 1 => 1.0 / p,
-        Collective::Bcast | Collective::Reduce | Collective::Gather | Collective::Barrier => 0.0,
-    }
 }

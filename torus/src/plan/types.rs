@@ -1,17 +1,18 @@
-//! The plan: what one rank does, port by port and step by step.
+//! The plan: what one rank does, lane by lane and step by step.
 //!
-//! A plan speaks of *positions*, never of bytes or addresses: each port owns a working
-//! space of `positions` blocks, and a transfer names ranges of them. How many bytes a
-//! position has, and where it lies in memory, follows from [`super::layout`] and is the
-//! engine's business. How steps were derived is not recorded here either: the checker
-//! proves a plan without knowing its pattern.
+//! A plan speaks of *positions*, never of bytes or addresses: each lane works on a space of
+//! positions, and a transfer names runs of them. A position means the same on every rank, so a
+//! transfer keeps positions. How many bytes a position has follows from [`super::layout`];
+//! what a rank gives and gets follows from its collective. How steps were derived is not
+//! recorded: the checker proves a plan without knowing its pattern.
 
 use std::sync::Arc;
 
-use crate::collectives::Collective;
+use smallvec::SmallVec;
 
-/// A rank of the communicator, `0..n_ranks`.
-pub type Rank = u32;
+use super::space::Space;
+use crate::collectives::{Action, Collective};
+use crate::names::{Position, Rank};
 
 /// A run of consecutive positions, `start .. start + len`, `len >= 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +29,11 @@ impl Run {
         Run { start, len }
     }
 
+    /// The run of one position.
+    pub const fn single(position: Position) -> Self {
+        Run { start: position.0, len: 1 }
+    }
+
     /// One past the last position.
     pub const fn end(self) -> u32 {
         self.start + self.len
@@ -35,55 +41,36 @@ impl Run {
 }
 
 /// The positions of one transfer: disjoint runs in the order in which they travel.
-///
-/// Shared, because the allgather half of an allreduce repeats the runs of its
-/// reduce-scatter half.
-pub type Blocks = Arc<[Run]>;
+pub type Blocks = SmallVec<[Run; 1]>;
 
 /// Number of positions in `blocks`.
 pub fn n_positions(blocks: &[Run]) -> u64 {
     blocks.iter().map(|run| u64::from(run.len)).sum()
 }
 
-/// What a rank does with a block that arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// Store it, whatever the position held before.
-    Copy,
-    /// Combine it with what the position holds, see [`Step::own_at`] for the operand order.
-    Reduce,
-}
-
-/// Blocks that leave this rank.
+/// Blocks that leave for another rank, or arrive from it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Send {
-    /// The receiving rank.
-    pub to: Rank,
-    /// Positions read, in this rank's working space.
+pub struct Transfer {
+    /// The other rank.
+    pub peer: Rank,
+    /// Positions read by the sender and written by the receiver.
     pub blocks: Blocks,
 }
 
-/// Blocks that arrive at this rank.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Recv {
-    /// The sending rank.
-    pub from: Rank,
-    /// Positions written, in this rank's working space; run for run as long as the
-    /// sender's runs.
-    pub blocks: Blocks,
-    /// Store or combine.
-    pub action: Action,
-}
+/// The transfers of a step in one direction; one for most patterns.
+pub type Transfers = SmallVec<[Transfer; 1]>;
 
-/// One step of one port: its sends read the state before the step, its receives write
-/// the state after it. At most one send and one receive per peer.
+/// One step of one lane: its sends read the state before the step, its receives write the
+/// state after it. At most one send and one receive per peer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Step {
     /// What leaves, in the order in which it is posted.
-    pub sends: Vec<Send>,
-    /// What arrives. Receives that reduce into the same position are operands of one
-    /// left fold, in this order.
-    pub recvs: Vec<Recv>,
+    pub sends: Transfers,
+    /// What arrives. Receives that reduce into the same position are operands of one left
+    /// fold, in this order.
+    pub recvs: Transfers,
+    /// What becomes of all that arrives.
+    pub action: Action,
     /// Where this rank's own value stands among the operands of that fold: before the
     /// receive with this index (0: own value first; `recvs.len()`: last). All ranks of a
     /// group fold in the same order, so that they compute identical bits
@@ -91,58 +78,24 @@ pub struct Step {
     pub own_at: u32,
 }
 
-/// How user blocks and positions correspond, at the start (`input`) or the end
-/// (`output`) of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Placement {
-    /// No position is taken from, or given to, the user on this rank.
-    Nothing,
-    /// Position `i` is user block `i`, for all of them.
-    Identity,
-    /// Position `i` is user block `list[i]`; a permutation of `0..positions`.
-    Permuted(Arc<[u32]>),
-    /// Just one position corresponds to a user block: this rank's own.
-    One {
-        /// The position.
-        position: u32,
-    },
-}
-
-/// What a position of the working space is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Space {
-    /// The port's part of one vector, cut into `positions` pieces as equal as possible:
-    /// allreduce, bcast, reduce. User block = the piece with that index.
-    Vector,
-    /// The port's part of each of `positions` user blocks of equal count: reduce-scatter,
-    /// allgather, gather, scatter, alltoall.
-    Blocks,
-    /// No data: barrier.
-    Token,
-}
-
-/// The work of one port.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PortPlan {
-    /// Which part of the data this port moves, `0..parts`. Ports with the same part
-    /// share one working space and touch disjoint positions of it.
+/// A chain of steps over one working space.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// The port that drives it. Several lanes may share one.
+    pub port: u16,
+    /// Which part of the data this lane moves, `0..parts`. Lanes with the same part share
+    /// one working space, and on no rank do two of them touch one position.
     pub part: u32,
-    /// Into how many parts the vector (or every user block) is cut.
+    /// Into how many parts the vector (or every block) is cut.
     pub parts: u32,
-    /// Size of the working space.
-    pub positions: u32,
-    /// What a position is.
-    pub space: Space,
-    /// Where the working space's first content comes from.
-    pub input: Placement,
-    /// Where its last content goes.
-    pub output: Placement,
+    /// The working space.
+    pub space: Arc<Space>,
     /// The steps; index = step number, the same on all ranks. Steps may be empty.
     pub steps: Vec<Step>,
 }
 
 /// What one rank does in one collective: see the module documentation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// The collective that the plan performs.
     pub collective: Collective,
@@ -152,13 +105,34 @@ pub struct Plan {
     pub n_ranks: u32,
     /// The root, for rooted collectives; 0 otherwise.
     pub root: Rank,
-    /// One entry per port.
-    pub ports: Vec<PortPlan>,
+    /// One chain of steps each.
+    pub lanes: Vec<Lane>,
 }
 
 impl Plan {
-    /// The largest number of steps of any port.
+    /// The largest number of steps of any lane.
     pub fn n_steps(&self) -> usize {
-        self.ports.iter().map(|port| port.steps.len()).max().unwrap_or(0)
+        self.lanes.iter().map(|lane| lane.steps.len()).max().unwrap_or(0)
+    }
+
+    /// Number of ports: one past the highest that drives a lane.
+    pub fn n_ports(&self) -> u32 {
+        self.lanes.iter().map(|lane| u32::from(lane.port) + 1).max().unwrap_or(0)
     }
 }
+
+/// Equal if this rank does the same; spaces may be known in different ways.
+impl PartialEq for Plan {
+    fn eq(&self, other: &Self) -> bool {
+        let header = |plan: &Plan| (plan.collective, plan.rank, plan.n_ranks, plan.root);
+        header(self) == header(other)
+            && self.lanes.len() == other.lanes.len()
+            && self.lanes.iter().zip(&other.lanes).all(|(a, b)| {
+                (a.port, a.part, a.parts) == (b.port, b.part, b.parts)
+                    && a.steps == b.steps
+                    && a.space.equals_on(&b.space, self.rank)
+            })
+    }
+}
+
+impl Eq for Plan {}

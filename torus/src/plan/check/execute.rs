@@ -1,404 +1,291 @@
-//! The symbolic execution of the ports that share one working space.
+//! The symbolic execution of a tile: the positions of one part, on all ranks.
 
-use std::ops::Range;
+use std::collections::HashMap;
 
-use super::contents::{Contents, NOTHING, SetKind, mix};
-use super::{Fault, Found, Violation};
-use crate::collectives::Collective;
-use crate::plan::types::{Action, Placement, Plan, PortPlan, Rank, Run, n_positions};
+use super::fault::{Fault, Found, Violation};
+use super::ledger::{Contributors, Expected, Ledger};
+use super::local::Fingerprints;
+use crate::collectives::{Action, Cut, Share};
+use crate::names::{Position, Rank};
+use crate::plan::flow::{Flow, Message};
+use crate::plan::order::Tile;
+use crate::plan::types::Run;
 
-/// A receive of the step at hand with what it brings.
-struct Message {
-    rank: Rank,
-    port: usize,
-    index: usize,
-    /// First of its blocks in the message contents.
+/// What a unit of work finds; more of the same kind are not worth listing.
+const MOST_VIOLATIONS: usize = 1000;
+
+/// A message of the step at hand.
+struct Pending {
+    lane: usize,
+    from: Rank,
+    to: Rank,
+    /// Its runs in the list of all.
+    runs: std::ops::Range<usize>,
+    /// The first of its positions among what is under way.
     first: usize,
 }
 
-pub(super) struct Check<'a> {
-    pub(super) plans: &'a [Plan],
-    /// The ports whose plans share the working space.
-    pub(super) ports: Vec<usize>,
-    pub(super) set: SetKind,
-    pub(super) found: &'a mut Vec<Violation>,
+pub(super) struct Execution<'a> {
+    flow: &'a dyn Flow,
+    /// The lanes that move the part.
+    lanes: &'a [usize],
+    tile: &'a Tile,
+    width: usize,
+    state: Ledger,
+    /// Slots whose content was not sent since it was written, as bits.
+    live: Vec<u64>,
+    found: Vec<Violation>,
 }
 
-impl Check<'_> {
-    fn report(&mut self, at: (Rank, usize, Option<usize>), position: Option<u32>, kind: Fault) {
-        let (rank, port, step) = at;
-        self.found.push(Violation { rank, port, step, position, kind });
+impl<'a> Execution<'a> {
+    pub(super) fn new(
+        flow: &'a dyn Flow,
+        lanes: &'a [usize],
+        tile: &'a Tile,
+        state: impl FnOnce(usize) -> Ledger,
+    ) -> Self {
+        let width = tile.positions().len();
+        let slots = flow.n_ranks() as usize * width;
+        let live = vec![0; slots.div_ceil(64)];
+        Execution { flow, lanes, tile, width, state: state(slots), live, found: Vec::new() }
     }
 
-    fn port_plan(&self, rank: Rank, port: usize) -> &PortPlan {
-        &self.plans[rank as usize].ports[port]
-    }
-
-    fn positions(&self) -> u32 {
-        self.port_plan(0, self.ports[0]).positions
+    fn report(
+        &mut self,
+        rank: Rank,
+        at: (usize, Option<usize>),
+        slot: Option<usize>,
+        fault: Fault,
+    ) {
+        if self.found.len() < MOST_VIOLATIONS {
+            let (lane, step) = (Some(at.0), at.1);
+            let position =
+                slot.map(|slot| Position(self.tile.positions().start + (slot % self.width) as u32));
+            self.found.push(Violation { rank, lane, step, position, fault });
+        }
     }
 
     fn slot(&self, rank: Rank, position: u32) -> usize {
-        rank as usize * self.positions() as usize + position as usize
+        rank.index() * self.width + (position - self.tile.positions().start) as usize
     }
 
-    pub(super) fn run(mut self) {
-        let slots = self.plans.len() * self.positions() as usize;
-        let words = self.set.words();
-        let mut state = Contents::new(slots, words);
-        // A live block has not been sent since it was written.
-        let mut is_live = vec![false; slots];
-        self.fill(&mut state, &mut is_live);
-        let n_steps = self.ports.iter().map(|&q| self.port_plan(0, q).steps.len()).max();
-        let mut arriving = Contents::default();
+    /// The tile's part of a share on a rank, as slots.
+    fn slots(&self, share: Share, rank: Rank) -> std::ops::Range<usize> {
+        let positions = self.flow.space(self.lanes[0], rank).positions(share, rank);
+        let tile = self.tile.positions();
+        let start = positions.start.clamp(tile.start, tile.end);
+        let end = positions.end.clamp(start, tile.end);
+        self.slot(rank, start)..self.slot(rank, start) + (end - start) as usize
+    }
+
+    /// Executes all steps and checks the outcome.
+    pub(super) fn run(
+        mut self,
+        expected: &Expected,
+        fingerprints: &mut Fingerprints,
+    ) -> Vec<Violation> {
+        self.fill();
+        let mut under_way = self.state.empty_like();
+        let n_steps = self.lanes.iter().map(|&lane| self.flow.lanes()[lane].n_steps).max();
         for step in 0..n_steps.unwrap_or(0) {
-            arriving.clear();
-            let messages = self.deliver(step, &state, &mut is_live, &mut arriving);
-            self.receive(step, &messages, &arriving, &mut state, &mut is_live);
+            under_way.clear();
+            let (pending, runs) = self.send(step, &mut under_way, fingerprints);
+            self.receive(step, &pending, &runs, &under_way);
         }
-        self.verify(&state);
+        self.verify(expected);
+        self.found
     }
 
-    /// The content at the start: what the input placements take from the users.
-    fn fill(&mut self, state: &mut Contents, is_live: &mut [bool]) {
-        let words = self.set.words();
-        for rank in 0..self.plans.len() as Rank {
-            let port = self.ports[0];
-            let Some(placed) = self.placed(rank, port, true) else { continue };
-            for (position, user_block) in placed {
-                let (block, contributor) = self.starts_with(rank, user_block);
-                let slot = self.slot(rank, position);
-                state.block[slot] = block;
-                state.order[slot] = mix(u64::from(contributor), u64::from(block));
-                let set = &mut state.set[slot * words..(slot + 1) * words];
-                self.set.add_rank(set, contributor);
-                is_live[slot] = true;
+    /// The content at the start: what ranks give.
+    fn fill(&mut self) {
+        let (collective, root) = (self.flow.collective(), self.flow.root());
+        for rank in Rank::first(self.flow.n_ranks()) {
+            for slot in self.slots(collective.gives(rank, root), rank) {
+                self.state.give(slot, rank);
+                self.live[slot / 64] |= 1 << (slot % 64);
             }
         }
     }
 
-    /// Pairs (position, user block) of a placement; `None`, with a report, if it is not valid.
-    fn placed(&mut self, rank: Rank, port: usize, input: bool) -> Option<Vec<(u32, u32)>> {
-        let plan = self.port_plan(rank, port);
-        let positions = plan.positions;
-        let placed = match if input { &plan.input } else { &plan.output } {
-            Placement::Nothing => Ok(Vec::new()),
-            Placement::Identity => Ok((0..positions).map(|i| (i, i)).collect()),
-            Placement::One { position } if *position < positions => Ok(vec![(*position, rank)]),
-            Placement::One { .. } => Err("the own block's position does not exist"),
-            Placement::Permuted(list) => {
-                let mut sorted = list.to_vec();
-                sorted.sort_unstable();
-                if sorted.iter().copied().eq(0..positions) {
-                    Ok((0..positions).zip(list.iter().copied()).collect())
-                } else {
-                    Err("a placement is not a permutation of the blocks")
-                }
-            }
-        };
-        let needed = self.needs_placement(rank, input);
-        let placed = match placed {
-            Ok(placed) if needed == placed.is_empty() => {
-                Err("a user's buffer is left out, or used on a rank that has none")
-            }
-            other => other,
-        };
-        placed
-            .map_err(|what| {
-                self.report((rank, port, None), None, Fault::BadPlacement { what });
-            })
-            .ok()
-    }
-
-    /// True if the rank gives (input) or gets (output) something in this collective.
-    fn needs_placement(&self, rank: Rank, input: bool) -> bool {
-        use Collective as C;
-        let plan = &self.plans[0];
-        match (plan.collective, input) {
-            (C::Bcast | C::Scatter, true) | (C::Reduce | C::Gather, false) => rank == plan.root,
-            _ => true,
-        }
-    }
-
-    /// The block and its contributor that `rank` starts with as its user block `user_block`.
-    fn starts_with(&self, rank: Rank, user_block: u32) -> (u32, Rank) {
-        use Collective as C;
-        match self.plans[0].collective {
-            C::Allreduce | C::ReduceScatter | C::Reduce | C::Alltoall | C::Barrier => {
-                (user_block, rank)
-            }
-            C::Allgather | C::Gather => (rank, rank),
-            C::Bcast | C::Scatter => (user_block, self.plans[0].root),
-        }
-    }
-
-    /// The block that `rank` must end with as its user block `user_block`, and who must have
-    /// contributed (`None`: everyone).
-    fn ends_with(&self, rank: Rank, user_block: u32) -> (u32, Option<Rank>) {
-        use Collective as C;
-        match self.plans[0].collective {
-            C::Allreduce | C::Reduce | C::Barrier => (user_block, None),
-            C::ReduceScatter => (rank, None),
-            C::Allgather | C::Gather => (user_block, Some(user_block)),
-            C::Bcast => (user_block, Some(self.plans[0].root)),
-            C::Scatter => (rank, Some(self.plans[0].root)),
-            C::Alltoall => (rank, Some(user_block)),
-        }
-    }
-
-    /// Matches the sends and receives of a step and reads what is sent.
-    fn deliver(
+    /// Reads all that is sent in a step.
+    fn send(
         &mut self,
         step: usize,
-        state: &Contents,
-        is_live: &mut [bool],
-        arriving: &mut Contents,
-    ) -> Vec<Message> {
-        let words = self.set.words();
-        let plans = self.plans;
-        let n_ranks = plans.len() as Rank;
-        let mut messages = Vec::new();
-        for rank in 0..n_ranks {
-            for port in self.ports.clone() {
-                let at = (rank, port, Some(step));
-                let Some(own) = plans[rank as usize].ports[port].steps.get(step) else { continue };
-                for send in &own.sends {
-                    self.check_runs(at, &send.blocks);
-                    let recvs = plans.get(send.to as usize).filter(|_| send.to != rank);
-                    let recvs = recvs.map(|plan| &plan.ports[port].steps[step].recvs);
-                    match recvs {
-                        None => self.report(at, None, Fault::BadPeer { peer: send.to }),
-                        Some(recvs) => {
-                            if recvs.iter().filter(|recv| recv.from == rank).count() != 1
-                                || own.sends.iter().filter(|s| s.to == send.to).count() != 1
-                            {
-                                self.report(at, None, Fault::UnmatchedSend { to: send.to });
-                            }
-                        }
+        under_way: &mut Ledger,
+        fingerprints: &mut Fingerprints,
+    ) -> (Vec<Pending>, Vec<Run>) {
+        let mut pending = Vec::new();
+        let mut all_runs = Vec::new();
+        let mut n_under_way = 0;
+        let mut empty = Vec::new();
+        for &lane in self.lanes {
+            if step >= self.flow.lanes()[lane].n_steps {
+                continue;
+            }
+            let tile = self.tile;
+            self.flow.messages(lane, step, tile, &mut |Message { from, to, runs }| {
+                let first_run = all_runs.len();
+                pending.push(Pending {
+                    lane,
+                    from,
+                    to,
+                    runs: first_run..first_run + runs.len(),
+                    first: n_under_way,
+                });
+                fingerprints.add_executed(lane, step, from, to, runs);
+                for run in runs {
+                    let first =
+                        from.index() * self.width + (run.start - tile.positions().start) as usize;
+                    let slots = first..first + run.len as usize;
+                    if let Some(slot) = self.state.first_empty(slots.clone()) {
+                        empty.push((from, lane, slot));
                     }
-                    for position in positions_of(&send.blocks, self.positions()) {
-                        let slot = self.slot(rank, position);
-                        is_live[slot] = false;
-                        if state.block[slot] == NOTHING {
-                            self.report(at, Some(position), Fault::SentEmpty);
-                        }
-                    }
+                    under_way.push(&self.state, slots.clone());
+                    clear_bits(&mut self.live, slots);
+                    n_under_way += run.len as usize;
                 }
-                for (index, recv) in own.recvs.iter().enumerate() {
-                    self.check_runs(at, &recv.blocks);
-                    let from = plans.get(recv.from as usize).filter(|_| recv.from != rank);
-                    let Some(from) = from else {
-                        self.report(at, None, Fault::BadPeer { peer: recv.from });
-                        continue;
-                    };
-                    let sends = &from.ports[port].steps[step].sends;
-                    let Some(send) = sends.iter().find(|send| send.to == rank) else {
-                        self.report(at, None, Fault::UnmatchedRecv { from: recv.from });
-                        continue;
-                    };
-                    if !send.blocks.iter().map(|r| r.len).eq(recv.blocks.iter().map(|r| r.len)) {
-                        let (sent, awaited) =
-                            (n_positions(&send.blocks), n_positions(&recv.blocks));
-                        let kind = Fault::LengthMismatch { from: recv.from, sent, awaited };
-                        self.report(at, None, kind);
-                        continue;
-                    }
-                    let first = arriving.block.len();
-                    for run in inside(&send.blocks, self.positions()) {
-                        let start = self.slot(recv.from, run.start);
-                        arriving.push_from(state, start..start + run.len(), words);
-                    }
-                    messages.push(Message { rank, port, index, first });
-                }
-            }
+                all_runs.extend_from_slice(runs);
+            });
         }
-        messages
-    }
-
-    /// Runs must be non-empty, inside the working space, and disjoint.
-    fn check_runs(&mut self, at: (Rank, usize, Option<usize>), runs: &[Run]) {
-        let positions = self.positions();
-        for run in runs {
-            let end = u64::from(run.start) + u64::from(run.len);
-            if run.len == 0 || end > u64::from(positions) {
-                self.report(at, None, Fault::OutOfBounds { run: *run, positions });
-            }
+        for (from, lane, slot) in empty {
+            self.report(from, (lane, Some(step)), Some(slot), Fault::SentEmpty);
         }
-        let mut sorted: Vec<Run> = runs.to_vec();
-        sorted.sort_unstable();
-        for pair in sorted.windows(2) {
-            if u64::from(pair[0].start) + u64::from(pair[0].len) > u64::from(pair[1].start) {
-                self.report(at, None, Fault::OverlappingRuns { run: pair[1] });
-            }
-        }
+        (pending, all_runs)
     }
 
     /// Stores and combines what has arrived in a step.
-    fn receive(
-        &mut self,
-        step: usize,
-        messages: &[Message],
-        arriving: &Contents,
-        state: &mut Contents,
-        is_live: &mut [bool],
-    ) {
-        let plans = self.plans;
-        // Messages stand in order of rank and port; those of one rank and port are one fold.
-        for group in messages.chunk_by(|a, b| (a.rank, a.port) == (b.rank, b.port)) {
-            let (rank, port) = (group[0].rank, group[0].port);
-            let own = &plans[rank as usize].ports[port].steps[step];
-            let mut stored: Vec<u32> = Vec::new();
-            // Operands to the left of the own value, not yet combined with it.
-            let mut left: Vec<(usize, u64)> = Vec::new();
-            for message in group {
-                let recv = &own.recvs[message.index];
-                let is_left = message.index < own.own_at as usize;
-                let at = (rank, port, Some(step));
-                for (index, position) in positions_of(&recv.blocks, self.positions()).enumerate() {
-                    let slot = self.slot(rank, position);
-                    let source = message.first + index;
-                    match recv.action {
-                        Action::Copy => {
-                            if stored.contains(&position) {
-                                let kind = Fault::OverlappingRuns { run: Run::new(position, 1) };
-                                self.report(at, Some(position), kind);
-                            }
-                            if group.len() > 1 {
-                                stored.push(position);
-                            }
-                            self.store(at, position, (state, slot), (arriving, source), is_live);
+    fn receive(&mut self, step: usize, pending: &[Pending], runs: &[Run], arrived: &Ledger) {
+        // By slot: operands so far, and the expression of those to the left of the own one.
+        let mut folds: HashMap<usize, (u32, Option<u64>)> = HashMap::new();
+        let is_barrier = self.flow.lanes()[self.lanes[0]].space.cut == Cut::Token;
+        for message in pending {
+            let Pending { lane, from, to, .. } = *message;
+            let at = (lane, Some(step));
+            let action = self.flow.action(lane, step);
+            let own_at = match action {
+                Action::Reduce => self.flow.own_at(lane, step, to),
+                Action::Copy => 0,
+            };
+            let mut source = message.first;
+            for run in &runs[message.runs.clone()] {
+                let slot = self.slot(to, run.start);
+                let len = run.len as usize;
+                match action {
+                    Action::Copy => {
+                        let lost = (0..len).find(|&i| {
+                            self.live[(slot + i) / 64] >> ((slot + i) % 64) & 1 == 1
+                                && self.state.differs(slot + i, arrived, source + i)
+                        });
+                        if let Some(i) = lost {
+                            self.report(to, at, Some(slot + i), Fault::Overwritten);
                         }
-                        Action::Reduce => {
-                            let order = arriving.order[source];
-                            if is_left {
-                                match left.iter_mut().find(|(left_slot, _)| *left_slot == slot) {
-                                    Some((_, all)) => *all = mix(*all, order),
-                                    None => left.push((slot, order)),
+                        self.state.store(slot, arrived, source, len);
+                    }
+                    Action::Reduce => {
+                        let mut is_left = false;
+                        if own_at > 0 {
+                            for i in 0..len {
+                                let (n_before, left) = folds.entry(slot + i).or_default();
+                                is_left = *n_before < own_at;
+                                if is_left {
+                                    *left = Ledger::gather_left(*left, arrived, source + i);
+                                } else if let Some(left) = left.take() {
+                                    self.state.put_left(slot + i, left);
                                 }
-                            } else {
-                                if let Some(i) = left.iter().position(|&(s, _)| s == slot) {
-                                    let (_, all) = left.swap_remove(i);
-                                    state.order[slot] = mix(all, state.order[slot]);
-                                }
-                                state.order[slot] = mix(state.order[slot], order);
+                                *n_before += 1;
                             }
-                            let from = recv.from;
-                            self.combine(at, from, position, (state, slot), (arriving, source));
-                            is_live[slot] = true;
+                        }
+                        let repeated = self.state.combine(slot, arrived, source, len, is_left);
+                        // A barrier has nothing to count: hearing twice does no harm.
+                        if let Some(slot) = repeated.filter(|_| !is_barrier) {
+                            self.report(to, at, Some(slot), Fault::CountedTwice { from });
                         }
                     }
                 }
+                set_bits(&mut self.live, slot..slot + len);
+                source += len;
             }
-            for (slot, all) in left {
-                state.order[slot] = mix(all, state.order[slot]);
+        }
+        for (slot, (_, left)) in folds {
+            if let Some(left) = left {
+                self.state.put_left(slot, left);
             }
         }
     }
 
-    fn store(
-        &mut self,
-        at: (Rank, usize, Option<usize>),
-        position: u32,
-        (state, slot): (&mut Contents, usize),
-        (arriving, source): (&Contents, usize),
-        is_live: &mut [bool],
-    ) {
-        let words = self.set.words();
-        let new = &arriving.set[source * words..(source + 1) * words];
-        let old = &mut state.set[slot * words..(slot + 1) * words];
-        let block = state.block[slot];
-        if is_live[slot] && block != NOTHING && (block != arriving.block[source] || old != new) {
-            self.report(at, Some(position), Fault::Overwritten { block });
-        }
-        old.copy_from_slice(new);
-        state.block[slot] = arriving.block[source];
-        state.order[slot] = arriving.order[source];
-        is_live[slot] = true;
-    }
-
-    fn combine(
-        &mut self,
-        at: (Rank, usize, Option<usize>),
-        from: Rank,
-        position: u32,
-        (state, slot): (&mut Contents, usize),
-        (arriving, source): (&Contents, usize),
-    ) {
-        let words = self.set.words();
-        let arrived = arriving.block[source];
-        if arrived == NOTHING {
-            return; // reported as sent empty
-        }
-        if state.block[slot] != arrived {
-            let held = (state.block[slot] != NOTHING).then_some(state.block[slot]);
-            self.report(at, Some(position), Fault::MixedBlocks { held, arrived });
-        }
-        let set = &mut state.set[slot * words..(slot + 1) * words];
-        let disjoint = self.set.unite(set, &arriving.set[source * words..(source + 1) * words]);
-        // A barrier has nothing to count: hearing twice from someone does no harm.
-        if !disjoint && self.plans[0].collective != Collective::Barrier {
-            self.report(at, Some(position), Fault::CountedTwice { block: arrived, from });
-        }
-    }
-
-    /// The collective's post-condition.
-    fn verify(&mut self, state: &Contents) {
-        let words = self.set.words();
-        let n_ranks = self.plans.len() as Rank;
-        let collective = self.plans[0].collective;
-        let mut everyone = vec![0; words];
-        (0..n_ranks).for_each(|rank| self.set.add_rank(&mut everyone, rank));
-        for rank in 0..n_ranks {
-            let port = self.ports[0];
-            let Some(placed) = self.placed(rank, port, false) else { continue };
-            for (position, user_block) in placed {
-                let slot = self.slot(rank, position);
-                let (block, contributor) = self.ends_with(rank, user_block);
-                let is_complete = self.is_complete(
-                    &state.set[slot * words..(slot + 1) * words],
-                    contributor,
-                    &everyone,
-                );
-                let found = match state.block[slot] {
-                    NOTHING => Some(Found::Nothing),
-                    other if other != block => Some(Found::Block(other)),
-                    _ if !is_complete => Some(Found::Incomplete),
-                    _ => None,
+    /// The collective's post-condition: all that was given to a position is in it.
+    fn verify(&mut self, expected: &Expected) {
+        let (collective, root) = (self.flow.collective(), self.flow.root());
+        let lane = self.lanes[0];
+        // By position of the tile, the first rank that has it, for comparison.
+        let mut first: Vec<Option<(Rank, u64)>> = vec![None; self.width];
+        for rank in Rank::first(self.flow.n_ranks()) {
+            for slot in self.slots(collective.gets(rank, root), rank) {
+                let offset = slot % self.width;
+                let position = Position(self.tile.positions().start + offset as u32);
+                let space = self.flow.space(lane, rank);
+                let block = space.block_at_end(rank, position);
+                let contributors = match (collective.gives(Rank(block.0), root), space.cut) {
+                    _ if collective.is_reduction() => Contributors::Everyone,
+                    (_, Cut::Token) => Contributors::Everyone,
+                    (_, Cut::Pairs) | (Share::Own, _) => Contributors::One(Rank(block.0)),
+                    _ => Contributors::One(root),
                 };
-                let at = (rank, port, None);
+                let found = if self.state.is_complete(slot, contributors, expected) {
+                    self.misdirected(rank, slot, position)
+                } else {
+                    Some(match (contributors, self.state.source(slot)) {
+                        (Contributors::Everyone, _) => Found::Incomplete,
+                        (Contributors::One(_), Some(other)) => Found::From(other),
+                        (Contributors::One(_), None) => Found::Nothing,
+                    })
+                };
                 if let Some(found) = found {
-                    let kind = Fault::WrongResult { block: user_block, found };
-                    self.report(at, Some(position), kind);
-                } else if collective == Collective::Allreduce
-                    && state.order[slot] != state.order[self.slot(0, position)]
-                {
-                    self.report(at, Some(position), Fault::DifferentOrder);
+                    self.report(
+                        rank,
+                        (lane, None),
+                        Some(slot),
+                        Fault::WrongResult { block, found },
+                    );
+                } else if let Some(order) = self.state.order(slot) {
+                    let (than, other) = *first[offset].get_or_insert((rank, order));
+                    if other != order {
+                        self.report(rank, (lane, None), Some(slot), Fault::DifferentOrder { than });
+                    }
                 }
             }
         }
     }
 
-    fn is_complete(&self, set: &[u64], contributor: Option<Rank>, everyone: &[u64]) -> bool {
-        match contributor {
-            Some(rank) => {
-                let mut one = vec![0; set.len()];
-                self.set.add_rank(&mut one, rank);
-                set == one
-            }
-            None => set == everyone,
+    /// For pairs: what came from the right rank may have been meant for another.
+    fn misdirected(&self, rank: Rank, slot: usize, position: Position) -> Option<Found> {
+        let lane = self.lanes[0];
+        let source = self.state.source(slot)?;
+        let space = self.flow.space(lane, source);
+        if space.cut != Cut::Pairs {
+            return None;
         }
+        let block = space.block_at_start(source, position);
+        (block.0 != rank.0).then_some(Found::For(block))
     }
 }
 
-/// The runs as ranges of positions, without what lies outside the working space.
-fn inside(runs: &[Run], positions: u32) -> impl Iterator<Item = Range<u32>> + '_ {
-    runs.iter().map(move |run| {
-        let end = (u64::from(run.start) + u64::from(run.len)).min(u64::from(positions));
-        run.start.min(positions)..end as u32
-    })
+fn clear_bits(bits: &mut [u64], range: std::ops::Range<usize>) {
+    for_words(range, |word, mask| bits[word] &= !mask);
 }
 
-/// The positions of runs, without those outside the working space.
-fn positions_of(runs: &[Run], positions: u32) -> impl Iterator<Item = u32> + '_ {
-    inside(runs, positions).flatten()
+fn set_bits(bits: &mut [u64], range: std::ops::Range<usize>) {
+    for_words(range, |word, mask| bits[word] |= mask);
+}
+
+/// The words that a range of bits touches, each with the bits of the range in it.
+fn for_words(range: std::ops::Range<usize>, mut with: impl FnMut(usize, u64)) {
+    let mut at = range.start;
+    while at < range.end {
+        let end = range.end.min((at / 64 + 1) * 64);
+        let n = end - at;
+        let mask = if n == 64 { u64::MAX } else { ((1 << n) - 1) << (at % 64) };
+        with(at / 64, mask);
+        at = end;
+    }
 }

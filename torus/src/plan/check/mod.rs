@@ -1,135 +1,229 @@
 //! The checker: executes all ranks' plans symbolically and proves that they do what the
-//! collective promises. It knows no algorithm.
+//! collective promises. It knows no algorithm and shares no code with the derivation.
 //!
 //! Proved, all violations returned:
-//! 1. every send meets one receive of the same step, with runs of the same lengths;
-//! 2. runs lie inside the working space and do not overlap within a transfer;
-//! 3. nothing is sent that is not there, and blocks of different owners are never combined;
-//! 4. no contribution is counted twice, and at the end none is missing: the collective's
-//!    post-condition holds on every rank;
-//! 5. no block is overwritten while it is still to be sent;
+//! 1. every plan keeps the local rules ([`Plan::validate`](super::Plan::validate));
+//! 2. every send meets one receive of the same step, with the same runs;
+//! 3. what is executed is what the plans list (flows can be executed without listing plans);
+//! 4. nothing is sent that is not there, no contribution is counted twice, nothing is
+//!    overwritten while it is still to be sent, also between lanes;
+//! 5. at the end every rank has what the collective gives it, all of it, with all
+//!    contributions: what it gets follows from the collective, not from the plan;
 //! 6. all ranks of an allreduce combine operands in the same order and grouping, so that
 //!    floating-point results have identical bits (algorithms.md section 5);
-//! 7. with [`Expect::sent_per_rank`], the volume is exactly that.
+//! 7. the busiest rank sends no less than any algorithm must, and with
+//!    [`Expect::sent_per_rank`] every rank sends exactly that.
 //!
 //! Not proved here: that ports use different links (see [`super::traffic()`]) and anything
 //! about time.
 //!
-//! Contributor sets are exact as long as all of them fit [`EXACT_BYTES`]: about a thousand
-//! ranks for vectors cut into blocks, [`MAX_RANKS`] for whole vectors and barriers. Beyond, a
-//! set is the sum of 128-bit pseudo-random numbers, one per rank: two different multisets
-//! agree with a probability of about 2^-128.
+//! As transfers keep positions, positions are proved in *tiles*, one independent of the other,
+//! by as many threads as the caller has ([`Checker::run`]). Where nothing is combined, contents
+//! are exact. Sets of contributors are bit sets up to [`EXACT_RANKS`] ranks and, for barriers,
+//! always; beyond, sums of pseudo-random 64-bit numbers, one per rank: two different multisets
+//! agree with a probability of about 2^-64. So do the hashes by which points 2, 3 and 6 are
+//! decided.
 
-mod contents;
 mod execute;
 mod fault;
-#[cfg(test)]
-mod tests;
+mod ledger;
+mod local;
 
-use super::types::{Plan, PortPlan, Rank, n_positions};
-use contents::SetKind;
-use execute::Check;
+use super::flow::Flow;
+use super::order::Tile;
+use crate::collectives::Cut;
+use crate::names::Rank;
+use execute::Execution;
 pub use fault::{Fault, Found, Violation};
+use ledger::{Expected, Ledger};
+use local::Fingerprints;
 
-/// Up to this many bytes in all, contributor sets are bit sets.
-pub const EXACT_BYTES: u64 = 256 << 20;
+/// Up to this many ranks sets of contributors are bit sets.
+pub const EXACT_RANKS: u32 = 1024;
 
-/// Most ranks that the checker takes: its state is 28 bytes per rank and position.
-pub const MAX_RANKS: u32 = 16_384;
+/// The state of a tile is at most this long, so that it stays in a processor's cache, but for
+/// the shortest tiles.
+const TILE_BYTES: u64 = 6 << 20;
+/// Tiles have at least this many positions, so that messages are worth being found.
+const LEAST_POSITIONS: u64 = 16;
+/// Contributors of a barrier that are tracked at once, in words of 64.
+const BARRIER_WORDS: usize = 64;
+/// Plans in a unit of work.
+const PLANS_PER_UNIT: u32 = 64;
 
 /// What is expected beyond correctness.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Expect {
-    /// Positions that every rank sends on every port in all, if that is fixed: p - 1 for a
+    /// Positions that every rank sends on every lane in all, if that is fixed: p - 1 for a
     /// reduce-scatter or allgather of minimal volume, twice that for an allreduce.
     pub sent_per_rank: Option<u64>,
 }
 
-/// Checks the plans of all ranks, `plans[r]` being rank r's.
+/// A proof in units of work that do not depend on each other.
+#[derive(Debug)]
+pub struct Checker<'a> {
+    flow: &'a dyn Flow,
+    expect: Expect,
+    units: Vec<Unit>,
+    /// How often each message of a barrier is executed: once for every group of contributors.
+    times: u64,
+}
+
+#[derive(Debug)]
+enum Unit {
+    /// The plans of some ranks, each by itself.
+    Plans { first: u32, end: u32 },
+    /// Some positions of the lanes of one part, for contributors from `base` on.
+    Tile { lanes: Vec<usize>, tile: Tile, base: u32 },
+}
+
+/// What a unit of work found.
+#[derive(Debug)]
+pub struct Findings {
+    violations: Vec<Violation>,
+    fingerprints: Fingerprints,
+    max_sent: f64,
+    is_local: bool,
+}
+
+impl std::fmt::Debug for dyn Flow + '_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {} ranks", self.collective(), self.n_ranks())
+    }
+}
+
+/// Checks all at once, in one thread.
 ///
 /// Returns every violation found; none means that the plans are proved.
-///
-/// # Panics
-/// With more than [`MAX_RANKS`] plans.
-pub fn check(plans: &[Plan], expect: Expect) -> Vec<Violation> {
-    let mut found = Vec::new();
-    if are_consistent(plans, &mut found) {
-        found.extend(parts(plans).into_iter().flat_map(|part| check_part(plans, part, expect)));
-    }
-    found
+pub fn check(flow: &dyn Flow, expect: Expect) -> Vec<Violation> {
+    let checker = Checker::new(flow, expect);
+    let findings = (0..checker.n_units()).map(|unit| checker.run(unit));
+    checker.conclude(findings)
 }
 
-/// The parts into which the data is cut: what [`check_part`] can check independently, for
-/// instance in threads of the caller's.
-pub fn parts(plans: &[Plan]) -> Vec<u32> {
-    let ports = plans.first().map(|plan| plan.ports.as_slice()).unwrap_or_default();
-    let mut parts: Vec<u32> = ports.iter().map(|port| port.part).collect();
-    parts.sort_unstable();
-    parts.dedup();
-    parts
-}
-
-/// Checks the ports that move one part of the data; [`check`] does so for all parts.
-///
-/// # Panics
-/// With more than [`MAX_RANKS`] plans.
-pub fn check_part(plans: &[Plan], part: u32, expect: Expect) -> Vec<Violation> {
-    let n_ranks = plans.len() as u32;
-    assert!(n_ranks <= MAX_RANKS, "the checker takes {MAX_RANKS} ranks at most");
-    let mut found = Vec::new();
-    if !are_consistent(plans, &mut found) {
-        return found;
-    }
-    // Ports that share a part share a working space.
-    let has_part = |port: &PortPlan| port.part == part;
-    let Some(first) = plans.first() else { return found };
-    let ports: Vec<usize> =
-        (0..first.ports.len()).filter(|&port| has_part(&first.ports[port])).collect();
-    let Some(&port) = ports.first() else { return found };
-    let words = u64::from(n_ranks.div_ceil(64));
-    let slots = u64::from(n_ranks) * u64::from(first.ports[port].positions);
-    let set = if slots * words * 8 <= EXACT_BYTES {
-        SetKind::Exact { words: words as usize }
-    } else {
-        SetKind::Fingerprint
-    };
-    Check { plans, ports: ports.clone(), set, found: &mut found }.run();
-    if let Some(expected) = expect.sent_per_rank {
-        for (rank, plan) in plans.iter().enumerate() {
-            for &port in &ports {
-                let sends = plan.ports[port].steps.iter().flat_map(|step| &step.sends);
-                let sent = sends.map(|send| n_positions(&send.blocks)).sum();
-                if sent != expected {
-                    let kind = Fault::Volume { sent, expected };
-                    let rank = rank as Rank;
-                    found.push(Violation { rank, port, step: None, position: None, kind });
+impl<'a> Checker<'a> {
+    /// Prepares the proof of `flow`.
+    pub fn new(flow: &'a dyn Flow, expect: Expect) -> Self {
+        let n_ranks = flow.n_ranks();
+        let plans = (0..n_ranks).step_by(PLANS_PER_UNIT as usize).map(|first| {
+            let end = n_ranks.min(first + PLANS_PER_UNIT);
+            Unit::Plans { first, end }
+        });
+        let mut checker = Checker { flow, expect, units: plans.collect(), times: 1 };
+        let words = checker.words();
+        let bytes = Ledger::slot_bytes(words, checker.combines()) * u64::from(n_ranks.max(1));
+        let most = (TILE_BYTES / bytes.max(1)).max(LEAST_POSITIONS).min(u64::from(u32::MAX));
+        let mut parts: Vec<u32> = flow.lanes().iter().map(|lane| lane.part).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        for part in parts {
+            let lanes: Vec<usize> =
+                (0..flow.lanes().len()).filter(|&lane| flow.lanes()[lane].part == part).collect();
+            for tile in flow.tiles(lanes[0], most as u32) {
+                let step = if checker.is_barrier() { BARRIER_WORDS * 64 } else { usize::MAX };
+                let bases = (0..n_ranks as usize).step_by(step);
+                checker.times = bases.len() as u64;
+                for base in bases {
+                    let (lanes, tile, base) = (lanes.clone(), tile.clone(), base as u32);
+                    checker.units.push(Unit::Tile { lanes, tile, base });
                 }
             }
         }
+        checker
     }
-    found
-}
 
-/// The plans must be those of one collective; otherwise nothing else can be checked.
-fn are_consistent(plans: &[Plan], found: &mut Vec<Violation>) -> bool {
-    let Some(first) = plans.first() else { return true };
-    for (rank, plan) in plans.iter().enumerate() {
-        let ports_agree = plan.ports.len() == first.ports.len()
-            && plan.ports.iter().zip(&first.ports).all(|(a, b)| {
-                (a.part, a.parts, a.positions, a.space) == (b.part, b.parts, b.positions, b.space)
-                    && a.steps.len() == b.steps.len()
-            });
-        let what = if plan.rank as usize != rank || plan.n_ranks as usize != plans.len() {
-            "their ranks"
-        } else if (plan.collective, plan.root) != (first.collective, first.root) {
-            "collective or root"
-        } else if !ports_agree {
-            "ports, parts, positions or number of steps"
-        } else {
-            continue;
-        };
-        let kind = Fault::Inconsistent { what };
-        found.push(Violation { rank: rank as Rank, port: 0, step: None, position: None, kind });
+    fn is_barrier(&self) -> bool {
+        self.flow.collective().cut() == Cut::Token
     }
-    found.is_empty()
+
+    fn combines(&self) -> bool {
+        self.flow.collective().is_reduction() || self.is_barrier()
+    }
+
+    /// Words of a bit set of contributors; `None` if sets are sums.
+    fn words(&self) -> Option<usize> {
+        let words = self.flow.n_ranks().div_ceil(64) as usize;
+        match self.is_barrier() {
+            true => Some(words.min(BARRIER_WORDS)),
+            false => (self.flow.n_ranks() <= EXACT_RANKS).then_some(words),
+        }
+    }
+
+    fn ledger(&self, slots: usize, base: u32) -> Ledger {
+        // Expressions are compared if several ranks get the same.
+        let has_orders = self.flow.collective().gets_copies();
+        match (self.combines(), self.words()) {
+            (false, _) => Ledger::sources(slots),
+            (true, Some(words)) => Ledger::sets(slots, words, base, has_orders),
+            (true, None) => Ledger::sums(slots, has_orders),
+        }
+    }
+
+    /// Number of units of work.
+    pub fn n_units(&self) -> usize {
+        self.units.len()
+    }
+
+    /// Does a unit of work; in any order, in any thread.
+    ///
+    /// # Panics
+    /// If `unit` is not below [`Checker::n_units`].
+    pub fn run(&self, unit: usize) -> Findings {
+        let mut found = Findings {
+            violations: Vec::new(),
+            fingerprints: Fingerprints::new(self.flow),
+            max_sent: 0.0,
+            is_local: false,
+        };
+        match &self.units[unit] {
+            Unit::Plans { first, end } => {
+                found.is_local = true;
+                for rank in (*first..*end).map(Rank) {
+                    let Findings { violations, fingerprints, max_sent, .. } = &mut found;
+                    let expected = self.expect.sent_per_rank;
+                    let sent =
+                        local::check_plan(self.flow, rank, expected, fingerprints, violations);
+                    *max_sent = max_sent.max(sent);
+                }
+            }
+            Unit::Tile { lanes, tile, base } => {
+                let ledger = |slots| self.ledger(slots, *base);
+                let words = self.words().unwrap_or(0);
+                let expected = Expected::new(self.flow.n_ranks(), words, *base);
+                let execution = Execution::new(self.flow, lanes, tile, ledger);
+                found.violations = execution.run(&expected, &mut found.fingerprints);
+            }
+        }
+        found
+    }
+
+    /// The verdict on what all units have found.
+    pub fn conclude(&self, findings: impl IntoIterator<Item = Findings>) -> Vec<Violation> {
+        let (mut local, mut executed) = (Vec::new(), Vec::new());
+        let mut fingerprints = Fingerprints::new(self.flow);
+        let mut max_sent = 0.0f64;
+        for found in findings {
+            fingerprints.merge(&found.fingerprints);
+            max_sent = max_sent.max(found.max_sent);
+            if found.is_local { &mut local } else { &mut executed }.extend(found.violations);
+        }
+        let unmatched = fingerprints.unmatched();
+        if !unmatched.is_empty() {
+            local.extend(local::find_unmatched(self.flow, &unmatched));
+        }
+        let on_all =
+            |lane, step, fault| Violation { rank: Rank(0), lane, step, position: None, fault };
+        for (lane, step) in fingerprints.unplanned(self.times) {
+            if !unmatched.contains(&(lane, step)) {
+                local.push(on_all(Some(lane), Some(step), Fault::DifferentFlow));
+            }
+        }
+        let minimum = self.flow.collective().minimal_volume(self.flow.n_ranks());
+        if max_sent < minimum - 1e-9 {
+            let fault = Fault::BelowMinimum { sent: max_sent, minimum };
+            local.push(on_all(None, None, fault));
+        }
+        local.extend(executed);
+        local
+    }
 }

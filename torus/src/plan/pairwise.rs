@@ -1,61 +1,86 @@
-//! The direct alltoall: every rank sends every block straight to its owner.
+//! Pairwise alltoall: every rank sends every block straight to its owner.
 //!
 //! Displacements are grouped by the link on which their dimension-order route leaves a node;
 //! each round takes from different groups, so that a node's concurrent puts leave on
 //! different links as long as there are such. All nodes use the same displacements in the
 //! same rounds, so each round is a permutation: one put out and one in per port.
+//!
+//! Lanes share one working space, in which position `i` holds first the block for the node at
+//! displacement `i`, later the block from the node that many before.
 
 use std::sync::Arc;
 
-use super::derive::{Exchange, RawStep};
-use super::types::Run;
+use smallvec::SmallVec;
+
+use super::flow::Message;
+use super::order::Tile;
+use super::places::Places;
+use super::types::{Blocks, Run, Step, Transfer};
 use crate::geometry::{Axis, AxisLink, Coord, Direction, Node, Route, Shape};
 
-/// One port's share. Ports share one working space, in which position `i` holds first the
-/// block for the node at displacement `i`, later the block from the node that many before.
+/// The steps of one lane.
 #[derive(Debug)]
-pub struct DirectPort {
-    /// Node for which the block in each position is meant, at the start.
-    pub destinations: Vec<Node>,
-    /// Node from which the block in each position comes, at the end.
-    pub sources: Vec<Node>,
-    /// One round each.
-    pub steps: Vec<RawStep>,
+pub struct PairwisePass {
+    pub places: Arc<Places>,
+    /// The displacement of each step.
+    pub displacements: Vec<u32>,
 }
 
-/// The rounds of each of `n_ports` ports for the node at `at`.
-pub fn ports(shape: &Shape, n_ports: u32, at: Coord) -> Vec<DirectPort> {
-    let shifted = |by: Node, forward: bool| {
-        let by = shape.coord(by);
-        let parts: Vec<u32> = (0..shape.n_dims())
-            .map(|dim| {
-                let size = shape.size(dim);
-                let by = if forward { by[dim] } else { size - by[dim] };
-                ((u64::from(at[dim]) + u64::from(by)) % u64::from(size)) as u32
-            })
-            .collect();
-        shape.node(Coord::new(&parts))
+/// The passes of `n_lanes` lanes.
+pub fn passes(places: &Arc<Places>, n_lanes: u32) -> Vec<PairwisePass> {
+    let rounds = rounds(&places.shape, n_lanes as usize);
+    let lane = |lane: usize| PairwisePass {
+        places: places.clone(),
+        displacements: rounds.iter().filter_map(|round| round.get(lane).copied()).collect(),
     };
-    let destinations: Vec<Node> = shape.nodes().map(|by| shifted(by, true)).collect();
-    let sources: Vec<Node> = shape.nodes().map(|by| shifted(by, false)).collect();
-    let mut ports: Vec<DirectPort> = (0..n_ports)
-        .map(|_| DirectPort {
-            destinations: destinations.clone(),
-            sources: sources.clone(),
-            steps: Vec::new(),
+    (0..n_lanes as usize).map(lane).collect()
+}
+
+/// The node `by` displaced from `at`, forwards or backwards.
+fn displaced(shape: &Shape, at: Coord, by: Coord, forwards: bool) -> Node {
+    let parts: SmallVec<[u32; 8]> = (0..shape.n_dims())
+        .map(|dim| {
+            let size = u64::from(shape.size(dim));
+            let by = if forwards { u64::from(by[dim]) } else { size - u64::from(by[dim]) };
+            ((u64::from(at[dim]) + by) % size) as u32
         })
         .collect();
-    for round in rounds(shape, n_ports as usize) {
-        for (port, displacement) in ports.iter_mut().zip(round) {
-            let exchange = |peer| Exchange { peer, blocks: Arc::from([Run::new(displacement, 1)]) };
-            port.steps.push(RawStep {
-                sends: vec![exchange(destinations[displacement as usize])],
-                recvs: vec![exchange(sources[displacement as usize])],
-                own_at: 0,
-            });
+    shape.node(Coord::new(&parts))
+}
+
+impl PairwisePass {
+    /// Appends what the node at `at` does.
+    pub fn list(&self, at: Coord, steps: &mut Vec<Step>) {
+        let shape = &self.places.shape;
+        steps.extend(self.displacements.iter().map(|&displacement| {
+            let by = shape.coord(Node(displacement));
+            let transfer = |forwards| Transfer {
+                peer: self.places.rank_on(displaced(shape, at, by, forwards)),
+                blocks: Blocks::from_slice(&[Run::new(displacement, 1)]),
+            };
+            Step {
+                sends: std::iter::once(transfer(true)).collect(),
+                recvs: std::iter::once(transfer(false)).collect(),
+                ..Step::default()
+            }
+        }));
+    }
+
+    /// Visits the messages of a step, if its displacement lies in the tile.
+    pub fn messages(&self, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+        let displacement = self.displacements[step];
+        if !tile.positions().contains(&displacement) {
+            return;
+        }
+        let shape = &self.places.shape;
+        let by = shape.coord(Node(displacement));
+        let runs = [Run::new(displacement, 1)];
+        for node in shape.nodes() {
+            let from = self.places.rank_on(node);
+            let to = self.places.rank_on(displaced(shape, shape.coord(node), by, true));
+            visit(Message { from, to, runs: &runs });
         }
     }
-    ports
 }
 
 /// All displacements but 0, in rounds of at most `width`.

@@ -1,0 +1,16 @@
+//! Allgather: every rank ends with every rank's block.
+
+use super::row::{Cut, Form, Paths, Phase, Row, Share, Shares, others_share};
+
+pub(super) static ROW: Row = Row {
+    name: "allgather",
+    is_rooted: false,
+    is_reduction: false,
+    cut: Cut::Blocks,
+    gives: Shares::Each(Share::Own),
+    gets: Shares::Each(Share::All),
+    minimal_volume: others_share,
+    forms: &[(Form::Butterfly, &[Phase::backwards(Paths::Toward)])],
+    is_pairwise: false,
+    along_trees: None,
+};

@@ -1,0 +1,149 @@
+//! The collectives by name, with what follows from their rows.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::row::{Action, Cut, Form, Phase, Row, Share, Shares};
+use super::{
+    allgather, allreduce, alltoall, barrier, bcast, gather, reduce, reduce_scatter, scatter,
+};
+use crate::names::Rank;
+
+/// A collective operation, in MPI's sense of the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Collective {
+    /// Every rank ends with the reduction of all ranks' vectors.
+    Allreduce,
+    /// Rank `x` ends with the reduction of all ranks' blocks `x` (equal counts).
+    ReduceScatter,
+    /// Every rank ends with every rank's block.
+    Allgather,
+    /// Every rank ends with the root's vector.
+    Bcast,
+    /// The root ends with the reduction of all ranks' vectors.
+    Reduce,
+    /// The root ends with every rank's block.
+    Gather,
+    /// Rank `x` ends with the root's block `x`.
+    Scatter,
+    /// Rank `x` ends with every rank's block for `x`.
+    Alltoall,
+    /// No rank leaves before every rank has entered.
+    Barrier,
+}
+
+impl Collective {
+    /// All of them, in the order of the documentation's tables.
+    pub const ALL: [Collective; 9] = [
+        Collective::Allreduce,
+        Collective::ReduceScatter,
+        Collective::Allgather,
+        Collective::Bcast,
+        Collective::Reduce,
+        Collective::Gather,
+        Collective::Scatter,
+        Collective::Alltoall,
+        Collective::Barrier,
+    ];
+
+    const fn row(self) -> &'static Row {
+        match self {
+            Collective::Allreduce => &allreduce::ROW,
+            Collective::ReduceScatter => &reduce_scatter::ROW,
+            Collective::Allgather => &allgather::ROW,
+            Collective::Bcast => &bcast::ROW,
+            Collective::Reduce => &reduce::ROW,
+            Collective::Gather => &gather::ROW,
+            Collective::Scatter => &scatter::ROW,
+            Collective::Alltoall => &alltoall::ROW,
+            Collective::Barrier => &barrier::ROW,
+        }
+    }
+
+    /// The name used in text forms and on the command line.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// True if one rank plays a special part.
+    pub const fn is_rooted(self) -> bool {
+        self.row().is_rooted
+    }
+
+    /// True if values are combined with an operator.
+    pub const fn is_reduction(self) -> bool {
+        self.row().is_reduction
+    }
+
+    /// What its data consist of.
+    pub const fn cut(self) -> Cut {
+        self.row().cut
+    }
+
+    /// What `rank` brings.
+    pub fn gives(self, rank: Rank, root: Rank) -> Share {
+        self.row().gives.of(rank, root)
+    }
+
+    /// What `rank` has in the end.
+    pub fn gets(self, rank: Rank, root: Rank) -> Share {
+        self.row().gets.of(rank, root)
+    }
+
+    /// True if several ranks get the same reduction: it must have the same bits everywhere.
+    pub fn gets_copies(self) -> bool {
+        self.is_reduction() && self.row().gets == Shares::Each(Share::All)
+    }
+
+    /// The passes of a form, if the collective has it.
+    pub fn phases(self, form: Form) -> Option<&'static [Phase]> {
+        self.row().forms.iter().find(|(known, _)| *known == form).map(|(_, phases)| *phases)
+    }
+
+    /// True if it also exists as single messages between all pairs of ranks.
+    pub const fn is_pairwise(self) -> bool {
+        self.row().is_pairwise
+    }
+
+    /// What ranks do with whole vectors that travel along spanning trees, if it exists so:
+    /// combine them on the way to the root, or store them on the way from it.
+    pub const fn along_trees(self) -> Option<Action> {
+        self.row().along_trees
+    }
+
+    /// The least that the busiest of `n_ranks` ranks must send, as a multiple of n (the bytes
+    /// of the vector, or of all blocks of a rank), whatever the algorithm.
+    ///
+    /// Sources: Chan et al., "Collective communication: theory, practice, and experience"
+    /// (2007) for the bounds (p - 1) / p; rooted collectives are bounded by what the root
+    /// sends, or what every other rank contributes.
+    pub fn minimal_volume(self, n_ranks: u32) -> f64 {
+        if n_ranks < 2 { 0.0 } else { (self.row().minimal_volume)(f64::from(n_ranks)) }
+    }
+}
+
+impl fmt::Display for Collective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no collective's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a collective; known are allreduce, reduce-scatter, allgather, bcast, reduce, \
+     gather, scatter, alltoall, barrier"
+)]
+pub struct UnknownCollective(pub String);
+
+impl FromStr for Collective {
+    type Err = UnknownCollective;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wanted = text.replace('_', "-");
+        Collective::ALL
+            .into_iter()
+            .find(|collective| collective.name() == wanted)
+            .ok_or_else(|| UnknownCollective(text.to_owned()))
+    }
+}

@@ -1,0 +1,138 @@
+//! The types that a collective's row of data is made of.
+
+use crate::names::Rank;
+
+/// What of the data a rank gives to a collective, or gets from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Share {
+    /// Nothing: a buffer that MPI calls not significant on this rank.
+    Nothing,
+    /// The block of its own number.
+    Own,
+    /// Every position: the whole vector, or all blocks.
+    All,
+}
+
+/// Who has a [`Share`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shares {
+    /// Every rank the same.
+    Each(Share),
+    /// The root alone.
+    Root(Share),
+}
+
+/// What the data consist of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cut {
+    /// One vector, cut into pieces as equal as possible that nobody owns.
+    Vector,
+    /// A block for each rank.
+    Blocks,
+    /// A block for each pair of ranks: a position is a displacement, which leads from each
+    /// rank to another rank, and to each rank from another.
+    Pairs,
+    /// No data.
+    Token,
+}
+
+/// How a collective is performed over a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// One pass over the walk in which all ranks take the same part.
+    Butterfly,
+    /// The tree towards, or from, the root.
+    Tree,
+    /// Two passes: allreduce as reduce-scatter and allgather (its bandwidth form, B), bcast as
+    /// scatter and allgather, reduce as reduce-scatter and gather (Bine, section 4.5).
+    TwoPhase,
+    /// Every step exchanges and combines the whole vector: allreduce's latency form (L).
+    Latency,
+}
+
+/// What a rank does with what arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Action {
+    /// Store it, whatever the position held before.
+    #[default]
+    Copy,
+    /// Combine it with what the position holds.
+    Reduce,
+}
+
+/// Which blocks a pass over a walk sends where (algorithms.md section 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Paths {
+    /// Every rank has every block and forwards it along the toward table: reduce-scatter.
+    Toward,
+    /// Blocks go from the root along the same paths: the scatter that an allgather completes.
+    FromRoot,
+    /// Every rank sends once, at its first step towards the root, all that it has by then.
+    ToRoot,
+    /// The paths of `Toward` with sources kept apart: logarithmic alltoall.
+    Displaced,
+    /// Everyone sends all that there is to all its peers at every step.
+    Everything,
+}
+
+/// One pass over a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Phase {
+    /// What is sent.
+    pub paths: Paths,
+    /// The pass runs backwards: last step first, receivers send.
+    pub backwards: bool,
+    /// What becomes of what arrives.
+    pub action: Action,
+}
+
+impl Phase {
+    /// The steps in order.
+    pub const fn forwards(paths: Paths, action: Action) -> Self {
+        Phase { paths, backwards: false, action }
+    }
+
+    /// The steps backwards; what arrives is stored.
+    pub const fn backwards(paths: Paths) -> Self {
+        Phase { paths, backwards: true, action: Action::Copy }
+    }
+}
+
+/// What there is to know about a collective.
+#[derive(Debug)]
+pub struct Row {
+    pub name: &'static str,
+    pub is_rooted: bool,
+    pub is_reduction: bool,
+    pub cut: Cut,
+    /// Pre-condition: what each rank brings.
+    pub gives: Shares,
+    /// Post-condition: what each rank has in the end. All that was given to a position must be
+    /// in it, each contribution once.
+    pub gets: Shares,
+    /// The least that the busiest of p ranks must send, as a multiple of n, the bytes of the
+    /// vector or of all blocks of a rank.
+    pub minimal_volume: fn(p: f64) -> f64,
+    /// Its forms, each with the passes that it consists of.
+    pub forms: &'static [(Form, &'static [Phase])],
+    /// It also exists as single messages between all pairs.
+    pub is_pairwise: bool,
+    /// Along spanning trees of the torus, whole vectors: towards the root (`Reduce`) or from
+    /// it (`Copy`).
+    pub along_trees: Option<Action>,
+}
+
+/// (p - 1) / p: what of n leaves a rank that keeps its own block.
+pub fn others_share(p: f64) -> f64 {
+    (p - 1.0) / p
+}
+
+impl Shares {
+    pub fn of(self, rank: Rank, root: Rank) -> Share {
+        match self {
+            Shares::Each(share) => share,
+            Shares::Root(share) if rank == root => share,
+            Shares::Root(_) => Share::Nothing,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Numbers that must not be taken for one another.
+
+use std::fmt;
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The number as an index.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            /// The first `count` of them.
+            pub fn first(count: u32) -> impl DoubleEndedIterator<Item = $name> + ExactSizeIterator {
+                (0..count).map($name)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+number! {
+    /// A rank of the communicator, `0..n_ranks`.
+    Rank
+}
+number! {
+    /// A block: what belongs to the rank of the same number. Pieces of a vector that nobody
+    /// owns are numbered in order.
+    Block
+}
+number! {
+    /// A block's place in a lane's working space; it means the same on every rank.
+    Position
+}

@@ -1,0 +1,259 @@
+//! What all ranks of a schedule share, made once: walks, orders, sets. One rank's plan and all
+//! ranks' messages are read from it.
+
+use std::sync::Arc;
+
+use super::flow::{Flow, LaneHeader, Message};
+use super::order::{PositionOrder, Tile};
+use super::pairwise::{self, PairwisePass};
+use super::pass::{ResendPass, WalkPass};
+use super::paths::{path_order, tree_order};
+use super::places::Places;
+use super::schedule::{Positions, Recipe, Schedule, ScheduleError, WalkRecipe};
+use super::space::{BlockOrder, Displaced, Listing, Space};
+use super::types::{Lane, Plan};
+use super::walk::Walk;
+use crate::collectives::{Action, Collective, Cut, Form, Paths};
+use crate::geometry::Node;
+use crate::names::{Block, Rank};
+use crate::patterns::{Kind, Pattern};
+
+/// The shared part of all ranks' plans; see the module documentation.
+#[derive(Debug)]
+pub struct Expansion {
+    collective: Collective,
+    root: Rank,
+    places: Arc<Places>,
+    headers: Vec<LaneHeader>,
+    lanes: Vec<Vec<Pass>>,
+}
+
+#[derive(Debug)]
+enum Pass {
+    Walk(WalkPass),
+    Resend(ResendPass),
+    Pairwise(PairwisePass),
+}
+
+impl Pass {
+    fn n_steps(&self) -> usize {
+        match self {
+            Pass::Walk(pass) => pass.n_steps(),
+            Pass::Resend(_) => 1,
+            Pass::Pairwise(pass) => pass.displacements.len(),
+        }
+    }
+}
+
+impl Schedule {
+    /// What all ranks share.
+    ///
+    /// # Errors
+    /// As [`Schedule::validate`].
+    pub fn expand(&self) -> Result<Expansion, ScheduleError> {
+        self.validate()?;
+        let schedule = self;
+        let places = Arc::new(Places { shape: schedule.shape.clone(), map: schedule.map.clone() });
+        let (headers, lanes) = match &schedule.recipe {
+            Recipe::Walk(recipe) => (0..schedule.ports)
+                .map(|port| walk_lane(schedule, recipe, &places, port))
+                .collect::<Result<Vec<_>, _>>()?
+                .into_iter()
+                .unzip(),
+            Recipe::Pairwise => pairwise_lanes(&places, schedule.ports),
+        };
+        let root = Rank(if schedule.collective.is_rooted() { schedule.root } else { 0 });
+        Ok(Expansion { collective: schedule.collective, root, places, headers, lanes })
+    }
+}
+
+impl Expansion {
+    /// The pass that a lane's step belongs to, and which of its steps it is.
+    fn pass(&self, lane: usize, mut step: usize) -> (&Pass, usize) {
+        for pass in &self.lanes[lane] {
+            if step < pass.n_steps() {
+                return (pass, step);
+            }
+            step -= pass.n_steps();
+        }
+        panic!("lane {lane} has no step {step} more");
+    }
+}
+
+impl Flow for Expansion {
+    fn collective(&self) -> Collective {
+        self.collective
+    }
+
+    fn n_ranks(&self) -> u32 {
+        self.places.shape.n_nodes()
+    }
+
+    fn root(&self) -> Rank {
+        self.root
+    }
+
+    fn lanes(&self) -> &[LaneHeader] {
+        &self.headers
+    }
+
+    fn action(&self, lane: usize, step: usize) -> Action {
+        match self.pass(lane, step).0 {
+            Pass::Walk(pass) => pass.action(),
+            Pass::Resend(_) | Pass::Pairwise(_) => Action::Copy,
+        }
+    }
+
+    fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
+        match self.pass(lane, step) {
+            (Pass::Walk(pass), step) => pass.own_at_step(step, self.places.coord(rank)),
+            (Pass::Resend(_) | Pass::Pairwise(_), _) => 0,
+        }
+    }
+
+    fn tiles(&self, lane: usize, most: u32) -> Vec<Tile> {
+        let n_positions = self.headers[lane].space.n_positions;
+        let order = self.lanes[lane].iter().find_map(|pass| match pass {
+            Pass::Walk(pass) => pass.tiles(most),
+            Pass::Resend(_) | Pass::Pairwise(_) => None,
+        });
+        order.unwrap_or_else(|| Tile::ranges(n_positions, most))
+    }
+
+    fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+        match self.pass(lane, step) {
+            (Pass::Walk(pass), step) => pass.messages(step, tile, visit),
+            (Pass::Resend(pass), _) => pass.messages(tile, visit),
+            (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
+        }
+    }
+
+    /// Costs O(steps x sizes of the dimensions) plus what it lists; no rank is enumerated.
+    ///
+    /// # Panics
+    /// If `rank` is not below the number of ranks.
+    fn plan(&self, rank: Rank) -> Plan {
+        let at = self.places.coord(rank);
+        let lanes = self.headers.iter().zip(&self.lanes).map(|(header, passes)| {
+            let mut steps = Vec::with_capacity(header.n_steps);
+            for pass in passes {
+                match pass {
+                    Pass::Walk(pass) => pass.list(at, &mut steps),
+                    Pass::Resend(pass) => pass.list(at, &mut steps),
+                    Pass::Pairwise(pass) => pass.list(at, &mut steps),
+                }
+            }
+            let LaneHeader { port, part, parts, space, .. } = header;
+            Lane { port: *port, part: *part, parts: *parts, space: space.clone(), steps }
+        });
+        Plan {
+            collective: self.collective,
+            rank,
+            n_ranks: self.n_ranks(),
+            root: self.root,
+            lanes: lanes.collect(),
+        }
+    }
+}
+
+/// One lane of a walk: port q < D starts at the q-th dimension with links, ports D.. are the
+/// mirrored forms of ports 0.. (Bine, appendix D.4; Swing, section 4.1).
+fn walk_lane(
+    schedule: &Schedule,
+    recipe: &WalkRecipe,
+    places: &Arc<Places>,
+    port: u32,
+) -> Result<(LaneHeader, Vec<Pass>), ScheduleError> {
+    let Schedule { collective, shape, map, .. } = schedule;
+    let n_linked = shape.active_dims().len().max(1) as u32;
+    let patterns = schedule.ring_patterns(recipe, port >= n_linked)?;
+    let walk = Arc::new(Walk::new(shape, patterns, recipe.interleave, (port % n_linked) as usize));
+    let root = map.coord_of(shape, schedule.root);
+    let origin = if collective.is_rooted() { root } else { shape.coord(Node(0)) };
+    let cut = collective.cut();
+    let is_whole = cut == Cut::Token
+        || cut == Cut::Vector && matches!(recipe.form, Form::Tree | Form::Latency);
+    let is_resent = recipe.positions == Positions::Resend;
+    let order = Arc::new(match (recipe.form, recipe.positions) {
+        _ if is_whole => PositionOrder::row_major(walk.sizes()),
+        (Form::Tree, _) => tree_order(&walk, root),
+        (_, Positions::Rank) => PositionOrder::row_major(walk.sizes()),
+        (_, Positions::Path | Positions::Resend) => path_order(&walk, origin),
+    });
+    let space = Arc::new(Space {
+        cut,
+        n_positions: if is_whole { 1 } else { order.n_positions() },
+        order: match cut {
+            Cut::Blocks if !is_resent => listed(places, &order),
+            Cut::Pairs => BlockOrder::Displaced(Arc::new(Displaced {
+                places: places.clone(),
+                patterns: (0..shape.n_dims()).map(|dim| walk.pattern(dim).clone()).collect(),
+                order: Some(order.clone()),
+            })),
+            Cut::Blocks | Cut::Vector | Cut::Token => BlockOrder::Identity,
+        },
+    });
+    let phases = collective.phases(recipe.form).unwrap_or_default();
+    let resend = |backwards| {
+        let (places, order) = (places.clone(), order.clone());
+        is_resent.then_some(Pass::Resend(ResendPass { places, order, backwards }))
+    };
+    let mut passes = Vec::new();
+    for &phase in phases {
+        let (places, walk, order) = (places.clone(), walk.clone(), order.clone());
+        let pass = Pass::Walk(WalkPass::new(places, walk, order, phase, root, is_whole));
+        // What a reduce-scatter leaves in path order is put right behind it, what an allgather
+        // needs in path order before it.
+        let puts_right = phase.paths == Paths::Toward;
+        passes.extend(resend(true).filter(|_| puts_right && phase.backwards));
+        passes.push(pass);
+        passes.extend(resend(false).filter(|_| puts_right && !phase.backwards));
+    }
+    let header = LaneHeader {
+        port: port as u16,
+        part: port,
+        parts: schedule.ports,
+        space,
+        n_steps: passes.iter().map(Pass::n_steps).sum(),
+    };
+    Ok((header, passes))
+}
+
+/// The blocks in a position order.
+fn listed(places: &Places, order: &PositionOrder) -> BlockOrder {
+    let blocks: Vec<Block> =
+        order.coords().into_iter().map(|coord| Block(places.rank(coord).0)).collect();
+    if blocks.iter().enumerate().all(|(position, block)| position == block.index()) {
+        return BlockOrder::Identity;
+    }
+    let listing = Listing::new(blocks).expect("an order of all coordinates is a permutation");
+    BlockOrder::Listed(Arc::new(listing))
+}
+
+fn pairwise_lanes(places: &Arc<Places>, ports: u32) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let shape = &places.shape;
+    let space = Arc::new(Space {
+        cut: Cut::Pairs,
+        n_positions: shape.n_nodes(),
+        order: BlockOrder::Displaced(Arc::new(Displaced {
+            places: places.clone(),
+            patterns: shape.sizes().into_iter().map(shift).collect(),
+            order: None,
+        })),
+    });
+    pairwise::passes(places, ports)
+        .into_iter()
+        .enumerate()
+        .map(|(port, pass)| {
+            let n_steps = pass.displacements.len();
+            let (port, space) = (port as u16, space.clone());
+            let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
+            (header, vec![Pass::Pairwise(pass)])
+        })
+        .unzip()
+}
+
+/// A pattern whose renumberings are the shifts of a ring.
+fn shift(size: u32) -> Pattern {
+    Pattern::new(Kind::Circulant, size).expect("circulant serves every size")
+}

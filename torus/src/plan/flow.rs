@@ -1,0 +1,91 @@
+//! All ranks' messages as a stream: what the checker, the traffic count and the network model
+//! read without listing plans.
+
+use std::sync::Arc;
+
+use super::order::Tile;
+use super::space::Space;
+use super::types::{Plan, Run};
+use crate::collectives::{Action, Collective};
+use crate::names::Rank;
+
+/// What all ranks know of a lane.
+#[derive(Clone, Debug)]
+pub struct LaneHeader {
+    /// The port that drives it.
+    pub port: u16,
+    /// Which part of the data it moves.
+    pub part: u32,
+    /// Into how many parts the data are cut.
+    pub parts: u32,
+    /// Its working space.
+    pub space: Arc<Space>,
+    /// Number of steps.
+    pub n_steps: usize,
+}
+
+impl LaneHeader {
+    /// What a position is of n, the bytes of the vector or of all blocks of a rank.
+    pub fn position_share(&self) -> f64 {
+        1.0 / (f64::from(self.parts) * f64::from(self.space.n_positions.max(1)))
+    }
+}
+
+/// A message, or the part of one that lies in a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// The sender.
+    pub from: Rank,
+    /// The receiver.
+    pub to: Rank,
+    /// The positions, ascending unless a plan lists them otherwise.
+    pub runs: &'a [Run],
+}
+
+/// The messages of all ranks, lane by lane and step by step.
+pub trait Flow: Sync {
+    /// What is performed.
+    fn collective(&self) -> Collective;
+
+    /// Number of ranks.
+    fn n_ranks(&self) -> u32;
+
+    /// The root; 0 for collectives without one.
+    fn root(&self) -> Rank;
+
+    /// The lanes.
+    fn lanes(&self) -> &[LaneHeader];
+
+    /// The working space of a lane as a rank knows it.
+    fn space(&self, lane: usize, _rank: Rank) -> &Space {
+        &self.lanes()[lane].space
+    }
+
+    /// What becomes of what arrives in a step, on all ranks.
+    fn action(&self, lane: usize, step: usize) -> Action;
+
+    /// Where a rank's own value stands in the fold of a step, see
+    /// [`Step::own_at`](super::Step::own_at).
+    fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32;
+
+    /// The positions of a lane in tiles of at most `most`, in order.
+    fn tiles(&self, lane: usize, most: u32) -> Vec<Tile>;
+
+    /// Visits the messages of a step as far as they touch a tile. Those that reach one rank
+    /// come in the order of the fold.
+    fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>));
+
+    /// One rank's plan.
+    fn plan(&self, rank: Rank) -> Plan;
+}
+
+/// Visits all messages of all lanes and steps: (lane, step, message).
+pub fn for_each_message(flow: &dyn Flow, mut visit: impl FnMut(usize, usize, Message<'_>)) {
+    for (index, lane) in flow.lanes().iter().enumerate() {
+        for tile in flow.tiles(index, u32::MAX) {
+            for step in 0..lane.n_steps {
+                flow.messages(index, step, &tile, &mut |message| visit(index, step, message));
+            }
+        }
+    }
+}

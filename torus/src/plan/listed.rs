@@ -1,0 +1,143 @@
+//! Plans that somebody has listed, as a flow: what the checker reads from files.
+
+use super::flow::{Flow, LaneHeader, Message};
+use super::order::Tile;
+use super::space::Space;
+use super::types::{Lane, Plan, Run, n_positions};
+use crate::collectives::{Action, Collective, Cut};
+use crate::names::Rank;
+
+/// The plans of all ranks.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    plans: Vec<Plan>,
+    headers: Vec<LaneHeader>,
+}
+
+/// Plans that do not belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the plan of rank {rank} differs from the others in {what}")]
+pub struct Mixed {
+    /// The first rank whose plan does not fit the plans before it.
+    pub rank: Rank,
+    /// What differs.
+    pub what: &'static str,
+}
+
+impl Listed {
+    /// The plans of ranks 0, 1, ... in order.
+    ///
+    /// # Errors
+    /// [`Mixed`] if they are not those of one collective with equal lanes.
+    pub fn new(plans: Vec<Plan>) -> Result<Self, Mixed> {
+        let first = plans.first();
+        for (index, plan) in plans.iter().enumerate() {
+            let rank = Rank(index as u32);
+            let mixed = |what| Err(Mixed { rank, what });
+            let first = first.unwrap_or(plan);
+            if plan.rank != rank || plan.n_ranks as usize != plans.len() {
+                return mixed("the ranks they name");
+            }
+            if (plan.collective, plan.root) != (first.collective, first.root) {
+                return mixed("collective or root");
+            }
+            if plan.lanes.len() != first.lanes.len() {
+                return mixed("the number of lanes");
+            }
+            for (a, b) in plan.lanes.iter().zip(&first.lanes) {
+                let ways = |lane: &Lane| (lane.port, lane.part, lane.parts, lane.steps.len());
+                if ways(a) != ways(b) {
+                    return mixed("port, part or number of steps of a lane");
+                }
+                let kinds = |space: &Space| (space.cut, space.n_positions);
+                let agree = kinds(&a.space) == kinds(&b.space)
+                    // Pairs stand in different positions on different ranks.
+                    && (a.space.cut == Cut::Pairs || a.space.equals_on(&b.space, rank));
+                if !agree {
+                    return mixed("the positions of a lane or the order of their blocks");
+                }
+                // An idle rank says nothing about a step that others take.
+                let differs = a.steps.iter().zip(&b.steps).any(|(a, b)| a.action != b.action);
+                if differs {
+                    return mixed("what becomes of what arrives in a step");
+                }
+            }
+        }
+        let header = |lane: &Lane| LaneHeader {
+            port: lane.port,
+            part: lane.part,
+            parts: lane.parts,
+            space: lane.space.clone(),
+            n_steps: lane.steps.len(),
+        };
+        let headers = first.map(|plan| plan.lanes.iter().map(header).collect());
+        Ok(Listed { headers: headers.unwrap_or_default(), plans })
+    }
+
+    fn first(&self) -> Option<&Plan> {
+        self.plans.first()
+    }
+}
+
+impl Flow for Listed {
+    fn collective(&self) -> Collective {
+        self.first().map_or(Collective::Barrier, |plan| plan.collective)
+    }
+
+    fn n_ranks(&self) -> u32 {
+        self.plans.len() as u32
+    }
+
+    fn root(&self) -> Rank {
+        self.first().map_or(Rank(0), |plan| plan.root)
+    }
+
+    fn lanes(&self) -> &[LaneHeader] {
+        &self.headers
+    }
+
+    fn space(&self, lane: usize, rank: Rank) -> &Space {
+        &self.plans[rank.index()].lanes[lane].space
+    }
+
+    fn action(&self, lane: usize, step: usize) -> Action {
+        self.plans[0].lanes[lane].steps[step].action
+    }
+
+    fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
+        self.plans[rank.index()].lanes[lane].steps[step].own_at
+    }
+
+    fn tiles(&self, lane: usize, most: u32) -> Vec<Tile> {
+        Tile::ranges(self.headers[lane].space.n_positions, most)
+    }
+
+    fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+        // Receivers say in which order operands are folded.
+        let mut clipped = Vec::new();
+        for plan in &self.plans {
+            for recv in &plan.lanes[lane].steps[step].recvs {
+                let Some(sender) = self.plans.get(recv.peer.index()) else { continue };
+                let sends = &sender.lanes[lane].steps[step].sends;
+                let Some(send) = sends.iter().find(|send| send.peer == plan.rank) else { continue };
+                clipped.clear();
+                clipped.extend(send.blocks.iter().filter_map(|run| clip(*run, tile)));
+                if n_positions(&clipped) > 0 {
+                    visit(Message { from: recv.peer, to: plan.rank, runs: &clipped });
+                }
+            }
+        }
+    }
+
+    fn plan(&self, rank: Rank) -> Plan {
+        self.plans[rank.index()].clone()
+    }
+}
+
+/// The part of a run that lies in a tile.
+fn clip(run: Run, tile: &Tile) -> Option<Run> {
+    let tile = tile.positions();
+    let end = run.start.saturating_add(run.len).min(tile.end);
+    let start = run.start.max(tile.start);
+    (start < end).then(|| Run::new(start, end - start))
+}

@@ -1,0 +1,166 @@
+//! The derivations: which blocks a node sends at each step of a walk.
+//!
+//! One rule of algorithms.md section 2 for each [`Paths`]. What `from` sends to a target at
+//! the global step (k, t) is a product over the dimensions: the blocks that *move* in
+//! dimension k, and in every other dimension those that stand *beside* it there by now. A
+//! message exists if no factor is empty. What a node receives is what its sources send.
+
+use super::order::{Level, Members, PositionOrder};
+use super::walk::{GlobalStep, Walk};
+use crate::collectives::Paths;
+use crate::geometry::Coord;
+
+/// The blocks of one pass over a walk, dimension by dimension.
+#[derive(Clone, Copy, Debug)]
+pub struct Moves<'a> {
+    /// The steps.
+    pub walk: &'a Walk,
+    /// Where blocks stand.
+    pub order: &'a PositionOrder,
+    /// The rule.
+    pub paths: Paths,
+    /// The root, if the rule has one.
+    pub root: Coord,
+}
+
+impl Moves<'_> {
+    /// What `a` sends to its target number `target` at step `t` of dimension `dim`, as far as
+    /// this dimension goes.
+    pub fn moving(&self, dim: usize, t: u32, target: u32, a: u32) -> Members {
+        let toward = self.walk.toward(dim);
+        let pattern = toward.pattern();
+        let hops = |b: &u32| toward.hop(*b).is_some_and(|hop| hop.target == target);
+        let hopping = toward.hopping(t).iter().copied().filter(hops);
+        match self.paths {
+            Paths::Everything => self.all(dim),
+            // `a` forwards for x what its image forwards for 0.
+            Paths::Toward => self.order.members(dim, hopping.map(|b| pattern.solve(a, b))),
+            // The same, if the block came by here on its way from the root.
+            Paths::FromRoot => {
+                let root = self.root[dim];
+                let through = hopping.filter_map(|b| {
+                    let x = pattern.solve(a, b);
+                    let from = toward.number(pattern.normalise(root, x));
+                    toward.subtree(b).contains(&from).then_some(x)
+                });
+                self.order.members(dim, through)
+            }
+            Paths::ToRoot => {
+                let b = pattern.normalise(a, self.root[dim]);
+                let is_moving =
+                    toward.hop(b).is_some_and(|hop| (hop.step, hop.target) == (t, target));
+                if is_moving { self.held(dim, b, t) } else { Members::default() }
+            }
+            // All displacements whose path has this hop, wherever it starts.
+            Paths::Displaced => {
+                let hopping: Vec<u32> = hopping.collect();
+                let has_hop = |by: &u32| {
+                    let number = toward.number(pattern.normalise(0, *by));
+                    hopping.iter().any(|&b| toward.subtree(b).contains(&number))
+                };
+                self.order.members(dim, (0..pattern.size()).filter(has_hop))
+            }
+        }
+    }
+
+    /// What stands at coordinate `a` of dimension `dim` after `done` of its steps.
+    pub fn beside(&self, dim: usize, done: u32, a: u32) -> Members {
+        let toward = self.walk.toward(dim);
+        let pattern = toward.pattern();
+        match self.paths {
+            Paths::Everything | Paths::Displaced => self.all(dim),
+            Paths::Toward if done == 0 => self.all(dim),
+            Paths::Toward if done == pattern.n_steps() => {
+                self.order.members(dim, std::iter::once(a))
+            }
+            Paths::Toward => {
+                let gone = (0..done).flat_map(|t| toward.hopping(t));
+                self.order.all_but(dim, gone.map(|&b| pattern.solve(a, b)))
+            }
+            Paths::FromRoot => {
+                let root = self.root[dim];
+                let is_here = |x: &u32| {
+                    let from = toward.number(pattern.normalise(root, *x));
+                    toward.held(pattern.normalise(a, *x), done).contains(&from)
+                };
+                self.order.members(dim, (0..pattern.size()).filter(is_here))
+            }
+            Paths::ToRoot => self.held(dim, pattern.normalise(a, self.root[dim]), done),
+        }
+    }
+
+    fn all(&self, dim: usize) -> Members {
+        Members::interval(0..self.walk.sizes()[dim])
+    }
+
+    /// In a tree's order places are depth-first numbers.
+    fn held(&self, dim: usize, b: u32, done: u32) -> Members {
+        Members::interval(self.walk.toward(dim).held(b, done))
+    }
+}
+
+/// The position order in which the sets that leave `origin`, and with it those of every other
+/// node on nested patterns, are contiguous: by the path from `origin`, first step first.
+///
+/// Dimensions whose sets are not nested groups come first, whole: a set of theirs is then a
+/// few intervals, each contiguous in all that follows, where interleaving them would cut
+/// every interval again at every level.
+pub fn path_order(walk: &Walk, origin: Coord) -> PositionOrder {
+    let digits = digits(walk, |dim, x| walk.toward(dim).path(origin[dim], x).collect());
+    let level = |&GlobalStep { dim, t }: &GlobalStep| {
+        // A chain's sets are intervals of coordinates as they are: one level for all steps.
+        let coordinates = || (t == 0).then(|| (0..walk.sizes()[dim]).collect());
+        let digits = match &digits[dim] {
+            Some(digits) => Some(digits.iter().map(|path| path[t as usize]).collect()),
+            None => coordinates(),
+        };
+        Some(Level { dim, digits: digits? })
+    };
+    let mut levels = Vec::new();
+    let is_nested = |dim: usize| walk.pattern(dim).is_nested();
+    for &dim in walk.visited().iter().filter(|&&dim| !is_nested(dim)) {
+        levels.extend(walk.steps().iter().filter(|step| step.dim == dim).filter_map(level));
+    }
+    levels.extend(walk.steps().iter().filter(|step| is_nested(step.dim)).filter_map(level));
+    PositionOrder::new(walk.sizes(), levels)
+}
+
+/// The depth-first order of the tree towards `root`: by the path to the root, last step
+/// first. Every subtree is one run, on every shape (Bine, appendix D.2); in each dimension
+/// places are the depth-first numbers of the toward table.
+pub fn tree_order(walk: &Walk, root: Coord) -> PositionOrder {
+    let digits = digits(walk, |dim, y| walk.toward(dim).path(y, root[dim]).collect());
+    let levels = walk.steps().iter().rev().filter_map(|&GlobalStep { dim, t }| {
+        let toward = walk.toward(dim);
+        let pattern = toward.pattern();
+        // A chain's depth-first order is by distance: one level in place of d - 1.
+        let distances = || {
+            let distance = |y| toward.number(pattern.normalise(y, root[dim]));
+            (t + 1 == pattern.n_steps()).then(|| (0..pattern.size()).map(distance).collect())
+        };
+        let digits = match &digits[dim] {
+            Some(digits) => Some(digits.iter().map(|path| path[t as usize]).collect()),
+            None => distances(),
+        };
+        Some(Level { dim, digits: digits? })
+    });
+    PositionOrder::new(walk.sizes(), levels.collect())
+}
+
+/// For every coordinate of every dimension the digits of a path: entry `t` is 0 if step t is
+/// not on it, else 1 + which target is taken. `None` for dimensions of which one level tells
+/// all.
+fn digits(walk: &Walk, path: impl Fn(usize, u32) -> Vec<(u32, u32)>) -> Vec<Option<Vec<Vec<u32>>>> {
+    let of_dim = |dim: usize| {
+        let pattern = walk.pattern(dim);
+        let of = |x| {
+            let mut digits = vec![0; pattern.n_steps() as usize];
+            for (t, target) in path(dim, x) {
+                digits[t as usize] = 1 + target;
+            }
+            digits
+        };
+        (!pattern.is_chain()).then(|| (0..pattern.size()).map(of).collect())
+    };
+    (0..walk.sizes().len()).map(of_dim).collect()
+}

@@ -1,0 +1,189 @@
+//! Working spaces: which block stands in which position.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::order::PositionOrder;
+use super::places::Places;
+use crate::collectives::{Cut, Share};
+use crate::geometry::{Coord, Node};
+use crate::names::{Block, Position, Rank};
+use crate::patterns::Pattern;
+
+/// What the positions of a lane are, on all ranks.
+#[derive(Clone, Debug)]
+pub struct Space {
+    /// What a position is made of: a piece of one vector, a block of each rank, nothing.
+    pub cut: Cut,
+    /// Number of positions.
+    pub n_positions: u32,
+    /// Which block stands where.
+    pub order: BlockOrder,
+}
+
+/// Which block stands in which position.
+#[derive(Clone, Debug)]
+pub enum BlockOrder {
+    /// Block i in position i.
+    Identity,
+    /// The same list for the start and the end, on all ranks.
+    Listed(Arc<Listing>),
+    /// A position is a displacement ([`Cut::Pairs`]).
+    Displaced(Arc<Displaced>),
+    /// A displacement as one rank sees it: the block that it sends from each position, and
+    /// the block that it has there in the end. Only that rank can say so.
+    Own {
+        /// By position, the rank for which the block is meant at the start.
+        start: Arc<[Block]>,
+        /// By position, the rank from which the block comes that is there in the end.
+        end: Arc<[Block]>,
+    },
+}
+
+/// A permutation of the blocks, both ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    block_at: Vec<Block>,
+    position_of: Vec<Position>,
+}
+
+impl Listing {
+    /// The order in which position i holds `block_at[i]`; `None` if that is no permutation.
+    pub fn new(block_at: Vec<Block>) -> Option<Self> {
+        let nowhere = Position(u32::MAX);
+        let mut position_of = vec![nowhere; block_at.len()];
+        for (position, block) in block_at.iter().enumerate() {
+            let place = position_of.get_mut(block.index()).filter(|place| **place == nowhere)?;
+            *place = Position(position as u32);
+        }
+        Some(Listing { block_at, position_of })
+    }
+}
+
+/// Positions as displacements. In each dimension the pattern's renumbering that moves a
+/// coordinate to 0 takes another coordinate to its displacement from there.
+#[derive(Debug)]
+pub struct Displaced {
+    pub(super) places: Arc<Places>,
+    pub(super) patterns: Vec<Pattern>,
+    /// Which displacement a position is; row-major if `None`.
+    pub(super) order: Option<Arc<PositionOrder>>,
+}
+
+impl Displaced {
+    fn rank(&self, position: Position, at: impl Fn(usize, u32) -> u32) -> Rank {
+        let displacement = match &self.order {
+            Some(order) => order.coord(position.0),
+            None => self.places.shape.coord(Node(position.0)),
+        };
+        let parts: SmallVec<[u32; 8]> =
+            (0..self.patterns.len()).map(|dim| at(dim, displacement[dim])).collect();
+        self.places.rank(Coord::new(&parts))
+    }
+
+    /// Whose block stands in `position` on `rank` at the start.
+    pub fn destination(&self, rank: Rank, position: Position) -> Rank {
+        let here = self.places.coord(rank);
+        self.rank(position, |dim, by| self.patterns[dim].denormalise(by, here[dim]))
+    }
+
+    /// Whose block stands in `position` on `rank` in the end.
+    pub fn source(&self, rank: Rank, position: Position) -> Rank {
+        let here = self.places.coord(rank);
+        self.rank(position, |dim, by| self.patterns[dim].solve(here[dim], by))
+    }
+}
+
+impl Space {
+    /// The block in `position` on `rank` at the start, if it gives that.
+    pub fn block_at_start(&self, rank: Rank, position: Position) -> Block {
+        match &self.order {
+            BlockOrder::Identity => Block(position.0),
+            BlockOrder::Listed(list) => list.block_at[position.index()],
+            BlockOrder::Displaced(displaced) => Block(displaced.destination(rank, position).0),
+            BlockOrder::Own { start, .. } => start[position.index()],
+        }
+    }
+
+    /// The block in `position` on `rank` in the end, if it gets that.
+    pub fn block_at_end(&self, rank: Rank, position: Position) -> Block {
+        match &self.order {
+            BlockOrder::Identity => Block(position.0),
+            BlockOrder::Listed(list) => list.block_at[position.index()],
+            BlockOrder::Displaced(displaced) => Block(displaced.source(rank, position).0),
+            BlockOrder::Own { end, .. } => end[position.index()],
+        }
+    }
+
+    /// The position of a rank's own block, in a space of one block per rank.
+    pub fn position_of(&self, rank: Rank) -> Position {
+        match &self.order {
+            BlockOrder::Listed(list) => list.position_of[rank.index()],
+            _ => Position(rank.0),
+        }
+    }
+
+    /// The positions of a share of the data on `rank`.
+    pub fn positions(&self, share: Share, rank: Rank) -> std::ops::Range<u32> {
+        match share {
+            Share::Nothing => 0..0,
+            Share::Own => {
+                let own = self.position_of(rank).0;
+                own..own + 1
+            }
+            Share::All => 0..self.n_positions,
+        }
+    }
+
+    /// True if positions are the user's blocks in order, at the start and in the end.
+    pub fn is_identity(&self) -> bool {
+        matches!(self.order, BlockOrder::Identity)
+    }
+
+    /// Checks that the order fits what positions are: pieces of a vector and tokens stand in
+    /// order, and every block of `rank` stands in one position.
+    ///
+    /// # Errors
+    /// What is wrong, in the words of a sentence about the order.
+    pub(super) fn check_order(&self, rank: Rank) -> Result<(), &'static str> {
+        let is_permutation = |list: &[Block]| {
+            list.len() == self.n_positions as usize && Listing::new(list.to_vec()).is_some()
+        };
+        match (&self.order, self.cut) {
+            (BlockOrder::Identity, Cut::Vector | Cut::Blocks | Cut::Token)
+            | (BlockOrder::Displaced(_), Cut::Pairs) => Ok(()),
+            (BlockOrder::Listed(list), Cut::Blocks) => {
+                let fits = list.block_at.len() == self.n_positions as usize;
+                if fits { Ok(()) } else { Err("is not as long as there are positions") }
+            }
+            (BlockOrder::Own { start, end }, Cut::Pairs) => {
+                if !is_permutation(start) || !is_permutation(end) {
+                    return Err("does not hold every block once");
+                }
+                let own = |list: &[Block]| list.iter().position(|block| block.0 == rank.0);
+                if own(start) == own(end) {
+                    Ok(())
+                } else {
+                    Err("moves the rank's own block, which no message carries")
+                }
+            }
+            (BlockOrder::Identity, Cut::Pairs) => Err("of pairs is missing: start and end"),
+            _ => Err("is listed where positions have one order only"),
+        }
+    }
+
+    /// True if both spaces hold the same blocks in the same positions on `rank`.
+    pub fn equals_on(&self, other: &Space, rank: Rank) -> bool {
+        (self.cut, self.n_positions) == (other.cut, other.n_positions)
+            && match (&self.order, &other.order) {
+                (BlockOrder::Identity, BlockOrder::Identity) => true,
+                (BlockOrder::Listed(a), BlockOrder::Listed(b)) => Arc::ptr_eq(a, b) || a == b,
+                (BlockOrder::Displaced(a), BlockOrder::Displaced(b)) if Arc::ptr_eq(a, b) => true,
+                _ => Position::first(self.n_positions).all(|position| {
+                    self.block_at_start(rank, position) == other.block_at_start(rank, position)
+                        && self.block_at_end(rank, position) == other.block_at_end(rank, position)
+                }),
+            }
+    }
+}

@@ -1,0 +1,344 @@
+//! The local rules: what can be told from one rank's plan alone. The checker and the engine
+//! hold plans to the same ones.
+
+use std::collections::HashSet;
+
+use super::types::{Lane, Plan, Run, Step, Transfer, n_positions};
+use crate::collectives::{Action, Cut};
+use crate::names::{Position, Rank};
+
+/// What breaks a local rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Defect {
+    /// The plan's rank or root is not one of its ranks.
+    #[error("{what} {rank} is not one of {n_ranks} ranks")]
+    NoSuchRank {
+        /// Which of them.
+        what: &'static str,
+        /// Its number.
+        rank: Rank,
+        /// Ranks there are.
+        n_ranks: u32,
+    },
+    /// A root in a collective that has none.
+    #[error("root {root} is given, but the collective has no root: it must be 0")]
+    NoRoot {
+        /// The root given.
+        root: Rank,
+    },
+    /// Parts are counted differently, or numbered beyond their count.
+    #[error("part {part} of {parts} does not fit the {expected} parts of the first lane")]
+    Part {
+        /// The part.
+        part: u32,
+        /// The number of parts that the lane names.
+        parts: u32,
+        /// The number that the first lane names.
+        expected: u32,
+    },
+    /// No lane moves a part of the data.
+    #[error("no lane moves part {part} of {parts}")]
+    MissingPart {
+        /// The part.
+        part: u32,
+        /// Parts in all.
+        parts: u32,
+    },
+    /// Positions do not fit the collective.
+    #[error("{found} positions of {cut} do not fit {expected}")]
+    Space {
+        /// Positions of the lane.
+        found: u32,
+        /// What they are made of.
+        cut: &'static str,
+        /// What they should be.
+        expected: String,
+    },
+    /// Blocks stand in an order that the collective does not allow, or not each just once.
+    #[error("the order of the blocks {what}")]
+    Order {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Two lanes of one part have different spaces.
+    #[error("lanes of part {part} have different spaces")]
+    Spaces {
+        /// The part.
+        part: u32,
+    },
+    /// Two lanes of one part touch one position.
+    #[error("position {position} is touched by lane {other}, too, which moves the same part")]
+    Shared {
+        /// The position.
+        position: Position,
+        /// The other lane.
+        other: usize,
+    },
+    /// A send or receive names a rank that does not exist, or the rank itself.
+    #[error("{peer} is no other rank")]
+    Peer {
+        /// The peer named.
+        peer: Rank,
+    },
+    /// Two sends, or two receives, of a step have the same peer.
+    #[error("{peer} is a peer twice: its messages could not be told apart")]
+    PeerTwice {
+        /// The peer.
+        peer: Rank,
+    },
+    /// A transfer without blocks.
+    #[error("a message with rank {peer} carries nothing")]
+    NoBlocks {
+        /// The peer.
+        peer: Rank,
+    },
+    /// A run is empty or reaches beyond the working space.
+    #[error("run {}..{} is not a part of the {n_positions} positions", run.start, u64::from(run.start) + u64::from(run.len))]
+    Bounds {
+        /// The run.
+        run: Run,
+        /// Size of the working space.
+        n_positions: u32,
+    },
+    /// Two runs of one transfer overlap, or of two receives that store, or of two receives that
+    /// reduce and are not operands of one fold.
+    #[error("run {}..{} overlaps another", run.start, run.end())]
+    Overlap {
+        /// The second of them.
+        run: Run,
+    },
+    /// A collective that combines nothing has a step that does.
+    #[error("a step combines blocks, in a collective that is no reduction")]
+    NotAReduction,
+    /// The own operand's place is beyond the others.
+    #[error("the own value stands at place {own_at} of {n_recvs} received")]
+    OwnAt {
+        /// The place.
+        own_at: u32,
+        /// Operands received.
+        n_recvs: usize,
+    },
+}
+
+/// A broken local rule, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// The lane; `None` if the plan as a whole is meant.
+    pub lane: Option<usize>,
+    /// The step; `None` if the lane as a whole is meant.
+    pub step: Option<usize>,
+    /// What is wrong.
+    pub defect: Defect,
+}
+
+impl std::fmt::Display for Invalid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(lane) = self.lane {
+            write!(f, "lane {lane}")?;
+            if let Some(step) = self.step {
+                write!(f, " step {step}")?;
+            }
+            f.write_str(": ")?;
+        }
+        write!(f, "{}", self.defect)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+impl Plan {
+    /// Checks everything that can be told from this rank's plan alone.
+    ///
+    /// # Errors
+    /// All that is wrong, in order of lanes and steps.
+    pub fn validate(&self) -> Result<(), Vec<Invalid>> {
+        let mut found = Rules { plan: self, found: Vec::new() };
+        found.check_header();
+        for (index, lane) in self.lanes.iter().enumerate() {
+            found.check_space(index, lane);
+            for (number, step) in lane.steps.iter().enumerate() {
+                found.check_step(index, lane, number, step);
+            }
+        }
+        // Where runs lie outside the space there is no telling who touches what.
+        if found.found.is_empty() {
+            found.check_sharing();
+        }
+        if found.found.is_empty() { Ok(()) } else { Err(found.found) }
+    }
+}
+
+struct Rules<'a> {
+    plan: &'a Plan,
+    found: Vec<Invalid>,
+}
+
+impl Rules<'_> {
+    fn report(&mut self, lane: Option<usize>, step: Option<usize>, defect: Defect) {
+        self.found.push(Invalid { lane, step, defect });
+    }
+
+    fn check_header(&mut self) {
+        let Plan { collective, rank, n_ranks, root, ref lanes } = *self.plan;
+        for (what, rank) in [("rank", rank), ("root", root)] {
+            if rank.0 >= n_ranks {
+                self.report(None, None, Defect::NoSuchRank { what, rank, n_ranks });
+            }
+        }
+        if !collective.is_rooted() && root != Rank(0) {
+            self.report(None, None, Defect::NoRoot { root });
+        }
+        let expected = lanes.first().map_or(1, |lane| lane.parts);
+        for (index, &Lane { part, parts, .. }) in lanes.iter().enumerate() {
+            if parts != expected || part >= parts {
+                self.report(Some(index), None, Defect::Part { part, parts, expected });
+            }
+        }
+        let present: HashSet<u32> = lanes.iter().map(|lane| lane.part).collect();
+        if let Some(part) = (0..expected).find(|part| !present.contains(part)) {
+            self.report(None, None, Defect::MissingPart { part, parts: expected });
+        }
+    }
+
+    fn check_space(&mut self, index: usize, lane: &Lane) {
+        let Plan { collective, n_ranks, rank, .. } = *self.plan;
+        let space = &*lane.space;
+        let cut = collective.cut();
+        let fits = space.cut == cut
+            && match cut {
+                Cut::Blocks | Cut::Pairs => space.n_positions == n_ranks,
+                Cut::Vector => space.n_positions >= 1,
+                Cut::Token => space.n_positions == 1,
+            };
+        if !fits {
+            let expected = match cut {
+                Cut::Blocks => format!("{n_ranks} blocks, one for each rank"),
+                Cut::Pairs => format!("{n_ranks} blocks for this rank's pairs"),
+                Cut::Vector => "pieces of a vector".to_owned(),
+                Cut::Token => "one token".to_owned(),
+            };
+            let (found, cut) = (space.n_positions, space.cut.name());
+            self.report(Some(index), None, Defect::Space { found, cut, expected });
+            return;
+        }
+        if let Err(what) = space.check_order(rank) {
+            self.report(Some(index), None, Defect::Order { what });
+        }
+    }
+
+    fn check_step(&mut self, index: usize, lane: &Lane, number: usize, step: &Step) {
+        let at = (Some(index), Some(number));
+        for transfers in [&step.sends, &step.recvs] {
+            let mut peers: HashSet<Rank> = HashSet::new();
+            for Transfer { peer, blocks } in transfers {
+                if peer.0 >= self.plan.n_ranks || *peer == self.plan.rank {
+                    self.report(at.0, at.1, Defect::Peer { peer: *peer });
+                }
+                if transfers.len() > 1 && !peers.insert(*peer) {
+                    self.report(at.0, at.1, Defect::PeerTwice { peer: *peer });
+                }
+                if blocks.is_empty() {
+                    self.report(at.0, at.1, Defect::NoBlocks { peer: *peer });
+                }
+                self.check_runs(at, lane.space.n_positions, blocks);
+            }
+        }
+        if step.action == Action::Reduce {
+            let is_combining = self.plan.collective.is_reduction() || lane.space.cut == Cut::Token;
+            if !is_combining {
+                self.report(at.0, at.1, Defect::NotAReduction);
+            }
+        }
+        let most = if step.action == Action::Reduce { step.recvs.len() } else { 0 };
+        if step.own_at as usize > most {
+            let defect = Defect::OwnAt { own_at: step.own_at, n_recvs: most };
+            self.report(at.0, at.1, defect);
+        }
+        self.check_targets(at, step);
+    }
+
+    /// Runs must be non-empty, inside the working space, and disjoint.
+    fn check_runs(&mut self, at: (Option<usize>, Option<usize>), n_positions: u32, runs: &[Run]) {
+        for run in runs {
+            let end = u64::from(run.start) + u64::from(run.len);
+            if run.len == 0 || end > u64::from(n_positions) {
+                self.report(at.0, at.1, Defect::Bounds { run: *run, n_positions });
+            }
+        }
+        if let Some(run) = first_overlap(runs.iter().copied()) {
+            self.report(at.0, at.1, Defect::Overlap { run });
+        }
+    }
+
+    /// Two messages may be for one position only as operands of one fold: with equal runs.
+    fn check_targets(&mut self, at: (Option<usize>, Option<usize>), step: &Step) {
+        if step.recvs.len() < 2 {
+            return;
+        }
+        let mut lists: Vec<&[Run]> = step.recvs.iter().map(|recv| &recv.blocks[..]).collect();
+        if step.action == Action::Reduce {
+            lists.sort_unstable();
+            lists.dedup();
+        }
+        let runs = lists.iter().flat_map(|runs| runs.iter().copied());
+        if let Some(run) = first_overlap(runs) {
+            self.report(at.0, at.1, Defect::Overlap { run });
+        }
+    }
+
+    /// Of the lanes that share a part no two touch one position: they run at different times.
+    fn check_sharing(&mut self) {
+        let lanes = &self.plan.lanes;
+        for (index, lane) in lanes.iter().enumerate() {
+            let is_same = |other: &&Lane| other.part == lane.part;
+            let Some(first) = lanes[..index].iter().find(is_same) else { continue };
+            if !first.space.equals_on(&lane.space, self.plan.rank) {
+                self.report(Some(index), None, Defect::Spaces { part: lane.part });
+            }
+        }
+        for part in 0..lanes.first().map_or(0, |lane| lane.parts) {
+            let sharing = (0..lanes.len()).filter(|&index| lanes[index].part == part);
+            if sharing.clone().count() > 1 {
+                self.check_owners(&sharing.collect::<Vec<_>>());
+            }
+        }
+    }
+
+    fn check_owners(&mut self, sharing: &[usize]) {
+        let n_positions = self.plan.lanes[sharing[0]].space.n_positions;
+        let mut owner = vec![usize::MAX; n_positions as usize];
+        for &index in sharing {
+            for (number, step) in self.plan.lanes[index].steps.iter().enumerate() {
+                let runs = step.sends.iter().chain(&step.recvs).flat_map(|t| t.blocks.iter());
+                for position in runs.flat_map(|run| run.start..run.end()) {
+                    let owner = owner.get_mut(position as usize);
+                    let Some(owner) = owner else { continue };
+                    if *owner != usize::MAX && *owner != index {
+                        let (position, other) = (Position(position), *owner);
+                        self.report(Some(index), Some(number), Defect::Shared { position, other });
+                        return;
+                    }
+                    *owner = index;
+                }
+            }
+        }
+    }
+}
+
+/// A run that overlaps one before it, in the order of their starts.
+fn first_overlap(runs: impl Iterator<Item = Run>) -> Option<Run> {
+    let mut sorted: smallvec::SmallVec<[Run; 8]> = runs.collect();
+    if !sorted.is_sorted() {
+        sorted.sort_unstable();
+    }
+    let overlaps = |pair: &&[Run]| {
+        u64::from(pair[0].start) + u64::from(pair[0].len) > u64::from(pair[1].start)
+    };
+    sorted.windows(2).find(overlaps).map(|pair| pair[1])
+}
+
+/// Positions that a rank sends in a lane, in all.
+pub fn sent_positions(lane: &Lane) -> u64 {
+    let sends = lane.steps.iter().flat_map(|step| &step.sends);
+    sends.map(|send| n_positions(&send.blocks)).sum()
+}

@@ -1,0 +1,244 @@
+//! The registry: every algorithm by name, with what it is made of and whom it serves.
+//!
+//! It drives selection, the command line's lists, the documentation's tables, the test
+//! matrix and the benchmarks. No algorithm exists outside it: adding a row to [`rows`] is all
+//! it takes to plan, check, run and draw one.
+//!
+//! A row is a collective, a family (which pattern in which dimension) and a way to use it. The
+//! same name with other patterns in it is an algorithm too: `multiplying:4,4,2-l` is the row
+//! `multiplying-l` with these radices, `bine/ring/direct-tree` is `mixed-tree` with a
+//! pattern for each dimension.
+
+mod rows;
+
+use std::borrow::Cow;
+
+use crate::collectives::{Collective, Form};
+use crate::geometry::{AxisLink, RankMap, Shape};
+use crate::patterns::Kind;
+use crate::plan::{
+    Interleave, Positions, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
+};
+use rows::{ROWS, Row};
+
+/// Which pattern is used in which dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Patterns {
+    /// One everywhere, but on a node axis.
+    Only(Kind),
+    /// The best for each size: see [`best_pattern`].
+    Best,
+    /// One for each dimension.
+    Each(Vec<Kind>),
+}
+
+/// A family of algorithms.
+#[derive(Debug)]
+struct Family {
+    patterns: Patterns,
+    interleave: Interleave,
+    summary: &'static str,
+    source: &'static str,
+}
+
+/// How a family is used.
+#[derive(Debug)]
+struct Use {
+    /// The passes over the walk; `None` for single messages between all pairs.
+    form: Option<Form>,
+    positions: Positions,
+    order: StepOrder,
+    summary: &'static str,
+}
+
+/// One algorithm for one collective.
+#[derive(Clone, Debug)]
+pub struct Algorithm {
+    /// The collective that it performs.
+    pub collective: Collective,
+    /// Its name: unique within the collective.
+    pub name: Cow<'static, str>,
+    row: &'static Row,
+    patterns: Patterns,
+}
+
+/// What a caller wants performed.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The shape of the communicator.
+    pub shape: Shape,
+    /// Its rank map.
+    pub map: RankMap,
+    /// The root; 0 for collectives without one.
+    pub root: u32,
+    /// Number of ports, or as many as the shape has directions.
+    pub ports: Option<u32>,
+}
+
+/// The default radix limit of the `multiplying` family: near 4 was best on every machine of
+/// the generalized-radix paper (section VI).
+pub const DEFAULT_MAX_RADIX: u32 = 4;
+
+/// The pattern that `mixed` uses for a dimension: direct where all others are neighbours,
+/// bine for even sizes, circulant for odd ones.
+pub fn best_pattern(size: u32) -> Kind {
+    match size {
+        0..=3 => Kind::Direct,
+        _ if size.is_multiple_of(2) => Kind::Bine,
+        _ => Kind::Circulant,
+    }
+}
+
+/// The pattern for the ranks of one node, who all reach each other at once.
+fn node_pattern(size: u32) -> Kind {
+    if Kind::Direct.serves(size).is_ok() { Kind::Direct } else { Kind::Circulant }
+}
+
+impl Algorithm {
+    fn new(row: &'static Row) -> Self {
+        Algorithm {
+            collective: row.collective,
+            name: Cow::Borrowed(row.name),
+            row,
+            patterns: row.family.patterns.clone(),
+        }
+    }
+
+    /// One line on what it does.
+    pub fn summary(&self) -> String {
+        format!("{}: {}", self.row.family.summary, self.row.usage.summary)
+    }
+
+    /// Where it comes from.
+    pub fn source(&self) -> &'static str {
+        self.row.family.source
+    }
+
+    /// The name of its form in schedules.
+    pub fn form(&self) -> &'static str {
+        self.row.usage.form.map_or("pairwise", Form::name)
+    }
+
+    /// Checks that the algorithm exists for a shape.
+    ///
+    /// # Errors
+    /// [`ScheduleError`] saying which dimension it does not serve and which sizes it would.
+    pub fn serves(&self, shape: &Shape) -> Result<(), ScheduleError> {
+        self.schedule(&Request {
+            shape: shape.clone(),
+            map: RankMap::RowMajor,
+            root: 0,
+            ports: Some(1),
+        })
+        .map(drop)
+    }
+
+    /// The schedule for a request.
+    ///
+    /// # Errors
+    /// [`ScheduleError`] if the shape, the root or the number of ports does not fit.
+    pub fn schedule(&self, request: &Request) -> Result<Schedule, ScheduleError> {
+        let &Use { form, positions, order, .. } = self.row.usage;
+        let shape = &request.shape;
+        let recipe = match form {
+            None => Recipe::Pairwise,
+            Some(form) => Recipe::Walk(WalkRecipe {
+                form,
+                patterns: self.patterns_on(shape),
+                order,
+                interleave: self.row.family.interleave,
+                positions,
+            }),
+        };
+        let schedule = Schedule {
+            collective: self.collective,
+            shape: shape.clone(),
+            map: request.map.clone(),
+            root: request.root,
+            ports: request.ports.unwrap_or_else(|| max_ports(shape)),
+            recipe,
+        };
+        schedule.validate()?;
+        Ok(schedule)
+    }
+
+    fn patterns_on(&self, shape: &Shape) -> Vec<Kind> {
+        let on_axis = |kind: &dyn Fn(u32) -> Kind| {
+            let axes = shape.axes().iter();
+            let pattern = |axis: &crate::geometry::Axis| match axis.link {
+                AxisLink::Node => node_pattern(axis.size),
+                AxisLink::Torus | AxisLink::Mesh => kind(axis.size),
+            };
+            axes.map(pattern).collect()
+        };
+        match &self.patterns {
+            Patterns::Only(kind) => on_axis(&|_| kind.clone()),
+            Patterns::Best => on_axis(&best_pattern),
+            Patterns::Each(kinds) => kinds.clone(),
+        }
+    }
+
+    /// Positions that every rank sends on every port, where the algorithm promises minimal
+    /// volume: p - 1 for each pass over p blocks.
+    pub fn promised_volume(&self, shape: &Shape) -> Option<u64> {
+        let others = u64::from(shape.n_nodes() - 1);
+        match (self.row.usage.form, self.collective) {
+            (Some(Form::TwoPhase), Collective::Allreduce) => Some(2 * others),
+            (Some(Form::Butterfly), Collective::ReduceScatter | Collective::Allgather)
+                if self.row.usage.positions != Positions::Resend =>
+            {
+                Some(others)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The algorithms of a collective, in order of preference for large data on any shape.
+pub fn algorithms(collective: Collective) -> Vec<Algorithm> {
+    all().into_iter().filter(|algorithm| algorithm.collective == collective).collect()
+}
+
+/// Every row, by collective.
+pub fn all() -> Vec<Algorithm> {
+    ROWS.iter().map(Algorithm::new).collect()
+}
+
+/// The algorithm of a collective by name: a row's, or a row's with other patterns in it.
+///
+/// # Errors
+/// [`UnknownAlgorithm`] listing the names that exist.
+pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgorithm> {
+    let rows = || ROWS.iter().filter(|row| row.collective == collective);
+    if let Some(row) = rows().find(|row| row.name == name) {
+        return Ok(Algorithm::new(row));
+    }
+    let with_patterns = || {
+        let (patterns, suffix) = name.split_at(name.find('-').unwrap_or(name.len()));
+        let kinds: Vec<Kind> =
+            patterns.split('/').map(|kind| kind.parse().ok()).collect::<Option<_>>()?;
+        let (family, patterns) = match &kinds[..] {
+            [kind] => (patterns.split(':').next()?, Patterns::Only(kind.clone())),
+            _ => ("mixed", Patterns::Each(kinds)),
+        };
+        let row = rows().find(|row| row.name.strip_prefix(family) == Some(suffix))?;
+        Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..Algorithm::new(row) })
+    };
+    with_patterns().ok_or_else(|| UnknownAlgorithm {
+        collective,
+        name: name.to_owned(),
+        known: rows().map(|row| row.name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// A name that no algorithm of the collective has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is not an algorithm for {collective}; known are {known}")]
+pub struct UnknownAlgorithm {
+    /// The collective.
+    pub collective: Collective,
+    /// The name asked for.
+    pub name: String,
+    /// The names that exist.
+    pub known: String,
+}

@@ -1,0 +1,237 @@
+//! The rows of the registry.
+
+use super::{DEFAULT_MAX_RADIX, Family, Patterns, Use};
+use crate::collectives::Collective::{
+    self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Reduce, ReduceScatter, Scatter,
+};
+use crate::collectives::Form::{self, Butterfly, Latency, Tree, TwoPhase};
+use crate::patterns::Kind;
+use crate::plan::Interleave::{self, RoundRobin, Sequential};
+use crate::plan::Positions::{self, Path, Rank, Resend};
+use crate::plan::StepOrder::{self, FarFirst, NearFirst};
+
+/// One algorithm.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub collective: Collective,
+    pub name: &'static str,
+    pub family: &'static Family,
+    pub usage: &'static Use,
+}
+
+const fn family(
+    patterns: Patterns,
+    interleave: Interleave,
+    summary: &'static str,
+    source: &'static str,
+) -> Family {
+    Family { patterns, interleave, summary, source }
+}
+
+const fn only(kind: Kind, summary: &'static str, source: &'static str) -> Family {
+    family(Patterns::Only(kind), RoundRobin, summary, source)
+}
+
+const BINE_PAPER: &str = "Bine trees, sections 3-4 and appendix D";
+const SWING_PAPER: &str = "Swing, sections 3-4";
+const BUCKET_PAPER: &str = "Swing, section 2.3.4 (bucket)";
+const RABENSEIFNER: &str = "Rabenseifner; Thakur et al. 2005";
+const RADIX_PAPER: &str = "generalized radix, section IV";
+const OURS: &str = "algorithms.md, section 1";
+const RADIX: Kind = Kind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
+
+static MIXED: Family = family(Patterns::Best, RoundRobin, "best pattern per dimension", OURS);
+static BINE: Family = only(Kind::Bine, "bine steps", BINE_PAPER);
+static SWING: Family = only(Kind::Bine, "bine steps, block by block", SWING_PAPER);
+static DOUBLING: Family = only(Kind::Doubling, "XOR steps", RABENSEIFNER);
+static CIRCULANT: Family = only(Kind::Circulant, "one-way steps", OURS);
+static MULTIPLYING: Family = only(RADIX, "groups of up to 4", RADIX_PAPER);
+static DIRECT: Family = only(Kind::Direct, "one step per dimension", OURS);
+static BUCKET: Family =
+    family(Patterns::Only(Kind::Ring), Sequential, "rings, one dimension at a time", BUCKET_PAPER);
+static ALL: Family = family(Patterns::Best, RoundRobin, "every block straight to its owner", OURS);
+
+const fn usage(form: Form, positions: Positions, order: StepOrder, summary: &'static str) -> Use {
+    Use { form: Some(form), positions, order, summary }
+}
+
+static B: Use = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then allgather (B)");
+static B_BLOCK: Use = usage(TwoPhase, Rank, NearFirst, "as B, in rank order");
+static L: Use = usage(Latency, Path, FarFirst, "whole vector at every step (L)");
+static PERMUTE: Use = usage(Butterfly, Path, NearFirst, "contiguous, blocks permuted locally");
+static BLOCK: Use = usage(Butterfly, Rank, NearFirst, "rank order, block by block");
+static SEND: Use =
+    usage(Butterfly, Resend, NearFirst, "contiguous, blocks put right by one more exchange");
+static TWO: Use = usage(Butterfly, Rank, FarFirst, "rank order, long distances first");
+static SCATTER_ALLGATHER: Use = usage(TwoPhase, Path, NearFirst, "scatter, then allgather");
+static REDUCE_SCATTER_GATHER: Use = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then gather");
+// A tree from the root takes the steps of the one towards it backwards.
+static TREE_FROM_FAR: Use = usage(Tree, Path, NearFirst, "tree, long distances first");
+static TREE_FROM_NEAR: Use = usage(Tree, Path, FarFirst, "tree, short distances first");
+static TREE_TO_NEAR: Use = usage(Tree, Path, NearFirst, "tree, short distances first");
+static TREE_TO_FAR: Use = usage(Tree, Path, FarFirst, "tree, long distances first");
+static LOGARITHMIC: Use = usage(Butterfly, Path, NearFirst, "blocks sharing a path together");
+static DISSEMINATION: Use = usage(Butterfly, Path, NearFirst, "dissemination");
+static PAIRWISE: Use =
+    Use { form: None, positions: Path, order: NearFirst, summary: "rounds over different links" };
+
+const fn row(
+    collective: Collective,
+    name: &'static str,
+    family: &'static Family,
+    usage: &'static Use,
+) -> Row {
+    Row { collective, name, family, usage }
+}
+
+/// Every algorithm, by collective and in order of preference.
+#[rustfmt::skip]
+pub(super) static ROWS: &[Row] = &[
+    // allreduce
+    row(Allreduce, "mixed", &MIXED, &B),
+    row(Allreduce, "mixed-block", &MIXED, &B_BLOCK),
+    row(Allreduce, "mixed-l", &MIXED, &L),
+    row(Allreduce, "bine", &BINE, &B),
+    row(Allreduce, "bine-l", &BINE, &L),
+    row(Allreduce, "swing", &SWING, &B_BLOCK),
+    row(Allreduce, "doubling", &DOUBLING, &B),
+    row(Allreduce, "doubling-block", &DOUBLING, &B_BLOCK),
+    row(Allreduce, "doubling-l", &DOUBLING, &L),
+    row(Allreduce, "circulant", &CIRCULANT, &B),
+    row(Allreduce, "circulant-block", &CIRCULANT, &B_BLOCK),
+    row(Allreduce, "multiplying", &MULTIPLYING, &B),
+    row(Allreduce, "multiplying-block", &MULTIPLYING, &B_BLOCK),
+    row(Allreduce, "multiplying-l", &MULTIPLYING, &L),
+    row(Allreduce, "direct", &DIRECT, &B),
+    row(Allreduce, "direct-l", &DIRECT, &L),
+    row(Allreduce, "bucket", &BUCKET, &B),
+    // reduce-scatter
+    row(ReduceScatter, "mixed", &MIXED, &PERMUTE),
+    row(ReduceScatter, "mixed-block", &MIXED, &BLOCK),
+    row(ReduceScatter, "mixed-send", &MIXED, &SEND),
+    row(ReduceScatter, "mixed-two", &MIXED, &TWO),
+    row(ReduceScatter, "bine", &BINE, &PERMUTE),
+    row(ReduceScatter, "bine-send", &BINE, &SEND),
+    row(ReduceScatter, "bine-two", &BINE, &TWO),
+    row(ReduceScatter, "swing", &SWING, &BLOCK),
+    row(ReduceScatter, "doubling", &DOUBLING, &PERMUTE),
+    row(ReduceScatter, "doubling-block", &DOUBLING, &BLOCK),
+    row(ReduceScatter, "doubling-send", &DOUBLING, &SEND),
+    row(ReduceScatter, "doubling-two", &DOUBLING, &TWO),
+    row(ReduceScatter, "circulant", &CIRCULANT, &PERMUTE),
+    row(ReduceScatter, "circulant-block", &CIRCULANT, &BLOCK),
+    row(ReduceScatter, "circulant-send", &CIRCULANT, &SEND),
+    row(ReduceScatter, "circulant-two", &CIRCULANT, &TWO),
+    row(ReduceScatter, "multiplying", &MULTIPLYING, &PERMUTE),
+    row(ReduceScatter, "multiplying-block", &MULTIPLYING, &BLOCK),
+    row(ReduceScatter, "multiplying-send", &MULTIPLYING, &SEND),
+    row(ReduceScatter, "multiplying-two", &MULTIPLYING, &TWO),
+    row(ReduceScatter, "direct", &DIRECT, &PERMUTE),
+    row(ReduceScatter, "bucket", &BUCKET, &PERMUTE),
+    // allgather
+    row(Allgather, "mixed", &MIXED, &PERMUTE),
+    row(Allgather, "mixed-block", &MIXED, &BLOCK),
+    row(Allgather, "mixed-send", &MIXED, &SEND),
+    row(Allgather, "mixed-two", &MIXED, &TWO),
+    row(Allgather, "bine", &BINE, &PERMUTE),
+    row(Allgather, "bine-send", &BINE, &SEND),
+    row(Allgather, "bine-two", &BINE, &TWO),
+    row(Allgather, "swing", &SWING, &BLOCK),
+    row(Allgather, "doubling", &DOUBLING, &PERMUTE),
+    row(Allgather, "doubling-block", &DOUBLING, &BLOCK),
+    row(Allgather, "doubling-send", &DOUBLING, &SEND),
+    row(Allgather, "doubling-two", &DOUBLING, &TWO),
+    row(Allgather, "circulant", &CIRCULANT, &PERMUTE),
+    row(Allgather, "circulant-block", &CIRCULANT, &BLOCK),
+    row(Allgather, "circulant-send", &CIRCULANT, &SEND),
+    row(Allgather, "circulant-two", &CIRCULANT, &TWO),
+    row(Allgather, "multiplying", &MULTIPLYING, &PERMUTE),
+    row(Allgather, "multiplying-block", &MULTIPLYING, &BLOCK),
+    row(Allgather, "multiplying-send", &MULTIPLYING, &SEND),
+    row(Allgather, "multiplying-two", &MULTIPLYING, &TWO),
+    row(Allgather, "direct", &DIRECT, &PERMUTE),
+    row(Allgather, "bucket", &BUCKET, &PERMUTE),
+    // bcast
+    row(Bcast, "mixed", &MIXED, &SCATTER_ALLGATHER),
+    row(Bcast, "mixed-tree", &MIXED, &TREE_FROM_FAR),
+    row(Bcast, "mixed-tree-near", &MIXED, &TREE_FROM_NEAR),
+    row(Bcast, "bine", &BINE, &SCATTER_ALLGATHER),
+    row(Bcast, "bine-tree", &BINE, &TREE_FROM_FAR),
+    row(Bcast, "bine-tree-near", &BINE, &TREE_FROM_NEAR),
+    row(Bcast, "doubling", &DOUBLING, &SCATTER_ALLGATHER),
+    row(Bcast, "doubling-tree", &DOUBLING, &TREE_FROM_FAR),
+    row(Bcast, "doubling-tree-near", &DOUBLING, &TREE_FROM_NEAR),
+    row(Bcast, "circulant", &CIRCULANT, &SCATTER_ALLGATHER),
+    row(Bcast, "circulant-tree", &CIRCULANT, &TREE_FROM_FAR),
+    row(Bcast, "circulant-tree-near", &CIRCULANT, &TREE_FROM_NEAR),
+    row(Bcast, "multiplying", &MULTIPLYING, &SCATTER_ALLGATHER),
+    row(Bcast, "multiplying-tree", &MULTIPLYING, &TREE_FROM_FAR),
+    row(Bcast, "multiplying-tree-near", &MULTIPLYING, &TREE_FROM_NEAR),
+    row(Bcast, "direct", &DIRECT, &SCATTER_ALLGATHER),
+    row(Bcast, "direct-tree", &DIRECT, &TREE_FROM_FAR),
+    row(Bcast, "bucket", &BUCKET, &SCATTER_ALLGATHER),
+    row(Bcast, "bucket-tree", &BUCKET, &TREE_FROM_FAR),
+    // reduce
+    row(Reduce, "mixed", &MIXED, &REDUCE_SCATTER_GATHER),
+    row(Reduce, "mixed-tree", &MIXED, &TREE_TO_NEAR),
+    row(Reduce, "mixed-tree-far", &MIXED, &TREE_TO_FAR),
+    row(Reduce, "bine", &BINE, &REDUCE_SCATTER_GATHER),
+    row(Reduce, "bine-tree", &BINE, &TREE_TO_NEAR),
+    row(Reduce, "bine-tree-far", &BINE, &TREE_TO_FAR),
+    row(Reduce, "doubling", &DOUBLING, &REDUCE_SCATTER_GATHER),
+    row(Reduce, "doubling-tree", &DOUBLING, &TREE_TO_NEAR),
+    row(Reduce, "doubling-tree-far", &DOUBLING, &TREE_TO_FAR),
+    row(Reduce, "circulant", &CIRCULANT, &REDUCE_SCATTER_GATHER),
+    row(Reduce, "circulant-tree", &CIRCULANT, &TREE_TO_NEAR),
+    row(Reduce, "circulant-tree-far", &CIRCULANT, &TREE_TO_FAR),
+    row(Reduce, "multiplying", &MULTIPLYING, &REDUCE_SCATTER_GATHER),
+    row(Reduce, "multiplying-tree", &MULTIPLYING, &TREE_TO_NEAR),
+    row(Reduce, "multiplying-tree-far", &MULTIPLYING, &TREE_TO_FAR),
+    row(Reduce, "direct", &DIRECT, &REDUCE_SCATTER_GATHER),
+    row(Reduce, "direct-tree", &DIRECT, &TREE_TO_NEAR),
+    row(Reduce, "bucket", &BUCKET, &REDUCE_SCATTER_GATHER),
+    row(Reduce, "bucket-tree", &BUCKET, &TREE_TO_NEAR),
+    // gather
+    row(Gather, "mixed", &MIXED, &TREE_TO_NEAR),
+    row(Gather, "mixed-far", &MIXED, &TREE_TO_FAR),
+    row(Gather, "bine", &BINE, &TREE_TO_NEAR),
+    row(Gather, "bine-far", &BINE, &TREE_TO_FAR),
+    row(Gather, "doubling", &DOUBLING, &TREE_TO_NEAR),
+    row(Gather, "doubling-far", &DOUBLING, &TREE_TO_FAR),
+    row(Gather, "circulant", &CIRCULANT, &TREE_TO_NEAR),
+    row(Gather, "circulant-far", &CIRCULANT, &TREE_TO_FAR),
+    row(Gather, "multiplying", &MULTIPLYING, &TREE_TO_NEAR),
+    row(Gather, "multiplying-far", &MULTIPLYING, &TREE_TO_FAR),
+    row(Gather, "direct", &DIRECT, &TREE_TO_NEAR),
+    row(Gather, "bucket", &BUCKET, &TREE_TO_NEAR),
+    // scatter
+    row(Scatter, "mixed", &MIXED, &TREE_FROM_FAR),
+    row(Scatter, "mixed-near", &MIXED, &TREE_FROM_NEAR),
+    row(Scatter, "bine", &BINE, &TREE_FROM_FAR),
+    row(Scatter, "bine-near", &BINE, &TREE_FROM_NEAR),
+    row(Scatter, "doubling", &DOUBLING, &TREE_FROM_FAR),
+    row(Scatter, "doubling-near", &DOUBLING, &TREE_FROM_NEAR),
+    row(Scatter, "circulant", &CIRCULANT, &TREE_FROM_FAR),
+    row(Scatter, "circulant-near", &CIRCULANT, &TREE_FROM_NEAR),
+    row(Scatter, "multiplying", &MULTIPLYING, &TREE_FROM_FAR),
+    row(Scatter, "multiplying-near", &MULTIPLYING, &TREE_FROM_NEAR),
+    row(Scatter, "direct", &DIRECT, &TREE_FROM_FAR),
+    row(Scatter, "bucket", &BUCKET, &TREE_FROM_FAR),
+    // alltoall
+    row(Alltoall, "mixed", &MIXED, &LOGARITHMIC),
+    row(Alltoall, "bine", &BINE, &LOGARITHMIC),
+    row(Alltoall, "doubling", &DOUBLING, &LOGARITHMIC),
+    row(Alltoall, "circulant", &CIRCULANT, &LOGARITHMIC),
+    row(Alltoall, "multiplying", &MULTIPLYING, &LOGARITHMIC),
+    row(Alltoall, "direct", &DIRECT, &LOGARITHMIC),
+    row(Alltoall, "bucket", &BUCKET, &LOGARITHMIC),
+    row(Alltoall, "pairwise", &ALL, &PAIRWISE),
+    // barrier
+    row(Barrier, "mixed", &MIXED, &DISSEMINATION),
+    row(Barrier, "bine", &BINE, &DISSEMINATION),
+    row(Barrier, "doubling", &DOUBLING, &DISSEMINATION),
+    row(Barrier, "circulant", &CIRCULANT, &DISSEMINATION),
+    row(Barrier, "multiplying", &MULTIPLYING, &DISSEMINATION),
+    row(Barrier, "direct", &DIRECT, &DISSEMINATION),
+    row(Barrier, "bucket", &BUCKET, &DISSEMINATION),
+];
