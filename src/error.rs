@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Rank;
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::plan::Rank;
 
 use crate::engine::CompileError;
 use crate::reduce::ReduceError;
@@ -165,12 +165,12 @@ pub enum Error {
         reason: String,
     },
     /// The engine does not execute the plan.
-    #[error("rank {rank}, port {port}, step {step}: this plan cannot be executed: {source}")]
+    #[error("rank {rank}, lane {lane}, step {step}: this plan cannot be executed: {source}")]
     Plan {
         /// The rank whose plan it is.
         rank: Rank,
-        /// The port.
-        port: usize,
+        /// The lane.
+        lane: usize,
         /// The step.
         step: usize,
         /// The reason.

@@ -29,6 +29,9 @@ pub use world::{
     Scope, World, emulate, init,
 };
 
+/// A rank of a communicator, as MPI counts them.
+pub type Rank = u32;
+
 /// The README's programs are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

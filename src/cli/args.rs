@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use hopbine_torus::collectives::registry;
 use hopbine_torus::plan::{Schedule, ScheduleError};
+use hopbine_torus::registry;
 use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
 
 use super::error::CliError;
@@ -133,7 +133,7 @@ pub fn unserved(
         let names: Vec<String> = registry::algorithms(collective)
             .into_iter()
             .filter(|other| other.serves(shape).is_ok())
-            .map(|other| other.name)
+            .map(|other| other.name.into_owned())
             .collect();
         format!("; on {shape} there are {}", names.join(", "))
     } else {
@@ -148,7 +148,7 @@ pub fn not_for_this_shape(
     shape: &Shape,
     others: &[Algorithm],
 ) -> Option<String> {
-    let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+    let names: Vec<&str> = others.iter().map(|other| &*other.name).collect();
     (!names.is_empty()).then(|| {
         format!(
             "Not for this shape (see `hopbine list {collective} --torus {shape}`): {}.",

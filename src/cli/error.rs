@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use hopbine_torus::collectives::registry::UnknownAlgorithm;
 use hopbine_torus::geometry::RankMapError;
-use hopbine_torus::plan::{ScheduleError, check};
+use hopbine_torus::plan::ScheduleError;
+use hopbine_torus::registry::UnknownAlgorithm;
 
 /// What a command that ran to its end has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,18 +48,6 @@ pub enum CliError {
         last: u32,
         /// The shape.
         shape: String,
-    },
-    /// More ranks than the checker takes.
-    #[error(
-        "the checker takes {} ranks at most; the shape {shape} has {n_ranks}. Check a smaller \
-         shape of the same kind: the derivation is the same at every size",
-        check::MAX_RANKS
-    )]
-    TooManyRanks {
-        /// The shape.
-        shape: String,
-        /// Its ranks.
-        n_ranks: u32,
     },
     /// More memory than the host has.
     #[error(

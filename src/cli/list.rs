@@ -1,7 +1,6 @@
 //! `hopbine list`: the registry as a table.
 
-use hopbine_torus::collectives::registry;
-use hopbine_torus::{Algorithm, Collective, Shape};
+use hopbine_torus::{Algorithm, Collective, Shape, registry};
 use serde_json::Value;
 
 use super::error::{CliError, Outcome};
@@ -56,10 +55,10 @@ fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
     let rows = algorithms.iter().map(|algorithm| {
         let mut row = vec![
             Cell::text(algorithm.collective.name()),
-            Cell::text(&algorithm.name),
-            Cell::text(algorithm.form.name()),
-            Cell::text(&algorithm.summary),
-            Cell::text(algorithm.source),
+            Cell::text(&*algorithm.name),
+            Cell::text(algorithm.form()),
+            Cell::text(algorithm.summary()),
+            Cell::text(algorithm.source()),
         ];
         if let Some(shape) = shape {
             let serves = algorithm.serves(shape);

@@ -28,6 +28,11 @@ impl Bar {
         self.0.set_message(message.to_owned());
     }
 
+    /// Adds `n` items to those that are to be done.
+    pub fn expect(&self, n: u64) {
+        self.0.inc_length(n);
+    }
+
     /// Counts `n` items as done.
     pub fn advance(&self, n: u64) {
         self.0.inc(n);

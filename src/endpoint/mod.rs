@@ -22,7 +22,7 @@ pub(crate) use status::confidants;
 
 use std::time::Duration;
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use crate::error::Blame;
 

@@ -1,13 +1,13 @@
 //! From a plan to a program.
 //!
-//! Step by step and port by port, transfers become messages, and messages become tasks with
+//! Step by step and lane by lane, transfers become messages, and messages become tasks with
 //! the ranges of bytes they read and write; [`Graph`](super::graph::Graph) derives from these
 //! who waits for whom. Nothing here depends on which algorithm made the plan.
 
 use std::collections::HashMap;
 
-use hopbine_torus::plan::Plan;
 use hopbine_torus::plan::layout::Extent;
+use hopbine_torus::plan::{Defect, Invalid, Plan};
 
 use super::emit::PortCompiler;
 use super::program::{Buffer, Program};
@@ -31,31 +31,24 @@ pub struct Geometry {
 }
 
 /// A plan that the engine does not execute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// Pieces of a vector differ in size, so they cannot be permuted.
-    #[error("a vector's input and output must be whole or nothing")]
-    VectorPlacement,
-    /// Ports that share blocks would overwrite each other's input.
-    #[error("ports that share a part cannot permute blocks in place")]
+    /// The plan breaks a local rule.
+    #[error("{0}")]
+    Invalid(Defect),
+    /// Lanes that share blocks would overwrite each other's input.
+    #[error("lanes that share a part cannot permute blocks in place")]
     SharedInPlace,
-    /// Receives that overlap without being equal are folded one after another, which
-    /// needs this rank's own value first.
-    #[error("overlapping receives with different runs need own_at = 0, found {own_at}")]
-    UnevenFold {
-        /// [`own_at`](hopbine_torus::plan::Step::own_at) as found.
-        own_at: u32,
-    },
     /// More tasks than can be numbered.
     #[error("more than 2^32 - 1 tasks; use larger segments")]
     TooLong,
 }
 
 /// Where in a plan compilation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileFailure {
-    /// The port.
-    pub port: usize,
+    /// The lane.
+    pub lane: usize,
     /// The step.
     pub step: usize,
     /// The reason.
@@ -67,27 +60,36 @@ pub struct CompileFailure {
 /// # Errors
 /// [`CompileFailure`] if the plan asks for something that the engine does not do.
 pub fn compile(plan: &Plan, geometry: &Geometry) -> Result<Program, CompileFailure> {
+    if let Err(found) = plan.validate()
+        && let Some(Invalid { lane, step, defect }) = found.into_iter().next()
+    {
+        let (lane, step) = (lane.unwrap_or(0), step.unwrap_or(0));
+        return Err(CompileFailure { lane, step, error: CompileError::Invalid(defect) });
+    }
     let (bases, work_bytes) = work_layout(plan, geometry);
-    let mut ports = Vec::with_capacity(plan.ports.len());
+    let mut ports: Vec<PortCompiler<'_>> = Vec::new();
+    ports.resize_with(plan.n_ports() as usize, || PortCompiler::new(geometry));
     let mut used_work = false;
-    for (port, base) in bases.into_iter().enumerate() {
-        let fail = |(step, error)| CompileFailure { port, step, error };
-        let space = WorkingSpace::new(plan, port, geometry, base).map_err(|e| fail((0, e)))?;
+    for (lane, base) in bases.into_iter().enumerate() {
+        let space = WorkingSpace::new(plan, lane, geometry, base)
+            .map_err(|error| CompileFailure { lane, step: 0, error })?;
         used_work |= space.region(&(0..0)).buffer == Buffer::Work && !space.is_token();
-        ports.push(PortCompiler::new(&plan.ports[port], geometry, space).run().map_err(fail)?);
+        ports[usize::from(plan.lanes[lane].port)].add_lane(lane, &plan.lanes[lane], space);
     }
     let work_bytes = if used_work { work_bytes } else { 0 };
-    Ok(Program { collective: plan.collective, rank: plan.rank, ports, work_bytes, call: 0 })
+    let ports = ports.into_iter().map(PortCompiler::run).collect::<Result<_, _>>()?;
+    let (collective, rank) = (plan.collective, plan.rank.0);
+    Ok(Program { collective, rank, ports, work_bytes, call: 0 })
 }
 
-/// For each port where its part starts in the working buffer, and the buffer's size.
+/// For each lane where its part starts in the working buffer, and the buffer's size.
 fn work_layout(plan: &Plan, geometry: &Geometry) -> (Vec<u64>, u64) {
     let mut base_of_part = HashMap::new();
     let mut total = 0;
-    let bases = plan.ports.iter().map(|port| {
-        *base_of_part.entry(port.part).or_insert_with(|| {
+    let bases = plan.lanes.iter().map(|lane| {
+        *base_of_part.entry(lane.part).or_insert_with(|| {
             let base = total;
-            let len = Extent::new(port, geometry.count).len() * geometry.elem_bytes;
+            let len = Extent::new(lane, geometry.count).len() * geometry.elem_bytes;
             total += len.next_multiple_of(ALIGN);
             base
         })

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use crate::endpoint::{Endpoint, Event, Owner, Status, WireError};
 use crate::error::{Awaited, Blame, Error};

@@ -5,8 +5,8 @@
 //! buffers of the right size, by [`PortRun`](super::PortRun). It knows no algorithm, no
 //! element type (only the element's size) and no endpoint.
 
+use crate::Rank;
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::plan::Rank;
 
 /// The memory that a region lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

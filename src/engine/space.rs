@@ -8,20 +8,21 @@
 
 use std::ops::Range;
 
-use hopbine_torus::collectives::Collective;
+use hopbine_torus::Position;
+use hopbine_torus::collectives::{Collective, Cut, Share};
 use hopbine_torus::plan::layout::Extent;
-use hopbine_torus::plan::{Placement, Plan, PortPlan, Run, Space};
+use hopbine_torus::plan::{Lane, Plan, Run};
 
 use super::compile::{CompileError, Geometry};
 use super::graph::Place;
 use super::intervals::Intervals;
 use super::program::{Buffer, Region};
 
-/// The working space of one port.
+/// The working space of one lane.
 #[derive(Debug)]
 pub(super) struct WorkingSpace<'a> {
     plan: &'a Plan,
-    port: &'a PortPlan,
+    lane: &'a Lane,
     geometry: &'a Geometry,
     extent: Extent,
     /// Where the space lies; `None` for tokens, which lie nowhere.
@@ -29,12 +30,12 @@ pub(super) struct WorkingSpace<'a> {
     /// For bytes of the space not written yet: the buffer their value is in, and what to add
     /// to the offset in the space (modulo 2^64) to get the offset there.
     origin: Intervals<(Buffer, u64)>,
-    /// The positions that this port gives to the user.
+    /// The positions that this lane gives to the user.
     owned: Vec<Range<u32>>,
 }
 
 impl<'a> WorkingSpace<'a> {
-    /// The space of port `index` of `plan`. `work_base` is the place of this port's part in
+    /// The space of lane `index` of `plan`. `work_base` is the place of this lane's part in
     /// the working buffer.
     pub(super) fn new(
         plan: &'a Plan,
@@ -42,42 +43,31 @@ impl<'a> WorkingSpace<'a> {
         geometry: &'a Geometry,
         work_base: u64,
     ) -> Result<Self, CompileError> {
-        let port = &plan.ports[index];
-        let base = match port.space {
-            Space::Token => None,
-            _ => Some(home(plan, port, geometry).unwrap_or((Buffer::Work, work_base))),
+        let lane = &plan.lanes[index];
+        let base = match lane.space.cut {
+            Cut::Token => None,
+            _ => Some(home(plan, lane, geometry).unwrap_or((Buffer::Work, work_base))),
         };
-        let shared = plan.ports.iter().filter(|other| other.part == port.part).count() > 1;
+        let shared = plan.lanes.iter().filter(|other| other.part == lane.part).count() > 1;
+        // One lane may overwrite a block in the user's buffer that another has yet to read.
+        if shared && geometry.in_place && !lane.space.is_identity() {
+            return Err(CompileError::SharedInPlace);
+        }
         let mut space = WorkingSpace {
             plan,
-            port,
+            lane,
             geometry,
-            extent: Extent::new(port, geometry.count),
+            extent: Extent::new(lane, geometry.count),
             base,
             origin: Intervals::new(),
             owned: if shared {
                 owned(plan, index)
             } else {
-                std::iter::once(0..port.positions).collect()
+                std::iter::once(0..lane.space.n_positions).collect()
             },
         };
-        space.check(shared)?;
         space.find_origins();
         Ok(space)
-    }
-
-    fn check(&self, shared: bool) -> Result<(), CompileError> {
-        let moved = [&self.port.input, &self.port.output]
-            .into_iter()
-            .any(|placement| matches!(placement, Placement::Permuted(_) | Placement::One { .. }));
-        match self.port.space {
-            Space::Vector if moved => Err(CompileError::VectorPlacement),
-            // One port may overwrite a block in the user's buffer that another has yet to read.
-            Space::Blocks if shared && moved && self.geometry.in_place => {
-                Err(CompileError::SharedInPlace)
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Bytes of the space that `run` covers; for tokens, one virtual byte per position.
@@ -141,17 +131,21 @@ impl<'a> WorkingSpace<'a> {
         if self.is_token() {
             return copies;
         }
-        for positions in &self.owned {
-            if self.port.space == Space::Vector {
-                if self.port.output != Placement::Nothing {
-                    let range = self.bytes(Run::new(positions.start, positions.len() as u32));
-                    let offset = self.extent.part.start * self.geometry.elem_bytes + range.start;
-                    self.push_output(&range, offset, &mut copies);
-                }
+        let share = self.plan.collective.gets(self.plan.rank, self.plan.root);
+        let gets = self.lane.space.positions(share, self.plan.rank);
+        for owned in &self.owned {
+            let positions = owned.start.max(gets.start)..owned.end.min(gets.end);
+            if positions.is_empty() {
                 continue;
             }
-            for position in positions.clone() {
-                if let Some(offset) = self.output_offset(position) {
+            if self.lane.space.cut == Cut::Vector {
+                let range = self.bytes(Run::new(positions.start, positions.len() as u32));
+                let offset = self.extent.part.start * self.geometry.elem_bytes + range.start;
+                self.push_output(&range, offset, &mut copies);
+                continue;
+            }
+            for position in positions {
+                if let Some(offset) = self.output_offset(share, position) {
                     self.push_output(&self.bytes(Run::new(position, 1)), offset, &mut copies);
                 }
             }
@@ -180,21 +174,20 @@ impl<'a> WorkingSpace<'a> {
     }
 
     /// Where in the user's output a position of a space of blocks goes.
-    fn output_offset(&self, position: u32) -> Option<u64> {
-        match &self.port.output {
-            Placement::Nothing => None,
-            Placement::Identity => Some(self.block_offset(position)),
-            Placement::Permuted(blocks) => Some(self.block_offset(blocks[position as usize])),
-            Placement::One { position: own } if *own == position => {
-                // In place, a scatter's root leaves its block where it is.
-                let stays = self.geometry.in_place && self.plan.collective == Collective::Scatter;
-                (!stays).then(|| self.block_offset(0))
+    fn output_offset(&self, share: Share, position: u32) -> Option<u64> {
+        let Plan { collective, rank, .. } = *self.plan;
+        match share {
+            // In place, a scatter's root leaves its block where it is.
+            _ if self.geometry.in_place && collective == Collective::Scatter => None,
+            Share::Own => Some(self.block_offset(0)),
+            _ => {
+                let block = self.lane.space.block_at_end(rank, Position(position));
+                Some(self.block_offset(block.0))
             }
-            Placement::One { .. } => None,
         }
     }
 
-    /// This port's part of a user's block, in bytes from the start of the user's buffer.
+    /// This lane's part of a user's block, in bytes from the start of the user's buffer.
     fn block_offset(&self, block: u32) -> u64 {
         (u64::from(block) * self.geometry.count + self.extent.part.start) * self.geometry.elem_bytes
     }
@@ -215,24 +208,22 @@ impl<'a> WorkingSpace<'a> {
             let start = u64::from(position) * part_bytes;
             start..start + part_bytes
         };
-        match (&self.port.input, self.port.space) {
-            (Placement::Nothing, _) => {}
-            (_, Space::Vector) => add(0..part_bytes, offset_of(0)),
-            (Placement::Identity, _) if self.port.parts == 1 => {
-                add(0..range_of(self.port.positions).start, offset_of(0));
+        let Plan { collective, rank, root, .. } = *self.plan;
+        let space = &self.lane.space;
+        let share = collective.gives(rank, root);
+        match share {
+            Share::Nothing => {}
+            _ if space.cut == Cut::Vector => add(0..part_bytes, offset_of(0)),
+            Share::All if space.is_identity() && self.lane.parts == 1 => {
+                add(0..range_of(space.n_positions).start, offset_of(0));
             }
-            (Placement::Identity, _) => {
-                (0..self.port.positions).for_each(|at| add(range_of(at), offset_of(at)));
-            }
-            (Placement::Permuted(blocks), _) => {
-                for (position, &block) in blocks.iter().enumerate() {
-                    add(range_of(position as u32), offset_of(block));
-                }
-            }
-            (Placement::One { position }, _) => {
+            Share::All => (0..space.n_positions).for_each(|at| {
+                add(range_of(at), offset_of(space.block_at_start(rank, Position(at)).0));
+            }),
+            Share::Own => {
                 // In place, the caller's own block stands in its place among the others.
-                let block = if input == Buffer::Recv { self.plan.rank } else { 0 };
-                add(range_of(*position), offset_of(block));
+                let block = if input == Buffer::Recv { rank.0 } else { 0 };
+                add(range_of(space.position_of(rank).0), offset_of(block));
             }
         }
     }
@@ -250,32 +241,23 @@ fn input_buffer(plan: &Plan, geometry: &Geometry) -> Buffer {
 }
 
 /// The place in the user's output that can serve as working space, if there is one.
-fn home(plan: &Plan, port: &PortPlan, geometry: &Geometry) -> Option<(Buffer, u64)> {
-    let is_root = plan.rank == plan.root;
-    let serves = match (port.space, plan.collective) {
-        (Space::Vector, Collective::Allreduce | Collective::Bcast) => true,
-        (Space::Vector, Collective::Reduce) => is_root,
-        (Space::Blocks, Collective::Allgather | Collective::Alltoall) => {
-            port.parts == 1 && port.output == Placement::Identity
-        }
-        (Space::Blocks, Collective::Gather) => {
-            is_root && port.parts == 1 && port.output == Placement::Identity
-        }
-        _ => false,
-    };
-    let part_start = Extent::new(port, geometry.count).part.start * geometry.elem_bytes;
+fn home(plan: &Plan, lane: &Lane, geometry: &Geometry) -> Option<(Buffer, u64)> {
+    let gets_all = plan.collective.gets(plan.rank, plan.root) == Share::All;
+    let in_order = lane.space.cut == Cut::Vector || lane.parts == 1 && lane.space.is_identity();
+    let serves = gets_all && in_order;
+    let part_start = Extent::new(lane, geometry.count).part.start * geometry.elem_bytes;
     serves.then_some((Buffer::Recv, part_start))
 }
 
-/// The positions that port `index` gives to the user, when several ports share a part: those
-/// that it is the first to touch; the first port of the part also those that none touches.
+/// The positions that lane `index` gives to the user, when several lanes share a part: those
+/// that it is the first to touch; the first lane of the part also those that none touches.
 fn owned(plan: &Plan, index: usize) -> Vec<Range<u32>> {
     let mut owner = Intervals::new();
-    let sharing = (0..plan.ports.len()).filter(|&at| plan.ports[at].part == plan.ports[index].part);
+    let sharing = (0..plan.lanes.len()).filter(|&at| plan.lanes[at].part == plan.lanes[index].part);
     let first = sharing.clone().next();
-    owner.set(0..u64::from(plan.ports[index].positions), first);
+    owner.set(0..u64::from(plan.lanes[index].space.n_positions), first);
     for at in sharing.rev() {
-        for step in &plan.ports[at].steps {
+        for step in &plan.lanes[at].steps {
             let sent = step.sends.iter().flat_map(|send| send.blocks.iter());
             for run in sent.chain(step.recvs.iter().flat_map(|recv| recv.blocks.iter())) {
                 owner.set(u64::from(run.start)..u64::from(run.end()), Some(at));
@@ -283,7 +265,7 @@ fn owned(plan: &Plan, index: usize) -> Vec<Range<u32>> {
         }
     }
     owner
-        .within(0..u64::from(plan.ports[index].positions))
+        .within(0..u64::from(plan.lanes[index].space.n_positions))
         .filter(|(_, owner)| **owner == Some(index))
         .map(|(range, _)| range.start as u32..range.end as u32)
         .collect()

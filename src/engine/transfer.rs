@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use hopbine_torus::plan::{Action, Rank, Run, Step};
+use hopbine_torus::Rank;
+use hopbine_torus::collectives::Action;
+use hopbine_torus::plan::{Run, Step};
 
 use super::program::Region;
 
@@ -56,7 +58,7 @@ pub(super) fn groups(step: &Step) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut of_runs: HashMap<&[Run], usize> = HashMap::new();
     for (index, recv) in step.recvs.iter().enumerate() {
-        if recv.action == Action::Copy {
+        if step.action == Action::Copy {
             groups.push(vec![index]);
             continue;
         }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use crate::endpoint::{Status, confidants};
 use crate::error::{Awaited, Blame, Error, Fault};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use hopbine_torus::plan::Rank;
+use crate::Rank;
 
 use crate::endpoint::{Endpoint, Status};
 use crate::error::Error;

@@ -3,8 +3,8 @@
 //! A vector is a slice; a block is a slice too, and `p` blocks are one slice of `p` times its
 //! length, in rank order. Lengths must be the same on all ranks; any length is allowed.
 
+use crate::Rank;
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::plan::Rank;
 
 use super::call::{Call, whole_blocks};
 use super::communicator::Communicator;

@@ -3,8 +3,8 @@
 //! Each constructor knows one collective's rules about buffers. Blocking, non-blocking and
 //! persistent forms all go through here, and so does the C interface.
 
+use crate::Rank;
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::plan::Rank;
 
 use crate::engine::UserMemory;
 use crate::error::Error;

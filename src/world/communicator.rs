@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 
+use crate::Rank;
 use hopbine_torus::geometry::{Coord, RankMap, Shape};
-use hopbine_torus::plan::Rank;
 
 use super::call::{Call, Caller};
 use super::device::{Hardware, Site};

@@ -5,8 +5,8 @@
 
 use std::ptr::NonNull;
 
+use crate::Rank;
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::plan::Rank;
 
 use super::call::{Call, whole_blocks};
 use super::communicator::Communicator;

@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopbine_torus::collectives::{Collective, Request, registry};
-use hopbine_torus::plan::{Rank, Schedule};
+use hopbine_torus::plan::{Flow, Schedule};
+use hopbine_torus::registry;
+use hopbine_torus::{Collective, Request};
 
 use super::call::Call;
 use super::communicator::{Communicator, Inner};
 use super::options::CallOptions;
 use super::select::{Choice, choose};
+use crate::Rank;
 use crate::engine::{
     CompileFailure, Engine, Geometry, Operation, Program, UserKeys, UserMemory, compile,
 };
@@ -130,8 +132,11 @@ impl Communicator {
                 Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
             })?,
         };
-        let refused =
-            |reason: String| Error::NotServed { collective, name: algorithm.name.clone(), reason };
+        let refused = |reason: String| Error::NotServed {
+            collective,
+            name: algorithm.name.to_string(),
+            reason,
+        };
         let ports = key.options.ports.unwrap_or(ports);
         if ports > n_ports {
             return Err(Error::Setting {
@@ -143,7 +148,8 @@ impl Communicator {
         let request =
             Request { shape: shape.clone(), map: map.clone(), root: key.root, ports: Some(ports) };
         let schedule = algorithm.schedule(&request).map_err(|error| refused(error.to_string()))?;
-        let plan = schedule.plan(caller.rank).map_err(|error| refused(error.to_string()))?;
+        let expansion = schedule.expand().map_err(|error| refused(error.to_string()))?;
+        let plan = expansion.plan(hopbine_torus::Rank(caller.rank));
         let segment = key.options.segment_bytes.or(self.inner.segment_bytes);
         let geometry = Geometry {
             count: key.count,
@@ -152,9 +158,9 @@ impl Communicator {
             segment_bytes: Some(segment.unwrap_or(segment_bytes)),
         };
         let program = compile(&plan, &geometry);
-        let mut program = program.map_err(|CompileFailure { port, step, error }| Error::Plan {
+        let mut program = program.map_err(|CompileFailure { lane, step, error }| Error::Plan {
             rank: caller.rank,
-            port,
+            lane,
             step,
             source: error,
         })?;

@@ -8,8 +8,8 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::Rank;
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::plan::Rank;
 
 use super::call::{Call, whole_blocks};
 use super::communicator::Communicator;

@@ -11,9 +11,10 @@
 //! | alltoall | `mixed` (logarithmic) | `pairwise`; in place, `mixed` |
 //! | others | `mixed` | `mixed` |
 
-use hopbine_torus::collectives::{Algorithm, Collective, registry};
+use hopbine_torus::Collective;
 use hopbine_torus::geometry::Shape;
 use hopbine_torus::plan::max_ports;
+use hopbine_torus::registry::{self, Algorithm};
 
 /// A vector up to this length is not worth being cut into blocks.
 const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
@@ -99,7 +100,7 @@ mod tests {
 
     fn chosen(collective: Collective, sizes: &[u32], bytes: u64) -> String {
         let shape = Shape::torus(sizes).unwrap();
-        choose(collective, &shape, bytes, 4, false).algorithm.name
+        choose(collective, &shape, bytes, 4, false).algorithm.name.into_owned()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `hopbine check`.
 
 use hopbine::torus::Collective;
-use hopbine::torus::collectives::registry;
+use hopbine::torus::registry;
 use serde_json::Value;
 
 use super::{hopbine, json, text, well};
@@ -80,15 +80,15 @@ fn plans_from_files_are_proved_or_their_faults_named() {
     assert!(well(&args).starts_with("allreduce on 2x2: proved"));
 
     // Rank 2 stores what it should combine.
-    let change = |rank, plan: String| if rank == 2 { plan.replace("reduce", "copy") } else { plan };
-    let args = plans(directory.path(), |rank, plan| {
-        change(rank, plan).replace("plan allcopy", "plan allreduce")
-    });
+    let change = |rank, plan: String| {
+        if rank == 2 { plan.replace("step reduce", "step copy") } else { plan }
+    };
+    let args = plans(directory.path(), |rank, plan| change(rank, plan));
     let output = hopbine(&args);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let table = text(&output.stdout);
     assert!(table.contains("1 of 1 WRONG"), "{table}");
-    assert!(table.contains("rank 2 port 0 at the end") || table.contains("rank 2 port 0 step"));
+    assert!(table.contains("rank 2 lane 0 position") || table.contains("rank 2 lane 0 step"));
     let listed = table.lines().filter(|line| line.contains(" ports: rank ")).count();
     assert_eq!(listed, 10, "{table}");
     assert!(table.contains("... and "), "{table}");
@@ -112,11 +112,12 @@ fn foreign_plans_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let args = plans(directory.path(), |_, plan| plan.replace("send to 3", "send to 17"));
     let output = hopbine(&args);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("rank 17 does not exist"));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("17 is no other rank"));
     let args = plans(directory.path(), |_, plan| plan.replace("rank 3 of 4", "rank 9 of 10"));
     let output = hopbine(&args);
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("the plans differ in the ranks they name"));
     let few = args.rsplit_once(' ').unwrap().0;
     let output = hopbine(few);
     assert!(text(&output.stderr).contains("3 plans for the 4 ranks"), "{}", text(&output.stderr));

@@ -1,7 +1,7 @@
 //! `hopbine list`.
 
 use hopbine::torus::Shape;
-use hopbine::torus::collectives::{Collective, registry};
+use hopbine::torus::{Collective, registry};
 
 use super::{json, well};
 
@@ -12,13 +12,13 @@ fn everything_is_listed() {
     assert_eq!(rows.len(), all.len());
     for (row, algorithm) in rows.iter().zip(&all) {
         assert_eq!(row["collective"], algorithm.collective.name());
-        assert_eq!(row["algorithm"], algorithm.name);
-        assert_eq!(row["form"], algorithm.form.name());
-        assert_eq!(row["summary"], algorithm.summary);
-        assert_eq!(row["source"], algorithm.source);
+        assert_eq!(row["algorithm"], *algorithm.name);
+        assert_eq!(row["form"], algorithm.form());
+        assert_eq!(row["summary"], algorithm.summary());
+        assert_eq!(row["source"], algorithm.source());
     }
     let table = well("list");
-    assert!(all.iter().all(|algorithm| table.contains(&algorithm.summary)), "{table}");
+    assert!(all.iter().all(|algorithm| table.contains(&algorithm.summary())), "{table}");
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use hopbine::torus::collectives::{Collective, Request, registry};
-use hopbine::torus::{Plan, RankMap, Schedule};
+use hopbine::torus::plan::Flow;
+use hopbine::torus::{Collective, Request, registry};
+use hopbine::torus::{Plan, Rank, RankMap, Schedule};
 
 use super::{hopbine, json, text, well};
 
@@ -37,8 +38,8 @@ fn the_text_reads_back_as_the_plan() {
         let text = well(&format!("{args} --root {root}"));
         let plan: Plan = text.parse().unwrap();
         let schedule = schedule(collective, torus, algorithm, root);
-        assert_eq!(plan, schedule.plan(rank).unwrap(), "{args}");
-        let n_steps: usize = plan.ports.iter().map(|port| port.steps.len()).sum();
+        assert_eq!(plan, schedule.expand().unwrap().plan(Rank(rank)), "{args}");
+        let n_steps: usize = plan.lanes.iter().map(|lane| lane.steps.len()).sum();
         let n_remarks = text.lines().filter(|line| line.starts_with("# step ")).count();
         assert_eq!(n_remarks, n_steps, "{args}");
     }
@@ -60,14 +61,14 @@ fn json_holds_every_transfer() {
             "plan {collective} --torus {torus} --rank {rank} --algorithm {algorithm} \
              --root {root} --format json"
         ));
-        let plan = schedule(collective, torus, algorithm, root).plan(rank).unwrap();
+        let plan = schedule(collective, torus, algorithm, root).expand().unwrap().plan(Rank(rank));
         assert_eq!(value["rank"], rank);
-        assert_eq!(value["ports"].as_array().unwrap().len(), plan.ports.len());
-        for (port, shown) in plan.ports.iter().zip(value["ports"].as_array().unwrap()) {
-            assert_eq!(shown["positions"], port.positions);
-            assert_eq!(shown["steps"].as_array().unwrap().len(), port.steps.len());
-            for (step, shown) in port.steps.iter().zip(shown["steps"].as_array().unwrap()) {
-                let peers: Vec<u64> = step.sends.iter().map(|send| send.to.into()).collect();
+        assert_eq!(value["lanes"].as_array().unwrap().len(), plan.lanes.len());
+        for (lane, shown) in plan.lanes.iter().zip(value["lanes"].as_array().unwrap()) {
+            assert_eq!(shown["positions"], lane.space.n_positions);
+            assert_eq!(shown["steps"].as_array().unwrap().len(), lane.steps.len());
+            for (step, shown) in lane.steps.iter().zip(shown["steps"].as_array().unwrap()) {
+                let peers: Vec<u64> = step.sends.iter().map(|send| send.peer.0.into()).collect();
                 let sends = shown["sends"].as_array().unwrap();
                 let found: Vec<u64> =
                     sends.iter().map(|send| send["to"].as_u64().unwrap()).collect();
@@ -75,7 +76,7 @@ fn json_holds_every_transfer() {
                 let recvs = shown["recvs"].as_array().unwrap();
                 assert_eq!(recvs.len(), step.recvs.len());
                 for (recv, shown) in step.recvs.iter().zip(recvs) {
-                    assert_eq!(shown["from"], recv.from);
+                    assert_eq!(shown["from"], recv.peer.0);
                     let runs: Vec<[u32; 2]> =
                         recv.blocks.iter().map(|run| [run.start, run.end()]).collect();
                     assert_eq!(shown["runs"], serde_json::json!(runs));
@@ -90,10 +91,10 @@ type Seen = BTreeSet<(usize, usize, u32, bool, bool)>;
 
 fn exchanges(plan: &Plan) -> Seen {
     let mut seen = Seen::new();
-    for (q, port) in plan.ports.iter().enumerate() {
-        for (number, step) in port.steps.iter().enumerate() {
-            let sends: BTreeSet<u32> = step.sends.iter().map(|send| send.to).collect();
-            let recvs: BTreeSet<u32> = step.recvs.iter().map(|recv| recv.from).collect();
+    for (q, lane) in plan.lanes.iter().enumerate() {
+        for (number, step) in lane.steps.iter().enumerate() {
+            let sends: BTreeSet<u32> = step.sends.iter().map(|send| send.peer.0).collect();
+            let recvs: BTreeSet<u32> = step.recvs.iter().map(|recv| recv.peer.0).collect();
             for &peer in sends.union(&recvs) {
                 seen.insert((q, number, peer, sends.contains(&peer), recvs.contains(&peer)));
             }
@@ -112,7 +113,7 @@ fn the_picture_has_an_arrow_per_exchange() {
         let svg = well(&args);
         let document = roxmltree::Document::parse(&svg).unwrap_or_else(|e| panic!("{args}: {e}"));
         let schedule = schedule(collective, torus, algorithm, root);
-        let plan = schedule.plan(rank).unwrap();
+        let plan = schedule.expand().unwrap().plan(Rank(rank));
         let of_class = |class: &'static str| {
             document.descendants().filter(move |node| node.attribute("class") == Some(class))
         };
@@ -122,7 +123,7 @@ fn the_picture_has_an_arrow_per_exchange() {
             let flow = value("data-flow");
             let (sends, recvs) = (flow != "recv", flow != "send");
             for step in value("data-steps").split(' ') {
-                let (port, peer) = (value("data-port"), value("data-peer"));
+                let (port, peer) = (value("data-lane"), value("data-peer"));
                 let (port, step) = (port.parse().unwrap(), step.parse().unwrap());
                 let exchange = (port, step, peer.parse().unwrap(), sends, recvs);
                 assert!(seen.insert(exchange), "{args}: {exchange:?} is drawn twice");

@@ -2,7 +2,7 @@
 
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::Collective;
-use hopbine::torus::collectives::registry;
+use hopbine::torus::registry;
 
 use super::{command, hopbine, json, text, well};
 

@@ -1,8 +1,8 @@
 //! Collectives called on emulated ranks, compared with the reference.
 
 use hopbine::reduce::Op;
-use hopbine::torus::collectives::{Algorithm, Collective, registry};
 use hopbine::torus::geometry::Shape;
+use hopbine::torus::{Algorithm, Collective, registry};
 use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, emulate};
 
 use super::reference::{Case, expected, inputs};

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use hopbine::torus::collectives::{Algorithm, registry};
+use hopbine::torus::{Algorithm, registry};
 use hopbine::{CallOptions, Communicator, Latency};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -43,7 +43,7 @@ impl Planned {
         let named = rng.random_bool(0.7);
         Planned {
             case: Case { collective, n_ranks, count, root },
-            algorithm: named.then(|| algorithm.name.clone()),
+            algorithm: named.then(|| algorithm.name.to_string()),
             ports: rng.random_bool(0.8).then(|| rng.random_range(1..=n_ports)),
             segment_bytes: rng.random_bool(0.3).then(|| rng.random_range(8..600)),
             in_place: rng.random_bool(0.4),

@@ -6,7 +6,7 @@ use crate::common::calls::check;
 use crate::common::processes::{ranks, run_scenario, start, wait};
 use crate::common::reference::Case;
 use hopbine::reduce::Op;
-use hopbine::torus::collectives::{Collective, registry};
+use hopbine::torus::{Collective, registry};
 use hopbine::{CallOptions, Error, init};
 
 /// The entry of every rank; see `common::processes`.

@@ -4,8 +4,8 @@
 use crate::common::calls::{check, config, every_algorithm};
 use crate::common::reference::{Case, expected, inputs};
 use hopbine::reduce::{Datatype, Op};
-use hopbine::torus::collectives::{Collective, registry};
 use hopbine::torus::geometry::Shape;
+use hopbine::torus::{Collective, registry};
 use hopbine::{CallOptions, Drive, Error, emulate};
 use proptest::prelude::*;
 
@@ -108,7 +108,7 @@ fn identical_bits<T: Datatype>(of: impl Fn(f64) -> T + Sync) {
                 assert_eq!(first, run(&name), "{name}");
                 (name, first)
             };
-            serving.map(|algorithm| bits(algorithm.name)).collect::<Vec<_>>()
+            serving.map(|algorithm| bits(algorithm.name.into_owned())).collect::<Vec<_>>()
         })
         .unwrap();
         for result in &results {

@@ -9,8 +9,9 @@ use hopbine::endpoint::Endpoint;
 use hopbine::engine::{
     Engine, EngineConfig, Geometry, Operation, Poison, UserKeys, UserMemory, compile,
 };
-use hopbine_torus::collectives::{Collective, Request, registry};
 use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::Flow;
+use hopbine_torus::{Collective, Request, registry};
 
 /// For what is to succeed, also on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -25,14 +26,14 @@ fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
         ports: Some(1),
     };
     let algorithm = registry::find(Collective::Barrier, "mixed").unwrap();
-    let schedule = algorithm.schedule(&request).unwrap();
+    let schedule = algorithm.schedule(&request).unwrap().expand().unwrap();
     let geometry = Geometry { count: 0, elem_bytes: 1, in_place: false, segment_bytes: None };
     [0, 1].map(|rank| {
         let config = EngineConfig { workers: false, cores: Vec::new(), own_cores: false, timeout };
         let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
         let engine =
             Engine::new(rank, vec![endpoint], config, Arc::new(Poison::default())).unwrap();
-        let program = compile(&schedule.plan(rank).unwrap(), &geometry).unwrap();
+        let program = compile(&schedule.plan(hopbine_torus::Rank(rank)), &geometry).unwrap();
         let operation = engine.prepare(Arc::new(program), None).unwrap();
         (engine, operation)
     })

@@ -8,11 +8,12 @@ use crate::common::reference::{Case, expected, inputs};
 use hopbine::endpoint::{Endpoint, Event};
 use hopbine::engine::{Buffer, CompileError, Geometry, Memory, PortRun, Program, compile};
 use hopbine::reduce::{Dtype, Op, Reducer};
-use hopbine_torus::collectives::{Algorithm, Collective, Request, registry};
+use hopbine_torus::collectives::{Action, Cut};
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{
-    Action, Blocks, Placement, Plan, PortPlan, Recv, Run, Send, Space, Step,
+    BlockOrder, Blocks, Defect, Flow, Lane, Plan, Run, Space, Step, Transfer,
 };
+use hopbine_torus::{Algorithm, Collective, Request, registry};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -149,8 +150,8 @@ fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plan: impl F
 
 fn plans(algorithm: &Algorithm, shape: &Shape, root: u32, ports: Option<u32>) -> Vec<Plan> {
     let request = Request { shape: shape.clone(), map: RankMap::RowMajor, root, ports };
-    let schedule = algorithm.schedule(&request).unwrap();
-    (0..shape.n_nodes()).map(|rank| schedule.plan(rank).unwrap()).collect()
+    let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
+    hopbine_torus::Rank::first(shape.n_nodes()).map(|rank| expansion.plan(rank)).collect()
 }
 
 fn every_algorithm(collectives: &[Collective], shapes: &[&[u32]], counts: &[usize]) {
@@ -216,34 +217,29 @@ fn long_runs_travel_separately() {
     every_algorithm(&[Collective::ReduceScatter, Collective::Alltoall], &[&[2, 3]], &[1021]);
 }
 
-fn run_of(start: u32, len: u32) -> Blocks {
-    Arc::from([Run::new(start, len)])
+fn transfer(peer: u32, start: u32, len: u32) -> Transfer {
+    let blocks = Blocks::from_slice(&[Run::new(start, len)]);
+    Transfer { peer: hopbine_torus::Rank(peer), blocks }
 }
 
-fn port(positions: u32, space: Space, steps: Vec<Step>) -> PortPlan {
-    PortPlan {
-        part: 0,
-        parts: 1,
-        positions,
-        space,
-        input: Placement::Identity,
-        output: Placement::Identity,
-        steps,
-    }
+/// A plan of one step on one lane over a vector of some pieces, for what no algorithm does.
+fn one_step(rank: u32, n_ranks: u32, n_positions: u32, step: Step) -> Plan {
+    let space = Space { cut: Cut::Vector, n_positions, order: BlockOrder::Identity };
+    let lane = Lane { port: 0, part: 0, parts: 1, space: Arc::new(space), steps: vec![step] };
+    let (rank, root) = (hopbine_torus::Rank(rank), hopbine_torus::Rank(0));
+    Plan { collective: Collective::Allreduce, rank, n_ranks, root, lanes: vec![lane] }
 }
 
 /// Everybody sends everything to everybody at once and folds in rank order.
 fn fold_plan(rank: u32, n_ranks: u32, positions: u32) -> Plan {
     let others = || (0..n_ranks).filter(move |&other| other != rank);
     let step = Step {
-        sends: others().map(|to| Send { to, blocks: run_of(0, positions) }).collect(),
-        recvs: others()
-            .map(|from| Recv { from, blocks: run_of(0, positions), action: Action::Reduce })
-            .collect(),
+        sends: others().map(|to| transfer(to, 0, positions)).collect(),
+        recvs: others().map(|from| transfer(from, 0, positions)).collect(),
+        action: Action::Reduce,
         own_at: rank,
     };
-    let port = port(positions, Space::Vector, vec![step]);
-    Plan { collective: Collective::Allreduce, rank, n_ranks, root: 0, ports: vec![port] }
+    one_step(rank, n_ranks, positions, step)
 }
 
 #[test]
@@ -286,37 +282,40 @@ fn folds_give_identical_bits() {
     }
 }
 
-/// Two receives that overlap unevenly: rank 0 gets positions 0..2 and 1..3.
+/// Two receives that overlap unevenly: rank 0 gets positions 0..2 and 1..3. There is no order in
+/// which all positions could fold them.
 #[test]
-fn uneven_overlaps_are_folded_one_by_one() {
-    let plan = |rank: u32, own_at| {
-        let mut step = Step { own_at, ..Step::default() };
-        match rank {
-            0 => {
-                for (from, start) in [(1, 0), (2, 1)] {
-                    let blocks = run_of(start, 2);
-                    step.recvs.push(Recv { from, blocks, action: Action::Reduce });
-                }
-            }
-            _ => step.sends.push(Send { to: 0, blocks: run_of(rank - 1, 2) }),
-        }
-        let port = port(3, Space::Vector, vec![step]);
-        Plan { collective: Collective::Allreduce, rank, n_ranks: 3, root: 0, ports: vec![port] }
+fn uneven_overlaps_are_refused() {
+    let step = Step {
+        recvs: [(1, 0), (2, 1)].into_iter().map(|(from, start)| transfer(from, start, 2)).collect(),
+        action: Action::Reduce,
+        ..Step::default()
     };
     let geometry = Geometry { count: 30, elem_bytes: 8, in_place: true, segment_bytes: Some(24) };
-    let mut ranks: Vec<Rank> = (0..3)
+    let refused = compile(&one_step(0, 3, 3, step), &geometry).unwrap_err();
+    let overlap = Defect::Overlap { run: Run::new(1, 2) };
+    assert_eq!(refused.error, CompileError::Invalid(overlap));
+}
+
+/// Runs one step of `plan` on `n_ranks` ranks, in place, and returns what each has then. Rank r
+/// starts with r * 1000 + the piece's number in every element of a piece.
+fn run_in_place(
+    n_ranks: u32,
+    piece: usize,
+    segment_bytes: Option<u64>,
+    plan: impl Fn(u32) -> Plan,
+) -> Vec<Vec<u64>> {
+    let count = n_ranks as usize * piece;
+    let geometry = Geometry { count: count as u64, elem_bytes: 8, in_place: true, segment_bytes };
+    let mut ranks: Vec<Rank> = (0..n_ranks)
         .map(|rank| {
-            let program = compile(&plan(rank, 0), &geometry).unwrap();
-            Rank::new(program, vec![], vec![10u64.pow(rank); 30])
+            let program = compile(&plan(rank), &geometry).unwrap();
+            let data = (0..count).map(|at| u64::from(rank) * 1000 + (at / piece) as u64).collect();
+            Rank::new(program, vec![], data)
         })
         .collect();
-    assert!(execute(&mut ranks, reducer(), 1));
-    let got = &ranks[0].buffers[Buffer::Recv as usize];
-    assert_eq!(got[..10], [11; 10]);
-    assert_eq!(got[10..20], [111; 10]);
-    assert_eq!(got[20..], [101; 10]);
-    let refused = compile(&plan(0, 1), &geometry).unwrap_err();
-    assert_eq!(refused.error, CompileError::UnevenFold { own_at: 1 });
+    assert!(execute(&mut ranks, reducer(), 5), "stuck");
+    ranks.into_iter().map(|rank| rank.buffers[Buffer::Recv as usize].clone()).collect()
 }
 
 /// An exchange in place: blocks are stored where others of the same step are sent from, in an
@@ -328,16 +327,17 @@ fn exchanges_in_place_do_not_wait_for_each_other() {
         let mut step = Step::default();
         for by in 1..n_ranks {
             let (to, from) = ((rank + by) % n_ranks, (rank + n_ranks - by) % n_ranks);
-            step.sends.push(Send { to, blocks: run_of(to, 1) });
-            step.recvs.push(Recv { from, blocks: run_of(from, 1), action: Action::Copy });
+            step.sends.push(transfer(to, to, 1));
+            step.recvs.push(transfer(from, from, 1));
         }
-        let port = port(n_ranks, Space::Blocks, vec![step]);
-        Plan { collective: Collective::Alltoall, rank, n_ranks, root: 0, ports: vec![port] }
+        one_step(rank, n_ranks, n_ranks, step)
     };
-    for (count, segment) in [(1, None), (100, Some(64)), (3, Some(8))] {
-        let case = Case { collective: Collective::Alltoall, n_ranks, count, root: 0 };
-        run_case(case, true, segment, plan);
-        run_case(case, false, segment, plan);
+    for (piece, segment) in [(1, None), (100, Some(64)), (3, Some(8))] {
+        for (rank, got) in run_in_place(n_ranks, piece, segment, plan).iter().enumerate() {
+            let from = |at: usize| (at / piece) as u64 * 1000 + rank as u64;
+            let want: Vec<u64> = (0..got.len()).map(from).collect();
+            assert_eq!(*got, want);
+        }
     }
 }
 
@@ -350,26 +350,17 @@ fn landing_waits_never_form_a_cycle() {
         let (next, previous) = ((rank + 1) % n_ranks, (rank + n_ranks - 1) % n_ranks);
         // Position i goes to position n - 1 - i of the next rank.
         let reversed: Blocks = (0..n_ranks).rev().map(|at| Run::new(at, 1)).collect();
+        let previous = Transfer { peer: hopbine_torus::Rank(previous), blocks: reversed };
         let step = Step {
-            sends: vec![Send { to: next, blocks: run_of(0, 4) }],
-            recvs: vec![Recv { from: previous, blocks: reversed, action: Action::Copy }],
-            own_at: 0,
+            sends: std::iter::once(transfer(next, 0, 4)).collect(),
+            recvs: std::iter::once(previous).collect(),
+            ..Step::default()
         };
-        let port = port(n_ranks, Space::Blocks, vec![step]);
-        Plan { collective: Collective::Alltoall, rank, n_ranks, root: 0, ports: vec![port] }
+        one_step(rank, n_ranks, n_ranks, step)
     };
-    let geometry = Geometry { count: 64, elem_bytes: 8, in_place: true, segment_bytes: Some(8) };
-    let mut ranks: Vec<Rank> = (0..n_ranks)
-        .map(|rank| {
-            let program = compile(&plan(rank), &geometry).unwrap();
-            let data = (0..256).map(|at| u64::from(rank) * 1000 + at / 64).collect();
-            Rank::new(program, vec![], data)
-        })
-        .collect();
-    assert!(execute(&mut ranks, reducer(), 5), "stuck");
-    for (rank, state) in ranks.iter().enumerate() {
+    for (rank, got) in run_in_place(n_ranks, 64, Some(8), plan).iter().enumerate() {
         let from = (rank as u64 + 3) % 4;
         let want: Vec<u64> = (0..256).map(|at| from * 1000 + 3 - at / 64).collect();
-        assert_eq!(state.buffers[Buffer::Recv as usize], want);
+        assert_eq!(*got, want);
     }
 }

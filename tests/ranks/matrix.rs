@@ -4,8 +4,8 @@
 use crate::common::calls::{check, config, every_algorithm};
 use crate::common::reference::Case;
 use hopbine::reduce::{Datatype, Dtype, Op};
-use hopbine::torus::collectives::{Collective, registry};
 use hopbine::torus::geometry::Shape;
+use hopbine::torus::{Collective, registry};
 use hopbine::{CallOptions, Communicator, Drive, emulate};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use hopbine_torus::plan::{Action, Placement, Plan, PortPlan, Rank, Run, Step, n_positions};
+use hopbine_torus::collectives::{Action, Cut};
+use hopbine_torus::plan::{Lane, Plan, Run, Space, Step, Transfer, n_positions};
+use hopbine_torus::{Block, Position, Rank};
 use serde_json::{Value, json};
 
 use super::Subject;
@@ -14,22 +16,22 @@ pub fn text(subject: &Subject) -> String {
     let mut text = format!(
         "# {algorithm} on {shape}: rank {} is at {}\n",
         plan.rank,
-        map.coord_of(shape, plan.rank)
+        map.coord_of(shape, plan.rank.0)
     );
     if plan.collective.is_rooted() {
-        let root = map.coord_of(shape, plan.root);
+        let root = map.coord_of(shape, plan.root.0);
         let _ = writeln!(text, "# the root, rank {}, is at {root}", plan.root);
     }
-    // The text form numbers neither ports nor steps; the remarks do.
-    let mut ports = plan.ports.iter().enumerate();
+    // The text form numbers neither lanes nor steps; the remarks do.
+    let mut lanes = plan.lanes.iter().enumerate();
     let mut steps = [].iter().enumerate();
     for line in plan.to_string().lines() {
-        if line.starts_with("port ") {
-            if let Some((number, port)) = ports.next() {
-                let _ = writeln!(text, "\n# port {number}: {} steps", port.steps.len());
-                steps = port.steps.iter().enumerate();
+        if line.starts_with("lane ") {
+            if let Some((number, lane)) = lanes.next() {
+                let _ = writeln!(text, "\n# lane {number}: {} steps", lane.steps.len());
+                steps = lane.steps.iter().enumerate();
             }
-        } else if (line == "step" || line.starts_with("step "))
+        } else if line.starts_with("step ")
             && let Some((number, step)) = steps.next()
         {
             let _ = writeln!(text, "# step {number}: {}", remark(subject, step));
@@ -52,21 +54,21 @@ fn remark(subject: &Subject, step: &Step) -> String {
     };
     let mut parts = Vec::new();
     for send in &step.sends {
-        match step.recvs.iter().find(|recv| recv.from == send.to) {
+        match step.recvs.iter().find(|recv| recv.peer == send.peer) {
             Some(recv) => parts.push(format!(
                 "sends {} to, {} {} from {}",
                 blocks(&send.blocks),
-                verb(recv.action),
+                verb(step.action),
                 blocks(&recv.blocks),
-                place(send.to)
+                place(send.peer)
             )),
-            None => parts.push(format!("sends {} to {}", blocks(&send.blocks), place(send.to))),
+            None => parts.push(format!("sends {} to {}", blocks(&send.blocks), place(send.peer))),
         }
     }
     for recv in &step.recvs {
-        if !step.sends.iter().any(|send| send.to == recv.from) {
-            let (verb, blocks) = (verb(recv.action), blocks(&recv.blocks));
-            parts.push(format!("{verb} {blocks} from {}", place(recv.from)));
+        if !step.sends.iter().any(|send| send.peer == recv.peer) {
+            let (verb, blocks) = (verb(step.action), blocks(&recv.blocks));
+            parts.push(format!("{verb} {blocks} from {}", place(recv.peer)));
         }
     }
     if parts.is_empty() { "nothing".to_owned() } else { parts.join("; ") }
@@ -81,74 +83,66 @@ fn verb(action: Action) -> &'static str {
 
 fn coord_and_hops(subject: &Subject, peer: Rank) -> (String, u32) {
     let (shape, map) = (&subject.schedule.shape, &subject.schedule.map);
-    let here = map.node_of(shape, subject.plan.rank);
-    let there = map.node_of(shape, peer);
+    let here = map.node_of(shape, subject.plan.rank.0);
+    let there = map.node_of(shape, peer.0);
     (shape.coord(there).to_string(), shape.distance(here, there))
 }
 
 /// The plan as one JSON object.
 pub fn json(subject: &Subject) -> String {
     let Subject { algorithm, schedule, plan } = subject;
-    let Plan { collective, rank, n_ranks, root, ports } = plan;
+    let Plan { collective, rank, n_ranks, root, lanes } = plan;
     let value = json!({
         "collective": collective.name(),
         "algorithm": algorithm,
         "torus": schedule.shape.to_string(),
-        "rank": rank,
-        "coord": schedule.map.coord_of(&schedule.shape, *rank).as_slice(),
+        "rank": rank.0,
+        "coord": schedule.map.coord_of(&schedule.shape, rank.0).as_slice(),
         "ranks": n_ranks,
-        "root": collective.is_rooted().then_some(root),
-        "ports": ports.iter().map(|port| json_port(subject, port)).collect::<Vec<_>>(),
+        "root": collective.is_rooted().then_some(root.0),
+        "lanes": lanes.iter().map(|lane| json_lane(subject, lane)).collect::<Vec<_>>(),
     });
     format!("{value:#}\n")
 }
 
-fn json_port(subject: &Subject, port: &PortPlan) -> Value {
-    let steps: Vec<Value> = port.steps.iter().map(|step| json_step(subject, step)).collect();
+fn json_lane(subject: &Subject, lane: &Lane) -> Value {
+    let Lane { port, part, parts, space, steps } = lane;
+    let rank = subject.plan.rank;
+    let list = |block_at: &dyn Fn(&Space, Rank, Position) -> Block| {
+        let all = Position::first(space.n_positions).map(|at| block_at(space, rank, at).0);
+        Value::from(all.collect::<Vec<_>>())
+    };
+    let order = match space.cut {
+        _ if space.is_identity() => json!("identity"),
+        Cut::Pairs => {
+            json!({ "start": list(&Space::block_at_start), "end": list(&Space::block_at_end) })
+        }
+        _ => json!({ "blocks": list(&Space::block_at_start) }),
+    };
     json!({
-        "part": port.part,
-        "parts": port.parts,
-        "positions": port.positions,
-        "space": port.space.name(),
-        "input": json_placement(&port.input),
-        "output": json_placement(&port.output),
-        "steps": steps,
+        "port": port,
+        "part": part,
+        "parts": parts,
+        "positions": space.n_positions,
+        "cut": space.cut.name(),
+        "order": order,
+        "steps": steps.iter().map(|step| json_step(subject, step)).collect::<Vec<_>>(),
     })
 }
 
-fn json_placement(placement: &Placement) -> Value {
-    match placement {
-        Placement::Nothing => json!("nothing"),
-        Placement::Identity => json!("identity"),
-        Placement::Permuted(list) => json!({ "blocks": list.as_ref() }),
-        Placement::One { position } => json!({ "own": position }),
-    }
-}
-
 fn json_step(subject: &Subject, step: &Step) -> Value {
-    let runs =
-        |runs: &[Run]| -> Vec<[u32; 2]> { runs.iter().map(|run| [run.start, run.end()]).collect() };
-    let sends = step.sends.iter().map(|send| {
-        let (coord, hops) = coord_and_hops(subject, send.to);
-        json!({ "to": send.to, "coord": coord, "hops": hops, "runs": runs(&send.blocks) })
-    });
-    let recvs = step.recvs.iter().map(|recv| {
-        let (coord, hops) = coord_and_hops(subject, recv.from);
-        let action = match recv.action {
-            Action::Copy => "copy",
-            Action::Reduce => "reduce",
+    let transfers = |transfers: &[Transfer], end: &str| -> Vec<Value> {
+        let transfer = |Transfer { peer, blocks }: &Transfer| {
+            let (coord, hops) = coord_and_hops(subject, *peer);
+            let runs: Vec<[u32; 2]> = blocks.iter().map(|run| [run.start, run.end()]).collect();
+            json!({ end: peer.0, "coord": coord, "hops": hops, "runs": runs })
         };
-        json!({
-            "from": recv.from,
-            "coord": coord,
-            "hops": hops,
-            "action": action,
-            "runs": runs(&recv.blocks),
-        })
-    });
+        transfers.iter().map(transfer).collect()
+    };
     json!({
-        "sends": sends.collect::<Vec<_>>(),
-        "recvs": recvs.collect::<Vec<_>>(),
+        "action": step.action.name(),
         "own_at": step.own_at,
+        "sends": transfers(&step.sends, "to"),
+        "recvs": transfers(&step.recvs, "from"),
     })
 }

@@ -6,7 +6,8 @@ mod svg;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use hopbine_torus::{Collective, Plan, Request, Schedule};
+use hopbine_torus::plan::Flow;
+use hopbine_torus::{Collective, Plan, Rank, Request, Schedule};
 
 use super::args::{self, Place};
 use super::error::{CliError, Outcome};
@@ -83,10 +84,11 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     };
     let rank = args::existing_rank(args.rank, shape)?;
     let (algorithm, schedule) = args::choose(args.collective, args.algorithm.as_deref(), &request)?;
-    let algorithm = algorithm.name;
-    let plan = schedule
-        .plan(rank)
+    let algorithm = algorithm.name.into_owned();
+    let expansion = schedule
+        .expand()
         .map_err(|error| args::unserved(args.collective, &algorithm, error, shape))?;
+    let plan = expansion.plan(Rank(rank));
     let subject = Subject { algorithm, schedule, plan };
     let text = match args.format {
         PlanFormat::Text => describe::text(&subject),

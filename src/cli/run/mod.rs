@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use hopbine::reduce::{Dtype, Op, ReduceError};
 use hopbine::{CallOptions, Drive, EmulationConfig};
-use hopbine_torus::collectives::registry;
-use hopbine_torus::plan::max_ports;
+use hopbine_torus::plan::{Flow, max_ports};
+use hopbine_torus::registry;
 use hopbine_torus::{Collective, Request};
 use serde_json::{Value, json};
 
@@ -134,9 +134,10 @@ impl Task {
         let request = Request { shape: shape.clone(), map, root: args.root, ports: Some(ports) };
         let unserved = |error| args::unserved(case.collective, &algorithm.name, error, shape);
         // All ranks have the same number of steps.
-        let plan = algorithm.schedule(&request).and_then(|schedule| schedule.plan(0));
-        let steps = plan.map_err(unserved)?.n_steps();
-        Ok(Chosen { algorithm: algorithm.name, ports, steps })
+        let expansion = algorithm.schedule(&request).and_then(|schedule| schedule.expand());
+        let expansion = expansion.map_err(unserved)?;
+        let steps = expansion.lanes().iter().map(|lane| lane.n_steps).max().unwrap_or(0);
+        Ok(Chosen { algorithm: algorithm.name.into_owned(), ports, steps })
     }
 }
 
@@ -222,8 +223,10 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
         }
         name => vec![registry::find(collective, name)?],
     };
-    let task =
-        |algorithm: hopbine_torus::Algorithm| Task { algorithm: Some(algorithm.name), ports };
+    let task = |algorithm: hopbine_torus::Algorithm| Task {
+        algorithm: Some(algorithm.name.into_owned()),
+        ports,
+    };
     let tasks: Vec<Task> = algorithms.into_iter().map(task).collect();
     Ok((tasks, notes))
 }

@@ -1,14 +1,15 @@
-//! The tasks of one port, emitted in plan order: what is sent here, what is received in
-//! `recvs`.
+//! The tasks of one port, emitted step by step and lane by lane: what is sent here, what is
+//! received in `recvs`. Both ends of a message see the same order of steps and lanes.
 
 mod recvs;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use hopbine_torus::plan::{PortPlan, Rank, Run, Step};
+use hopbine_torus::Rank;
+use hopbine_torus::plan::{Lane, Run, Step};
 
-use crate::engine::compile::{CompileError, Geometry};
+use crate::engine::compile::{CompileError, CompileFailure, Geometry};
 use crate::engine::graph::{Graph, Place};
 use crate::engine::pieces::pieces;
 use crate::engine::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
@@ -27,9 +28,11 @@ const NOWHERE: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
 
 /// Compiles one port.
 pub(super) struct PortCompiler<'a> {
-    port: &'a PortPlan,
     geometry: &'a Geometry,
-    space: WorkingSpace<'a>,
+    /// The lanes that the port drives: number, steps, space.
+    lanes: Vec<(usize, &'a Lane, WorkingSpace<'a>)>,
+    /// The lane at hand.
+    lane: usize,
     graph: Graph,
     staging: Staging,
     recvs: Vec<u32>,
@@ -45,12 +48,11 @@ pub(super) struct PortCompiler<'a> {
 }
 
 impl<'a> PortCompiler<'a> {
-    pub(super) fn new(port: &'a PortPlan, geometry: &'a Geometry, space: WorkingSpace<'a>) -> Self {
-        let most = |count: fn(&Step) -> usize| port.steps.iter().map(count).max().unwrap_or(0);
-        let mut compiler = PortCompiler {
-            port,
+    pub(super) fn new(geometry: &'a Geometry) -> Self {
+        PortCompiler {
             geometry,
-            space,
+            lanes: Vec::new(),
+            lane: 0,
             graph: Graph::new(),
             staging: Staging::new(0, 0, 0),
             recvs: Vec::new(),
@@ -61,53 +63,72 @@ impl<'a> PortCompiler<'a> {
             wire_bytes: [0; Buffer::COUNT],
             step: 0,
             sending: 0..0,
-        };
-        compiler.staging = Staging::new(
-            compiler.longest_piece(),
-            most(|step| step.sends.len()) as u64,
-            most(|step| step.recvs.len()) as u64,
-        );
-        compiler
+        }
     }
 
+    pub(super) fn add_lane(&mut self, index: usize, lane: &'a Lane, space: WorkingSpace<'a>) {
+        self.lanes.push((index, lane, space));
+    }
+
+    fn space(&self) -> &WorkingSpace<'a> {
+        &self.lanes[self.lane].2
+    }
+
+    fn space_mut(&mut self) -> &mut WorkingSpace<'a> {
+        &mut self.lanes[self.lane].2
+    }
+
+    /// The longest message of the lanes.
     fn longest_piece(&self) -> u64 {
-        let blocks = self.port.steps.iter().flat_map(|step| {
-            let sent = step.sends.iter().map(|send| &send.blocks);
-            sent.chain(step.recvs.iter().map(|recv| &recv.blocks))
-        });
-        let longest = blocks
-            .map(|runs| {
-                runs.iter().map(|&run| self.space.bytes(run)).map(|b| b.end - b.start).sum()
-            })
-            .max()
-            .unwrap_or(0);
         let segment = self.geometry.segment_bytes.unwrap_or(u64::MAX);
-        if self.space.is_token() { 0 } else { longest.min(segment.max(self.geometry.elem_bytes)) }
+        let longest = |(_, lane, space): &(usize, &Lane, WorkingSpace<'_>)| {
+            let transfers = lane.steps.iter().flat_map(|step| step.sends.iter().chain(&step.recvs));
+            let bytes = |run: &Run| space.bytes(*run).end - space.bytes(*run).start;
+            let longest = transfers.map(|transfer| transfer.blocks.iter().map(bytes).sum()).max();
+            let longest: u64 = longest.filter(|_| !space.is_token()).unwrap_or(0);
+            longest.min(segment.max(self.geometry.elem_bytes))
+        };
+        self.lanes.iter().map(longest).max().unwrap_or(0)
     }
 
-    /// The program; or the step that cannot be compiled, and why.
-    pub(super) fn run(mut self) -> Result<PortProgram, (usize, CompileError)> {
-        let mut most_recvs = 0;
-        for (index, step) in self.port.steps.iter().enumerate() {
-            self.step = index as u32;
-            self.staging.next_step();
-            most_recvs = most_recvs.max(step.recvs.len() as u32);
-            self.emit_sends(step);
-            self.emit_recvs(step).map_err(|error| (index, error))?;
+    /// The program.
+    pub(super) fn run(mut self) -> Result<PortProgram, CompileFailure> {
+        let steps = |lane: usize| &self.lanes[lane].1.steps;
+        let most = |count: fn(&Step) -> usize| {
+            let all = (0..self.lanes.len()).flat_map(steps);
+            all.map(count).max().unwrap_or(0)
+        };
+        let (most_sends, most_recvs) =
+            (most(|step| step.sends.len()), most(|step| step.recvs.len()));
+        let n_steps = (0..self.lanes.len()).map(|lane| steps(lane).len()).max().unwrap_or(0);
+        self.staging = Staging::new(self.longest_piece(), most_sends as u64, most_recvs as u64);
+        for index in 0..n_steps {
+            for lane in 0..self.lanes.len() {
+                let plan: &'a Lane = self.lanes[lane].1;
+                let Some(step) = plan.steps.get(index) else { continue };
+                (self.step, self.lane) = (index as u32, lane);
+                self.staging.next_step();
+                self.emit_sends(step);
+                self.emit_recvs(step);
+            }
         }
-        self.step = self.port.steps.len() as u32;
-        self.emit_outputs();
+        self.step = n_steps as u32;
+        for lane in 0..self.lanes.len() {
+            self.lane = lane;
+            self.emit_outputs();
+        }
         if self.graph.tasks.len() >= u32::MAX as usize {
-            return Err((self.port.steps.len(), CompileError::TooLong));
+            let lane = self.lanes.first().map_or(0, |lane| lane.0);
+            return Err(CompileFailure { lane, step: n_steps, error: CompileError::TooLong });
         }
-        Ok(self.finish(most_recvs.max(MIN_RECV_WINDOW)))
+        Ok(self.finish((most_recvs as u32).max(MIN_RECV_WINDOW)))
     }
 
     fn transfer(&self, peer: Rank, runs: &[Run]) -> Transfer {
         let mut at = 0;
-        let ranges: Vec<_> = runs.iter().map(|&run| self.space.bytes(run)).collect();
+        let ranges: Vec<_> = runs.iter().map(|&run| self.space().bytes(run)).collect();
         let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
-        let pieces = if self.space.is_token() {
+        let pieces = if self.space().is_token() {
             // One message that says "I am here".
             std::iter::once(0..lens.iter().sum()).collect()
         } else {
@@ -123,16 +144,16 @@ impl<'a> PortCompiler<'a> {
     fn emit_sends(&mut self, step: &Step) {
         let first = self.graph.len();
         let transfers: Vec<_> =
-            step.sends.iter().map(|send| self.transfer(send.to, &send.blocks)).collect();
+            step.sends.iter().map(|send| self.transfer(send.peer, &send.blocks)).collect();
         for (piece, transfer) in by_piece(&transfers) {
             let ranges = transfer.ranges(piece);
             let mut sources = Vec::new();
             for range in &ranges {
-                self.space.sources(range).into_iter().for_each(|r| push_joined(&mut sources, r));
+                self.space().sources(range).into_iter().for_each(|r| push_joined(&mut sources, r));
             }
             let level = piece as u32;
-            if self.space.is_token() {
-                let reads: Vec<_> = ranges.iter().map(|range| self.space.place(range)).collect();
+            if self.space().is_token() {
+                let reads: Vec<_> = ranges.iter().map(|range| self.space().place(range)).collect();
                 self.emit_send(transfer.peer, level, NOWHERE, &reads);
             } else if let [source] = sources[..] {
                 self.emit_send(transfer.peer, level, source, &[(source.place(), source.range())]);
@@ -148,7 +169,8 @@ impl<'a> PortCompiler<'a> {
     fn emit_send(&mut self, to: Rank, piece: u32, from: Region, reads: &[(Place, Range<u64>)]) {
         self.note_wire(from);
         let message = self.next_message(to, true);
-        self.graph.emit(self.step, piece, Task::Send { to, message, from }, reads, &[]);
+        let send = Task::Send { to: to.0, message, from };
+        self.graph.emit(self.step, piece, send, reads, &[]);
     }
 
     fn emit_recv(&mut self, from: Rank, piece: u32, into: Region) {
@@ -156,7 +178,7 @@ impl<'a> PortCompiler<'a> {
         let message = self.next_message(from, false);
         self.recvs.push(self.graph.len());
         let writes = [(into.place(), into.range())];
-        self.graph.emit(self.step, piece, Task::Recv { from, message, into }, &[], &writes);
+        self.graph.emit(self.step, piece, Task::Recv { from: from.0, message, into }, &[], &writes);
     }
 
     fn emit_copy(&mut self, piece: u32, pairs: Vec<(Region, Region)>) {
@@ -181,7 +203,7 @@ impl<'a> PortCompiler<'a> {
     fn emit_outputs(&mut self) {
         let mut batch = Vec::new();
         let mut batch_bytes = 0;
-        for (mut from, mut into) in self.space.outputs() {
+        for (mut from, mut into) in self.space().outputs() {
             while from.len > 0 {
                 let len = from.len.min(OUTPUT_COPY_BYTES - batch_bytes);
                 batch.push((Region { len, ..from }, Region { len, ..into }));

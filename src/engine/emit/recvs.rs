@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use hopbine_torus::plan::{Action, Rank, Recv, Step};
+use hopbine_torus::Rank;
+use hopbine_torus::collectives::Action;
+use hopbine_torus::plan::Step;
 
 use super::{NOWHERE, PortCompiler};
-use crate::engine::compile::CompileError;
 use crate::engine::graph::Place;
 use crate::engine::program::{Fold, Region, Span, Task};
 use crate::engine::transfer::{Transfer, groups, pair_up};
@@ -19,25 +20,22 @@ type Landed = (Region, Vec<Range<u64>>);
 
 impl PortCompiler<'_> {
     /// What is received in a step, and what becomes of it.
-    pub(super) fn emit_recvs(&mut self, step: &Step) -> Result<(), CompileError> {
-        if self.space.is_token() {
+    pub(super) fn emit_recvs(&mut self, step: &Step) {
+        if self.space().is_token() {
             // The message lands nowhere; taking note of it is a task of its own, because only
             // that one may have to wait for this step's sends.
             for recv in &step.recvs {
-                let transfer = self.transfer(recv.from, &recv.blocks);
-                self.emit_token(recv.from, &transfer.ranges(0));
+                let transfer = self.transfer(recv.peer, &recv.blocks);
+                self.emit_token(recv.peer, &transfer.ranges(0));
             }
-            return Ok(());
+            return;
         }
         let groups = groups(step);
-        if !self.disjoint(step, &groups) {
-            return self.emit_one_by_one(step);
-        }
         let transfers: Vec<Vec<Transfer>> = groups
             .iter()
             .map(|group| {
                 let of = |&index: &usize| &step.recvs[index];
-                group.iter().map(of).map(|recv| self.transfer(recv.from, &recv.blocks)).collect()
+                group.iter().map(of).map(|recv| self.transfer(recv.peer, &recv.blocks)).collect()
             })
             .collect();
         // Piece by piece across all transfers, so that a message waits only for messages with
@@ -48,7 +46,7 @@ impl PortCompiler<'_> {
                 if piece >= transfers[0].pieces.len() {
                     continue;
                 }
-                match step.recvs[group[0]].action {
+                match step.action {
                     Action::Copy => self.emit_stored(&transfers[0], piece),
                     Action::Reduce => {
                         let own_at = group.iter().filter(|&&at| (at as u32) < step.own_at).count();
@@ -57,7 +55,6 @@ impl PortCompiler<'_> {
                 }
             }
         }
-        Ok(())
     }
 
     fn emit_token(&mut self, from: Rank, ranges: &[Range<u64>]) {
@@ -66,9 +63,9 @@ impl PortCompiler<'_> {
         let link = (Place::Tokens, link..link + 1);
         let message = self.next_message(from, false);
         self.recvs.push(self.graph.len());
-        let recv = Task::Recv { from, message, into: NOWHERE };
+        let recv = Task::Recv { from: from.0, message, into: NOWHERE };
         self.graph.emit(self.step, 0, recv, &[], std::slice::from_ref(&link));
-        let noted: Vec<_> = ranges.iter().map(|range| self.space.place(range)).collect();
+        let noted: Vec<_> = ranges.iter().map(|range| self.space().place(range)).collect();
         let nothing = Span { start: self.moves.len() as u32, len: 0 };
         self.graph.emit(self.step, 0, Task::Copy(nothing), &[link], &noted);
     }
@@ -78,15 +75,15 @@ impl PortCompiler<'_> {
         let level = piece as u32;
         let still_sent = self.still_sent(&ranges);
         if let ([range], None) = (&ranges[..], still_sent) {
-            let into = self.space.region(range);
+            let into = self.space().region(range);
             self.emit_recv(transfer.peer, level, into);
         } else {
             let slot = self.landing(transfer, piece, still_sent);
             self.emit_recv(transfer.peer, level, slot);
-            let into: Vec<_> = ranges.iter().map(|range| self.space.region(range)).collect();
+            let into: Vec<_> = ranges.iter().map(|range| self.space().region(range)).collect();
             self.emit_copy(level, pair_up(&[slot], &into));
         }
-        ranges.iter().for_each(|range| self.space.written(range));
+        ranges.iter().for_each(|range| self.space_mut().written(range));
     }
 
     fn emit_folded(&mut self, transfers: &[Transfer], piece: usize, own_at: u32) {
@@ -108,8 +105,8 @@ impl PortCompiler<'_> {
         let mut packed = 0;
         for range in ranges {
             let mut into = range.start;
-            for own in self.space.sources(range) {
-                let target = self.space.region(&(into..into + own.len));
+            for own in self.space().sources(range) {
+                let target = self.space().region(&(into..into + own.len));
                 let start = self.operands.len() as u32;
                 for (index, (slot, _)) in landed.iter().enumerate() {
                     if index == own_at as usize && own != target {
@@ -133,39 +130,13 @@ impl PortCompiler<'_> {
         reads.extend(landed.iter().map(|(slot, _)| (slot.place(), slot.range())));
         let span = Span { start: first as u32, len: (self.folds.len() - first) as u32 };
         self.graph.emit(self.step, piece, Task::Fold(span), &reads, &writes);
-        ranges.iter().for_each(|range| self.space.written(range));
-    }
-
-    /// Receives that overlap unevenly: each is reduced on its own, in list order. Nothing of
-    /// the exchange area is reused within a step, so the order of pieces does not matter.
-    fn emit_one_by_one(&mut self, step: &Step) -> Result<(), CompileError> {
-        if step.own_at != 0 {
-            return Err(CompileError::UnevenFold { own_at: step.own_at });
-        }
-        for Recv { from, blocks, action } in &step.recvs {
-            let transfer = self.transfer(*from, blocks);
-            for piece in 0..transfer.pieces.len() {
-                let len = transfer.pieces[piece].end - transfer.pieces[piece].start;
-                let slot = self.staging.exchange(len);
-                self.emit_recv(*from, piece as u32, slot);
-                let ranges = transfer.ranges(piece);
-                match action {
-                    Action::Reduce => self.emit_fold(piece as u32, &[(slot, ranges)], 0),
-                    Action::Copy => {
-                        let into: Vec<_> = ranges.iter().map(|r| self.space.region(r)).collect();
-                        self.emit_copy(piece as u32, pair_up(&[slot], &into));
-                        ranges.iter().for_each(|range| self.space.written(range));
-                    }
-                }
-            }
-        }
-        Ok(())
+        ranges.iter().for_each(|range| self.space_mut().written(range));
     }
 
     /// The highest piece number of this step's sends that read any of `ranges`.
     fn still_sent(&self, ranges: &[Range<u64>]) -> Option<u32> {
         let last = |range| {
-            let (place, range) = self.space.place(range);
+            let (place, range) = self.space().place(range);
             self.graph.last_piece_reading(place, range, &self.sending)
         };
         ranges.iter().filter_map(last).max()
@@ -179,19 +150,5 @@ impl PortCompiler<'_> {
             Some(last) if last as usize > piece => self.staging.exchange(len),
             _ => self.staging.land(len),
         }
-    }
-
-    /// True if receives of different groups never write the same bytes.
-    fn disjoint(&self, step: &Step, groups: &[Vec<usize>]) -> bool {
-        let runs = |group: &Vec<usize>| step.recvs[group[0]].blocks.clone();
-        let mut ranges: Vec<Range<u64>> = groups
-            .iter()
-            .flat_map(|group| {
-                runs(group).iter().map(|&run| self.space.bytes(run)).collect::<Vec<_>>()
-            })
-            .filter(|range| !range.is_empty())
-            .collect();
-        ranges.sort_unstable_by_key(|range| range.start);
-        ranges.windows(2).all(|pair| pair[0].end <= pair[1].start)
     }
 }

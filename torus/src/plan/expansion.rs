@@ -97,7 +97,7 @@ impl Flow for Expansion {
         &self.headers
     }
 
-    fn action(&self, lane: usize, step: usize) -> Action {
+    fn action(&self, lane: usize, step: usize, _rank: Rank) -> Action {
         match self.pass(lane, step).0 {
             Pass::Walk(pass) => pass.action(),
             Pass::Resend(_) | Pass::Pairwise(_) => Action::Copy,

@@ -61,8 +61,8 @@ pub trait Flow: Sync {
         &self.lanes()[lane].space
     }
 
-    /// What becomes of what arrives in a step, on all ranks.
-    fn action(&self, lane: usize, step: usize) -> Action;
+    /// What becomes of what arrives at a rank in a step.
+    fn action(&self, lane: usize, step: usize, rank: Rank) -> Action;
 
     /// Where a rank's own value stands in the fold of a step, see
     /// [`Step::own_at`](super::Step::own_at).

@@ -56,11 +56,6 @@ impl Listed {
                 if !agree {
                     return mixed("the positions of a lane or the order of their blocks");
                 }
-                // An idle rank says nothing about a step that others take.
-                let differs = a.steps.iter().zip(&b.steps).any(|(a, b)| a.action != b.action);
-                if differs {
-                    return mixed("what becomes of what arrives in a step");
-                }
             }
         }
         let header = |lane: &Lane| LaneHeader {
@@ -100,8 +95,8 @@ impl Flow for Listed {
         &self.plans[rank.index()].lanes[lane].space
     }
 
-    fn action(&self, lane: usize, step: usize) -> Action {
-        self.plans[0].lanes[lane].steps[step].action
+    fn action(&self, lane: usize, step: usize, rank: Rank) -> Action {
+        self.plans[rank.index()].lanes[lane].steps[step].action
     }
 
     fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {

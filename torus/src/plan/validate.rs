@@ -201,7 +201,7 @@ impl Rules<'_> {
     }
 
     fn check_space(&mut self, index: usize, lane: &Lane) {
-        let Plan { collective, n_ranks, rank, .. } = *self.plan;
+        let Plan { collective, n_ranks, .. } = *self.plan;
         let space = &*lane.space;
         let cut = collective.cut();
         let fits = space.cut == cut
@@ -221,7 +221,7 @@ impl Rules<'_> {
             self.report(Some(index), None, Defect::Space { found, cut, expected });
             return;
         }
-        if let Err(what) = space.check_order(rank) {
+        if let Err(what) = space.check_order() {
             self.report(Some(index), None, Defect::Order { what });
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopbine_torus::plan::Rank;
+use hopbine_torus::Rank;
 
 use super::curve::{Curve, Point};
 use super::layout::{Layout, NODE};
@@ -27,10 +27,10 @@ impl Flow {
     }
 }
 
-/// All steps in which a port exchanges with one peer in one way.
+/// All steps in which a lane exchanges with one peer in one way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    pub port: usize,
+    pub lane: usize,
     pub peer: Rank,
     pub flow: Flow,
     pub steps: Vec<usize>,
@@ -43,26 +43,26 @@ pub struct Arrow {
     pub pieces: Vec<Curve>,
 }
 
-/// The exchanges of a plan, by port and peer.
+/// The exchanges of a plan, by lane and peer.
 pub fn exchanges(subject: &Subject) -> Vec<Exchange> {
     let mut steps: BTreeMap<(usize, Rank, Flow), Vec<usize>> = BTreeMap::new();
-    for (port, port_plan) in subject.plan.ports.iter().enumerate() {
-        for (number, step) in port_plan.steps.iter().enumerate() {
-            let mut note = |peer, flow| steps.entry((port, peer, flow)).or_default().push(number);
+    for (lane, lane_plan) in subject.plan.lanes.iter().enumerate() {
+        for (number, step) in lane_plan.steps.iter().enumerate() {
+            let mut note = |peer, flow| steps.entry((lane, peer, flow)).or_default().push(number);
             for send in &step.sends {
-                let is_both = step.recvs.iter().any(|recv| recv.from == send.to);
-                note(send.to, if is_both { Flow::Both } else { Flow::Send });
+                let is_both = step.recvs.iter().any(|recv| recv.peer == send.peer);
+                note(send.peer, if is_both { Flow::Both } else { Flow::Send });
             }
             for recv in &step.recvs {
-                if !step.sends.iter().any(|send| send.to == recv.from) {
-                    note(recv.from, Flow::Recv);
+                if !step.sends.iter().any(|send| send.peer == recv.peer) {
+                    note(recv.peer, Flow::Recv);
                 }
             }
         }
     }
     steps
         .into_iter()
-        .map(|((port, peer, flow), steps)| Exchange { port, peer, flow, steps })
+        .map(|((lane, peer, flow), steps)| Exchange { lane, peer, flow, steps })
         .collect()
 }
 
@@ -94,11 +94,11 @@ const BEYOND: f64 = 92.0;
 /// The arrows of a plan.
 pub fn arrows(subject: &Subject, layout: &Layout, exchanges: Vec<Exchange>) -> Vec<Arrow> {
     let (shape, map) = (&subject.schedule.shape, &subject.schedule.map);
-    let here = layout.components(map.coord_of(shape, subject.plan.rank));
+    let here = layout.components(map.coord_of(shape, subject.plan.rank.0));
     // Bundles: all exchanges with one displacement.
     let mut bundles: BTreeMap<Vec<i64>, Vec<Exchange>> = BTreeMap::new();
     for exchange in exchanges {
-        let there = layout.components(map.coord_of(shape, exchange.peer));
+        let there = layout.components(map.coord_of(shape, exchange.peer.0));
         let by = (0..here.len()).map(|k| layout.offset(k, here[k], there[k])).collect();
         bundles.entry(by).or_default().push(exchange);
     }

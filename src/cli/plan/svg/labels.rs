@@ -7,7 +7,7 @@ use super::layout::{Layout, NODE};
 /// A step label in its place.
 pub struct Label {
     pub text: String,
-    pub port: usize,
+    pub lane: usize,
     pub at: Point,
 }
 
@@ -42,7 +42,7 @@ pub fn place(arrows: &[Arrow], layout: &Layout) -> Vec<Label> {
                 // The first of equals: the nearest to the middle.
                 .min_by(|a, b| a.1.total_cmp(&b.1));
             if let Some((at, _)) = best {
-                placed.push(Label { text: text.clone(), port: arrow.exchange.port, at });
+                placed.push(Label { text: text.clone(), lane: arrow.exchange.lane, at });
             }
         }
     }

@@ -1,7 +1,7 @@
-//! The picture of a plan: the torus, the rank and its exchanges, coloured by port and
+//! The picture of a plan: the torus, the rank and its exchanges, coloured by lane and
 //! labelled by step.
 //!
-//! Every exchange is one group of class `exchange` with the attributes `data-port`,
+//! Every exchange is one group of class `exchange` with the attributes `data-lane`,
 //! `data-peer`, `data-flow` and `data-steps`, so that programs can read the picture too.
 
 mod arrows;

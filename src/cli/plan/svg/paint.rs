@@ -1,5 +1,6 @@
 //! The torus in SVG elements: links, nodes, arrows, labels.
 
+use hopbine_torus::Rank;
 use hopbine_torus::geometry::AxisLink;
 use svg::node::element::path::Data;
 use svg::node::element::{Circle, Group, Line, Path, Rectangle, Text, Title};
@@ -19,13 +20,13 @@ pub const FAINT_INK: &str = "#616e7c";
 /// Links.
 const LINK: &str = "#d5dbe1";
 
-/// One colour per port: Okabe and Ito's set, which is told apart without seeing red or green,
+/// One colour per lane: Okabe and Ito's set, which is told apart without seeing red or green,
 /// darkened where white text stands on it.
-const PORTS: [&str; 6] = ["#0072b2", "#d55e00", "#008a64", "#b0508c", "#b07d00", "#15a5c9"];
+const LANES: [&str; 6] = ["#0072b2", "#d55e00", "#008a64", "#b0508c", "#b07d00", "#15a5c9"];
 
-/// The colour of a port.
-pub fn port_colour(port: usize) -> &'static str {
-    PORTS[port % PORTS.len()]
+/// The colour of a lane.
+pub fn lane_colour(lane: usize) -> &'static str {
+    LANES[lane % LANES.len()]
 }
 
 /// A transformation that moves by a vector.
@@ -92,15 +93,15 @@ pub fn links(layout: &Layout) -> Group {
 pub fn nodes(subject: &Subject, layout: &Layout) -> Group {
     let (schedule, plan) = (&subject.schedule, &subject.plan);
     let is_peer = |rank| {
-        let steps = plan.ports.iter().flat_map(|port| &port.steps);
+        let steps = plan.lanes.iter().flat_map(|lane| &lane.steps);
         steps.into_iter().any(|step| {
-            step.sends.iter().any(|send| send.to == rank)
-                || step.recvs.iter().any(|recv| recv.from == rank)
+            step.sends.iter().any(|send| send.peer == rank)
+                || step.recvs.iter().any(|recv| recv.peer == rank)
         })
     };
     let mut group = Group::new().set("class", "nodes");
-    for rank in 0..plan.n_ranks {
-        let coord = schedule.map.coord_of(&schedule.shape, rank);
+    for rank in Rank::first(plan.n_ranks) {
+        let coord = schedule.map.coord_of(&schedule.shape, rank.0);
         let at = layout.point(&layout.components(coord));
         let style = if rank == plan.rank {
             NodeStyle::Own
@@ -150,30 +151,30 @@ pub fn node(name: &str, at: Point, style: NodeStyle, is_root: bool) -> Group {
 pub fn arrows(subject: &Subject, arrows: &[Arrow]) -> Group {
     let mut group = Group::new().set("class", "arrows");
     for arrow in arrows {
-        let Exchange { port, peer, flow, steps } = &arrow.exchange;
+        let Exchange { lane, peer, flow, steps } = &arrow.exchange;
         let numbers: Vec<String> = steps.iter().map(usize::to_string).collect();
-        let coord = subject.schedule.map.coord_of(&subject.schedule.shape, *peer);
+        let coord = subject.schedule.map.coord_of(&subject.schedule.shape, peer.0);
         let what = match flow {
             Flow::Both => "exchange with",
             Flow::Send => "send to",
             Flow::Recv => "receive from",
         };
         let title = format!(
-            "port {port}, step{} {}: {what} rank {peer} at {coord}",
+            "lane {lane}, step{} {}: {what} rank {peer} at {coord}",
             if steps.len() == 1 { "" } else { "s" },
             numbers.join(", ")
         );
         let mut shown = Group::new()
             .set("class", "exchange")
-            .set("data-port", *port)
-            .set("data-peer", *peer)
+            .set("data-lane", *lane)
+            .set("data-peer", peer.0)
             .set("data-flow", flow.name())
             .set("data-steps", numbers.join(" "))
             .add(Title::new(title));
         let n = arrow.pieces.len();
         for (i, piece) in arrow.pieces.iter().enumerate() {
             let heads = (*flow != Flow::Send && i == 0, *flow != Flow::Recv && i == n - 1);
-            shown = shown.add(line(piece, heads, *flow, port_colour(*port)));
+            shown = shown.add(line(piece, heads, *flow, lane_colour(*lane)));
         }
         group = group.add(shown);
     }
@@ -222,12 +223,12 @@ pub fn line(curve: &Curve, heads: (bool, bool), flow: Flow, colour: &str) -> Gro
 /// The step labels, above everything else.
 pub fn labels(labels: &[Label]) -> Group {
     let group = Group::new().set("class", "labels");
-    labels.iter().fold(group, |group, Label { text, port, at }| {
-        group.add(label(text, *at, port_colour(*port)))
+    labels.iter().fold(group, |group, Label { text, lane, at }| {
+        group.add(label(text, *at, lane_colour(*lane)))
     })
 }
 
-/// One label: white on the port's colour.
+/// One label: white on the lane's colour.
 pub fn label(content: &str, at: Point, colour: &str) -> Group {
     let (width, height) = labels::size(content);
     let pill = Rectangle::new()

@@ -1,12 +1,13 @@
 //! What stands around the torus: heading, legend and the table of steps.
 
-use hopbine_torus::plan::{Action, Step};
+use hopbine_torus::collectives::Action;
+use hopbine_torus::plan::Step;
 use svg::node::element::{Group, Rectangle, Title};
 
 use super::arrows::{Arrow, Flow};
 use super::curve::{Curve, Point};
 use super::layout::Layout;
-use super::paint::{self, FAINT_INK, INK, NodeStyle, port_colour};
+use super::paint::{self, FAINT_INK, INK, NodeStyle, lane_colour};
 use crate::cli::plan::Subject;
 
 /// A part of the picture and the space that it needs.
@@ -23,18 +24,18 @@ fn left_text(content: &str, at: Point, size: f64, colour: &str) -> svg::node::el
 /// What the picture shows.
 pub fn heading(subject: &Subject) -> Group {
     let (schedule, plan) = (&subject.schedule, &subject.plan);
-    let coord = schedule.map.coord_of(&schedule.shape, plan.rank);
+    let coord = schedule.map.coord_of(&schedule.shape, plan.rank.0);
     let root = match plan.collective.is_rooted() {
         true => format!(", root {}", plan.root),
         false => String::new(),
     };
     let title = format!("{} by {} on {}", plan.collective, subject.algorithm, schedule.shape);
-    let ports = match plan.ports.len() {
-        1 => "1 port".to_owned(),
-        n => format!("{n} ports"),
+    let lanes = match plan.lanes.len() {
+        1 => "1 lane".to_owned(),
+        n => format!("{n} lanes"),
     };
     let subtitle =
-        format!("rank {} at {coord}{root}: {ports}, {} steps", plan.rank, plan.n_steps());
+        format!("rank {} at {coord}{root}: {lanes}, {} steps", plan.rank, plan.n_steps());
     Group::new()
         .set("class", "heading")
         .add(left_text(&title, Point::new(32.0, 32.0), 20.0, INK).set("font-weight", "bold"))
@@ -67,16 +68,16 @@ impl Rows {
 pub fn legend(subject: &Subject, layout: &Layout, arrows: &[Arrow]) -> Panel {
     let centre = Point::new(0.0, 0.0);
     let mut rows = Rows { group: Group::new().set("class", "legend"), y: 0.0 };
-    for (port, port_plan) in subject.plan.ports.iter().enumerate() {
+    for (lane, lane_plan) in subject.plan.lanes.iter().enumerate() {
         let bar = Rectangle::new()
             .set("x", -17)
             .set("y", -6)
             .set("width", 34)
             .set("height", 12)
             .set("rx", 6)
-            .set("fill", port_colour(port));
-        let n_steps = port_plan.steps.len();
-        rows = rows.add(Group::new().add(bar), &format!("port {port}, {n_steps} steps"), 21.0);
+            .set("fill", lane_colour(lane));
+        let n_steps = lane_plan.steps.len();
+        rows = rows.add(Group::new().add(bar), &format!("lane {lane}, {n_steps} steps"), 21.0);
     }
     rows.y += 12.0;
     let flows = [
@@ -130,7 +131,7 @@ fn dimension_remarks(layout: &Layout) -> Vec<String> {
 /// More steps than this are not tabulated: the plan's text form lists them.
 const MAX_TABULATED: usize = 40;
 
-/// The table of steps: a row per port, a column per step, in each cell the peer.
+/// The table of steps: a row per lane, a column per step, in each cell the peer.
 pub fn timeline(subject: &Subject) -> Panel {
     let plan = &subject.plan;
     let n_steps = plan.n_steps();
@@ -138,7 +139,7 @@ pub fn timeline(subject: &Subject) -> Panel {
     if n_steps == 0 || n_steps > MAX_TABULATED {
         return Panel { group, width: 0.0, height: 24.0 };
     }
-    let steps = plan.ports.iter().flat_map(|port| &port.steps);
+    let steps = plan.lanes.iter().flat_map(|lane| &lane.steps);
     let longest = steps.map(|step| cell(step).0.len()).max().unwrap_or(0);
     let (cell_height, left) = (20.0, 92.0);
     let cell_width = (7.0 * longest as f64 + 10.0).max(37.0);
@@ -154,13 +155,13 @@ pub fn timeline(subject: &Subject) -> Panel {
         let at = Point::new(middle(step, 0).x, 20.0);
         group = group.add(paint::text(&step.to_string(), at, 11.0, FAINT_INK));
     }
-    for (row, port) in plan.ports.iter().enumerate() {
+    for (row, lane) in plan.lanes.iter().enumerate() {
         let at = Point::new(32.0, middle(0, row).y);
-        group = group.add(left_text(&format!("port {row}"), at, 12.0, port_colour(row)));
-        for (column, step) in port.steps.iter().enumerate() {
+        group = group.add(left_text(&format!("lane {row}"), at, 12.0, lane_colour(row)));
+        for (column, step) in lane.steps.iter().enumerate() {
             let at = middle(column, row);
             let (content, reduces) = cell(step);
-            let colour = port_colour(row);
+            let colour = lane_colour(row);
             let (fill, ink) = match (content.is_empty(), reduces) {
                 (true, _) => (paint::BACKGROUND, INK),
                 (false, true) => (colour, "#ffffff"),
@@ -178,12 +179,12 @@ pub fn timeline(subject: &Subject) -> Panel {
             if content.is_empty() {
                 rect = rect.set("stroke-opacity", 0.25);
             }
-            let title = Title::new(format!("port {row}, step {column}"));
+            let title = Title::new(format!("lane {row}, step {column}"));
             let shown = paint::text(&content, at, 11.0, ink);
             group = group.add(Group::new().add(rect).add(shown).add(title));
         }
     }
-    let y = 34.0 + plan.ports.len() as f64 * (cell_height + 3.0) + 16.0;
+    let y = 34.0 + plan.lanes.len() as f64 * (cell_height + 3.0) + 16.0;
     let remark = "Cells name the peer (from>to if there are two, xN for N of them). Filled: what \
                   arrives is combined; outlined: it is stored, or nothing arrives.";
     group = group.add(left_text(remark, Point::new(32.0, y), 10.5, FAINT_INK));
@@ -193,13 +194,13 @@ pub fn timeline(subject: &Subject) -> Panel {
 
 /// The peers of a step in a few characters, and whether what arrives is combined.
 fn cell(step: &Step) -> (String, bool) {
-    let reduces = step.recvs.iter().any(|recv| recv.action == Action::Reduce);
+    let reduces = !step.recvs.is_empty() && step.action == Action::Reduce;
     let content = match (&step.sends[..], &step.recvs[..]) {
         ([], []) => String::new(),
-        ([send], []) => format!(">{}", send.to),
-        ([], [recv]) => format!("{}>", recv.from),
-        ([send], [recv]) if send.to == recv.from => send.to.to_string(),
-        ([send], [recv]) => format!("{}>{}", recv.from, send.to),
+        ([send], []) => format!(">{}", send.peer),
+        ([], [recv]) => format!("{}>", recv.peer),
+        ([send], [recv]) if send.peer == recv.peer => send.peer.to_string(),
+        ([send], [recv]) => format!("{}>{}", recv.peer, send.peer),
         (sends, recvs) => format!("x{}", sends.len().max(recvs.len())),
     };
     (content, reduces)

@@ -161,7 +161,7 @@ impl<'a> Execution<'a> {
         for message in pending {
             let Pending { lane, from, to, .. } = *message;
             let at = (lane, Some(step));
-            let action = self.flow.action(lane, step);
+            let action = self.flow.action(lane, step, to);
             let own_at = match action {
                 Action::Reduce => self.flow.own_at(lane, step, to),
                 Action::Copy => 0,
