@@ -91,7 +91,6 @@ fn every_broken_plan_is_found_out() {
         n_files += 1;
     }
     println!("{n_files} broken plans, {} kinds of faults", met.len());
-    let missing: Vec<_> =
-        KINDS.iter().filter(|kind| !met.contains(**kind)).collect();
+    let missing: Vec<_> = KINDS.iter().filter(|kind| !met.contains(**kind)).collect();
     assert!(missing.is_empty(), "no broken plan for {missing:?}");
 }

@@ -35,6 +35,27 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// The larger of each figure: of several roots.
+    pub fn larger(self, other: Self) -> Self {
+        let (max_link_load, max_link) = if other.max_link_load > self.max_link_load {
+            (other.max_link_load, other.max_link)
+        } else {
+            (self.max_link_load, self.max_link)
+        };
+        Traffic {
+            n_ranks: self.n_ranks,
+            n_steps: self.n_steps.max(other.n_steps),
+            max_sent: self.max_sent.max(other.max_sent),
+            mean_sent: self.mean_sent.max(other.mean_sent),
+            hop_bytes: self.hop_bytes.max(other.hop_bytes),
+            max_link_load,
+            max_link,
+            step_load: self.step_load.max(other.step_load),
+            max_messages: self.max_messages.max(other.max_messages),
+            max_runs: self.max_runs.max(other.max_runs),
+        }
+    }
+
     /// Bytes times links crossed by all ranks, as a multiple of n.
     pub fn crossed(&self) -> f64 {
         self.hop_bytes * f64::from(self.n_ranks)
