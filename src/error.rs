@@ -48,6 +48,8 @@ pub enum Fault {
     Circle,
     /// It has reported a failure of its own.
     Failed,
+    /// It has left the world.
+    Left,
 }
 
 /// Who is at fault that ranks cannot go on, as far as it could be found out.
@@ -76,6 +78,7 @@ impl fmt::Display for Blame {
             }
             Fault::Circle => write!(f, "rank {rank} is in a circle of waits: calls differ")?,
             Fault::Failed => write!(f, "rank {rank} has failed")?,
+            Fault::Left => write!(f, "rank {rank} has left")?,
         }
         if rank == by { Ok(()) } else { write!(f, " (found out by rank {by})") }
     }
@@ -272,12 +275,11 @@ pub enum Error {
         /// What does not fit, and what would.
         reason: String,
     },
-    /// Some rank could not open another communicator. All ranks get the same error, and the
-    /// communicator that was to be duplicated can be used further.
-    #[error("the communicator cannot be duplicated: {source}")]
-    Duplicate {
-        /// The failure; its peer is the rank that failed.
-        source: WireError,
+    /// A further communicator cannot be made.
+    #[error("a communicator cannot be made: {reason}")]
+    Group {
+        /// Why not.
+        reason: String,
     },
     /// The ranks did not come together.
     #[error("{}: {reason}", .rank.map_or("start-up".to_owned(), |rank| format!("rank {rank}")))]

@@ -20,12 +20,13 @@ pub mod engine;
 mod error;
 pub mod memory;
 pub mod reduce;
+mod sync;
 pub mod world;
 
 pub use error::{Awaited, Blame, Error, Fault, WireError};
 pub use hopbine_torus as torus;
 pub use world::{
-    CallOptions, Communicator, Drive, Duplicate, EmulationConfig, Hardware, Latency, Persistent,
+    CallOptions, Communicator, Drive, EmulationConfig, Hardware, Latency, OnTimeout, Persistent,
     Scope, World, emulate, init,
 };
 

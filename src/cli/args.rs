@@ -15,9 +15,9 @@ pub struct Place {
     /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap
     #[arg(long, value_name = "SHAPE")]
     pub torus: Shape,
-    /// Which rank is on which node: row-major (last dimension fastest), column-major, or a file
-    /// with one coordinate per line
-    #[arg(long, value_name = "ORDER|FILE", default_value = "row-major")]
+    /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
+    /// it), row-major, or a file with one coordinate per line
+    #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
     pub map: MapArg,
 }
 
@@ -139,6 +139,7 @@ pub fn unserved(
     } else {
         String::new()
     };
+    let source = Box::new(source);
     CliError::Unserved { collective, algorithm: algorithm.to_owned(), source, served }
 }
 

@@ -32,7 +32,7 @@ pub enum CliError {
         /// The algorithm.
         algorithm: String,
         /// What does not fit.
-        source: ScheduleError,
+        source: Box<ScheduleError>,
         /// Which algorithms would do, as a further clause; empty if that would not help.
         served: String,
     },
@@ -61,6 +61,22 @@ pub enum CliError {
         needed_mib: u64,
         /// How much there is.
         available_mib: u64,
+        /// What would do.
+        instead: &'static str,
+    },
+    /// More of something than the host allows.
+    #[error("{what} need {needed} {things}; this host allows {most} ({limit}); {instead}")]
+    Host {
+        /// What needs them.
+        what: String,
+        /// What is needed.
+        things: &'static str,
+        /// How many are needed.
+        needed: u64,
+        /// How many there can be.
+        most: u64,
+        /// Which limit it is.
+        limit: &'static str,
         /// What would do.
         instead: &'static str,
     },

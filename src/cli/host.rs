@@ -1,7 +1,8 @@
-//! What the host can give: how much memory is left.
+//! What the host can give: memory, threads, processes, open files.
 //!
 //! Emulated ranks and the checker hold everything in one process; what is nothing to a rank
-//! may be too much for the host, which would then kill the process without a word.
+//! may be too much for the host, which would then kill the process without a word. So what is
+//! asked for is compared with the limits before anything starts.
 
 use super::error::CliError;
 
@@ -28,9 +29,108 @@ fn available_memory() -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
+/// Threads and processes that others need, and that come and go.
+const OTHER_TASKS: u64 = 200;
+/// Mappings of a thread: stack, guard and the like, as measured with 1024 threads.
+const MAPS_PER_THREAD: u64 = 5;
+/// Mappings of everything else in this process.
+const OTHER_MAPS: u64 = 2000;
+
+/// Refuses more threads in this process than the host allows.
+///
+/// # Errors
+/// [`CliError::Host`] naming the limit.
+pub fn check_threads(what: &str, threads: u64, instead: &'static str) -> Result<(), CliError> {
+    check_tasks(what, threads, instead)?;
+    let maps = number("/proc/sys/vm/max_map_count");
+    let most = maps.map(|maps| maps.saturating_sub(OTHER_MAPS) / MAPS_PER_THREAD);
+    within(what, "threads", threads, most, "vm.max_map_count", instead)
+}
+
+/// Refuses more threads and processes than the host allows.
+///
+/// # Errors
+/// [`CliError::Host`] naming the limit.
+pub fn check_tasks(what: &str, tasks: u64, instead: &'static str) -> Result<(), CliError> {
+    let limits = [
+        ("kernel.pid_max", number("/proc/sys/kernel/pid_max")),
+        ("kernel.threads-max", number("/proc/sys/kernel/threads-max")),
+        ("pids.max of the control group", control_group_tasks()),
+        ("ulimit -u", resource_limit(libc::RLIMIT_NPROC)),
+    ];
+    for (name, limit) in limits {
+        let most = limit.map(|limit| limit.saturating_sub(OTHER_TASKS));
+        within(what, "threads and processes", tasks, most, name, instead)?;
+    }
+    Ok(())
+}
+
+/// Refuses more open files than this process may have, after raising its own limit as far as it
+/// goes.
+///
+/// # Errors
+/// [`CliError::Host`] naming the limit.
+pub fn check_files(what: &str, files: u64, instead: &'static str) -> Result<(), CliError> {
+    // SAFETY: both calls get a limit that lives through them.
+    unsafe {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < files {
+            limit.rlim_cur = limit.rlim_max.min(files);
+            // If it fails, the limit stays, and is found below.
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+    within(what, "open files", files, resource_limit(libc::RLIMIT_NOFILE), "ulimit -n", instead)
+}
+
+fn within(
+    what: &str,
+    things: &'static str,
+    needed: u64,
+    most: Option<u64>,
+    limit: &'static str,
+    instead: &'static str,
+) -> Result<(), CliError> {
+    match most {
+        Some(most) if needed > most => {
+            let what = what.to_owned();
+            Err(CliError::Host { what, things, needed, most, limit, instead })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn number(file: &str) -> Option<u64> {
+    std::fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+/// `None` if there is no limit.
+fn resource_limit(which: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit lives through the call.
+    let known = unsafe { libc::getrlimit(which, &mut limit) } == 0;
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// The limit of this process's control group (version 2); `max` is none.
+fn control_group_tasks() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    number(&format!("/sys/fs/cgroup{}/pids.max", group.trim_end_matches('/')))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_threads_than_numbers_for_them_are_refused() {
+        assert!(check_threads("nothing", 1, "").is_ok());
+        let error = check_threads("all", u64::MAX, "use less").unwrap_err().to_string();
+        assert!(error.starts_with("all need 18446744073709551615 threads"), "{error}");
+        assert!(error.ends_with("; use less"), "{error}");
+        assert!(check_files("nothing", 1, "").is_ok());
+    }
 
     #[test]
     fn what_no_host_has_is_refused() {

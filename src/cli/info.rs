@@ -6,7 +6,7 @@ use hopbine::memory::CacheMode;
 use hopbine::world::{GatesInfo, Info};
 
 use super::error::{CliError, Outcome};
-use super::output;
+use super::output::OutputArg;
 
 /// Show backend, device, place, cores and caches
 ///
@@ -22,6 +22,8 @@ pub struct Args {
     /// How to write it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    output: OutputArg,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -43,7 +45,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             json.map_err(std::io::Error::from).map_err(CliError::Output)? + "\n"
         }
     };
-    output::write(&text, None)?;
+    args.output.write(&text)?;
     world.finish()?;
     Ok(Outcome::Well)
 }
@@ -51,13 +53,16 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 fn text(info: &Info) -> String {
     let mut lines = Lines(String::new());
     lines.add("hopbine", info.hopbine);
-    lines.add("backend", format!("{} ({})", info.backend, info.library));
+    lines.add("backend", format!("{} ({})", info.backend, info.device.library));
     for attempt in &info.tried {
         lines.add("passed over", format!("{}: {}", attempt.backend, attempt.reason));
     }
-    lines.add("versions", format!("uTofu {}, Tofu {}", info.utofu_version, info.tofu_version));
-    lines.add("TNIs", joined(&info.onesided_tnis, " "));
-    if let Some(caps) = &info.onesided {
+    lines.add(
+        "versions",
+        format!("uTofu {}, Tofu {}", info.device.utofu_version, info.device.tofu_version),
+    );
+    lines.add("TNIs", joined(&info.device.onesided_tnis, " "));
+    if let Some(caps) = &info.device.onesided {
         lines.add(
             "one-sided",
             format!(
@@ -74,8 +79,8 @@ fn text(info: &Info) -> String {
             ),
         );
     }
-    lines.add("barrier TNIs", joined(&info.barrier_tnis, " "));
-    if let Some(caps) = &info.barrier {
+    lines.add("barrier TNIs", joined(&info.device.barrier_tnis, " "));
+    if let Some(caps) = &info.device.barrier {
         lines.add(
             "barrier",
             format!(

@@ -4,7 +4,7 @@ use hopbine_torus::{Algorithm, Collective, Shape, registry};
 use serde_json::Value;
 
 use super::error::{CliError, Outcome};
-use super::output;
+use super::output::OutputArg;
 use super::report::{Cell, Column, Format, Report};
 
 /// List the collectives and the algorithms that perform them
@@ -23,6 +23,8 @@ pub struct Args {
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    #[command(flatten)]
+    output: OutputArg,
 }
 
 /// Runs the subcommand.
@@ -31,7 +33,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         Some(collective) => registry::algorithms(collective),
         None => registry::all(),
     };
-    output::write(&report(&algorithms, args.torus.as_ref()).render(args.format), None)?;
+    report(&algorithms, args.torus.as_ref()).write(args.format, &args.output)?;
     Ok(Outcome::Well)
 }
 
@@ -39,19 +41,24 @@ fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
     let mut columns = vec![
         Column::text("collective", "collective"),
         Column::text("algorithm", "algorithm"),
-        Column::text("form", "form"),
-        Column::text("summary", "what it is"),
-        Column::text("source", "source"),
+        Column::text("form", "form").yields(2),
+        Column::text("summary", "what it is").wraps().yields(1),
+        Column::text("source", "source").wraps().yields(3),
     ];
     let mut about = vec![];
     let mut heading = format!("{} algorithms", algorithms.len());
     if let Some(shape) = shape {
         columns.push(Column::hidden("serves"));
-        columns.push(Column::text("why_not", "on this shape"));
+        columns.push(Column::text("why_not", "on this shape").wraps());
         about.push(("torus", Value::from(shape.to_string())));
         let served = algorithms.iter().filter(|algorithm| algorithm.serves(shape).is_ok()).count();
         heading = format!("{heading}, {served} of them serve {shape}");
     }
+    let explained =
+        "(B): few bytes, for long vectors; (L): few steps, for short ones (after the Swing paper).";
+    let is_marked = |mark| algorithms.iter().any(|algorithm| algorithm.summary().contains(mark));
+    let marks = is_marked("(B)") || is_marked("(L)");
+    let notes = marks.then(|| explained.to_owned()).into_iter().collect();
     let rows = algorithms.iter().map(|algorithm| {
         let mut row = vec![
             Cell::text(algorithm.collective.name()),
@@ -70,5 +77,5 @@ fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
         }
         row
     });
-    Report { about, heading, rows: rows.collect(), columns, notes: vec![] }
+    Report { about, heading, rows: rows.collect(), columns, notes }
 }

@@ -20,6 +20,7 @@ mod progress;
 mod report;
 mod run;
 mod sizes;
+mod table;
 mod traffic;
 
 use std::process::ExitCode;

@@ -1,65 +1,240 @@
-//! Where output goes: standard output, or a file that is written whole or not at all.
+//! Where output goes: standard output, at once; or a file that is written whole or not at all.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 
-/// Writes `text` to `file`, or to standard output if there is none.
-///
-/// A file is replaced only when the new text is complete on disk; if anything fails before,
-/// what was there stays.
-///
-/// # Errors
-/// [`CliError::Write`] or [`CliError::Output`].
-pub fn write(text: &str, file: Option<&Path>) -> Result<(), CliError> {
-    let Some(path) = file else {
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
-        return Ok(());
-    };
-    write_whole(text, path).map_err(|source| CliError::Write { path: path.to_owned(), source })
+/// Where a command writes its result.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct OutputArg {
+    /// Write to a file instead of standard output; a file that exists is replaced once the whole
+    /// text is there
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    file: Option<PathBuf>,
 }
 
-fn write_whole(text: &str, path: &Path) -> io::Result<()> {
-    // In the same directory: a rename does not cross file systems.
-    let directory = match path.parent() {
+impl OutputArg {
+    /// Output to a file.
+    #[cfg(test)]
+    pub fn file(path: &Path) -> Self {
+        OutputArg { file: Some(path.to_owned()) }
+    }
+
+    /// Characters that fit on a line: of the terminal, or what the environment's `COLUMNS` says.
+    /// `None` if there is no limit.
+    pub fn width(&self) -> Option<usize> {
+        if self.file.is_some() {
+            return None;
+        }
+        let said = || std::env::var("COLUMNS").ok()?.parse().ok();
+        said().or_else(|| io::stdout().is_terminal().then(terminal_width).flatten())
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// [`CliError::Write`].
+    pub fn open(&self) -> Result<Sink, CliError> {
+        match &self.file {
+            None => Ok(Sink(Kind::Standard)),
+            Some(path) => match Replacement::begin(path) {
+                Ok(replacement) => Ok(Sink(Kind::File(replacement, path.clone()))),
+                Err(source) => Err(CliError::Write { path: path.clone(), source }),
+            },
+        }
+    }
+
+    /// Writes a whole text.
+    ///
+    /// # Errors
+    /// [`CliError::Write`] or [`CliError::Output`].
+    pub fn write(&self, text: &str) -> Result<(), CliError> {
+        let mut sink = self.open()?;
+        sink.write(text)?;
+        sink.finish()
+    }
+}
+
+fn terminal_width() -> Option<usize> {
+    // SAFETY: a winsize of zeros is one, and the kernel writes one there.
+    let size = unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        (libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) == 0).then_some(size)
+    };
+    size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0)
+}
+
+/// Output that is open.
+pub struct Sink(Kind);
+
+enum Kind {
+    Standard,
+    File(Replacement, PathBuf),
+}
+
+impl Sink {
+    /// Writes a piece of text; on standard output it is seen at once.
+    ///
+    /// # Errors
+    /// [`CliError::Write`] or [`CliError::Output`].
+    pub fn write(&mut self, text: &str) -> Result<(), CliError> {
+        match &mut self.0 {
+            Kind::Standard => {
+                let mut out = io::stdout().lock();
+                out.write_all(text.as_bytes())?;
+                Ok(out.flush()?)
+            }
+            Kind::File(replacement, path) => replacement
+                .write(text)
+                .map_err(|source| CliError::Write { path: path.clone(), source }),
+        }
+    }
+
+    /// Puts a file in its place.
+    ///
+    /// # Errors
+    /// [`CliError::Write`].
+    pub fn finish(self) -> Result<(), CliError> {
+        match self.0 {
+            Kind::Standard => Ok(()),
+            Kind::File(replacement, path) => {
+                replacement.finish().map_err(|source| CliError::Write { path, source })
+            }
+        }
+    }
+}
+
+/// What becomes of a path.
+enum Replacement {
+    /// The text is kept until it is whole, so that an interrupt leaves nothing behind; then it is
+    /// written beside the path and renamed onto it.
+    Whole { text: Vec<u8>, target: PathBuf, before: Option<Permissions> },
+    /// What is at the path is no regular file (a device, a pipe): it is written to and stays.
+    Through(File),
+}
+
+impl Replacement {
+    fn begin(path: &Path) -> io::Result<Self> {
+        // What a link points at is replaced, never the link.
+        let (target, before) = match std::fs::symlink_metadata(path) {
+            Ok(found) if found.is_symlink() => {
+                let target = std::fs::canonicalize(path)?;
+                let found = target.metadata()?;
+                (target, Some(found))
+            }
+            Ok(found) => (path.to_owned(), Some(found)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (path.to_owned(), None),
+            Err(error) => return Err(error),
+        };
+        if before.as_ref().is_some_and(Metadata::is_dir) {
+            return Err(io::Error::other("it is a directory"));
+        }
+        if before.is_some() {
+            // What may not be written may not be replaced, either.
+            let file = File::options().write(true).open(&target)?;
+            if !file.metadata()?.is_file() {
+                return Ok(Replacement::Through(file));
+            }
+        }
+        let directory = directory_of(&target);
+        if !directory.is_dir() {
+            let message = format!("{} is not a directory", directory.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
+        let before = before.map(|found| found.permissions());
+        Ok(Replacement::Whole { text: Vec::new(), target, before })
+    }
+
+    fn write(&mut self, more: &str) -> io::Result<()> {
+        match self {
+            Replacement::Whole { text, .. } => text.write_all(more.as_bytes()),
+            Replacement::Through(file) => file.write_all(more.as_bytes()),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let Replacement::Whole { text, target, before } = self else { return Ok(()) };
+        // A new file's mode is the process's to decide, an old one's stays. In the same directory:
+        // a rename does not cross file systems.
+        let mut file = tempfile::Builder::new()
+            .prefix(".hopbine-")
+            .suffix(".part")
+            .permissions(Permissions::from_mode(if before.is_some() { 0o600 } else { 0o666 }))
+            .tempfile_in(directory_of(&target))?;
+        if let Some(before) = before {
+            file.as_file().set_permissions(before)?;
+        }
+        file.write_all(&text)?;
+        file.as_file().sync_all()?;
+        file.persist(target).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
-    };
-    if !directory.is_dir() {
-        let message = format!("{} is not a directory", directory.display());
-        return Err(io::Error::new(io::ErrorKind::NotFound, message));
     }
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".hopbine-").suffix(".part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Temporary files are private by default; this one becomes the user's file, for
-        // which the process's mask decides.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
+
     use super::*;
+
+    fn entries(directory: &Path) -> usize {
+        std::fs::read_dir(directory).unwrap().count()
+    }
 
     #[test]
     fn a_file_is_replaced_and_nothing_is_left_over() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out.txt");
-        write("one", Some(&path)).unwrap();
-        write("two", Some(&path)).unwrap();
+        let output = OutputArg::file(&path);
+        output.write("one").unwrap();
+        output.write("two").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "two");
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert_eq!(entries(directory.path()), 1);
+    }
+
+    #[test]
+    fn a_file_keeps_its_mode_and_a_link_stays_a_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("secret");
+        std::fs::write(&path, "before").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let link = directory.path().join("link");
+        symlink("secret", &link).unwrap();
+        OutputArg::file(&link).write("after").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "after");
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o640);
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        let dangling = directory.path().join("dangling");
+        symlink("nowhere", &dangling).unwrap();
+        assert!(OutputArg::file(&dangling).write("text").is_err());
+        assert_eq!(entries(directory.path()), 3);
+    }
+
+    #[test]
+    fn devices_and_pipes_are_written_to_and_stay() {
+        OutputArg::file(Path::new("/dev/null")).write("text").unwrap();
+        assert!(std::fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
+        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: a C string, which lives through the call.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        std::thread::scope(|threads| {
+            let reader = threads.spawn(|| std::fs::read_to_string(&path).unwrap());
+            OutputArg::file(&path).write("through").unwrap();
+            assert_eq!(reader.join().unwrap(), "through");
+        });
+        assert!(std::fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
     }
 
     #[test]
@@ -67,9 +242,22 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("taken");
         std::fs::create_dir(&path).unwrap();
-        let error = write("text", Some(&path)).unwrap_err();
+        let error = OutputArg::file(&path).write("text").unwrap_err();
         assert!(error.to_string().contains("taken"), "{error}");
         assert_eq!(error.exit_status(), 1);
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert_eq!(entries(directory.path()), 1);
+    }
+
+    /// Output that is not finished, as after an error in the middle, changes nothing.
+    #[test]
+    fn what_is_not_finished_changes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.txt");
+        OutputArg::file(&path).write("whole").unwrap();
+        let mut sink = OutputArg::file(&path).open().unwrap();
+        sink.write("half").unwrap();
+        drop(sink);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "whole");
+        assert_eq!(entries(directory.path()), 1);
     }
 }

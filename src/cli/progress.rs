@@ -33,6 +33,11 @@ impl Bar {
         self.0.inc_length(n);
     }
 
+    /// Does something on the terminal, out of the bar's way.
+    pub fn aside<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.0.suspend(f)
+    }
+
     /// Counts `n` items as done.
     pub fn advance(&self, n: u64) {
         self.0.inc(n);

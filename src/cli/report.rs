@@ -1,11 +1,13 @@
 //! Rows of results, shown as a table for people, as CSV or as JSON: the same data each time.
 
 use std::fmt;
-use std::io::IsTerminal;
 
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use serde_json::{Map, Value};
+
+use super::error::CliError;
+use super::output::{OutputArg, Sink};
+use super::table::{self, Layout};
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -43,6 +45,11 @@ impl Cell {
         Cell::new(count, count)
     }
 
+    /// What people see.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
     /// No value.
     pub fn none() -> Self {
         Cell { value: Value::Null, shown: "-".to_owned() }
@@ -52,33 +59,52 @@ impl Cell {
 /// One column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    key: &'static str,
-    title: &'static str,
-    alignment: CellAlignment,
-    in_table: bool,
+    pub(super) key: &'static str,
+    pub(super) title: &'static str,
+    pub(super) is_number: bool,
+    pub(super) in_table: bool,
+    pub(super) wraps: bool,
+    pub(super) expected: usize,
+    pub(super) yields: u8,
 }
 
 impl Column {
     /// A column of texts; `key` in CSV and JSON, `title` in tables.
     pub const fn text(key: &'static str, title: &'static str) -> Self {
-        Column { key, title, alignment: CellAlignment::Left, in_table: true }
+        let (is_number, in_table) = (false, true);
+        Column { key, title, is_number, in_table, wraps: false, expected: 0, yields: 0 }
     }
 
     /// A column of numbers.
     pub const fn number(key: &'static str, title: &'static str) -> Self {
-        Column { key, title, alignment: CellAlignment::Right, in_table: true }
+        Column { is_number: true, ..Column::text(key, title) }
     }
 
     /// A column that only programs get.
     pub const fn hidden(key: &'static str) -> Self {
-        Column { key, title: "", alignment: CellAlignment::Left, in_table: false }
+        Column { in_table: false, ..Column::text(key, "") }
+    }
+
+    /// Its texts may be wrapped where room is scarce.
+    pub const fn wraps(self) -> Self {
+        Column { wraps: true, ..self }
+    }
+
+    /// Rows that come later need this many characters.
+    pub const fn expects(self, expected: usize) -> Self {
+        Column { expected, ..self }
+    }
+
+    /// It is left out of tables where room is scarce; the higher the number the sooner.
+    pub const fn yields(self, yields: u8) -> Self {
+        Column { yields, ..self }
     }
 }
 
 /// Rows with what is to be said about all of them.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was asked, for JSON and for the line above a table.
+    /// What was asked, for JSON.
     pub about: Vec<(&'static str, Value)>,
     /// The line above a table.
     pub heading: String,
@@ -91,74 +117,150 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report in a format, ending with a line break.
-    pub fn render(&self, format: Format) -> String {
-        match format {
-            Format::Table => self.table(),
-            Format::Csv => self.csv(),
-            Format::Json => self.json(),
+    /// Writes the report.
+    ///
+    /// # Errors
+    /// As [`Stream::start`].
+    pub fn write(self, format: Format, output: &OutputArg) -> Result<(), CliError> {
+        let mut stream = Stream::start(
+            format,
+            output,
+            Head { about: self.about, heading: self.heading, columns: self.columns },
+            &self.rows,
+        )?;
+        for row in &self.rows {
+            stream.row(row)?;
         }
+        stream.finish(Vec::new(), self.notes)
+    }
+}
+
+/// What is known before the first row.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// As in [`Report`].
+    pub about: Vec<(&'static str, Value)>,
+    /// As in [`Report`].
+    pub heading: String,
+    /// As in [`Report`].
+    pub columns: Vec<Column>,
+}
+
+/// Rows that are written one by one, as they come.
+pub struct Stream {
+    sink: Sink,
+    format: Format,
+    columns: Vec<Column>,
+    layout: Layout,
+    width: Option<usize>,
+    n_rows: usize,
+}
+
+impl Stream {
+    /// Writes what comes before the rows. A table is laid out for the rows that are known.
+    ///
+    /// # Errors
+    /// [`CliError::Write`] or [`CliError::Output`].
+    pub fn start(
+        format: Format,
+        output: &OutputArg,
+        head: Head,
+        known: &[Vec<Cell>],
+    ) -> Result<Self, CliError> {
+        let width = output.width();
+        let layout = Layout::new(&head.columns, known, width);
+        let mut sink = output.open()?;
+        let text = match format {
+            Format::Table => wrapped(&head.heading, width) + &layout.header(&head.columns),
+            Format::Csv => csv_line(head.columns.iter().map(|column| column.key.to_owned())),
+            Format::Json => {
+                let pairs = head.about.iter().map(|(key, value)| json_pair(key, value));
+                format!("{{\n{}  \"rows\": [", pairs.collect::<String>())
+            }
+        };
+        sink.write(&text)?;
+        Ok(Stream { sink, format, columns: head.columns, layout, width, n_rows: 0 })
     }
 
-    fn table(&self) -> String {
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING);
-        table.set_style(TableComponent::HeaderLines, '\u{2500}');
-        table.set_style(TableComponent::MiddleHeaderIntersections, '\u{2500}');
-        if std::io::stdout().is_terminal() {
-            table.set_content_arrangement(ContentArrangement::Dynamic);
-        }
-        let shown: Vec<usize> =
-            (0..self.columns.len()).filter(|&i| self.columns[i].in_table).collect();
-        table.set_header(shown.iter().map(|&i| self.columns[i].title));
-        for row in &self.rows {
-            table.add_row(shown.iter().map(|&i| row[i].shown.as_str()));
-        }
-        for (column, &i) in table.column_iter_mut().zip(&shown) {
-            column.set_cell_alignment(self.columns[i].alignment);
-        }
-        let mut text = format!("{}\n", self.heading);
-        for line in table.lines() {
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        for note in &self.notes {
-            text.push_str(note);
-            text.push('\n');
-        }
-        text
-    }
-
-    fn csv(&self) -> String {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        let header = self.columns.iter().map(|column| column.key);
-        let mut written = writer.write_record(header);
-        for row in &self.rows {
-            let fields = row.iter().map(|cell| match &cell.value {
+    /// Writes a row, with one cell per column.
+    ///
+    /// # Errors
+    /// As [`Stream::start`].
+    pub fn row(&mut self, cells: &[Cell]) -> Result<(), CliError> {
+        let text = match self.format {
+            Format::Table => self.layout.row(&self.columns, cells),
+            Format::Csv => csv_line(cells.iter().map(|cell| match &cell.value {
                 Value::Null => String::new(),
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
-            });
-            written = written.and_then(|()| writer.write_record(fields));
-        }
-        written.expect("rows have one cell per column, and memory takes all that is written");
-        let bytes = writer.into_inner().expect("memory takes all that is written");
-        String::from_utf8(bytes).expect("texts are UTF-8")
+            })),
+            Format::Json => {
+                let pairs = self.columns.iter().zip(cells);
+                let row: Map<String, Value> =
+                    pairs.map(|(c, cell)| (c.key.to_owned(), cell.value.clone())).collect();
+                let comma = if self.n_rows == 0 { "" } else { "," };
+                format!("{comma}\n    {}", indented(&Value::Object(row), 4))
+            }
+        };
+        self.n_rows += 1;
+        self.sink.write(&text)
     }
 
-    fn json(&self) -> String {
-        let mut object = Map::new();
-        for (key, value) in &self.about {
-            object.insert((*key).to_owned(), value.clone());
-        }
-        object.insert("notes".to_owned(), Value::from(self.notes.clone()));
-        let rows = self.rows.iter().map(|row| {
-            let pairs = self.columns.iter().zip(row);
-            Value::Object(pairs.map(|(c, cell)| (c.key.to_owned(), cell.value.clone())).collect())
-        });
-        object.insert("rows".to_owned(), rows.collect());
-        format!("{:#}\n", Value::Object(object))
+    /// Writes what comes after the rows: `found` for JSON, `notes` for tables, too. A file is put
+    /// in its place.
+    ///
+    /// # Errors
+    /// As [`Stream::start`].
+    pub fn finish(
+        mut self,
+        found: Vec<(&'static str, Value)>,
+        notes: Vec<String>,
+    ) -> Result<(), CliError> {
+        let text = match self.format {
+            Format::Table => {
+                let left_out = &self.layout.left_out;
+                let left_out = (!left_out.is_empty())
+                    .then(|| format!("Left out for want of room: {}.", left_out.join(", ")));
+                notes.iter().chain(&left_out).map(|note| wrapped(note, self.width)).collect()
+            }
+            Format::Csv => String::new(),
+            Format::Json => {
+                let end = if self.n_rows == 0 { "]" } else { "\n  ]" };
+                let found = found.iter().map(|(key, value)| json_pair(key, value));
+                let notes = indented(&Value::from(notes), 2);
+                format!("{end},\n{}  \"notes\": {notes}\n}}\n", found.collect::<String>())
+            }
+        };
+        self.sink.write(&text)?;
+        self.sink.finish()
     }
+}
+
+/// A text in lines of at most `width` characters.
+fn wrapped(text: &str, width: Option<usize>) -> String {
+    match width {
+        Some(width) => table::wrap(text, width).join("\n") + "\n",
+        None => format!("{text}\n"),
+    }
+}
+
+fn csv_line(fields: impl Iterator<Item = String>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer
+        .write_record(fields)
+        .expect("rows have one cell per column, and memory takes all that is written");
+    let bytes = writer.into_inner().expect("memory takes all that is written");
+    String::from_utf8(bytes).expect("texts are UTF-8")
+}
+
+/// One member of the outermost object, with a comma and a line break.
+fn json_pair(key: &str, value: &Value) -> String {
+    format!("  {}: {},\n", Value::from(key), indented(value, 2))
+}
+
+/// A value whose further lines are indented.
+fn indented(value: &Value, by: usize) -> String {
+    format!("{value:#}").replace('\n', &format!("\n{}", " ".repeat(by)))
 }
 
 /// A number with at most `digits` decimals and no trailing zeros.
@@ -192,18 +294,35 @@ mod tests {
         }
     }
 
+    fn rendered(format: Format) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("report");
+        report().write(format, &OutputArg::file(&path)).unwrap();
+        std::fs::read_to_string(path).unwrap()
+    }
+
     #[test]
     fn the_three_formats_hold_the_same_rows() {
-        let json: Value = serde_json::from_str(&report().render(Format::Json)).unwrap();
+        let text = rendered(Format::Json);
+        let json: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
         assert_eq!(json["torus"], "4x4");
         assert_eq!(json["rows"][0]["bytes"], 1024);
         assert_eq!(json["rows"][1]["list"], serde_json::json!([1, 2]));
         assert_eq!(json["notes"][0], "a remark");
-        let csv = report().render(Format::Csv);
+        let csv = rendered(Format::Csv);
         assert_eq!(csv, "name,bytes,list\n\"a, \"\"b\"\"\",1024,\nc,7,\"[1,2]\"\n");
-        let table = report().render(Format::Table);
+        let table = rendered(Format::Table);
         assert!(table.starts_with("two rows\n") && table.ends_with("a remark\n"), "{table}");
         assert!(table.contains("1 KiB") && !table.contains('\u{1b}'), "{table}");
+    }
+
+    #[test]
+    fn no_rows_are_valid_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("report");
+        Report { rows: vec![], ..report() }.write(Format::Json, &OutputArg::file(&path)).unwrap();
+        let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        assert_eq!(json["rows"], serde_json::json!([]));
     }
 
     #[test]

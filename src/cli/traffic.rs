@@ -14,8 +14,9 @@ use serde_json::Value;
 
 use super::args::{self, AllOr, MapArg};
 use super::error::{CliError, Outcome};
+use super::output::OutputArg;
+use super::progress;
 use super::report::{Cell, Column, Format, Report, decimal};
-use super::{output, progress};
 
 /// Count what schedules put on links, or on the ways out of groups of nodes
 ///
@@ -37,9 +38,9 @@ pub struct Args {
     /// the end for K ranks on each node
     #[arg(long, value_name = "SHAPE", required_unless_present = "schedule")]
     torus: Option<Shape>,
-    /// Which rank is on which node: row-major (last dimension fastest), column-major, or a file
-    /// with one coordinate per line
-    #[arg(long, value_name = "ORDER|FILE", default_value = "row-major")]
+    /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
+    /// it), row-major, or a file with one coordinate per line
+    #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
     map: MapArg,
     /// One algorithm, or all that serve the shape
     #[arg(long, value_name = "NAME|all", default_value = "all")]
@@ -75,6 +76,8 @@ pub struct Args {
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    #[command(flatten)]
+    output: OutputArg,
 }
 
 /// Groups as they are named on the command line.
@@ -121,7 +124,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let rows: Vec<(String, u32, Traffic)> = schedules.par_iter().map(count).collect();
     drop(bar);
     let report = report(collective, &shape, &network, &rows, notes);
-    output::write(&report.render(args.format), None)?;
+    report.write(args.format, &args.output)?;
     Ok(Outcome::Well)
 }
 
@@ -252,7 +255,7 @@ fn report(
         Column::text("algorithm", "algorithm"),
         Column::number("ports", "ports"),
         Column::number("steps", "steps"),
-        Column::number("messages", "messages"),
+        Column::number("messages", "messages").yields(2),
         Column::number("volume", "volume"),
     ];
     columns.extend(if network.of_ranks {
@@ -262,7 +265,7 @@ fn report(
     });
     columns.extend([
         Column::number("link_load", "link load"),
-        Column::text("link", "busiest link"),
+        Column::text("link", "busiest link").yields(1),
         Column::number("step_load", "in step"),
     ]);
     let multiple = |value: f64| Cell::new(value, decimal(value, 4));

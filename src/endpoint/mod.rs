@@ -1,18 +1,26 @@
 //! The wire, as the engine sees it: one [`Endpoint`] per port.
 //!
 //! An endpoint moves messages between regions of memory on two ranks. It knows ranks, tags and
-//! bytes; it knows nothing of plans, steps, element types or requests.
+//! bytes; it knows nothing of plans, steps, element types, communicators or requests. Ranks are
+//! those of the world: one endpoint serves all communicators, whose messages their context
+//! tells apart.
 //!
 //! # Contract
-//! - Sends and receives match by peer and [`Tag`]; both sides give the same length. Either may
-//!   be posted first, any time apart: ranks may be skewed arbitrarily.
+//! - Sends and receives match by peer and [`Tag`]. Both sides give the same length; a wire says
+//!   the length with every message, and a difference is an error. Either side may post first,
+//!   any time apart: ranks may be skewed arbitrarily.
 //! - A receive that is posted is taken note of, and the message it meets arrives, without any
 //!   other receive or send being posted or finished: there are no hidden waits between
 //!   messages. [`Posted::Later`] is only for conditions that pass by themselves while this
 //!   rank polls.
 //! - [`Event::Sent`] means that the region may be changed. It does not mean that the message
 //!   has arrived.
+//! - A receive may be answered by a [`View`], if whoever posted it allows that.
 //! - While [`Endpoint::is_flushed`] is false a peer may depend on this rank's polling.
+//! - After [`Endpoint::abandon`] the endpoint touches no memory that was posted.
+//!
+//! A wire that reads or writes only registered memory has a [`Registry`]; one by which ranks can
+//! learn why messages do not come has an [`Observer`].
 
 mod status;
 pub mod utofu;
@@ -20,12 +28,9 @@ pub mod utofu;
 pub use status::Status;
 pub(crate) use status::confidants;
 
-use std::time::Duration;
-
 use crate::Rank;
 
 use crate::error::Blame;
-
 use crate::memory::Settled;
 
 pub use crate::error::WireError;
@@ -33,7 +38,10 @@ pub use crate::error::WireError;
 /// Names a message between two ranks, uniquely among those under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag {
-    /// The operation: the same on all ranks, different for each.
+    /// The communicator: below 2^[`CONTEXT_BITS`](Tag::CONTEXT_BITS).
+    pub context: u64,
+    /// The operation of the communicator: the same on all ranks, different for each, below
+    /// 2^[`OPERATION_BITS`](Tag::OPERATION_BITS).
     pub operation: u32,
     /// Number of the message within the operation, from this sender to this receiver through
     /// this port.
@@ -41,6 +49,24 @@ pub struct Tag {
     /// Stands for the call that the operation is, and is the same on all ranks if they make the
     /// same call. Wires need not look at it; one that does can tell ranks that disagree.
     pub call: u16,
+}
+
+impl Tag {
+    /// Bits of a context.
+    pub const CONTEXT_BITS: u32 = 40;
+    /// Bits of an operation's number.
+    pub const OPERATION_BITS: u32 = 24;
+
+    /// Context and operation in one number.
+    pub fn operation_id(self) -> u64 {
+        self.context << Tag::OPERATION_BITS | u64::from(self.operation)
+    }
+
+    /// The tag of which [`operation_id`](Tag::operation_id) made `id`.
+    pub fn of_operation(id: u64, message: u32, call: u16) -> Self {
+        let operation = (id & ((1 << Tag::OPERATION_BITS) - 1)) as u32;
+        Tag { context: id >> Tag::OPERATION_BITS, operation, message, call }
+    }
 }
 
 /// Names a posted message to its owner; given back in its event.
@@ -59,13 +85,37 @@ pub struct WireRegion {
     pub ptr: *mut u8,
     /// Number of bytes.
     pub len: usize,
-    /// The registration of the first byte: what [`Endpoint::register`] returned plus the
+    /// The registration of the first byte: what [`Registry::register`] returned plus the
     /// distance from the start of the registered memory.
     pub key: u64,
 }
 
 // SAFETY: an address; the contract of the posts says who may use it until when, on any thread.
 unsafe impl Send for WireRegion {}
+
+/// Where a received message may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// In the region of the receive.
+    InRegion,
+    /// There, or wherever a [`View`] says.
+    Anywhere,
+}
+
+/// A message that has arrived and is not in the region of its receive: whoever has posted that
+/// may read it here until the next poll, and writes nothing. It must not be longer: a peer may
+/// wait for its memory, or for the room that the message takes, and whoever reads may wait for
+/// that peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// First byte; may have any alignment.
+    pub ptr: *const u8,
+    /// Number of bytes: the region's.
+    pub len: usize,
+}
+
+// SAFETY: an address; the contract says who may read it until when, on any thread.
+unsafe impl Send for View {}
 
 /// Whose memory is registered, and so what may be kept of it after its release.
 #[derive(Debug)]
@@ -78,6 +128,15 @@ pub enum Owner<'a> {
     User(&'a mut Option<Settled>),
     /// The user's, and nothing is to be kept.
     UserOnce,
+}
+
+/// What memory is registered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Messages are sent from it: it may be read-only.
+    Read,
+    /// Messages are received into it, and perhaps sent from it.
+    Write,
 }
 
 /// Whether a post was taken.
@@ -97,10 +156,76 @@ pub enum Event {
     Sent(Slot),
     /// The message is in its region.
     Received(Slot),
+    /// The message can be read in the view.
+    Viewed(Slot, View),
+    /// Another rank has given up, or has found out that one has to.
+    News(Blame),
 }
 
 /// One port's access to the wire; see the module documentation for the contract.
 pub trait Endpoint: Send {
+    /// Sends `region` as message `tag` to rank `to`.
+    ///
+    /// # Safety
+    /// Until the event, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
+    /// region must stay valid for reads and nobody may write it.
+    ///
+    /// # Errors
+    /// [`WireError`] if the wire fails, or was abandoned.
+    unsafe fn post_send(
+        &mut self,
+        slot: Slot,
+        to: Rank,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Result<Posted, WireError>;
+
+    /// Is ready to receive the message `tag` of rank `from` into `region`, or to show it.
+    ///
+    /// # Safety
+    /// Until the event, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
+    /// region must stay valid for writes and nobody may read or write it.
+    ///
+    /// # Errors
+    /// [`WireError`] if the wire fails, or was abandoned.
+    unsafe fn post_recv(
+        &mut self,
+        slot: Slot,
+        from: Rank,
+        tag: Tag,
+        region: WireRegion,
+        arrival: Arrival,
+    ) -> Result<Posted, WireError>;
+
+    /// Moves things on, ends the views that the last poll has shown, and appends what has
+    /// happened to `events`.
+    ///
+    /// # Errors
+    /// [`WireError`] if the wire reports a failure.
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError>;
+
+    /// True if no peer waits for anything that only this rank's polling can bring about.
+    fn is_flushed(&self) -> bool;
+
+    /// After a failure: forgets everything posted, and all that is kept of users' memory. When
+    /// this returns nothing reads or writes any of that through this endpoint, as far as the
+    /// device allows, and what was said before ([`Observer::tell`]) has left; it takes 100 ms at
+    /// most. Later posts are errors, and later polls report nothing.
+    fn abandon(&mut self);
+
+    /// The registry, if messages need registered memory.
+    fn registry(&mut self) -> Option<&mut dyn Registry> {
+        None
+    }
+
+    /// What ranks can learn of each other besides messages, if they can.
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        None
+    }
+}
+
+/// Memory that the device, and so peers, read and write by themselves.
+pub trait Registry {
     /// Makes memory known to the wire and returns the key of its first byte. `owner` says for
     /// how long the wire may remember it.
     ///
@@ -113,101 +238,52 @@ pub trait Endpoint: Send {
         &mut self,
         ptr: *mut u8,
         len: usize,
+        access: Access,
         owner: Owner<'_>,
     ) -> Result<u64, WireError>;
 
-    /// Takes back one [`register`](Endpoint::register) that returned `key`.
+    /// Takes back one [`register`](Registry::register) that returned `key`.
     ///
     /// # Errors
     /// [`WireError`] if `key` is not registered.
     fn release(&mut self, key: u64) -> Result<(), WireError>;
 
-    /// Whether messages of up to `len` bytes use the key of their region.
-    fn needs_key(&self, len: u64) -> bool;
-
-    /// Is ready to receive the message `tag` of rank `from` into `region`.
-    ///
-    /// # Safety
-    /// Until the event, or the end of the endpoint, the region must stay valid for writes and
-    /// nobody may read or write it.
-    ///
-    /// # Errors
-    /// [`WireError`] if the wire fails.
-    unsafe fn post_recv(
-        &mut self,
-        slot: Slot,
-        from: Rank,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Posted, WireError>;
-
-    /// Sends `region` as message `tag` to rank `to`.
-    ///
-    /// # Safety
-    /// Until the event, or the end of the endpoint, the region must stay valid for reads and
-    /// nobody may write it.
-    ///
-    /// # Errors
-    /// [`WireError`] if the wire fails.
-    unsafe fn post_send(
-        &mut self,
-        slot: Slot,
-        to: Rank,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Posted, WireError>;
-
-    /// Moves things on and appends what has happened to `events`.
-    ///
-    /// # Errors
-    /// [`WireError`] if the wire reports a failure.
-    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError>;
-
-    /// True if no peer waits for anything that only this rank's polling can bring about.
-    fn is_flushed(&self) -> bool;
-
-    /// A rank whose answer [`fence`](Endpoint::fence) waits for.
-    fn unfenced(&self) -> Option<Rank> {
-        None
-    }
-
-    /// After a failure, when nothing more is posted: peers may still know memory of users that
-    /// was registered, and nothing of that may be kept. What is in use is given up by its
-    /// release at the latest.
-    fn forget_users(&mut self) {}
-
-    /// From now on shows `status` to whoever asks.
-    fn show(&mut self, _status: Status) {}
-
-    /// Asks what `rank` is doing, for which that rank need not do anything, and waits for the
-    /// answer at most for `patience`.
-    ///
-    /// # Errors
-    /// [`WireError`] if the wire reports a failure that has nothing to do with the question.
-    fn ask(&mut self, _rank: Rank, _patience: Duration) -> Result<Status, WireError> {
-        Ok(Status::Unknown)
-    }
-
-    /// Tells some ranks, who will tell others, that and why this one gives up. As good as it
-    /// can: nothing tells whether they hear it.
-    fn tell(&mut self, _blame: Blame) {}
-
-    /// What another rank has told.
-    fn told(&self) -> Option<Blame> {
-        None
-    }
+    /// Messages of up to this many bytes do not use the key of their region. Never changes.
+    fn keyless_bytes(&self) -> u64;
 
     /// True if everything that was ever written to peers has arrived there, so that they may
     /// free what was written to. To be called again and again, with polls in between, until it
     /// is; only when nothing is posted, by any rank that was communicated with, and nothing is
     /// posted meanwhile.
     ///
-    /// This default is for wires whose writes have arrived when the post, or the poll, that
-    /// makes them returns.
-    ///
     /// # Errors
     /// [`WireError`] if the wire fails.
-    fn fence(&mut self) -> Result<bool, WireError> {
-        Ok(true)
-    }
+    fn fence(&mut self) -> Result<bool, WireError>;
+
+    /// A rank whose answer [`fence`](Registry::fence) waits for.
+    fn unfenced(&self) -> Option<Rank>;
+}
+
+/// What ranks can learn of each other besides messages, for the case that none come.
+pub trait Observer {
+    /// From now on shows `status` to whoever asks.
+    fn show(&mut self, status: Status);
+
+    /// Asks what `rank` is doing, for which that rank need not do anything; the answer comes
+    /// while this rank polls. False if nothing can be asked now, an earlier question for
+    /// instance being open.
+    ///
+    /// # Errors
+    /// [`WireError`] if the wire reports a failure that has nothing to do with the question.
+    fn ask(&mut self, rank: Rank) -> Result<bool, WireError>;
+
+    /// The answer to the question asked, once it has come.
+    fn answer(&mut self) -> Option<Status>;
+
+    /// Tells some ranks, who will tell others, that and why this one gives up. As good as it
+    /// can: nothing tells whether they hear it.
+    fn tell(&mut self, blame: Blame);
+
+    /// What another rank has told.
+    fn told(&self) -> Option<Blame>;
 }

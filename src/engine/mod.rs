@@ -33,35 +33,39 @@
 //! receive posted, send finished, message received, staging left. A cycle cannot exist, as
 //! long as endpoints keep their contract.
 
-mod company;
+mod backoff;
 mod compile;
 mod emit;
-mod ending;
+#[expect(clippy::module_inception, reason = "the file holds what the room is named after")]
+mod engine;
+mod failure;
 mod graph;
+mod group;
+mod inquiry;
 mod intervals;
-mod keys;
-mod memory;
+mod memories;
+mod operation;
 mod pieces;
-mod poison;
 mod port;
 mod program;
+mod readers;
 mod ready;
-mod request;
 mod run;
 mod space;
 mod staging;
 mod transfer;
-mod vigil;
-mod wait;
+mod user_memory;
+mod watchdog;
+mod work_memory;
 mod worker;
-mod workers;
 
 pub use compile::{CompileError, CompileFailure, Geometry, compile};
-pub use keys::{UserKeys, UserMemory};
-pub use poison::Poison;
+pub use engine::{Engine, GatesWatch};
+pub use failure::Failure;
+pub use group::{EngineConfig, OnTimeout};
+pub use memories::Memory;
+pub use operation::Operation;
 pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
-pub use request::Operation;
-pub use run::{Memory, PortRun};
-pub use vigil::GatesVigil;
-pub use wait::Waiter;
-pub use workers::{Engine, EngineConfig};
+pub use run::PortRun;
+pub use user_memory::{UserKeys, UserMemory};
+pub use watchdog::TestWatch;

@@ -1,46 +1,67 @@
 //! A port: an endpoint and the runs under way on it.
 //!
-//! Whoever holds the port's mutex drives it: a worker, or a thread that waits for one of its
-//! operations. All of them do the same, [`Port::drive`].
+//! Whoever holds the port's mutex drives it: a worker, or a thread that starts an operation or
+//! waits for one. All of them do the same, [`Port::drive`].
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::time::Duration;
 
 use crate::Rank;
+use crossbeam_utils::CachePadded;
+use smallvec::SmallVec;
 
-use crate::endpoint::{Endpoint, Event, Owner, Status, WireError};
-use crate::error::{Awaited, Blame, Error};
+use crate::endpoint::{Access, Endpoint, Event, Owner, WireError};
+use crate::error::{Awaited, Error};
+use crate::sync::lock;
 
-use super::poison::Poison;
-use super::request::{Operation, lock};
+use super::failure::Failure;
 use super::run::PortRun;
-use super::vigil::news;
 
 /// Runs under way for which room is made in advance.
 const USUAL_RUNS: usize = 16;
 /// Events of one poll for which room is made in advance.
 const USUAL_EVENTS: usize = 256;
+/// Receives of all runs that are posted and unfinished: further ones only as far as a step of
+/// their run needs them, so that what a wire keeps for receives does not grow without end.
+const USUAL_RECVS: u32 = 4096;
+
+/// Who is told when a port is done with a run.
+pub(super) trait Completion: Send + Sync {
+    /// The port is done with the run; `failure` says why, if it has not finished.
+    fn give_back(&self, port: usize, run: Box<PortRun>, failure: Option<&Error>);
+}
 
 /// One port of one rank.
 pub struct Port {
-    rank: Rank,
-    index: usize,
-    state: Mutex<State>,
-    /// Runs under way. A hint for workers, read without the mutex.
-    n_active: AtomicU32,
-    /// Threads that drive this port while they wait: its worker stands aside.
-    pub(super) n_callers: AtomicU32,
-    /// Threads that want the mutex but do not drive: a worker lets them go first, since it
-    /// would otherwise take the mutex again as soon as it has given it up.
-    n_knocking: AtomicU32,
-    /// Counts drives that achieved something.
-    n_moves: AtomicU64,
-    poison: Arc<Poison>,
+    pub(super) rank: Rank,
+    pub(super) index: usize,
+    /// Messages longer than this need registered memory.
+    keyless_bytes: u64,
+    failure: Arc<Failure>,
+    state: CachePadded<Mutex<State>>,
+    hints: CachePadded<Hints>,
+    /// Counts drives that achieved something. Written under the mutex.
+    n_moves: CachePadded<AtomicU64>,
+    /// Held by a thread that asks another rank something.
+    pub(super) asking: Mutex<()>,
 }
 
-struct State {
-    endpoint: Box<dyn Endpoint>,
+/// What is looked at without the mutex.
+#[derive(Default)]
+struct Hints {
+    /// Runs under way.
+    n_active: AtomicU32,
+    /// Threads that drive this port while they wait: its worker stands aside.
+    n_callers: AtomicU32,
+    /// Threads that want the mutex but do not drive: a worker lets them go first, since it
+    /// would otherwise take the mutex again as soon as it has given it up.
+    n_wanted: AtomicU32,
+    /// The worker sleeps.
+    is_parked: AtomicBool,
+}
+
+pub(super) struct State {
+    pub(super) endpoint: Box<dyn Endpoint>,
     /// Whether everything of users has been given up and others have been told.
     has_given_up: bool,
     /// Everything written has arrived, and nothing is to be written any more: peers may free
@@ -54,16 +75,22 @@ struct State {
 
 struct Active {
     run: Box<PortRun>,
-    operation: Arc<Operation>,
+    owner: Arc<dyn Completion>,
 }
+
+/// Owners of runs that have ended. The last reference to one may go with this, and then its
+/// memory, for which the port's mutex is needed: so it is dropped without that.
+type Ended = SmallVec<[Arc<dyn Completion>; 8]>;
 
 impl Port {
     pub(super) fn new(
         rank: Rank,
         index: usize,
-        endpoint: Box<dyn Endpoint>,
-        poison: Arc<Poison>,
+        mut endpoint: Box<dyn Endpoint>,
+        failure: Arc<Failure>,
     ) -> Arc<Self> {
+        let keyless_bytes =
+            endpoint.registry().map_or(u64::MAX, |registry| registry.keyless_bytes());
         let state = State {
             endpoint,
             has_given_up: false,
@@ -75,28 +102,33 @@ impl Port {
         Arc::new(Port {
             rank,
             index,
-            state: Mutex::new(state),
-            n_active: AtomicU32::new(0),
-            n_callers: AtomicU32::new(0),
-            n_knocking: AtomicU32::new(0),
-            n_moves: AtomicU64::new(0),
-            poison,
+            keyless_bytes,
+            failure,
+            state: CachePadded::new(Mutex::new(state)),
+            hints: CachePadded::default(),
+            n_moves: CachePadded::default(),
+            asking: Mutex::default(),
         })
     }
 
     /// Takes the mutex for something else than driving.
-    fn knock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn reserve(&self) -> MutexGuard<'_, State> {
         // Relaxed: a wish, not a promise.
-        self.n_knocking.fetch_add(1, Ordering::Relaxed);
+        self.hints.n_wanted.fetch_add(1, Ordering::Relaxed);
         let state = lock(&self.state);
-        self.n_knocking.fetch_sub(1, Ordering::Relaxed);
+        self.hints.n_wanted.fetch_sub(1, Ordering::Relaxed);
         state
     }
 
     /// True if a worker should stay away from the mutex for a moment.
     pub(super) fn is_wanted(&self) -> bool {
-        // Relaxed: see `knock`.
-        self.n_knocking.load(Ordering::Relaxed) > 0
+        // Relaxed: see `reserve`.
+        self.hints.n_wanted.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether messages of `wire_bytes` need registered memory here.
+    pub(super) fn needs_key(&self, wire_bytes: u64) -> bool {
+        wire_bytes > self.keyless_bytes
     }
 
     /// Registers memory if messages of `wire_bytes` need it.
@@ -108,32 +140,38 @@ impl Port {
         ptr: *mut u8,
         len: usize,
         wire_bytes: u64,
+        access: Access,
         owner: Owner<'_>,
     ) -> Result<Option<u64>, Error> {
-        let state = &mut *self.knock();
-        if wire_bytes == 0 || !state.endpoint.needs_key(wire_bytes) {
+        if !self.needs_key(wire_bytes) {
             return Ok(None);
         }
+        let state = &mut *self.reserve();
+        let Some(registry) = state.endpoint.registry() else { return Ok(None) };
         // SAFETY: the caller's promise.
-        let key = unsafe { state.endpoint.register(ptr, len, owner) };
+        let key = unsafe { registry.register(ptr, len, access, owner) };
         key.map(Some).map_err(|source| self.wire_error(None, source))
     }
 
-    /// Releases a registration. A failure poisons the communicator, since there is nobody to
-    /// tell it to.
+    /// Releases a registration. If that fails everything does, since there is nobody to tell it
+    /// to.
     pub(super) fn release(&self, key: u64) {
-        if let Err(source) = self.knock().endpoint.release(key) {
-            self.poison.set(&self.wire_error(None, source));
+        let released = self.reserve().endpoint.registry().map_or(Ok(()), |r| r.release(key));
+        if let Err(source) = released {
+            self.failure.set(&self.wire_error(None, source));
         }
     }
 
-    /// Puts a run under way; after the port's end, gives it back as failed.
-    pub(super) fn launch(&self, run: Box<PortRun>, operation: Arc<Operation>) {
-        let state = &mut *self.knock();
+    /// Puts a run under way and, if `drives`, moves things on; after the port's end, gives it
+    /// back as failed.
+    pub(super) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, drives: bool) {
+        let mut guard = if drives { lock(&self.state) } else { self.reserve() };
+        let state = &mut *guard;
         if state.is_closed {
-            return operation.give_back(self.index, run, Some(&Error::Closed));
+            drop(guard);
+            return owner.give_back(self.index, run, Some(&Error::Closed));
         }
-        let active = Some(Active { run, operation });
+        let active = Some(Active { run, owner });
         match state.runs.iter_mut().find(|place| place.is_none()) {
             Some(place) => *place = active,
             None => state.runs.push(active),
@@ -142,12 +180,41 @@ impl Port {
         // that is unparked after this looks at `n_callers`, a caller that leaves lowers that
         // and then looks here. One of the two must see what the other has written, or the
         // worker would park and the caller leave.
-        self.n_active.fetch_add(1, Ordering::SeqCst);
+        self.hints.n_active.fetch_add(1, Ordering::SeqCst);
+        if drives {
+            self.drive_locked(guard);
+        }
     }
 
+    /// Whether a run is under way.
     pub(super) fn is_active(&self) -> bool {
         // SeqCst: see `launch`.
-        self.n_active.load(Ordering::SeqCst) > 0
+        self.hints.n_active.load(Ordering::SeqCst) > 0
+    }
+
+    /// Drives this port as long as the value lives; its worker stands aside.
+    pub(super) fn attend(&self) -> Attending<'_> {
+        // Relaxed: only tells the worker to stand aside; the port's mutex does the rest.
+        self.hints.n_callers.fetch_add(1, Ordering::Relaxed);
+        Attending(self)
+    }
+
+    /// Whether a caller drives this port.
+    pub(super) fn is_attended(&self) -> bool {
+        // SeqCst: see `launch`.
+        self.hints.n_callers.load(Ordering::SeqCst) > 0
+    }
+
+    /// The worker is about to sleep, or awake again.
+    pub(super) fn set_parked(&self, is_parked: bool) {
+        // Relaxed: a hint about who is faster.
+        self.hints.is_parked.store(is_parked, Ordering::Relaxed);
+    }
+
+    /// Whether it takes the worker long to come.
+    pub(super) fn is_parked(&self) -> bool {
+        // Relaxed: see `set_parked`.
+        self.hints.is_parked.load(Ordering::Relaxed)
     }
 
     /// A number that changes whenever something moves on this port.
@@ -172,90 +239,88 @@ impl Port {
     }
 
     fn drive_locked(&self, mut state: MutexGuard<'_, State>) -> bool {
-        let moved = match self.poison.reason() {
-            Some(reason) => self.fail_all(&mut state, &reason),
-            None => match self.step(&mut state) {
-                Ok(moved) => moved,
-                Err(error) => {
-                    drop(state);
-                    let error = self.explain(error);
-                    self.poison.set(&error);
-                    self.fail_all(&mut self.knock(), &error)
-                }
-            },
+        let mut ended = Ended::new();
+        let stepped = if self.failure.is_set() {
+            Ok(self.fail_all(&mut state, &mut ended))
+        } else {
+            self.step(&mut state, &mut ended)
         };
+        let moved = *stepped.as_ref().unwrap_or(&true);
         if moved {
-            // Relaxed: see `n_moves`.
-            self.n_moves.fetch_add(1, Ordering::Relaxed);
+            // Relaxed: see `n_moves`; nobody else writes it meanwhile.
+            self.n_moves.store(self.n_moves() + 1, Ordering::Relaxed);
+        }
+        drop(state);
+        if let Err(error) = stepped {
+            self.failure.set(&self.explained(error));
+            self.fail_all(&mut self.reserve(), &mut ended);
         }
         moved
     }
 
-    /// What is behind a failure: a peer that cannot be reached may have given up for reasons of
-    /// its own, and told others.
-    fn explain(&self, error: Error) -> Error {
-        match &error {
-            Error::Wire { source: WireError { peer: Some(_), .. }, .. } => {
-                let told = news(Duration::MAX, || self.told());
-                told.map_or(error, |blame| Error::Lost { rank: self.rank, blame })
-            }
-            _ => error,
-        }
-    }
-
-    fn step(&self, state: &mut State) -> Result<bool, Error> {
+    fn step(&self, state: &mut State, ended: &mut Ended) -> Result<bool, Error> {
         let State { endpoint, runs, events, .. } = state;
         endpoint.poll(events).map_err(|source| self.wire_error(None, source))?;
-        if let Some(blame) = endpoint.told() {
-            return Err(Error::Lost { rank: self.rank, blame });
-        }
         let mut moved = !events.is_empty();
         for event in events.drain(..) {
-            let (Event::Sent(slot) | Event::Received(slot)) = event;
-            let Some(active) = &mut runs[slot.run as usize] else {
+            let (slot, view) = match event {
+                Event::Sent(slot) | Event::Received(slot) => (slot, None),
+                Event::Viewed(slot, view) => (slot, Some(view)),
+                Event::News(blame) => return Err(Error::Lost { rank: self.rank, blame }),
+            };
+            let Some(Active { run, .. }) = &mut runs[slot.run as usize] else {
                 unreachable!("runs stay until all their tasks have finished");
             };
-            active.run.finished(slot.task);
+            match view {
+                Some(view) => run.viewed(slot.task, view),
+                None => run.finished(slot.task),
+            }
         }
-        // First whatever keeps the wire busy, then one local task per run.
+        let mut n_recvs: u32 = runs.iter().flatten().map(|active| active.run.recvs_open()).sum();
         for (index, active) in runs.iter_mut().enumerate() {
             let Some(Active { run, .. }) = active else { continue };
+            let own = run.recvs_open();
+            let room = own + USUAL_RECVS.saturating_sub(n_recvs);
             moved |= run
-                .post(endpoint.as_mut(), index as u32)
+                .advance(endpoint.as_mut(), index as u32, room)
                 .map_err(|(task, source)| self.wire_error(Some(run.step_of(task)), source))?;
+            n_recvs = n_recvs - own + run.recvs_open();
         }
-        let flushed = endpoint.is_flushed();
-        for place in runs.iter_mut() {
-            let Some(active) = place else { continue };
-            moved |= active.run.work();
-            // A finished run whose last messages are not on the wire yet still needs polling.
-            if active.run.is_finished() && flushed {
-                self.retire(place, None);
-                moved = true;
+        // A finished run whose last messages are not on the wire yet still needs polling.
+        if endpoint.is_flushed() {
+            for place in runs.iter_mut() {
+                if place.as_ref().is_some_and(|active| active.run.is_finished()) {
+                    self.retire(place, None, ended);
+                    moved = true;
+                }
             }
         }
         Ok(moved)
     }
 
-    fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>) {
-        if let Some(Active { run, operation }) = place.take() {
+    fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>, ended: &mut Ended) {
+        if let Some(Active { run, owner }) = place.take() {
             // Relaxed: seeing a run that is gone costs a worker one more round.
-            self.n_active.fetch_sub(1, Ordering::Relaxed);
-            operation.give_back(self.index, run, failure);
+            self.hints.n_active.fetch_sub(1, Ordering::Relaxed);
+            owner.give_back(self.index, run, failure);
+            ended.push(owner);
         }
     }
 
-    fn fail_all(&self, state: &mut State, reason: &Error) -> bool {
-        let mut failed = false;
+    fn fail_all(&self, state: &mut State, ended: &mut Ended) -> bool {
+        let Some(reason) = self.failure.reason() else { return false };
         if !std::mem::replace(&mut state.has_given_up, true) {
-            // Before anybody gets memory back that peers know.
-            state.endpoint.forget_users();
-            if !state.is_fenced {
-                state.endpoint.tell(reason.blame(self.rank));
+            let is_fenced = state.is_fenced;
+            if let Some(observer) = state.endpoint.observer().filter(|_| !is_fenced) {
+                observer.tell(reason.blame(self.rank));
             }
+            // Before anybody gets memory back.
+            state.endpoint.abandon();
+            state.events.clear();
         }
+        let mut failed = false;
         for place in state.runs.iter_mut().filter(|place| place.is_some()) {
-            self.retire(place, Some(reason));
+            self.retire(place, Some(&reason), ended);
             failed = true;
         }
         failed
@@ -264,8 +329,8 @@ impl Port {
     /// True if nothing is under way and all that this port has written has arrived. Then
     /// nothing can be put under way any more. Moves things on towards that.
     pub(super) fn is_drained(&self) -> Result<bool, Error> {
-        let mut guard = self.knock();
-        if let Some(reason) = self.poison.reason() {
+        let mut guard = self.reserve();
+        if let Some(reason) = self.failure.reason() {
             return Err(Error::Poisoned(Arc::new(reason)));
         }
         if self.is_active() {
@@ -275,19 +340,28 @@ impl Port {
         let state = &mut *guard;
         state.is_closed = true;
         let State { endpoint, events, .. } = state;
-        let arrived = endpoint.poll(events).and_then(|()| endpoint.fence());
-        debug_assert!(events.is_empty(), "an event of a run that has finished");
-        if let Some(blame) = endpoint.told() {
-            return Err(Error::Lost { rank: self.rank, blame });
+        let mut arrived = endpoint.poll(events);
+        for event in events.drain(..) {
+            if let Event::News(blame) = event {
+                return Err(Error::Lost { rank: self.rank, blame });
+            }
+            debug_assert!(false, "an event of a run that has finished: {event:?}");
+        }
+        if let (Ok(()), Some(registry)) = (&arrived, endpoint.registry()) {
+            arrived = match registry.fence() {
+                Ok(true) => Ok(()),
+                Ok(false) => return Ok(false),
+                Err(error) => Err(error),
+            };
         }
         match arrived {
-            Ok(arrived) => {
-                state.is_fenced = arrived;
-                Ok(arrived)
+            Ok(()) => {
+                state.is_fenced = true;
+                Ok(true)
             }
             Err(source) => {
                 drop(guard);
-                Err(self.explain(self.wire_error(None, source)))
+                Err(self.explained(self.wire_error(None, source)))
             }
         }
     }
@@ -295,40 +369,54 @@ impl Port {
     /// What the first of the runs under way waits for; if there is none, the peer whose answer
     /// the port waits for to be fenced, or the port itself.
     pub(super) fn awaited_first(&self) -> (u32, Awaited) {
-        let state = self.knock();
+        let mut state = self.reserve();
         let first = state.runs.iter().flatten().find_map(|active| active.run.awaited());
         first.unwrap_or_else(|| {
-            let peer = state.endpoint.unfenced();
+            let peer = state.endpoint.registry().and_then(|registry| registry.unfenced());
             (0, peer.map_or(Awaited::Interface, Awaited::ReadyFrom))
         })
     }
 
-    /// What `operation` waits for on this port, if it is under way here.
-    pub(super) fn awaited(&self, operation: &Arc<Operation>) -> Option<(u32, Awaited)> {
-        let state = self.knock();
+    /// What an operation waits for on this port, if it is under way here.
+    pub(super) fn awaited(&self, operation: (u64, u32)) -> Option<(u32, Awaited)> {
+        let state = self.reserve();
         let mut active = state.runs.iter().flatten();
-        let run = &active.find(|active| Arc::ptr_eq(&active.operation, operation))?.run;
+        let run = &active.find(|active| active.run.operation() == operation)?.run;
         // All tasks finished, but something is still to go out.
         Some(run.awaited().unwrap_or((0, Awaited::Interface)))
     }
 
-    /// Shows what this rank is doing to whoever asks.
-    pub(super) fn show(&self, status: Status) {
-        self.knock().endpoint.show(status);
+    /// The worker has panicked, perhaps in the middle of something.
+    pub(super) fn worker_panicked(&self) {
+        let (rank, message) = (self.rank, format!("in the worker of port {}", self.index));
+        self.failure.set(&Error::RankPanicked { rank, message });
+        self.drive();
     }
 
-    /// Asks what another rank is doing.
-    pub(super) fn ask(&self, rank: Rank, patience: Duration) -> Result<Status, Error> {
-        let asked = self.knock().endpoint.ask(rank, patience);
-        asked.map_err(|source| self.wire_error(None, source))
+    /// Tasks of an operation that have not finished on this port.
+    pub(super) fn unfinished(&self, operation: (u64, u32)) -> usize {
+        let state = self.reserve();
+        let mut active = state.runs.iter().flatten();
+        let found = active.find(|active| active.run.operation() == operation);
+        // A run that has finished, but not gone yet, counts as well.
+        found.map_or(0, |active| 1 + active.run.unfinished())
     }
 
-    /// Why another rank has given up, if one has said so.
-    pub(super) fn told(&self) -> Option<Blame> {
-        self.knock().endpoint.told()
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_set()
     }
 
-    fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {
+    pub(super) fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {
         Error::Wire { rank: self.rank, port: self.index, step, source }
+    }
+}
+
+/// A thread drives a port while it waits; see [`Port::attend`].
+pub(super) struct Attending<'a>(&'a Port);
+
+impl Drop for Attending<'_> {
+    fn drop(&mut self) {
+        // SeqCst: see `Port::launch`.
+        self.0.hints.n_callers.fetch_sub(1, Ordering::SeqCst);
     }
 }

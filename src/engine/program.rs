@@ -134,6 +134,11 @@ pub struct PortProgram {
     pub wire_bytes: [u64; Buffer::COUNT],
     /// How many receives may be posted and unfinished at a time.
     pub recv_window: u32,
+    /// The most receives of one step: so many must be possible at a time.
+    pub step_window: u32,
+    /// For each receive the one local task that reads its message, if that may be elsewhere than
+    /// in the receive's region; no task (`u32::MAX`) otherwise, and for other tasks.
+    pub readers: Box<[u32]>,
 }
 
 impl PortProgram {
@@ -162,6 +167,21 @@ pub struct Program {
 }
 
 impl Program {
+    /// The same program among other ranks: what was rank r is now `rank_of(r)`.
+    #[must_use]
+    pub fn renumbered(mut self, rank_of: impl Fn(Rank) -> Rank) -> Self {
+        self.rank = rank_of(self.rank);
+        for task in self.ports.iter_mut().flat_map(|port| &mut port.tasks) {
+            match task {
+                Task::Send { to: peer, .. } | Task::Recv { from: peer, .. } => {
+                    *peer = rank_of(*peer);
+                }
+                Task::Copy(_) | Task::Fold(_) => {}
+            }
+        }
+        self
+    }
+
     /// Bytes of memory that an operation needs besides the user's buffers.
     pub fn memory_bytes(&self) -> u64 {
         let staging = |port: &PortProgram| port.needs[Buffer::Staging as usize];

@@ -2,36 +2,24 @@
 //!
 //! A [`PortRun`] holds the counters of one execution. It allocates when it is made, never
 //! afterwards. Receives are posted in plan order, a bounded number at a time; sends and local
-//! tasks in plan order among those that are ready. Local tasks are done one at a time, so
-//! that a port polls between them.
+//! tasks in plan order among those that are ready.
 
 use std::sync::Arc;
 
-use crate::endpoint::{Endpoint, Posted, Slot, Tag, WireError, WireRegion};
+use crate::endpoint::{Arrival, Endpoint, Posted, Slot, Tag, View, WireError};
 use crate::error::Awaited;
-use crate::reduce::{Operand, Reducer};
+use crate::reduce::Reducer;
 
-use super::program::{Buffer, Fold, PortProgram, Program, Region, Task};
+use super::memories::{Memories, Memory};
+use super::program::{Buffer, PortProgram, Program, Task};
+use super::readers::NOBODY;
 use super::ready::ReadySet;
 
 /// Marks a finished task among the counters of unfinished predecessors.
 const DONE: u32 = u32::MAX;
 
-/// The memory behind one of a program's buffers.
-#[derive(Clone, Copy, Debug)]
-pub struct Memory {
-    /// First byte.
-    pub ptr: *mut u8,
-    /// Number of bytes.
-    pub len: u64,
-    /// Registration of the first byte with the port's endpoint, if the wire needs one.
-    pub key: u64,
-}
-
-impl Memory {
-    /// No memory.
-    pub const NONE: Memory = Memory { ptr: std::ptr::null_mut(), len: 0, key: 0 };
-}
+/// Bytes that local tasks of a run read and write before its port polls again.
+const WORK_BYTES: u64 = 64 * 1024;
 
 /// One execution of one port's program.
 pub struct PortRun {
@@ -39,6 +27,7 @@ pub struct PortRun {
     port: usize,
     reducer: Option<Reducer>,
     memories: Memories,
+    context: u64,
     operation: u32,
     /// For each task how many predecessors are unfinished, or [`DONE`].
     waiting: Box<[u32]>,
@@ -51,8 +40,6 @@ pub struct PortRun {
     recvs_posted: usize,
     recvs_open: u32,
     unfinished: usize,
-    /// The operands of the fold at hand; empty otherwise. Kept for its capacity.
-    scratch: Vec<&'static [u8]>,
 }
 
 // SAFETY: the pointers in `memories` are only used by `start`'s contract: whoever runs the
@@ -76,9 +63,12 @@ impl PortRun {
             }
         }
         let most_operands = code.folds.iter().map(|fold| fold.operands.len).max().unwrap_or(0);
+        let viewable = code.readers.iter().filter(|&&reader| reader != NOBODY).count();
+        let most_views = viewable.min(code.recv_window as usize);
         PortRun {
             reducer,
-            memories: Memories([Memory::NONE; Buffer::COUNT]),
+            memories: Memories::with_room(most_operands as usize, most_views),
+            context: 0,
             operation: 0,
             waiting: code.n_deps.clone(),
             sends: first_sends.clone(),
@@ -88,7 +78,6 @@ impl PortRun {
             recvs_posted: 0,
             recvs_open: 0,
             unfinished: n_tasks,
-            scratch: Vec::with_capacity(most_operands as usize),
             program,
             port,
         }
@@ -98,7 +87,8 @@ impl PortRun {
         &self.program.ports[self.port]
     }
 
-    /// Makes ready for an execution as operation `operation` on the given memory.
+    /// Makes ready for an execution as operation `operation` of the communicator with the given
+    /// context, on the given memory.
     ///
     /// # Safety
     /// Until the run has finished or is dropped, the memories must stay valid, the send
@@ -108,13 +98,17 @@ impl PortRun {
     ///
     /// # Panics
     /// If a memory is smaller than the program needs.
-    pub unsafe fn start(&mut self, operation: u32, memories: [Memory; Buffer::COUNT]) {
+    pub unsafe fn start(
+        &mut self,
+        (context, operation): (u64, u32),
+        memories: [Memory; Buffer::COUNT],
+    ) {
         let code = &self.program.ports[self.port];
         for (memory, &need) in memories.iter().zip(&code.needs) {
             assert!(memory.len >= need, "a buffer of {} bytes, {need} needed", memory.len);
         }
-        self.operation = operation;
-        self.memories = Memories(memories);
+        (self.context, self.operation) = (context, operation);
+        self.memories.set(memories);
         self.waiting.copy_from_slice(&code.n_deps);
         self.sends.copy_from(&self.first_sends);
         self.locals.copy_from(&self.first_locals);
@@ -128,36 +122,76 @@ impl PortRun {
         self.unfinished == 0
     }
 
+    /// Tasks that have not finished.
+    pub fn unfinished(&self) -> usize {
+        self.unfinished
+    }
+
     /// The step of a task.
     pub fn step_of(&self, task: u32) -> u32 {
         self.code().steps[task as usize]
     }
 
-    /// Posts what can be posted; `run` is the number by which events will name this run.
-    /// Returns whether anything was.
+    /// Posts what can be posted, and does the local tasks that are ready, until neither moves
+    /// anything or so much was done that the wire should be polled. `run` is the number by which
+    /// events will name this run; `room` bounds the receives posted and unfinished, unless the
+    /// step needs more. Returns whether anything was done.
     ///
     /// # Errors
     /// The wire's failure, with the task that was posted.
+    pub fn advance(
+        &mut self,
+        endpoint: &mut dyn Endpoint,
+        run: u32,
+        room: u32,
+    ) -> Result<bool, (u32, WireError)> {
+        let mut moved = false;
+        let mut bytes = 0;
+        loop {
+            let posted = self.post(endpoint, run, room)?;
+            let worked = self.work();
+            moved |= posted | worked.is_some();
+            bytes += worked.unwrap_or(0);
+            if !(posted | worked.is_some()) || bytes >= WORK_BYTES {
+                break;
+            }
+        }
+        self.settle();
+        Ok(moved)
+    }
+
+    /// Posts what can be posted; see [`advance`](PortRun::advance).
+    ///
+    /// # Errors
+    /// As [`advance`](PortRun::advance).
     pub fn post(
         &mut self,
         endpoint: &mut dyn Endpoint,
         run: u32,
+        room: u32,
     ) -> Result<bool, (u32, WireError)> {
         let code = &self.program.ports[self.port];
+        let (context, operation, call) = (self.context, self.operation, self.program.call);
         let mut posted = false;
+        let window = code.recv_window.min(room.max(code.step_window));
         while let Some(&task) = code.recvs.get(self.recvs_posted) {
-            if self.recvs_open >= code.recv_window || self.waiting[task as usize] != 0 {
+            if self.recvs_open >= window || self.waiting[task as usize] != 0 {
                 break;
             }
             let Task::Recv { from, message, into } = code.tasks[task as usize] else {
                 unreachable!("`recvs` lists receives");
             };
-            let tag = Tag { operation: self.operation, message, call: self.program.call };
+            let tag = Tag { context, operation, message, call };
             let region = self.memories.wire(into);
+            let slot = Slot { run, task };
+            let arrival = match code.readers[task as usize] {
+                NOBODY => Arrival::InRegion,
+                _ => Arrival::Anywhere,
+            };
             // SAFETY: `start`'s caller keeps the memory valid until the run has finished, and
             // it has not before this receive has. The task's hazards keep every other task
             // from the region meanwhile.
-            let taken = unsafe { endpoint.post_recv(Slot { run, task }, from, tag, region) };
+            let taken = unsafe { endpoint.post_recv(slot, from, tag, region, arrival) };
             match taken.map_err(|error| (task, error))? {
                 Posted::Accepted => {}
                 Posted::Later => break,
@@ -170,7 +204,7 @@ impl PortRun {
             let Task::Send { to, message, from } = code.tasks[task as usize] else {
                 unreachable!("`sends` holds sends");
             };
-            let tag = Tag { operation: self.operation, message, call: self.program.call };
+            let tag = Tag { context, operation, message, call };
             let region = self.memories.wire(from);
             // SAFETY: as for receives; the hazards keep writers away until it is sent.
             let taken = unsafe { endpoint.post_send(Slot { run, task }, to, tag, region) };
@@ -185,27 +219,56 @@ impl PortRun {
         Ok(posted)
     }
 
-    /// Does the first of the local tasks that are ready; returns whether there was one.
-    pub fn work(&mut self) -> bool {
-        let Some(task) = self.locals.pop() else { return false };
+    /// Does the first of the local tasks that are ready; returns how many bytes it has written,
+    /// if there was one.
+    pub fn work(&mut self) -> Option<u64> {
+        let task = self.locals.pop()?;
         let code = &self.program.ports[self.port];
+        let mut bytes = 0;
         match code.tasks[task as usize] {
             Task::Copy(span) => {
-                for copy in &code.moves[span.range()] {
-                    self.memories.copy(copy.from, copy.into);
+                for &copy in &code.moves[span.range()] {
+                    self.memories.copy(copy);
+                    bytes += copy.into.len;
                 }
             }
             Task::Fold(span) => {
                 let Some(reducer) = &self.reducer else { unreachable!("checked in `new`") };
                 for fold in &code.folds[span.range()] {
                     let operands = &code.operands[fold.operands.range()];
-                    self.memories.fold(reducer, fold, operands, &mut self.scratch);
+                    self.memories.fold(reducer, fold, operands);
+                    bytes += fold.into.len;
                 }
             }
             Task::Send { .. } | Task::Recv { .. } => unreachable!("`locals` holds local tasks"),
         }
+        self.memories.read(task);
         self.finish(task);
-        true
+        Some(bytes)
+    }
+
+    /// Before the next poll: puts messages that are still to be read in views where they belong.
+    pub fn settle(&mut self) {
+        self.memories.settle();
+    }
+
+    /// Notes that a posted receive has brought its message, which can be read in `view`.
+    pub fn viewed(&mut self, task: u32, view: View) {
+        let code = &self.program.ports[self.port];
+        if let Task::Recv { into, .. } = code.tasks[task as usize] {
+            self.memories.viewed(into, view, code.readers[task as usize]);
+        }
+        self.finished(task);
+    }
+
+    /// Number of receives posted and unfinished.
+    pub fn recvs_open(&self) -> u32 {
+        self.recvs_open
+    }
+
+    /// Context and number of the operation that is executed.
+    pub fn operation(&self) -> (u64, u32) {
+        (self.context, self.operation)
     }
 
     /// Notes that a posted task has finished.
@@ -244,67 +307,5 @@ impl PortRun {
             Task::Copy(_) | Task::Fold(_) => Awaited::Interface,
         };
         Some((self.code().steps[task], awaited))
-    }
-}
-
-/// The memories of a run.
-#[derive(Clone, Copy)]
-struct Memories([Memory; Buffer::COUNT]);
-
-impl Memories {
-    fn ptr(&self, region: Region) -> *mut u8 {
-        // `start` has checked that all regions of the program lie within their memory, so the
-        // offset stays inside of it, and fits a usize. A wrapping add because a region of no
-        // bytes may belong to a buffer that is absent.
-        self.0[region.buffer as usize].ptr.wrapping_add(region.offset as usize)
-    }
-
-    fn wire(&self, region: Region) -> WireRegion {
-        WireRegion {
-            ptr: self.ptr(region),
-            len: region.len as usize,
-            key: self.0[region.buffer as usize].key.wrapping_add(region.offset),
-        }
-    }
-
-    fn copy(&self, from: Region, into: Region) {
-        debug_assert!(from.len == into.len);
-        // SAFETY: both regions lie within memory that is valid by `start`'s contract, and the
-        // task's hazards keep writers from `from` and everybody from `into`. They do not
-        // overlap by `Move`'s contract.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.ptr(from), self.ptr(into), into.len as usize);
-        }
-    }
-
-    /// Combines `operands` into `into`; `scratch` is empty before and after.
-    fn fold(
-        &self,
-        reducer: &Reducer,
-        fold: &Fold,
-        operands: &[Region],
-        scratch: &mut Vec<&'static [u8]>,
-    ) {
-        let len = fold.into.len as usize;
-        // SAFETY: as in `copy`, and `into` is none of the operands by `Fold`'s contract.
-        let target = unsafe { std::slice::from_raw_parts_mut(self.ptr(fold.into), len) };
-        for &operand in operands {
-            debug_assert!(operand.len == fold.into.len);
-            // SAFETY: as in `copy`. The slices live in `scratch` only until the end of this
-            // call, during which the memory stays valid.
-            let slice = unsafe { std::slice::from_raw_parts(self.ptr(operand).cast_const(), len) };
-            scratch.push(slice);
-        }
-        match (fold.own_at, &scratch[..]) {
-            (Some(0), [other]) => reducer.reduce_into(target, other, Operand::Left),
-            (Some(_), [other]) => reducer.reduce_into(target, other, Operand::Right),
-            (Some(own_at), others) => reducer.fold(target, others, own_at as usize),
-            (None, [first, second, more @ ..]) => {
-                reducer.reduce3(target, first, second);
-                reducer.fold(target, more, 0);
-            }
-            (None, _) => unreachable!("a fold without an own value has at least two operands"),
-        }
-        scratch.clear();
     }
 }

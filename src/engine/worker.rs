@@ -1,12 +1,18 @@
 //! A thread that drives one port whenever something is under way on it, and is parked
 //! otherwise.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
+use super::backoff::Backoff;
 use super::port::Port;
-use super::wait::Waiter;
+
+/// How long a worker with a core of its own looks out for the next operation before it sleeps:
+/// about what waking it up takes.
+const LOOK_OUT: Duration = Duration::from_micros(40);
 
 /// Ends with the value: dropping it waits for the thread.
 pub(super) struct Worker {
@@ -32,7 +38,10 @@ impl Worker {
                 // wherever the system puts it.
                 core_affinity::set_for_current(core_affinity::CoreId { id });
             }
-            work(&port, &stopped, own_core);
+            // Whatever a panic leaves half done is given up together with the port.
+            if catch_unwind(AssertUnwindSafe(|| work(&port, &stopped, own_core))).is_err() {
+                port.worker_panicked();
+            }
         })?;
         Ok(Worker { stop, thread: Some(thread) })
     }
@@ -56,20 +65,48 @@ impl Drop for Worker {
 }
 
 fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
-    let mut waiter = Waiter::new(own_core);
+    let mut backoff = Backoff::new(own_core);
     // Acquire: pairs with the Release in `Worker::drop`.
     while !stop.load(Ordering::Acquire) {
-        // SeqCst: see `Port::launch`.
-        if !port.is_active() || port.n_callers.load(Ordering::SeqCst) > 0 {
-            // Whoever puts something under way, or leaves something behind, unparks.
-            std::thread::park();
-            waiter.progress();
+        if !port.is_active() || port.is_attended() {
+            if !(own_core && looks_out(port, stop)) {
+                sleep(port);
+            }
+            backoff.reset();
         } else if port.is_wanted() {
             std::thread::yield_now();
         } else if port.drive() {
-            waiter.progress();
+            backoff.reset();
         } else {
-            waiter.idle();
+            backoff.idle();
+        }
+    }
+}
+
+/// Sleeps until somebody wakes it. Whoever puts something under way, or leaves something
+/// behind, does.
+fn sleep(port: &Port) {
+    port.set_parked(true);
+    // Again, now that others may have seen that they have to wake this thread.
+    if !port.is_active() || port.is_attended() {
+        std::thread::park();
+    }
+    port.set_parked(false);
+}
+
+/// Waits a moment for something to do; returns whether something has come.
+fn looks_out(port: &Port, stop: &AtomicBool) -> bool {
+    let start = Instant::now();
+    loop {
+        for _ in 0..64 {
+            // Acquire: see `work`.
+            if (port.is_active() && !port.is_attended()) || stop.load(Ordering::Acquire) {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if start.elapsed() > LOOK_OUT {
+            return false;
         }
     }
 }

@@ -1,24 +1,130 @@
-//! Which device the world is on.
+//! What a world needs of the device that it is on, and which device that is.
 
-use utofu_sys::Api;
+use std::fmt;
 
-use crate::error::Error;
+use hopbine_torus::collectives::Collective;
+use hopbine_torus::geometry::{RankMap, Shape};
+use utofu_sys::bootstrap::Exchange;
 
-/// The device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Backend {
-    /// Fujitsu's library.
-    Tofu,
-    /// The device in software.
-    Emulated,
+use super::call::{Call, Caller};
+use super::info::{DeviceInfo, GatesInfo};
+use super::tofu::Tofu;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, WireError};
+use crate::memory::{CacheConfig, CacheStats};
+use crate::reduce::{Dtype, Op};
+
+/// A device, as one rank sees it.
+pub(super) trait Backend: Send + Sync {
+    /// Its name, as `HOPBINE_BACKEND` gives it.
+    fn name(&self) -> &'static str;
+
+    /// Coordinates x, y, z, a, b, c of this rank's node; zeros where there are none.
+    ///
+    /// # Errors
+    /// [`WireError`] if the device does not say.
+    fn coordinates(&self) -> Result<[u8; 6], WireError>;
+
+    /// Whether the coordinates are those of a machine, so that they say which ranks are near.
+    fn is_physical(&self) -> bool;
+
+    /// Ports beyond this number share an interface with another one.
+    ///
+    /// # Errors
+    /// [`WireError`] if the device does not say.
+    fn n_interfaces(&self) -> Result<usize, WireError>;
+
+    /// Opens the ports of all ranks, and what the hardware does by itself; collective over
+    /// `exchange`. One set of endpoints serves all communicators.
+    ///
+    /// # Errors
+    /// [`WireError`] if the exchange fails, or the device does on some rank; in the latter case
+    /// all ranks get the same error.
+    fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError>;
+
+    /// What there is to tell about it.
+    fn describe(&self) -> DeviceInfo;
 }
 
-impl Backend {
-    /// Its name, as `HOPBINE_BACKEND` gives it.
-    pub(super) fn name(self) -> &'static str {
+/// How the ranks lie.
+pub(super) struct Layout<'a> {
+    pub(super) n_ports: usize,
+    pub(super) shape: &'a Shape,
+    pub(super) map: &'a RankMap,
+    /// This rank's number among those of its node.
+    pub(super) place: usize,
+}
+
+/// What a rank has of its device.
+pub(super) struct Opened {
+    /// One for each port.
+    pub(super) endpoints: Vec<Box<dyn Endpoint>>,
+    /// What the hardware does by itself, or why it does nothing.
+    pub(super) small: Result<Box<dyn SmallCollectives>, String>,
+    /// The figures of the ports' registration caches, if they have any.
+    pub(super) caches: Vec<CacheFigures>,
+}
+
+/// Figures of a cache, as long as it lives.
+pub(super) type CacheFigures = Box<dyn Fn() -> Option<CacheStats> + Send + Sync>;
+
+/// Barriers and small reductions by the hardware, for all ranks of the world together.
+pub(super) trait SmallCollectives: Send + Sync {
+    /// Whether it can perform a normalized call. With `any_bits` the result may differ in the
+    /// last bits from that of a plan.
+    ///
+    /// # Errors
+    /// Why not.
+    fn serves(&self, call: &Call, any_bits: bool) -> Result<(), Refusal>;
+
+    /// Performs a call that it [`serves`](SmallCollectives::serves), if `may` still allows it.
+    /// `idle` is called while there is nothing to do but to wait; its error ends the waiting.
+    ///
+    /// # Safety
+    /// As [`Communicator::call`](super::Communicator::call).
+    ///
+    /// # Errors
+    /// [`Error::GatesMismatch`], [`Error::Wire`]; what `may` and `idle` return.
+    unsafe fn perform(
+        &self,
+        call: &Call,
+        caller: Caller,
+        may: &mut dyn FnMut() -> Result<(), Error>,
+        idle: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error>;
+
+    /// Waits for whatever is going on, and calls `f` before anything else does.
+    fn between_calls(&self, f: &mut dyn FnMut());
+
+    /// What there is to tell about it.
+    fn describe(&self) -> GatesInfo;
+}
+
+/// Why the hardware cannot do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Collective(Collective),
+    Elements { op: Option<Op>, dtype: Dtype },
+    Count { most: u64, count: u64 },
+    Lacks { interface: u16, operation: u64 },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Backend::Tofu => "tofu",
-            Backend::Emulated => "emu",
+            Refusal::Collective(other) => {
+                write!(f, "they can do barrier and allreduce, not {other}")
+            }
+            Refusal::Elements { op, dtype } => {
+                let op = op.map_or("no operator", |op| op.name());
+                write!(f, "they do not do {op} on {dtype}")
+            }
+            Refusal::Count { most, count } => {
+                write!(f, "they take 1 to {most} elements, not {count}")
+            }
+            Refusal::Lacks { interface, operation } => {
+                write!(f, "TNI {interface} lacks the operation with capability {operation:#x}")
+            }
         }
     }
 }
@@ -26,21 +132,27 @@ impl Backend {
 /// Things passed over, with the reason.
 pub(super) type Tried = Vec<(String, String)>;
 
-/// The backend of that name, or the best one; with what was tried before it.
+/// The backend of that name, or the best one; with what was tried before it. `cache` configures
+/// registration caches.
 ///
 /// # Errors
 /// [`Error::Backend`], [`Error::Setting`] for a name that does not exist.
-pub(super) fn choose(name: Option<&str>) -> Result<(Backend, Api, Tried), Error> {
+pub(super) fn choose(
+    name: Option<&str>,
+    cache: CacheConfig,
+) -> Result<(Box<dyn Backend>, Tried), Error> {
     match name {
-        None | Some("auto") => Ok(match tofu() {
-            Ok(api) => (Backend::Tofu, api, Vec::new()),
-            Err(reason) => (Backend::Emulated, Api::emulated(), vec![("tofu".to_owned(), reason)]),
+        None | Some("auto") => Ok(match Tofu::vendor(cache) {
+            Ok(device) => (Box::new(device), Vec::new()),
+            Err(reason) => {
+                (Box::new(Tofu::emulated(Some(cache))), vec![("tofu".to_owned(), reason)])
+            }
         }),
-        Some("tofu") => match tofu() {
-            Ok(api) => Ok((Backend::Tofu, api, Vec::new())),
+        Some("tofu") => match Tofu::vendor(cache) {
+            Ok(device) => Ok((Box::new(device), Vec::new())),
             Err(reason) => Err(unusable("tofu", reason)),
         },
-        Some("emu") => Ok((Backend::Emulated, Api::emulated(), Vec::new())),
+        Some("emu") => Ok((Box::new(Tofu::emulated(Some(cache))), Vec::new())),
         Some("mpi") => {
             Err(unusable("mpi", "this build has no MPI backend; use tofu or emu".to_owned()))
         }
@@ -54,14 +166,4 @@ pub(super) fn choose(name: Option<&str>) -> Result<(Backend, Api, Tried), Error>
 
 fn unusable(name: &str, reason: String) -> Error {
     Error::Backend { wanted: name.to_owned(), tried: vec![(name.to_owned(), reason)] }
-}
-
-/// The vendor's library, if it can be opened and has TNIs to offer.
-fn tofu() -> Result<Api, String> {
-    let api = Api::vendor().map_err(|error| error.to_string())?;
-    match api.onesided_tnis() {
-        Ok(tnis) if !tnis.is_empty() => Ok(api),
-        Ok(_) => Err(format!("{} reports no TNI", api.origin())),
-        Err(error) => Err(format!("{}: {error}", api.origin())),
-    }
 }

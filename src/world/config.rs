@@ -3,7 +3,8 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `HOPBINE_DRIVE` | `workers`, `inline` or `auto` |
-//! | `HOPBINE_TIMEOUT` | seconds without any progress before a wait fails; 60 if unset |
+//! | `HOPBINE_TIMEOUT` | seconds without any progress after which a wait is too long; 60 if unset |
+//! | `HOPBINE_ON_TIMEOUT` | what becomes of it then: `warn` (the default; it fails all the same if a rank is gone or makes another call) or `fail` |
 //! | `HOPBINE_CORES` | cores for the workers, for instance `2,3,8-11` |
 
 use std::str::FromStr;
@@ -13,6 +14,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 /// How long the emulated wire takes.
 pub use utofu_emu::Model as Latency;
 
+pub use crate::engine::OnTimeout;
 use crate::error::Error;
 
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -62,8 +64,10 @@ pub struct EmulationConfig {
     /// The longest message in bytes for calls that do not say; by default it depends on the
     /// length of the data.
     pub segment_bytes: Option<u64>,
-    /// How long nothing may move before a wait fails.
+    /// How long nothing may move before a wait is too long.
     pub timeout: Duration,
+    /// What becomes of it then.
+    pub on_timeout: OnTimeout,
     /// Cores for the workers, rank by rank and port by port, used again from the start if
     /// there are more workers. Empty: workers are spread over the cores if there are enough
     /// of them, and not pinned otherwise.
@@ -78,15 +82,16 @@ pub struct EmulationConfig {
 }
 
 impl EmulationConfig {
-    /// A torus with ranks in row-major order and everything else by default.
+    /// A torus with everything else by default.
     pub fn new(shape: Shape) -> Self {
         EmulationConfig {
             shape,
-            map: RankMap::RowMajor,
+            map: RankMap::default(),
             ports: None,
             drive: Drive::Auto,
             segment_bytes: None,
             timeout: DEFAULT_TIMEOUT,
+            on_timeout: OnTimeout::Warn,
             cores: Vec::new(),
             reg_cache: false,
             latency: Latency::default(),
@@ -105,6 +110,9 @@ impl EmulationConfig {
         if let Ok(text) = std::env::var("HOPBINE_TIMEOUT") {
             config.timeout = parse_timeout(&text)?;
         }
+        if let Ok(text) = std::env::var("HOPBINE_ON_TIMEOUT") {
+            config.on_timeout = parse_on_timeout(&text)?;
+        }
         if let Ok(text) = std::env::var("HOPBINE_CORES") {
             config.cores = parse_cores(&text)?;
         }
@@ -121,6 +129,18 @@ pub(super) fn parse_timeout(text: &str) -> Result<Duration, Error> {
             valid: format!("a number of seconds above 0, up to {}", LONGEST_TIMEOUT.as_secs()),
         }
     })
+}
+
+pub(super) fn parse_on_timeout(text: &str) -> Result<OnTimeout, Error> {
+    match text {
+        "warn" => Ok(OnTimeout::Warn),
+        "fail" => Ok(OnTimeout::Fail),
+        _ => Err(Error::Setting {
+            setting: "HOPBINE_ON_TIMEOUT",
+            found: text.to_owned(),
+            valid: "warn or fail".to_owned(),
+        }),
+    }
 }
 
 pub(super) fn parse_cores(text: &str) -> Result<Vec<usize>, Error> {

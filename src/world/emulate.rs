@@ -5,14 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu_emu::Job;
-use utofu_sys::Api;
 use utofu_sys::bootstrap::{Exchange, LocalExchange};
 
+use super::backend::{Backend, Layout};
 use super::communicator::Communicator;
 use super::config::{Drive, EmulationConfig, spread};
-use super::device::Site;
-use crate::engine::{Engine, EngineConfig, Poison};
+use super::members::Members;
+use super::rank::RankOfWorld;
+use super::tofu::Emulation;
+use crate::engine::{Engine, EngineConfig, Failure};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
 
@@ -57,25 +58,14 @@ pub fn emulate<R: Send>(
             valid: "at least 1".to_owned(),
         });
     }
-    // The device counts nodes with the first size running fastest, shapes with the last.
-    let sizes: Vec<u32> = config.shape.sizes().into_iter().rev().collect();
-    let nodes = Job::coords_for_shape(&sizes);
-    let coords =
-        (0..n_ranks).map(|rank| nodes[config.map.node_of(&config.shape, rank).index()]).collect();
-    let job = Job::with_model(coords, config.latency).map_err(|error| Error::Startup {
-        rank: 0,
-        source: WireError {
-            call: "setting up the emulated device",
-            reason: error.to_string(),
-            peer: None,
-        },
-    })?;
-    let poison = Arc::new(Poison::default());
+    let emulation = Emulation::new(&config.shape, &config.map, config.latency)?;
+    let failure = Arc::new(Failure::default());
     let exchanges = LocalExchange::group(n_ranks as usize, PATIENCE);
     let cores = Cores::of(config, n_ranks as usize, n_ports as usize);
     let run = |rank: u32, exchange| {
-        let _entered = job.enter(rank as usize);
-        let world = World { config, n_ports, cores: &cores, job: &job, poison: &poison };
+        let _entered = emulation.enter(rank);
+        let (cores, failure) = (&cores, &failure);
+        let world = World { config, n_ports, cores, emulation: &emulation, failure };
         world.run(rank, exchange, &f)
     };
     let outcomes: Vec<Result<R, Error>> = std::thread::scope(|threads| {
@@ -101,7 +91,7 @@ pub fn emulate<R: Send>(
         spawned.into_iter().map(join).collect()
     });
     // A panic is the cause of whatever else failed, also of other panics.
-    match poison.reason() {
+    match failure.reason() {
         Some(error @ Error::RankPanicked { .. }) => Err(error),
         _ => outcomes.into_iter().collect(),
     }
@@ -112,8 +102,8 @@ struct World<'a> {
     config: &'a EmulationConfig,
     n_ports: u32,
     cores: &'a Cores,
-    job: &'a Arc<Job>,
-    poison: &'a Arc<Poison>,
+    emulation: &'a Emulation,
+    failure: &'a Arc<Failure>,
 }
 
 impl World<'_> {
@@ -132,7 +122,7 @@ impl World<'_> {
                 .or_else(|| panic.downcast_ref::<String>().cloned());
             let message = message.unwrap_or_else(|| "a value that is no text".to_owned());
             let error = Error::RankPanicked { rank, message };
-            self.poison.set(&error);
+            comm.fail(&error);
             error
         });
         let closed = comm.close();
@@ -153,25 +143,22 @@ impl World<'_> {
     fn open(&self, rank: u32, exchange: &mut LocalExchange) -> Result<Communicator, Error> {
         let startup = |source| Error::Startup { rank, source };
         let EmulationConfig { shape, map, segment_bytes, reg_cache, .. } = self.config;
-        let site = Site {
-            api: Api::emulated(),
-            cache: reg_cache
-                .then(|| CacheConfig { max_regions: KEPT_REGIONS, ..CacheConfig::default() }),
-            place: 0,
-            cores: self.cores.per_rank,
-            identity: Some((self.job.clone(), rank as usize)),
-        };
+        let cache =
+            reg_cache.then(|| CacheConfig { max_regions: KEPT_REGIONS, ..CacheConfig::default() });
         let n_ports = self.n_ports as usize;
-        let (endpoints, hardware) = site.open(n_ports, shape, map, exchange).map_err(startup)?;
+        let layout = Layout { n_ports, shape, map, place: 0 };
+        let opened = self.emulation.device(cache).open(exchange, &layout).map_err(startup)?;
         let config = EngineConfig {
             workers: self.cores.workers,
             cores: self.cores.of_rank(rank as usize, n_ports),
             own_cores: self.cores.own_cores,
             timeout: self.config.timeout,
+            on_timeout: self.config.on_timeout,
         };
-        let engine = Engine::new(rank, endpoints, config, self.poison.clone())?;
-        let (shape, map) = (shape.clone(), map.clone());
-        Ok(Communicator::new(shape, map, *segment_bytes, engine, hardware, site))
+        let engine = Engine::new(rank, opened.endpoints, config, self.failure.clone())?;
+        let of_world = RankOfWorld::new(engine, opened.small, opened.caches);
+        let members = Members::world(rank, shape.clone(), map.clone(), *segment_bytes);
+        Ok(Communicator::world(of_world, members))
     }
 }
 
@@ -183,7 +170,6 @@ fn startup(rank: u32, call: &'static str, error: &std::io::Error) -> Error {
 struct Cores {
     workers: bool,
     own_cores: bool,
-    per_rank: usize,
     /// For each worker of each rank; used again from the start if shorter; empty: not pinned.
     list: Vec<usize>,
 }
@@ -208,7 +194,7 @@ impl Cores {
                 spread(&cores, None, n_ranks * n_ports).unwrap_or_default()
             }
         };
-        Cores { workers, own_cores, per_rank: available / n_ranks, list }
+        Cores { workers, own_cores, list }
     }
 
     fn of_rank(&self, rank: usize, n_ports: usize) -> Vec<usize> {

@@ -1,7 +1,6 @@
 //! What there is to tell about a world: for people, for reports, for questions of support.
 
 use serde::Serialize;
-use utofu_sys::{BarrierCaps, OnesidedCaps};
 
 use super::init::World;
 use crate::memory::{CacheMode, CacheStats};
@@ -13,22 +12,11 @@ pub struct Info {
     pub hopbine: &'static str,
     /// `tofu` or `emu`.
     pub backend: &'static str,
-    /// The file of the uTofu library, or `emulated device`.
-    pub library: String,
-    /// Version of uTofu that the library implements.
-    pub utofu_version: String,
-    /// Version of the interconnect.
-    pub tofu_version: String,
+    /// The device.
+    #[serde(flatten)]
+    pub device: DeviceInfo,
     /// Backends that were passed over.
     pub tried: Vec<Attempt>,
-    /// Numbers of the TNIs for one-sided communication.
-    pub onesided_tnis: Vec<u16>,
-    /// What the first of them can do; `None` if it does not say.
-    pub onesided: Option<Onesided>,
-    /// Numbers of the TNIs with barrier gates.
-    pub barrier_tnis: Vec<u16>,
-    /// What the first of them can do.
-    pub barrier: Option<Barrier>,
     /// Coordinates x, y, z, a, b, c of this rank's node.
     pub tofu_coordinates: [u8; 6],
     /// This rank.
@@ -52,13 +40,32 @@ pub struct Info {
     /// Seconds without any progress before a wait fails.
     pub timeout_seconds: f64,
     /// Barrier gates.
-    pub gates: Gates,
+    pub gates: GatesInfo,
     /// Whose memory is kept registered.
     pub registration_cache: Option<CacheMode>,
     /// Figures of the ports' registration caches, by port.
     pub registration_caches: Vec<CacheStats>,
     /// Variables of the environment that hopbine reads, as they are set.
     pub environment: Vec<(String, String)>,
+}
+
+/// A device as it describes itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeviceInfo {
+    /// The file of the uTofu library, or `emulated device`.
+    pub library: String,
+    /// Version of uTofu that the library implements.
+    pub utofu_version: String,
+    /// Version of the interconnect.
+    pub tofu_version: String,
+    /// Numbers of the TNIs for one-sided communication.
+    pub onesided_tnis: Vec<u16>,
+    /// What the first of them can do; `None` if it does not say.
+    pub onesided: Option<Onesided>,
+    /// Numbers of the TNIs with barrier gates.
+    pub barrier_tnis: Vec<u16>,
+    /// What the first of them can do.
+    pub barrier: Option<Barrier>,
 }
 
 /// A backend that was passed over.
@@ -73,7 +80,7 @@ pub struct Attempt {
 /// The barrier gates of this rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Gates {
+pub enum GatesInfo {
     /// Connected.
     Connected {
         /// The TNI.
@@ -113,57 +120,20 @@ pub struct Barrier {
     pub max_double_reduction: usize,
 }
 
-impl From<OnesidedCaps> for Onesided {
-    fn from(caps: OnesidedCaps) -> Self {
-        use utofu_sys::abi::{UTOFU_ONESIDED_CAP_FLAG_ARMW, UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE};
-        Onesided {
-            num_cmp_ids: caps.num_cmp_ids,
-            num_reserved_stags: caps.num_reserved_stags,
-            cache_line_size: caps.cache_line_size,
-            stag_address_alignment: caps.stag_address_alignment,
-            max_putget_size: caps.max_putget_size,
-            max_piggyback_size: caps.max_piggyback_size,
-            max_edata_size: caps.max_edata_size,
-            max_mtu: caps.max_mtu,
-            armw: caps.flags & UTOFU_ONESIDED_CAP_FLAG_ARMW != 0,
-            session_mode: caps.flags & UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE != 0,
-        }
-    }
-}
-
-impl From<BarrierCaps> for Barrier {
-    fn from(caps: BarrierCaps) -> Self {
-        let BarrierCaps { reduce_ops, max_uint64_reduction, max_double_reduction } = caps;
-        Barrier { reduce_ops, max_uint64_reduction, max_double_reduction }
-    }
-}
-
 impl Info {
     pub(super) fn of(world: &World) -> Self {
         let (comm, about) = (world.communicator(), &world.about);
-        let api = about.api;
-        // A device that reports no TNIs now did at the start; then there are none to show.
-        let onesided_tnis = api.onesided_tnis().unwrap_or_default();
-        let barrier_tnis = api.barrier_tnis().unwrap_or_default();
-        let onesided = onesided_tnis.first().and_then(|&tni| api.onesided_caps(tni).ok());
-        let barrier = barrier_tnis.first().and_then(|&tni| api.barrier_caps(tni).ok());
         let caches = comm.cache_stats();
         Info {
             hopbine: env!("HOPBINE_VERSION"),
             backend: about.backend.name(),
-            library: api.origin().to_owned(),
-            utofu_version: api.utofu_version().to_string(),
-            tofu_version: api.tofu_version().to_string(),
+            device: about.backend.describe(),
             tried: about
                 .tried
                 .iter()
                 .cloned()
                 .map(|(backend, reason)| Attempt { backend, reason })
                 .collect(),
-            onesided_tnis,
-            onesided: onesided.map(Onesided::from),
-            barrier_tnis,
-            barrier: barrier.map(Barrier::from),
             tofu_coordinates: about.coords,
             rank: comm.rank(),
             size: comm.size(),
@@ -175,11 +145,9 @@ impl Info {
             worker_cores: about.seating.cores.clone(),
             own_cores: about.seating.own_cores,
             timeout_seconds: comm.timeout().as_secs_f64(),
-            gates: match comm.gates() {
-                Ok(gates) => {
-                    Gates::Connected { tni: gates.tni(), arrangement: gates.arrangement() }
-                }
-                Err(reason) => Gates::Absent { reason: reason.to_owned() },
+            gates: match comm.small_collectives() {
+                Ok(gates) => gates.describe(),
+                Err(reason) => GatesInfo::Absent { reason: reason.to_owned() },
             },
             registration_cache: caches.first().map(|stats| stats.mode),
             registration_caches: caches,

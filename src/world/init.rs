@@ -9,7 +9,8 @@
 //! | `HOPBINE_TORUS` | shape of the nodes, as `4x2x2` |
 //! | `HOPBINE_RANK_MAP` | file with the ranks' coordinates in the world's shape, one a line; without it the first dimension varies fastest |
 //! | `HOPBINE_PORTS` | ports per rank; two per dimension and at most one per TNI if unset |
-//! | `HOPBINE_DRIVE`, `HOPBINE_CORES`, `HOPBINE_TIMEOUT` | see [`Drive`], the list of cores for workers, seconds |
+//! | `HOPBINE_DRIVE`, `HOPBINE_CORES` | see [`Drive`], the list of cores for workers |
+//! | `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT` | seconds without progress after which a wait is too long (60), and what becomes of it then: `warn` (default) or `fail` |
 //! | `HOPBINE_REG_CACHE` and its kin | see [`CacheConfig`] |
 //!
 //! Without `HOPBINE_TORUS` the torus is that of the ranks' Tofu coordinates, if the backend is
@@ -18,19 +19,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu_sys::Api;
 use utofu_sys::bootstrap::{
     Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, LocalExchange,
 };
 
-use super::backend::{self, Backend};
+use super::backend::{self, Backend, Layout};
 use super::communicator::Communicator;
-use super::config::{DEFAULT_TIMEOUT, Drive, parse_cores, parse_timeout};
+use super::config::{DEFAULT_TIMEOUT, Drive, parse_cores, parse_on_timeout, parse_timeout};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
-use super::device::Site;
 use super::info::Info;
-use super::layout::{PortsError, lay_out, n_ports, torus};
-use crate::engine::{Engine, EngineConfig, Poison};
+use super::layout::{lay_out, n_ports, torus};
+use super::members::Members;
+use super::rank::{MOST_RANKS, RankOfWorld};
+use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
 
@@ -47,8 +48,7 @@ pub struct World {
 
 /// What was found out and decided at the start.
 pub(super) struct About {
-    pub(super) backend: Backend,
-    pub(super) api: Api,
+    pub(super) backend: Box<dyn Backend>,
     /// What was passed over, and why.
     pub(super) tried: Vec<(String, String)>,
     pub(super) coords: [u8; 6],
@@ -97,6 +97,8 @@ impl World {
     fn join(get: Lookup<'_>) -> Result<World, Error> {
         let timeout = get("HOPBINE_TIMEOUT").map_or(Ok(DEFAULT_TIMEOUT), |t| parse_timeout(&t))?;
         let drive = get("HOPBINE_DRIVE").map_or(Ok(Drive::Auto), |text| text.parse())?;
+        let on_timeout =
+            get("HOPBINE_ON_TIMEOUT").map_or(Ok(OnTimeout::Warn), |t| parse_on_timeout(&t))?;
         let wanted_cores = get("HOPBINE_CORES").map_or(Ok(Vec::new()), |t| parse_cores(&t))?;
         let cache = CacheConfig::from_env().map_err(|error| Error::Setting {
             setting: "HOPBINE_REG_CACHE",
@@ -105,18 +107,19 @@ impl World {
         })?;
         let ports = number(get, "HOPBINE_PORTS")?;
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
-        let (backend, api, tried) = backend::choose(get("HOPBINE_BACKEND").as_deref())?;
+        let (backend, tried) = backend::choose(get("HOPBINE_BACKEND").as_deref(), cache)?;
 
         let mut exchange = meet(get, timeout)?;
         let (rank, n_ranks) = (exchange.rank() as u32, exchange.size() as u32);
-        let startup = |call, reason: String| Error::Startup {
-            rank,
-            source: WireError { call, reason, peer: None },
-        };
+        let startup = |source: WireError| Error::Startup { rank, source };
+        if u64::from(n_ranks) > MOST_RANKS {
+            let reason = format!("{n_ranks} are more than {MOST_RANKS} ranks");
+            return Err(Error::Layout { rank, reason });
+        }
         // Before the emulated device looks at the same settings, whose errors say less.
         let torus =
             torus(get, n_ranks, per_node).map_err(|reason| Error::Layout { rank, reason })?;
-        let coords = api.my_coords().map_err(|e| startup("utofu_query_my_coords", e.reason()))?;
+        let coords = backend.coordinates().map_err(startup)?;
         let available: Vec<usize> = core_affinity::get_core_ids()
             .map_or_else(Vec::new, |cores| cores.into_iter().map(|core| core.id).collect());
         let card = Card {
@@ -143,18 +146,25 @@ impl World {
         }
 
         let all: Vec<[u8; 6]> = cards.iter().map(|card| card.coords).collect();
-        let (shape, map) = lay_out(get, torus, backend, &all, per_node)
+        let (shape, map) = lay_out(get, torus, backend.is_physical(), &all, per_node)
             .map_err(|reason| Error::Layout { rank, reason })?;
         let among = |same: &dyn Fn(&Card) -> bool| {
             let all = cards.iter().filter(|card| same(card)).count();
             (all, cards[..rank as usize].iter().filter(|card| same(card)).count())
         };
-        let (_, place_on_node) = among(&|other| other.coords == coords);
+        let (on_node, place_on_node) = among(&|other| other.coords == coords);
+        let set = get("HOPBINE_RANKS_PER_NODE").filter(|_| backend.is_physical());
+        if let Some(found) = set.filter(|_| on_node != per_node as usize) {
+            return Err(Error::Setting {
+                setting: "HOPBINE_RANKS_PER_NODE",
+                found,
+                valid: format!(
+                    "{on_node}, the number of ranks that the device has on rank {rank}'s node, or unset"
+                ),
+            });
+        }
         let (sharers, place) = among(&|other| other.cores == card.cores);
-        let n_ports = n_ports(ports, &shape, &api).map_err(|error| match error {
-            PortsError::Device(reason) => startup("utofu_get_onesided_tnis", reason),
-            PortsError::Setting(error) => error,
-        })?;
+        let n_ports = n_ports(ports, &shape, backend.n_interfaces().map_err(startup)?)?;
         let seating = seat(&Seats {
             drive,
             n_ports,
@@ -164,27 +174,21 @@ impl World {
             caller: current_core(),
             wanted: &wanted_cores,
         });
-        let site = Site {
-            api,
-            cache: Some(cache),
-            place: place_on_node,
-            cores: available.len() / sharers.max(1),
-            identity: None,
-        };
-        let (endpoints, hardware) = site
-            .open(n_ports, &shape, &map, exchange.as_mut())
-            .map_err(|source| Error::Startup { rank, source })?;
+        let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node };
+        let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
         let config = EngineConfig {
             workers: seating.workers,
             cores: seating.cores.clone(),
             own_cores: seating.own_cores,
             timeout,
+            on_timeout,
         };
-        let engine = Engine::new(rank, endpoints, config, Arc::new(Poison::default()))?;
+        let engine = Engine::new(rank, opened.endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
-        let comm = Communicator::new(shape, map, None, engine, hardware, site);
+        let of_world = RankOfWorld::new(engine, opened.small, opened.caches);
+        let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
-        let about = About { backend, api, tried, coords, ranks_per_node, seating, timeout };
+        let about = About { backend, tried, coords, ranks_per_node, seating, timeout };
         Ok(World { comm: Some(comm), exchange, about })
     }
 

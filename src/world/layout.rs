@@ -2,13 +2,10 @@
 //!
 //! Reads a rank map's file; otherwise only thought.
 
-use hopbine_torus::geometry::{RankMap, Shape};
-use utofu_sys::Api;
-
-use super::backend::Backend;
 use super::init::Lookup;
 use super::place::{from_tofu, near_cubic, with_ranks_of_node};
 use crate::error::Error;
+use hopbine_torus::geometry::{RankMap, Shape};
 
 /// The shape of the nodes that `HOPBINE_TORUS` says.
 pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Option<Shape>, String> {
@@ -34,18 +31,18 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
 pub(super) fn lay_out(
     get: Lookup<'_>,
     torus: Option<Shape>,
-    backend: Backend,
+    is_physical: bool,
     coords: &[[u8; 6]],
     per_node: u32,
 ) -> Result<(Shape, RankMap), String> {
-    let is_physical = torus.is_none() && backend == Backend::Tofu;
-    let (shape, map) = match is_physical.then(|| from_tofu(coords)).flatten() {
+    let is_given = is_physical && torus.is_none();
+    let (shape, map) = match is_given.then(|| from_tofu(coords)).flatten() {
         Some(physical) => physical,
         None => {
             let nodes = coords.len() as u32 / per_node;
             let near_cubic = || Shape::torus(&near_cubic(nodes)).map_err(|e| e.to_string());
             let torus = torus.map_or_else(near_cubic, Ok)?;
-            (with_ranks_of_node(&torus, per_node)?, RankMap::ColumnMajor)
+            (with_ranks_of_node(&torus, per_node)?, RankMap::default())
         }
     };
     let Some(path) = get("HOPBINE_RANK_MAP") else { return Ok((shape, map)) };
@@ -56,25 +53,24 @@ pub(super) fn lay_out(
     Ok((shape, map))
 }
 
-/// Why there is no number of ports.
-pub(super) enum PortsError {
-    /// The device does not say.
-    Device(String),
-    /// The setting makes no sense.
-    Setting(Error),
-}
-
-/// Ports per rank: as many as wanted, else two for each dimension and one for each TNI at most.
-pub(super) fn n_ports(wanted: Option<u32>, shape: &Shape, api: &Api) -> Result<usize, PortsError> {
-    let tnis = api.onesided_tnis().map_err(|error| PortsError::Device(error.to_string()))?;
+/// Ports per rank: as many as wanted, else two for each dimension and one for each interface at
+/// most.
+///
+/// # Errors
+/// [`Error::Setting`].
+pub(super) fn n_ports(
+    wanted: Option<u32>,
+    shape: &Shape,
+    n_interfaces: usize,
+) -> Result<usize, Error> {
     let most = hopbine_torus::plan::max_ports(shape);
     match wanted {
         Some(ports) if ports <= most => Ok(ports as usize),
-        Some(ports) => Err(PortsError::Setting(Error::Setting {
+        Some(ports) => Err(Error::Setting {
             setting: "HOPBINE_PORTS",
             found: ports.to_string(),
             valid: format!("1 to {most}, two for each dimension of {shape}"),
-        })),
-        None => Ok((most as usize).min(tnis.len()).max(1)),
+        }),
+        None => Ok((most as usize).min(n_interfaces).max(1)),
     }
 }

@@ -11,7 +11,7 @@ use hopbine_torus::collectives::Collective;
 use super::call::{Call, whole_blocks};
 use super::communicator::Communicator;
 use super::programs::{Prepared, Ready};
-use crate::engine::UserMemory;
+use crate::engine::{TestWatch, UserMemory};
 use crate::error::Error;
 use crate::reduce::{Datatype, Dtype, Op};
 
@@ -49,7 +49,9 @@ pub struct Persistent<T: Datatype> {
     /// Absent if the collective works in place.
     send: Option<Owned<T>>,
     recv: Owned<T>,
-    is_active: bool,
+    /// Context and number of the operation, while it is under way.
+    active: Option<(u64, u32)>,
+    watch: TestWatch,
 }
 
 impl<T: Datatype> Persistent<T> {
@@ -69,11 +71,12 @@ impl<T: Datatype> Persistent<T> {
         };
         let call = call.normalized(comm.caller());
         let prepared = comm.prepare(&call)?;
-        let mut persistent = Persistent { prepared, send, recv, is_active: false };
+        let mut persistent =
+            Persistent { prepared, send, recv, active: None, watch: TestWatch::default() };
         let memory = persistent.memory();
         let Persistent { prepared, .. } = &mut persistent;
         prepared.with(|engine, Ready { operation, keys }| {
-            // SAFETY: `drop` settles the keys before the buffers are freed.
+            // SAFETY: `drop` releases the keys before the buffers are freed.
             unsafe { engine.register(operation, memory, false, keys) }
         })?;
         Ok(persistent)
@@ -91,12 +94,13 @@ impl<T: Datatype> Persistent<T> {
     pub fn start(&mut self) -> Result<(), Error> {
         self.inactive()?;
         let memory = self.memory();
+        let id = self.prepared.next_operation();
         self.prepared.with(|engine, Ready { operation, keys }| {
             // SAFETY: the buffers are this value's own and are freed only after the operation
             // is done; nobody gets a reference to them meanwhile.
-            unsafe { engine.start(operation, memory, keys, false) }
+            unsafe { engine.start(operation, memory, keys, id, false) }
         })?;
-        self.is_active = true;
+        self.active = Some(id);
         Ok(())
     }
 
@@ -106,8 +110,10 @@ impl<T: Datatype> Persistent<T> {
     /// # Errors
     /// What went wrong with it.
     pub fn test(&mut self) -> Result<bool, Error> {
-        let done = self.prepared.with(|engine, ready| engine.test(&ready.operation));
-        if done && self.is_active {
+        let Some(id) = self.active else { return Ok(true) };
+        let Persistent { prepared, watch, .. } = self;
+        let done = prepared.with(|engine, ready| engine.test(&ready.operation, id, watch));
+        if done {
             self.wait()?;
         }
         Ok(done)
@@ -118,21 +124,19 @@ impl<T: Datatype> Persistent<T> {
     /// # Errors
     /// What went wrong with it.
     pub fn wait(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.is_active) {
-            return Ok(());
-        }
+        let Some(id) = self.active.take() else { return Ok(()) };
         self.prepared.with(|engine, Ready { operation, keys }| {
-            let outcome = engine.wait(operation);
+            let outcome = engine.wait(operation, id);
             if outcome.is_err() {
                 // Peers must not reach the buffers any more, which are the caller's now.
-                engine.settle(keys);
+                engine.release(keys);
             }
             outcome
         })
     }
 
     fn inactive(&self) -> Result<(), Error> {
-        if self.is_active { Err(Error::Active) } else { Ok(()) }
+        if self.active.is_some() { Err(Error::Active) } else { Ok(()) }
     }
 
     /// The buffer that the result is in; in place, also the input.
@@ -171,7 +175,12 @@ impl<T: Datatype> Drop for Persistent<T> {
     fn drop(&mut self) {
         // Whoever drops without waiting does not want to know how it ended.
         let _ = self.wait();
-        self.prepared.with(|engine, ready| engine.settle(&mut ready.keys));
+        self.prepared.with(|engine, ready| engine.release(&mut ready.keys));
+        if self.prepared.has_failed() {
+            // A late message may still be written to what peers were told of.
+            self.send.take().into_iter().for_each(std::mem::forget);
+            std::mem::forget(std::mem::replace(&mut self.recv, Owned::new(Vec::new())));
+        }
     }
 }
 

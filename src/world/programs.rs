@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hopbine_torus::plan::{Flow, Schedule};
 use hopbine_torus::registry;
@@ -10,14 +10,16 @@ use hopbine_torus::{Collective, Request};
 
 use super::call::Call;
 use super::communicator::{Communicator, Inner};
+use super::members::Members;
 use super::options::CallOptions;
 use super::select::{Choice, choose};
 use crate::Rank;
 use crate::engine::{
-    CompileFailure, Engine, Geometry, Operation, Program, UserKeys, UserMemory, compile,
+    CompileFailure, Engine, Geometry, Operation, Program, TestWatch, UserKeys, UserMemory, compile,
 };
 use crate::error::Error;
 use crate::reduce::{Dtype, Op, Reducer};
+use crate::sync::lock;
 
 /// Programs kept for calls that may come again.
 const KEPT_PROGRAMS: usize = 128;
@@ -26,7 +28,10 @@ const KEPT_BYTES: u64 = 256 << 20;
 
 /// The programs of a communicator.
 #[derive(Default)]
-pub(super) struct Cache {
+pub(super) struct Cache(Mutex<Entries>);
+
+#[derive(Default)]
+struct Entries {
     entries: HashMap<Key, Arc<Entry>>,
     /// Counts lookups, to tell which entry has not been used for longest.
     clock: u64,
@@ -58,22 +63,6 @@ pub(super) struct Ready {
     pub(super) keys: UserKeys,
 }
 
-impl Drop for Ready {
-    fn drop(&mut self) {
-        // A port that has just given its run back may still hold a reference for a moment, and
-        // its mutex. It must not be the one that drops the operation, which releases
-        // registrations and needs that mutex for it.
-        while Arc::strong_count(&self.operation) > 1 {
-            std::thread::yield_now();
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Everything behind these mutexes is consistent between any two statements.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Communicator {
     /// Gets an operation for a normalized and checked call.
     pub(super) fn operation(&self, call: &Call) -> Result<Prepared, Error> {
@@ -90,7 +79,7 @@ impl Communicator {
             in_place: call.in_place,
             options: self.options.clone(),
         };
-        let cache = &mut *lock(&self.inner.programs);
+        let cache = &mut *lock(&self.inner.members.programs.0);
         cache.clock += 1;
         if let Some(entry) = cache.entries.get(&key) {
             *lock(&entry.last_used) = cache.clock;
@@ -118,11 +107,12 @@ impl Communicator {
     }
 
     fn compile(&self, key: &Key) -> Result<(Program, Option<Reducer>), Error> {
-        let Inner { shape, map, engine, caller, .. } = &*self.inner;
+        let Inner { of_world, members, .. } = &*self.inner;
+        let Members { shape, map, caller, .. } = &**members;
         let collective = key.collective;
         let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
         let elem_bytes = key.dtype.size_bytes() as u64;
-        let n_ports = engine.n_ports() as u32;
+        let n_ports = of_world.engine.n_ports() as u32;
         let bytes = key.count.saturating_mul(elem_bytes);
         let Choice { algorithm: chosen, ports, segment_bytes } =
             choose(collective, shape, bytes, n_ports, key.in_place);
@@ -150,7 +140,7 @@ impl Communicator {
         let schedule = algorithm.schedule(&request).map_err(|error| refused(error.to_string()))?;
         let expansion = schedule.expand().map_err(|error| refused(error.to_string()))?;
         let plan = expansion.plan(hopbine_torus::Rank(caller.rank));
-        let segment = key.options.segment_bytes.or(self.inner.segment_bytes);
+        let segment = key.options.segment_bytes.or(members.segment_bytes);
         let geometry = Geometry {
             count: key.count,
             elem_bytes,
@@ -165,6 +155,9 @@ impl Communicator {
             source: error,
         })?;
         program.call = call_number(&schedule, key, &geometry);
+        if !members.is_world() {
+            program = program.renumbered(|rank| members.world_rank(rank));
+        }
         Ok((program, reducer))
     }
 }
@@ -193,14 +186,15 @@ impl Prepared {
             Some(ready) => ready,
             None => {
                 let (program, reducer) = (entry.program.clone(), entry.reducer);
-                let operation = inner.engine.prepare(program, reducer)?;
+                let operation = inner.of_world.engine.prepare(program, reducer)?;
                 Ready { operation, keys: UserKeys::default() }
             }
         };
         Ok(Prepared { inner, entry, ready: Some(ready) })
     }
 
-    /// Starts the operation. `keep` allows the wire to remember the memory.
+    /// Starts the operation. `keep` allows the wire to remember the memory; `waiting` says that
+    /// the caller will wait for it at once.
     ///
     /// # Safety
     /// As [`Engine::start`], until the operation is done.
@@ -211,31 +205,37 @@ impl Prepared {
         mut self,
         memory: [UserMemory; 2],
         keep: bool,
-        turn: Turn,
+        waiting: bool,
     ) -> Result<Running, Error> {
+        let id = self.inner.next_operation();
         self.with(|engine, Ready { operation, keys }| {
             // SAFETY: the buffers stay valid until the operation is done, and whoever waits
-            // for that settles the keys before telling anybody.
+            // for that releases the keys before telling anybody.
             unsafe { engine.register(operation, memory, keep, keys) }?;
             // SAFETY: the caller's promise.
-            let started = unsafe {
-                match turn {
-                    Turn::Next { waiting } => engine.start(operation, memory, keys, waiting),
-                    Turn::Any { name } => engine.start_reserved(operation, memory, keys, name),
-                }
-            };
+            let started = unsafe { engine.start(operation, memory, keys, id, waiting) };
             if started.is_err() {
-                engine.settle(keys);
+                engine.release(keys);
             }
             started
         })?;
-        Ok(Running(self))
+        Ok(Running { prepared: self, id, watch: TestWatch::default() })
     }
 
     /// Gives access to the engine and the operation.
     pub(super) fn with<R>(&mut self, f: impl FnOnce(&Engine, &mut Ready) -> R) -> R {
         let Some(ready) = &mut self.ready else { unreachable!("taken in drop only") };
-        f(&self.inner.engine, ready)
+        f(&self.inner.of_world.engine, ready)
+    }
+
+    /// Names the next operation of the communicator.
+    pub(super) fn next_operation(&self) -> (u64, u32) {
+        self.inner.next_operation()
+    }
+
+    /// Whether something has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.inner.of_world.engine.has_failed()
     }
 }
 
@@ -247,23 +247,19 @@ impl Drop for Prepared {
     }
 }
 
-/// When the other ranks start an operation.
-pub(super) enum Turn {
-    /// After the same others as this rank. `waiting` says that the caller will wait for it at
-    /// once.
-    Next { waiting: bool },
-    /// At any time: they know it by its name. The caller will wait for it at once.
-    Any { name: u32 },
-}
-
 /// An operation under way. Dropping it waits for it.
-pub(super) struct Running(Prepared);
+pub(super) struct Running {
+    prepared: Prepared,
+    /// Context and number of the operation.
+    id: (u64, u32),
+    watch: TestWatch,
+}
 
 impl Running {
     /// Moves things on a little; true if the operation is done.
-    pub(super) fn test(&self) -> bool {
-        let Prepared { inner, ready, .. } = &self.0;
-        ready.as_ref().is_none_or(|ready| inner.engine.test(&ready.operation))
+    pub(super) fn test(&mut self) -> bool {
+        let Running { prepared, id, watch } = self;
+        prepared.with(|engine, ready| engine.test(&ready.operation, *id, watch))
     }
 
     /// Waits for the end.
@@ -272,9 +268,10 @@ impl Running {
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        self.0.with(|engine, Ready { operation, keys }| {
-            let outcome = engine.wait(operation);
-            engine.settle(keys);
+        let id = self.id;
+        self.prepared.with(|engine, Ready { operation, keys }| {
+            let outcome = engine.wait(operation, id);
+            engine.release(keys);
             outcome
         })
     }
@@ -282,8 +279,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let under_way = self.0.ready.as_ref().is_some_and(|ready| !ready.keys.is_settled());
-        if under_way {
+        let ready = self.prepared.ready.as_ref();
+        if ready.is_some_and(|ready| !ready.keys.is_released()) {
             // Whoever drops an operation without waiting does not want to know.
             let _ = self.finish();
         }

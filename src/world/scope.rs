@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use crate::Rank;
 use hopbine_torus::collectives::Collective;
@@ -16,6 +16,7 @@ use super::communicator::Communicator;
 use super::programs::Running;
 use crate::error::Error;
 use crate::reduce::{Datatype, Dtype, Op};
+use crate::sync::lock;
 
 /// A place to start non-blocking collectives in; see [`Communicator::scope`].
 ///
@@ -64,10 +65,6 @@ pub struct Request<'scope, T> {
 
 // SAFETY: stands for a `&'scope mut [T]` and a shared reference to a mutex.
 unsafe impl<T: Send> Send for Request<'_, T> {}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Communicator {
     /// Calls `f` with a scope in which non-blocking collectives can be started, and waits for
@@ -274,7 +271,11 @@ impl<'scope> Scope<'scope, '_> {
 impl<'scope, T> Request<'scope, T> {
     /// Whether the collective is done. Without workers, this is what moves it on.
     pub fn test(&self) -> bool {
-        lock(self.running)[self.index].as_ref().is_none_or(Running::test)
+        // Not under the lock, which others of the scope need.
+        let Some(mut running) = lock(self.running)[self.index].take() else { return true };
+        let done = running.test();
+        lock(self.running)[self.index] = Some(running);
+        done
     }
 
     /// Waits until the collective is done, and gives the receive buffer back.

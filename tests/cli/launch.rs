@@ -200,3 +200,51 @@ fn info_tells_of_every_rank() {
     assert_eq!(json["onesided"]["max_putget_size"], 16_777_215);
     assert!(json["registration_caches"].is_array());
 }
+
+/// A signal is heeded while ranks are still being started.
+#[test]
+fn the_start_can_be_interrupted() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "3000", "--grace", "60", "sh", "-c"])
+        .arg("echo started; sleep 600")
+        .env("TMPDIR", directory.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    assert_eq!(line, "started\n");
+    // SAFETY: the launcher is our child and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) }, 0);
+    let n_started = 1 + std::io::BufRead::lines(out).count();
+    let mut err = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut err).unwrap();
+    assert!(n_started < 3000, "all were started");
+    assert_eq!(child.wait().unwrap().code(), Some(128 + libc::SIGTERM), "{err}");
+    assert!(err.contains("SIGTERM while ranks were started"), "{err}");
+    assert_eq!(left_behind(directory.path()), [""; 0]);
+}
+
+#[test]
+fn more_ranks_than_the_host_can_start_are_refused() {
+    let output = launch(&["-n", "1000000"], &["true"]);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("1000000 ranks need") && err.contains("this host allows"), "{err}");
+}
+
+#[test]
+fn the_first_rank_reads_what_is_piped_in() {
+    use std::io::Write;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "3", "--tag-output", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
+    assert_eq!(well(&child.wait_with_output().unwrap()), "[0] one\n[0] two\n");
+}

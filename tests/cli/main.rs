@@ -6,6 +6,7 @@ mod launch;
 mod list;
 mod plan;
 mod run;
+mod tables;
 mod traffic;
 
 use std::process::{Command, Output};

@@ -11,7 +11,7 @@ use super::{hopbine, json, text, well};
 fn schedule(collective: &str, torus: &str, algorithm: &str, root: u32) -> Schedule {
     let collective: Collective = collective.parse().unwrap();
     let shape = torus.parse().unwrap();
-    let request = Request { shape, map: RankMap::RowMajor, root, ports: None };
+    let request = Request { shape, map: RankMap::default(), root, ports: None };
     registry::find(collective, algorithm).unwrap().schedule(&request).unwrap()
 }
 
@@ -44,7 +44,7 @@ fn the_text_reads_back_as_the_plan() {
         assert_eq!(n_remarks, n_steps, "{args}");
     }
     let text = well("plan allreduce --torus 4x4 --rank 5 --algorithm bine");
-    assert!(text.contains("# step 0: sends 8 blocks to, combines 8 blocks from 1 at (0,1), 1 hop"));
+    assert!(text.contains("# step 0: sends 8 blocks to, combines 8 blocks from 4 at (0,1), 1 hop"));
 }
 
 #[test]

@@ -1,23 +1,26 @@
 //! A wire in memory, stricter than any real one: a send finishes only when its receive has
 //! been posted, and events come in random order and late. What cannot deadlock here cannot
-//! deadlock over an endpoint that buffers.
+//! deadlock over an endpoint that buffers. Where a receive allows it, messages are shown as
+//! views: some of which last, others not.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use hopbine::WireError;
-use hopbine::endpoint::{Endpoint, Event, Owner, Posted, Slot, Tag, WireRegion};
+use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, View, WireRegion};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 type End = (u32, usize);
+/// Port, sender, receiver and tag.
+type Key = (usize, u32, u32, Tag);
 
 #[derive(Default)]
 struct Net {
-    /// By port, sender, receiver and tag.
-    sends: HashMap<(usize, u32, u32, Tag), (Slot, WireRegion)>,
-    recvs: HashMap<(usize, u32, u32, Tag), (Slot, WireRegion)>,
+    sends: HashMap<Key, (Slot, WireRegion)>,
+    recvs: HashMap<Key, (Slot, WireRegion, Arrival)>,
     events: HashMap<End, Vec<Event>>,
+    n_views: u64,
 }
 
 /// All ranks' wires.
@@ -27,7 +30,7 @@ pub struct MemoryWire(Arc<Mutex<Net>>);
 impl MemoryWire {
     pub fn endpoint(&self, rank: u32, port: usize, seed: u64) -> MemoryEndpoint {
         let rng = SmallRng::seed_from_u64(seed ^ u64::from(rank) << 8 ^ port as u64);
-        MemoryEndpoint { wire: self.clone(), rank, port, rng }
+        MemoryEndpoint { wire: self.clone(), rank, port, rng, shown: Vec::new() }
     }
 
     /// True if every message has met its receive.
@@ -42,14 +45,37 @@ impl MemoryWire {
             return;
         }
         let (sent, source) = net.sends.remove(&key).unwrap();
-        let (received, target) = net.recvs.remove(&key).unwrap();
+        let (received, target, arrival) = net.recvs.remove(&key).unwrap();
         assert_eq!(source.len, target.len, "{from} -> {to}: both sides cut messages alike");
-        if source.len > 0 {
-            // SAFETY: both are posted, so the engine keeps them valid and leaves them alone.
-            unsafe { target.ptr.copy_from_nonoverlapping(source.ptr, source.len) };
-        }
-        net.events.entry((from, port)).or_default().push(Event::Sent(sent));
-        net.events.entry((to, port)).or_default().push(Event::Received(received));
+        let (sender, receiver) = ((from, port), (to, port));
+        net.n_views += 1;
+        // Some of those that may be anywhere are shown, in a copy.
+        let event = if arrival == Arrival::Anywhere && net.n_views.is_multiple_of(2) {
+            // SAFETY: posted, so the engine keeps it valid and leaves it alone.
+            let data = unsafe { std::slice::from_raw_parts(source.ptr, source.len) };
+            let copy = Box::leak(Box::<[u8]>::from(data));
+            let view = View { ptr: copy.as_ptr(), len: copy.len() };
+            Event::Viewed(received, view)
+        } else {
+            if source.len > 0 {
+                // SAFETY: both are posted, so the engine keeps them valid and leaves them alone.
+                unsafe { target.ptr.copy_from_nonoverlapping(source.ptr, source.len) };
+            }
+            Event::Received(received)
+        };
+        net.events.entry(sender).or_default().push(Event::Sent(sent));
+        net.events.entry(receiver).or_default().push(event);
+    }
+}
+
+/// Overwrites and frees the copies that were shown until now.
+fn end_views(shown: &mut Vec<View>) {
+    for view in shown.drain(..) {
+        // SAFETY: leaked by `matched` for this view alone, which has ended.
+        let mut copy = unsafe {
+            Box::from_raw(std::ptr::slice_from_raw_parts_mut(view.ptr.cast_mut(), view.len))
+        };
+        copy.fill(0xdd);
     }
 }
 
@@ -58,33 +84,25 @@ pub struct MemoryEndpoint {
     rank: u32,
     port: usize,
     rng: SmallRng,
+    /// Copies that end with the next poll.
+    shown: Vec<View>,
 }
 
 impl Endpoint for MemoryEndpoint {
-    unsafe fn register(&mut self, _: *mut u8, _: usize, _: Owner<'_>) -> Result<u64, WireError> {
-        Ok(0)
-    }
-
-    fn release(&mut self, _: u64) -> Result<(), WireError> {
-        Ok(())
-    }
-
-    fn needs_key(&self, _: u64) -> bool {
-        false
-    }
-
     unsafe fn post_recv(
         &mut self,
         slot: Slot,
         from: u32,
         tag: Tag,
         region: WireRegion,
+        arrival: Arrival,
     ) -> Result<Posted, WireError> {
         if self.rng.random_bool(0.1) {
             return Ok(Posted::Later);
         }
         let net = &mut *self.wire.0.lock().unwrap();
-        assert!(net.recvs.insert((self.port, from, self.rank, tag), (slot, region)).is_none());
+        let key = (self.port, from, self.rank, tag);
+        assert!(net.recvs.insert(key, (slot, region, arrival)).is_none());
         MemoryWire::matched(net, self.port, from, self.rank, tag);
         Ok(Posted::Accepted)
     }
@@ -106,16 +124,34 @@ impl Endpoint for MemoryEndpoint {
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        end_views(&mut self.shown);
         let net = &mut *self.wire.0.lock().unwrap();
         let waiting = net.events.entry((self.rank, self.port)).or_default();
         while !waiting.is_empty() && self.rng.random_bool(0.7) {
             let which = self.rng.random_range(0..waiting.len());
-            events.push(waiting.swap_remove(which));
+            let event = waiting.swap_remove(which);
+            if let Event::Viewed(_, view) = event {
+                self.shown.push(view);
+            }
+            events.push(event);
         }
         Ok(())
     }
 
     fn is_flushed(&self) -> bool {
         true
+    }
+
+    fn abandon(&mut self) {
+        let net = &mut *self.wire.0.lock().unwrap();
+        net.sends.retain(|&(port, from, ..), _| (from, port) != (self.rank, self.port));
+        net.recvs.retain(|&(port, _, to, _), _| (to, port) != (self.rank, self.port));
+        net.events.remove(&(self.rank, self.port));
+    }
+}
+
+impl Drop for MemoryEndpoint {
+    fn drop(&mut self) {
+        end_views(&mut self.shown);
     }
 }

@@ -7,7 +7,8 @@ use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
 use hopbine::world::Call;
 use hopbine::{
-    CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware, emulate, init,
+    CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware, OnTimeout, emulate,
+    init,
 };
 
 /// The entry of every rank; see `common::processes`.
@@ -197,10 +198,15 @@ fn waiting_at_the_gates_does_not_stop_what_is_under_way() {
 fn a_rank_that_does_not_come_is_a_timeout() {
     let config = EmulationConfig {
         timeout: std::time::Duration::from_millis(300),
+        on_timeout: OnTimeout::Fail,
         ..config("3", Drive::Inline)
     };
     let outcomes = emulate(&config, |comm| match comm.rank() {
-        2 => Ok(()),
+        2 => {
+            // One that leaves would be found out at once.
+            std::thread::sleep(std::time::Duration::from_secs(2));
+            Ok(())
+        }
         _ => comm.barrier(),
     })
     .unwrap();

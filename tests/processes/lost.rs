@@ -218,6 +218,7 @@ fn a_rank_that_hangs_or_comes_late_is_named_after_the_timeout() {
         ("small", "late", [("HOPBINE_DRIVE", "inline")]),
         ("gates", "late", [("HOPBINE_DRIVE", "workers")]),
     ] {
+        let env = [env[0], ("HOPBINE_ON_TIMEOUT", "fail")];
         let (others, victim) = run(scenario, fate, 4, &env);
         for ended in &others {
             let error = error_of(ended);

@@ -4,7 +4,7 @@
 mod common;
 
 mod collectives;
-mod duplicate;
+mod communicators;
 mod gates;
 mod lost;
 mod mismatch;

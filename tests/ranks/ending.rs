@@ -7,7 +7,7 @@ use crate::common::memory_wire::MemoryWire;
 use hopbine::Error;
 use hopbine::endpoint::Endpoint;
 use hopbine::engine::{
-    Engine, EngineConfig, Geometry, Operation, Poison, UserKeys, UserMemory, compile,
+    Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, UserKeys, UserMemory, compile,
 };
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::Flow;
@@ -29,16 +29,24 @@ fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
     let schedule = algorithm.schedule(&request).unwrap().expand().unwrap();
     let geometry = Geometry { count: 0, elem_bytes: 1, in_place: false, segment_bytes: None };
     [0, 1].map(|rank| {
-        let config = EngineConfig { workers: false, cores: Vec::new(), own_cores: false, timeout };
+        let config = EngineConfig {
+            workers: false,
+            cores: Vec::new(),
+            own_cores: false,
+            timeout,
+            on_timeout: OnTimeout::Fail,
+        };
         let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
         let engine =
-            Engine::new(rank, vec![endpoint], config, Arc::new(Poison::default())).unwrap();
+            Engine::new(rank, vec![endpoint], config, Arc::new(Failure::default())).unwrap();
         let program = compile(&schedule.plan(hopbine_torus::Rank(rank)), &geometry).unwrap();
         let operation = engine.prepare(Arc::new(program), None).unwrap();
         (engine, operation)
     })
 }
 
+/// Context and number of the one operation.
+const ID: (u64, u32) = (0, 0);
 const NOTHING: [UserMemory; 2] = [UserMemory { ptr: std::ptr::null_mut(), len: 0 }; 2];
 
 fn start((engine, operation): &(Engine, Arc<Operation>)) -> UserKeys {
@@ -46,7 +54,7 @@ fn start((engine, operation): &(Engine, Arc<Operation>)) -> UserKeys {
     // SAFETY: there is no memory.
     unsafe {
         engine.register(operation, NOTHING, false, &mut keys).unwrap();
-        engine.start(operation, NOTHING, &keys, true).unwrap();
+        engine.start(operation, NOTHING, &keys, ID, true).unwrap();
     }
     keys
 }
@@ -57,7 +65,7 @@ fn ports_refuse_what_slips_by() {
     let ranks = pair(LONG);
     ranks[0].0.drain().unwrap();
     start(&ranks[0]);
-    assert_eq!(ranks[0].0.wait(&ranks[0].1), Err(Error::Closed));
+    assert_eq!(ranks[0].0.wait(&ranks[0].1, ID), Err(Error::Closed));
 }
 
 #[test]
@@ -66,7 +74,7 @@ fn what_is_under_way_is_waited_for() {
     start(&ranks[0]);
     start(&ranks[1]);
     std::thread::scope(|threads| {
-        threads.spawn(|| ranks[1].0.wait(&ranks[1].1).unwrap());
+        threads.spawn(|| ranks[1].0.wait(&ranks[1].1, ID).unwrap());
         ranks[0].0.refuse();
         ranks[0].0.drain().unwrap();
         assert!(ranks[0].1.is_done() && ranks[0].1.failure().is_none());

@@ -3,7 +3,9 @@
 
 use hopbine::WireError;
 use hopbine::endpoint::utofu::{Direct, UtofuEndpoint, connect};
-use hopbine::endpoint::{Endpoint, Event, Owner, Posted, Slot, Tag, WireRegion};
+use hopbine::endpoint::{
+    Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, WireRegion,
+};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -19,11 +21,12 @@ fn pair() -> [UtofuEndpoint; 2] {
 
 /// As `pair`, over a wire that takes its time.
 fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
-    let job = Job::with_model(Job::coords_for_shape(&[2]), wire).unwrap();
+    let job = Job::with_model(Job::coords_for_shape(&[2]).unwrap(), wire).unwrap();
     let exchanges = LocalExchange::group(2, Duration::from_secs(60));
     let open = |rank: usize, mut exchange: LocalExchange| {
         let _entered = job.enter(rank);
-        let endpoints = connect(Api::emulated(), &mut exchange, 1, || Box::new(Direct::default()));
+        let endpoints =
+            connect(Api::emulated(), &mut exchange, 1, 0, || Box::new(Direct::default()));
         endpoints.unwrap().pop().unwrap()
     };
     let open = &open;
@@ -49,7 +52,9 @@ impl Memory {
     fn new(endpoint: &mut UtofuEndpoint, len: usize, byte: u8) -> Self {
         let mut bytes = vec![byte; len];
         // SAFETY: the test keeps it until the endpoints are gone.
-        let key = unsafe { endpoint.register(bytes.as_mut_ptr(), len, Owner::Library) }.unwrap();
+        let key =
+            unsafe { endpoint.register(bytes.as_mut_ptr(), len, Access::Write, Owner::Library) }
+                .unwrap();
         Memory { bytes, key, used: 0 }
     }
 
@@ -68,7 +73,7 @@ fn slot(task: usize) -> Slot {
 }
 
 fn tag(message: usize) -> Tag {
-    Tag { operation: 3, message: message as u32, call: 0 }
+    Tag { context: 9, operation: 3, message: message as u32, call: 0 }
 }
 
 /// Sends messages of the given lengths from rank 0 to rank 1, posting receives in one order
@@ -104,7 +109,9 @@ fn exchange(lens: &[usize], recv_order: &[usize], send_order: &[usize], poll_eve
         // SAFETY: the buffers outlive the endpoints' use of them, and nobody touches them
         // before the end.
         unsafe {
-            let posted = receiver.post_recv(slot(recv), 0, tag(recv), targets[recv]).unwrap();
+            let posted = receiver
+                .post_recv(slot(recv), 0, tag(recv), targets[recv], Arrival::InRegion)
+                .unwrap();
             assert_eq!(posted, Posted::Accepted);
             let posted = sender.post_send(slot(send), 1, tag(send), sources[send]).unwrap();
             assert_eq!(posted, Posted::Accepted);
@@ -153,7 +160,8 @@ fn more_puts_than_the_transmit_queue_holds() {
     for index in 0..N {
         let region = target.region(LEN);
         // SAFETY: the buffer outlives the endpoint, and is left alone until the events.
-        let posted = unsafe { receiver.post_recv(slot(index), 0, tag(index), region) };
+        let posted =
+            unsafe { receiver.post_recv(slot(index), 0, tag(index), region, Arrival::InRegion) };
         assert_eq!(posted.unwrap(), Posted::Accepted);
     }
     for _ in 0..N {
@@ -224,7 +232,7 @@ fn a_rank_may_send_to_itself() {
         let posted = unsafe {
             [
                 endpoint.post_send(slot(0), 0, tag(index), source).unwrap(),
-                endpoint.post_recv(slot(1), 0, tag(index), target).unwrap(),
+                endpoint.post_recv(slot(1), 0, tag(index), target, Arrival::InRegion).unwrap(),
             ]
         };
         assert_eq!(posted, [Posted::Accepted; 2]);
@@ -267,7 +275,7 @@ fn a_fence_lasts_until_everything_has_arrived() {
         // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
         let posted = unsafe {
             [
-                receiver.post_recv(slot(0), 0, tag(index), into).unwrap(),
+                receiver.post_recv(slot(0), 0, tag(index), into, Arrival::InRegion).unwrap(),
                 sender.post_send(slot(1), 1, tag(index), from).unwrap(),
             ]
         };

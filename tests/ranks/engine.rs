@@ -60,26 +60,34 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
             let mut run = PortRun::new(rank.program.clone(), port, Some(reducer));
             let memories = rank.memories(port);
             // SAFETY: the buffers outlive the runs and are not touched before they end.
-            unsafe { run.start(seed as u32, memories) };
+            unsafe { run.start((0, seed as u32), memories) };
             runs.push((run, wire.endpoint(number as u32, port, seed)));
         }
     }
-    let mut events = Vec::new();
     let mut idle = 0;
+    let mut events = Vec::new();
     while runs.iter().any(|(run, _)| !run.is_finished()) {
         let which = rng.random_range(0..runs.len());
         let (run, endpoint) = &mut runs[which];
         let mut moved = false;
         endpoint.poll(&mut events).unwrap();
         for event in events.drain(..) {
-            let (Event::Sent(slot) | Event::Received(slot)) = event;
-            run.finished(slot.task);
+            match event {
+                Event::Sent(slot) | Event::Received(slot) => run.finished(slot.task),
+                Event::Viewed(slot, view) => run.viewed(slot.task, view),
+                Event::News(blame) => panic!("{blame}"),
+            }
             moved = true;
         }
-        moved |= run.post(endpoint, 0).unwrap();
-        if rng.random_bool(0.5) {
-            moved |= run.work();
-        }
+        // Sometimes less than could be done.
+        moved |= if rng.random_bool(0.5) {
+            run.advance(endpoint, 0, u32::MAX).unwrap()
+        } else {
+            let posted = run.post(endpoint, 0, 0).unwrap();
+            let worked = rng.random_bool(0.5) && run.work().is_some();
+            run.settle();
+            posted | worked
+        };
         idle = if moved { 0 } else { idle + 1 };
         if idle > 1000 * runs.len() {
             return false;

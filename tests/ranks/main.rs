@@ -13,6 +13,7 @@ mod emulated;
 mod ending;
 mod endpoint;
 mod engine;
+mod failures;
 mod matrix;
 mod regcache;
 mod requests;

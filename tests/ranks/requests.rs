@@ -8,7 +8,7 @@ use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
 use hopbine::{
     Awaited, Blame, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware,
-    emulate,
+    OnTimeout, emulate,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -311,11 +311,18 @@ fn a_panic_in_a_scope_waits_too() {
 fn a_lost_peer_ends_in_a_timeout_that_names_it() {
     for drive in DRIVES {
         for len in [1, 10_000] {
-            let config =
-                EmulationConfig { timeout: Duration::from_millis(300), ..config(&[2], drive) };
+            let config = EmulationConfig {
+                timeout: Duration::from_millis(300),
+                on_timeout: OnTimeout::Fail,
+                ..config(&[2], drive)
+            };
             let errors = emulate(&config, |comm| {
                 // The barrier gates would not know who is missing.
                 let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+                if comm.rank() == 1 {
+                    // One that leaves would be found out at once.
+                    std::thread::sleep(Duration::from_secs(2));
+                }
                 (comm.rank() == 0).then(|| {
                     let mut vector = vec![1u64; len];
                     let first = comm.allreduce_in_place(&mut vector, Op::Sum).unwrap_err();

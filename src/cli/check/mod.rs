@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use super::args::{self, AllOr, MapArg};
 use super::error::{CliError, Outcome};
+use super::output::OutputArg;
+use super::progress;
 use super::report::{Cell, Column, Format, Report, decimal};
-use super::{output, progress};
 use judge::Verdict;
 
 /// Prove the plans of all ranks and count what they put on the links
@@ -22,13 +23,19 @@ use judge::Verdict;
 /// contribution may be lost or counted twice, and the collective's promise must hold on every
 /// rank. Exit status 1 if anything is wrong.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "\
+hopbine check --torus <SHAPE> [OPTIONS] <COLLECTIVE>
+       hopbine check --schedule <FILE> [OPTIONS]
+       hopbine check --torus <SHAPE> [OPTIONS] --plans <FILE>...",
+    after_help = "\
 Examples:
   hopbine check allreduce --torus 4x6x4
   hopbine check allreduce --torus 16x16x16 --algorithm bine
   hopbine check bcast --torus 5x7 --ports all --root all --format json
   hopbine plan allgather --torus 4x4 --rank 0 --format schedule -o mine.txt
-  hopbine check --schedule mine.txt")]
+  hopbine check --schedule mine.txt"
+)]
 pub struct Args {
     /// The collective
     #[arg(required_unless_present_any = ["schedule", "plans"])]
@@ -36,9 +43,9 @@ pub struct Args {
     /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap
     #[arg(long, value_name = "SHAPE", required_unless_present = "schedule")]
     torus: Option<Shape>,
-    /// Which rank is on which node: row-major (last dimension fastest), column-major, or a file
-    /// with one coordinate per line
-    #[arg(long, value_name = "ORDER|FILE", default_value = "row-major")]
+    /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
+    /// it), row-major, or a file with one coordinate per line
+    #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
     map: MapArg,
     /// One algorithm, or all that serve the shape
     #[arg(long, value_name = "NAME|all", default_value = "all")]
@@ -63,6 +70,8 @@ pub struct Args {
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    #[command(flatten)]
+    output: OutputArg,
 }
 
 /// The number of ports, as it is named on the command line.
@@ -111,8 +120,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         }
     };
     let wrong = rows.iter().any(|row| !row.verdict.violations.is_empty());
-    let text = report(&shape, &rows, notes, args.violations).render(args.format);
-    output::write(&text, None)?;
+    report(&shape, &rows, notes, args.violations).write(args.format, &args.output)?;
     Ok(if wrong { Outcome::Wrong } else { Outcome::Well })
 }
 
@@ -236,15 +244,15 @@ fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) 
         columns.push(Column::text("root", "root"));
     }
     columns.extend([
-        Column::number("ranks", "ranks"),
-        Column::number("steps", "steps"),
+        Column::number("ranks", "ranks").yields(8),
+        Column::number("steps", "steps").yields(1),
         Column::number("volume", "volume"),
-        Column::number("minimal_volume", "minimum"),
-        Column::number("hop_bytes", "hop-bytes"),
+        Column::number("minimal_volume", "minimum").yields(3),
+        Column::number("hop_bytes", "hop-bytes").yields(2),
         Column::number("link_load", "link load"),
-        Column::text("link", "busiest link"),
-        Column::number("messages", "messages"),
-        Column::number("runs", "runs"),
+        Column::text("link", "busiest link").yields(6),
+        Column::number("messages", "messages").yields(5),
+        Column::number("runs", "runs").yields(7),
         Column::hidden("n_violations"),
         Column::hidden("violations"),
         Column::text("verdict", "verdict"),

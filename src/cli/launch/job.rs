@@ -1,7 +1,8 @@
 //! The processes of a job, from their start to the end of the last of them.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::signals::{self, Watched};
-use super::{LIBRARY, Settings, VENDOR_LIBRARY, forward, library_dir};
+use super::{LIBRARY, Settings, VENDOR_LIBRARIES, forward, library_dir};
 use crate::cli::error::{CliError, Outcome};
 
 /// Between SIGTERM and SIGKILL.
@@ -28,6 +29,8 @@ pub(super) struct Job {
     sender: Sender<Event>,
     outputs: Vec<JoinHandle<()>>,
     grace: Duration,
+    /// The signal that ended the start, before all ranks were there.
+    interrupted: Option<libc::c_int>,
     // Removed last, with the rendezvous in it.
     directory: Directory,
 }
@@ -40,11 +43,12 @@ enum Event {
 }
 
 impl Job {
-    /// Starts all ranks; if one cannot be started, none stays.
+    /// Starts all ranks, or as many as there are before a signal asks for the end; if one cannot be
+    /// started, none stays.
     ///
     /// # Errors
     /// [`CliError::Start`] naming the program.
-    pub(super) fn start(settings: &Settings) -> Result<Job, CliError> {
+    pub(super) fn start(settings: &Settings, signals: &Watched) -> Result<Job, CliError> {
         let directory = Directory::new()?;
         let libraries = library_path(settings, directory.path())?;
         let (sender, events) = channel();
@@ -54,15 +58,20 @@ impl Job {
             sender,
             outputs: Vec::new(),
             grace: settings.grace,
+            interrupted: None,
             directory,
         };
         for rank in 0..settings.ranks {
+            job.interrupted = signals.pending().filter(|&signal| signals::is_end(signal));
+            if job.interrupted.is_some() {
+                break;
+            }
             // If this fails, dropping the job ends the ranks before.
             let child =
                 job.command(settings, rank, libraries.as_ref()).spawn().map_err(|source| {
                     CliError::Start { program: PathBuf::from(&settings.program), source }
                 })?;
-            job.look_after(rank as usize, child, settings.tag_output);
+            job.look_after(rank as usize, child, settings.tag_output)?;
         }
         Ok(job)
     }
@@ -76,7 +85,7 @@ impl Job {
             .env("HOPBINE_RENDEZVOUS", self.directory.rendezvous())
             .env("HOPBINE_TORUS", settings.torus.to_string())
             .env("HOPBINE_RANKS_PER_NODE", settings.ranks_per_node.to_string())
-            .stdin(Stdio::null())
+            .stdin(input(rank))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // A group of its own: a signal from the terminal reaches it once, through us.
@@ -96,7 +105,7 @@ impl Job {
         command
     }
 
-    fn look_after(&mut self, rank: usize, mut child: Child, tagged: bool) {
+    fn look_after(&mut self, rank: usize, mut child: Child, tagged: bool) -> io::Result<()> {
         self.groups.push(Some(child.id() as libc::pid_t));
         let tag = if tagged { format!("[{rank}] ") } else { String::new() };
         let streams: [(Option<Box<dyn io::Read + Send>>, Writer); 2] = [
@@ -106,17 +115,18 @@ impl Job {
         for (stream, writer) in streams {
             let Some(stream) = stream else { continue };
             let (tag, sender) = (tag.clone(), self.sender.clone());
-            self.outputs.push(std::thread::spawn(move || {
+            self.outputs.push(thread(move || {
                 if let Err(error) = forward::lines(stream, &tag, writer) {
                     // Nobody listens if the job has ended.
                     let _ = sender.send(Event::OutputLost(error));
                 }
-            }));
+            })?);
         }
         let sender = self.sender.clone();
-        std::thread::spawn(move || {
+        thread(move || {
             let _ = sender.send(Event::Ended(rank, child.wait()));
-        });
+        })?;
+        Ok(())
     }
 
     /// Looks after the ranks until the last has ended.
@@ -136,6 +146,11 @@ impl Job {
         let mut first_failure = None;
         let mut lost = None;
         let mut end = End::default();
+        if let Some(signal) = self.interrupted {
+            eprintln!("hopbine launch: {} while ranks were started", signals::name(signal));
+            self.signal(signal);
+            end.begin(self.grace);
+        }
         while self.groups.iter().any(Option::is_some) {
             let event = match end.next {
                 Some(at) => self.events.recv_timeout(at.saturating_duration_since(Instant::now())),
@@ -156,7 +171,7 @@ impl Job {
                 }
                 Ok(Event::Signal(signal)) => {
                     self.signal(signal);
-                    if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal) {
+                    if signals::is_end(signal) {
                         // Whoever asks twice does not want to wait.
                         end.begin(self.grace);
                     }
@@ -175,7 +190,8 @@ impl Job {
             }
         }
         self.finish_output();
-        match (lost, first_failure) {
+        let interrupted = self.interrupted.map(|signal| 128 + signal as u8);
+        match (lost, interrupted.or(first_failure)) {
             (Some(error), _) => Err(CliError::Output(error)),
             (None, Some(code)) => Ok(Outcome::Status(code)),
             (None, None) => Ok(Outcome::Well),
@@ -198,6 +214,19 @@ impl Job {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+/// Stack of a thread that passes on a rank's output or waits for its end: there are many.
+const STACK: usize = 256 << 10;
+
+fn thread(f: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().stack_size(STACK).spawn(f)
+}
+
+/// What a rank reads: the first what the launcher does, unless that is a terminal, from which no
+/// process in the background may read; the others nothing.
+fn input(rank: u32) -> Stdio {
+    if rank == 0 && !io::stdin().is_terminal() { Stdio::inherit() } else { Stdio::null() }
 }
 
 /// Passes on a line.
@@ -254,13 +283,17 @@ fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString
     if settings.as_vendor {
         let library = library.as_ref().ok_or_else(|| {
             CliError::Usage(format!(
-                "--as-vendor: {LIBRARY} is not beside this program; build utofu-emu-capi"
+                "--as-vendor: {LIBRARY} is neither beside this program nor in the lib beside its \
+                 directory. `cargo install` does not bring it: in hopbine's sources, run \
+                 `cargo build --release -p utofu-emu-capi` and copy target/release/{LIBRARY} there"
             ))
         })?;
         // A directory of its own, so that nothing else is found in it.
         let place = directory.join("lib");
         std::fs::create_dir(&place)?;
-        std::os::unix::fs::symlink(library.join(LIBRARY), place.join(VENDOR_LIBRARY))?;
+        for name in VENDOR_LIBRARIES {
+            std::os::unix::fs::symlink(library.join(LIBRARY), place.join(name))?;
+        }
         path.push(place);
     }
     let before = std::env::var_os("LD_LIBRARY_PATH");
@@ -278,7 +311,10 @@ struct Directory(TempDir);
 
 impl Directory {
     fn new() -> io::Result<Self> {
-        tempfile::Builder::new().prefix("hopbine-launch-").tempdir().map(Directory)
+        // Nobody else's: what is in it is mapped and removed.
+        let private = std::fs::Permissions::from_mode(0o700);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("hopbine-launch-").permissions(private).tempdir().map(Directory)
     }
 
     fn path(&self) -> &Path {
@@ -288,23 +324,4 @@ impl Directory {
     fn rendezvous(&self) -> PathBuf {
         self.0.path().join("rendezvous")
     }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // The emulator's ranks remove their shared memory once all have opened it; if one never
-        // came, its name is still in the file, as the last line.
-        let text = std::fs::read_to_string(self.rendezvous()).unwrap_or_default();
-        let memory = text.lines().next_back().map(Path::new);
-        if let Some(memory) = memory.filter(|memory| is_shared_memory(memory)) {
-            // Usually gone already.
-            let _ = std::fs::remove_file(memory);
-        }
-    }
-}
-
-/// Whether a path is one that the emulator gives to shared memory: nothing else is removed.
-fn is_shared_memory(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    path.is_absolute() && name.is_some_and(|name| name.starts_with("hopbine-"))
 }

@@ -11,14 +11,16 @@ use std::time::Duration;
 use hopbine_torus::Shape;
 
 use super::error::{CliError, Outcome};
+use super::host;
 use job::Job;
 
 /// Run a program as several ranks on this host, on the emulated Tofu device
 ///
 /// Every rank is a process with HOPBINE_RANK, HOPBINE_SIZE, HOPBINE_RENDEZVOUS, HOPBINE_TORUS and
 /// HOPBINE_RANKS_PER_NODE set. It may be a program of hopbine's or any program written for uTofu:
-/// the emulated library is found through LD_LIBRARY_PATH. The first rank that fails decides the
-/// exit status (128 + the signal's number if it was killed by one).
+/// the emulated library is found through LD_LIBRARY_PATH. Rank 0 reads standard input if that is a
+/// file or a pipe; the others, and all of them at a terminal, read nothing. The first rank that
+/// fails decides the exit status (128 + the signal's number if it was killed by one).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +47,8 @@ pub struct Args {
     /// Put `[rank] ` before every line of output
     #[arg(long)]
     tag_output: bool,
-    /// Let the emulated library also be found under the vendor's name, libtofucom.so
+    /// Let the emulated library also be found under the vendor's names, libtofucom.so and
+    /// libtofutop.so
     #[arg(long)]
     as_vendor: bool,
     /// The program, and its arguments
@@ -77,7 +80,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let settings = settings(args)?;
     // Before any thread exists: signals are taken from one place only.
     let signals = signals::Watched::block()?;
-    let job = Job::start(&settings)?;
+    let job = Job::start(&settings, &signals)?;
     job.watch(signals)
 }
 
@@ -106,6 +109,11 @@ fn settings(args: Args) -> Result<Settings, CliError> {
             torus.n_nodes()
         )));
     }
+    let what = format!("{ranks} ranks");
+    let instead = "start fewer";
+    // A process each, and threads of ours that look after it.
+    host::check_threads(&what, u64::from(ranks) * (1 + THREADS_PER_RANK), instead)?;
+    host::check_files(&what, OTHER_FILES + u64::from(ranks) * FILES_PER_RANK, instead)?;
     let mut command = args.command.into_iter();
     let program = command.next().ok_or_else(|| CliError::Usage("no program".to_owned()))?;
     Ok(Settings {
@@ -121,6 +129,13 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     })
 }
 
+/// Threads of the launcher for each rank: for its outputs and its end.
+const THREADS_PER_RANK: u64 = 3;
+/// Files that the launcher keeps open for each rank: the ends of its outputs.
+const FILES_PER_RANK: u64 = 2;
+/// Files that are open besides.
+const OTHER_FILES: u64 = 50;
+
 /// The directory of the emulated C library, if it can be found: beside this program, or in the
 /// `lib` beside its directory.
 fn library_dir() -> Option<PathBuf> {
@@ -132,8 +147,8 @@ fn library_dir() -> Option<PathBuf> {
 
 /// The emulated device as a C library.
 const LIBRARY: &str = "libtofucom_emu.so";
-/// The vendor's library.
-const VENDOR_LIBRARY: &str = "libtofucom.so";
+/// The vendor's libraries: uTofu's and jTofu's.
+const VENDOR_LIBRARIES: [&str; 2] = ["libtofucom.so", "libtofutop.so"];
 
 #[cfg(test)]
 mod tests {
@@ -167,6 +182,7 @@ mod tests {
             ("launch -n 5 --torus 2x2 a", "need 5"),
             ("launch -n 5 --ranks-per-node 2 a", "2 on each node"),
             ("launch -n 0 a", "at least one"),
+            ("launch -n 1000000 a", "this host allows"),
         ] {
             let error = parsed(line).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

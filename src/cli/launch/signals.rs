@@ -39,6 +39,14 @@ impl Watched {
         }
     }
 
+    /// One that waits already, if there is one.
+    pub(super) fn pending(&self) -> Option<libc::c_int> {
+        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: set and time are initialised; what else is known of the signal is not wanted.
+        let signal = unsafe { libc::sigtimedwait(&self.0, std::ptr::null_mut(), &at_once) };
+        (signal > 0).then_some(signal)
+    }
+
     /// Waits for the next one.
     ///
     /// # Errors
@@ -51,6 +59,11 @@ impl Watched {
             code => Err(io::Error::from_raw_os_error(code)),
         }
     }
+}
+
+/// Whether a signal asks for the end.
+pub(super) fn is_end(signal: libc::c_int) -> bool {
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal)
 }
 
 /// In a child between fork and exec: no signal is blocked, and the child does not outlive the

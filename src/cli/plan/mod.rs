@@ -3,15 +3,13 @@
 mod describe;
 mod svg;
 
-use std::path::PathBuf;
-
 use clap::ValueEnum;
 use hopbine_torus::plan::Flow;
 use hopbine_torus::{Collective, Plan, Rank, Request, Schedule};
 
 use super::args::{self, Place};
 use super::error::{CliError, Outcome};
-use super::output;
+use super::output::OutputArg;
 
 /// Show what one rank does: step by step, port by port
 ///
@@ -45,9 +43,8 @@ pub struct Args {
     /// How to show the plan
     #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
     format: PlanFormat,
-    /// Write to a file, replacing it, instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArg,
 }
 
 /// How a plan is shown.
@@ -96,6 +93,6 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         PlanFormat::Svg => svg::draw(&subject)?,
         PlanFormat::Schedule => subject.schedule.to_string(),
     };
-    output::write(&text, args.output.as_deref())?;
+    args.output.write(&text)?;
     Ok(Outcome::Well)
 }

@@ -4,6 +4,7 @@ mod data;
 mod element;
 mod measure;
 mod reference;
+mod rows;
 mod stats;
 mod verify;
 
@@ -14,17 +15,18 @@ use hopbine::{CallOptions, Drive, EmulationConfig};
 use hopbine_torus::plan::{Flow, max_ports};
 use hopbine_torus::registry;
 use hopbine_torus::{Collective, Request};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::args::{self, Place};
 use super::error::{CliError, Outcome};
-use super::report::{Cell, Column, Format, Report};
+use super::output::OutputArg;
+use super::report::{Format, Stream};
 use super::sizes::{self, SizeRange};
-use super::{host, output, progress};
+use super::{host, progress};
 use data::Data;
-use measure::{Iterations, Measured};
+use measure::Iterations;
 use reference::{Case, Reference};
-use stats::Times;
+use rows::total_bytes;
 
 /// Run a collective on the emulated torus: verify every element, measure time
 ///
@@ -81,11 +83,18 @@ pub struct Args {
     root: u32,
     /// Who drives the ports: the calling threads, a worker thread per port, or workers if there
     /// are cores for them
-    #[arg(long, value_name = "inline|workers|auto")]
+    #[arg(long, value_name = "inline|workers|auto", value_parser = drive)]
     drive: Option<Drive>,
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    #[command(flatten)]
+    output: OutputArg,
+}
+
+fn drive(text: &str) -> Result<Drive, &'static str> {
+    // The library's own error names a variable of the environment.
+    text.parse().map_err(|_| "valid are: inline, workers, auto")
 }
 
 /// Time to be measured for a row if the number of iterations is not given.
@@ -93,6 +102,10 @@ const BUDGET: Duration = Duration::from_millis(500);
 
 /// Wrong results that are listed one by one.
 const LISTED: usize = 10;
+
+/// Memory of an emulated rank and of each of its ports, as measured on 1024 ranks.
+const RANK_BYTES: u64 = 128 << 10;
+const PORT_BYTES: u64 = 400 << 10;
 
 /// Most ports by default: the network interfaces of a node of Fugaku.
 const DEFAULT_PORTS: u32 = 6;
@@ -157,19 +170,27 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     config.drive = args.drive.unwrap_or(config.drive);
     let (tasks, mut notes) = tasks(&args, &config)?;
     let cases = cases(&args, &mut notes)?;
+    check_threads(&config)?;
     for case in &cases {
         check_memory(case)?;
     }
     let iterations = args.iterations.map_or(Iterations::For(BUDGET), Iterations::Fixed);
-    let bar = progress::bar((cases.len() * tasks.len()) as u64, "running");
-    let mut rows = vec![];
+    // All of them before the first row: what cannot be run is said before anything is.
+    let mut chosen = vec![];
+    for case in &cases {
+        for task in &tasks {
+            chosen.push(task.chosen(case, &args, &config)?);
+        }
+    }
+    let bar = progress::bar(chosen.len() as u64, "running");
+    let mut stream = Stream::start(args.format, &args.output, rows::head(&args, &chosen), &[])?;
     let mut wrong = vec![];
     let mut has_workers = false;
+    let mut chosen = chosen.iter();
     for case in &cases {
         let reference = Reference::new(*case);
-        for task in &tasks {
+        for (task, chosen) in tasks.iter().zip(&mut chosen) {
             let bytes = total_bytes(case);
-            let chosen = task.chosen(case, &args, &config)?;
             bar.say(&format!("{} {}", sizes::show(bytes), chosen.algorithm));
             let options = CallOptions {
                 algorithm: task.algorithm.as_deref().map(Into::into),
@@ -186,19 +207,19 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             let name = format!("{}, {}", chosen.algorithm, sizes::show(bytes));
             wrong.extend(measured.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
             has_workers |= measured.has_workers;
-            rows.push(row(case, &chosen, &measured));
+            bar.aside(|| stream.row(&rows::row(case, chosen, &measured)))?;
             bar.advance(1);
         }
     }
     drop(bar);
     let is_well = wrong.is_empty();
-    notes.push(where_measured(shape.n_nodes(), has_workers));
+    notes.push(rows::where_measured(shape.n_nodes(), has_workers));
     let n_more = wrong.len().saturating_sub(LISTED);
     notes.extend(wrong.into_iter().take(LISTED));
     if n_more > 0 {
         notes.push(format!("... and {n_more} more ranks; JSON lists all"));
     }
-    output::write(&report(&args, rows, notes, is_well).render(args.format), None)?;
+    stream.finish(vec![("verified", Value::from(is_well))], notes)?;
     Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
 }
 
@@ -274,14 +295,18 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     Ok(counts.into_iter().map(case).collect())
 }
 
-/// Bytes of the vector, or of all blocks.
-fn total_bytes(case: &Case) -> u64 {
-    use Collective as C;
-    let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
-    match case.collective {
-        C::Allreduce | C::Bcast | C::Reduce | C::Barrier => bytes,
-        _ => bytes * u64::from(case.data.n_ranks),
-    }
+/// Refuses more ranks than there can be threads, or memory for their ports.
+fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
+    let sizes: Vec<u32> = config.shape.sizes().into_iter().rev().collect();
+    utofu_emu::Job::coords_for_shape(&sizes)
+        .map_err(|error| CliError::Usage(format!("the emulated device: {error}")))?;
+    let ranks = u64::from(config.shape.n_nodes());
+    let ports = u64::from(config.ports.unwrap_or(DEFAULT_PORTS));
+    let per_rank = if config.drive == Drive::Workers { 1 + ports } else { 1 };
+    let what = format!("{ranks} emulated ranks");
+    let instead = "use a smaller --torus, or `hopbine check`, which needs no ranks";
+    host::check_threads(&what, ranks * per_rank, instead)?;
+    host::check_memory(what, ranks * (RANK_BYTES + ports * PORT_BYTES), instead)
 }
 
 fn check_memory(case: &Case) -> Result<(), CliError> {
@@ -294,100 +319,4 @@ fn check_memory(case: &Case) -> Result<(), CliError> {
     let needed = elements.saturating_mul(case.data.dtype.size_bytes() as u64) / 2 * 3;
     let what = format!("{} on {n_ranks} ranks", sizes::show(total_bytes(case)));
     host::check_memory(what, needed, "use smaller --bytes or a smaller --torus")
-}
-
-fn where_measured(n_ranks: u32, has_workers: bool) -> String {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
-    format!(
-        "Emulated: {n_ranks} ranks are threads on {cores} cores of this host, ports driven by \
-         {who}. These times say nothing about a network."
-    )
-}
-
-fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
-    let bytes = total_bytes(case);
-    let is_well = measured.wrong.is_empty();
-    let mut cells = vec![
-        Cell::new(bytes, sizes::show(bytes)),
-        Cell::text(&chosen.algorithm),
-        Cell::count(chosen.ports),
-        Cell::count(chosen.steps as u64),
-    ];
-    match Times::of(measured.seconds.clone()) {
-        None => cells.extend((0..5).map(|_| Cell::none())),
-        Some(times) => {
-            let time = |seconds: f64| Cell::new(seconds, stats::show(seconds));
-            cells.push(Cell::count(times.n as u64));
-            cells.extend([times.median, times.p10, times.p90].map(time));
-            let bandwidth = bytes as f64 / times.median;
-            cells.push(match bytes {
-                0 => Cell::none(),
-                _ => Cell::new(bandwidth, format!("{:.1} MB/s", bandwidth / 1e6)),
-            });
-        }
-    }
-    let wrong: Value = measured
-        .wrong
-        .iter()
-        .map(|wrong| {
-            json!({
-                "rank": wrong.rank,
-                "index": wrong.index,
-                "expected": wrong.expected,
-                "found": wrong.found,
-                "n_wrong": wrong.n_wrong,
-            })
-        })
-        .collect();
-    let verdict = match measured.wrong.len() {
-        0 => "yes".to_owned(),
-        1 => "WRONG on 1 rank".to_owned(),
-        n => format!("WRONG on {n} ranks"),
-    };
-    cells.extend([Cell::new(is_well, verdict), Cell::new(wrong, "")]);
-    cells
-}
-
-fn report(args: &Args, rows: Vec<Vec<Cell>>, notes: Vec<String>, is_well: bool) -> Report {
-    let shape = args.place.torus.to_string();
-    let collective = args.collective;
-    let mut heading = format!("{collective} on {shape}");
-    if collective != Collective::Barrier {
-        heading = format!("{heading}, {}", args.dtype);
-    }
-    if collective.is_reduction() {
-        heading = format!("{heading} {}", args.op);
-    }
-    if collective.is_rooted() {
-        heading = format!("{heading}, root {}", args.root);
-    }
-    Report {
-        about: vec![
-            ("collective", Value::from(collective.name())),
-            ("torus", Value::from(shape)),
-            ("type", Value::from(args.dtype.name())),
-            ("op", collective.is_reduction().then_some(args.op.name()).into()),
-            ("root", collective.is_rooted().then_some(args.root).into()),
-            ("seed", Value::from(args.seed)),
-            ("backend", Value::from("emulated")),
-            ("verified", Value::from(is_well)),
-        ],
-        heading,
-        columns: vec![
-            Column::number("bytes", "bytes"),
-            Column::text("algorithm", "algorithm"),
-            Column::number("ports", "ports"),
-            Column::number("steps", "steps"),
-            Column::number("iterations", "iterations"),
-            Column::number("median_s", "median"),
-            Column::number("p10_s", "p10"),
-            Column::number("p90_s", "p90"),
-            Column::number("bandwidth_bytes_per_s", "bandwidth"),
-            Column::text("verified", "verified"),
-            Column::hidden("wrong"),
-        ],
-        rows,
-        notes,
-    }
 }

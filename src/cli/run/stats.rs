@@ -40,6 +40,21 @@ pub fn show(seconds: f64) -> String {
         s if s < 1.0 => (s * 1e3, "ms"),
         s => (s, "s"),
     };
+    three_digits(value, unit)
+}
+
+/// Bytes per second for people: three digits and a unit.
+pub fn show_rate(bytes_per_second: f64) -> String {
+    let (value, unit) = match bytes_per_second {
+        b if b < 1e3 => (b, "B/s"),
+        b if b < 1e6 => (b / 1e3, "kB/s"),
+        b if b < 1e9 => (b / 1e6, "MB/s"),
+        b => (b / 1e9, "GB/s"),
+    };
+    three_digits(value, unit)
+}
+
+fn three_digits(value: f64, unit: &str) -> String {
     let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
     format!("{value:.digits$} {unit}")
 }
@@ -64,5 +79,7 @@ mod tests {
         assert_eq!(show(12.34e-6), "12.3 us");
         assert_eq!(show(0.1234), "123 ms");
         assert_eq!(show(2.5), "2.50 s");
+        assert_eq!(show_rate(61_200.0), "61.2 kB/s");
+        assert_eq!(show_rate(2.5e9), "2.50 GB/s");
     }
 }

@@ -10,10 +10,10 @@ use std::sync::{Arc, Weak};
 
 use utofu_sys::UtofuError;
 use utofu_sys::abi::UTOFU_ERR_INVALID_ADDRESS;
-use utofu_sys::handles::{Access, Registration, Vcq};
+use utofu_sys::handles::{self, Registration, Vcq};
 
 use super::registrar::{Direct, Registrar};
-use crate::endpoint::Owner;
+use crate::endpoint::{Access, Owner};
 use crate::memory::{self, CacheConfig, CacheError, CacheStats, HeldLease, RegistrationCache};
 
 /// Registrations in use for which room is made in advance.
@@ -59,7 +59,7 @@ impl memory::Registrar for Interface {
         // it has gone: events of the memory end it. Peers act on it only while it is leased,
         // when the caller of `Cached::register` keeps it valid. It is dropped by calls of the
         // owner, hence under the port's lock, or after the endpoint.
-        unsafe { vcq.register(addr, len, Access::ReadWrite) }.map(Kept)
+        unsafe { vcq.register(addr, len, handles::Access::ReadWrite) }.map(Kept)
     }
 
     fn release(&self, handle: Kept) {
@@ -97,6 +97,7 @@ impl Registrar for Cached {
         vcq: &mut Vcq,
         ptr: *mut u8,
         len: usize,
+        access: Access,
         owner: Owner<'_>,
     ) -> Result<u64, UtofuError> {
         let addr = ptr.expose_provenance();
@@ -107,7 +108,7 @@ impl Registrar for Cached {
             Owner::Library => {
                 cache.registrar().vcq.store(null_mut(), Ordering::Relaxed);
                 // SAFETY: the caller's promise.
-                return unsafe { self.direct.register(vcq, ptr, len, owner) };
+                return unsafe { self.direct.register(vcq, ptr, len, access, owner) };
             }
             Owner::User(settled) => {
                 let settled = *settled.get_or_insert_with(|| cache.settle());
@@ -116,10 +117,19 @@ impl Registrar for Cached {
             Owner::UserOnce => cache.get_uncached(addr, len),
         };
         cache.registrar().vcq.store(null_mut(), Ordering::Relaxed);
-        let lease = leased.map_err(|error| match error {
-            CacheError::Register { source, .. } => source,
-            CacheError::Span(_) => UtofuError::new("utofu_reg_mem", UTOFU_ERR_INVALID_ADDRESS),
-        })?;
+        let lease = match leased {
+            Ok(lease) => lease,
+            // Registrations that are kept serve sending and receiving. Memory that is only sent
+            // from may be read-only: then there is one for this time.
+            Err(CacheError::Register { .. }) if access == Access::Read => {
+                // SAFETY: the caller's promise.
+                return unsafe { self.direct.register(vcq, ptr, len, access, Owner::UserOnce) };
+            }
+            Err(CacheError::Register { source, .. }) => return Err(source),
+            Err(CacheError::Span(_)) => {
+                return Err(UtofuError::new("utofu_reg_mem", UTOFU_ERR_INVALID_ADDRESS));
+            }
+        };
         let stadd = lease.0.stadd().0 + lease.offset();
         self.held.push((stadd, lease.hold(cache)));
         Ok(stadd)

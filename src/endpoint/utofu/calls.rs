@@ -4,37 +4,40 @@
 //! This finds ranks that disagree as soon as they exchange anything, also where the messages
 //! of one would never meet those of the other.
 
-use crate::endpoint::{Tag, WireError};
+use crate::endpoint::{Rank, Tag, WireError};
 use crate::error::{Blame, Fault};
 
 use super::UtofuEndpoint;
 use super::peer::Peer;
 
-/// Operations remembered: more than are ever under way.
-const REMEMBERED: usize = 64;
+/// Operations remembered. With more than this under way, some mismatches are not noticed here.
+const REMEMBERED: usize = 1024;
 
 /// The calls of the latest operations of this rank.
 #[derive(Debug)]
-pub(super) struct Calls([Option<(u32, u16)>; REMEMBERED]);
+pub(super) struct Calls(Box<[Option<(u64, u16)>]>);
 
 impl Calls {
     pub(super) fn new() -> Self {
-        Calls([None; REMEMBERED])
+        Calls(vec![None; REMEMBERED].into())
     }
 
-    fn place(&mut self, operation: u32) -> &mut Option<(u32, u16)> {
-        &mut self.0[operation as usize % REMEMBERED]
+    fn place(&mut self, operation: u64) -> &mut Option<(u64, u16)> {
+        // Operations of one communicator follow each other; contexts differ by small numbers too.
+        let mixed = operation ^ (operation >> Tag::OPERATION_BITS).wrapping_mul(97);
+        &mut self.0[mixed as usize % REMEMBERED]
     }
 
     /// Takes note of an operation; true if it is a new one.
-    fn enter(&mut self, Tag { operation, call, .. }: Tag) -> bool {
-        let entry = Some((operation, call));
-        std::mem::replace(self.place(operation), entry) != entry
+    fn enter(&mut self, tag: Tag) -> bool {
+        let entry = Some((tag.operation_id(), tag.call));
+        std::mem::replace(self.place(tag.operation_id()), entry) != entry
     }
 
     /// True if this rank makes another call as the same operation.
-    fn differs(&mut self, Tag { operation, call, .. }: Tag) -> bool {
-        matches!(*self.place(operation), Some((own, made)) if own == operation && made != call)
+    fn differs(&mut self, tag: Tag) -> bool {
+        let operation = tag.operation_id();
+        matches!(*self.place(operation), Some((own, made)) if own == operation && made != tag.call)
     }
 }
 
@@ -45,13 +48,14 @@ impl UtofuEndpoint {
             return Ok(());
         }
         // What has come already.
-        let other = |theirs: Tag| theirs.operation == tag.operation && theirs.call != tag.call;
+        let other =
+            |theirs: Tag| theirs.operation_id() == tag.operation_id() && theirs.call != tag.call;
         let differs = |peer: &&Peer| {
             peer.unexpected.iter().any(|early| other(early.tag))
                 || peer.announced.iter().any(|early| other(early.tag))
         };
         match self.peers.iter().find(differs) {
-            Some(peer) => Err(self.differs(peer.rank)),
+            Some(peer) => Err(self.differs(peer.rank, "a message of another call".to_owned())),
             None => Ok(()),
         }
     }
@@ -59,18 +63,23 @@ impl UtofuEndpoint {
     /// A message of a peer has arrived.
     pub(super) fn check_call(&mut self, index: u32, tag: Tag) -> Result<(), WireError> {
         if self.calls.differs(tag) {
-            return Err(self.differs(self.peers[index as usize].rank));
+            let rank = self.peers[index as usize].rank;
+            return Err(self.differs(rank, "a message of another call".to_owned()));
         }
         Ok(())
     }
 
-    fn differs(&self, rank: u32) -> WireError {
+    /// The two sides of a message must agree about its length.
+    pub(super) fn check_len(&self, rank: Rank, there: u64, here: usize) -> Result<(), WireError> {
+        if there == here as u64 {
+            return Ok(());
+        }
+        Err(self.differs(rank, format!("a message has {there} bytes there, and {here} bytes here")))
+    }
+
+    fn differs(&self, rank: Rank, reason: String) -> WireError {
         // News to this rank too.
         self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
-        WireError {
-            call: "matching of messages",
-            reason: "a message of another call".to_owned(),
-            peer: Some(rank),
-        }
+        WireError { call: "matching of messages", reason, peer: Some(rank) }
     }
 }

@@ -59,11 +59,13 @@ pub(super) struct Incoming {
     passed: u32,
     /// Credits to be sent.
     owed: u32,
+    /// Slots whose messages are still being read.
+    lent: u32,
 }
 
 impl Incoming {
     pub(super) fn new(lane: Lane, window: Window) -> Self {
-        Incoming { lane, window, head: 0, done: 0, passed: 0, owed: 0 }
+        Incoming { lane, window, head: 0, done: 0, passed: 0, owed: 0, lent: 0 }
     }
 
     /// The message in `slot` has been taken.
@@ -78,6 +80,23 @@ impl Incoming {
                 self.owed += 1;
             }
         }
+    }
+
+    /// The message in a slot is being read where it is.
+    pub(super) fn lend(&mut self) {
+        self.lent += 1;
+    }
+
+    /// The message in `slot`, which was lent, has been read.
+    pub(super) fn returned(&mut self, slot: u32) {
+        self.lent -= 1;
+        self.done(slot);
+    }
+
+    /// Whether credits may be due as soon as what is lent comes back.
+    pub(super) fn will_owe(&self) -> bool {
+        self.lent > 0
+            && self.passed + self.done.count_ones() + self.lent >= self.window.credit(self.lane)
     }
 
     /// Whether credits are to be sent.

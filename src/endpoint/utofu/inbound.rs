@@ -4,26 +4,28 @@ use std::sync::atomic::Ordering;
 
 use utofu_sys::Stadd;
 
-use crate::endpoint::{Event, Tag, WireError};
+use crate::endpoint::{Arrival, Event, Tag, WireError};
 
 use super::peer::{Announced, Unexpected, take};
 use super::wire::{self, CHANNEL_BYTES, DESCRIPTOR_BYTES, Descriptor, EAGER_BYTES};
 use super::wire::{EAGER_HEADER_BYTES, Lane, Written};
-use super::{UtofuEndpoint, deliver};
+use super::{Landing, UtofuEndpoint, deliver};
 
 impl UtofuEndpoint {
     /// A write of a peer has ended at `end`.
     pub(super) fn noticed(&mut self, end: Stadd) -> Result<(), WireError> {
         // The data of an announced receive?
-        let landing = self.landings.iter().position(|landing| {
-            end.offset_from(landing.at).is_some_and(|offset| (1..=landing.len).contains(&offset))
+        let behind = self.landings.partition_point(|landing| landing.at < end);
+        let index = behind.checked_sub(1).filter(|&index| {
+            let Landing { at, len, .. } = self.landings[index];
+            end.offset_from(at).is_some_and(|offset| (1..=len).contains(&offset))
         });
-        if let Some(index) = landing {
+        if let Some(index) = index {
             let landing = &mut self.landings[index];
             landing.puts_left -= 1;
+            self.n_announced -= 1;
             if landing.puts_left == 0 {
                 self.events.push(Event::Received(landing.slot));
-                // In order, so that the oldest is found first.
                 self.landings.remove(index);
             }
             return Ok(());
@@ -76,21 +78,24 @@ impl UtofuEndpoint {
                 // SAFETY: as above; any bytes are valid.
                 let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
                 match Descriptor::decode(&bytes).ok_or_else(|| garbled(peer.rank))? {
-                    Descriptor::Ready { tag, at } => {
+                    Descriptor::Ready { tag, at, len } => {
                         self.check_call(index, tag)?;
                         let peer = &mut self.peers[index as usize];
-                        let at = Stadd(at);
+                        let (at, rank) = (Stadd(at), peer.rank);
                         match take(&mut peer.waiting, |waiting| waiting.tag == tag) {
-                            Some(send) => self.send_to(index, send.slot, send.region, at)?,
+                            Some(send) => {
+                                self.check_len(rank, len, send.region.len)?;
+                                self.send_to(index, send.slot, send.region, at)?;
+                            }
                             None => {
-                                peer.announced.push_back(Announced { tag, at });
+                                peer.announced.push_back(Announced { tag, at, len });
                                 self.n_early += 1;
                             }
                         }
                     }
                     Descriptor::Tiny { tag, len, data } => {
                         self.check_call(index, tag)?;
-                        self.received(index, tag, &data[..usize::from(len)]);
+                        self.received(index, tag, &data[..usize::from(len)], None)?;
                     }
                 }
             }
@@ -102,26 +107,51 @@ impl UtofuEndpoint {
                 // SAFETY: as above; `len` is at most a slot's room, and the peer does not
                 // write the slot again before it gets the credit for it.
                 let data = unsafe { std::slice::from_raw_parts(ptr.add(EAGER_HEADER_BYTES), len) };
-                self.received(index, tag, data);
+                if self.received(index, tag, data, Some(slot))? {
+                    // It is being read there.
+                    return Ok(());
+                }
             }
         }
         self.peers[index as usize].incoming[lane as usize].done(slot);
         self.flush_peer(index)
     }
 
-    /// A whole message has arrived.
-    pub(super) fn received(&mut self, index: u32, tag: Tag, data: &[u8]) {
+    /// A whole message has arrived, in eager slot `place` if that is given. Returns whether it
+    /// stays there for now.
+    fn received(
+        &mut self,
+        index: u32,
+        tag: Tag,
+        data: &[u8],
+        place: Option<u32>,
+    ) -> Result<bool, WireError> {
         let peer = &mut self.peers[index as usize];
-        if let Some(recv) = take(&mut peer.posted, |posted| posted.tag == tag) {
-            // SAFETY: the receive is posted, so its region is valid and nobody else's.
-            unsafe { deliver(data, &recv.region) };
-            self.events.push(Event::Received(recv.slot));
-        } else {
+        let rank = peer.rank;
+        let Some(recv) = take(&mut peer.posted, |posted| posted.tag == tag) else {
             let mut copy = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(EAGER_BYTES));
             copy.extend_from_slice(data);
             peer.unexpected.push_back(Unexpected { tag, data: copy });
             self.n_early += 1;
+            return Ok(false);
+        };
+        self.check_len(rank, data.len() as u64, recv.region.len)?;
+        if let (Some(place), Arrival::Anywhere) = (place, recv.arrival) {
+            self.lend_slot(recv.slot, index, place, data);
+            return Ok(true);
         }
+        // SAFETY: the receive is posted, so its region is valid and nobody else's; it has the
+        // message's length.
+        unsafe { deliver(data, &recv.region) };
+        self.events.push(Event::Received(recv.slot));
+        Ok(false)
+    }
+
+    /// Takes note of an announced receive.
+    pub(super) fn add_landing(&mut self, landing: Landing) {
+        self.n_announced += landing.puts_left;
+        let place = self.landings.partition_point(|other| other.at < landing.at);
+        self.landings.insert(place, landing);
     }
 
     pub(super) fn recycle(&mut self, mut buffer: Vec<u8>) {

@@ -8,7 +8,7 @@
 //!   for every rank, and 35 KiB, as far as it is touched, for every rank really talked to, of
 //!   which the plans of collectives need O(log p) (the pairwise alltoall: p). Channels are cut
 //!   from slabs that share a registration.
-//! - *Tiny* messages (up to 20 bytes) travel inside a piggybacked descriptor; *eager* ones (up
+//! - *Tiny* messages (up to 16 bytes) travel inside a piggybacked descriptor; *eager* ones (up
 //!   to 2 KiB) are copied and put into an eager slot. Whoever receives either before having
 //!   posted the receive keeps it aside and frees the slot, so no message can block another.
 //!   That memory grows to the largest skew that ever occurred and is reused.
@@ -22,7 +22,8 @@
 //! that come late to a rank with hundreds get a narrow window, and past some thousands
 //! there is an error (`wire`). So the MRQ of a port holds at most 79 notices for each of the
 //! first peers, 12 for each of the others, and one for each put into
-//! an announced receive, of which the engine bounds the number. The TOQ is full at times: then
+//! an announced receive, of which there are never more than the queue has room for: further
+//! receives wait. The TOQ is full at times: then
 //! whatever was to be posted waits and `poll_tcq`, called whenever anything has been posted,
 //! makes room.
 //!
@@ -47,11 +48,12 @@ mod channels;
 mod credits;
 mod fence;
 mod inbound;
+mod observer;
 mod outbound;
 mod peer;
 mod registrar;
 mod setup;
-mod trouble;
+mod views;
 mod wire;
 
 pub use cached::{CacheView, Cached};
@@ -60,27 +62,34 @@ pub use setup::connect;
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use utofu_sys::handles::{Notice, NoticeError, Registration, Transfer, Vcq};
 use utofu_sys::{Stadd, UtofuError, VcqId};
 
-use super::{Endpoint, Event, Owner, Posted, Rank, Slot, Status, Tag, WireError, WireRegion};
-use crate::error::Blame;
+use super::{
+    Arrival, Endpoint, Event, Observer, Posted, Rank, Registry, Slot, Status, Tag, WireError,
+    WireRegion,
+};
 use crate::memory::Pages;
 use calls::Calls;
 use channels::Channels;
 use fence::Fence;
+use observer::TROUBLE_WORDS;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
-use trouble::TROUBLE_WORDS;
-use wire::{EAGER_BYTES, MOST_PEERS, TINY_BYTES, Window};
+use views::Lent;
+use wire::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA, TINY_BYTES, Window};
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
 const NOTICES_PER_POLL: u32 = 64;
 /// Puts and announced receives for which room is made in advance.
 const USUAL_PUTS: usize = 256;
+/// Messages that are read where they are, at a time.
+const USUAL_VIEWS: usize = 64;
 /// Buffers for messages that come too early, made in advance.
 const SPARE_BUFFERS: usize = 16;
+/// How long an endpoint that is abandoned waits for what it has posted.
+const LAST_WAIT: Duration = Duration::from_millis(100);
 /// No peer.
 const NOBODY: u32 = u32::MAX;
 
@@ -132,7 +141,10 @@ pub struct UtofuEndpoint {
     channels: Vec<(Stadd, u32)>,
     /// Peers that something is to be written to.
     listed: Vec<u32>,
+    /// Sorted by place.
     landings: Vec<Landing>,
+    /// Puts into them that have not arrived.
+    n_announced: u32,
     leavings: Vec<Option<Leaving>>,
     puts: VecDeque<Put>,
     events: Vec<Event>,
@@ -144,55 +156,58 @@ pub struct UtofuEndpoint {
     fence: Fence,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
-    /// A question has not been answered yet: no other is asked.
-    is_asking: bool,
+    /// Whose answer is awaited; nobody else is asked meanwhile.
+    asked: Option<Rank>,
+    /// The answer to the last question.
+    answer: Option<Status>,
+    /// Messages that are being read where they are: by what the last poll has reported, and by
+    /// what the next one will.
+    lent: Vec<Lent>,
+    lending: Vec<Lent>,
+    /// Posts whose completion the TCQ has yet to report.
+    n_open: usize,
+    is_abandoned: bool,
 }
 
 impl Endpoint for UtofuEndpoint {
-    unsafe fn register(
-        &mut self,
-        ptr: *mut u8,
-        len: usize,
-        owner: Owner<'_>,
-    ) -> Result<u64, WireError> {
-        // SAFETY: the caller keeps the memory valid until its release. Peers learn its STADD
-        // only through posts, whose contract covers their access.
-        let registered = unsafe { self.registrar.register(&mut self.vcq, ptr, len, owner) };
-        registered.map_err(|error| failed(error, None))
-    }
-
-    fn release(&mut self, key: u64) -> Result<(), WireError> {
-        self.registrar.release(key).map_err(|error| failed(error, None))
-    }
-
-    fn needs_key(&self, len: u64) -> bool {
-        len > EAGER_BYTES as u64
-    }
-
     unsafe fn post_recv(
         &mut self,
         slot: Slot,
         from: Rank,
         tag: Tag,
         region: WireRegion,
+        arrival: Arrival,
     ) -> Result<Posted, WireError> {
+        self.check_usable()?;
         self.enter_call(tag)?;
         let index = self.peer(from)?;
         let peer = &mut self.peers[index as usize];
         if region.len > EAGER_BYTES {
-            let at = Stadd(region.key);
+            let len = region.len as u64;
             let puts_left = region.len.div_ceil(self.longest_put) as u32;
-            self.landings.push(Landing { at, len: region.len as u64, puts_left, slot });
-            peer.outbound.push_back(Outbound::Ready { tag, at });
+            if self.n_announced + puts_left > MRQ_FOR_DATA {
+                // Those that are announced arrive by themselves.
+                return Ok(Posted::Later);
+            }
+            let at = Stadd(region.key);
+            self.add_landing(Landing { at, len, puts_left, slot });
+            let peer = &mut self.peers[index as usize];
+            peer.outbound.push_back(Outbound::Ready { tag, at, len });
             self.flush_peer(index)?;
         } else if let Some(early) = take(&mut peer.unexpected, |early| early.tag == tag) {
             self.n_early -= 1;
-            // SAFETY: the region is valid for writes, and nobody else's, by the contract.
-            unsafe { deliver(&early.data, &region) };
-            self.events.push(Event::Received(slot));
-            self.recycle(early.data);
+            self.check_len(from, early.data.len() as u64, region.len)?;
+            if arrival == Arrival::Anywhere {
+                self.lend_buffer(slot, early.data);
+            } else {
+                // SAFETY: the region is valid for writes, and nobody else's, by the contract; it
+                // has the message's length.
+                unsafe { deliver(&early.data, &region) };
+                self.events.push(Event::Received(slot));
+                self.recycle(early.data);
+            }
         } else {
-            peer.posted.push_back(PostedRecv { tag, slot, region });
+            peer.posted.push_back(PostedRecv { tag, slot, region, arrival });
         }
         Ok(Posted::Accepted)
     }
@@ -204,13 +219,15 @@ impl Endpoint for UtofuEndpoint {
         tag: Tag,
         region: WireRegion,
     ) -> Result<Posted, WireError> {
+        self.check_usable()?;
         self.enter_call(tag)?;
         let index = self.peer(to)?;
         let peer = &mut self.peers[index as usize];
         if region.len > EAGER_BYTES {
             match take(&mut peer.announced, |announced| announced.tag == tag) {
-                Some(Announced { at, .. }) => {
+                Some(Announced { at, len, .. }) => {
                     self.n_early -= 1;
+                    self.check_len(to, len, region.len)?;
                     self.send_to(index, slot, region, at)?;
                 }
                 None => peer.waiting.push_back(WaitingSend { tag, slot, region }),
@@ -233,6 +250,10 @@ impl Endpoint for UtofuEndpoint {
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        if self.is_abandoned {
+            return Ok(());
+        }
+        self.take_back()?;
         for _ in 0..NOTICES_PER_POLL {
             if !self.take_notice()? {
                 break;
@@ -253,40 +274,45 @@ impl Endpoint for UtofuEndpoint {
             }
             flushed?;
         }
+        if let Some(blame) = self.news() {
+            self.events.push(Event::News(blame));
+        }
         events.append(&mut self.events);
+        std::mem::swap(&mut self.lent, &mut self.lending);
         Ok(())
     }
 
     fn is_flushed(&self) -> bool {
-        self.puts.is_empty() && self.listed.is_empty()
+        self.puts.is_empty() && self.listed.is_empty() && !self.will_owe()
     }
 
-    fn unfenced(&self) -> Option<Rank> {
-        self.first_unfenced()
-    }
-
-    fn forget_users(&mut self) {
+    fn abandon(&mut self) {
+        if std::mem::replace(&mut self.is_abandoned, true) {
+            return;
+        }
+        self.peers.iter_mut().for_each(Peer::abandon);
+        self.listed.clear();
+        self.landings.clear();
+        self.puts.clear();
+        self.events.clear();
+        self.lent.clear();
+        self.lending.clear();
+        // What has been posted reads memory of users, or is news for others.
+        let start = Instant::now();
+        while self.n_open > 0 && start.elapsed() < LAST_WAIT {
+            // A post that fails now was for somebody who is gone.
+            let _ = self.poll_completions();
+            std::thread::yield_now();
+        }
         self.registrar.forget();
     }
 
-    fn show(&mut self, status: Status) {
-        self.show_status(status);
+    fn registry(&mut self) -> Option<&mut dyn Registry> {
+        Some(self)
     }
 
-    fn ask(&mut self, rank: Rank, patience: Duration) -> Result<Status, WireError> {
-        self.ask_status(rank, patience)
-    }
-
-    fn tell(&mut self, blame: Blame) {
-        self.tell_confidants(blame);
-    }
-
-    fn told(&self) -> Option<Blame> {
-        self.news()
-    }
-
-    fn fence(&mut self) -> Result<bool, WireError> {
-        self.all_arrived()
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        Some(self)
     }
 }
 
@@ -332,13 +358,28 @@ impl UtofuEndpoint {
         match self.vcq.poll_mrq() {
             Ok(Some(Notice::RemotePut { remote_end, .. })) => self.noticed(remote_end)?,
             Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
-            Ok(Some(Notice::LocalGet { .. })) => self.is_asking = false,
+            Ok(Some(Notice::LocalGet { .. })) => self.answered(),
             // No other notices are ever asked for.
             Ok(Some(_)) => {}
             Ok(None) => return Ok(false),
-            Err(error) => return Err(self.notice_error(&error)),
+            Err(error) => {
+                let error = self.notice_error(&error);
+                // Whatever it was that failed, a rank that was asked is not reached.
+                if error.peer.is_none() || error.peer != self.asked {
+                    return Err(error);
+                }
+                (self.asked, self.answer) = (None, Some(Status::Silent));
+            }
         }
         Ok(true)
+    }
+
+    fn check_usable(&self) -> Result<(), WireError> {
+        if self.is_abandoned {
+            let reason = "the port has been given up".to_owned();
+            return Err(WireError { call: "posting", reason, peer: None });
+        }
+        Ok(())
     }
 
     fn notice_error(&self, error: &NoticeError) -> WireError {
@@ -357,13 +398,12 @@ impl UtofuEndpoint {
 /// Copies a message to its region.
 ///
 /// # Safety
-/// The region must be valid for writes and accessed by nobody else.
+/// The region must have the message's length, be valid for writes and accessed by nobody else.
 unsafe fn deliver(data: &[u8], region: &WireRegion) {
-    debug_assert!(data.len() == region.len, "sender and receiver disagree about a length");
-    let len = data.len().min(region.len);
-    if len > 0 {
+    debug_assert!(data.len() == region.len);
+    if !data.is_empty() {
         // SAFETY: the caller's promise; `data` is in a channel or a buffer of the endpoint.
-        unsafe { data.as_ptr().copy_to_nonoverlapping(region.ptr, len) };
+        unsafe { data.as_ptr().copy_to_nonoverlapping(region.ptr, data.len()) };
     }
 }
 

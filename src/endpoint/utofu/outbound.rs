@@ -12,6 +12,9 @@ use super::{Leaving, Put, UtofuEndpoint, failed};
 /// A post that only its target hears of.
 const SILENT: Mark = Mark { edata: 0, flags: PostFlags::REMOTE, cookie: Cookie(0) };
 
+/// Of the puts that tell others of a failure.
+pub(super) const NEWS_COOKIE: Cookie = Cookie(usize::MAX);
+
 impl UtofuEndpoint {
     /// Puts `region` to `at` in the memory of a peer.
     pub(super) fn send_to(
@@ -52,6 +55,7 @@ impl UtofuEndpoint {
             if !self.accepted(posted)? {
                 break;
             }
+            self.n_open += 1;
             self.puts.pop_front();
         }
         Ok(())
@@ -60,8 +64,13 @@ impl UtofuEndpoint {
     pub(super) fn poll_completions(&mut self) -> Result<(), WireError> {
         while self.has_posted {
             match self.vcq.poll_tcq() {
-                Ok(Some(Cookie(index))) => {
-                    let Some(leaving) = &mut self.leavings[index] else {
+                Ok(Some(cookie)) => {
+                    self.n_open = self.n_open.saturating_sub(1);
+                    if self.is_abandoned || cookie == NEWS_COOKIE {
+                        continue;
+                    }
+                    let Cookie(index) = cookie;
+                    let Some(Some(leaving)) = self.leavings.get_mut(index) else {
                         return Err(WireError {
                             call: "utofu_poll_tcq",
                             reason: format!("a completion with unknown cookie {index}"),
@@ -77,10 +86,13 @@ impl UtofuEndpoint {
                 Ok(None) => {
                     // Everything executed has been taken back. What is still on its way
                     // without a notice is taken back after the next post.
-                    self.has_posted = self.leavings.iter().any(Option::is_some);
+                    self.has_posted = self.n_open > 0;
                     break;
                 }
-                Err(CompletionError { error, .. }) => return Err(failed(error, None)),
+                Err(CompletionError { error, .. }) => {
+                    self.n_open = self.n_open.saturating_sub(1);
+                    return Err(failed(error, None));
+                }
             }
         }
         Ok(())
@@ -142,8 +154,8 @@ impl UtofuEndpoint {
         let remote = channel + lane.offset(place) as u64;
         let vcq = peer.vcq;
         let posted = match outbound {
-            Outbound::Ready { tag, at } => {
-                let (bytes, len) = Descriptor::Ready { tag, at: at.0 }.encode();
+            Outbound::Ready { tag, at, len } => {
+                let (bytes, len) = Descriptor::Ready { tag, at: at.0, len }.encode();
                 // SAFETY: the credits make the slot this rank's to write.
                 unsafe { self.vcq.put_piggyback(vcq, &bytes[..len], remote, SILENT) }
             }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use utofu_sys::{Stadd, VcqId};
 
-use crate::endpoint::{Rank, Slot, Tag, WireRegion};
+use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 
 use super::channels::PeerMemory;
 use super::credits::{Incoming, Outgoing};
@@ -20,6 +20,7 @@ pub(super) struct PostedRecv {
     pub(super) tag: Tag,
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
+    pub(super) arrival: Arrival,
 }
 
 /// A send that waits for the peer's announcement of its receive.
@@ -35,6 +36,7 @@ pub(super) struct WaitingSend {
 pub(super) struct Announced {
     pub(super) tag: Tag,
     pub(super) at: Stadd,
+    pub(super) len: u64,
 }
 
 /// A message that has arrived before its receive was posted.
@@ -48,7 +50,7 @@ pub(super) struct Unexpected {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outbound {
     /// "I am ready to receive this at that place."
-    Ready { tag: Tag, at: Stadd },
+    Ready { tag: Tag, at: Stadd, len: u64 },
     /// A message that fits in a descriptor.
     Tiny { tag: Tag, slot: Slot, len: u8, data: [u8; TINY_BYTES] },
     /// A message for an eager slot; its region stays valid until it is reported as sent.
@@ -122,6 +124,15 @@ impl Peer {
         let (channel, window) = Window::of_hello(hello);
         self.channel = Some(channel);
         self.outgoing.iter_mut().for_each(|lane| lane.open(window));
+    }
+
+    /// Forgets all messages, in either direction.
+    pub(super) fn abandon(&mut self) {
+        self.outbound.clear();
+        self.posted.clear();
+        self.waiting.clear();
+        self.announced.clear();
+        self.unexpected.clear();
     }
 
     /// True if nothing waits to be written to the peer.

@@ -3,9 +3,11 @@
 //! A seam: [`Cached`](super::Cached) does the same with less work for memory that it has seen.
 
 use utofu_sys::UtofuError;
-use utofu_sys::handles::{Access, Registration, Vcq};
+use utofu_sys::handles::{self, Registration, Vcq};
 
-use crate::endpoint::Owner;
+use super::wire::EAGER_BYTES;
+use super::{UtofuEndpoint, failed};
+use crate::endpoint::{Access, Owner, Rank, Registry, WireError};
 
 /// Registers memory with a VCQ and remembers what is registered.
 pub trait Registrar: Send {
@@ -21,6 +23,7 @@ pub trait Registrar: Send {
         vcq: &mut Vcq,
         ptr: *mut u8,
         len: usize,
+        access: Access,
         owner: Owner<'_>,
     ) -> Result<u64, UtofuError>;
 
@@ -48,10 +51,15 @@ impl Registrar for Direct {
         vcq: &mut Vcq,
         ptr: *mut u8,
         len: usize,
+        access: Access,
         _owner: Owner<'_>,
     ) -> Result<u64, UtofuError> {
+        let access = match access {
+            Access::Read => handles::Access::ReadOnly,
+            Access::Write => handles::Access::ReadWrite,
+        };
         // SAFETY: the caller's promise.
-        let registration = unsafe { vcq.register(ptr, len, Access::ReadWrite) }?;
+        let registration = unsafe { vcq.register(ptr, len, access) }?;
         let stadd = registration.stadd().0;
         self.registrations.push(registration);
         Ok(stadd)
@@ -66,5 +74,36 @@ impl Registrar for Direct {
                 Err(UtofuError::new("utofu_dereg_mem", code))
             }
         }
+    }
+}
+
+impl Registry for UtofuEndpoint {
+    unsafe fn register(
+        &mut self,
+        ptr: *mut u8,
+        len: usize,
+        access: Access,
+        owner: Owner<'_>,
+    ) -> Result<u64, WireError> {
+        // SAFETY: the caller keeps the memory valid until its release. Peers learn its STADD
+        // only through posts, whose contract covers their access.
+        let registered = unsafe { self.registrar.register(&mut self.vcq, ptr, len, access, owner) };
+        registered.map_err(|error| failed(error, None))
+    }
+
+    fn release(&mut self, key: u64) -> Result<(), WireError> {
+        self.registrar.release(key).map_err(|error| failed(error, None))
+    }
+
+    fn keyless_bytes(&self) -> u64 {
+        EAGER_BYTES as u64
+    }
+
+    fn fence(&mut self) -> Result<bool, WireError> {
+        self.all_arrived()
+    }
+
+    fn unfenced(&self) -> Option<Rank> {
+        self.first_unfenced()
     }
 }

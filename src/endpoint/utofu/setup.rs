@@ -9,10 +9,10 @@ use utofu_sys::{Api, Stadd, VcqId};
 use super::calls::Calls;
 use super::channels::Channels;
 use super::fence::Fence;
+use super::observer::TROUBLE_WORDS;
 use super::registrar::Registrar;
-use super::trouble::TROUBLE_WORDS;
 use super::wire::EAGER_BYTES;
-use super::{Address, NOBODY, SPARE_BUFFERS, USUAL_PUTS, UtofuEndpoint, failed};
+use super::{Address, NOBODY, SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::WireError;
 use crate::memory::Pages;
 
@@ -29,8 +29,9 @@ struct Half {
     vcq: Vcq,
 }
 
-/// Opens `n_ports` ports and makes them known to all ranks; collective over `exchange`. Port
-/// q uses the (q mod number of TNIs)-th TNI. `registrar` makes each port's registrar.
+/// Opens `n_ports` ports and makes them known to all ranks; collective over `exchange`. The ports
+/// of the ranks of a node, among which this one is number `place`, take the TNIs in turn.
+/// `registrar` makes each port's registrar.
 ///
 /// # Errors
 /// [`WireError`] if the exchange fails; if uTofu fails on some rank, or if ranks do not open
@@ -40,9 +41,10 @@ pub fn connect(
     api: Api,
     exchange: &mut dyn Exchange,
     n_ports: usize,
+    place: usize,
     registrar: impl Fn() -> Box<dyn Registrar>,
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
-    let halves = halves(api, exchange.size(), n_ports);
+    let halves = halves(api, exchange.size(), n_ports, place);
     let mine = halves.as_ref().map(|halves| {
         let records = halves.iter().flat_map(|half| {
             [half.vcq.id().raw(), half.mailbox_registration.stadd().0].map(u64::to_le_bytes)
@@ -91,7 +93,7 @@ fn agree(
     })
 }
 
-fn halves(api: Api, n_ranks: usize, n_ports: usize) -> Result<Vec<Half>, WireError> {
+fn halves(api: Api, n_ranks: usize, n_ports: usize, place: usize) -> Result<Vec<Half>, WireError> {
     let tnis = api.onesided_tnis().map_err(|error| failed(error, None))?;
     if tnis.is_empty() {
         return Err(WireError {
@@ -100,7 +102,8 @@ fn halves(api: Api, n_ranks: usize, n_ports: usize) -> Result<Vec<Half>, WireErr
             peer: None,
         });
     }
-    (0..n_ports).map(|port| half(api, tnis[port % tnis.len()], n_ranks)).collect()
+    let tni = |port: usize| tnis[(place * n_ports + port) % tnis.len()];
+    (0..n_ports).map(|port| half(api, tni(port), n_ranks)).collect()
 }
 
 fn half(api: Api, tni: utofu_sys::Tni, n_ranks: usize) -> Result<Half, WireError> {
@@ -136,6 +139,7 @@ fn finish(
         channels: Vec::new(),
         listed: Vec::new(),
         landings: Vec::with_capacity(USUAL_PUTS),
+        n_announced: 0,
         leavings: Vec::with_capacity(USUAL_PUTS),
         puts: VecDeque::with_capacity(USUAL_PUTS),
         events: Vec::with_capacity(USUAL_PUTS),
@@ -145,7 +149,12 @@ fn finish(
         calls: Calls::new(),
         n_early: 0,
         has_posted: false,
-        is_asking: false,
+        asked: None,
+        answer: None,
+        lent: Vec::with_capacity(USUAL_VIEWS),
+        lending: Vec::with_capacity(USUAL_VIEWS),
+        n_open: 0,
+        is_abandoned: false,
         vcq,
     }
 }

@@ -6,7 +6,7 @@
 //! ```text
 //! offset 0     two credit cells of 8 bytes; their content means nothing, their notices do
 //! offset 64    64 descriptors of 32 bytes
-//! offset 2112  8 eager slots of 16 + 2048 bytes
+//! offset 2112  8 eager slots of 32 + 2048 bytes
 //! ```
 //!
 //! Every write has a notice of its own, and its address says what was written; so nothing
@@ -25,11 +25,11 @@ pub(super) const EAGER_SLOTS: u32 = 8;
 /// The longest message that is sent without waiting for its receive. On the emulated device
 /// 1 KiB to 8 KiB make no clear difference, so the memory for each peer decides.
 pub(super) const EAGER_BYTES: usize = 2048;
-/// Header of an eager message.
-pub(super) const EAGER_HEADER_BYTES: usize = 16;
+/// Header of an eager message; what follows is as well aligned.
+pub(super) const EAGER_HEADER_BYTES: usize = 32;
 /// The longest message inside a descriptor.
 pub(super) const TINY_BYTES: usize = DESCRIPTOR_BYTES - TINY_HEADER_BYTES;
-const TINY_HEADER_BYTES: usize = 12;
+const TINY_HEADER_BYTES: usize = 16;
 
 const EAGER_SLOT_BYTES: usize = EAGER_HEADER_BYTES + EAGER_BYTES;
 const DESCRIPTORS_AT: usize = 64;
@@ -140,9 +140,8 @@ const fn most_credits(lane: Lane) -> u32 {
 
 /// Notices that an MRQ holds (notes on uTofu; an overflow kills the process).
 const MRQ_ENTRIES: u32 = 131_072;
-/// What is left of them for the data of announced receives, of which the engine has few under
-/// way.
-const MRQ_FOR_DATA: u32 = MRQ_ENTRIES / 4;
+/// What is left of them for the data of announced receives, of all operations together.
+pub(super) const MRQ_FOR_DATA: u32 = MRQ_ENTRIES / 4;
 /// Peers with wide windows: more than the plans of most collectives have on any torus.
 pub(super) const WIDE_PEERS: u32 = 256;
 /// The most peers of a port.
@@ -190,6 +189,8 @@ pub(super) enum Descriptor {
         tag: Tag,
         /// Where to put it.
         at: u64,
+        /// The length that it must have.
+        len: u64,
     },
     /// A short message, here in full.
     Tiny {
@@ -211,17 +212,16 @@ impl Descriptor {
             Descriptor::Tiny { tag, .. } => (KIND_TINY, tag),
         };
         bytes[0] = kind;
-        bytes[2..4].copy_from_slice(&tag.call.to_le_bytes());
-        bytes[4..8].copy_from_slice(&tag.operation.to_le_bytes());
-        bytes[8..12].copy_from_slice(&tag.message.to_le_bytes());
+        bytes[2..16].copy_from_slice(&tag_bytes(*tag));
         let len = match self {
-            Descriptor::Ready { at, .. } => {
-                bytes[12..20].copy_from_slice(&at.to_le_bytes());
-                20
+            Descriptor::Ready { at, len, .. } => {
+                bytes[16..24].copy_from_slice(&at.to_le_bytes());
+                bytes[24..].copy_from_slice(&len.to_le_bytes());
+                DESCRIPTOR_BYTES
             }
             Descriptor::Tiny { len, data, .. } => {
                 bytes[1] = *len;
-                bytes[12..].copy_from_slice(data);
+                bytes[TINY_HEADER_BYTES..].copy_from_slice(data);
                 TINY_HEADER_BYTES + usize::from(*len)
             }
         };
@@ -230,12 +230,10 @@ impl Descriptor {
 
     /// Reads what `encode` has written; `None` if this is no descriptor.
     pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<Self> {
-        let call = u16::from_le_bytes([bytes[2], bytes[3]]);
-        let tag = Tag { operation: word(bytes, 4), message: word(bytes, 8), call };
+        let tag = tag_at(bytes, 2);
         match bytes[0] {
             KIND_READY => {
-                let at = u64::from(word(bytes, 12)) | u64::from(word(bytes, 16)) << 32;
-                Some(Descriptor::Ready { tag, at })
+                Some(Descriptor::Ready { tag, at: number(bytes, 16), len: number(bytes, 24) })
             }
             KIND_TINY if usize::from(bytes[1]) <= TINY_BYTES => {
                 let mut data = [0; TINY_BYTES];
@@ -247,26 +245,40 @@ impl Descriptor {
     }
 }
 
+/// Bytes of a tag.
+const TAG_BYTES: usize = 14;
+
+fn tag_bytes(tag: Tag) -> [u8; TAG_BYTES] {
+    let mut bytes = [0; TAG_BYTES];
+    bytes[0..2].copy_from_slice(&tag.call.to_le_bytes());
+    bytes[2..10].copy_from_slice(&tag.operation_id().to_le_bytes());
+    bytes[10..14].copy_from_slice(&tag.message.to_le_bytes());
+    bytes
+}
+
+fn tag_at(bytes: &[u8], at: usize) -> Tag {
+    let call = u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+    Tag::of_operation(number(bytes, at + 2), number(bytes, at + 10) as u32, call)
+}
+
 /// Header of an eager message.
 pub(super) fn eager_header(tag: Tag, len: usize) -> [u8; EAGER_HEADER_BYTES] {
     let mut bytes = [0; EAGER_HEADER_BYTES];
-    bytes[0..4].copy_from_slice(&tag.operation.to_le_bytes());
-    bytes[4..8].copy_from_slice(&tag.message.to_le_bytes());
-    bytes[8..12].copy_from_slice(&(len as u32).to_le_bytes());
-    bytes[12..14].copy_from_slice(&tag.call.to_le_bytes());
+    bytes[0..2].copy_from_slice(&(len as u16).to_le_bytes());
+    bytes[2..2 + TAG_BYTES].copy_from_slice(&tag_bytes(tag));
     bytes
 }
 
 /// Tag and length of an eager message; `None` if the length cannot be.
 pub(super) fn eager_message(header: &[u8; EAGER_HEADER_BYTES]) -> Option<(Tag, usize)> {
-    let call = u16::from_le_bytes([header[12], header[13]]);
-    let tag = Tag { operation: word(header, 0), message: word(header, 4), call };
-    let len = word(header, 8) as usize;
-    (len <= EAGER_BYTES).then_some((tag, len))
+    let len = usize::from(u16::from_le_bytes([header[0], header[1]]));
+    (len <= EAGER_BYTES).then(|| (tag_at(header, 2), len))
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+/// The number in the (up to) 8 bytes from `at` on.
+fn number(bytes: &[u8], at: usize) -> u64 {
+    let end = bytes.len().min(at + 8);
+    bytes[at..end].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
 #[cfg(test)]
@@ -275,12 +287,17 @@ mod tests {
 
     #[test]
     fn descriptors_survive_the_wire() {
-        let tag = Tag { operation: 0xdead_beef, message: 77, call: 0x1234 };
+        let tag = Tag {
+            context: 0x98_7654_3210,
+            operation: 0xad_beef,
+            message: 0x7766_5544,
+            call: 0x1234,
+        };
         assert_eq!(eager_message(&eager_header(tag, 99)), Some((tag, 99)));
         let mut data = [0; TINY_BYTES];
         data[..3].copy_from_slice(b"abc");
         for descriptor in [
-            Descriptor::Ready { tag, at: 0x1234_5678_9abc_def0 },
+            Descriptor::Ready { tag, at: 0x1234_5678_9abc_def0, len: 1 << 40 },
             Descriptor::Tiny { tag, len: 3, data },
         ] {
             let (bytes, len) = descriptor.encode();
@@ -319,7 +336,7 @@ mod tests {
             assert_eq!(written(credit_offset(lane) + 8), Written::Credit(lane));
             let most = if lane == Lane::Eager { EAGER_SLOT_BYTES } else { DESCRIPTOR_BYTES };
             for slot in 0..lane.slots() {
-                for len in [12, most] {
+                for len in [TINY_HEADER_BYTES, most] {
                     assert_eq!(written(lane.offset(slot) + len), Written::Slot(lane, slot));
                 }
             }

@@ -13,6 +13,7 @@ use crate::engine::compile::{CompileError, CompileFailure, Geometry};
 use crate::engine::graph::{Graph, Place};
 use crate::engine::pieces::pieces;
 use crate::engine::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
+use crate::engine::readers::readers;
 use crate::engine::space::{WorkingSpace, push_joined};
 use crate::engine::staging::Staging;
 use crate::engine::transfer::{Transfer, by_piece, pair_up};
@@ -121,7 +122,7 @@ impl<'a> PortCompiler<'a> {
             let lane = self.lanes.first().map_or(0, |lane| lane.0);
             return Err(CompileFailure { lane, step: n_steps, error: CompileError::TooLong });
         }
-        Ok(self.finish((most_recvs as u32).max(MIN_RECV_WINDOW)))
+        Ok(self.finish(most_recvs as u32))
     }
 
     fn transfer(&self, peer: Rank, runs: &[Run]) -> Transfer {
@@ -245,7 +246,7 @@ impl<'a> PortCompiler<'a> {
         needs
     }
 
-    fn finish(mut self, recv_window: u32) -> PortProgram {
+    fn finish(mut self, most_recvs: u32) -> PortProgram {
         let staging = &self.staging;
         let place = |region: &mut Region| {
             if region.buffer == Buffer::Staging {
@@ -265,7 +266,7 @@ impl<'a> PortCompiler<'a> {
         self.operands.iter_mut().for_each(place);
         let needs = self.needs();
         let successors = self.graph.successors();
-        PortProgram {
+        let mut program = PortProgram {
             tasks: self.graph.tasks.into(),
             steps: self.graph.steps.into(),
             n_deps: successors.n_deps,
@@ -277,8 +278,12 @@ impl<'a> PortCompiler<'a> {
             operands: self.operands.into(),
             needs,
             wire_bytes: self.wire_bytes,
-            recv_window,
-        }
+            recv_window: most_recvs.max(MIN_RECV_WINDOW),
+            step_window: most_recvs,
+            readers: Box::default(),
+        };
+        program.readers = readers(&program);
+        program
     }
 }
 

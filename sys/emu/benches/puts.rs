@@ -46,7 +46,7 @@ fn to_oneself(b: &mut Criterion) {
 
 /// Two threads: one way of a ping-pong is half an iteration.
 fn ping_pong(b: &mut Criterion) {
-    let job = Job::threads(Job::coords_for_shape(&[1, 2]));
+    let job = Job::threads(Job::coords_for_shape(&[1, 2]).unwrap());
     let ends = Exchange::new(2);
     let stop = AtomicBool::new(false);
     std::thread::scope(|s| {
@@ -86,7 +86,7 @@ criterion_group!(benches, to_oneself, ping_pong);
 
 /// Two ranks as threads of this process.
 fn between_threads(samples: usize) -> Vec<Row> {
-    let job = Job::threads(Job::coords_for_shape(&[1, 2]));
+    let job = Job::threads(Job::coords_for_shape(&[1, 2]).unwrap());
     let shared = Shared::default();
     std::thread::scope(|s| {
         s.spawn(|| {

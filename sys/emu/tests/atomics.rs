@@ -11,7 +11,7 @@ use utofu_emu::{Job, c};
 #[test]
 fn adds_are_atomic_towards_ranks_and_code() {
     const EACH: u64 = 20_000;
-    let job = Job::threads(Job::coords_for_shape(&[2, 2]));
+    let job = Job::threads(Job::coords_for_shape(&[2, 2]).unwrap());
     let ends = Exchange::new(4);
     std::thread::scope(|s| {
         for rank in 0..4usize {
@@ -51,7 +51,7 @@ fn adds_are_atomic_towards_ranks_and_code() {
 #[test]
 fn misaligned_targets_are_atomic_towards_each_other() {
     const EACH: u64 = 3_000;
-    let job = Job::threads(Job::coords_for_shape(&[1, 3]));
+    let job = Job::threads(Job::coords_for_shape(&[1, 3]).unwrap());
     let ends = Exchange::new(3);
     std::thread::scope(|s| {
         for rank in 0..3usize {

@@ -17,7 +17,7 @@ struct Pair {
 
 /// One page each; the buffers are as good as static.
 fn pair() -> Pair {
-    let job = Job::threads(Job::coords_for_shape(&[1, 2]));
+    let job = Job::threads(Job::coords_for_shape(&[1, 2]).unwrap());
     let open = |rank| {
         let _me = job.enter(rank);
         EndPoint::open(page())

@@ -21,7 +21,7 @@ fn neighbours(job: &Arc<Job>, buffers: &mut [Vec<u64>; 2]) -> [EndPoint; 2] {
 fn notices_come_when_they_are_due_and_in_order() {
     let delay = Duration::from_millis(20);
     let model = Model { put_ns: delay.as_nanos() as u64, ..Model::default() };
-    let job = Job::with_model(Job::coords_for_shape(&[1, 2]), model).unwrap();
+    let job = Job::with_model(Job::coords_for_shape(&[1, 2]).unwrap(), model).unwrap();
     let mut buffers = [vec![1; 1024], vec![0; 1024]];
     let [a, b] = neighbours(&job, &mut buffers);
     let start = Instant::now();
@@ -77,7 +77,7 @@ fn senders_do_not_wait_for_each_other() {
 #[test]
 fn jitter_keeps_only_the_order_that_is_promised() {
     let model = Model { jitter_ns: 1_000_000, ..Model::default() };
-    let job = Job::with_model(Job::coords_for_shape(&[1, 2]), model).unwrap();
+    let job = Job::with_model(Job::coords_for_shape(&[1, 2]).unwrap(), model).unwrap();
     let mut buffers = [vec![1; 1024], vec![0; 1024]];
     let [a, b] = neighbours(&job, &mut buffers);
     const PUTS: u8 = 100;

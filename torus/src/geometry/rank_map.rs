@@ -7,12 +7,13 @@ use super::axis::{Coord, MAX_DIMS, Node, NotACoord, parse_coords};
 use super::shape::Shape;
 
 /// A bijection between the ranks `0..n` and the nodes of a shape.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub enum RankMap {
     /// Rank = node number: the last dimension varies fastest.
     RowMajor,
     /// The first dimension varies fastest, as in Fortran and in pjsub's default rank order;
     /// the ranks of a node axis follow one another.
+    #[default]
     ColumnMajor,
     /// An explicit list.
     List(Arc<RankList>),

@@ -1,0 +1,124 @@
+//! What a row shows.
+
+use hopbine_torus::Collective;
+use serde_json::{Value, json};
+
+use super::measure::Measured;
+use super::reference::Case;
+use super::stats::{self, Times};
+use super::{Args, Chosen};
+use crate::cli::report::{Cell, Column, Head};
+use crate::cli::sizes;
+
+/// Bytes of the vector, or of all blocks.
+pub fn total_bytes(case: &Case) -> u64 {
+    use Collective as C;
+    let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
+    match case.collective {
+        C::Allreduce | C::Bcast | C::Reduce | C::Barrier => bytes,
+        _ => bytes * u64::from(case.data.n_ranks),
+    }
+}
+
+/// Where the times are from.
+pub fn where_measured(n_ranks: u32, has_workers: bool) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
+    format!(
+        "Emulated: {} on {} of this host, ports driven by {who}. These times say nothing about a \
+         network.",
+        if n_ranks == 1 {
+            "1 rank is a thread".to_owned()
+        } else {
+            format!("{n_ranks} ranks are threads")
+        },
+        if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") },
+    )
+}
+
+/// The cells of a row.
+pub fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
+    let bytes = total_bytes(case);
+    let is_well = measured.wrong.is_empty();
+    let mut cells = vec![
+        Cell::new(bytes, sizes::show(bytes)),
+        Cell::text(&chosen.algorithm),
+        Cell::count(chosen.ports),
+        Cell::count(chosen.steps as u64),
+    ];
+    match Times::of(measured.seconds.clone()) {
+        None => cells.extend((0..5).map(|_| Cell::none())),
+        Some(times) => {
+            let time = |seconds: f64| Cell::new(seconds, stats::show(seconds));
+            cells.push(Cell::count(times.n as u64));
+            cells.extend([times.median, times.p10, times.p90].map(time));
+            let bandwidth = bytes as f64 / times.median;
+            cells.push(match bytes {
+                0 => Cell::none(),
+                _ => Cell::new(bandwidth, stats::show_rate(bandwidth)),
+            });
+        }
+    }
+    let wrong: Value = measured
+        .wrong
+        .iter()
+        .map(|wrong| {
+            json!({
+                "rank": wrong.rank,
+                "index": wrong.index,
+                "expected": wrong.expected,
+                "found": wrong.found,
+                "n_wrong": wrong.n_wrong,
+            })
+        })
+        .collect();
+    let verdict = match measured.wrong.len() {
+        0 => "yes".to_owned(),
+        1 => "WRONG on 1 rank".to_owned(),
+        n => format!("WRONG on {n} ranks"),
+    };
+    cells.extend([Cell::new(is_well, verdict), Cell::new(wrong, "")]);
+    cells
+}
+
+/// What is known before the first row.
+pub fn head(args: &Args, chosen: &[Chosen]) -> Head {
+    let shape = args.place.torus.to_string();
+    let collective = args.collective;
+    let longest_name = chosen.iter().map(|chosen| chosen.algorithm.len()).max().unwrap_or(0);
+    let mut heading = format!("{collective} on {shape}");
+    if collective != Collective::Barrier {
+        heading = format!("{heading}, {}", args.dtype);
+    }
+    if collective.is_reduction() {
+        heading = format!("{heading} {}", args.op);
+    }
+    if collective.is_rooted() {
+        heading = format!("{heading}, root {}", args.root);
+    }
+    Head {
+        about: vec![
+            ("collective", Value::from(collective.name())),
+            ("torus", Value::from(shape)),
+            ("type", Value::from(args.dtype.name())),
+            ("op", collective.is_reduction().then_some(args.op.name()).into()),
+            ("root", collective.is_rooted().then_some(args.root).into()),
+            ("seed", Value::from(args.seed)),
+            ("backend", Value::from("emulated")),
+        ],
+        heading,
+        columns: vec![
+            Column::number("bytes", "bytes").expects(8),
+            Column::text("algorithm", "algorithm").expects(longest_name),
+            Column::number("ports", "ports").yields(1),
+            Column::number("steps", "steps").yields(2),
+            Column::number("iterations", "iterations").yields(4),
+            Column::number("median_s", "median").expects(7),
+            Column::number("p10_s", "p10").expects(7).yields(3),
+            Column::number("p90_s", "p90").expects(7),
+            Column::number("bandwidth_bytes_per_s", "bandwidth").expects(9),
+            Column::text("verified", "verified"),
+            Column::hidden("wrong"),
+        ],
+    }
+}

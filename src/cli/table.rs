@@ -1,0 +1,188 @@
+//! The layout of a table on a page of some width: numbers are never broken, columns are left out
+//! before that, and texts are wrapped before columns are left out.
+
+use super::report::{Cell, Column};
+
+/// Between two columns.
+const GAP: usize = 2;
+/// A text that may be wrapped keeps this much room.
+const NARROWEST_TEXT: usize = 20;
+
+/// Which columns are shown, and how wide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Index and width of every column that is shown.
+    shown: Vec<(usize, usize)>,
+    /// Titles of the columns that are left out for want of room.
+    pub left_out: Vec<&'static str>,
+}
+
+impl Layout {
+    /// The layout for `rows` and for later rows as wide as the columns expect, in `limit`
+    /// characters. Only a table whose indispensable columns need more is wider than that.
+    pub fn new(columns: &[Column], rows: &[Vec<Cell>], limit: Option<usize>) -> Self {
+        let natural = |index: usize| {
+            let column = &columns[index];
+            let cells = rows.iter().map(|row| width(row[index].shown()));
+            cells.chain([width(column.title), column.expected]).max().unwrap_or(0)
+        };
+        let narrowest = |index: usize, natural: usize| match columns[index].wraps {
+            true => natural.min(NARROWEST_TEXT.max(width(columns[index].title))),
+            false => natural,
+        };
+        let mut shown: Vec<(usize, usize)> = (0..columns.len())
+            .filter(|&index| columns[index].in_table)
+            .map(|index| (index, natural(index)))
+            .collect();
+        let mut left_out = Vec::new();
+        let Some(limit) = limit else { return Layout { shown, left_out } };
+        let total = |widths: &mut dyn Iterator<Item = usize>| {
+            widths.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
+        };
+        while total(&mut shown.iter().map(|&(index, width)| narrowest(index, width))) > limit {
+            // The first to yield is the one that says so loudest; of equals the last.
+            let yields = |&(_, &(index, _)): &(usize, &(usize, usize))| columns[index].yields;
+            let Some((at, &(index, _))) =
+                shown.iter().enumerate().filter(|entry| yields(entry) > 0).max_by_key(yields)
+            else {
+                break;
+            };
+            left_out.push(columns[index].title);
+            shown.remove(at);
+        }
+        while total(&mut shown.iter().map(|&(_, width)| width)) > limit {
+            let widest = shown
+                .iter_mut()
+                .filter(|(index, width)| *width > narrowest(*index, *width))
+                .max_by_key(|(_, width)| *width);
+            let Some((_, width)) = widest else { break };
+            *width -= 1;
+        }
+        Layout { shown, left_out }
+    }
+
+    /// The titles, and a line below them.
+    pub fn header(&self, columns: &[Column]) -> String {
+        let line = self.lines(columns, |index| columns[index].title);
+        let rule = self.shown.iter().map(|(_, width)| width + GAP).sum::<usize>();
+        format!("{line}{}\n", "\u{2500}".repeat(rule.saturating_sub(GAP)))
+    }
+
+    /// A row: one line, or several if texts are wrapped.
+    pub fn row(&self, columns: &[Column], cells: &[Cell]) -> String {
+        self.lines(columns, |index| cells[index].shown())
+    }
+
+    fn lines<'c>(&self, columns: &[Column], text: impl Fn(usize) -> &'c str) -> String {
+        let cells: Vec<Vec<&str>> = self
+            .shown
+            .iter()
+            .map(|&(index, width)| match columns[index].wraps {
+                true => wrap(text(index), width),
+                false => vec![text(index)],
+            })
+            .collect();
+        let mut lines = String::new();
+        for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut begun = String::new();
+            for (&(index, room), cell) in self.shown.iter().zip(&cells) {
+                let piece = cell.get(line).copied().unwrap_or("");
+                let pad = " ".repeat(room.saturating_sub(width(piece)));
+                match columns[index].is_number {
+                    true => begun.extend([&pad, piece]),
+                    false => begun.extend([piece, &pad]),
+                }
+                begun.push_str(&" ".repeat(GAP));
+            }
+            lines.push_str(begun.trim_end());
+            lines.push('\n');
+        }
+        lines
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Lines of at most `room` characters; words are broken only if they are longer than that.
+pub fn wrap(text: &str, room: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while width(rest) > room {
+        let end = rest.char_indices().nth(room).map_or(rest.len(), |(at, _)| at);
+        // A space just behind the room ends the line, too.
+        let reach = end + rest[end..].chars().next().map_or(0, char::len_utf8);
+        let (line, next) = match rest[..reach].rfind(' ') {
+            Some(at) if at > 0 => (&rest[..at], &rest[at + 1..]),
+            _ => rest.split_at(end),
+        };
+        lines.push(line);
+        rest = next.trim_start();
+    }
+    lines.push(rest);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns() -> [Column; 4] {
+        [
+            Column::text("name", "name"),
+            Column::number("n", "number"),
+            Column::number("more", "more").yields(1),
+            Column::text("what", "what it is").wraps(),
+        ]
+    }
+
+    fn rows() -> Vec<Vec<Cell>> {
+        let what = "a text of several words that may be broken";
+        vec![
+            vec![
+                Cell::text("one"),
+                Cell::count(123_456_789u64),
+                Cell::count(5u64),
+                Cell::text(what),
+            ],
+            vec![Cell::text("two"), Cell::count(7u64), Cell::count(66u64), Cell::text("short")],
+        ]
+    }
+
+    #[test]
+    fn texts_are_wrapped_and_then_columns_left_out_but_numbers_stay_whole() {
+        let (columns, rows) = (columns(), rows());
+        for (limit, left_out) in
+            [(None, 0), (Some(60), 0), (Some(44), 0), (Some(40), 1), (Some(8), 1)]
+        {
+            let layout = Layout::new(&columns, &rows, limit);
+            assert_eq!(layout.left_out.len(), left_out, "{limit:?}");
+            let text: String = rows.iter().map(|row| layout.row(&columns, row)).collect();
+            assert!(text.contains("123456789"), "{text}");
+            assert!(text.split_whitespace().any(|word| word == "broken"), "{text}");
+            if let Some(limit) = limit.filter(|&limit| limit >= 40) {
+                assert!(text.lines().all(|line| width(line) <= limit), "{limit}:\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_right_and_texts_left() {
+        let layout = Layout::new(&columns(), &rows(), None);
+        let text = layout.header(&columns()) + &layout.row(&columns(), &rows()[1]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "name     number  more  what it is");
+        assert!(lines[1].chars().all(|c| c == '\u{2500}'));
+        assert_eq!(lines[2], "two           7    66  short");
+    }
+
+    #[test]
+    fn words_stay_whole_where_they_can() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("one two three", 6), ["one", "two", "three"]);
+        assert_eq!(wrap("extraordinary", 5), ["extra", "ordin", "ary"]);
+        assert_eq!(wrap("", 5), [""]);
+        assert_eq!(wrap("\u{fc}\u{fc}\u{fc} x", 3), ["\u{fc}\u{fc}\u{fc}", "x"]);
+    }
+}

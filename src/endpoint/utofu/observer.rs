@@ -1,0 +1,125 @@
+//! Status words and the news of failures, in the last words of the mailboxes; see
+//! [`status`](crate::endpoint::status) for what they say.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use utofu_sys::handles::{Mark, PostError, PostFlags, Transfer};
+use utofu_sys::{Cookie, Stadd};
+
+use crate::endpoint::status::{blame_from_word, blame_to_word, confidants};
+use crate::endpoint::{Observer, Rank, Status, WireError};
+use crate::error::Blame;
+
+use super::UtofuEndpoint;
+use super::outbound::NEWS_COOKIE;
+
+/// Words behind the places for hellos.
+pub(super) const TROUBLE_WORDS: usize = 3;
+/// This rank's status: written here, read by others.
+const STATUS: usize = 0;
+/// The news of a failure: written by others, all of whom have news, so that it matters little
+/// who is the last.
+const NEWS: usize = 1;
+/// Where answers arrive.
+const ANSWER: usize = 2;
+
+/// How long full queues may keep this rank from telling others something. What keeps them full
+/// may never end.
+const LONGEST_TELLING: Duration = Duration::from_millis(50);
+
+impl UtofuEndpoint {
+    /// A word's distance from the start of any rank's mailbox, in bytes.
+    fn trouble_offset(&self, word: usize) -> u64 {
+        8 * (self.addresses.len() + word) as u64
+    }
+
+    fn trouble_word(&self, word: usize) -> &AtomicU64 {
+        self.mailbox_word(self.addresses.len() + word)
+    }
+
+    pub(super) fn news(&self) -> Option<Blame> {
+        // Relaxed: as above. Should a device write it in parts, half a word is no news.
+        blame_from_word(self.trouble_word(NEWS).load(Ordering::Relaxed))
+    }
+
+    /// Takes note of something that others would otherwise tell.
+    pub(super) fn note(&self, blame: Blame) {
+        // Relaxed: as above. What others write there would do as well.
+        self.trouble_word(NEWS).store(blame_to_word(blame), Ordering::Relaxed);
+    }
+
+    /// The answer to the question has arrived.
+    pub(super) fn answered(&mut self) {
+        // Relaxed: the notice says that the answer is there.
+        let word = self.trouble_word(ANSWER).load(Ordering::Relaxed);
+        (self.asked, self.answer) = (None, Some(Status::from_word(word)));
+    }
+}
+
+impl Observer for UtofuEndpoint {
+    fn show(&mut self, status: Status) {
+        // Relaxed: a word that says everything by itself.
+        self.trouble_word(STATUS).store(status.to_word(), Ordering::Relaxed);
+    }
+
+    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+        self.answer = None;
+        let Some(&address) = self.addresses.get(rank as usize) else {
+            // Not what a rank of ours would write; its memory may be somebody else's by now.
+            self.answer = Some(Status::Unknown);
+            return Ok(true);
+        };
+        if self.asked.is_some() || self.is_abandoned {
+            return Ok(false);
+        }
+        let what = Transfer {
+            local: self.mailbox_registration.stadd() + self.trouble_offset(ANSWER),
+            remote: address.mailbox + self.trouble_offset(STATUS),
+            length: 8,
+        };
+        let mark = Mark { edata: 0, flags: PostFlags::LOCAL, cookie: Cookie(0) };
+        // SAFETY: both words belong to mailboxes, which are registered; the answer's is used for
+        // one question at a time.
+        let posted = unsafe { self.vcq.get(address.vcq, what, mark) };
+        let posted = self.accepted(posted)?;
+        self.asked = posted.then_some(rank);
+        Ok(posted)
+    }
+
+    fn answer(&mut self) -> Option<Status> {
+        self.answer.take()
+    }
+
+    fn tell(&mut self, blame: Blame) {
+        let flags = PostFlags::TCQ;
+        let mark = Mark { edata: 0, flags, cookie: NEWS_COOKIE };
+        let word = blame_to_word(blame);
+        let start = Instant::now();
+        for rank in confidants(self.rank, self.addresses.len() as u32) {
+            let address = self.addresses[rank as usize];
+            let at: Stadd = address.mailbox + self.trouble_offset(NEWS);
+            loop {
+                // SAFETY: the word is there for everybody to write.
+                match unsafe { self.vcq.put_piggyback8(address.vcq, word, at, mark) } {
+                    Err(PostError::Busy) if start.elapsed() < LONGEST_TELLING => {
+                        self.has_posted = true;
+                        // What failed before has been reported, or will not matter any more.
+                        let _ = self.poll_completions();
+                        std::thread::yield_now();
+                    }
+                    Ok(()) => {
+                        (self.n_open, self.has_posted) = (self.n_open + 1, true);
+                        break;
+                    }
+                    // Somebody who cannot be told is somebody who is gone.
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+
+    fn told(&self) -> Option<Blame> {
+        self.news()
+    }
+}

@@ -1,0 +1,59 @@
+//! Messages that are read where they are: in an eager slot, or in the buffer of one that came
+//! too early. They stay until the poll after the one that reports them.
+
+use crate::endpoint::{Event, Slot, View, WireError};
+
+use super::UtofuEndpoint;
+use super::wire::Lane;
+
+/// What is being read.
+#[derive(Debug)]
+pub(super) enum Lent {
+    /// An eager slot of the peer with this index.
+    Slot(u32, u32),
+    /// A buffer of the endpoint.
+    Buffer(Vec<u8>),
+}
+
+impl UtofuEndpoint {
+    /// Shows the message of `len` bytes at `ptr`, in eager slot `place` of a peer's channel.
+    pub(super) fn lend_slot(&mut self, slot: Slot, peer: u32, place: u32, data: &[u8]) {
+        self.peers[peer as usize].incoming[Lane::Eager as usize].lend();
+        self.lending.push(Lent::Slot(peer, place));
+        self.show_view(slot, data.as_ptr(), data.len());
+    }
+
+    /// Shows a message that came too early.
+    pub(super) fn lend_buffer(&mut self, slot: Slot, buffer: Vec<u8>) {
+        self.show_view(slot, buffer.as_ptr(), buffer.len());
+        self.lending.push(Lent::Buffer(buffer));
+    }
+
+    fn show_view(&mut self, slot: Slot, ptr: *const u8, len: usize) {
+        self.events.push(Event::Viewed(slot, View { ptr, len }));
+    }
+
+    /// Takes back what the last poll has shown.
+    pub(super) fn take_back(&mut self) -> Result<(), WireError> {
+        while let Some(lent) = self.lent.pop() {
+            match lent {
+                Lent::Buffer(buffer) => self.recycle(buffer),
+                Lent::Slot(peer, place) => {
+                    self.peers[peer as usize].incoming[Lane::Eager as usize].returned(place);
+                    self.flush_peer(peer)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a peer may come to wait for what is lent.
+    pub(super) fn will_owe(&self) -> bool {
+        self.lent.iter().chain(&self.lending).any(|lent| match lent {
+            Lent::Slot(peer, _) => {
+                self.peers[*peer as usize].incoming[Lane::Eager as usize].will_owe()
+            }
+            Lent::Buffer(_) => false,
+        })
+    }
+}

@@ -1,0 +1,360 @@
+//! The engine of one rank: its ports, and the threads that drive them.
+//!
+//! With workers, each port has a thread that drives it whenever something is under way; a thread
+//! that waits for an operation drives port 0 itself, and that port's worker stands aside
+//! meanwhile. Without workers, whoever waits or tests drives all ports in turn. Whoever starts
+//! an operation drives once. All run the same code, [`Port::drive`](super::port::Port).
+//!
+//! All communicators of a rank use its one engine, and name their operations by context and
+//! number.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::Rank;
+
+use crate::endpoint::{Endpoint, Status};
+use crate::error::{Error, WireError};
+use crate::reduce::Reducer;
+
+use super::backoff::Backoff;
+use super::failure::Failure;
+use super::group::{EngineConfig, Group};
+use super::memories::Memory;
+use super::operation::Operation;
+use super::port::Port;
+use super::program::Program;
+use super::user_memory::{UserKeys, UserMemory};
+use super::watchdog::{TestWatch, Wanted, Watchdog};
+use super::work_memory::WorkMemory;
+use super::worker::Worker;
+
+/// How many rounds in which something moves pass between two looks at the clock.
+const ROUNDS_PER_LOOK: u32 = 1024;
+
+/// See the module documentation.
+pub struct Engine {
+    group: Group,
+    workers: Vec<Worker>,
+    is_closed: AtomicBool,
+}
+
+impl Engine {
+    /// An engine over one endpoint per port. Engines that share `failure` fail together.
+    ///
+    /// # Errors
+    /// [`Error::Startup`] if a worker thread cannot be started.
+    pub fn new(
+        rank: Rank,
+        endpoints: Vec<Box<dyn Endpoint>>,
+        config: EngineConfig,
+        failure: Arc<Failure>,
+    ) -> Result<Self, Error> {
+        let ports = endpoints
+            .into_iter()
+            .enumerate()
+            .map(|(index, endpoint)| Port::new(rank, index, endpoint, failure.clone()))
+            .collect();
+        let group = Group { rank, ports, failure, config, several: AtomicBool::new(false) };
+        let mut engine = Engine { group, workers: Vec::new(), is_closed: AtomicBool::new(false) };
+        if engine.has_workers() {
+            for index in 0..engine.n_ports() {
+                // Pushed one by one: if one fails, dropping the engine stops the others.
+                let worker = engine.spawn_worker(index)?;
+                engine.workers.push(worker);
+            }
+        }
+        Ok(engine)
+    }
+
+    fn spawn_worker(&self, index: usize) -> Result<Worker, Error> {
+        let Group { rank, ports, config, .. } = &self.group;
+        let core = config.cores.get(index).copied();
+        let name = format!("hopbine {rank}.{index}");
+        let worker = Worker::spawn(name, ports[index].clone(), core, config.own_cores);
+        worker.map_err(|error| Error::Startup {
+            rank: *rank,
+            source: WireError {
+                call: "starting a worker thread",
+                reason: error.to_string(),
+                peer: None,
+            },
+        })
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> Rank {
+        self.group.rank
+    }
+
+    /// Number of ports.
+    pub fn n_ports(&self) -> usize {
+        self.group.ports.len()
+    }
+
+    pub(super) fn ports(&self) -> &[Arc<Port>] {
+        &self.group.ports
+    }
+
+    /// How it is driven.
+    pub fn config(&self) -> &EngineConfig {
+        &self.group.config
+    }
+
+    /// True if operations progress without anybody waiting or testing.
+    pub fn has_workers(&self) -> bool {
+        self.group.config.workers
+    }
+
+    /// Prepares an operation: allocates and registers its working memory.
+    ///
+    /// # Errors
+    /// [`Error::Wire`] if registration fails.
+    pub fn prepare(
+        &self,
+        program: Arc<Program>,
+        reducer: Option<Reducer>,
+    ) -> Result<Arc<Operation>, Error> {
+        let memory = WorkMemory::new(&program, self.ports())?;
+        Ok(Operation::new(program, reducer, memory))
+    }
+
+    /// Fails if an earlier operation has.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`]; [`Error::Closed`] after [`refuse`](Engine::refuse).
+    pub fn check(&self) -> Result<(), Error> {
+        if let Some(reason) = self.group.failure.reason() {
+            return Err(Error::Poisoned(Arc::new(reason)));
+        }
+        // Relaxed: an operation that slips by is refused by the ports.
+        if self.is_closed.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Whether something has failed.
+    pub fn has_failed(&self) -> bool {
+        self.group.failure.is_set()
+    }
+
+    /// Starts `operation` on the user's memory, of which `keys` are the keys, as the operation
+    /// with this context and number. On all ranks of the communicator with that context it must
+    /// be the same; no other under way may have them. Drives once. `waiting` says that the
+    /// caller will wait for it at once.
+    ///
+    /// # Safety
+    /// Until the operation is done, the first memory must stay valid for reads and unchanged,
+    /// the second valid for reads and writes and used by nobody else. They may not overlap; one
+    /// that the program does not touch may be absent (null, length 0).
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after an earlier failure; [`Error::Closed`] after the end.
+    pub unsafe fn start(
+        &self,
+        operation: &Arc<Operation>,
+        memory: [UserMemory; 2],
+        keys: &UserKeys,
+        id: (u64, u32),
+        waiting: bool,
+    ) -> Result<(), Error> {
+        self.check()?;
+        self.group.note_context(id.0);
+        let n_ports = operation.program().ports.len();
+        operation.begin();
+        for (index, (port, keys)) in self.ports()[..n_ports].iter().zip(&keys.0).enumerate() {
+            let with_key = |at: usize| Memory {
+                ptr: memory[at].ptr,
+                len: memory[at].len,
+                key: keys[at].unwrap_or(0),
+            };
+            // SAFETY: the caller's promise; ports touch disjoint bytes (the compiler's work),
+            // and the keys are those of this port.
+            let run = unsafe { operation.take(index, id, [with_key(0), with_key(1)]) };
+            // A worker that is awake is as fast as this thread.
+            let worker = self.workers.get(index);
+            let drives = worker.is_none() || port.is_parked() || (index == 0 && waiting);
+            port.launch(run, operation.clone(), drives);
+            if let Some(worker) = worker.filter(|_| !(index == 0 && waiting)) {
+                worker.wake();
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until `operation`, started with this context and number, is done.
+    ///
+    /// # Errors
+    /// What went wrong with it; [`Error::Timeout`] if nothing moved for too long.
+    pub fn wait(&self, operation: &Arc<Operation>, id: (u64, u32)) -> Result<(), Error> {
+        if !operation.is_done() {
+            if self.has_workers() {
+                self.wait_beside_workers(operation, id);
+            } else {
+                let n_ports = operation.program().ports.len();
+                self.wait_driving(operation, id, || {
+                    // All ports: other operations may use more of them than this one.
+                    let ports = self.ports().iter().enumerate();
+                    let driven = ports.filter(|(index, port)| *index < n_ports || port.is_active());
+                    driven.fold(false, |moved, (_, port)| moved | port.try_drive())
+                });
+            }
+        }
+        operation.failure().map_or(Ok(()), |failure| {
+            self.group.fail(&failure);
+            Err(failure)
+        })
+    }
+
+    fn wait_beside_workers(&self, operation: &Arc<Operation>, id: (u64, u32)) {
+        let port = &self.ports()[0];
+        let attending = port.attend();
+        self.wait_driving(operation, id, || port.is_active() && port.try_drive());
+        drop(attending);
+        if port.is_active() {
+            // Other operations are under way on it, and its worker may have parked.
+            self.workers[0].wake();
+        }
+    }
+
+    fn wait_driving(&self, operation: &Arc<Operation>, id: (u64, u32), drive: impl Fn() -> bool) {
+        let group = &self.group;
+        let mut moves = group.n_moves();
+        // Workers, or other threads, may have moved something as well.
+        let mut moved = || drive() | group.has_moved(&mut moves);
+        let mut backoff = Backoff::new(group.config.own_cores);
+        let mut watchdog = Watchdog::default();
+        let mut rounds = 0u32;
+        while !operation.is_done() {
+            let has_moved = moved();
+            if operation.is_done() {
+                break;
+            }
+            rounds = rounds.wrapping_add(1);
+            let looks = if has_moved {
+                backoff.reset();
+                // Perhaps only something else.
+                rounds.is_multiple_of(ROUNDS_PER_LOOK)
+            } else {
+                backoff.idle()
+            };
+            if looks && let Err(error) = watchdog.look(group, Wanted::Operation(id)) {
+                // What has come while the cause was looked for is no failure.
+                moved();
+                if !operation.is_done() && watchdog.is_still(group, Wanted::Operation(id)) {
+                    group.fail(&error);
+                }
+            }
+        }
+        watchdog.end(group);
+    }
+
+    /// Watches over a wait for all of `n_ranks` ranks at the barrier gates.
+    pub fn at_gates(&self, n_ranks: u32) -> GatesWatch<'_> {
+        let backoff = Backoff::new(self.group.config.own_cores);
+        GatesWatch { engine: self, n_ranks, backoff, watchdog: Watchdog::default() }
+    }
+
+    /// Makes every operation of this engine fail, as after a failure of its own: when this
+    /// returns the ports have let go of all that were under way.
+    pub fn fail(&self, error: &Error) {
+        self.group.fail(error);
+    }
+
+    /// Moves things on a little and returns whether `operation`, started with this context and
+    /// number, is done, if only because it has failed: [`wait`](Engine::wait) tells. `watch` is
+    /// the same in all tests of it.
+    pub fn test(&self, operation: &Arc<Operation>, id: (u64, u32), watch: &mut TestWatch) -> bool {
+        let group = &self.group;
+        if !operation.is_done() && !self.has_workers() {
+            self.ports().iter().for_each(|port| _ = port.try_drive());
+        }
+        if operation.is_done() {
+            watch.end(group);
+            return true;
+        }
+        if let Err(error) = watch.tested(group, Wanted::Operation(id)) {
+            group.progress();
+            if !operation.is_done() && watch.is_still(group, Wanted::Operation(id)) {
+                group.fail(&error);
+            }
+        }
+        operation.is_done()
+    }
+
+    /// Refuses every operation from now on.
+    pub fn refuse(&self) {
+        // Relaxed: see `check`.
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Before the end, after [`refuse`](Engine::refuse): waits until nothing is under way and
+    /// all that this engine has written has arrived in its peers' memory.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] if nothing moved for too long, [`Error::Wire`], and
+    /// [`Error::Poisoned`] after an earlier failure. Peers may then be written to at any time.
+    pub fn drain(&self) -> Result<(), Error> {
+        self.drained().inspect_err(|error| self.group.fail(error))?;
+        self.group.show(Status::Left);
+        Ok(())
+    }
+
+    fn drained(&self) -> Result<(), Error> {
+        let group = &self.group;
+        for (index, port) in self.ports().iter().enumerate() {
+            let mut backoff = Backoff::new(group.config.own_cores);
+            let mut watchdog = Watchdog::default();
+            let mut moves = group.n_moves();
+            while !port.is_drained()? {
+                group.progress();
+                if group.has_moved(&mut moves) {
+                    backoff.reset();
+                } else if backoff.idle() {
+                    watchdog.look(group, Wanted::Rest(index))?;
+                }
+            }
+            watchdog.end(group);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Before the ports go: a worker must not be the one that ends an endpoint.
+        self.workers.clear();
+    }
+}
+
+/// A wait at the barrier gates; see [`Engine::at_gates`].
+pub struct GatesWatch<'a> {
+    engine: &'a Engine,
+    n_ranks: u32,
+    backoff: Backoff,
+    watchdog: Watchdog,
+}
+
+impl GatesWatch<'_> {
+    /// There is nothing to do at the gates: moves on whatever is under way, or waits a little.
+    ///
+    /// # Errors
+    /// What has failed meanwhile; [`Error::Lost`] or [`Error::Timeout`] if there is no point in
+    /// waiting any longer.
+    pub fn idle(&mut self) -> Result<(), Error> {
+        let group = &self.engine.group;
+        if let Some(reason) = group.failure.reason() {
+            return Err(reason);
+        }
+        if group.progress() {
+            self.backoff.reset();
+        } else if self.backoff.idle() {
+            self.watchdog.look(group, Wanted::Everybody(self.n_ranks))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for GatesWatch<'_> {
+    fn drop(&mut self) {
+        self.watchdog.end(&self.engine.group);
+    }
+}

@@ -1,0 +1,97 @@
+//! The ports of a rank, taken together.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::Rank;
+
+use crate::endpoint::Status;
+use crate::error::Error;
+
+use super::failure::Failure;
+use super::port::Port;
+
+/// What a rank does when nothing has moved for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnTimeout {
+    /// It says so, and waits on, unless somebody is gone or makes another call.
+    Warn,
+    /// It fails.
+    Fail,
+}
+
+/// How the ports of a rank are driven.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// A worker thread for every port.
+    pub workers: bool,
+    /// The cores for the workers, port by port; ports beyond the list are not pinned.
+    pub cores: Vec<usize>,
+    /// Waiting threads may keep a core busy: there is one for each.
+    pub own_cores: bool,
+    /// How long nothing may move before a wait is too long.
+    pub timeout: Duration,
+    /// What becomes of it then.
+    pub on_timeout: OnTimeout,
+}
+
+/// See the module documentation.
+pub(super) struct Group {
+    pub(super) rank: Rank,
+    pub(super) ports: Box<[Arc<Port>]>,
+    pub(super) failure: Arc<Failure>,
+    pub(super) config: EngineConfig,
+    /// Operations of several communicators have been started.
+    pub(super) several: AtomicBool,
+}
+
+impl Group {
+    /// Whether operations of several communicators have been started, perhaps by several
+    /// threads.
+    pub(super) fn has_several(&self) -> bool {
+        // Relaxed: never goes back.
+        self.several.load(Ordering::Relaxed)
+    }
+
+    /// An operation of the communicator with this context is started.
+    pub(super) fn note_context(&self, context: u64) {
+        if context != 0 && !self.has_several() {
+            self.several.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Shows what this rank is doing to whoever asks.
+    pub(super) fn show(&self, status: Status) {
+        self.ports.iter().for_each(|port| port.show(status));
+    }
+
+    /// A number that changes whenever something moves.
+    pub(super) fn n_moves(&self) -> u64 {
+        self.ports.iter().map(|port| port.n_moves()).sum()
+    }
+
+    /// True if something has moved since the last time, when `moves` was the number.
+    pub(super) fn has_moved(&self, moves: &mut u64) -> bool {
+        let sum = self.n_moves();
+        std::mem::replace(moves, sum) != sum
+    }
+
+    /// Moves on whatever is under way. Returns whether anything happened.
+    pub(super) fn progress(&self) -> bool {
+        let active = self.ports.iter().filter(|port| port.is_active());
+        active.fold(false, |moved, port| moved | port.try_drive())
+    }
+
+    /// After a failure, of which `error` is the reason unless there is one already: ends
+    /// everything under way and tells others. When this returns the ports touch no memory of
+    /// users any more, nor will.
+    pub(super) fn fail(&self, error: &Error) {
+        if !matches!(error, Error::Poisoned(_) | Error::Closed) {
+            self.failure.set(error);
+        }
+        if self.failure.is_set() {
+            self.ports.iter().for_each(|port| _ = port.drive());
+        }
+    }
+}

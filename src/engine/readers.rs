@@ -1,0 +1,58 @@
+//! Which messages may be read where the wire has them: those that land in staging and that one
+//! local task reads, and nobody else.
+
+use super::program::{Buffer, PortProgram, Region, Task};
+
+/// For each task: of a receive the one local task that reads what it has received, and may read
+/// it elsewhere; [`NOBODY`] for all others.
+pub(super) fn readers(code: &PortProgram) -> Box<[u32]> {
+    let reader = |(index, task): (usize, &Task)| match *task {
+        Task::Recv { into, .. } if into.buffer == Buffer::Staging && into.len > 0 => {
+            only_reader(code, index as u32, into)
+        }
+        _ => NOBODY,
+    };
+    code.tasks.iter().enumerate().map(reader).collect()
+}
+
+/// No task.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// Whoever reads the region after the receive waits for it directly: it is the last writer.
+fn only_reader(code: &PortProgram, recv: u32, into: Region) -> u32 {
+    let mut reader = NOBODY;
+    for &next in code.successors(recv) {
+        let mut reads = false;
+        let mut crosses = false;
+        let mut note = |region: Region| {
+            let (start, end) = (region.offset, region.offset + region.len);
+            let meets =
+                region.buffer == into.buffer && start < into.offset + into.len && into.offset < end;
+            reads |= meets;
+            crosses |= meets && (start < into.offset || end > into.offset + into.len);
+        };
+        match code.tasks[next as usize] {
+            Task::Send { from, .. } => {
+                note(from);
+                crosses |= reads;
+            }
+            // Another message for the same place, later.
+            Task::Recv { .. } => {}
+            Task::Copy(span) => {
+                code.moves[span.range()].iter().for_each(|copy| note(copy.from));
+            }
+            Task::Fold(span) => {
+                let folds = &code.folds[span.range()];
+                let operands = folds.iter().flat_map(|fold| &code.operands[fold.operands.range()]);
+                operands.copied().for_each(&mut note);
+            }
+        }
+        if reads {
+            if reader != NOBODY || crosses {
+                return NOBODY;
+            }
+            reader = next;
+        }
+    }
+    reader
+}

@@ -1,0 +1,318 @@
+//! What a rank does as a wait of its own becomes long: it shows whom it waits for, looks for a
+//! rank that is gone, and in the end gives up, naming whoever is at fault.
+//!
+//! A rank that waits can see only its neighbour in the plan, which may itself wait for another.
+//! So it follows the chain of waits by reading the status words of the ranks on it, which
+//! works whatever those ranks do, and ends at a rank that is gone or waits for nobody.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use crate::Rank;
+
+use crate::endpoint::{Status, confidants};
+use crate::error::{Awaited, Blame, Error, Fault};
+
+use super::group::{Group, OnTimeout};
+use super::port::Port;
+
+/// A wait this long is shown to others. Much longer than most waits, much shorter than any
+/// time-out.
+const SHOWN_AFTER: Duration = Duration::from_millis(20);
+/// When a rank that is gone is looked for first; then again whenever the wait has become twice
+/// as long.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// How long a search may take, whatever the time-out.
+const LONGEST_SEARCH: Duration = Duration::from_secs(60);
+/// The most that counts between two looks at the clock: in a longer time this process was
+/// stopped, or had no core, and has not seen what came meanwhile.
+const LONGEST_GAP: Duration = Duration::from_millis(100);
+/// The same for somebody who only tests now and then: what lies between two tests is mostly the
+/// caller's own computing.
+const LONGEST_TEST_GAP: Duration = Duration::from_millis(10);
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wanted {
+    /// The operation with this context and number.
+    Operation((u64, u32)),
+    /// All of so many ranks, at the barrier gates.
+    Everybody(u32),
+    /// Whatever is left on the port with this number.
+    Rest(usize),
+}
+
+/// How much is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// What can be asked again and again.
+    Quick,
+    /// Everything that may help.
+    Thorough,
+}
+
+/// The watch over one wait.
+#[derive(Debug, Default)]
+pub(super) struct Watchdog {
+    last_look: Option<Instant>,
+    /// For how long nothing has moved of what is waited for.
+    idle: Duration,
+    /// What was left of it at the last look.
+    rest: u64,
+    shown: bool,
+    /// How long the wait was when a rank that is gone was looked for last.
+    looked: Option<Duration>,
+    /// How long it was when it was last found too long.
+    warned: Option<Duration>,
+}
+
+impl Watchdog {
+    /// The wait is over. A rank that has given up goes on showing whom it waited for: others may
+    /// be about to follow that.
+    pub(super) fn end(&mut self, group: &Group) {
+        if self.shown && !group.failure.is_set() {
+            group.show(Status::Busy);
+        }
+        *self = Watchdog::default();
+    }
+
+    /// A look at the clock, and at what is waited for.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
+    pub(super) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+        self.look_after(group, wanted, LONGEST_GAP)
+    }
+
+    fn look_after(&mut self, group: &Group, wanted: Wanted, gap: Duration) -> Result<(), Error> {
+        let now = Instant::now();
+        let last = self.last_look.replace(now).unwrap_or(now);
+        self.idle += (now - last).min(gap);
+        let timeout = group.config.timeout;
+        if self.idle < SHOWN_AFTER.min(timeout / 8) {
+            return Ok(());
+        }
+        // Other operations may have moved all the while.
+        let rest = wanted.rest(group);
+        if std::mem::replace(&mut self.rest, rest) != rest {
+            self.end(group);
+            (self.last_look, self.rest) = (Some(now), rest);
+            return Ok(());
+        }
+        let idle = self.idle;
+        let rank = group.rank;
+        let patience = (timeout / 4).min(LONGEST_SEARCH);
+        if !self.shown {
+            self.shown = true;
+            group.show(wanted.status(group));
+        }
+        if let Some(blame) = group.ports.first().and_then(|port| port.told()) {
+            return Err(Error::Lost { rank, blame });
+        }
+        if idle > self.warned.map_or(timeout, |last| 2 * last) {
+            self.warned = Some(idle);
+            let (port, step, awaited) = wanted.awaited(group);
+            let cause = wanted.cause(group, patience, Care::Thorough);
+            let waited = timeout;
+            let error = Error::Timeout { rank, port, step, awaited, waited, cause };
+            match (group.config.on_timeout, cause) {
+                (OnTimeout::Fail, _) => return Err(error),
+                (OnTimeout::Warn, Some(blame)) if self.is_certain(group, wanted, blame) => {
+                    return Err(Error::Lost { rank, blame });
+                }
+                (OnTimeout::Warn, _) => eprintln!("hopbine: {error}; waiting on"),
+            }
+        }
+        if idle > self.looked.map_or(FIRST_LOOK.min(timeout / 4), |last| 2 * last) {
+            self.looked = Some(idle);
+            if let Some(blame) = wanted.cause(group, patience, Care::Quick)
+                && matches!(blame.fault, Fault::Unreachable | Fault::Failed | Fault::Left)
+            {
+                return Err(Error::Lost { rank, blame });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing has moved since the last look.
+    pub(super) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
+        wanted.rest(group) == self.rest
+    }
+
+    /// Whether waiting on is in vain.
+    fn is_certain(&self, group: &Group, wanted: Wanted, blame: Blame) -> bool {
+        match blame.fault {
+            Fault::Unreachable | Fault::Failed | Fault::Left => true,
+            // It may still come.
+            Fault::Absent => false,
+            // A rank shows one of its waits. Where its threads wait for different things, what
+            // looks like a circle need not be one; and what was looked at may just have changed.
+            Fault::Elsewhere | Fault::Circle => {
+                let patience = (group.config.timeout / 4).min(LONGEST_SEARCH);
+                let again = || wanted.cause(group, patience, Care::Thorough);
+                !group.has_several() && again().is_some_and(|again| again.fault == blame.fault)
+            }
+        }
+    }
+}
+
+impl Wanted {
+    /// A number that changes when something of it has moved.
+    fn rest(self, group: &Group) -> u64 {
+        match self {
+            Wanted::Operation(operation) => {
+                group.ports.iter().map(|port| port.unfinished(operation) as u64).sum()
+            }
+            Wanted::Everybody(_) | Wanted::Rest(_) => group.n_moves(),
+        }
+    }
+
+    fn awaited(self, group: &Group) -> (usize, u32, Awaited) {
+        match self {
+            Wanted::Everybody(_) => (0, 0, Awaited::AllRanks),
+            Wanted::Rest(index) => {
+                let (step, awaited) = group.ports[index].awaited_first();
+                (index, step, awaited)
+            }
+            Wanted::Operation(operation) => {
+                let found = group.ports.iter().enumerate().find_map(|(index, port)| {
+                    port.awaited(operation).map(|(step, awaited)| (index, step, awaited))
+                });
+                found.unwrap_or((0, 0, Awaited::Interface))
+            }
+        }
+    }
+
+    fn status(self, group: &Group) -> Status {
+        match self.awaited(group).2 {
+            Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer),
+            Awaited::AllRanks => {
+                Status::AtGates(group.ports.iter().find_map(|port| match port.awaited_first().1 {
+                    Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Some(peer),
+                    Awaited::AllRanks | Awaited::Interface => None,
+                }))
+            }
+            Awaited::Interface => Status::Busy,
+        }
+    }
+
+    /// Who is at fault, as far as can be found out within `patience`.
+    fn cause(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
+        let (port, _, awaited) = self.awaited(group);
+        let search = Search {
+            rank: group.rank,
+            port: &group.ports[port],
+            patience: patience / 2,
+            end: Instant::now() + patience / 2,
+        };
+        let found = match (self, awaited) {
+            (Wanted::Everybody(n_ranks), _) => match care {
+                Care::Quick => search.among(confidants(group.rank, n_ranks)),
+                Care::Thorough => search.among(others(group.rank, n_ranks)),
+            },
+            (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
+            (_, Awaited::AllRanks | Awaited::Interface) => None,
+        };
+        match found {
+            Some(Blame { fault: Fault::Unreachable, .. }) => search.port.news(patience).or(found),
+            found => found,
+        }
+    }
+}
+
+/// All ranks but `rank`, beginning with the next one, so that different ranks ask different ones
+/// first: whoever finds the cause tells the others.
+fn others(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
+    (rank + 1..n_ranks).chain(0..rank)
+}
+
+struct Search<'a> {
+    rank: Rank,
+    port: &'a Port,
+    /// For one answer.
+    patience: Duration,
+    /// Nobody is asked after this.
+    end: Instant,
+}
+
+impl Search<'_> {
+    fn found(&self, rank: Rank, fault: Fault) -> Option<Blame> {
+        Some(Blame { rank, fault, by: self.rank })
+    }
+
+    fn ask(&self, rank: Rank) -> Result<Status, Blame> {
+        if Instant::now() > self.end {
+            return Ok(Status::Unknown);
+        }
+        self.port.ask(rank, self.patience).map_err(|error| error.blame(self.rank))
+    }
+
+    /// Follows the waits from `first`, for whom this rank waits.
+    fn chain(&self, first: Rank) -> Option<Blame> {
+        let mut seen = HashSet::from([self.rank]);
+        let mut at = first;
+        while seen.insert(at) {
+            match self.ask(at) {
+                Err(blame) => return Some(blame),
+                Ok(Status::WaitsFor(next) | Status::AtGates(Some(next))) => at = next,
+                Ok(Status::Busy) => return self.found(at, Fault::Absent),
+                Ok(Status::AtGates(None)) => return self.found(at, Fault::Elsewhere),
+                Ok(Status::Left) => return self.found(at, Fault::Left),
+                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
+                Ok(Status::Unknown) => return None,
+            }
+        }
+        self.found(at, Fault::Circle)
+    }
+
+    /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.
+    fn among(&self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
+        let mut elsewhere = None;
+        let mut absent = None;
+        for at in ranks {
+            if let Some(blame) = self.port.told() {
+                return Some(blame);
+            }
+            match self.ask(at) {
+                Err(blame) => return Some(blame),
+                Ok(Status::AtGates(_)) => {}
+                Ok(Status::Left) => return self.found(at, Fault::Left),
+                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
+                Ok(Status::Unknown) => break,
+                Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
+                // On its way to the gates, if it is not this rank that it waits for.
+                Ok(Status::WaitsFor(_)) => match self.chain(at) {
+                    Some(blame) if blame.fault == Fault::Unreachable => return Some(blame),
+                    Some(blame) if blame.fault == Fault::Absent => absent = absent.or(Some(blame)),
+                    _ => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),
+                },
+            }
+        }
+        // There may have been worse to come.
+        absent.or(elsewhere)
+    }
+}
+
+/// The watch over an operation that is only tested now and then.
+#[derive(Debug, Default)]
+pub struct TestWatch(Watchdog);
+
+impl TestWatch {
+    /// The operation is not done yet.
+    ///
+    /// # Errors
+    /// As [`Watchdog::look`].
+    pub(super) fn tested(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+        self.0.look_after(group, wanted, LONGEST_TEST_GAP)
+    }
+
+    /// Whether nothing has moved since the last test.
+    pub(super) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
+        self.0.is_still(group, wanted)
+    }
+
+    /// The operation is done.
+    pub(super) fn end(&mut self, group: &Group) {
+        self.0.end(group);
+    }
+}

@@ -1,0 +1,101 @@
+//! Who belongs to a communicator, and how they lie.
+
+use crate::Rank;
+use hopbine_torus::geometry::{Axis, AxisLink, Node, RankMap, Shape};
+
+use super::call::Caller;
+use super::place::near_cubic;
+use super::programs::Cache;
+
+/// The ranks of a communicator on their torus, and the programs that have been compiled for
+/// them. Duplicates share it.
+pub(super) struct Members {
+    pub(super) shape: Shape,
+    pub(super) map: RankMap,
+    pub(super) caller: Caller,
+    /// The members as ranks of the world, in order; without it they are all of them.
+    ranks: Option<Box<[Rank]>>,
+    pub(super) segment_bytes: Option<u64>,
+    pub(super) programs: Cache,
+}
+
+impl Members {
+    /// All ranks of the world; `rank` is the calling one.
+    pub(super) fn world(
+        rank: Rank,
+        shape: Shape,
+        map: RankMap,
+        segment_bytes: Option<u64>,
+    ) -> Self {
+        let caller = Caller { rank, n_ranks: shape.n_nodes() };
+        Members { shape, map, caller, ranks: None, segment_bytes, programs: Cache::default() }
+    }
+
+    /// Some ranks of `self`, in this order, with the calling rank at `rank`. Where they fill a
+    /// box of the torus they keep its shape, with dimensions that wrap only if they are whole;
+    /// otherwise they are laid out as near a cube as their number allows. A dimension in which
+    /// they do not differ is kept if `keeps` says so.
+    pub(super) fn some(&self, ranks: &[Rank], rank: Rank, keeps: impl Fn(usize) -> bool) -> Self {
+        let caller = Caller { rank, n_ranks: ranks.len() as u32 };
+        let (shape, map) = self.sub_box(ranks, keeps).unwrap_or_else(|| near_box(caller.n_ranks));
+        let ranks = Some(ranks.iter().map(|&rank| self.world_rank(rank)).collect());
+        let segment_bytes = self.segment_bytes;
+        Members { shape, map, caller, ranks, segment_bytes, programs: Cache::default() }
+    }
+
+    /// A member as a rank of the world.
+    pub(super) fn world_rank(&self, rank: Rank) -> Rank {
+        self.ranks.as_ref().map_or(rank, |ranks| ranks[rank as usize])
+    }
+
+    /// Whether these are all ranks of the world in its order.
+    pub(super) fn is_world(&self) -> bool {
+        self.ranks.is_none()
+    }
+
+    /// The shape of the box that these ranks fill, and where in it each is; `None` if they fill
+    /// none.
+    fn sub_box(&self, ranks: &[Rank], keeps: impl Fn(usize) -> bool) -> Option<(Shape, RankMap)> {
+        let coords: Vec<_> =
+            ranks.iter().map(|&rank| self.map.coord_of(&self.shape, rank)).collect();
+        let mut axes = Vec::new();
+        let mut starts = Vec::new();
+        for (dim, &axis) in self.shape.axes().iter().enumerate() {
+            let (first, last) = coords.iter().fold((u32::MAX, 0), |(first, last), coord| {
+                (first.min(coord[dim]), last.max(coord[dim]))
+            });
+            let size = last - first + 1;
+            if size > 1 || keeps(dim) {
+                axes.push(match axis.link {
+                    AxisLink::Torus if size < axis.size => Axis::mesh(size),
+                    link => Axis { size, link },
+                });
+                starts.push((dim, first));
+            }
+        }
+        if axes.is_empty() {
+            axes.push(Axis::torus(1));
+        }
+        let n_nodes = axes.iter().map(|axis| u64::from(axis.size)).product::<u64>();
+        if n_nodes != ranks.len() as u64 {
+            return None;
+        }
+        let shape = Shape::from_axes(axes).ok()?;
+        let node_of = coords.iter().map(|coord| {
+            let within = starts.iter().map(|&(dim, first)| coord[dim] - first);
+            let within: Vec<u32> = within.collect();
+            shape
+                .sizes()
+                .iter()
+                .zip(within.iter().chain([&0]))
+                .fold(0, |node, (size, at)| node * size + at)
+        });
+        let map = RankMap::from_nodes(&shape, node_of.map(Node).collect()).ok()?;
+        Some((shape, map))
+    }
+}
+
+fn near_box(n_ranks: u32) -> (Shape, RankMap) {
+    let shape = Shape::torus(&near_cubic(n_ranks)).expect("sizes whose product is a u32");
+    (shape, RankMap::ColumnMajor)
+}

@@ -1,0 +1,82 @@
+//! What all communicators of a rank have in common: the engine, the hardware, and the numbers
+//! that tell communicators apart.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use crate::Rank;
+
+use super::backend::{CacheFigures, SmallCollectives};
+use crate::endpoint::Tag;
+use crate::engine::Engine;
+use crate::sync::lock;
+
+/// Bits of a context that number the communicators that one rank is the first member of.
+const SERIAL_BITS: u32 = 20;
+
+/// The most ranks of a world.
+pub(super) const MOST_RANKS: u64 = 1 << (Tag::CONTEXT_BITS - SERIAL_BITS);
+
+/// See the module documentation.
+pub(super) struct RankOfWorld {
+    pub(super) engine: Engine,
+    /// What the hardware does for the world's communicator, or why it does nothing.
+    pub(super) small: Result<Box<dyn SmallCollectives>, String>,
+    /// The figures of the ports' registration caches, if they have any.
+    pub(super) caches: Vec<CacheFigures>,
+    serials: Mutex<Serials>,
+}
+
+struct Serials {
+    next: u32,
+    /// Of communicators that exist, with this rank as their first member.
+    used: HashSet<u32>,
+}
+
+impl RankOfWorld {
+    pub(super) fn new(
+        engine: Engine,
+        small: Result<Box<dyn SmallCollectives>, String>,
+        caches: Vec<CacheFigures>,
+    ) -> Self {
+        // Rank 0's first communicator is the world's.
+        let serials = Serials { next: 1, used: HashSet::from([0]) };
+        RankOfWorld { engine, small, caches, serials: Mutex::new(serials) }
+    }
+
+    /// A number for a communicator whose first member may be this rank; `None` if a million
+    /// exist. To be given back.
+    pub(super) fn take_serial(&self) -> Option<u32> {
+        let Serials { next, used } = &mut *lock(&self.serials);
+        let all = 1 << SERIAL_BITS;
+        if used.len() as u32 == all {
+            return None;
+        }
+        while used.contains(next) {
+            *next = (*next + 1) % all;
+        }
+        let serial = *next;
+        used.insert(serial);
+        // Not the same again soon: ranks end a communicator at different times.
+        *next = (serial + 1) % all;
+        Some(serial)
+    }
+
+    /// Gives a number back.
+    pub(super) fn give_serial(&self, serial: u32) {
+        lock(&self.serials).used.remove(&serial);
+    }
+
+    /// The communicator with this context is gone on this rank.
+    pub(super) fn give_context(&self, context: u64) {
+        if context >> SERIAL_BITS == u64::from(self.engine.rank()) {
+            self.give_serial((context & ((1 << SERIAL_BITS) - 1)) as u32);
+        }
+    }
+}
+
+/// The context of the communicator with this first member and its number. No two communicators
+/// that exist have the same.
+pub(super) fn context(first: Rank, serial: u32) -> u64 {
+    u64::from(first) << SERIAL_BITS | u64::from(serial)
+}

@@ -1,0 +1,128 @@
+//! uTofu devices as backends: the vendor's library, and the device in software.
+
+mod emulated;
+mod gates;
+mod topology;
+
+pub(super) use emulated::Emulation;
+
+use std::cell::RefCell;
+
+use utofu_sys::bootstrap::Exchange;
+use utofu_sys::{Api, BarrierCaps, OnesidedCaps, UtofuError};
+
+use super::backend::{Backend, CacheFigures, Layout, Opened, SmallCollectives};
+use super::info::{Barrier, DeviceInfo, Onesided};
+use crate::endpoint::Endpoint;
+use crate::endpoint::utofu::{Cached, Direct, Registrar, connect};
+use crate::error::WireError;
+use crate::memory::CacheConfig;
+use gates::Gates;
+
+/// A device.
+#[derive(Clone)]
+pub(super) struct Tofu {
+    api: Api,
+    is_physical: bool,
+    /// Configuration of the ports' registration caches; without one there are none.
+    cache: Option<CacheConfig>,
+}
+
+impl Tofu {
+    /// The vendor's library, if it can be opened and has TNIs to offer.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub(super) fn vendor(cache: CacheConfig) -> Result<Self, String> {
+        let api = Api::vendor().map_err(|error| error.to_string())?;
+        match api.onesided_tnis() {
+            Ok(tnis) if !tnis.is_empty() => Ok(Tofu { api, is_physical: true, cache: Some(cache) }),
+            Ok(_) => Err(format!("{} reports no TNI", api.origin())),
+            Err(error) => Err(format!("{}: {error}", api.origin())),
+        }
+    }
+
+    /// The device in software.
+    pub(super) fn emulated(cache: Option<CacheConfig>) -> Self {
+        Tofu { api: Api::emulated(), is_physical: false, cache }
+    }
+}
+
+impl Backend for Tofu {
+    fn name(&self) -> &'static str {
+        if self.is_physical { "tofu" } else { "emu" }
+    }
+
+    fn coordinates(&self) -> Result<[u8; 6], WireError> {
+        self.api.my_coords().map_err(failed)
+    }
+
+    fn is_physical(&self) -> bool {
+        self.is_physical
+    }
+
+    fn n_interfaces(&self) -> Result<usize, WireError> {
+        self.api.onesided_tnis().map(|tnis| tnis.len()).map_err(failed)
+    }
+
+    fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
+        let caches = RefCell::new(Vec::new());
+        let registrar = || -> Box<dyn Registrar> {
+            let Some(config) = self.cache else { return Box::new(Direct::default()) };
+            let cached = Cached::new(config);
+            let view = cached.view();
+            caches.borrow_mut().push(Box::new(move || view.stats()) as CacheFigures);
+            Box::new(cached)
+        };
+        let endpoints = connect(self.api, exchange, layout.n_ports, layout.place, registrar)?;
+        let small = Gates::open(self.api, exchange, layout)?;
+        Ok(Opened {
+            endpoints: endpoints.into_iter().map(|e| Box::new(e) as Box<dyn Endpoint>).collect(),
+            small: small.map(|gates| Box::new(gates) as Box<dyn SmallCollectives>),
+            caches: caches.into_inner(),
+        })
+    }
+
+    fn describe(&self) -> DeviceInfo {
+        let api = self.api;
+        // A device that reports no TNIs now did at the start; then there are none to show.
+        let onesided_tnis = api.onesided_tnis().unwrap_or_default();
+        let barrier_tnis = api.barrier_tnis().unwrap_or_default();
+        let onesided = onesided_tnis.first().and_then(|&tni| api.onesided_caps(tni).ok());
+        let barrier = barrier_tnis.first().and_then(|&tni| api.barrier_caps(tni).ok());
+        DeviceInfo {
+            library: api.origin().to_owned(),
+            utofu_version: api.utofu_version().to_string(),
+            tofu_version: api.tofu_version().to_string(),
+            onesided_tnis,
+            onesided: onesided.map(onesided_info),
+            barrier_tnis,
+            barrier: barrier.map(barrier_info),
+        }
+    }
+}
+
+fn onesided_info(caps: OnesidedCaps) -> Onesided {
+    use utofu_sys::abi::{UTOFU_ONESIDED_CAP_FLAG_ARMW, UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE};
+    Onesided {
+        num_cmp_ids: caps.num_cmp_ids,
+        num_reserved_stags: caps.num_reserved_stags,
+        cache_line_size: caps.cache_line_size,
+        stag_address_alignment: caps.stag_address_alignment,
+        max_putget_size: caps.max_putget_size,
+        max_piggyback_size: caps.max_piggyback_size,
+        max_edata_size: caps.max_edata_size,
+        max_mtu: caps.max_mtu,
+        armw: caps.flags & UTOFU_ONESIDED_CAP_FLAG_ARMW != 0,
+        session_mode: caps.flags & UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE != 0,
+    }
+}
+
+fn barrier_info(caps: BarrierCaps) -> Barrier {
+    let BarrierCaps { reduce_ops, max_uint64_reduction, max_double_reduction } = caps;
+    Barrier { reduce_ops, max_uint64_reduction, max_double_reduction }
+}
+
+fn failed(error: UtofuError) -> WireError {
+    WireError { call: error.call, reason: error.reason(), peer: None }
+}

@@ -1,0 +1,480 @@
+//! Several communicators at once, of the same ranks and of some: from two threads of every rank,
+//! from one thread, made and dropped in many ways; with ranks as threads and as processes.
+
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use crate::common::calls::{checked, config};
+use crate::common::mixed::{Mixed, latency};
+use crate::common::processes::{ranks, run_scenario};
+use hopbine::reduce::{Dtype, Op};
+use hopbine::torus::collectives::Collective;
+use hopbine::torus::geometry::Shape;
+use hopbine::world::Call;
+use hopbine::{
+    CallOptions, Communicator, Drive, EmulationConfig, Error, Hardware, OnTimeout, emulate, init,
+};
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use utofu_sys::Api;
+use utofu_sys::handles::{Vcq, VcqFlags};
+
+const DRIVES: [Drive; 2] = [Drive::Inline, Drive::Workers];
+/// VCQs on a TNI.
+const VCQS: usize = 64;
+
+/// The entry of every rank; see `common::processes`.
+#[test]
+fn scenarios() {
+    run_scenario(|name| match name {
+        "two_at_once" => Some(|| {
+            let world = init().unwrap();
+            two_at_once(world.communicator(), 600, 40, Duration::from_micros(300));
+            opposite_orders(world.communicator());
+            dropped_in_any_order(world.communicator());
+            rows_and_columns(world.communicator());
+            many_at_once(world.communicator(), 500);
+            world.finish().unwrap();
+        }),
+        "one_after_the_other" => Some(|| {
+            let world = init().unwrap();
+            one_after_the_other(world.communicator(), 20);
+            let before = bytes_mapped();
+            one_after_the_other(world.communicator(), 200);
+            let grown = bytes_mapped().saturating_sub(before);
+            assert!(grown < 200 * 20_000, "{grown} bytes more after 200 duplicates");
+            world.finish().unwrap();
+        }),
+        _ => None,
+    });
+}
+
+/// Addresses that this process uses.
+fn bytes_mapped() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// Every rank has two threads, each with its communicator, that do not wait for each other.
+fn two_at_once(comm: &Communicator, calls: usize, seed: u64, longest_pause: Duration) {
+    let second = comm.duplicate().unwrap();
+    assert_eq!((second.rank(), second.size()), (comm.rank(), comm.size()));
+    assert_eq!((second.n_ports(), second.has_workers()), (comm.n_ports(), comm.has_workers()));
+    let mixed = |seed, first| Mixed { calls, seed, longest_pause, first };
+    std::thread::scope(|threads| {
+        threads.spawn(|| mixed(seed + 1000, 1 << 20).run(&second));
+        mixed(seed, 0).run(comm);
+    });
+    drop(second);
+}
+
+#[test]
+fn two_threads_of_every_rank() {
+    for (seed, sizes) in [&[2][..], &[3], &[2, 2], &[2, 3]].into_iter().enumerate() {
+        for (drive, calls) in [(Drive::Inline, 2000), (Drive::Workers, 500)] {
+            let config = EmulationConfig { ports: Some(2), ..config(sizes, drive) };
+            let pause = Duration::from_micros(100 * seed as u64);
+            emulate(&config, |comm| two_at_once(comm, calls, seed as u64, pause)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn two_threads_of_every_rank_over_slow_wires() {
+    for seed in 10..16 {
+        let sizes: &[u32] = [&[2_u32][..], &[2, 2], &[2, 3]][seed as usize % 3];
+        let drive = DRIVES[seed as usize / 3 % 2];
+        let config = EmulationConfig { latency: latency(seed), ..config(sizes, drive) };
+        emulate(&config, |comm| two_at_once(comm, 300, seed, Duration::from_micros(500))).unwrap();
+    }
+}
+
+#[test]
+fn two_threads_of_sixteen_ranks() {
+    let config = config(&[4, 4], Drive::Inline);
+    emulate(&config, |comm| two_at_once(comm, 300, 20, Duration::from_micros(200))).unwrap();
+}
+
+#[test]
+fn two_threads_of_every_process() {
+    for (n, torus, drive) in [(2, "2", "inline"), (6, "3x2", "inline"), (4, "2x2", "workers")] {
+        ranks(n, "two_at_once", &[("HOPBINE_TORUS", torus), ("HOPBINE_DRIVE", drive)]);
+    }
+    let per_node = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2")];
+    ranks(4, "two_at_once", &per_node);
+    let library = std::env::current_exe().unwrap().with_file_name("libtofucom_emu.so");
+    let library = library.to_str().unwrap();
+    ranks(2, "two_at_once", &[("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", library)]);
+}
+
+/// One thread has operations of both under way; even ranks wait for the one first, odd ranks
+/// for the other.
+fn opposite_orders(comm: &Communicator) {
+    let second = comm.duplicate().unwrap();
+    let is_even = comm.rank().is_multiple_of(2);
+    let n = u64::from(comm.size());
+    for (round, len) in [1, 3, 200, 5000, 60_000].into_iter().cycle().take(40).enumerate() {
+        let mine = vec![u64::from(comm.rank()) + round as u64; len];
+        let (mut sum, mut max) = (vec![0; len], vec![0; len]);
+        let waited = comm.scope(|first| {
+            second.scope(|other| {
+                let a = first.allreduce(&mine, &mut sum, Op::Sum)?;
+                let b = other.allreduce(&mine, &mut max, Op::Max)?;
+                match (round % 3, is_even) {
+                    (0, true) => a.wait().map(drop).and(b.wait().map(drop)),
+                    (0, false) => b.wait().map(drop).and(a.wait().map(drop)),
+                    (1, true) => {
+                        while !a.test() {}
+                        b.wait().map(drop)
+                    }
+                    (1, false) => {
+                        while !b.test() {}
+                        a.wait().map(drop)
+                    }
+                    // At the gates of the one, with the other under way.
+                    (_, true) => comm.barrier().and(b.wait().map(drop)).and(second.barrier()),
+                    (_, false) => b.wait().map(drop).and(comm.barrier()).and(second.barrier()),
+                }
+            })
+        });
+        waited.unwrap();
+        let of_ranks = n * (n - 1) / 2 + n * round as u64;
+        assert_eq!(sum, vec![of_ranks; len], "round {round}");
+        assert_eq!(max, vec![n - 1 + round as u64; len], "round {round}");
+    }
+    drop(second);
+}
+
+#[test]
+fn one_thread_waits_in_opposite_orders() {
+    for drive in DRIVES {
+        for sizes in [&[2][..], &[2, 2], &[5]] {
+            let timeout = Duration::from_secs(10);
+            let on_timeout = OnTimeout::Fail;
+            let config = EmulationConfig { timeout, on_timeout, ..config(sizes, drive) };
+            emulate(&config, opposite_orders).unwrap();
+        }
+    }
+}
+
+/// Lets threads go one after the other, in an order.
+struct Turns(Mutex<usize>, Condvar);
+
+impl Turns {
+    fn wait_for(&self, place: usize) {
+        let turn = self.1.wait_while(self.0.lock().unwrap(), |turn| *turn != place).unwrap();
+        drop(turn);
+    }
+
+    fn pass(&self) {
+        *self.0.lock().unwrap() += 1;
+        self.1.notify_all();
+    }
+}
+
+/// Each rank has a thread for each of some duplicates, and drops them in an order of its own, while the parent is in use.
+fn dropped_in_any_order(comm: &Communicator) {
+    const N: usize = 4;
+    let duplicates: Vec<Communicator> = (0..N).map(|_| comm.duplicate().unwrap()).collect();
+    let rank = comm.rank() as usize;
+    let turns = Turns(Mutex::new(0), Condvar::new());
+    std::thread::scope(|threads| {
+        for (index, duplicate) in duplicates.into_iter().enumerate() {
+            let turns = &turns;
+            let place = if rank.is_multiple_of(2) { index + rank } else { 2 * N - index + rank };
+            threads.spawn(move || {
+                checked(&duplicate, 100 + index);
+                checked(&duplicate, 3000 + index);
+                turns.wait_for(place % N);
+                turns.pass();
+                drop(duplicate);
+            });
+        }
+        for count in 0..100 {
+            checked(comm, count);
+        }
+    });
+}
+
+#[test]
+fn ranks_drop_in_different_orders() {
+    for drive in DRIVES {
+        for seed in 0..10 {
+            let config = EmulationConfig {
+                ports: Some(2),
+                latency: latency(seed),
+                ..config(&[2, 2], drive)
+            };
+            emulate(&config, dropped_in_any_order).unwrap();
+        }
+    }
+}
+
+fn one_after_the_other(comm: &Communicator, rounds: usize) {
+    for round in 0..rounds {
+        let second = comm.duplicate().unwrap_or_else(|error| panic!("round {round}: {error}"));
+        second.barrier().unwrap();
+        checked(&second, [10, 300, 2000][round % 3]);
+        match round % 3 {
+            0 => {
+                // Of the duplicate, not of the original.
+                let third = second.duplicate().unwrap();
+                checked(&third, 77);
+                drop(third);
+                checked(&second, 78);
+            }
+            1 => {
+                let third = comm.duplicate().unwrap();
+                drop(second);
+                checked(&third, 79);
+            }
+            _ => drop(second),
+        }
+    }
+    checked(comm, 500);
+}
+
+#[test]
+fn two_hundred_one_after_the_other() {
+    for (sizes, drive, reg_cache) in [
+        (&[2, 2][..], Drive::Inline, false),
+        (&[3], Drive::Inline, true),
+        (&[2], Drive::Workers, true),
+        (&[1], Drive::Inline, false),
+    ] {
+        let config = EmulationConfig { reg_cache, ports: Some(2), ..config(sizes, drive) };
+        emulate(&config, |comm| one_after_the_other(comm, 200)).unwrap();
+    }
+}
+
+#[test]
+fn memory_comes_back() {
+    ranks(2, "one_after_the_other", &[]);
+    ranks(3, "one_after_the_other", &[("HOPBINE_DRIVE", "workers"), ("HOPBINE_PORTS", "2")]);
+}
+
+/// Takes VCQs of this rank's node, on the TNI with this index.
+fn take_vcqs(tni: usize, n: usize) -> Vec<Vcq> {
+    let api = Api::emulated();
+    let tni = api.onesided_tnis().unwrap()[tni];
+    (0..n).map(|_| Vcq::create(api, tni, VcqFlags::NONE).unwrap()).collect()
+}
+
+/// No part of the device is left, and none is needed.
+#[test]
+fn a_communicator_costs_no_vcq() {
+    let config = EmulationConfig { ports: Some(1), ..config(&[2, 2], Drive::Inline) };
+    emulate(&config, |comm| {
+        let taken = take_vcqs(0, VCQS - 1);
+        let second = comm.duplicate().unwrap();
+        checked(&second, 3000);
+        let row = comm.sub_box(&[0]).unwrap();
+        checked(&row, 3000);
+        drop(taken);
+    })
+    .unwrap();
+}
+
+/// As many communicators as a program may want, with operations under way on many, some of
+/// which end in any order on several threads.
+fn many_at_once(comm: &Communicator, n: usize) {
+    let mut all: Vec<Communicator> = Vec::new();
+    for index in 0..n {
+        all.push(match index % 3 {
+            0 => comm.duplicate().unwrap(),
+            1 => all[index / 2].duplicate().unwrap(),
+            _ => comm.split(Some(comm.rank() % 2), -i64::from(comm.rank())).unwrap().unwrap(),
+        });
+    }
+    let mut persistent = Vec::new();
+    for (index, other) in all.iter().enumerate().filter(|(index, _)| index % 5 == 0) {
+        let mine = vec![u64::from(other.rank()) + index as u64; 1 + index % 700];
+        let mut allreduce = other.allreduce_init(mine, Op::Sum).unwrap();
+        allreduce.start().unwrap();
+        persistent.push((index, u64::from(other.size()), allreduce));
+    }
+    let mut rng = SmallRng::seed_from_u64(u64::from(comm.rank()));
+    all.shuffle(&mut rng);
+    let mut halves = all.split_off(n / 2);
+    std::thread::scope(|threads| {
+        threads.spawn(move || all.clear());
+        threads.spawn(move || halves.drain(..).for_each(drop));
+        persistent.shuffle(&mut rng);
+        for (index, size, mut allreduce) in persistent {
+            if rng.random_bool(0.1) {
+                // Waits, too.
+                drop(allreduce);
+                continue;
+            }
+            allreduce.wait().unwrap();
+            let sum = size * (size - 1) / 2 + size * index as u64;
+            assert!(allreduce.buffer().unwrap().iter().all(|&value| value == sum), "{index}");
+        }
+    });
+    checked(comm, 100);
+}
+
+#[test]
+fn ten_thousand_at_once() {
+    emulate(&config(&[2, 2], Drive::Inline), |comm| many_at_once(comm, 10_000)).unwrap();
+    emulate(&config(&[2], Drive::Workers), |comm| many_at_once(comm, 1000)).unwrap();
+}
+
+/// Threads of every rank make, use and drop communicators of the thread's own communicator at
+/// the same time: what they agree on does not get mixed up.
+#[test]
+fn threads_make_communicators_at_once() {
+    for drive in DRIVES {
+        emulate(&config(&[3, 2], drive), |comm| {
+            let own: Vec<Communicator> = (0..4).map(|_| comm.duplicate().unwrap()).collect();
+            std::thread::scope(|threads| {
+                for (thread, mine) in own.into_iter().enumerate() {
+                    threads.spawn(move || {
+                        let mut kept = Vec::new();
+                        for round in 0..50 {
+                            let made = match (round + thread) % 3 {
+                                0 => mine.duplicate().unwrap(),
+                                1 => mine.sub_box(&[round % 2]).unwrap(),
+                                _ => mine.split(Some(mine.rank() / 2), 0).unwrap().unwrap(),
+                            };
+                            checked(&made, 10 * round);
+                            if round % 3 == 0 {
+                                kept.push(made);
+                            }
+                        }
+                        kept.iter().for_each(|made| checked(made, 33));
+                    });
+                }
+            });
+        })
+        .unwrap();
+    }
+}
+
+/// Rows, columns and planes, used in turn and at once.
+fn rows_and_columns(comm: &Communicator) {
+    let n_dims = comm.shape().n_dims();
+    let world = comm.coordinates();
+    let mut boxes = Vec::new();
+    for dim in 0..n_dims {
+        let line = comm.sub_box(&[dim]).unwrap();
+        assert_eq!(line.size(), comm.shape().size(dim));
+        assert_eq!(line.shape().axes(), [comm.shape().axes()[dim]]);
+        assert_eq!(line.coordinates().as_slice(), [world[dim]]);
+        assert_eq!(line.rank(), world[dim]);
+        boxes.push(line);
+    }
+    boxes.push(comm.sub_box(&[]).unwrap());
+    assert_eq!(boxes[n_dims].size(), 1);
+    boxes.push(comm.sub_box(&(0..n_dims).collect::<Vec<_>>()).unwrap());
+    assert_eq!(boxes[n_dims + 1].shape(), comm.shape());
+    for round in 0..3 {
+        for (index, one) in boxes.iter().enumerate() {
+            checked(one, 100 * round + index);
+        }
+    }
+    // All at once, started here and there in different orders.
+    let mut running: Vec<_> = boxes
+        .iter()
+        .map(|one| (u64::from(one.size()), one.allreduce_init(vec![1u64; 900], Op::Sum).unwrap()))
+        .collect();
+    let n = running.len();
+    running.rotate_left(comm.rank() as usize % n);
+    running.iter_mut().for_each(|(_, allreduce)| allreduce.start().unwrap());
+    for (size, allreduce) in &mut running {
+        allreduce.wait().unwrap();
+        assert_eq!(allreduce.buffer().unwrap(), vec![*size; 900]);
+    }
+    assert!(matches!(comm.sub_box(&[n_dims]), Err(Error::Group { .. })));
+    assert!(matches!(comm.sub_box(&[0, 0]), Err(Error::Group { .. })));
+}
+
+#[test]
+fn rows_columns_and_planes_keep_their_shape() {
+    for drive in DRIVES {
+        for sizes in [&[4][..], &[3, 2], &[2, 3, 2], &[1, 4]] {
+            emulate(&config(sizes, drive), rows_and_columns).unwrap();
+        }
+    }
+    // A rank map of its own.
+    let map = "0,1\n1,1\n0,0\n1,0\n0,2\n1,2\n".replace(',', " ");
+    let shape = Shape::torus(&[2, 3]).unwrap();
+    let map = hopbine::torus::geometry::RankMap::parse(&shape, &map).unwrap();
+    let config = EmulationConfig { map, ..EmulationConfig::new(shape) };
+    emulate(&config, rows_and_columns).unwrap();
+}
+
+#[test]
+fn groups_are_what_their_lists_say() {
+    emulate(&config(&[3, 4], Drive::Inline), |comm| {
+        let rank = comm.rank();
+        // Two groups at once, in an order of their own, and a rank in neither.
+        let lists: [&[u32]; 2] = [&[7, 2, 11, 0, 5], &[1, 3, 4, 6, 8, 9]];
+        let list = lists.iter().find(|list| list.contains(&rank)).copied().unwrap_or(&[]);
+        let group = comm.group(list).unwrap();
+        assert_eq!(group.is_some(), rank != 10);
+        if let Some(group) = group {
+            assert_eq!(list[group.rank() as usize], rank);
+            assert_eq!(group.size() as usize, list.len());
+            (0..4).for_each(|count| checked(&group, 500 * count));
+            // A group of a group.
+            let half = group.split(Some(group.rank() / 3), 0).unwrap().unwrap();
+            checked(&half, 70);
+        }
+        // Ranks 5, 6, 9 and 10 are a square of the torus, without its way round.
+        let square = comm.split((rank % 4 == 1 || rank % 4 == 2).then_some(3), 0).unwrap();
+        if let Some(square) = square {
+            assert_eq!(square.size(), 6);
+            assert_eq!(square.shape().sizes(), [3, 2]);
+            assert!(square.shape().axes()[0] == comm.shape().axes()[0]);
+            assert_ne!(square.shape().axes()[1].link, comm.shape().axes()[1].link);
+            checked(&square, 5000);
+        }
+        // What is wrong is said, and harms nobody.
+        assert!(matches!(comm.group(&[0, 0]), Err(Error::Group { .. })));
+        assert!(matches!(comm.group(&[12]), Err(Error::Group { .. })));
+        let disagreeing: &[u32] = if rank == 0 { &[0, 1] } else { &[0, 1, 2] };
+        let made = comm.group(disagreeing);
+        assert_eq!(made.is_err(), rank < 3, "rank {rank}");
+        checked(comm, 100);
+        assert!(comm.split(None, 5).unwrap().is_none());
+    })
+    .unwrap();
+}
+
+#[test]
+fn any_thread_can_make_and_drop() {
+    let config = EmulationConfig { ports: Some(1), ..config(&[2, 2], Drive::Inline) };
+    emulate(&config, |comm| {
+        std::thread::scope(|threads| {
+            // Neither thread is the rank's own.
+            let second = threads.spawn(|| comm.duplicate()).join().unwrap().unwrap();
+            checked(&second, 3000);
+            let third = second.with(CallOptions::new().ports(1));
+            threads.spawn(move || drop(second)).join().unwrap();
+            checked(&third, 3000);
+        });
+        let here = comm.duplicate().unwrap();
+        checked(&here, 10);
+    })
+    .unwrap();
+}
+
+#[test]
+fn options_are_inherited() {
+    emulate(&config(&[3], Drive::Inline), |comm| {
+        let barrier = Call::new(Collective::Barrier, 0, Dtype::U8);
+        let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
+        let second = by_plan.duplicate().unwrap();
+        assert!(comm.uses_gates(&barrier) && !second.uses_gates(&barrier));
+        let magic = comm.with(CallOptions::new().algorithm("magic"));
+        let unknown = magic.duplicate().unwrap();
+        let error = unknown.allreduce_in_place(&mut [0u64; 9], Op::Sum).unwrap_err();
+        assert!(matches!(error, Error::UnknownAlgorithm { .. }));
+        // The gates know no contexts.
+        let always = second.with(CallOptions::new().hardware(Hardware::Always));
+        assert!(matches!(always.barrier(), Err(Error::NotServed { .. })));
+    })
+    .unwrap();
+}
