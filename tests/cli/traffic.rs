@@ -39,18 +39,19 @@ fn networks_hold_the_torus() {
         let value = json(&format!("traffic allgather --algorithm bucket --format json {args}"));
         value["rows"][0][key].as_f64().unwrap()
     };
+    let is = |args: &str, hops: f64| (figure(args, "hops") - hops).abs() < 1e-9;
     // Neighbours on the logical torus are neighbours on Tofu; two ranks of a node cross nothing.
-    assert_eq!(figure("--torus 8x6x4 --tofu", "hops"), 1.0);
-    assert_eq!(figure("--torus 8x6x4 --tofu=24x23x24 --at 3,22,23", "hops"), 1.0);
+    assert!(is("--torus 8x6x4 --tofu", 1.0));
+    assert!(is("--torus 8x6x4 --tofu=24x23x24 --at 3,22,23", 1.0));
     assert!(figure("--torus 4x3x2+2 --tofu", "hops") < 1.0);
     // A box whose ends are not joined sends the long way back.
-    assert_eq!(figure("--torus 5 --network 5", "hops"), 1.0);
-    assert_eq!(figure("--torus 5 --network 9m --at 3", "hops"), 8.0 / 5.0);
+    assert!(is("--torus 5 --network 5", 1.0));
+    assert!(is("--torus 5 --network 9m --at 3", 8.0 / 5.0));
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("places.txt");
     std::fs::write(&path, "(0,0)\n(0,1)\n(1,1)\n(1,0)\n").unwrap();
     let places = format!("--torus 4 --network 2mx2m --places {}", path.display());
-    assert_eq!(figure(&places, "hops"), 1.0);
+    assert!(is(&places, 1.0));
     let table = well("traffic allgather --torus 4x3x2 --tofu --algorithm mixed");
     assert!(table.contains("Tofu, 2mx1mx1m units, from (0,0,0)"), "{table}");
 }
