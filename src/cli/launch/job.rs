@@ -325,22 +325,3 @@ impl Directory {
         self.0.path().join("rendezvous")
     }
 }
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // The emulator's ranks remove their shared memory once all have opened it; if one never
-        // came, its name is still in the file, as the last line.
-        let text = std::fs::read_to_string(self.rendezvous()).unwrap_or_default();
-        let memory = text.lines().next_back().map(Path::new);
-        if let Some(memory) = memory.filter(|memory| is_shared_memory(memory)) {
-            // Usually gone already.
-            let _ = std::fs::remove_file(memory);
-        }
-    }
-}
-
-/// Whether a path is one that the emulator gives to shared memory: nothing else is removed.
-fn is_shared_memory(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    path.is_absolute() && name.is_some_and(|name| name.starts_with("hopbine-"))
-}

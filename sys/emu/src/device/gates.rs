@@ -12,10 +12,12 @@
 use crate::error::{Code, Result, fail};
 use crate::ids::{ABC, GatePlace};
 use crate::job::{self, Context, Job};
+use crate::lock::SpinLock;
 use crate::reduce::{Kind, Packet};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, SpinLock};
+use crate::sync::{AtomicU64, Ordering};
 use std::cell::UnsafeCell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use utofu_abi::*;
 
 /// Gates of a TNI.
@@ -282,11 +284,11 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
             GatePlace::of(id)?;
         }
         let path = s.dst_path_coords;
-        let default = [UTOFU_PATH_COORD_NULL; 3];
-        if path != default && (0..3).any(|i| path[i] >= ABC[i]) {
+        // Fujitsu's library looks at the first coordinate only to see whether there is a path.
+        if path[0] != UTOFU_PATH_COORD_NULL && (0..3).any(|i| path[i] >= ABC[i]) {
             return fail(
                 UTOFU_ERR_INVALID_PATH,
-                format!("path coordinates {path:?}: must be below 2, 3, 2, or 255 each"),
+                format!("path coordinates {path:?}: must be below 2, 3, 2, or the first 255"),
             );
         }
     }
@@ -363,6 +365,7 @@ pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
     }
     // Acquire pairs with the Release in fire.
     if gate.ends.load(Ordering::Acquire) == polled {
+        job.found_nothing();
         return Err(Code(UTOFU_ERR_NOT_COMPLETED));
     }
     gate.with(|state| {

@@ -1,9 +1,20 @@
 //! VCQ ids, gate ids, path ids and STADDs as numbers.
 //!
 //! Ids are computed, not handed out: everyone can construct the id of any place in the system.
-//! The encodings are this emulator's own; programs must not look inside.
+//! Programs ought not to look inside, but some do, so the encodings are those of Fujitsu's library:
+//!
+//! | bits | of a VCQ id | of a gate id |
+//! | --- | --- | --- |
+//! | 0.. | CQ | gate (6 bits) |
+//! | 24.. | component id | |
+//! | 28..32 | path id | |
+//! | 32, 40, 48 | x, y, z | x, y, z |
+//! | 56, 57, 59 | a, b, c | a, b, c |
+//! | 61.. | TNI | TNI |
+//!
+//! The bits between serve marks of the emulator's own, which are 0 in what a program builds.
 
-use crate::error::{Code, Result, fail};
+use crate::error::{Result, fail};
 use crate::layout::{CQS, FIRST_EXTRA, PLACES, TNIS};
 use utofu_abi::*;
 
@@ -16,26 +27,37 @@ pub(crate) const ABC: [u8; 3] = [2, 3, 2];
 /// Component ids of a TNI.
 pub(crate) const CMP_IDS: u16 = 8;
 
-/// Coordinates as one number below 2^28.
-pub(crate) fn pack_coords(c: Coords) -> u64 {
-    u64::from(c[0])
-        | u64::from(c[1]) << 8
-        | u64::from(c[2]) << 16
-        | u64::from(c[3]) << 24
-        | u64::from(c[4]) << 25
-        | u64::from(c[5]) << 27
+/// Where the coordinates are in both kinds of ids.
+const COORDS_AT: u32 = 32;
+const TNI_AT: u32 = 61;
+
+/// Coordinates as one number below 2^28: how they stand in ids, from bit [`COORDS_AT`] on.
+pub(crate) fn pack_coords(c: Coords) -> u32 {
+    u32::from(c[0])
+        | u32::from(c[1]) << 8
+        | u32::from(c[2]) << 16
+        | u32::from(c[3]) << 24
+        | u32::from(c[4]) << 25
+        | u32::from(c[5]) << 27
 }
 
-fn unpack_coords(v: u64) -> Option<Coords> {
+/// The part of an id that names the node; not below 2^28 if there is no such node.
+#[inline]
+pub(crate) fn node_key(id: u64) -> u32 {
+    (id >> COORDS_AT) as u32 & ((1 << (TNI_AT - COORDS_AT)) - 1)
+}
+
+fn unpack_coords(id: u64) -> Option<Coords> {
+    let v = node_key(id);
     let c = [
         v as u8,
         (v >> 8) as u8,
         (v >> 16) as u8,
         (v >> 24 & 1) as u8,
         (v >> 25 & 3) as u8,
-        (v >> 27 & 1) as u8,
+        (v >> 27) as u8,
     ];
-    (c[4] < ABC[1]).then_some(c)
+    coords_ok(c).then_some(c)
 }
 
 /// Whether a, b, c are within their sizes; x, y, z may be anything.
@@ -43,13 +65,11 @@ pub(crate) fn coords_ok(c: Coords) -> bool {
     (0..3).all(|i| c[3 + i] < ABC[i])
 }
 
-const TNI_AT: u32 = 28;
-const CQ_AT: u32 = 31;
-const EXTRA_AT: u32 = 35;
-const PATH_AT: u32 = 39;
-const CHOSEN: u64 = 1 << 43;
-/// Coordinates, TNI, CQ and extra value: what decides where a packet goes.
-const PLACE_BITS: u64 = (1 << PATH_AT) - 1;
+const CMP_AT: u32 = 24;
+const PATH_AT: u32 = 28;
+const PATH_BITS: u64 = 15 << PATH_AT;
+/// A default path was chosen.
+const CHOSEN: u64 = 1 << 23;
 
 /// A VCQ's place in the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,25 +83,26 @@ pub(crate) struct VcqPlace {
 impl VcqPlace {
     /// The id without a path.
     pub(crate) fn id(self) -> utofu_vcq_id_t {
-        pack_coords(self.coords)
+        u64::from(self.cq)
+            | u64::from(self.extra - FIRST_EXTRA) << CMP_AT
+            | u64::from(pack_coords(self.coords)) << COORDS_AT
             | u64::from(self.tni) << TNI_AT
-            | u64::from(self.cq) << CQ_AT
-            | u64::from(self.extra) << EXTRA_AT
     }
 
     /// The place in an id.
     #[inline]
     pub(crate) fn of(id: utofu_vcq_id_t) -> Result<VcqPlace> {
         let place = VcqPlace {
-            coords: unpack_coords(id).ok_or(Code(UTOFU_ERR_INVALID_VCQ_ID))?,
-            tni: (id >> TNI_AT & 7) as u8,
-            cq: (id >> CQ_AT & 15) as u8,
-            extra: (id >> EXTRA_AT & 15) as u8,
+            coords: unpack_coords(id).unwrap_or([u8::MAX; 6]),
+            tni: (id >> TNI_AT) as u8,
+            cq: (id & 15) as u8,
+            extra: FIRST_EXTRA + (id >> CMP_AT & 7) as u8,
         };
-        if usize::from(place.tni) < TNIS
+        // What was taken apart must give the same id again: no unknown bits are set.
+        if coords_ok(place.coords)
+            && usize::from(place.tni) < TNIS
             && usize::from(place.cq) < CQS
-            && place.extra >= FIRST_EXTRA
-            && id >> 44 == 0
+            && place.id() == without_path(id)
         {
             Ok(place)
         } else {
@@ -99,13 +120,7 @@ impl VcqPlace {
 /// The id without its path, which equals the id that the owner queries.
 #[inline]
 pub(crate) fn without_path(id: utofu_vcq_id_t) -> utofu_vcq_id_t {
-    id & PLACE_BITS
-}
-
-/// The part of the id that names the node.
-#[inline]
-pub(crate) fn node_key(id: u64) -> u32 {
-    (id & ((1 << TNI_AT) - 1)) as u32
+    id & !(PATH_BITS | CHOSEN)
 }
 
 /// Path coordinates -> path id relative to the target.
@@ -139,13 +154,12 @@ pub(crate) fn with_default_path(id: utofu_vcq_id_t) -> utofu_vcq_id_t {
     without_path(id) | CHOSEN
 }
 
-/// Marks gate ids, so that they are never mistaken for VCQ ids.
-const GATE_MARK: u64 = 1 << 62;
-const GATE_AT: u32 = 31;
-const SERIAL_AT: u32 = 40;
+/// Bits of a gate's number.
+const GATE_BITS: u64 = 63;
+const SERIAL_AT: u32 = 8;
 
-/// A gate's place in the system. `serial` tells the jobs of one process apart, because calls
-/// on gates have nothing but the id.
+/// A gate's place in the system. `serial` tells the jobs of one process apart, because calls on
+/// gates have nothing but the id; 0 is the job of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GatePlace {
     pub(crate) coords: Coords,
@@ -156,22 +170,21 @@ pub(crate) struct GatePlace {
 
 impl GatePlace {
     pub(crate) fn id(self) -> utofu_vbg_id_t {
-        GATE_MARK
-            | pack_coords(self.coords)
-            | u64::from(self.tni) << TNI_AT
-            | u64::from(self.gate) << GATE_AT
+        u64::from(self.gate)
             | u64::from(self.serial) << SERIAL_AT
+            | u64::from(pack_coords(self.coords)) << COORDS_AT
+            | u64::from(self.tni) << TNI_AT
     }
 
     pub(crate) fn of(id: utofu_vbg_id_t) -> Result<GatePlace> {
         let place = unpack_coords(id).map(|coords| GatePlace {
             coords,
-            tni: (id >> TNI_AT & 7) as u8,
-            gate: (id >> GATE_AT & 63) as u8,
+            tni: (id >> TNI_AT) as u8,
+            gate: (id & GATE_BITS) as u8,
             serial: (id >> SERIAL_AT) as u16,
         });
         match place {
-            // What was taken apart must give the same id again: no unknown bits are set.
+            // As for VCQs: no unknown bits are set.
             Some(p) if usize::from(p.tni) < TNIS && p.id() == id => Ok(p),
             _ => fail(UTOFU_ERR_INVALID_VBG_ID, format!("{id:#x} is not the id of a gate")),
         }

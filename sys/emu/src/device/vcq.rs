@@ -1,31 +1,40 @@
 //! Virtual control queues: where they are placed on a TNI, and what a rank keeps of its own.
 
 use crate::arena::Off;
-use crate::error::{Code, Result, fail};
+use crate::error::{Result, fail};
 use crate::ids::{CMP_IDS, VcqPlace};
-use crate::job::Context;
+use crate::job::{Context, fatal};
 use crate::layout::{CQS, CqRecord, FIRST_EXTRA, PLACES, TniRecord, VcqBlock};
+use crate::lock::SpinLock;
 use crate::mem::StagTable;
 use crate::model;
-use crate::mrq::{Notice, Reader};
-use crate::sync::{AtomicU64, Ordering, SpinLock};
+use crate::mrq::{CAPACITY, Notice, Reader};
+use crate::share::Kinds;
+use crate::sync::{AtomicU64, Ordering};
 use crate::toq::Toq;
 use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_ulong;
+use std::time::{Duration, Instant};
 use utofu_abi::*;
 
 /// In `CqRecord::used`: one VCQ has the CQ to itself.
 const EXCLUSIVE: u32 = 1 << 31;
 const ALL_PLACES: u32 = (1 << PLACES) - 1;
 
-/// CQs for VCQs without session mode, in the order in which they are filled.
-const ORDINARY: [usize; 8] = [0, 4, 5, 6, 7, 8, 9, 10];
-/// CQs for session mode, one VCQ each.
-const SESSION: [usize; 3] = [1, 2, 3];
+const NO_CQ: &str = "there are more ranks on the node than its TNIs have CQs";
 
-/// Which place a new VCQ gets: (CQ, index within it, marks to set). `used` are the marks now.
-fn choose(used: &[u32; CQS], cmp_id: Option<u16>, flags: c_ulong) -> Result<(usize, usize, u32)> {
+/// How long a sender may take between announcing a notice and writing it, before it counts as dead.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Which place a new VCQ gets: (CQ, index within it, marks to set). `used` are the marks now, `cqs`
+/// the rank's.
+fn choose(
+    used: &[u32; CQS],
+    cqs: &Kinds,
+    cmp_id: Option<u16>,
+    flags: c_ulong,
+) -> Result<(usize, usize, u32)> {
     let session = flags & UTOFU_VCQ_FLAG_SESSION_MODE != 0;
     let exclusive = flags & UTOFU_VCQ_FLAG_EXCLUSIVE != 0;
     if let Some(cmp) = cmp_id {
@@ -42,22 +51,23 @@ fn choose(used: &[u32; CQS], cmp_id: Option<u16>, flags: c_ulong) -> Result<(usi
             );
         }
         let n = usize::from(cmp);
-        if used[0] & (EXCLUSIVE | 1 << n) != 0 {
-            return fail(
+        return match cqs.first() {
+            Some(cq) if used[cq] & (EXCLUSIVE | 1 << n) == 0 => Ok((cq, n, 1 << n)),
+            Some(_) => fail(
                 UTOFU_ERR_USED,
                 format!("the place of component id {cmp} is taken on this node's TNI"),
-            );
-        }
-        return Ok((0, n, 1 << n));
+            ),
+            None => fail(UTOFU_ERR_FULL, NO_CQ),
+        };
     }
     let found = if session {
-        let free = SESSION.into_iter().find(|&cq| used[cq] == 0);
+        let free = cqs.session().find(|&cq| used[cq] == 0);
         free.map(|cq| (cq, 0, 1))
     } else if exclusive {
-        let free = ORDINARY.into_iter().find(|&cq| used[cq] == 0);
+        let free = cqs.ordinary().find(|&cq| used[cq] == 0);
         free.map(|cq| (cq, 0, 1 | EXCLUSIVE))
     } else {
-        ORDINARY.into_iter().find_map(|cq| {
+        cqs.ordinary().find_map(|cq| {
             let n = used[cq].trailing_ones() as usize;
             (used[cq] & EXCLUSIVE == 0 && used[cq] & ALL_PLACES != ALL_PLACES).then_some((
                 cq,
@@ -68,7 +78,10 @@ fn choose(used: &[u32; CQS], cmp_id: Option<u16>, flags: c_ulong) -> Result<(usi
     };
     match found {
         Some(place) => Ok(place),
-        None => fail(UTOFU_ERR_FULL, "the TNI has no free place for such a VCQ"),
+        None if cqs.first().is_none() => fail(UTOFU_ERR_FULL, NO_CQ),
+        None => {
+            fail(UTOFU_ERR_FULL, "this rank's CQs of the TNI have no free place for such a VCQ")
+        }
     }
 }
 
@@ -138,10 +151,21 @@ impl Vcq {
         let job = &context.job;
         let node = job.node_of(context.rank);
         let record = job.tni(node, tni)?;
+        let (place, sharing) = (job.layout.place_of[context.rank] as usize, job.layout.sharing);
+        if !sharing.tnis(place).contains(&usize::from(tni)) {
+            return fail(
+                UTOFU_ERR_INVALID_TNI_ID,
+                format!(
+                    "TNI {tni} is for other ranks of the node: this one has {:?}",
+                    sharing.tnis(place)
+                ),
+            );
+        }
+        let cqs = Kinds::of(sharing.cqs(place));
         let (cq, n, block, table) = {
             let _guard = record.lock.lock();
             let used = std::array::from_fn(|i| record.cqs[i].used.load(Ordering::Relaxed));
-            let (cq, n, marks) = choose(&used, cmp_id, flags)?;
+            let (cq, n, marks) = choose(&used, &cqs, cmp_id, flags)?;
             let c = &record.cqs[cq];
             let table = job.lazy::<StagTable>(&c.table)?;
             let block = job.lazy::<VcqBlock>(&c.vcqs[n])?;
@@ -150,7 +174,13 @@ impl Vcq {
         };
         let shared = job.arena.at(block);
         let mut reader = shared.ring.reader();
-        shared.ring.drain(&**job, &mut reader);
+        let start = Instant::now();
+        shared.ring.drain(&**job, &mut reader, || {
+            std::thread::yield_now();
+            start.elapsed() < PATIENCE
+        });
+        // Relaxed: published with `alive`.
+        shared.overflowed.store(0, Ordering::Relaxed);
         shared.owner.store(context.rank as u32, Ordering::Relaxed);
         // Release pairs with the Acquire in Job::find: the owner is set.
         shared.alive.store(1, Ordering::Release);
@@ -162,7 +192,7 @@ impl Vcq {
                 cq: cq as u8,
                 extra: FIRST_EXTRA + n as u8,
             },
-            session: SESSION.contains(&cq),
+            session: cqs.session().contains(&cq),
             block,
             table,
             local_posted: AtomicU64::new(0),
@@ -225,14 +255,19 @@ impl Vcq {
         unsafe { self.sender.take(f) }
     }
 
-    /// The next notice that may be seen; NOT_FOUND if there is none.
+    /// The next notice that may be seen, if there is one.
     ///
     /// # Safety
     /// As the C interface demands: without THREAD_SAFE no other thread polls this MRQ now.
     #[inline]
-    pub(crate) unsafe fn poll_mrq(&self) -> Result<Notice> {
+    pub(crate) unsafe fn poll_mrq(&self) -> Option<Notice> {
         let job = &*self.context.job;
-        let ring = &self.block().ring;
+        let block = self.block();
+        // Relaxed: nothing follows from it but the end.
+        if block.overflowed.load(Ordering::Relaxed) != 0 {
+            self.overflow();
+        }
+        let ring = &block.ring;
         // SAFETY: the caller's promise; the closure does not come back here.
         unsafe {
             self.receiver.take(|r| {
@@ -247,7 +282,7 @@ impl Vcq {
                     }
                     match r.pending.first_entry() {
                         Some(e) if e.key().0 <= model::now() => Some(e.remove()),
-                        Some(_) => return Err(Code(UTOFU_ERR_NOT_FOUND)),
+                        Some(_) => return None,
                         None => None,
                     }
                 };
@@ -255,16 +290,27 @@ impl Vcq {
                     Some(n) => {
                         // With jitter a later one may have been passed before.
                         self.local_seen.fetch_max(n.order, Ordering::Relaxed);
-                        Ok(n)
+                        Some(n)
                     }
                     None => {
                         // Silent entries have been walked over as well.
                         self.local_seen.store(posted, Ordering::Relaxed);
-                        Err(Code(UTOFU_ERR_NOT_FOUND))
+                        None
                     }
                 }
             })
         }
+    }
+
+    /// Ends the process, as the real device does.
+    #[cold]
+    fn overflow(&self) -> ! {
+        let VcqPlace { tni, cq, extra, .. } = self.place;
+        fatal(&format!(
+            "MRQ overflow: rank {}, VCQ at TNI {tni} CQ {cq} extra value {extra}, had {CAPACITY} \
+             unread notices, or the job has no memory for more; poll more often",
+            self.context.rank
+        ));
     }
 
     /// Local MRQ entries not yet passed by polling.

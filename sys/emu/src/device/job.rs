@@ -17,7 +17,7 @@ use crate::mrq::{Chunk, Chunks};
 use crate::nodes::Layout;
 use crate::sync::{AtomicU64, Ordering};
 use crate::vcq::Target;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, RwLock, Weak};
@@ -34,6 +34,8 @@ pub struct Job {
     /// Of a job of processes: the rank of this one.
     pub(crate) me: Option<usize>,
     pub(crate) page: u64,
+    /// There are more ranks than processors: whoever waits must let the others work.
+    is_crowded: bool,
 }
 
 /// As whom a call acts.
@@ -43,7 +45,12 @@ pub(crate) struct Context {
     pub(crate) rank: usize,
 }
 
+/// Polls that find nothing between two yields: less than a microsecond.
+const MISSES_PER_YIELD: u32 = 16;
+
 thread_local! {
+    /// Polls of this thread that found nothing.
+    static MISSES: Cell<u32> = const { Cell::new(0) };
     static ENTERED: RefCell<Vec<Context>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -144,7 +151,23 @@ impl Job {
         header.heap.start(plan.heap, plan.len);
         // SAFETY: sysconf has no preconditions.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        Job { arena, plan, serial, layout, model, me, page: u64::try_from(page).unwrap_or(4096) }
+        let page = u64::try_from(page).unwrap_or(4096);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let is_crowded = layout.node_of.len() > processors;
+        Job { arena, plan, serial, layout, model, me, page, is_crowded }
+    }
+
+    /// To be called when a poll has found nothing. Programs poll without end while they wait: if the
+    /// rank that they wait for has no processor of its own, every now and then it gets this one.
+    #[inline]
+    pub(crate) fn found_nothing(&self) {
+        if self.is_crowded {
+            let misses = MISSES.get().wrapping_add(1);
+            MISSES.set(misses);
+            if misses.is_multiple_of(MISSES_PER_YIELD) {
+                std::thread::yield_now();
+            }
+        }
     }
 
     /// Number of ranks.
@@ -203,15 +226,28 @@ impl Job {
     pub(crate) fn find(&self, id: utofu_vcq_id_t, place: VcqPlace) -> Option<Target<'_>> {
         let node = self.layout.find(node_key(id))?;
         let tni = &self.node(node).tnis[usize::from(place.tni)];
-        let (block, table) = tni.cqs[usize::from(place.cq)].vcq(place.index())?;
-        let block = self.arena.at(block);
-        // Acquire pairs with the Release in Vcq::create.
-        (block.alive.load(Ordering::Acquire) != 0).then(|| Target {
-            node,
-            tni,
-            block,
-            table: self.arena.at(table),
-        })
+        let at = |cq: usize| {
+            let (block, table) = tni.cqs[cq].vcq(place.index())?;
+            let block = self.arena.at(block);
+            // Acquire pairs with the Release in Vcq::create.
+            (block.alive.load(Ordering::Acquire) != 0).then(|| Target {
+                node,
+                tni,
+                block,
+                table: self.arena.at(table),
+            })
+        };
+        let cq = usize::from(place.cq);
+        at(cq).or_else(|| self.other_cq(cq).and_then(at))
+    }
+
+    /// Where several ranks share a node, programs guess the CQs of the others, by tables for
+    /// machines that share them out otherwise (2 ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). All of
+    /// these CQs are of the rank that is meant; its component ids are on its first.
+    #[cold]
+    fn other_cq(&self, cq: usize) -> Option<usize> {
+        let first = self.layout.sharing.first_cq(cq);
+        (self.layout.most_per_node > 1 && first != cq).then_some(first)
     }
 
     /// How the calling process reaches a rank's memory.
@@ -261,11 +297,8 @@ impl Drop for Job {
 }
 
 impl Chunks for Job {
-    fn create(&self) -> u64 {
-        match self.header().heap.create::<Chunk>() {
-            Some(off) => off.bytes(),
-            None => fatal("the job's memory for queues is used up: too many notices are unread"),
-        }
+    fn create(&self) -> Option<u64> {
+        Some(self.header().heap.create::<Chunk>()?.bytes())
     }
 
     #[inline]
@@ -305,7 +338,8 @@ fn environment() -> &'static std::result::Result<Context, String> {
 pub(crate) fn by_serial(serial: u16) -> Option<Arc<Job>> {
     let entered = ENTERED.with(|stack| {
         let stack = stack.borrow();
-        let top = stack.last().filter(|c| c.job.serial == serial);
+        // An id without a number was built by the caller: it is one of his job.
+        let top = stack.last().filter(|c| serial == 0 || c.job.serial == serial);
         top.map(|c| c.job.clone())
     });
     entered.or_else(|| {

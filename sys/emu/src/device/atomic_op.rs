@@ -7,7 +7,7 @@
 //! device accepts, take that way too.
 
 use crate::copy::{self, CopyError, Space};
-use crate::sync::SpinLock;
+use crate::lock::SpinLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use utofu_abi::*;
 

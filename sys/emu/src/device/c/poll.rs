@@ -22,8 +22,11 @@ pub unsafe extern "C" fn utofu_poll_tcq(
             return null("cbdata");
         }
         // SAFETY: the caller's promise.
-        let polled = unsafe { slots::get(vcq_hdl)?.send(|s| s.toq.poll(model::now)) };
+        let vcq = unsafe { slots::get(vcq_hdl)? };
+        // SAFETY: as above.
+        let polled = unsafe { vcq.send(|s| s.toq.poll(model::now)) };
         let Some((code, data)) = polled else {
+            vcq.context.job.found_nothing();
             return Err(Code(UTOFU_ERR_NOT_FOUND));
         };
         // SAFETY: not null, hence valid by the caller's promise.
@@ -54,7 +57,12 @@ pub unsafe extern "C" fn utofu_poll_mrq(
             return null("notice");
         }
         // SAFETY: the caller's promise.
-        let n = unsafe { slots::get(vcq_hdl)?.poll_mrq()? };
+        let vcq = unsafe { slots::get(vcq_hdl)? };
+        // SAFETY: as above.
+        let Some(n) = (unsafe { vcq.poll_mrq() }) else {
+            vcq.context.job.found_nothing();
+            return Err(Code(UTOFU_ERR_NOT_FOUND));
+        };
         let (kind, edata, code) = unpack_meta(n.meta);
         let out = utofu_mrq_notice {
             notice_type: kind,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::error::Code;
 use proptest::prelude::*;
 
 prop_compose! {
@@ -31,7 +32,7 @@ proptest! {
         let chosen = with_default_path(id);
         prop_assert_eq!((path_in(chosen), VcqPlace::of(chosen)), (0, Ok(p)));
         prop_assert_ne!(chosen, p.id());
-        prop_assert_eq!(node_key(id), pack_coords(p.coords) as u32);
+        prop_assert_eq!(node_key(id), pack_coords(p.coords));
     }
 
     #[test]
@@ -48,7 +49,6 @@ proptest! {
     fn gate_ids_come_back(coords in any_coords(), tni in 0u8..6, gate in 0u8..48, serial: u16) {
         let p = GatePlace { coords, tni, gate, serial };
         prop_assert_eq!(GatePlace::of(p.id()), Ok(p));
-        prop_assert!(VcqPlace::of(p.id()).is_err(), "a gate is no VCQ");
         prop_assert_ne!(p.id(), UTOFU_VBG_ID_NULL);
     }
 
@@ -60,9 +60,26 @@ proptest! {
     }
 }
 
+/// Programs take ids apart, and build those of other ranks.
+#[test]
+fn ids_are_encoded_as_fujitsus() {
+    let coords = [0x12, 0x34, 0x56, 1, 2, 1];
+    let place = (0x12 << 32) | (0x34 << 40) | (0x56 << 48) | (1 << 56) | (2 << 57) | (1 << 59);
+    let vcq = VcqPlace { coords, tni: 5, cq: 10, extra: 8 + 7 };
+    assert_eq!(vcq.id(), 10 | 7 << 24 | place | 5 << 61);
+    assert_eq!(with_path(vcq.id(), 0xb), vcq.id() | 0xb << 28);
+    let gate = GatePlace { coords, tni: 5, gate: 47, serial: 0 };
+    assert_eq!(gate.id(), 47 | place | 5 << 61);
+}
+
 #[test]
 fn what_is_out_of_range_is_refused() {
-    assert!(VcqPlace::of(0).is_err(), "extra value 0");
+    assert!(VcqPlace::of(11).is_err(), "CQ 11");
+    assert!(VcqPlace::of(6 << 61).is_err(), "TNI 6");
+    assert!(VcqPlace::of(3 << 57).is_err(), "b is 3");
+    assert!(VcqPlace::of(1 << 60).is_err(), "c is 2");
+    assert!(VcqPlace::of(1 << 10).is_err(), "an unknown bit");
+    assert!(GatePlace::of(1 << 30).is_err(), "an unknown bit");
     assert!(GatePlace::of(UTOFU_VBG_ID_NULL).is_err());
     assert_eq!(path_id([0; 6], [0, 3, 0]), Err(Code(UTOFU_ERR_INVALID_PATH)));
     assert_eq!(user_stadd(8, 256), Err(Code(UTOFU_ERR_INVALID_STAG)));

@@ -1,7 +1,7 @@
 //! The memory that all ranks of a job map: queues, registration tables, gates.
 //!
 //! For ranks that are threads it is a private mapping, for ranks that are processes a shared one
-//! (of an unlinked file). It is reserved generously and costs only the pages that are touched.
+//! of a file without a name. It is reserved generously and costs only the pages that are touched.
 //! What lies in it refers to other parts of it by offset, since every process maps it elsewhere.
 //!
 //! This file must not know what is stored.

@@ -8,6 +8,7 @@ use crate::job;
 use crate::layout::TNIS;
 use crate::reduce::{MAX_DOUBLES, MAX_INTEGERS};
 use std::ffi::{c_char, c_int};
+use std::ops::Range;
 use utofu_abi::*;
 
 /// A record that the library owns and callers may read for ever.
@@ -50,30 +51,33 @@ static BARRIER: Own<utofu_barrier_caps> = Own(utofu_barrier_caps {
     max_double_reduction: MAX_DOUBLES,
 });
 
-/// Gives a new array of all TNI ids, which the caller frees with C's `free`.
+/// Gives a new array of these TNI ids, which the caller frees with C's `free`.
 ///
 /// # Safety
 /// As [`crate::c`].
-unsafe fn tnis(ids: *mut *mut utofu_tni_id_t, n: *mut usize) -> Result<()> {
+unsafe fn list(tnis: Range<usize>, ids: *mut *mut utofu_tni_id_t, n: *mut usize) -> Result<()> {
     not_null(ids, "tni_ids")?;
     not_null(n, "num_tnis")?;
+    let count = tnis.len();
     // SAFETY: malloc has no preconditions.
-    let list = unsafe { libc::malloc(TNIS * size_of::<utofu_tni_id_t>()) }.cast::<utofu_tni_id_t>();
+    let list =
+        unsafe { libc::malloc(count * size_of::<utofu_tni_id_t>()) }.cast::<utofu_tni_id_t>();
     if list.is_null() {
         return fail(UTOFU_ERR_OUT_OF_MEMORY, "no memory for the list of TNIs");
     }
-    for i in 0..TNIS {
-        // SAFETY: the list has room for TNIS ids.
-        unsafe { list.add(i).write(i as utofu_tni_id_t) };
+    for (i, tni) in tnis.enumerate() {
+        // SAFETY: the list has room for `count` ids.
+        unsafe { list.add(i).write(tni as utofu_tni_id_t) };
     }
     // SAFETY: not null, hence valid by the caller's promise.
     unsafe {
         store(ids, list, "tni_ids")?;
-        store(n, TNIS, "num_tnis")
+        store(n, count, "num_tnis")
     }
 }
 
-/// Lists the TNIs for one-sided communication; the caller frees the list. INVALID_POINTER.
+/// Lists the rank's TNIs for one-sided communication: all, or a part where many ranks share the
+/// node. The caller frees the list. INVALID_POINTER.
 ///
 /// # Safety
 /// As [`crate::c`].
@@ -81,8 +85,13 @@ pub unsafe extern "C" fn utofu_get_onesided_tnis(
     tni_ids: *mut *mut utofu_tni_id_t,
     num_tnis: *mut usize,
 ) -> c_int {
-    // SAFETY: the caller's promise.
-    call(|| unsafe { tnis(tni_ids, num_tnis) })
+    call(|| {
+        let me = job::current()?;
+        let layout = &me.job.layout;
+        let mine = layout.sharing.tnis(layout.place_of[me.rank] as usize);
+        // SAFETY: the caller's promise.
+        unsafe { list(mine, tni_ids, num_tnis) }
+    })
 }
 
 /// Lists the TNIs for barriers; the caller frees the list. INVALID_POINTER.
@@ -94,7 +103,7 @@ pub unsafe extern "C" fn utofu_get_barrier_tnis(
     num_tnis: *mut usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    call(|| unsafe { tnis(tni_ids, num_tnis) })
+    call(|| unsafe { list(0..TNIS, tni_ids, num_tnis) })
 }
 
 fn known_tni(tni: utofu_tni_id_t) -> Result<()> {
@@ -154,7 +163,12 @@ pub unsafe extern "C" fn utofu_query_utofu_version(major: *mut c_int, minor: *mu
 
 /// # Safety
 /// As [`crate::c`].
-unsafe fn version(to_major: *mut c_int, to_minor: *mut c_int, major: c_int, minor: c_int) {
+pub(super) unsafe fn version(
+    to_major: *mut c_int,
+    to_minor: *mut c_int,
+    major: c_int,
+    minor: c_int,
+) {
     for (to, value) in [(to_major, major), (to_minor, minor)] {
         if !to.is_null() {
             // SAFETY: not null, hence valid by the caller's promise.
@@ -175,13 +189,14 @@ pub unsafe extern "C" fn utofu_query_my_coords(coords: *mut u8) -> c_int {
     })
 }
 
-/// Copies the text of the thread's last error, at most 1023 bytes and a zero. INVALID_POINTER.
+/// Copies the text of the thread's last error, at most 1023 bytes and a zero; null: nothing.
 ///
 /// # Safety
-/// As [`crate::c`]; `message` has room for 1024 bytes.
-pub unsafe extern "C" fn utofu_get_last_error(message: *mut c_char) -> c_int {
+/// As [`crate::c`]; `message` has room for 1024 bytes, which may be written although the type, with
+/// which programs declare this function themselves, denies it.
+pub unsafe extern "C" fn utofu_get_last_error(message: *const c_char) {
     if message.is_null() {
-        return UTOFU_ERR_INVALID_POINTER;
+        return;
     }
     let text = error::last();
     let mut ends = (0..=text.len().min(1023)).rev();
@@ -189,8 +204,7 @@ pub unsafe extern "C" fn utofu_get_last_error(message: *mut c_char) -> c_int {
     let bytes = &text.as_bytes()[..end];
     // SAFETY: room for 1024 bytes by the caller's promise.
     unsafe {
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), message.cast(), bytes.len());
-        message.add(bytes.len()).write(0);
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), message.cast_mut().cast(), bytes.len());
+        message.cast_mut().add(bytes.len()).write(0);
     }
-    UTOFU_SUCCESS
 }

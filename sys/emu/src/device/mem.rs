@@ -11,7 +11,9 @@
 use crate::error::{Result, fail};
 use crate::ids::{FIRST_DYNAMIC, OFFSET_MASK, STAG_AT, USER_STAGS};
 use crate::layout::{FIRST_EXTRA, PLACES};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, SpinLock};
+use crate::lock::SpinLock;
+use crate::sync::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::fence;
 use utofu_abi::*;
 

@@ -10,11 +10,10 @@ use crate::copy::{self, CopyError};
 use crate::desc::{Action, Op};
 use crate::error::Result;
 use crate::ids::{VcqPlace, without_path};
-use crate::job::fatal;
 use crate::layout::VcqBlock;
 use crate::mem::Region;
 use crate::model::Times;
-use crate::mrq::{CAPACITY, Notice};
+use crate::mrq::{Lost, Notice};
 use crate::sync::Ordering;
 use crate::vcq::{Sender, Target, Vcq};
 use std::ffi::c_int;
@@ -110,28 +109,36 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
             meta: pack_meta(remote, op.edata, UTOFU_SUCCESS),
             vcq: vcq.place.id(),
             rmt: end,
+            // As Fujitsu's library fills what the manual leaves open.
+            value: end,
             ready_at: times.remote,
             ..Notice::default()
         };
-        deliver(vcq, t.block, &notice, op.vcq);
+        deliver(vcq, t.block, &notice);
     }
     // Relaxed: one poster at a time (THREAD_SAFE: under the sender's lock).
     let order = vcq.local_posted.load(Ordering::Relaxed) + 1;
     if outcome.code != UTOFU_SUCCESS || op.has(UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE) {
-        let lcl = match op.action {
-            Action::Get { lcl, .. } => lcl.wrapping_add(u64::from(len)),
-            _ => 0,
+        // As Fujitsu's library fills what the manual leaves open: a get's and an atomic operation's
+        // notices have the same in both places.
+        let (lcl, value) = match op.action {
+            Action::Get { lcl, .. } => {
+                let end = lcl.wrapping_add(u64::from(len));
+                (end, end)
+            }
+            Action::Atomic { .. } => (outcome.value, outcome.value),
+            _ => (0, 0),
         };
         let notice = Notice {
             meta: pack_meta(local, op.edata, outcome.code),
             vcq: without_path(op.vcq),
             rmt: end,
             lcl,
-            value: outcome.value,
+            value,
             order,
             ready_at: times.local,
         };
-        deliver(vcq, vcq.block(), &notice, vcq.place.id());
+        deliver(vcq, vcq.block(), &notice);
     }
     // Release pairs with the Acquire in poll_mrq: the notice, if any, is in the queue.
     vcq.local_posted.store(order, Ordering::Release);
@@ -206,24 +213,13 @@ fn failed(code: c_int) -> Outcome {
     Outcome { code, value: 0 }
 }
 
-/// Puts a notice into a queue.
+/// Puts a notice into a queue. If there is no room it is lost, and the queue's owner will end.
 #[inline]
-fn deliver(vcq: &Vcq, block: &VcqBlock, notice: &Notice, to: utofu_vcq_id_t) {
-    if block.ring.push(&*vcq.context.job, notice).is_err() {
-        overflow(block, to);
+fn deliver(vcq: &Vcq, block: &VcqBlock, notice: &Notice) {
+    if block.ring.push(&*vcq.context.job, notice) == Err(Lost::Overflow) {
+        // Relaxed: says only that it is so.
+        block.overflowed.store(1, Ordering::Relaxed);
     }
-}
-
-#[cold]
-fn overflow(block: &VcqBlock, id: utofu_vcq_id_t) -> ! {
-    let owner = block.owner.load(Ordering::Relaxed);
-    let at = VcqPlace::of(id).map_or_else(
-        |_| "unknown place".into(),
-        |p| format!("TNI {} CQ {} extra value {}", p.tni, p.cq, p.extra),
-    );
-    fatal(&format!(
-        "MRQ overflow: rank {owner}, VCQ at {at}, has {CAPACITY} unread notices; poll more often"
-    ));
 }
 
 /// When the parts of an operation may be seen.

@@ -3,11 +3,18 @@
 use crate::coords;
 use crate::error::JobError;
 use crate::ids::{Coords, coords_ok, pack_coords};
+use crate::share::Sharing;
 
 /// Which ranks are on which nodes, and where these are.
 pub(crate) struct Layout {
     /// Node of each rank.
     pub(crate) node_of: Vec<u32>,
+    /// Number of each rank among those of its node.
+    pub(crate) place_of: Vec<u32>,
+    /// How the ranks of a node share its TNIs and CQs.
+    pub(crate) sharing: Sharing,
+    /// Most ranks on one node.
+    pub(crate) most_per_node: usize,
     /// Coordinates of each node, in the order of its first rank.
     pub(crate) nodes: Vec<Coords>,
     /// Open hash table: (node key + 1) << 32 | node; 0: empty.
@@ -33,19 +40,24 @@ impl Layout {
         }
         let mut layout = Layout {
             node_of: Vec::with_capacity(ranks.len()),
+            place_of: Vec::with_capacity(ranks.len()),
+            sharing: Sharing::among(1),
+            most_per_node: 1,
             nodes: Vec::new(),
             index: vec![0; (ranks.len() * 2).next_power_of_two()],
             extent: coords::extent(ranks.iter().copied()),
             shape: [1; 3],
         };
+        let mut count = Vec::new();
         for (rank, &c) in ranks.iter().enumerate() {
             if !coords_ok(c) {
                 return Err(JobError::Coords { rank, coords: c });
             }
-            let key = pack_coords(c) as u32;
+            let key = pack_coords(c);
             let node = layout.find(key).unwrap_or_else(|| {
                 let node = layout.nodes.len();
                 layout.nodes.push(c);
+                count.push(0);
                 let mask = layout.index.len() - 1;
                 let mut at = hash(key, mask);
                 while layout.index[at] != 0 {
@@ -55,7 +67,11 @@ impl Layout {
                 node
             });
             layout.node_of.push(node as u32);
+            layout.place_of.push(count[node]);
+            count[node] += 1;
         }
+        layout.most_per_node = count.into_iter().max().unwrap_or(1) as usize;
+        layout.sharing = Sharing::among(layout.most_per_node);
         layout.shape = shape.unwrap_or([1, layout.nodes.len() as u32, 1]);
         Ok(layout)
     }
@@ -83,15 +99,6 @@ impl Layout {
         all.filter(move |(_, n)| **n as usize == node).map(|(r, _)| r)
     }
 
-    /// Most ranks on one node.
-    pub(crate) fn most_per_node(&self) -> usize {
-        let mut count = vec![0usize; self.nodes.len()];
-        for &n in &self.node_of {
-            count[n as usize] += 1;
-        }
-        count.into_iter().max().unwrap_or(1)
-    }
-
     /// Logical coordinates of a node, x running fastest.
     pub(crate) fn logical(&self, node: usize) -> [u32; 3] {
         let [x, y, _] = self.shape;
@@ -101,6 +108,6 @@ impl Layout {
 
     /// The node at coordinates.
     pub(crate) fn node_at(&self, c: Coords) -> Option<usize> {
-        coords_ok(c).then(|| self.find(pack_coords(c) as u32))?
+        coords_ok(c).then(|| self.find(pack_coords(c)))?
     }
 }

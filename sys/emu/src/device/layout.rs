@@ -4,9 +4,11 @@
 
 use crate::arena::{Heap, Off, Shared};
 use crate::gates::GateTable;
+use crate::lock::SpinLock;
 use crate::mem::StagTable;
 use crate::mrq::{Chunk, Ring};
-use crate::sync::{AtomicU32, AtomicU64, SpinLock};
+use crate::sync::AtomicU64;
+use std::sync::atomic::AtomicU32;
 
 /// TNIs of a node.
 pub(crate) const TNIS: usize = 6;
@@ -21,8 +23,12 @@ pub(crate) const FIRST_EXTRA: u8 = 8;
 #[repr(C, align(64))]
 pub(crate) struct Header {
     pub(crate) heap: Heap,
+    /// Tells this memory from all others (processes only); 0: not ready yet.
+    pub(crate) token: AtomicU64,
     /// Ranks that have mapped the arena (processes only).
     pub(crate) attached: AtomicU32,
+    /// Ranks whose memory may be reached by the others now.
+    pub(crate) reachable: AtomicU32,
     /// Ranks that have found that they can reach another's memory.
     pub(crate) reached: AtomicU32,
 }
@@ -36,6 +42,8 @@ pub(crate) struct RankRecord {
     pub(crate) atomics: SpinLock,
     /// Address in this rank's process of a word that others may read to see whether they can.
     pub(crate) probe: AtomicU64,
+    /// The process that has started it.
+    pub(crate) parent: AtomicU32,
 }
 
 /// One per node.
@@ -74,6 +82,8 @@ pub(crate) struct VcqBlock {
     pub(crate) alive: AtomicU32,
     /// Rank whose VCQ it is.
     pub(crate) owner: AtomicU32,
+    /// Not 0: a notice found no room, which ends the owner.
+    pub(crate) overflowed: AtomicU32,
     pub(crate) ring: Ring,
 }
 

@@ -39,7 +39,8 @@ impl Toq {
     /// Whether this many entries can be had; BUSY if not.
     #[inline]
     pub(crate) fn room_for(&self, entries: usize) -> Result<()> {
-        if self.entries + entries <= DEPTH { Ok(()) } else { Err(Code(UTOFU_ERR_BUSY)) }
+        // Unchecked, a huge count would wrap into the room.
+        if entries <= DEPTH - self.entries { Ok(()) } else { Err(Code(UTOFU_ERR_BUSY)) }
     }
 
     /// Adds an executed operation. Errors are reported even if no notice was asked for.
@@ -106,6 +107,7 @@ mod tests {
         assert_eq!(posted, 2011);
         assert_eq!(q.posted.capacity(), room, "posting allocates");
         assert_eq!(q.room_for(1), Err(Code(UTOFU_ERR_BUSY)));
+        assert_eq!(q.room_for(usize::MAX), Err(Code(UTOFU_ERR_BUSY)));
         // One poll walks over the silent first and shows the second.
         assert_eq!(q.poll(|| 0), Some((0, 1)));
         assert!(q.room_for(2).is_ok() && q.room_for(3).is_err());
