@@ -21,6 +21,7 @@ mod persistent;
 mod place;
 mod programs;
 mod rank;
+mod running;
 mod scope;
 mod select;
 mod shm;
