@@ -48,6 +48,8 @@ pub enum Fault {
     Circle,
     /// It has reported a failure of its own.
     Failed,
+    /// It has left the world.
+    Left,
 }
 
 /// Who is at fault that ranks cannot go on, as far as it could be found out.
@@ -76,6 +78,7 @@ impl fmt::Display for Blame {
             }
             Fault::Circle => write!(f, "rank {rank} is in a circle of waits: calls differ")?,
             Fault::Failed => write!(f, "rank {rank} has failed")?,
+            Fault::Left => write!(f, "rank {rank} has left")?,
         }
         if rank == by { Ok(()) } else { write!(f, " (found out by rank {by})") }
     }

@@ -18,6 +18,8 @@ pub enum Status {
     /// It has been waiting at the barrier gates for some time, where it moves on an operation
     /// that waits for this rank, if there is one.
     AtGates(Option<Rank>),
+    /// It has left the world in an orderly way: nothing will come from it.
+    Left,
     /// Its memory cannot be read, or the question was not answered in time.
     Silent,
     /// The wire cannot tell.
@@ -39,6 +41,7 @@ fn parts(word: u64) -> Option<(u64, [Rank; 2])> {
 
 const WAITS_FOR: u64 = 1;
 const AT_GATES: u64 = 2;
+const LEFT: u64 = 3;
 
 impl Status {
     /// As others can read it. What is only ever an answer reads as [`Busy`](Status::Busy).
@@ -47,6 +50,7 @@ impl Status {
             Status::WaitsFor(rank) => word(WAITS_FOR, [rank, 0]),
             Status::AtGates(None) => word(AT_GATES, [0; 2]),
             Status::AtGates(Some(rank)) => word(AT_GATES, [rank, 1]),
+            Status::Left => word(LEFT, [0; 2]),
             Status::Busy | Status::Silent | Status::Unknown => 0,
         }
     }
@@ -55,14 +59,21 @@ impl Status {
         match parts(word) {
             Some((WAITS_FOR, [rank, _])) => Status::WaitsFor(rank),
             Some((AT_GATES, [rank, is_one])) => Status::AtGates((is_one == 1).then_some(rank)),
+            Some((LEFT, _)) => Status::Left,
             _ => Status::Busy,
         }
     }
 }
 
 /// In the order of their numbers in words, which start at 1.
-const FAULTS: [Fault; 5] =
-    [Fault::Unreachable, Fault::Absent, Fault::Elsewhere, Fault::Circle, Fault::Failed];
+const FAULTS: [Fault; 6] = [
+    Fault::Unreachable,
+    Fault::Absent,
+    Fault::Elsewhere,
+    Fault::Circle,
+    Fault::Failed,
+    Fault::Left,
+];
 
 pub(super) fn blame_to_word(blame: Blame) -> u64 {
     let kind = FAULTS.iter().position(|&fault| fault == blame.fault).map_or(0, |at| at + 1);
@@ -94,7 +105,7 @@ mod tests {
     fn words_round_trip_and_halves_are_none() {
         let at_gates = [None, Some(0), Some(7)].map(Status::AtGates);
         let waits = [0, 158_975].map(Status::WaitsFor);
-        for status in at_gates.into_iter().chain(waits).chain([Status::Busy]) {
+        for status in at_gates.into_iter().chain(waits).chain([Status::Busy, Status::Left]) {
             assert_eq!(Status::from_word(status.to_word()), status);
         }
         for fault in FAULTS {

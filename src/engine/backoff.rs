@@ -17,24 +17,21 @@ const YIELD_TIME: Duration = Duration::from_millis(10);
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
 /// How many yields pass between two looks at the clock.
 const YIELDS_PER_LOOK: u32 = 8;
-/// The most that counts as idle between two looks: in a longer time this process was stopped, or
-/// had no core, and has not seen what came meanwhile.
-const LONGEST_GAP: Duration = Duration::from_millis(100);
 
-/// One wait: keeps track of how long nothing has happened.
+/// One wait.
 #[derive(Debug)]
 pub struct Backoff {
     own_core: bool,
     rounds: u32,
-    last_look: Option<Instant>,
-    idle: Duration,
+    /// When this wait first looked at the clock.
+    start: Option<Instant>,
     nap: Option<Duration>,
 }
 
 impl Backoff {
     /// A wait; `own_core` says whether it may keep its core busy.
     pub fn new(own_core: bool) -> Self {
-        Backoff { own_core, rounds: 0, last_look: None, idle: Duration::ZERO, nap: None }
+        Backoff { own_core, rounds: 0, start: None, nap: None }
     }
 
     /// Something has happened.
@@ -44,37 +41,28 @@ impl Backoff {
         }
     }
 
-    /// Adds up the time in which nothing has happened.
-    fn look(&mut self) -> Duration {
-        let now = Instant::now();
-        if let Some(last) = self.last_look.replace(now) {
-            self.idle += (now - last).min(LONGEST_GAP);
-        }
-        self.idle
-    }
-
-    /// Nothing has happened: waits a little, as long as seems right. Returns for how long
-    /// nothing has happened, as far as this is known without looking at the clock each time.
-    pub fn idle(&mut self) -> Duration {
+    /// Nothing has happened: waits a little, as long as seems right. Returns whether it is time
+    /// to look at the clock: not each time.
+    pub fn idle(&mut self) -> bool {
         self.rounds = self.rounds.wrapping_add(1).max(1);
         if self.own_core && self.rounds < SPIN_ROUNDS {
             std::hint::spin_loop();
-            return Duration::ZERO;
+            return false;
         }
         if let Some(nap) = self.nap {
             std::thread::sleep(nap);
             self.nap = Some((nap * 2).min(NAPS.1));
-            return self.look();
+            return true;
         }
         std::thread::yield_now();
         if !self.rounds.is_multiple_of(YIELDS_PER_LOOK) {
-            return Duration::ZERO;
+            return false;
         }
-        let idle = self.look();
-        if idle > YIELD_TIME && !self.own_core {
+        let start = *self.start.get_or_insert_with(Instant::now);
+        if !self.own_core && start.elapsed() > YIELD_TIME {
             self.nap = Some(NAPS.0);
         }
-        idle
+        true
     }
 }
 
@@ -83,13 +71,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idleness_adds_up_until_there_is_progress() {
+    fn long_waits_nap_without_a_core_until_there_is_progress() {
         for own_core in [false, true] {
             let mut backoff = Backoff::new(own_core);
-            while backoff.idle() < YIELD_TIME * 2 {}
-            assert!(backoff.nap.is_some() != own_core);
+            let start = Instant::now();
+            let mut looks = 0;
+            while start.elapsed() < YIELD_TIME * 3 {
+                looks += u32::from(backoff.idle());
+            }
+            assert!(backoff.nap.is_some() != own_core && looks > 0);
             backoff.reset();
-            assert!(backoff.nap.is_none() && backoff.idle.is_zero());
+            assert!(backoff.nap.is_none() && backoff.start.is_none());
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Rank;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Status};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
 
@@ -28,6 +28,9 @@ use super::user_memory::{UserKeys, UserMemory};
 use super::watchdog::{TestWatch, Wanted, Watchdog};
 use super::work_memory::WorkMemory;
 use super::worker::Worker;
+
+/// How many rounds in which something moves pass between two looks at the clock.
+const ROUNDS_PER_LOOK: u32 = 1024;
 
 /// See the module documentation.
 pub struct Engine {
@@ -121,11 +124,12 @@ impl Engine {
     /// # Errors
     /// [`Error::Poisoned`]; [`Error::Closed`] after [`refuse`](Engine::refuse).
     pub fn check(&self) -> Result<(), Error> {
-        if let Some(reason) = self.group.failure.reason() {
-            return Err(Error::Poisoned(Arc::new(reason)));
-        }
         // Relaxed: an operation that slips by is refused by the ports.
-        if self.is_closed.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
+        if !self.has_failed() && !self.is_closed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let reason = self.group.failure.reason();
+        Err(reason.map_or(Error::Closed, |reason| Error::Poisoned(Arc::new(reason))))
     }
 
     /// Whether something has failed.
@@ -219,23 +223,29 @@ impl Engine {
         let mut moved = || drive() | group.has_moved(&mut moves);
         let mut backoff = Backoff::new(group.config.own_cores);
         let mut watchdog = Watchdog::default();
+        let mut rounds = 0u32;
         while !operation.is_done() {
-            if moved() {
+            let has_moved = moved();
+            if operation.is_done() {
+                break;
+            }
+            rounds = rounds.wrapping_add(1);
+            let looks = if has_moved {
                 backoff.reset();
-                watchdog.reset(group);
-            } else if !operation.is_done()
-                && let Err(error) = watchdog.idle(group, Wanted::Operation(id), backoff.idle())
-            {
+                // Perhaps only something else.
+                rounds.is_multiple_of(ROUNDS_PER_LOOK)
+            } else {
+                backoff.idle()
+            };
+            if looks && let Err(error) = watchdog.look(group, Wanted::Operation(id)) {
                 // What has come while the cause was looked for is no failure.
-                if moved() {
-                    backoff.reset();
-                    watchdog.reset(group);
-                } else if !operation.is_done() {
+                moved();
+                if !operation.is_done() && watchdog.is_still(group, Wanted::Operation(id)) {
                     group.fail(&error);
                 }
             }
         }
-        watchdog.reset(group);
+        watchdog.end(group);
     }
 
     /// Watches over a wait for all of `n_ranks` ranks at the barrier gates.
@@ -263,9 +273,8 @@ impl Engine {
             return true;
         }
         if let Err(error) = watch.tested(group, Wanted::Operation(id)) {
-            let mut moves = group.n_moves();
             group.progress();
-            if !group.has_moved(&mut moves) && !operation.is_done() {
+            if !operation.is_done() && watch.is_still(group, Wanted::Operation(id)) {
                 group.fail(&error);
             }
         }
@@ -285,28 +294,26 @@ impl Engine {
     /// [`Error::Timeout`] if nothing moved for too long, [`Error::Wire`], and
     /// [`Error::Poisoned`] after an earlier failure. Peers may then be written to at any time.
     pub fn drain(&self) -> Result<(), Error> {
-        self.drained().inspect_err(|error| self.group.fail(error))
+        self.drained().inspect_err(|error| self.group.fail(error))?;
+        self.group.show(Status::Left);
+        Ok(())
     }
 
     fn drained(&self) -> Result<(), Error> {
-        let Group { rank, config, .. } = &self.group;
+        let group = &self.group;
         for (index, port) in self.ports().iter().enumerate() {
-            let mut backoff = Backoff::new(config.own_cores);
-            let mut moves = self.group.n_moves();
+            let mut backoff = Backoff::new(group.config.own_cores);
+            let mut watchdog = Watchdog::default();
+            let mut moves = group.n_moves();
             while !port.is_drained()? {
-                self.group.progress();
-                if self.group.has_moved(&mut moves) {
+                group.progress();
+                if group.has_moved(&mut moves) {
                     backoff.reset();
-                    continue;
-                }
-                // Nobody computes any more: whoever does not answer now is not there.
-                if backoff.idle() > config.timeout {
-                    let (step, awaited) = port.awaited_first();
-                    let waited = config.timeout;
-                    let (rank, port) = (*rank, index);
-                    return Err(Error::Timeout { rank, port, step, awaited, waited, cause: None });
+                } else if backoff.idle() {
+                    watchdog.look(group, Wanted::Rest(index))?;
                 }
             }
+            watchdog.end(group);
         }
         Ok(())
     }
@@ -331,22 +338,24 @@ impl GatesWatch<'_> {
     /// There is nothing to do at the gates: moves on whatever is under way, or waits a little.
     ///
     /// # Errors
-    /// As [`Engine::check`]; [`Error::Lost`] or [`Error::Timeout`] if there is no point in
+    /// What has failed meanwhile; [`Error::Lost`] or [`Error::Timeout`] if there is no point in
     /// waiting any longer.
     pub fn idle(&mut self) -> Result<(), Error> {
-        self.engine.check()?;
         let group = &self.engine.group;
+        if let Some(reason) = group.failure.reason() {
+            return Err(reason);
+        }
         if group.progress() {
             self.backoff.reset();
-            self.watchdog.reset(group);
-            return Ok(());
+        } else if self.backoff.idle() {
+            self.watchdog.look(group, Wanted::Everybody(self.n_ranks))?;
         }
-        self.watchdog.idle(group, Wanted::Everybody(self.n_ranks), self.backoff.idle())
+        Ok(())
     }
 }
 
 impl Drop for GatesWatch<'_> {
     fn drop(&mut self) {
-        self.watchdog.reset(&self.engine.group);
+        self.watchdog.end(&self.engine.group);
     }
 }

@@ -393,6 +393,15 @@ impl Port {
         self.drive();
     }
 
+    /// Tasks of an operation that have not finished on this port.
+    pub(super) fn unfinished(&self, operation: (u64, u32)) -> usize {
+        let state = self.reserve();
+        let mut active = state.runs.iter().flatten();
+        let found = active.find(|active| active.run.operation() == operation);
+        // A run that has finished, but not gone yet, counts as well.
+        found.map_or(0, |active| 1 + active.run.unfinished())
+    }
+
     pub(super) fn has_failed(&self) -> bool {
         self.failure.is_set()
     }

@@ -122,6 +122,11 @@ impl PortRun {
         self.unfinished == 0
     }
 
+    /// Tasks that have not finished.
+    pub fn unfinished(&self) -> usize {
+        self.unfinished
+    }
+
     /// The step of a task.
     pub fn step_of(&self, task: u32) -> u32 {
         self.code().steps[task as usize]

@@ -22,11 +22,15 @@ const SHOWN_AFTER: Duration = Duration::from_millis(20);
 /// When a rank that is gone is looked for first; then again whenever the wait has become twice
 /// as long.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
-/// How long a search may take, whatever the time-out.
-const LONGEST_SEARCH: Duration = Duration::from_secs(60);
-/// The most that one look at the clock adds to the idle time of somebody who only tests now
-/// and then: what lies between two tests is mostly the caller's own computing.
-const LONGEST_GAP: Duration = Duration::from_millis(10);
+/// How long a search may take at least, so that a slow wire makes nobody unreachable, and at
+/// most, whatever the time-out.
+const SEARCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// The most that counts between two looks at the clock: in a longer time this process was
+/// stopped, or had no core, and has not seen what came meanwhile.
+const LONGEST_GAP: Duration = Duration::from_millis(100);
+/// The same for somebody who only tests now and then: what lies between two tests is mostly the
+/// caller's own computing.
+const LONGEST_TEST_GAP: Duration = Duration::from_millis(10);
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +39,8 @@ pub(super) enum Wanted {
     Operation((u64, u32)),
     /// All of so many ranks, at the barrier gates.
     Everybody(u32),
+    /// Whatever is left on the port with this number.
+    Rest(usize),
 }
 
 /// How much is asked.
@@ -49,6 +55,11 @@ enum Care {
 /// The watch over one wait.
 #[derive(Debug, Default)]
 pub(super) struct Watchdog {
+    last_look: Option<Instant>,
+    /// For how long nothing has moved of what is waited for.
+    idle: Duration,
+    /// What was left of it at the last look.
+    rest: u64,
     shown: bool,
     /// How long the wait was when a rank that is gone was looked for last.
     looked: Option<Duration>,
@@ -57,31 +68,41 @@ pub(super) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Something has moved, or the wait is over. A rank that has given up goes on showing whom
-    /// it waited for: others may be about to follow that.
-    pub(super) fn reset(&mut self, group: &Group) {
+    /// The wait is over. A rank that has given up goes on showing whom it waited for: others may
+    /// be about to follow that.
+    pub(super) fn end(&mut self, group: &Group) {
         if self.shown && !group.failure.is_set() {
             group.show(Status::Busy);
         }
         *self = Watchdog::default();
     }
 
-    /// Nothing has moved for `idle`.
+    /// A look at the clock, and at what is waited for.
     ///
     /// # Errors
     /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
-    pub(super) fn idle(
-        &mut self,
-        group: &Group,
-        wanted: Wanted,
-        idle: Duration,
-    ) -> Result<(), Error> {
+    pub(super) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+        self.look_after(group, wanted, LONGEST_GAP)
+    }
+
+    fn look_after(&mut self, group: &Group, wanted: Wanted, gap: Duration) -> Result<(), Error> {
+        let now = Instant::now();
+        let last = self.last_look.replace(now).unwrap_or(now);
+        self.idle += (now - last).min(gap);
         let timeout = group.config.timeout;
-        if idle < SHOWN_AFTER.min(timeout / 8) {
+        if self.idle < SHOWN_AFTER.min(timeout / 8) {
             return Ok(());
         }
+        // Other operations may have moved all the while.
+        let rest = wanted.rest(group);
+        if std::mem::replace(&mut self.rest, rest) != rest {
+            self.end(group);
+            (self.last_look, self.rest) = (Some(now), rest);
+            return Ok(());
+        }
+        let idle = self.idle;
         let rank = group.rank;
-        let patience = (timeout / 4).min(LONGEST_SEARCH);
+        let patience = (timeout / 4).clamp(SEARCH.0, SEARCH.1);
         if !self.shown {
             self.shown = true;
             group.show(wanted.status(group));
@@ -106,7 +127,7 @@ impl Watchdog {
         if idle > self.looked.map_or(FIRST_LOOK.min(timeout / 4), |last| 2 * last) {
             self.looked = Some(idle);
             if let Some(blame) = wanted.cause(group, patience, Care::Quick)
-                && matches!(blame.fault, Fault::Unreachable | Fault::Failed)
+                && matches!(blame.fault, Fault::Unreachable | Fault::Failed | Fault::Left)
             {
                 return Err(Error::Lost { rank, blame });
             }
@@ -114,16 +135,21 @@ impl Watchdog {
         Ok(())
     }
 
+    /// Whether nothing has moved since the last look.
+    pub(super) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
+        wanted.rest(group) == self.rest
+    }
+
     /// Whether waiting on is in vain.
     fn is_certain(&self, group: &Group, wanted: Wanted, blame: Blame) -> bool {
         match blame.fault {
-            Fault::Unreachable | Fault::Failed => true,
+            Fault::Unreachable | Fault::Failed | Fault::Left => true,
             // It may still come.
             Fault::Absent => false,
             // A rank shows one of its waits. Where its threads wait for different things, what
             // looks like a circle need not be one; and what was looked at may just have changed.
             Fault::Elsewhere | Fault::Circle => {
-                let patience = (group.config.timeout / 4).min(LONGEST_SEARCH);
+                let patience = (group.config.timeout / 4).clamp(SEARCH.0, SEARCH.1);
                 let again = || wanted.cause(group, patience, Care::Thorough);
                 !group.has_several() && again().is_some_and(|again| again.fault == blame.fault)
             }
@@ -132,9 +158,23 @@ impl Watchdog {
 }
 
 impl Wanted {
+    /// A number that changes when something of it has moved.
+    fn rest(self, group: &Group) -> u64 {
+        match self {
+            Wanted::Operation(operation) => {
+                group.ports.iter().map(|port| port.unfinished(operation) as u64).sum()
+            }
+            Wanted::Everybody(_) | Wanted::Rest(_) => group.n_moves(),
+        }
+    }
+
     fn awaited(self, group: &Group) -> (usize, u32, Awaited) {
         match self {
             Wanted::Everybody(_) => (0, 0, Awaited::AllRanks),
+            Wanted::Rest(index) => {
+                let (step, awaited) = group.ports[index].awaited_first();
+                (index, step, awaited)
+            }
             Wanted::Operation(operation) => {
                 let found = group.ports.iter().enumerate().find_map(|(index, port)| {
                     port.awaited(operation).map(|(step, awaited)| (index, step, awaited))
@@ -218,6 +258,7 @@ impl Search<'_> {
                 Ok(Status::WaitsFor(next) | Status::AtGates(Some(next))) => at = next,
                 Ok(Status::Busy) => return self.found(at, Fault::Absent),
                 Ok(Status::AtGates(None)) => return self.found(at, Fault::Elsewhere),
+                Ok(Status::Left) => return self.found(at, Fault::Left),
                 Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
                 Ok(Status::Unknown) => return None,
             }
@@ -236,6 +277,7 @@ impl Search<'_> {
             match self.ask(at) {
                 Err(blame) => return Some(blame),
                 Ok(Status::AtGates(_)) => {}
+                Ok(Status::Left) => return self.found(at, Fault::Left),
                 Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
                 Ok(Status::Unknown) => break,
                 Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
@@ -254,34 +296,24 @@ impl Search<'_> {
 
 /// The watch over an operation that is only tested now and then.
 #[derive(Debug, Default)]
-pub struct TestWatch {
-    watchdog: Watchdog,
-    last: Option<Instant>,
-    idle: Duration,
-    /// The group's count of moves at the last test.
-    moves: u64,
-}
+pub struct TestWatch(Watchdog);
 
 impl TestWatch {
     /// The operation is not done yet.
     ///
     /// # Errors
-    /// As [`Watchdog::idle`].
+    /// As [`Watchdog::look`].
     pub(super) fn tested(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
-        let now = Instant::now();
-        let has_moved = group.has_moved(&mut self.moves);
-        let Some(last) = self.last.replace(now).filter(|_| !has_moved) else {
-            self.watchdog.reset(group);
-            self.idle = Duration::ZERO;
-            return Ok(());
-        };
-        self.idle += (now - last).min(LONGEST_GAP);
-        self.watchdog.idle(group, wanted, self.idle)
+        self.0.look_after(group, wanted, LONGEST_TEST_GAP)
+    }
+
+    /// Whether nothing has moved since the last test.
+    pub(super) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
+        self.0.is_still(group, wanted)
     }
 
     /// The operation is done.
     pub(super) fn end(&mut self, group: &Group) {
-        self.watchdog.reset(group);
-        self.last = None;
+        self.0.end(group);
     }
 }

@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use super::init::World;
-use crate::memory::{CacheMode, CacheStats};
+use crate::memory::CacheStats;
 
 /// A world as it is now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Info {
     /// Version of this library.
     pub hopbine: &'static str,
-    /// `tofu` or `emu`.
+    /// `tofu`, `shm` or `emu`.
     pub backend: &'static str,
     /// The device.
     #[serde(flatten)]
@@ -41,10 +41,8 @@ pub struct Info {
     pub timeout_seconds: f64,
     /// Barrier gates.
     pub gates: GatesInfo,
-    /// Whose memory is kept registered.
-    pub registration_cache: Option<CacheMode>,
-    /// Figures of the ports' registration caches, by port.
-    pub registration_caches: Vec<CacheStats>,
+    /// The registration cache: whether registrations are kept, and its figures.
+    pub registration_cache: Option<CacheStats>,
     /// Variables of the environment that hopbine reads, as they are set.
     pub environment: Vec<(String, String)>,
 }
@@ -68,6 +66,21 @@ pub struct DeviceInfo {
     pub barrier: Option<Barrier>,
 }
 
+impl DeviceInfo {
+    /// A device that is none of Tofu's.
+    pub(super) fn without_tofu(name: &str) -> Self {
+        DeviceInfo {
+            library: name.to_owned(),
+            utofu_version: "none".to_owned(),
+            tofu_version: "none".to_owned(),
+            onesided_tnis: Vec::new(),
+            onesided: None,
+            barrier_tnis: Vec::new(),
+            barrier: None,
+        }
+    }
+}
+
 /// A backend that was passed over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Attempt {
@@ -87,6 +100,11 @@ pub enum GatesInfo {
         tni: u16,
         /// `butterfly` or `tree`.
         arrangement: &'static str,
+    },
+    /// A board in shared memory stands in for them.
+    Board {
+        /// The longest contribution of a rank.
+        bytes: u64,
     },
     /// None can be used.
     Absent {
@@ -123,7 +141,6 @@ pub struct Barrier {
 impl Info {
     pub(super) fn of(world: &World) -> Self {
         let (comm, about) = (world.communicator(), &world.about);
-        let caches = comm.cache_stats();
         Info {
             hopbine: env!("HOPBINE_VERSION"),
             backend: about.backend.name(),
@@ -149,8 +166,7 @@ impl Info {
                 Ok(gates) => gates.describe(),
                 Err(reason) => GatesInfo::Absent { reason: reason.to_owned() },
             },
-            registration_cache: caches.first().map(|stats| stats.mode),
-            registration_caches: caches,
+            registration_cache: comm.cache_stats(),
             environment: environment(),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `HOPBINE_BACKEND` | `tofu`, `emu` or `mpi`; by default Tofu where there is one, else the emulator |
+//! | `HOPBINE_BACKEND` | `tofu`, `shm`, `emu` or `mpi`; by default Tofu where there is one, else shared memory |
+//! | `HOPBINE_SHM_READ` | `off`: no rank reads another process's memory; `on` if unset |
 //! | `HOPBINE_UTOFU_LIB` | path of the uTofu library |
 //! | `HOPBINE_RANK`, `HOPBINE_SIZE`, `HOPBINE_RENDEZVOUS` | who this is among how many ranks, and the file through which they meet; one rank if unset |
 //! | `HOPBINE_RANKS_PER_NODE` | ranks on each node; 1 if unset |
@@ -14,7 +15,8 @@
 //! | `HOPBINE_REG_CACHE` and its kin | see [`CacheConfig`] |
 //!
 //! Without `HOPBINE_TORUS` the torus is that of the ranks' Tofu coordinates, if the backend is
-//! Tofu and they fill a box; else it is [`near_cubic`](super::near_cubic).
+//! Tofu and they fill a box; in shared memory it is a line of all ranks; else it is
+//! [`near_cubic`](super::near_cubic).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,9 +103,9 @@ impl World {
             get("HOPBINE_ON_TIMEOUT").map_or(Ok(OnTimeout::Warn), |t| parse_on_timeout(&t))?;
         let wanted_cores = get("HOPBINE_CORES").map_or(Ok(Vec::new()), |t| parse_cores(&t))?;
         let cache = CacheConfig::from_env().map_err(|error| Error::Setting {
-            setting: "HOPBINE_REG_CACHE",
-            found: error.to_string(),
-            valid: "as said".to_owned(),
+            setting: error.name,
+            found: error.value,
+            valid: error.valid.to_owned(),
         })?;
         let ports = number(get, "HOPBINE_PORTS")?;
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
@@ -146,13 +148,24 @@ impl World {
         }
 
         let all: Vec<[u8; 6]> = cards.iter().map(|card| card.coords).collect();
-        let (shape, map) = lay_out(get, torus, backend.is_physical(), &all, per_node)
-            .map_err(|reason| Error::Layout { rank, reason })?;
+        let (shape, map) =
+            lay_out(get, torus, backend.is_physical(), backend.wire(), &all, per_node)
+                .map_err(|reason| Error::Layout { rank, reason })?;
         let among = |same: &dyn Fn(&Card) -> bool| {
             let all = cards.iter().filter(|card| same(card)).count();
             (all, cards[..rank as usize].iter().filter(|card| same(card)).count())
         };
-        let (_, place_on_node) = among(&|other| other.coords == coords);
+        let (on_node, place_on_node) = among(&|other| other.coords == coords);
+        let set = get("HOPBINE_RANKS_PER_NODE").filter(|_| backend.is_physical());
+        if let Some(found) = set.filter(|_| on_node != per_node as usize) {
+            return Err(Error::Setting {
+                setting: "HOPBINE_RANKS_PER_NODE",
+                found,
+                valid: format!(
+                    "{on_node}, the number of ranks that the device has on rank {rank}'s node, or unset"
+                ),
+            });
+        }
         let (sharers, place) = among(&|other| other.cores == card.cores);
         let n_ports = n_ports(ports, &shape, backend.n_interfaces().map_err(startup)?)?;
         let seating = seat(&Seats {
@@ -175,7 +188,7 @@ impl World {
         };
         let engine = Engine::new(rank, opened.endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
-        let of_world = RankOfWorld::new(engine, opened.small, opened.caches);
+        let of_world = RankOfWorld::new(engine, backend.wire(), opened.small, opened.cache);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
         let about = About { backend, tried, coords, ranks_per_node, seating, timeout };

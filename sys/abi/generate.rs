@@ -18,7 +18,7 @@ impl ParseCallbacks for FlagTypes {
     fn int_macro(&self, name: &str, _value: i64) -> Option<IntKind> {
         if name.contains("_FLAG_") || name.contains("_CAP_") {
             Some(IntKind::ULong)
-        } else if name.starts_with("UTOFU_VERSION_") {
+        } else if name.starts_with("UTOFU_VERSION_") || name.starts_with("JTOFU_VERSION_") {
             Some(IntKind::Int)
         } else {
             None

@@ -3,6 +3,7 @@
  * variables and comes up at the first call that needs it.
  */
 #include "harness.h"
+#include "utofu_emu.h"
 
 static int env_number(const char *name)
 {

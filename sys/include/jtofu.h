@@ -15,10 +15,29 @@
 extern "C" {
 #endif
 
+/** Major version of the interface. */
+#define JTOFU_VERSION_MAJOR 0
+/** Minor version of the interface. */
+#define JTOFU_VERSION_MINOR 0
+
 /** What a call returns. */
 enum jtofu_return_code {
     /** Done. */
-    JTOFU_SUCCESS = 0
+    JTOFU_SUCCESS = 0,
+    /** There is no job, or jtofu_initialize has not been called. */
+    JTOFU_ERR_NOT_INITIALIZED = -1,
+    /** The library lacks this. */
+    JTOFU_ERR_NOT_IMPLEMENTED = -2,
+    /** An argument is out of range. */
+    JTOFU_ERR_INVALID_ARG = -3,
+    /** A pointer is NULL. */
+    JTOFU_ERR_INVALID_POINTER = -4,
+    /** jtofu_finalize was called more often than jtofu_initialize. */
+    JTOFU_ERR_EXCESS_FINALIZE = -5,
+    /** There is no memory left. */
+    JTOFU_ERR_OUT_OF_MEMORY = -6,
+    /** The library cannot go on. */
+    JTOFU_ERR_INTERNAL = -100
 };
 
 /** Number of a job. */
@@ -108,6 +127,24 @@ int jtofu_query_onesided_paths(union jtofu_phys_coords *coords, size_t max_paths
                                union jtofu_path_coords paths[], size_t *num_paths);
 /** Number of hops to a node along the default path. */
 int jtofu_query_onesided_hops(union jtofu_phys_coords *coords, size_t *num_hops);
+/** Announces another job with its map. */
+int jtofu_add_job(jtofu_job_id_t job_id, const void *mapinfo);
+/** Forgets a job that was added. */
+int jtofu_delete_job(jtofu_job_id_t job_id);
+/** For each physical axis of the system, 1 if it is a ring and 0 if it is not. */
+int jtofu_query_sys_torus(union jtofu_phys_coords *torus);
+/** Physical coordinates from which those of the job are counted. */
+int jtofu_query_ref_coords(union jtofu_phys_coords *coords);
+/** Paths of barriers towards a node: at most max_paths; how many in *num_paths. */
+int jtofu_query_barrier_paths(union jtofu_phys_coords *coords, size_t max_paths,
+                              union jtofu_path_coords paths[], size_t *num_paths);
+/** Number of hops of a barrier's packets to a node along the default path. */
+int jtofu_query_barrier_hops(union jtofu_phys_coords *coords, size_t *num_hops);
+/** Version of the interface that the library implements. */
+void jtofu_query_jtofu_version(int *major_ver, int *minor_ver);
+/** Makes the map of the job that the environment describes; the caller frees *mapinfo. */
+int jtofu_create_mapinfo_by_envvars(void **mapinfo, size_t *mapinfo_size,
+                                    unsigned int *num_proc);
 
 #ifdef __cplusplus
 }

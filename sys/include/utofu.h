@@ -392,8 +392,6 @@ void utofu_query_tofu_version(int *major_ver, int *minor_ver);
 void utofu_query_utofu_version(int *major_ver, int *minor_ver);
 /** Coordinates x, y, z, a, b, c of this process's node. Errors: INVALID_POINTER. */
 int utofu_query_my_coords(uint8_t coords[6]);
-/** Copies text about this thread's last error; 1 KiB of room is enough. */
-int utofu_get_last_error(char *message);
 
 /* ---- virtual control queues ---- */
 

@@ -17,6 +17,13 @@ extern "C" {
  */
 int utofu_emu_enter_as_thread(int rank, int size);
 
+/**
+ * Copies text about this thread's last error to message, which has room for 1024 bytes. Libraries
+ * of Fujitsu's have this function but do not declare it: programs do so themselves, as it stands
+ * here, although the text is written.
+ */
+extern void utofu_get_last_error(const char *message);
+
 #ifdef __cplusplus
 }
 #endif

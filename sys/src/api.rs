@@ -169,6 +169,14 @@ table! {
         jtofu_query_ranks_from_log_coords: jtofu_query_ranks_from_log_coords_fn,
         jtofu_query_onesided_paths: jtofu_query_onesided_paths_fn,
         jtofu_query_onesided_hops: jtofu_query_onesided_hops_fn,
+        jtofu_add_job: jtofu_add_job_fn,
+        jtofu_delete_job: jtofu_delete_job_fn,
+        jtofu_query_sys_torus: jtofu_query_sys_torus_fn,
+        jtofu_query_ref_coords: jtofu_query_ref_coords_fn,
+        jtofu_query_barrier_paths: jtofu_query_barrier_paths_fn,
+        jtofu_query_barrier_hops: jtofu_query_barrier_hops_fn,
+        jtofu_query_jtofu_version: jtofu_query_jtofu_version_fn,
+        jtofu_create_mapinfo_by_envvars: jtofu_create_mapinfo_by_envvars_fn,
     }
 }
 

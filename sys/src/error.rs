@@ -50,7 +50,7 @@ impl Api {
         let text = self.utofu_get_last_error.and_then(|get| {
             let mut text = [0u8; TEXT];
             // SAFETY: there is more room than the interface asks for.
-            unsafe { get(text.as_mut_ptr().cast::<c_char>()) };
+            unsafe { get(text.as_mut_ptr().cast_const().cast::<c_char>()) };
             // A library that writes no end is cut off.
             text[TEXT - 1] = 0;
             let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy();

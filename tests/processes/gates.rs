@@ -202,7 +202,11 @@ fn a_rank_that_does_not_come_is_a_timeout() {
         ..config("3", Drive::Inline)
     };
     let outcomes = emulate(&config, |comm| match comm.rank() {
-        2 => Ok(()),
+        2 => {
+            // One that leaves would be found out at once.
+            std::thread::sleep(std::time::Duration::from_secs(2));
+            Ok(())
+        }
         _ => comm.barrier(),
     })
     .unwrap();

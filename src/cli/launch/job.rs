@@ -83,7 +83,6 @@ impl Job {
             .env("HOPBINE_RANK", rank.to_string())
             .env("HOPBINE_SIZE", settings.ranks.to_string())
             .env("HOPBINE_RENDEZVOUS", self.directory.rendezvous())
-            .env("HOPBINE_TORUS", settings.torus.to_string())
             .env("HOPBINE_RANKS_PER_NODE", settings.ranks_per_node.to_string())
             .stdin(input(rank))
             .stdout(Stdio::piped())
@@ -91,8 +90,15 @@ impl Job {
             // A group of its own: a signal from the terminal reaches it once, through us.
             .process_group(0);
         // What is started on one host is meant for the emulator, unless someone says otherwise.
-        if std::env::var_os("HOPBINE_BACKEND").is_none() {
-            command.env("HOPBINE_BACKEND", "emu");
+        match settings.backend {
+            Some(backend) => _ = command.env("HOPBINE_BACKEND", backend.name()),
+            None if std::env::var_os("HOPBINE_BACKEND").is_none() => {
+                command.env("HOPBINE_BACKEND", "emu");
+            }
+            None => {}
+        }
+        if let Some(torus) = &settings.torus {
+            command.env("HOPBINE_TORUS", torus.to_string());
         }
         if let Some(timeout) = settings.timeout {
             command.env("HOPBINE_TIMEOUT", timeout.to_string());
@@ -324,23 +330,4 @@ impl Directory {
     fn rendezvous(&self) -> PathBuf {
         self.0.path().join("rendezvous")
     }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // The emulator's ranks remove their shared memory once all have opened it; if one never
-        // came, its name is still in the file, as the last line.
-        let text = std::fs::read_to_string(self.rendezvous()).unwrap_or_default();
-        let memory = text.lines().next_back().map(Path::new);
-        if let Some(memory) = memory.filter(|memory| is_shared_memory(memory)) {
-            // Usually gone already.
-            let _ = std::fs::remove_file(memory);
-        }
-    }
-}
-
-/// Whether a path is one that the emulator gives to shared memory: nothing else is removed.
-fn is_shared_memory(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    path.is_absolute() && name.is_some_and(|name| name.starts_with("hopbine-"))
 }

@@ -31,6 +31,8 @@ pub const UTOFU_ONESIDED_FLAG_CACHE_INJECTION: ::core::ffi::c_ulong = 32;
 pub const UTOFU_ONESIDED_FLAG_DELAY_START: ::core::ffi::c_ulong = 256;
 pub const UTOFU_ONESIDED_FLAG_TCQ_NOTICE: ::core::ffi::c_ulong = 16384;
 pub const UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE: ::core::ffi::c_ulong = 32768;
+pub const JTOFU_VERSION_MAJOR: ::core::ffi::c_int = 0;
+pub const JTOFU_VERSION_MINOR: ::core::ffi::c_int = 0;
 /// Number of a Tofu network interface (TNI) of this node.
 pub type utofu_tni_id_t = u16;
 /// Number of a control queue (CQ) within a TNI.
@@ -385,9 +387,6 @@ pub type utofu_query_utofu_version_fn =
     unsafe extern "C" fn(major_ver: *mut ::core::ffi::c_int, minor_ver: *mut ::core::ffi::c_int);
 /// Coordinates x, y, z, a, b, c of this process's node. Errors: INVALID_POINTER.
 pub type utofu_query_my_coords_fn = unsafe extern "C" fn(coords: *mut u8) -> ::core::ffi::c_int;
-/// Copies text about this thread's last error; 1 KiB of room is enough.
-pub type utofu_get_last_error_fn =
-    unsafe extern "C" fn(message: *mut ::core::ffi::c_char) -> ::core::ffi::c_int;
 /// Creates a VCQ on a TNI. Errors: INVALID_POINTER, INVALID_TNI_ID, FULL.
 pub type utofu_create_vcq_fn = unsafe extern "C" fn(
     tni_id: utofu_tni_id_t,
@@ -937,8 +936,22 @@ pub type utofu_poll_reduce_double_fn = unsafe extern "C" fn(
 ) -> ::core::ffi::c_int;
 /// Done.
 pub const JTOFU_SUCCESS: jtofu_return_code = 0;
+/// There is no job, or jtofu_initialize has not been called.
+pub const JTOFU_ERR_NOT_INITIALIZED: jtofu_return_code = -1;
+/// The library lacks this.
+pub const JTOFU_ERR_NOT_IMPLEMENTED: jtofu_return_code = -2;
+/// An argument is out of range.
+pub const JTOFU_ERR_INVALID_ARG: jtofu_return_code = -3;
+/// A pointer is NULL.
+pub const JTOFU_ERR_INVALID_POINTER: jtofu_return_code = -4;
+/// jtofu_finalize was called more often than jtofu_initialize.
+pub const JTOFU_ERR_EXCESS_FINALIZE: jtofu_return_code = -5;
+/// There is no memory left.
+pub const JTOFU_ERR_OUT_OF_MEMORY: jtofu_return_code = -6;
+/// The library cannot go on.
+pub const JTOFU_ERR_INTERNAL: jtofu_return_code = -100;
 /// What a call returns.
-pub type jtofu_return_code = ::core::ffi::c_uint;
+pub type jtofu_return_code = ::core::ffi::c_int;
 /// Number of a job.
 pub type jtofu_job_id_t = u32;
 /// Rank within a job.
@@ -1161,4 +1174,38 @@ pub type jtofu_query_onesided_paths_fn = unsafe extern "C" fn(
 pub type jtofu_query_onesided_hops_fn = unsafe extern "C" fn(
     coords: *mut jtofu_phys_coords,
     num_hops: *mut usize,
+) -> ::core::ffi::c_int;
+/// Announces another job with its map.
+pub type jtofu_add_job_fn = unsafe extern "C" fn(
+    job_id: jtofu_job_id_t,
+    mapinfo: *const ::core::ffi::c_void,
+) -> ::core::ffi::c_int;
+/// Forgets a job that was added.
+pub type jtofu_delete_job_fn = unsafe extern "C" fn(job_id: jtofu_job_id_t) -> ::core::ffi::c_int;
+/// For each physical axis of the system, 1 if it is a ring and 0 if it is not.
+pub type jtofu_query_sys_torus_fn =
+    unsafe extern "C" fn(torus: *mut jtofu_phys_coords) -> ::core::ffi::c_int;
+/// Physical coordinates from which those of the job are counted.
+pub type jtofu_query_ref_coords_fn =
+    unsafe extern "C" fn(coords: *mut jtofu_phys_coords) -> ::core::ffi::c_int;
+/// Paths of barriers towards a node: at most max_paths; how many in *num_paths.
+pub type jtofu_query_barrier_paths_fn = unsafe extern "C" fn(
+    coords: *mut jtofu_phys_coords,
+    max_paths: usize,
+    paths: *mut jtofu_path_coords,
+    num_paths: *mut usize,
+) -> ::core::ffi::c_int;
+/// Number of hops of a barrier's packets to a node along the default path.
+pub type jtofu_query_barrier_hops_fn = unsafe extern "C" fn(
+    coords: *mut jtofu_phys_coords,
+    num_hops: *mut usize,
+) -> ::core::ffi::c_int;
+/// Version of the interface that the library implements.
+pub type jtofu_query_jtofu_version_fn =
+    unsafe extern "C" fn(major_ver: *mut ::core::ffi::c_int, minor_ver: *mut ::core::ffi::c_int);
+/// Makes the map of the job that the environment describes; the caller frees *mapinfo.
+pub type jtofu_create_mapinfo_by_envvars_fn = unsafe extern "C" fn(
+    mapinfo: *mut *mut ::core::ffi::c_void,
+    mapinfo_size: *mut usize,
+    num_proc: *mut ::core::ffi::c_uint,
 ) -> ::core::ffi::c_int;

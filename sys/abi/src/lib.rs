@@ -45,3 +45,8 @@ pub const fn UTOFU_ONESIDED_FLAG_SPS(n: u8) -> core::ffi::c_ulong {
 pub const fn UTOFU_ONESIDED_FLAG_PATH(id: utofu_path_id_t) -> core::ffi::c_ulong {
     (id as core::ffi::c_ulong) << 28
 }
+
+/// Copies text about the calling thread's last error; 1 KiB of room is enough. Fujitsu's headers do
+/// not declare this function: programs do so, with a pointer to constant bytes that are written.
+#[allow(non_camel_case_types)] // as all names of the interface
+pub type utofu_get_last_error_fn = unsafe extern "C" fn(message: *const core::ffi::c_char);

@@ -26,52 +26,11 @@
 mod mrq;
 mod sync;
 
+/// Everything but the queue that loom models.
 #[cfg(not(loom))]
-mod arena;
+mod device;
 #[cfg(not(loom))]
-mod atomic_op;
-#[cfg(not(loom))]
-mod bfpsum;
-#[cfg(not(loom))]
-pub mod c;
-#[cfg(not(loom))]
-mod coords;
-#[cfg(not(loom))]
-mod copy;
-#[cfg(not(loom))]
-mod desc;
-#[cfg(not(loom))]
-pub mod env;
-#[cfg(not(loom))]
-mod error;
-#[cfg(not(loom))]
-mod gates;
-#[cfg(not(loom))]
-mod ids;
-#[cfg(not(loom))]
-mod job;
-#[cfg(not(loom))]
-mod layout;
-#[cfg(not(loom))]
-mod mem;
-#[cfg(not(loom))]
-mod model;
-#[cfg(not(loom))]
-mod nodes;
-#[cfg(not(loom))]
-mod ops;
-#[cfg(not(loom))]
-mod reduce;
-#[cfg(not(loom))]
-mod slots;
-#[cfg(not(loom))]
-mod toq;
-#[cfg(not(loom))]
-mod vcq;
+use device::*;
 
 #[cfg(not(loom))]
-pub use error::JobError;
-#[cfg(not(loom))]
-pub use job::{Entered, Job};
-#[cfg(not(loom))]
-pub use model::Model;
+pub use device::{Entered, Job, JobError, Model, c, env};

@@ -80,15 +80,20 @@ impl Default for Chunk {
 
 /// Where chunks come from.
 pub(crate) trait Chunks {
-    /// Reserves memory for one zeroed chunk for ever; never 0.
-    fn create(&self) -> u64;
+    /// Reserves memory for one zeroed chunk for ever; never 0. None if there is none left.
+    fn create(&self) -> Option<u64>;
     /// The chunk that `create` named.
     fn at(&self, place: u64) -> &Chunk;
 }
 
-/// The reader is too far behind.
+/// Why a notice is lost.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Overflow;
+pub(crate) enum Lost {
+    /// The reader is too far behind, or there is no memory.
+    Overflow,
+    /// The reader has given this sender up, who took too long: nobody waits for it.
+    Late,
+}
 
 /// The shared part of a queue. Valid when zeroed.
 #[repr(C, align(64))]
@@ -145,7 +150,7 @@ impl Ring {
     /// Appends a notice. The capacity is looked at once per chunk, so overflow may be found up to
     /// two chunks late, and never early.
     #[inline]
-    pub(crate) fn push(&self, chunks: &impl Chunks, notice: &Notice) -> Result<(), Overflow> {
+    pub(crate) fn push(&self, chunks: &impl Chunks, notice: &Notice) -> Result<(), Lost> {
         // Relaxed: the index alone publishes nothing; `seq` does.
         let index = self.tail.fetch_add(1, Ordering::Relaxed);
         // Acquire pairs with the install below: the place of the chunk is visible.
@@ -177,14 +182,16 @@ impl Ring {
 
     /// Gives the slot of `index` a chunk, or finds the one that another sender gave it.
     #[cold]
-    fn install(&self, chunks: &impl Chunks, index: u64) -> Result<usize, Overflow> {
+    fn install(&self, chunks: &impl Chunks, index: u64) -> Result<usize, Lost> {
         // Acquire pairs with the reader's Release: slots behind head are empty again.
         let head = self.head.load(Ordering::Acquire);
         // Head lags behind the reader by up to a chunk: what it may hold is not overflow yet.
-        if index.saturating_sub(head) >= CAPACITY + CHUNK {
-            return Err(Overflow);
+        match index.checked_sub(head) {
+            None => return Err(Lost::Late),
+            Some(behind) if behind >= CAPACITY + CHUNK => return Err(Lost::Overflow),
+            Some(_) => {}
         }
-        let mine = self.take_chunk(chunks).ok_or(Overflow)?;
+        let mine = self.take_chunk(chunks).ok_or(Lost::Overflow)?;
         // AcqRel: Release publishes the chunk's place, Acquire sees that of the winner.
         match self.table[slot_of(index)].compare_exchange(
             0,
@@ -195,7 +202,7 @@ impl Ring {
             Ok(_) => Ok(mine),
             Err(word) => {
                 self.give_back(mine);
-                Slot::chunk(word, index).ok_or(Overflow)
+                Slot::chunk(word, index).ok_or(Lost::Overflow)
             }
         }
     }
@@ -217,7 +224,11 @@ impl Ring {
                         let number = w * 64 + bit as usize;
                         // Only the holder of the bit gets here; the bit orders these accesses.
                         if self.places[number].load(Ordering::Relaxed) == 0 {
-                            self.places[number].store(chunks.create(), Ordering::Relaxed);
+                            let Some(place) = chunks.create() else {
+                                self.give_back(number);
+                                return None;
+                            };
+                            self.places[number].store(place, Ordering::Relaxed);
                         }
                         return Some(number);
                     }
@@ -235,18 +246,23 @@ impl Ring {
 
     /// A reader that starts at the first unread notice. At most one may be in use at a time.
     pub(crate) fn reader(&self) -> Reader {
-        Reader { next: self.head.load(Ordering::Acquire), place: 0 }
+        Reader { next: self.head.load(Ordering::Acquire), place: 0, has_hole: false }
     }
 
     /// Reads and discards whatever is left of an earlier owner, ending at an index that no
-    /// sender has used yet.
+    /// sender has used yet. `is_patient` is asked again and again about a notice that is announced
+    /// and does not come: with false its sender is given up, who died or never found room.
     // Not modelled: it waits for senders, which loom would try without end.
     #[cfg(not(loom))]
-    pub(crate) fn drain(&self, chunks: &impl Chunks, reader: &mut Reader) {
+    pub(crate) fn drain(
+        &self,
+        chunks: &impl Chunks,
+        reader: &mut Reader,
+        mut is_patient: impl FnMut() -> bool,
+    ) {
         while reader.next < self.tail.load(Ordering::Relaxed) {
-            if reader.pop(self, chunks).is_none() {
-                // The sender holds this index and is about to fill it.
-                std::hint::spin_loop();
+            if reader.pop(self, chunks).is_none() && !is_patient() {
+                reader.skip(self);
             }
         }
         // Relaxed is enough for senders that come later: capacity is a matter of chunks.
@@ -259,6 +275,9 @@ pub(crate) struct Reader {
     next: u64,
     /// Place of the chunk of `next`, if it was already looked up.
     place: u64,
+    /// Whether a notice of this chunk was given up: its sender may write it yet, so the chunk must
+    /// not serve again.
+    has_hole: bool,
 }
 
 impl Reader {
@@ -293,6 +312,17 @@ impl Reader {
         })
     }
 
+    /// Passes over a notice that does not come.
+    #[cfg(not(loom))]
+    fn skip(&mut self, ring: &Ring) {
+        self.has_hole = true;
+        let slot = slot_of(self.next);
+        self.next += 1;
+        if self.next.is_multiple_of(CHUNK) {
+            self.leave_chunk(ring, slot);
+        }
+    }
+
     /// All entries were read, so all their senders are done: the chunk can serve again.
     #[cold]
     fn leave_chunk(&mut self, ring: &Ring, slot: usize) {
@@ -300,9 +330,12 @@ impl Reader {
         // The slot must be empty before head lets a sender come round to it: ordered by the
         // Release store of head, which pairs with the Acquire in install.
         ring.table[slot].store(0, Ordering::Relaxed);
-        ring.give_back(word as u16 as usize);
+        if !self.has_hole {
+            ring.give_back(word as u16 as usize);
+        }
         ring.head.store(self.next, Ordering::Release);
         self.place = 0;
+        self.has_hole = false;
     }
 }
 

@@ -15,8 +15,8 @@ struct Model {
 }
 
 impl Chunks for Model {
-    fn create(&self) -> u64 {
-        self.made.fetch_add(1, Ordering::Relaxed) + 1
+    fn create(&self) -> Option<u64> {
+        Some(self.made.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     fn at(&self, place: u64) -> &Chunk {

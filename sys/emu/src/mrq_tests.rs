@@ -22,11 +22,11 @@ impl Heap {
 }
 
 impl Chunks for Heap {
-    fn create(&self) -> u64 {
+    fn create(&self) -> Option<u64> {
         // Relaxed: every place is handed out once; the queue publishes it.
         let n = self.made.fetch_add(1, Ordering::Relaxed);
         assert!(self.chunks[n].set(Box::default()).is_ok(), "made once");
-        n as u64 + 1
+        Some(n as u64 + 1)
     }
 
     fn at(&self, place: u64) -> &Chunk {
@@ -78,10 +78,54 @@ fn what_an_earlier_owner_left_is_drained() {
     let mut reader = ring.reader();
     assert_eq!(reader.pop(&ring, &heap), Some(notice(1, 0)));
     let mut second = ring.reader();
-    ring.drain(&heap, &mut second);
+    ring.drain(&heap, &mut second, || true);
     assert_eq!(second.pop(&ring, &heap), None);
     ring.push(&heap, &notice(2, 5)).unwrap();
     assert_eq!(second.pop(&ring, &heap), Some(notice(2, 5)));
+}
+
+/// A sender that died between announcing a notice and writing it stops nobody, and one that was only
+/// slow harms nobody.
+#[test]
+fn a_notice_that_never_comes_is_given_up() {
+    let (ring, heap) = (Box::<Ring>::default(), Heap::default());
+    ring.push(&heap, &notice(1, 0)).unwrap();
+    let dead = ring.tail.fetch_add(1, Ordering::Relaxed);
+    ring.push(&heap, &notice(1, 2)).unwrap();
+    // Others that never even looked for a chunk.
+    ring.tail.fetch_add(2 * CHUNK, Ordering::Relaxed);
+    let mut asked = 0;
+    let mut reader = ring.reader();
+    ring.drain(&heap, &mut reader, || {
+        asked += 1;
+        asked < 10
+    });
+    assert!(asked >= 10);
+    let made = heap.made();
+    for i in 0..4 * CHUNK {
+        ring.push(&heap, &notice(2, i)).unwrap();
+        // The slow one writes after all.
+        let first = ring.places[0].load(Ordering::Relaxed);
+        heap.at(first).entries[dead as usize].seq.store(dead + 1, Ordering::Relaxed);
+        assert_eq!(reader.pop(&ring, &heap), Some(notice(2, i)));
+    }
+    assert!(heap.made() <= made + 2, "only the chunk with the hole is lost");
+}
+
+#[test]
+fn a_queue_without_memory_overflows() {
+    struct Nothing;
+    impl Chunks for Nothing {
+        fn create(&self) -> Option<u64> {
+            None
+        }
+        fn at(&self, _: u64) -> &Chunk {
+            unreachable!("there is none")
+        }
+    }
+    let ring = Box::<Ring>::default();
+    assert_eq!(ring.push(&Nothing, &notice(0, 0)), Err(Lost::Overflow));
+    assert!(ring.taken.iter().all(|word| word.load(Ordering::Relaxed) == 0));
 }
 
 #[test]

@@ -151,3 +151,38 @@ fn misuse_is_refused() {
         assert_eq!(c::utofu_barrier(v[0], 0), UTOFU_ERR_INVALID_VBG_ID);
     }
 }
+
+/// Programs build the ids of other ranks' gates from those of their own.
+#[test]
+fn ids_that_a_program_built_are_as_good() {
+    let job = Job::threads(Job::coords_for_shape(&[1, 2]).unwrap());
+    let all: Vec<_> = (0..2)
+        .map(|r| {
+            let _me = job.enter(r);
+            alloc(1)
+        })
+        .collect();
+    let node = |id: u64| id >> 32;
+    for (r, mine) in all.iter().enumerate() {
+        let _me = job.enter(r);
+        // Gate 0 of the other node, and one's own without the device's marks.
+        let (own, other) = (node(mine[0]) << 32, node(all[1 - r][0]) << 32);
+        let mut setting = connect(own, [own, other], [own, other]);
+        // Only the first path coordinate says whether there is a path.
+        setting.dst_path_coords = [UTOFU_PATH_COORD_NULL, 77, 99];
+        // SAFETY: as many settings as are given.
+        assert_eq!(unsafe { c::utofu_set_vbg(&mut setting, 1) }, 0);
+        setting.dst_path_coords = [0, 77, 99];
+        // SAFETY: as above.
+        assert_eq!(unsafe { c::utofu_set_vbg(&mut setting, 1) }, UTOFU_ERR_INVALID_PATH);
+    }
+    // SAFETY: gates by their numbers.
+    unsafe {
+        for mine in &all {
+            assert_eq!(c::utofu_barrier(mine[0], 0), 0);
+        }
+        for mine in &all {
+            assert_eq!(c::utofu_poll_barrier(mine[0], 0), 0);
+        }
+    }
+}

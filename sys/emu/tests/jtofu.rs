@@ -1,8 +1,12 @@
 //! Coordinates of a job, as jTofu tells them.
 
 use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
 use utofu_abi::*;
 use utofu_emu::{Job, Model, c};
+
+/// Held by tests that begin and end the use of jTofu, which is the process's.
+static USE: Mutex<()> = Mutex::new(());
 
 fn physical(rank: u32) -> [u8; 6] {
     let mut at = jtofu_phys_coords { a: [0; 6] };
@@ -31,13 +35,14 @@ fn hops(to: [u8; 6]) -> usize {
 
 #[test]
 fn ranks_and_coordinates_match() {
+    let _using = USE.lock().unwrap_or_else(PoisonError::into_inner);
     let job = Job::on_torus(&[4, 3, 2], 2, Model::default()).unwrap();
     let _me = job.enter(5);
     let mut size = jtofu_log_coords { a: [0; 3] };
     // SAFETY: valid places.
     unsafe {
         assert_eq!(c::jtofu_initialize(0, 5, std::ptr::null()), 0);
-        assert_eq!(c::jtofu_initialize(0, 6, std::ptr::null()), UTOFU_ERR_INVALID_ARG);
+        assert_eq!(c::jtofu_initialize(0, 6, std::ptr::null()), JTOFU_ERR_INVALID_ARG);
         assert_eq!(c::jtofu_query_log_size(&mut size), 0);
         assert_eq!(size.a, [4, 3, 2]);
         assert_eq!(c::jtofu_query_max_proc_per_node(), 2);
@@ -68,6 +73,8 @@ fn ranks_and_coordinates_match() {
     assert_eq!(hops(physical(5)), 0);
     assert_eq!(hops(physical(4)), 0, "the other rank of the node");
     assert_eq!(hops(physical(7)), 1, "the neighbour along x");
+    // SAFETY: takes nothing.
+    assert_eq!(unsafe { c::jtofu_finalize() }, 0);
 }
 
 #[test]
@@ -89,5 +96,44 @@ fn paths_begin_with_the_direct_one() {
     let mut nowhere = jtofu_phys_coords { a: [77; 6] };
     // SAFETY: valid places.
     let rc = unsafe { c::jtofu_query_onesided_paths(&mut nowhere, 12, paths.as_mut_ptr(), &mut n) };
-    assert_eq!(rc, UTOFU_ERR_INVALID_COORDS);
+    assert_eq!(rc, JTOFU_ERR_INVALID_ARG);
+}
+
+/// What programs that start by jTofu ask besides coordinates.
+#[test]
+fn the_job_describes_itself() {
+    let _using = USE.lock().unwrap_or_else(PoisonError::into_inner);
+    let job = Job::with_model(vec![[3, 4, 5, 1, 2, 1], [3, 6, 5, 0, 2, 1]], Model::default());
+    let job = job.unwrap();
+    let _me = job.enter(1);
+    let (mut map, mut bytes, mut n) = (std::ptr::null_mut(), 0usize, 0u32);
+    let (mut major, mut minor) = (-1, -1);
+    let mut at = jtofu_phys_coords { a: [9; 6] };
+    // SAFETY: valid places; the map is freed once, as its maker asks for; members are six bytes.
+    unsafe {
+        assert_eq!(c::jtofu_finalize(), JTOFU_ERR_EXCESS_FINALIZE);
+        assert_eq!(c::jtofu_create_mapinfo_by_envvars(&mut map, &mut bytes, &mut n), 0);
+        assert!(!map.is_null() && bytes > 0);
+        assert_eq!(n, 2);
+        assert_eq!(c::jtofu_initialize(77, 1, map), 0);
+        assert_eq!(c::jtofu_add_job(78, map), JTOFU_ERR_NOT_IMPLEMENTED);
+        assert_eq!(c::jtofu_delete_job(78), JTOFU_ERR_NOT_IMPLEMENTED);
+        libc::free(map);
+        c::jtofu_query_jtofu_version(&mut major, &mut minor);
+        assert_eq!((major, minor), (JTOFU_VERSION_MAJOR, JTOFU_VERSION_MINOR));
+        assert_eq!(c::jtofu_query_sys_torus(&mut at), 0);
+        assert_eq!(at.a, [1, 1, 1, 0, 1, 0]);
+        assert_eq!(c::jtofu_query_ref_coords(&mut at), 0);
+        assert_eq!(at.a, [3, 4, 5, 0, 2, 1]);
+        assert_eq!(c::jtofu_query_ref_coords(std::ptr::null_mut()), JTOFU_ERR_INVALID_POINTER);
+        let mut paths = [jtofu_path_coords { a: [9; 3] }; 12];
+        let (mut ways, mut hops) = (0, 0);
+        let mut to = jtofu_phys_coords { a: [3, 4, 5, 1, 2, 1] };
+        let (p, q) = (paths.as_mut_ptr(), &mut to as *mut _);
+        assert_eq!(c::jtofu_query_barrier_paths(q, 12, p, &mut ways), 0);
+        assert_eq!((ways > 0, paths[0].a), (true, [1, 2, 1]));
+        assert_eq!(c::jtofu_query_barrier_hops(q, &mut hops), 0);
+        assert_eq!(hops, 3);
+        assert_eq!(c::jtofu_finalize(), 0);
+    }
 }

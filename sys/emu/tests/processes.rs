@@ -3,8 +3,9 @@
 mod common;
 
 use common::*;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use utofu_abi::*;
 use utofu_emu::c;
 
@@ -208,22 +209,149 @@ fn an_old_rendezvous_file_is_refused() {
     assert!(last_error().contains("fresh or empty file"), "{}", last_error());
 }
 
-/// More unread notices than a queue holds end the process, with a message that says whose.
+/// Ranks that a launcher of MPI has started find each other by what it tells them, also through a
+/// script, and leave no file behind.
 #[test]
-fn overflow_names_the_queue() {
-    const TEST: &str = "overflow_names_the_queue";
-    if !playing(TEST) {
-        let output = rank(TEST, 0, &[]).wait_with_output().unwrap();
-        assert!(!output.status.success());
-        let text = String::from_utf8_lossy(&output.stderr);
-        let wanted = "MRQ overflow: rank 0, VCQ at TNI 2 CQ 0 extra value 8";
-        assert!(text.contains(wanted), "{text}");
+fn launchers_of_mpi_need_no_variables_of_ours() {
+    const TEST: &str = "launchers_of_mpi_need_no_variables_of_ours";
+    if playing(TEST) {
+        let mut buf = vec![0u64; 16384];
+        let ep = EndPoint::open(&mut buf);
+        let mut at = [0u8; 6];
+        // SAFETY: room for six bytes.
+        assert_eq!(unsafe { c::utofu_query_my_coords(at.as_mut_ptr()) }, 0);
+        let rank = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"]
+            .iter()
+            .find_map(|name| std::env::var(name).ok())
+            .unwrap();
+        assert_eq!(at[1].to_string(), rank, "a row along y");
+        ep.close();
         return;
     }
-    let mut buf = [0u64; 8];
-    let ep = EndPoint::open_on(2, &mut buf);
-    for i in 0..140_000 {
-        ep.piggyback8(ep.id, i, ep.stadd, 0, RMT);
+    let launchers = [
+        ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"],
+        ["PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"],
+        ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"],
+    ];
+    let runtime = tempfile::tempdir().unwrap();
+    for (names, wrapped) in launchers.iter().zip([false, true, false]) {
+        let ranks: Vec<_> = (0..3)
+            .map(|r: u32| {
+                let me = std::env::current_exe().unwrap();
+                let mut command = Command::new(if wrapped { "sh".into() } else { me.clone() });
+                if wrapped {
+                    // With more than one command the shell stays the parent.
+                    command.args(["-c", "\"$@\"; exit $?", "sh"]).arg(&me);
+                }
+                command.args([TEST, "--exact", "--nocapture", "--test-threads=1"]).env(PART, TEST);
+                for name in ["HOPBINE_RANK", "HOPBINE_SIZE", "HOPBINE_RENDEZVOUS"] {
+                    command.env_remove(name);
+                }
+                command
+                    .env(names[0], r.to_string())
+                    .env(names[1], "3")
+                    .env(names[2], "3")
+                    .env("XDG_RUNTIME_DIR", runtime.path())
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        let outputs: Vec<_> = ranks.into_iter().map(|r| r.wait_with_output().unwrap()).collect();
+        all_fine(&outputs);
+        let left: Vec<_> = std::fs::read_dir(runtime.path())
+            .unwrap()
+            .flat_map(|dir| std::fs::read_dir(dir.unwrap().path()).unwrap())
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
     }
+}
+
+/// A put within a line of 256 bytes is there as a whole for who watches its beginning, without any
+/// notice.
+#[test]
+fn a_line_is_there_at_once() {
+    const TEST: &str = "a_line_is_there_at_once";
+    const ROUNDS: u64 = 20_000;
+    /// Of what is watched: neither at the beginning nor aligned to more than two bytes.
+    const WATCHED: usize = 18;
+    if !playing(TEST) {
+        return all_fine(&job(TEST, 2, &[]));
+    }
+    #[repr(align(256))]
+    struct Lines([u64; 16384]);
+    let mut lines = Box::new(Lines([0; 16384]));
+    let p = lines.0.as_mut_ptr();
+    let me = known(&mut lines.0);
+    let other = 1 - me.rank;
+    // Source in the first half; the other rank's puts go to the second half's first line.
+    let line = p.wrapping_add(8192).cast::<u8>();
+    if me.rank == 0 {
+        me.put_when_there(other, 0, 0);
+    }
+    for round in 1..=ROUNDS {
+        let wanted = [round as u16; 128];
+        let start = Instant::now();
+        let watch = || {
+            let mut looks = 0u32;
+            // SAFETY: the line is in the buffer, and written by the other rank's process.
+            while unsafe { line.add(WATCHED).cast::<u16>().read_volatile() } != round as u16 {
+                looks += 1;
+                if looks.is_multiple_of(1000) {
+                    assert!(start.elapsed() < Duration::from_secs(60), "the other rank is gone");
+                    std::thread::yield_now();
+                }
+            }
+            // SAFETY: as above.
+            let got = unsafe { line.cast::<[u16; 128]>().read_volatile() };
+            assert_eq!(got, wanted, "round {round}");
+            // The next put has to fetch every part of the line from this processor's cache.
+            // SAFETY: the other rank puts again only when it has been answered.
+            unsafe { line.cast::<[u16; 128]>().write_volatile([0; 128]) };
+        };
+        if me.rank == 1 {
+            watch();
+        }
+        // SAFETY: nobody reads the source now: the last put from it has arrived.
+        unsafe { p.cast::<[u16; 128]>().write(wanted) };
+        let rc = me.ep.put(me.ids[other], me.stadd, me.stadd + 65536, 256, 0, 0);
+        assert_eq!(rc, 0);
+        assert_eq!(me.ep.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
+        if me.rank == 0 {
+            watch();
+        }
+    }
+}
+
+/// More unread notices than a queue holds end the process whose queue it is, with a message that
+/// says which; their sender goes on.
+#[test]
+fn overflow_ends_the_owner_of_the_queue() {
+    const TEST: &str = "overflow_ends_the_owner_of_the_queue";
+    if !playing(TEST) {
+        let outputs = job(TEST, 2, &[]);
+        let text = String::from_utf8_lossy(&outputs[0].stderr);
+        assert_eq!(outputs[0].status.signal(), Some(libc::SIGABRT), "{text}");
+        let wanted = "MRQ overflow: rank 0, VCQ at TNI 1 CQ 0 extra value 8";
+        assert!(text.contains(wanted), "{text}");
+        return all_fine(&outputs[1..]);
+    }
+    let mut buf = vec![0u64; 16384];
+    let me = known(&mut buf);
+    if me.rank == 1 {
+        me.put_when_there(0, 0, 1);
+        for i in 0..140_000 {
+            me.ep.piggyback8(me.ids[0], i, me.stadd, 0, RMT);
+        }
+        // Now the other one may look.
+        me.ep.piggyback8(me.ids[0], 1, me.stadd + 8, 0, 0);
+        return;
+    }
+    // SAFETY: the word is in the buffer, and written by the other rank's process.
+    while unsafe { std::ptr::read_volatile(buf.as_ptr().add(1)) } == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    me.ep.poll_mrq();
     println!("140000 unread notices did no harm");
 }

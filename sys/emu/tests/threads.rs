@@ -45,25 +45,84 @@ fn many_ranks_put_to_one() {
     });
 }
 
-/// Two ranks of one node share its TNIs: their VCQs take neighbouring places.
-#[test]
-fn ranks_of_a_node_share_its_queues() {
-    let here = [1, 2, 3, 0, 1, 0];
-    let job = Job::threads(vec![here, here]);
-    let _a = job.enter(0);
-    let first = EndPoint::open(&mut [0]);
-    let b = job.enter(1);
-    let second = EndPoint::open(&mut [0]);
-    drop(b);
-    for (ep, extra) in [(&first, 8), (&second, 9)] {
-        let (mut at, mut tni, mut cq, mut x) = ([0u8; 6], 9, 9, 0);
-        // SAFETY: valid places for the results.
-        let rc =
-            unsafe { c::utofu_query_vcq_info(ep.id, at.as_mut_ptr(), &mut tni, &mut cq, &mut x) };
-        assert_eq!((rc, at, tni, cq, x), (0, here, 0, 0, extra));
+fn info(ep: &EndPoint) -> ([u8; 6], u16, u16, u16) {
+    let (mut at, mut tni, mut cq, mut extra) = ([0u8; 6], 9, 9, 0);
+    // SAFETY: valid places for the results.
+    let rc =
+        unsafe { c::utofu_query_vcq_info(ep.id, at.as_mut_ptr(), &mut tni, &mut cq, &mut extra) };
+    assert_eq!(rc, 0);
+    (at, tni, cq, extra)
+}
+
+fn tnis() -> Vec<u16> {
+    let (mut ids, mut n) = (std::ptr::null_mut(), 0);
+    // SAFETY: valid places; the array has as many elements, and is freed once.
+    unsafe {
+        assert_eq!(c::utofu_get_onesided_tnis(&mut ids, &mut n), 0);
+        let list = std::slice::from_raw_parts(ids, n).to_vec();
+        libc::free(ids.cast());
+        list
     }
-    first.close();
-    second.close();
+}
+
+/// Ranks of one node have CQs of their own, so each can have every component id; they reach each
+/// other by ids that they compute, also by those that fit another machine.
+#[test]
+fn ranks_of_a_node_have_cqs_of_their_own() {
+    const CMP: u16 = 7;
+    let here = [1, 2, 3, 0, 1, 0];
+    let cases: [(usize, &[u16], &[u16]); 5] = [
+        (2, &[0, 5], &[0, 6]),
+        (3, &[0, 3, 6], &[0, 4, 8]),
+        (4, &[0, 2, 4, 6], &[0, 2, 5, 8]),
+        (8, &[0, 0, 2, 2, 4, 4, 6, 6], &[0, 0, 2, 2, 5, 5, 8, 8]),
+        (12, &[0, 0, 0, 2, 2, 2, 4, 4, 4, 6, 6, 6], &[0, 0, 0, 2, 2, 2, 5, 5, 5, 8, 8, 8]),
+    ];
+    for (n, cqs, guesses) in cases {
+        let job = Job::threads(vec![here; n]);
+        let mut buffers = vec![vec![0u64; 1024]; n];
+        let mut ends = Vec::new();
+        for (rank, buffer) in buffers.iter_mut().enumerate() {
+            let _me = job.enter(rank);
+            let groups = n.div_ceil(4);
+            let width = 6 / groups;
+            let first = rank % groups * width;
+            assert_eq!(tnis(), (first as u16..(first + width) as u16).collect::<Vec<_>>());
+            let (mut handle, mut id, mut stadd) = (0, 0, 0);
+            // SAFETY: valid places for the results; the buffer outlives the end point.
+            unsafe {
+                let foreign = (first + width) as u16 % 6;
+                let rc = c::utofu_create_vcq_with_cmp_id(foreign, CMP, 0, &mut handle);
+                assert_eq!(rc != 0, groups > 1, "a TNI of others");
+                if rc == 0 {
+                    assert_eq!(c::utofu_free_vcq(handle), 0);
+                }
+                let tni = first as u16;
+                assert_eq!(c::utofu_create_vcq_with_cmp_id(tni, CMP, 0, &mut handle), 0);
+                assert_eq!(c::utofu_query_vcq_id(handle, &mut id), 0);
+                let p = buffer.as_mut_ptr().cast();
+                assert_eq!(c::utofu_reg_mem_with_stag(handle, p, 8192, 3, 0, &mut stadd), 0);
+            }
+            let ep = EndPoint { handle, id, stadd };
+            assert_eq!(info(&ep), (here, first as u16, cqs[rank], 8 + CMP));
+            ends.push(ep);
+        }
+        for (to, target) in ends.iter().enumerate() {
+            let (tni, mut id) = (info(target).1, 0);
+            for cq in [cqs[to], guesses[to]] {
+                let mut at = here;
+                // SAFETY: valid places.
+                let rc =
+                    unsafe { c::utofu_construct_vcq_id(at.as_mut_ptr(), tni, cq, CMP, &mut id) };
+                assert_eq!(rc, 0);
+                let from = &ends[(to + 1) % n];
+                from.piggyback8(id, 5, target.stadd, to as u64, RMT);
+                let notice = target.wait_notice();
+                assert_eq!((notice.edata, notice.vcq_id), (to as u64, from.id));
+            }
+        }
+        ends.into_iter().for_each(EndPoint::close);
+    }
 }
 
 /// Bytes of memory that this process uses.

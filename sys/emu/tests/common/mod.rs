@@ -131,7 +131,7 @@ impl EndPoint {
 pub fn last_error() -> String {
     let mut text = [0u8; 1024];
     // SAFETY: 1024 bytes of room.
-    unsafe { c::utofu_get_last_error(text.as_mut_ptr().cast()) };
+    unsafe { c::utofu_get_last_error(text.as_mut_ptr().cast_const().cast()) };
     let end = text.iter().position(|b| *b == 0).unwrap();
     String::from_utf8_lossy(&text[..end]).into_owned()
 }

@@ -1,0 +1,138 @@
+//! The memory that all ranks of a job map: queues, registration tables, gates.
+//!
+//! For ranks that are threads it is a private mapping, for ranks that are processes a shared one
+//! of a file without a name. It is reserved generously and costs only the pages that are touched.
+//! What lies in it refers to other parts of it by offset, since every process maps it elsewhere.
+//!
+//! This file must not know what is stored.
+
+use crate::sync::{AtomicU64, Ordering};
+use std::fs::File;
+use std::marker::PhantomData;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+
+/// Types that may lie in an arena.
+///
+/// # Safety
+/// All-zero bytes are a valid value; there are no pointers or references inside; whatever is
+/// written while shared lies in atomics, or in cells that a lock inside the value guards. No drop.
+pub(crate) unsafe trait Shared: Sized {}
+
+/// Where a value lies: bytes from the start of the arena.
+pub(crate) struct Off<T>(u64, PhantomData<fn() -> T>);
+
+impl<T> Clone for Off<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Off<T> {}
+
+impl<T: Shared> Off<T> {
+    pub(crate) fn new(bytes: u64) -> Self {
+        Off(bytes, PhantomData)
+    }
+
+    pub(crate) fn bytes(self) -> u64 {
+        self.0
+    }
+
+    /// The n-th of an array whose first this is.
+    #[inline]
+    pub(crate) fn nth(self, n: usize) -> Self {
+        Off::new(self.0 + (n * size_of::<T>()) as u64)
+    }
+}
+
+/// One mapping of the arena.
+pub(crate) struct Arena {
+    base: NonNull<u8>,
+    len: u64,
+}
+
+// SAFETY: the arena hands out only shared references to `Shared` values, which synchronise
+// themselves; the mapping itself does not change until it is dropped.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// An arena for the threads of this process.
+    pub(crate) fn private(len: u64) -> std::io::Result<Arena> {
+        Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    /// An arena in a file that already has this length.
+    pub(crate) fn shared(file: &File, len: u64) -> std::io::Result<Arena> {
+        Self::map(len, libc::MAP_SHARED, file.as_raw_fd())
+    }
+
+    fn map(len: u64, flags: i32, fd: i32) -> std::io::Result<Arena> {
+        // SAFETY: a new mapping at an address of the kernel's choice; nothing is overwritten.
+        let p = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags | libc::MAP_NORESERVE,
+                fd,
+                0,
+            )
+        };
+        if p == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        let base = NonNull::new(p.cast()).ok_or_else(|| std::io::Error::other("mapped at 0"))?;
+        Ok(Arena { base, len })
+    }
+
+    /// The value at `off`.
+    #[inline]
+    pub(crate) fn at<T: Shared>(&self, off: Off<T>) -> &T {
+        let end = off.0 + size_of::<T>() as u64;
+        assert!(
+            end <= self.len && off.0.is_multiple_of(align_of::<T>() as u64),
+            "arena: offset {} is not a place for {} bytes",
+            off.0,
+            size_of::<T>()
+        );
+        // SAFETY: in range and aligned (just checked; the base is page-aligned); zeroed or written
+        // memory is a valid T because T: Shared; the mapping lives as long as self.
+        unsafe { &*self.base.as_ptr().add(off.0 as usize).cast::<T>() }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: this mapping was made by `map` with this length and no reference outlives self.
+        // A failure would leave it mapped, which is harmless.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len as usize) };
+    }
+}
+
+/// The rest of the arena, given out once and for ever. Lies in the arena itself.
+#[repr(C)]
+pub(crate) struct Heap {
+    /// Bytes given out so far, from the start of the arena.
+    next: AtomicU64,
+    end: AtomicU64,
+}
+
+impl Heap {
+    /// Makes `from..to` the room to give out; more than once only with the same values, by ranks
+    /// that have not seen each other yet.
+    pub(crate) fn start(&self, from: u64, to: u64) {
+        self.end.store(to, Ordering::Relaxed);
+        // Only the first may set it: another rank may already have allocated.
+        let _ = self.next.compare_exchange(0, from, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Room for a T, page-aligned if large; None if there is none left.
+    pub(crate) fn create<T: Shared>(&self) -> Option<Off<T>> {
+        let size = (size_of::<T>() as u64).next_multiple_of(64);
+        // Relaxed: fresh memory is zero for everybody; the offset is published by its user.
+        let off = self.next.fetch_add(size, Ordering::Relaxed);
+        (off + size <= self.end.load(Ordering::Relaxed)).then(|| Off::new(off))
+    }
+}

@@ -1,0 +1,289 @@
+//! The job that the environment describes: each process is one rank.
+//!
+//! | variable | meaning | default |
+//! | --- | --- | --- |
+//! | `HOPBINE_RANK` | rank of this process | 0 |
+//! | `HOPBINE_SIZE` | number of ranks | 1 |
+//! | `HOPBINE_RENDEZVOUS` | path of a file, the same for all ranks, fresh for every job | needed if there are more ranks than one |
+//! | `HOPBINE_TORUS` | logical shape, as `4x2x2`; all dimensions wrap, also those marked as a mesh (`4m`) | `1xNx1` for N nodes |
+//! | `HOPBINE_RANKS_PER_NODE` | ranks on each node | 1 |
+//! | `HOPBINE_TIMEOUT` | seconds to wait for the other ranks | 60 |
+//! | `HOPBINE_EMU_LATE` | seed of the late mode ([`crate::Model::late`]) | not late |
+//! | `HOPBINE_EMU_CHECKED` | 1: misuse ends the process with a message ([`crate::Model::checked`]) | 0 |
+//! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_JITTER_NS`, `HOPBINE_EMU_TNI_MBPS` | the latency model ([`crate::Model`]) | 0: off |
+//!
+//! Under `mpirun` or `mpiexec` of Open MPI and MPICH, and under `srun`, rank and size are the
+//! launcher's unless `HOPBINE_SIZE` or `HOPBINE_RANK` is set, and the ranks need no
+//! `HOPBINE_RENDEZVOUS`: they meet by a file of their own in `$XDG_RUNTIME_DIR/hopbine-USER` (else in
+//! `/dev/shm`, else in the directory for temporary files), which goes when all have come.
+//!
+//! With nothing set and no launcher the process is a job of one rank.
+
+use crate::arena::Arena;
+use crate::coords;
+use crate::error::JobError;
+use crate::job::Job;
+use crate::launcher::{self, Launched};
+use crate::layout::Plan;
+use crate::model::Model;
+use crate::nodes::Layout;
+use crate::rendezvous;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What the variables say.
+#[derive(Debug, PartialEq)]
+struct Settings {
+    rank: usize,
+    size: usize,
+    rendezvous: Option<PathBuf>,
+    /// Who has said rank and size, if not our own variables.
+    launched: Option<Launched>,
+    shape: Vec<u32>,
+    per_node: usize,
+    timeout: Duration,
+    model: Model,
+}
+
+/// Where and how long the ranks wait for each other.
+#[derive(Debug)]
+pub(crate) struct Meeting {
+    pub(crate) path: PathBuf,
+    /// The path was made up here, for this job alone.
+    pub(crate) is_ours: bool,
+    pub(crate) timeout: Duration,
+}
+
+/// Most ranks of a job: far more than a host can run, and few enough to count in.
+const MOST_RANKS: usize = 1 << 20;
+
+/// Looks variables up; a trait object in tests.
+pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+fn number<T: FromStr + PartialOrd + std::fmt::Display>(
+    get: Lookup<'_>,
+    name: &'static str,
+    default: T,
+    least: T,
+) -> Result<T, JobError> {
+    let Some(value) = get(name) else {
+        return Ok(default);
+    };
+    match value.trim().parse() {
+        Ok(n) if n >= least => Ok(n),
+        _ => Err(JobError::Variable {
+            name,
+            value,
+            wanted: format!("must be a whole number of at least {least}"),
+        }),
+    }
+}
+
+fn seconds(get: Lookup<'_>, name: &'static str, default: Duration) -> Result<Duration, JobError> {
+    let Some(value) = get(name) else { return Ok(default) };
+    let time = value.trim().parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    time.filter(|time| !time.is_zero()).ok_or_else(|| JobError::Variable {
+        name,
+        value,
+        wanted: "must be a number of seconds above 0".to_owned(),
+    })
+}
+
+/// The number of nodes of a shape; None if that is too large for a number.
+fn product(sizes: &[u32]) -> Option<usize> {
+    sizes.iter().try_fold(1usize, |n, &size| n.checked_mul(size as usize))
+}
+
+fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
+    let ours = ["HOPBINE_SIZE", "HOPBINE_RANK"].iter().any(|name| get(name).is_some());
+    let launched = if ours { Ok(None) } else { launcher::find(get) };
+    let launched =
+        launched.map_err(|(name, value, wanted)| JobError::Variable { name, value, wanted })?;
+    let (rank, size) = match &launched {
+        Some(l) => (l.rank, l.size),
+        None => (number(get, "HOPBINE_RANK", 0, 0)?, number(get, "HOPBINE_SIZE", 1usize, 1)?),
+    };
+    if size > MOST_RANKS {
+        return Err(JobError::Variable {
+            name: "HOPBINE_SIZE",
+            value: size.to_string(),
+            wanted: format!("must be at most {MOST_RANKS}"),
+        });
+    }
+    let per_node = number(get, "HOPBINE_RANKS_PER_NODE", 1usize, 1)?;
+    if rank >= size {
+        return Err(JobError::Variable {
+            name: "HOPBINE_RANK",
+            value: rank.to_string(),
+            wanted: format!("must be below HOPBINE_SIZE={size}"),
+        });
+    }
+    let nodes = size.div_ceil(per_node);
+    let shape = match get("HOPBINE_TORUS") {
+        None => vec![1, nodes as u32, 1],
+        Some(value) => {
+            let size = |s: &str| s.trim().trim_end_matches('m').parse();
+            let sizes: Result<Vec<u32>, _> = value.split('x').map(size).collect();
+            match sizes {
+                Ok(s) if product(&s) == Some(nodes) => s,
+                _ => {
+                    return Err(JobError::Variable {
+                        name: "HOPBINE_TORUS",
+                        value,
+                        wanted: format!(
+                            "must be sizes such as 4x2x2 whose product is the number of nodes, {nodes} (HOPBINE_SIZE / HOPBINE_RANKS_PER_NODE)"
+                        ),
+                    });
+                }
+            }
+        }
+    };
+    Ok(Settings {
+        rank,
+        size,
+        rendezvous: get("HOPBINE_RENDEZVOUS").filter(|path| !path.is_empty()).map(PathBuf::from),
+        launched,
+        shape,
+        per_node,
+        timeout: seconds(get, "HOPBINE_TIMEOUT", Duration::from_secs(60))?,
+        model: Model {
+            put_ns: number(get, "HOPBINE_EMU_PUT_NS", 0u64, 0)?,
+            hop_ns: number(get, "HOPBINE_EMU_HOP_NS", 0u64, 0)?,
+            jitter_ns: number(get, "HOPBINE_EMU_JITTER_NS", 0u64, 0)?,
+            tni_mbps: number(get, "HOPBINE_EMU_TNI_MBPS", 0u64, 0)?,
+        },
+    })
+}
+
+/// Makes this process a rank of the environment's job; waits for the other ranks.
+pub(crate) fn attach() -> Result<(Job, usize), JobError> {
+    let s = settings(&|name| std::env::var(name).ok())?;
+    let nodes = coords::of_shape(&s.shape)?;
+    let ranks: Vec<_> = (0..s.size).map(|r| nodes[r / s.per_node]).collect();
+    let layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;
+    let plan = Plan::new(s.size, nodes.len());
+    if s.size == 1 {
+        let arena =
+            Arena::private(plan.len).map_err(|source| JobError::Map { bytes: plan.len, source })?;
+        return Ok((Job::assemble(arena, plan, 0, layout, s.model, None), 0));
+    }
+    let meeting = meeting(&s)?;
+    let (arena, memory) = rendezvous::open(&meeting, s.size, plan)?.into_parts();
+    let job = Job::assemble(arena, plan, 0, layout, s.model, Some(s.rank));
+    rendezvous::meet(&job, s.rank, &meeting, memory)?;
+    Ok((job, s.rank))
+}
+
+/// Where the ranks meet: where the user says, or at a place that the ranks of one launcher find.
+fn meeting(s: &Settings) -> Result<Meeting, JobError> {
+    let timeout = s.timeout;
+    if let Some(path) = s.rendezvous.clone() {
+        return Ok(Meeting { path, is_ours: false, timeout });
+    }
+    let unset = |why: String| JobError::Variable {
+        name: "HOPBINE_RENDEZVOUS",
+        value: String::new(),
+        wanted: format!("must be the path of a fresh file, the same for all {} ranks{why}", s.size),
+    };
+    let Some(launched) = &s.launched else { return Err(unset(String::new())) };
+    let Some(name) = launcher::name(launched) else {
+        return Err(unset(": the process that started them cannot be found".to_owned()));
+    };
+    let path = rendezvous::path_for(&name).map_err(|error| unset(format!(": {error}")))?;
+    Ok(Meeting { path, is_ours: true, timeout })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(vars: &[(&str, &str)]) -> Result<Settings, JobError> {
+        settings(&|name| {
+            let found = vars.iter().find(|(n, _)| *n == name);
+            found.map(|(_, v)| v.to_string())
+        })
+    }
+
+    #[test]
+    fn nothing_set_is_a_job_of_one() {
+        let s = with(&[]).unwrap();
+        assert_eq!((s.rank, s.size, s.per_node), (0, 1, 1));
+        assert_eq!(s.shape, [1, 1, 1]);
+        assert!(s.model.is_off());
+        assert_eq!(s.timeout, Duration::from_secs(60));
+        let s = with(&[("HOPBINE_TIMEOUT", "0.25")]).unwrap();
+        assert_eq!(s.timeout, Duration::from_millis(250));
+    }
+
+    #[test]
+    fn the_default_torus_is_a_row_of_nodes() {
+        let s = with(&[("HOPBINE_SIZE", "6"), ("HOPBINE_RANKS_PER_NODE", "4")]).unwrap();
+        assert_eq!(s.shape, [1, 2, 1]);
+        let s = with(&[("HOPBINE_SIZE", "8"), ("HOPBINE_TORUS", "4mx2")]).unwrap();
+        assert_eq!(s.shape, [4, 2]);
+        let s = with(&[("HOPBINE_SIZE", "8"), ("HOPBINE_TORUS", "2x2x2")]).unwrap();
+        assert_eq!(s.shape, [2, 2, 2]);
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        for (vars, wanted) in [
+            (&[("HOPBINE_RANK", "2")][..], "HOPBINE_SIZE=1"),
+            (&[("HOPBINE_TIMEOUT", "0")], "HOPBINE_TIMEOUT=0"),
+            (&[("HOPBINE_TIMEOUT", "soon")], "HOPBINE_TIMEOUT=soon"),
+            (&[("HOPBINE_SIZE", "none")], "HOPBINE_SIZE=none"),
+            (&[("HOPBINE_SIZE", "0")], "at least 1"),
+            (&[("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")], "number of nodes, 4"),
+            (&[("HOPBINE_SIZE", "99999999999")], "at most"),
+            (
+                &[("HOPBINE_TORUS", "4294967295x4294967295x4294967295x4294967295")],
+                "number of nodes, 1",
+            ),
+            (&[("PMI_RANK", "5"), ("PMI_SIZE", "4")], "PMI_RANK=5"),
+        ] {
+            let e = with(vars).unwrap_err().to_string();
+            assert!(e.contains(wanted), "{e}");
+        }
+    }
+
+    #[test]
+    fn a_launcher_of_mpi_says_who_this_is() {
+        let mpich = [("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2")];
+        let s = with(&mpich).unwrap();
+        assert_eq!((s.rank, s.size), (1, 2));
+        let meeting = meeting(&s).unwrap();
+        assert!(meeting.is_ours);
+        // Our own variables come first, also those that say nothing of the rank.
+        let both = [("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("HOPBINE_SIZE", "1")];
+        assert_eq!(with(&both).map(|s| (s.rank, s.size, s.launched)).unwrap(), (0, 1, None));
+    }
+
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever the environment holds, the answer is settings or an error.
+        #[test]
+        fn no_environment_does_harm(
+            values in prop::collection::vec((0usize..16, "[0-9x.m -]{0,24}|\\PC{0,8}"), 0..8),
+        ) {
+            const NAMES: [&str; 16] = [
+                "HOPBINE_RANK", "HOPBINE_SIZE", "HOPBINE_RENDEZVOUS", "HOPBINE_TORUS",
+                "HOPBINE_RANKS_PER_NODE", "HOPBINE_TIMEOUT", "HOPBINE_EMU_PUT_NS",
+                "HOPBINE_EMU_TNI_MBPS", "HOPBINE_EMU_LATE", "HOPBINE_EMU_CHECKED",
+                "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
+                "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+            ];
+            let get = |name: &str| {
+                values.iter().find(|(n, _)| NAMES[*n] == name).map(|(_, v)| v.clone())
+            };
+            match settings(&get) {
+                Ok(s) => {
+                    prop_assert!(s.rank < s.size && s.size <= MOST_RANKS);
+                    prop_assert_eq!(product(&s.shape), Some(s.size.div_ceil(s.per_node)));
+                }
+                Err(e) => prop_assert!(e.to_string().contains('='), "{}", e),
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Who the launchers of MPI say that a process is, for programs that one of them starts.
+
+use crate::env::Lookup;
+
+/// A launcher, and what it calls things: rank, number of ranks, and ranks on this host.
+struct Names {
+    launcher: &'static str,
+    rank: &'static str,
+    size: &'static str,
+    here: &'static str,
+}
+
+/// In the order in which they are looked at: a launcher may itself run within a job of Slurm's.
+const LAUNCHERS: [Names; 3] = [
+    Names {
+        launcher: "Open MPI's mpirun",
+        rank: "OMPI_COMM_WORLD_RANK",
+        size: "OMPI_COMM_WORLD_SIZE",
+        here: "OMPI_COMM_WORLD_LOCAL_SIZE",
+    },
+    Names {
+        launcher: "MPICH's mpiexec",
+        rank: "PMI_RANK",
+        size: "PMI_SIZE",
+        here: "MPI_LOCALNRANKS",
+    },
+    // Only a step that srun started has the second.
+    Names {
+        launcher: "srun",
+        rank: "SLURM_PROCID",
+        size: "SLURM_STEP_NUM_TASKS",
+        here: "SLURM_STEP_TASKS_PER_NODE",
+    },
+];
+
+/// What a launcher says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Launched {
+    pub(crate) rank: usize,
+    pub(crate) size: usize,
+    /// The variable that names the rank, by which its processes are known.
+    pub(crate) variable: &'static str,
+}
+
+/// The launcher that has started this process; None if none has. The error is a variable, its value
+/// and what would be right.
+pub(crate) fn find(get: Lookup<'_>) -> Result<Option<Launched>, (&'static str, String, String)> {
+    for Names { launcher, rank, size, here } in LAUNCHERS {
+        let (Some(at), Some(of)) = (get(rank), get(size)) else { continue };
+        let bad = |name, value: String| {
+            Err((name, value, format!("is no number that {launcher} would set")))
+        };
+        let Some(n) = of.trim().parse().ok().filter(|n: &usize| *n >= 1) else {
+            return bad(size, of);
+        };
+        let Some(r) = at.trim().parse().ok().filter(|r| *r < n) else { return bad(rank, at) };
+        // Slurm writes `4(x2)` for two nodes of four tasks.
+        if let Some(value) = get(here)
+            && value.trim().parse() != Ok(n)
+        {
+            let what = format!(
+                "not all {n} ranks are on this host, but the emulated device's share its memory: \
+                 start them on one"
+            );
+            return Err((here, value, what));
+        }
+        return Ok(Some(Launched { rank: r, size: n, variable: rank }));
+    }
+    Ok(None)
+}
+
+/// A name for the process that has started this job's ranks: the nearest ancestor that is no rank
+/// itself. Ranks that are wrapped in scripts have it in common all the same.
+pub(crate) fn name(launched: &Launched) -> Option<String> {
+    let mut pid = std::process::id();
+    // Chains are short; a bound keeps a strange /proc from holding us.
+    for _ in 0..64 {
+        let (parent, _) = stat(pid)?;
+        let environment = std::fs::read(format!("/proc/{parent}/environ")).unwrap_or_default();
+        let is_rank = environment.split(|byte| *byte == 0).any(|entry| {
+            let name = entry.split(|byte| *byte == b'=').next();
+            name == Some(launched.variable.as_bytes())
+        });
+        if !is_rank || parent <= 1 {
+            let (_, started) = stat(parent)?;
+            return Some(format!("job-{parent}-{started}"));
+        }
+        pid = parent;
+    }
+    None
+}
+
+/// A process's parent, and when it was started, from `/proc`.
+fn stat(pid: u32) -> Option<(u32, u64)> {
+    parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse_stat(text: &str) -> Option<(u32, u64)> {
+    // The program's name stands in brackets and may hold anything.
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let parent = fields.nth(1)?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    Some((parent, started))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(vars: &[(&str, &str)]) -> Result<Option<Launched>, (&'static str, String, String)> {
+        find(&|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()))
+    }
+
+    #[test]
+    fn launchers_are_recognised() {
+        let launched = |rank, size, variable| Ok(Some(Launched { rank, size, variable }));
+        assert_eq!(with(&[]), Ok(None));
+        let open = [
+            ("OMPI_COMM_WORLD_RANK", "3"),
+            ("OMPI_COMM_WORLD_SIZE", "4"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "4"),
+            ("SLURM_PROCID", "0"),
+            ("SLURM_STEP_NUM_TASKS", "1"),
+        ];
+        assert_eq!(with(&open), launched(3, 4, "OMPI_COMM_WORLD_RANK"));
+        let mpich = [("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2")];
+        assert_eq!(with(&mpich), launched(0, 2, "PMI_RANK"));
+        let slurm = [("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "2")];
+        assert_eq!(with(&slurm), launched(1, 2, "SLURM_PROCID"));
+        // A batch script is no step.
+        assert_eq!(with(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), Ok(None));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (vars, name) in [
+            (&[("PMI_RANK", "2"), ("PMI_SIZE", "2")][..], "PMI_RANK"),
+            (&[("PMI_RANK", "-1"), ("PMI_SIZE", "2")], "PMI_RANK"),
+            (&[("PMI_RANK", "0"), ("PMI_SIZE", "many")], "PMI_SIZE"),
+            (&[("PMI_RANK", "0"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")], "MPI_LOCALNRANKS"),
+        ] {
+            assert_eq!(with(vars).unwrap_err().0, name);
+        }
+    }
+
+    #[test]
+    fn a_process_has_a_parent_and_a_beginning() {
+        let text = "7 (a) name (x) S 42 7 7 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 9911 1 2";
+        assert_eq!(parse_stat(text), Some((42, 9911)));
+        let (parent, started) = stat(std::process::id()).expect("is there");
+        assert!(parent > 0 && started > 0);
+        let launched = Launched { rank: 0, size: 1, variable: "HOPBINE_NO_SUCH_VARIABLE" };
+        assert_eq!(name(&launched).unwrap(), format!("job-{parent}-{}", stat(parent).unwrap().1));
+    }
+}

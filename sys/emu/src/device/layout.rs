@@ -1,0 +1,129 @@
+//! What lies where in the arena: header, one record per rank, one per node, then the heap.
+//!
+//! Everything here is valid when zeroed and shared by all ranks.
+
+use crate::arena::{Heap, Off, Shared};
+use crate::gates::GateTable;
+use crate::lock::SpinLock;
+use crate::mem::StagTable;
+use crate::mrq::{Chunk, Ring};
+use crate::sync::AtomicU64;
+use std::sync::atomic::AtomicU32;
+
+/// TNIs of a node.
+pub(crate) const TNIS: usize = 6;
+/// CQs of a TNI: 0 and 4..=10 are ordinary, 1..=3 are for session mode.
+pub(crate) const CQS: usize = 11;
+/// VCQs of an ordinary CQ.
+pub(crate) const PLACES: usize = 8;
+/// The extra value of a CQ's first VCQ.
+pub(crate) const FIRST_EXTRA: u8 = 8;
+
+/// At offset 0.
+#[repr(C, align(64))]
+pub(crate) struct Header {
+    pub(crate) heap: Heap,
+    /// Tells this memory from all others (processes only); 0: not ready yet.
+    pub(crate) token: AtomicU64,
+    /// Ranks that have mapped the arena (processes only).
+    pub(crate) attached: AtomicU32,
+    /// Ranks whose memory may be reached by the others now.
+    pub(crate) reachable: AtomicU32,
+    /// Ranks that have found that they can reach another's memory.
+    pub(crate) reached: AtomicU32,
+}
+
+/// One per rank.
+#[repr(C, align(64))]
+pub(crate) struct RankRecord {
+    /// Process that is this rank; 0: has not come yet.
+    pub(crate) pid: AtomicU32,
+    /// Guards atomic operations on this rank's memory where the processor's cannot be used.
+    pub(crate) atomics: SpinLock,
+    /// Address in this rank's process of a word that others may read to see whether they can.
+    pub(crate) probe: AtomicU64,
+    /// The process that has started it.
+    pub(crate) parent: AtomicU32,
+}
+
+/// One per node.
+#[repr(C, align(64))]
+pub(crate) struct NodeRecord {
+    pub(crate) tnis: [TniRecord; TNIS],
+}
+
+/// One TNI of a node.
+#[repr(C, align(64))]
+pub(crate) struct TniRecord {
+    /// Guards the giving out of VCQs and gates.
+    pub(crate) lock: SpinLock,
+    /// When the link is free again, in ns (latency model only).
+    pub(crate) busy_until: AtomicU64,
+    /// Offset of the gate table; 0: no gate was ever used.
+    pub(crate) gates: AtomicU64,
+    pub(crate) cqs: [CqRecord; CQS],
+}
+
+/// One CQ.
+#[repr(C, align(64))]
+pub(crate) struct CqRecord {
+    /// Bit i: VCQ i exists. Bit 31: one VCQ has the CQ to itself.
+    pub(crate) used: AtomicU32,
+    /// Offset of the registration table; 0: the CQ was never used.
+    pub(crate) table: AtomicU64,
+    /// Offsets of the VCQ blocks; 0: never created. A block serves all VCQs of its place.
+    pub(crate) vcqs: [AtomicU64; PLACES],
+}
+
+/// The shared half of a VCQ.
+#[repr(C, align(64))]
+pub(crate) struct VcqBlock {
+    /// Whether a VCQ is there now.
+    pub(crate) alive: AtomicU32,
+    /// Rank whose VCQ it is.
+    pub(crate) owner: AtomicU32,
+    /// Not 0: a notice found no room, which ends the owner.
+    pub(crate) overflowed: AtomicU32,
+    pub(crate) ring: Ring,
+}
+
+// SAFETY: for this and the following: repr(C) of atomics, locks and arrays of such.
+unsafe impl Shared for Header {}
+// SAFETY: see Header.
+unsafe impl Shared for RankRecord {}
+// SAFETY: see Header.
+unsafe impl Shared for NodeRecord {}
+// SAFETY: see Header; Ring's padding is never written.
+unsafe impl Shared for VcqBlock {}
+// SAFETY: see Header.
+unsafe impl Shared for Chunk {}
+// SAFETY: see Header.
+unsafe impl Shared for StagTable {}
+// SAFETY: atomics, and cells that the gates' locks guard.
+unsafe impl Shared for GateTable {}
+
+/// Offsets of the fixed part.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) ranks: Off<RankRecord>,
+    pub(crate) nodes: Off<NodeRecord>,
+    pub(crate) heap: u64,
+    /// Bytes of the whole arena.
+    pub(crate) len: u64,
+}
+
+/// Heap per rank. Two chunks per VCQ are usual; this is enough for eight queues of a rank to be
+/// full at once, and costs address space only.
+const HEAP_PER_RANK: u64 = 64 << 20;
+/// Heap of the smallest job.
+const HEAP_LEAST: u64 = 1 << 30;
+
+impl Plan {
+    pub(crate) fn new(ranks: usize, nodes: usize) -> Plan {
+        let first = Off::new(size_of::<Header>() as u64);
+        let node = Off::new(first.nth(ranks).bytes());
+        let heap = Off::<NodeRecord>::nth(node, nodes).bytes().next_multiple_of(4096);
+        let room = (ranks as u64 * HEAP_PER_RANK).max(HEAP_LEAST);
+        Plan { ranks: first, nodes: node, heap, len: heap + room }
+    }
+}

@@ -1,0 +1,121 @@
+//! The spin lock of the arena.
+
+use crate::sync::Ordering;
+use std::sync::atomic::AtomicU32;
+
+/// A lock that works between processes and is unlocked when its memory is zero.
+///
+/// Held for a few memory accesses only. It holds the process id of its owner, so that a process
+/// that dies while holding it does not take the others with it: they find out and go on. What it
+/// guards may then be half changed: a table of registrations, the marks of a TNI, a gate. The job
+/// has lost a rank, and will end; until then none of them leads out of its bounds. A process that
+/// is stopped while holding it stops the others.
+#[repr(transparent)]
+#[derive(Default)]
+pub(crate) struct SpinLock(AtomicU32);
+
+pub(crate) struct SpinGuard<'a>(&'a SpinLock);
+
+/// Tries between two looks at whether the owner is alive: some milliseconds.
+const TRIES_PER_LOOK: u32 = 1 << 16;
+
+/// This process's id, without a system call each time. A child made by `fork` must not use the
+/// parent's device, so the number never changes.
+fn own_id() -> u32 {
+    static ID: AtomicU32 = AtomicU32::new(0);
+    // Relaxed: a number that everybody computes alike.
+    match ID.load(Ordering::Relaxed) {
+        0 => {
+            let id = std::process::id();
+            ID.store(id, Ordering::Relaxed);
+            id
+        }
+        id => id,
+    }
+}
+
+impl SpinLock {
+    #[inline]
+    pub(crate) fn lock(&self) -> SpinGuard<'_> {
+        let me = own_id();
+        let mut tries = 0u32;
+        // Acquire pairs with the Release in drop: what the last holder wrote is visible.
+        while let Err(owner) =
+            self.0.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed)
+        {
+            tries = tries.wrapping_add(1);
+            if tries.is_multiple_of(TRIES_PER_LOOK) && owner != 0 && !crate::copy::exists(owner) {
+                // Only one of those who notice succeeds; Acquire as above, as far as the dead
+                // can have released anything.
+                let stolen =
+                    self.0.compare_exchange(owner, me, Ordering::Acquire, Ordering::Relaxed);
+                if stolen.is_ok() {
+                    break;
+                }
+            }
+            // With more ranks than cores the holder may be waiting for this very core.
+            if tries.is_multiple_of(64) {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        SpinGuard(self)
+    }
+}
+
+impl Drop for SpinGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release pairs with the Acquire in lock.
+        self.0.0.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// The id of a process that has ended, and the process if nobody has asked how.
+    fn dead(reaped: bool) -> (u32, std::process::Child) {
+        let mut child = Command::new("true").spawn().expect("every system has it");
+        let id = child.id();
+        if reaped {
+            child.wait().expect("ends");
+        } else {
+            while crate::copy::exists(id) {
+                std::thread::yield_now();
+            }
+        }
+        (id, child)
+    }
+
+    #[test]
+    fn a_lock_outlives_its_owner() {
+        for reaped in [true, false] {
+            let (id, mut child) = dead(reaped);
+            let lock = SpinLock(AtomicU32::new(id));
+            drop(lock.lock());
+            assert_eq!(lock.0.load(Ordering::Relaxed), 0);
+            child.wait().expect("has ended");
+        }
+    }
+
+    #[test]
+    fn the_living_keep_their_lock() {
+        let lock = SpinLock::default();
+        let is_held = std::sync::atomic::AtomicBool::new(true);
+        std::thread::scope(|threads| {
+            let guard = lock.lock();
+            threads.spawn(|| {
+                let _guard = lock.lock();
+                assert!(!is_held.load(Ordering::Relaxed), "taken from a living owner");
+            });
+            // Long enough for several looks.
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            is_held.store(false, Ordering::Relaxed);
+            drop(guard);
+        });
+    }
+}

@@ -1,0 +1,32 @@
+//! The device, built on the queue of notices: what ranks share ([`arena`], [`layout`]), what they own
+//! ([`vcq`], [`toq`]), and what moves data between them ([`ops`], [`copy`]). [`mod@c`] is the way in.
+
+pub(crate) mod arena;
+pub(crate) mod atomic_op;
+pub(crate) mod bfpsum;
+pub mod c;
+pub(crate) mod coords;
+pub(crate) mod copy;
+pub(crate) mod desc;
+pub mod env;
+pub(crate) mod error;
+pub(crate) mod gates;
+pub(crate) mod ids;
+pub(crate) mod job;
+pub(crate) mod launcher;
+pub(crate) mod layout;
+pub(crate) mod lock;
+pub(crate) mod mem;
+pub(crate) mod model;
+pub(crate) mod nodes;
+pub(crate) mod ops;
+pub(crate) mod reduce;
+pub(crate) mod rendezvous;
+pub(crate) mod share;
+pub(crate) mod slots;
+pub(crate) mod toq;
+pub(crate) mod vcq;
+
+pub use error::JobError;
+pub use job::{Entered, Job};
+pub use model::Model;

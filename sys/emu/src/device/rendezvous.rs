@@ -1,0 +1,429 @@
+//! How the processes of a job find each other: a file says where to find the memory they share.
+//!
+//! The first rank to lock the rendezvous file makes the memory, without a name (`memfd_create`),
+//! and writes down its own process and file descriptor; the others open that descriptor through
+//! `/proc`. Nothing in the file is trusted: it must be the user's own, and so must the memory, which
+//! can neither shrink nor grow and begins with the number that the file tells. What a job leaves in
+//! the file when it ends, whichever way, does no harm to the next one with the same file.
+
+use crate::arena::Arena;
+use crate::copy;
+use crate::env::Meeting;
+use crate::error::JobError;
+use crate::job::Job;
+use crate::layout::{Header, Plan};
+use crate::sync::Ordering;
+use std::collections::hash_map::RandomState;
+use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// First word of the rendezvous file, and its version.
+const MAGIC: &str = "hopbine-emu-3";
+
+/// Longest text that a rank of ours writes into the file.
+const LONGEST: u64 = 512;
+
+/// What keeps the memory as it is.
+const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
+/// What other ranks read to see whether they can.
+static PROBE: u64 = 0x686f_7062_696e_6521;
+
+/// A mapped arena, and for the rank that made it what must stay open until all have come.
+pub(crate) struct Opened {
+    pub(crate) arena: Arena,
+    memory: File,
+}
+
+/// What the file says.
+#[derive(Debug, PartialEq, Eq)]
+struct Record {
+    host: String,
+    ranks: usize,
+    bytes: u64,
+    /// Tells this memory from all others.
+    token: u64,
+    pid: u32,
+    fd: u32,
+}
+
+impl Record {
+    fn write(&self) -> String {
+        let Record { host, ranks, bytes, token, pid, fd } = self;
+        format!("{MAGIC}\n{host}\n{ranks} {bytes}\n{token:016x}\n{pid} {fd}\n")
+    }
+
+    /// None if the text is none of ours.
+    fn read(text: &str) -> Option<Record> {
+        let mut lines = text.lines();
+        let mut line = || lines.next();
+        if line()? != MAGIC {
+            return None;
+        }
+        let host = line()?.to_owned();
+        let (ranks, bytes) = line()?.split_once(' ')?;
+        let token = u64::from_str_radix(line()?, 16).ok()?;
+        let (pid, fd) = line()?.split_once(' ')?;
+        let record = Record {
+            host,
+            ranks: ranks.parse().ok()?,
+            bytes: bytes.parse().ok()?,
+            token,
+            // 0 and numbers beyond a pid_t's would mean something else to the system.
+            pid: pid.parse().ok().filter(|pid| (1..=i32::MAX as u32).contains(pid))?,
+            fd: fd.parse().ok()?,
+        };
+        line().is_none().then_some(record)
+    }
+}
+
+/// The host as the kernel names it, renewed at every boot; empty if it cannot be had.
+fn host() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_string()
+}
+
+/// This process's user.
+fn user() -> u32 {
+    // SAFETY: has no preconditions.
+    unsafe { libc::geteuid() }
+}
+
+/// Opens the rendezvous file, or makes it. A link, or anything that is not a regular file of this
+/// user's which nobody else may write to and which has one name, is refused.
+fn open_file(path: &Path) -> Result<File, String> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        // Without NONBLOCK the opening of a pipe would wait for its other end.
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)
+        .map_err(|e| match e.raw_os_error() {
+            Some(libc::ELOOP) => "is a symbolic link: name a file itself".to_owned(),
+            _ => format!("cannot be opened: {e}"),
+        })?;
+    let about = file.metadata().map_err(|e| format!("cannot be looked at: {e}"))?;
+    if !about.is_file() {
+        return Err("is no regular file: name a new one".into());
+    }
+    if about.uid() != user() {
+        return Err("belongs to another user: name a file of your own".into());
+    }
+    if about.mode() & 0o022 != 0 {
+        return Err("may be written by others: it needs mode 0600".into());
+    }
+    if about.nlink() != 1 {
+        return Err("has further names (hard links): name a new file".into());
+    }
+    Ok(file)
+}
+
+/// Makes the memory that the ranks share, or opens what another rank has made.
+pub(crate) fn open(meeting: &Meeting, size: usize, plan: Plan) -> Result<Opened, JobError> {
+    let path = &meeting.path;
+    let error = |what: String| JobError::Rendezvous { path: path.clone(), what };
+    let mut file = open_file(path).map_err(error)?;
+    lock(&file, meeting.timeout).map_err(|e| error(format!("cannot be locked: {e}")))?;
+    let mut text = String::new();
+    let read = (&file).take(LONGEST + 1).read_to_string(&mut text);
+    let junk = || error("holds something else: every job needs a fresh or empty file".into());
+    match read {
+        Err(e) if e.kind() != io::ErrorKind::InvalidData => {
+            return Err(error(format!("cannot be read: {e}")));
+        }
+        Err(_) => return Err(junk()),
+        Ok(_) => {}
+    }
+    let found = match text.as_str() {
+        "" => None,
+        text => Some(Record::read(text).ok_or_else(junk)?),
+    };
+    // A file that a job has left, and whose memory is gone, is as good as an empty one.
+    if let Some(record) = found
+        && let Some(opened) = follow(&record, size, plan).map_err(error)?
+    {
+        return Ok(opened);
+    }
+    let (opened, record) = create(size, plan)?;
+    file.rewind()
+        .and_then(|()| file.set_len(0))
+        .and_then(|()| file.write_all(record.write().as_bytes()))
+        .map_err(|e| error(format!("cannot be written: {e}")))?;
+    // Closing the file unlocks it.
+    Ok(opened)
+}
+
+/// Opens the memory of a record; None if it is there no more.
+fn follow(record: &Record, size: usize, plan: Plan) -> Result<Option<Opened>, String> {
+    if record.host != host() {
+        return Err(
+            "was written on another host, or before this one was started anew: the emulator's \
+             ranks share one host's memory, and every job needs a fresh file"
+                .into(),
+        );
+    }
+    let link = format!("/proc/{}/fd/{}", record.pid, record.fd);
+    // A descriptor that is something else now is not opened for writing before it is known.
+    let sealed = |file: &File| {
+        // SAFETY: asks about an open descriptor.
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) == SEALS }
+    };
+    let about = |path: &str| std::fs::metadata(path).ok();
+    let is_memory = about(&link).is_some_and(|at| {
+        at.is_file() && at.uid() == user() && at.mode() & 0o077 == 0 && at.nlink() == 0
+    });
+    if !is_memory {
+        return Ok(None);
+    }
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(&link);
+    let memory = match opened {
+        Ok(memory) if sealed(&memory) => memory,
+        _ => return Ok(None),
+    };
+    let length = memory.metadata().map_err(|e| format!("memory: {e}"))?.len();
+    if length != record.bytes || length < size_of::<Header>() as u64 {
+        return Ok(None);
+    }
+    // Only the header is sure to be there as long as the lengths may differ.
+    let arena =
+        Arena::shared(&memory, size_of::<Header>() as u64).map_err(|e| format!("memory: {e}"))?;
+    let header: &Header = arena.at(crate::arena::Off::new(0));
+    // Acquire pairs with the Release in create.
+    if header.token.load(Ordering::Acquire) != record.token {
+        return Ok(None);
+    }
+    let is_complete = header.attached.load(Ordering::Acquire) as usize >= record.ranks;
+    if record.ranks != size || record.bytes != plan.len {
+        return Err(format!(
+            "belongs to a job of {} ranks, this is one of {size}: all ranks need the same \
+             HOPBINE_SIZE, HOPBINE_TORUS and HOPBINE_RANKS_PER_NODE",
+            record.ranks
+        ));
+    }
+    if is_complete {
+        return Err(
+            "is in use by a job whose ranks have all come: every rank may come once, and every \
+             job needs a file of its own"
+                .into(),
+        );
+    }
+    let arena = Arena::shared(&memory, plan.len).map_err(|e| format!("memory: {e}"))?;
+    Ok(Some(Opened { arena, memory }))
+}
+
+/// New memory of zeros, which takes no room yet beyond its fixed part. It is in no file system, so
+/// none can be too small for it; what the machine does not have is found out here.
+fn create(size: usize, plan: Plan) -> Result<(Opened, Record), JobError> {
+    let failed = |source| JobError::Map { bytes: plan.len, source };
+    let name = c"hopbine-emu";
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: a name that ends in zero.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), flags) };
+    if fd < 0 {
+        return Err(failed(io::Error::last_os_error()));
+    }
+    // SAFETY: a new descriptor that nobody else knows.
+    let memory = unsafe { File::from_raw_fd(fd) };
+    // SAFETY: calls on an open descriptor, which change this file only.
+    let done = |code: libc::c_int| match code {
+        0 => Ok(()),
+        _ => Err(failed(io::Error::last_os_error())),
+    };
+    // SAFETY: as above.
+    done(unsafe { libc::fchmod(fd, 0o600) })?;
+    memory.set_len(plan.len).map_err(failed)?;
+    // SAFETY: as above.
+    done(unsafe { libc::fallocate(fd, 0, 0, plan.heap as libc::off_t) })?;
+    // SAFETY: as above.
+    done(unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) })?;
+    let arena = Arena::shared(&memory, plan.len).map_err(failed)?;
+    // The standard library seeds its hashers from the system's entropy.
+    let token = RandomState::new().build_hasher().finish() | 1;
+    let header: &Header = arena.at(crate::arena::Off::new(0));
+    // Release pairs with the Acquire in follow.
+    header.token.store(token, Ordering::Release);
+    let record = Record {
+        host: host(),
+        ranks: size,
+        bytes: plan.len,
+        token,
+        pid: std::process::id(),
+        fd: fd as u32,
+    };
+    Ok((Opened { arena, memory }, record))
+}
+
+/// Takes the lock of the file, which goes with the file descriptor.
+fn lock(file: &File, timeout: Duration) -> io::Result<()> {
+    let start = Instant::now();
+    loop {
+        // SAFETY: flock on an open descriptor.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+            return Ok(());
+        }
+        let e = io::Error::last_os_error();
+        if e.kind() != io::ErrorKind::WouldBlock || start.elapsed() > timeout {
+            return Err(e);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Opened {
+    /// Takes the arena out; what stays must be kept open until all ranks have come.
+    pub(crate) fn into_parts(self) -> (Arena, File) {
+        (self.arena, self.memory)
+    }
+}
+
+/// Waits until all ranks have mapped the arena and can reach each other. `memory` stays open until
+/// then, for the ranks that come later.
+pub(crate) fn meet(
+    job: &Job,
+    rank: usize,
+    meeting: &Meeting,
+    memory: File,
+) -> Result<(), JobError> {
+    let path = &meeting.path;
+    let mine = job.rank_record(rank);
+    mine.probe.store(&raw const PROBE as u64, Ordering::Relaxed);
+    // SAFETY: has no preconditions.
+    mine.parent.store(unsafe { libc::getppid() } as u32, Ordering::Relaxed);
+    // Release pairs with the Acquire below: address and parent are set.
+    let claimed =
+        mine.pid.compare_exchange(0, std::process::id(), Ordering::Release, Ordering::Relaxed);
+    if let Err(other) = claimed {
+        return Err(JobError::Rendezvous {
+            path: path.clone(),
+            what: format!("process {other} is rank {rank} already: every rank may come once"),
+        });
+    }
+    let header = job.header();
+    let start = Instant::now();
+    let wait = |done: &dyn Fn() -> bool, missing: &dyn Fn() -> String| {
+        let mut tries = 0u32;
+        while !done() {
+            if start.elapsed() > meeting.timeout {
+                let waited = meeting.timeout;
+                return Err(JobError::Timeout { rank, waited, missing: missing() });
+            }
+            tries += 1;
+            if tries < 200 {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        Ok(())
+    };
+    let all =
+        |count: &std::sync::atomic::AtomicU32| count.load(Ordering::Acquire) as usize >= job.size();
+    let last = header.attached.fetch_add(1, Ordering::AcqRel) as usize + 1 == job.size();
+    if last && meeting.is_ours {
+        // Everybody has it open. The name is ours, in a directory of ours.
+        let _ = std::fs::remove_file(path);
+    }
+    wait(&|| all(&header.attached), &|| {
+        let absent =
+            (0..job.size()).filter(|&r| job.rank_record(r).pid.load(Ordering::Relaxed) == 0);
+        name(absent.collect())
+    })?;
+    drop(memory);
+    allow_tracing(job);
+    header.reachable.fetch_add(1, Ordering::AcqRel);
+    let lost = || "ranks that came, but did not go on".to_owned();
+    wait(&|| all(&header.reachable), &lost)?;
+    let peer = (rank + 1) % job.size();
+    let record = job.rank_record(peer);
+    let pid = record.pid.load(Ordering::Acquire);
+    let word = copy::probe(pid, record.probe.load(Ordering::Relaxed));
+    match word {
+        Ok(word) if word == PROBE => {}
+        Ok(_) => {
+            return Err(JobError::Reach {
+                rank,
+                peer,
+                source: io::Error::other("its memory holds something else"),
+            });
+        }
+        Err(source) => return Err(JobError::Reach { rank, peer, source }),
+    }
+    // A rank that may go on must still be there when its neighbour probes it.
+    header.reached.fetch_add(1, Ordering::AcqRel);
+    wait(&|| all(&header.reached), &|| {
+        "ranks that came, but could not reach their neighbour's memory".into()
+    })
+}
+
+/// Lets the other ranks reach this process's memory where Yama restricts that to a process's
+/// ancestors (`ptrace_scope` 1): the processes that the common parent of all ranks has started, if
+/// there is one. If there is none, all processes of this user may, for the life of this process.
+/// Without Yama, and where it is stricter or off, nothing changes.
+fn allow_tracing(job: &Job) {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    if scope.trim() != "1" {
+        return;
+    }
+    let parent = |rank| job.rank_record(rank).parent.load(Ordering::Relaxed);
+    let common = (1..job.size()).all(|rank| parent(rank) == parent(0));
+    // Process 1 starts everybody in the end.
+    let tracer = if common && parent(0) > 1 { parent(0).into() } else { libc::c_ulong::MAX };
+    // SAFETY: sets a property of this process only.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, tracer, 0, 0, 0) };
+}
+
+/// Ranks as a list that stays short.
+fn name(ranks: Vec<usize>) -> String {
+    let shown: Vec<String> = ranks.iter().take(16).map(ToString::to_string).collect();
+    let more =
+        if ranks.len() > 16 { format!(" and {} more", ranks.len() - 16) } else { String::new() };
+    format!("rank {}{more}", shown.join(", "))
+}
+
+/// A path for the ranks that one launcher has started, in a directory of this user's alone.
+pub(crate) fn path_for(launcher: &str) -> io::Result<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let places = runtime.into_iter().chain([PathBuf::from("/dev/shm"), std::env::temp_dir()]);
+    let mut last = io::Error::other("there is no place for it");
+    for place in places.filter(|place| place.is_dir()) {
+        match private_dir(&place) {
+            Ok(dir) => return Ok(dir.join(launcher)),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// `hopbine-USER` in `place`, made if it is not there; a link, or a directory of or for others, is
+/// refused.
+fn private_dir(place: &Path) -> io::Result<PathBuf> {
+    let dir = place.join(format!("hopbine-{}", user()));
+    match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+        _ => {}
+    }
+    let about = std::fs::symlink_metadata(&dir)?;
+    if about.is_dir() && about.uid() == user() && about.mode() & 0o077 == 0 {
+        return Ok(dir);
+    }
+    Err(io::Error::other(format!(
+        "{} is not a directory of this user's alone (mode 0700)",
+        dir.display()
+    )))
+}
+
+#[cfg(test)]
+#[path = "rendezvous_tests.rs"]
+mod tests;

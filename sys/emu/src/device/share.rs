@@ -1,0 +1,151 @@
+//! Which TNIs and CQs of a node belong to which of its ranks.
+//!
+//! Up to four ranks of a node have all its TNIs, and on each of them CQs of their own; more ranks
+//! share the TNIs out in groups. This is what Fujitsu's library does, as far as it was seen; for
+//! numbers of ranks that were not, the rule is continued.
+
+use crate::layout::{CQS, FIRST_EXTRA, PLACES, TNIS};
+use std::ops::Range;
+
+/// How many groups the ranks of a node form, if there are `n`. The ranks of a group have TNIs of
+/// their own.
+fn groups(n: usize) -> usize {
+    match n {
+        0..=4 => 1,
+        5..=8 => 2,
+        9..=12 => 3,
+        _ => TNIS,
+    }
+}
+
+/// How the ranks of a node share what it has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sharing {
+    groups: usize,
+    /// Ranks on each TNI at most.
+    sharers: usize,
+    /// CQs of each of them.
+    stride: usize,
+}
+
+impl Sharing {
+    /// For at most `n` ranks on a node.
+    pub(crate) fn among(n: usize) -> Sharing {
+        let groups = groups(n);
+        let sharers = n.div_ceil(groups).max(1);
+        Sharing { groups, sharers, stride: (CQS / sharers).max(1) }
+    }
+
+    /// TNIs of the node's `place`-th rank.
+    pub(crate) fn tnis(self, place: usize) -> Range<usize> {
+        let each = TNIS / self.groups;
+        let first = place % self.groups * each;
+        first..first + each
+    }
+
+    /// CQs of the node's `place`-th rank on each of its TNIs; none if there are too many ranks.
+    pub(crate) fn cqs(self, place: usize) -> Range<usize> {
+        self.cqs_of_sharer(place / self.groups)
+    }
+
+    fn cqs_of_sharer(self, sharer: usize) -> Range<usize> {
+        let first = (sharer * self.stride).min(CQS);
+        // The last one has what is left.
+        let end = if sharer + 1 < self.sharers { first + self.stride } else { CQS };
+        first..end.clamp(first, CQS)
+    }
+
+    /// The CQ with the component ids of the rank that owns `cq`.
+    pub(crate) fn first_cq(self, cq: usize) -> usize {
+        self.cqs_of_sharer((cq / self.stride).min(self.sharers - 1)).start
+    }
+}
+
+/// What a rank's CQs are for.
+pub(crate) struct Kinds {
+    cqs: Range<usize>,
+}
+
+/// CQs for session mode, behind a rank's first one, if it has enough.
+const SESSION: usize = 3;
+
+impl Kinds {
+    pub(crate) fn of(cqs: Range<usize>) -> Kinds {
+        Kinds { cqs }
+    }
+
+    /// CQs for session mode, one VCQ each.
+    pub(crate) fn session(&self) -> Range<usize> {
+        let first = self.cqs.start + 1;
+        if self.cqs.len() > SESSION + 1 { first..first + SESSION } else { first..first }
+    }
+
+    /// CQs for other VCQs, in the order in which they are filled.
+    pub(crate) fn ordinary(&self) -> impl Iterator<Item = usize> + '_ {
+        let session = self.session();
+        self.cqs.clone().filter(move |cq| !session.contains(cq))
+    }
+
+    /// The CQ of the component ids, if the rank has a CQ at all.
+    pub(crate) fn first(&self) -> Option<usize> {
+        self.cqs.clone().next()
+    }
+}
+
+// A place in an id is four bits from here on, and a CQ four.
+const _: () = assert!(FIRST_EXTRA as usize + PLACES == 16 && CQS < 16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_cqs(n: usize) -> Vec<usize> {
+        (0..n).map(|place| Sharing::among(n).cqs(place).start).collect()
+    }
+
+    #[test]
+    fn as_fujitsus_library_has_it() {
+        assert_eq!(first_cqs(1), [0]);
+        assert_eq!(first_cqs(2), [0, 5]);
+        assert_eq!(first_cqs(3), [0, 3, 6]);
+        assert_eq!(first_cqs(4), [0, 2, 4, 6]);
+        for n in 1..=4 {
+            assert!((0..n).all(|place| Sharing::among(n).tnis(place) == (0..6)));
+        }
+        let eight = Sharing::among(8);
+        assert_eq!([eight.tnis(0), eight.tnis(1), eight.tnis(6)], [0..3, 3..6, 0..3]);
+        let twelve = Sharing::among(12);
+        assert_eq!([twelve.tnis(0), twelve.tnis(4), twelve.tnis(11)], [0..2, 2..4, 4..6]);
+        assert_eq!(first_cqs(8), [0, 0, 2, 2, 4, 4, 6, 6]);
+    }
+
+    #[test]
+    fn nobody_has_what_is_anothers() {
+        for n in 1..=66 {
+            let sharing = Sharing::among(n);
+            let mut taken = [[false; CQS]; TNIS];
+            for place in 0..n {
+                let cqs = sharing.cqs(place);
+                assert!(!cqs.is_empty(), "{place} of {n}");
+                for tni in sharing.tnis(place) {
+                    for cq in cqs.clone() {
+                        assert!(!std::mem::replace(&mut taken[tni][cq], true), "{place} of {n}");
+                        assert_eq!(sharing.first_cq(cq), cqs.start);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A rank alone has the CQs that were measured; with few of them none is kept for sessions.
+    #[test]
+    fn sessions_have_cqs_of_their_own() {
+        let alone = Kinds::of(0..11);
+        assert_eq!(alone.session(), 1..4);
+        assert_eq!(alone.ordinary().collect::<Vec<_>>(), [0, 4, 5, 6, 7, 8, 9, 10]);
+        let fourth = Kinds::of(6..11);
+        assert_eq!(fourth.ordinary().collect::<Vec<_>>(), [6, 10]);
+        assert_eq!(Kinds::of(2..4).ordinary().collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(Kinds::of(11..11).first(), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! The transmit order queue and its completions, of one VCQ, private to the rank.
+//!
+//! A TOQ has 2048 entries of 32 bytes; 2011 of them can be used before a post is refused. They are
+//! given back by polling the TCQ only, in order, also those of operations that asked for no notice.
+
+use crate::error::{Code, Result};
+use std::collections::VecDeque;
+use std::ffi::c_int;
+use utofu_abi::*;
+
+/// Entries that can be in use.
+pub(crate) const DEPTH: usize = 2011;
+
+/// An operation that was posted and not yet walked over.
+#[derive(Clone, Copy)]
+struct Posted {
+    cbdata: usize,
+    /// When its completion may be seen, ns; 0: at once.
+    ready_at: u64,
+    code: i16,
+    entries: u8,
+    noticed: bool,
+}
+
+/// The queue. Its room is made at once, as on the device: posting allocates nothing.
+pub(crate) struct Toq {
+    posted: VecDeque<Posted>,
+    entries: usize,
+}
+
+impl Default for Toq {
+    fn default() -> Self {
+        // An operation takes at least one entry.
+        Toq { posted: VecDeque::with_capacity(DEPTH), entries: 0 }
+    }
+}
+
+impl Toq {
+    /// Whether this many entries can be had; BUSY if not.
+    #[inline]
+    pub(crate) fn room_for(&self, entries: usize) -> Result<()> {
+        // Unchecked, a huge count would wrap into the room.
+        if entries <= DEPTH - self.entries { Ok(()) } else { Err(Code(UTOFU_ERR_BUSY)) }
+    }
+
+    /// Adds an executed operation. Errors are reported even if no notice was asked for.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        entries: usize,
+        cbdata: usize,
+        noticed: bool,
+        code: c_int,
+        ready_at: u64,
+    ) {
+        self.entries += entries;
+        self.posted.push_back(Posted {
+            cbdata,
+            ready_at,
+            // All codes lie between -768 and 0.
+            code: code as i16,
+            entries: entries as u8,
+            noticed: noticed || code != UTOFU_SUCCESS,
+        });
+    }
+
+    /// Walks over completions up to the first noticed one; its code and cbdata.
+    #[inline]
+    pub(crate) fn poll(&mut self, now: impl Fn() -> u64) -> Option<(c_int, usize)> {
+        while let Some(p) = self.posted.front() {
+            if p.ready_at != 0 && p.ready_at > now() {
+                return None;
+            }
+            let p = *p;
+            self.posted.pop_front();
+            self.entries -= usize::from(p.entries);
+            if self.posted.is_empty() {
+                // Starts over at the front: a queue that stays short stays in few cache lines.
+                self.posted.clear();
+            }
+            if p.noticed {
+                return Some((c_int::from(p.code), p.cbdata));
+            }
+        }
+        None
+    }
+
+    /// Operations not yet walked over.
+    pub(crate) fn unread(&self) -> usize {
+        self.posted.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_come_back_by_polling_only() {
+        let mut q = Toq::default();
+        let room = q.posted.capacity();
+        let mut posted = 0;
+        while q.room_for(1).is_ok() {
+            q.push(1, posted, posted % 2 == 1, 0, 0);
+            posted += 1;
+        }
+        assert_eq!(posted, 2011);
+        assert_eq!(q.posted.capacity(), room, "posting allocates");
+        assert_eq!(q.room_for(1), Err(Code(UTOFU_ERR_BUSY)));
+        assert_eq!(q.room_for(usize::MAX), Err(Code(UTOFU_ERR_BUSY)));
+        // One poll walks over the silent first and shows the second.
+        assert_eq!(q.poll(|| 0), Some((0, 1)));
+        assert!(q.room_for(2).is_ok() && q.room_for(3).is_err());
+        for i in (3..2011).step_by(2) {
+            assert_eq!(q.poll(|| 0), Some((0, i)));
+        }
+        assert_eq!(q.poll(|| 0), None);
+        assert_eq!((q.unread(), q.entries), (0, 0));
+    }
+
+    #[test]
+    fn a_silent_operation_that_fails_is_shown() {
+        let mut q = Toq::default();
+        q.push(2, 7, false, UTOFU_ERR_TCQ_STADD, 0);
+        assert_eq!(q.poll(|| 0), Some((UTOFU_ERR_TCQ_STADD, 7)));
+    }
+
+    #[test]
+    fn what_is_not_due_blocks_what_is_behind_it() {
+        let mut q = Toq::default();
+        q.push(1, 1, true, 0, 100);
+        q.push(1, 2, true, 0, 0);
+        assert_eq!(q.poll(|| 99), None);
+        assert_eq!(q.poll(|| 100), Some((0, 1)));
+        assert_eq!(q.poll(|| 100), Some((0, 2)));
+    }
+}

@@ -1,0 +1,344 @@
+//! Virtual control queues: where they are placed on a TNI, and what a rank keeps of its own.
+
+use crate::arena::Off;
+use crate::error::{Result, fail};
+use crate::ids::{CMP_IDS, VcqPlace};
+use crate::job::{Context, fatal};
+use crate::layout::{CQS, CqRecord, FIRST_EXTRA, PLACES, TniRecord, VcqBlock};
+use crate::lock::SpinLock;
+use crate::mem::StagTable;
+use crate::model;
+use crate::mrq::{CAPACITY, Notice, Reader};
+use crate::share::Kinds;
+use crate::sync::{AtomicU64, Ordering};
+use crate::toq::Toq;
+use std::cell::UnsafeCell;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::c_ulong;
+use std::time::{Duration, Instant};
+use utofu_abi::*;
+
+/// In `CqRecord::used`: one VCQ has the CQ to itself.
+const EXCLUSIVE: u32 = 1 << 31;
+const ALL_PLACES: u32 = (1 << PLACES) - 1;
+
+const NO_CQ: &str = "there are more ranks on the node than its TNIs have CQs";
+
+/// How long a sender may take between announcing a notice and writing it, before it counts as dead.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Which place a new VCQ gets: (CQ, index within it, marks to set). `used` are the marks now, `cqs`
+/// the rank's.
+fn choose(
+    used: &[u32; CQS],
+    cqs: &Kinds,
+    cmp_id: Option<u16>,
+    flags: c_ulong,
+) -> Result<(usize, usize, u32)> {
+    let session = flags & UTOFU_VCQ_FLAG_SESSION_MODE != 0;
+    let exclusive = flags & UTOFU_VCQ_FLAG_EXCLUSIVE != 0;
+    if let Some(cmp) = cmp_id {
+        if cmp >= CMP_IDS {
+            return fail(
+                UTOFU_ERR_INVALID_CMP_ID,
+                format!("component id {cmp}: must be below {CMP_IDS}"),
+            );
+        }
+        if session || exclusive {
+            return fail(
+                UTOFU_ERR_NOT_SUPPORTED,
+                "a VCQ with a component id can have neither SESSION_MODE nor EXCLUSIVE",
+            );
+        }
+        let n = usize::from(cmp);
+        return match cqs.first() {
+            Some(cq) if used[cq] & (EXCLUSIVE | 1 << n) == 0 => Ok((cq, n, 1 << n)),
+            Some(_) => fail(
+                UTOFU_ERR_USED,
+                format!("the place of component id {cmp} is taken on this node's TNI"),
+            ),
+            None => fail(UTOFU_ERR_FULL, NO_CQ),
+        };
+    }
+    let found = if session {
+        let free = cqs.session().find(|&cq| used[cq] == 0);
+        free.map(|cq| (cq, 0, 1))
+    } else if exclusive {
+        let free = cqs.ordinary().find(|&cq| used[cq] == 0);
+        free.map(|cq| (cq, 0, 1 | EXCLUSIVE))
+    } else {
+        cqs.ordinary().find_map(|cq| {
+            let n = used[cq].trailing_ones() as usize;
+            (used[cq] & EXCLUSIVE == 0 && used[cq] & ALL_PLACES != ALL_PLACES).then_some((
+                cq,
+                n,
+                1 << n,
+            ))
+        })
+    };
+    match found {
+        Some(place) => Ok(place),
+        None if cqs.first().is_none() => fail(UTOFU_ERR_FULL, NO_CQ),
+        None => {
+            fail(UTOFU_ERR_FULL, "this rank's CQs of the TNI have no free place for such a VCQ")
+        }
+    }
+}
+
+/// A value that one thread uses at a time: by the caller's promise, or by a lock.
+struct Turn<T> {
+    lock: Option<SpinLock>,
+    value: UnsafeCell<T>,
+}
+
+impl<T> Turn<T> {
+    fn new(thread_safe: bool, value: T) -> Turn<T> {
+        Turn { lock: thread_safe.then(SpinLock::default), value: UnsafeCell::new(value) }
+    }
+
+    /// # Safety
+    /// Without THREAD_SAFE, no other thread is in this call; `f` does not come back here.
+    #[inline]
+    unsafe fn take<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        let _guard = self.lock.as_ref().map(SpinLock::lock);
+        // SAFETY: exclusive by the lock, or by the caller's promise.
+        f(unsafe { &mut *self.value.get() })
+    }
+}
+
+/// The sending side.
+pub(crate) struct Sender {
+    pub(crate) toq: Toq,
+    /// With a latency model: the last arrival times per target, which keep the order.
+    pub(crate) last: HashMap<u64, model::Times>,
+    /// With jitter.
+    pub(crate) random: model::Random,
+}
+
+/// The receiving side.
+struct Receiver {
+    reader: Reader,
+    /// With a latency model: notices by the time from which they may be seen.
+    pending: BTreeMap<(u64, u64), Notice>,
+    arrivals: u64,
+}
+
+/// A rank's own half of a VCQ.
+pub(crate) struct Vcq {
+    pub(crate) context: Context,
+    pub(crate) place: VcqPlace,
+    pub(crate) session: bool,
+    block: Off<VcqBlock>,
+    table: Off<StagTable>,
+    /// Local MRQ entries of operations posted here, noticed or not, and how many were passed.
+    pub(crate) local_posted: AtomicU64,
+    local_seen: AtomicU64,
+    sender: Turn<Sender>,
+    receiver: Turn<Receiver>,
+}
+
+// SAFETY: the two `Turn`s are used by one thread at a time, by their contract; the rest is Sync.
+unsafe impl Sync for Vcq {}
+
+impl Vcq {
+    /// Creates a VCQ for the rank of `context`.
+    pub(crate) fn create(
+        context: Context,
+        tni: u16,
+        cmp_id: Option<u16>,
+        flags: c_ulong,
+    ) -> Result<Vcq> {
+        let job = &context.job;
+        let node = job.node_of(context.rank);
+        let record = job.tni(node, tni)?;
+        let (place, sharing) = (job.layout.place_of[context.rank] as usize, job.layout.sharing);
+        if !sharing.tnis(place).contains(&usize::from(tni)) {
+            return fail(
+                UTOFU_ERR_INVALID_TNI_ID,
+                format!(
+                    "TNI {tni} is for other ranks of the node: this one has {:?}",
+                    sharing.tnis(place)
+                ),
+            );
+        }
+        let cqs = Kinds::of(sharing.cqs(place));
+        let (cq, n, block, table) = {
+            let _guard = record.lock.lock();
+            let used = std::array::from_fn(|i| record.cqs[i].used.load(Ordering::Relaxed));
+            let (cq, n, marks) = choose(&used, &cqs, cmp_id, flags)?;
+            let c = &record.cqs[cq];
+            let table = job.lazy::<StagTable>(&c.table)?;
+            let block = job.lazy::<VcqBlock>(&c.vcqs[n])?;
+            c.used.store(used[cq] | marks, Ordering::Relaxed);
+            (cq, n, block, table)
+        };
+        let shared = job.arena.at(block);
+        let mut reader = shared.ring.reader();
+        let start = Instant::now();
+        shared.ring.drain(&**job, &mut reader, || {
+            std::thread::yield_now();
+            start.elapsed() < PATIENCE
+        });
+        // Relaxed: published with `alive`.
+        shared.overflowed.store(0, Ordering::Relaxed);
+        shared.owner.store(context.rank as u32, Ordering::Relaxed);
+        // Release pairs with the Acquire in Job::find: the owner is set.
+        shared.alive.store(1, Ordering::Release);
+        let thread_safe = flags & UTOFU_VCQ_FLAG_THREAD_SAFE != 0;
+        Ok(Vcq {
+            place: VcqPlace {
+                coords: job.coords_of(context.rank),
+                tni: tni as u8,
+                cq: cq as u8,
+                extra: FIRST_EXTRA + n as u8,
+            },
+            session: cqs.session().contains(&cq),
+            block,
+            table,
+            local_posted: AtomicU64::new(0),
+            local_seen: AtomicU64::new(0),
+            sender: Turn::new(
+                thread_safe,
+                Sender {
+                    toq: Toq::default(),
+                    last: HashMap::new(),
+                    random: model::Random::new(block.bytes()),
+                },
+            ),
+            receiver: Turn::new(
+                thread_safe,
+                Receiver { reader, pending: BTreeMap::new(), arrivals: 0 },
+            ),
+            context,
+        })
+    }
+
+    /// Gives the place back. Memory registered under its user STags is deregistered; the rest goes
+    /// when the CQ's last VCQ does.
+    pub(crate) fn free(self) {
+        self.block().alive.store(0, Ordering::Release);
+        let record = self.tni_record();
+        let _guard = record.lock.lock();
+        self.table().forget_user(self.place.extra);
+        let cq = &record.cqs[usize::from(self.place.cq)];
+        let left = cq.used.load(Ordering::Relaxed) & !(EXCLUSIVE | 1 << self.place.index());
+        if left == 0 {
+            self.table().forget_dynamic();
+        }
+        cq.used.store(left, Ordering::Relaxed);
+    }
+
+    /// The TNI it is on.
+    pub(crate) fn tni_record(&self) -> &TniRecord {
+        let job = &self.context.job;
+        &job.node(job.node_of(self.context.rank)).tnis[usize::from(self.place.tni)]
+    }
+
+    #[inline]
+    pub(crate) fn block(&self) -> &VcqBlock {
+        self.context.job.arena.at(self.block)
+    }
+
+    /// Registrations of its CQ.
+    #[inline]
+    pub(crate) fn table(&self) -> &StagTable {
+        self.context.job.arena.at(self.table)
+    }
+
+    /// The sending side, for one thread at a time.
+    ///
+    /// # Safety
+    /// As the C interface demands: without THREAD_SAFE no other thread posts or polls the TCQ now.
+    #[inline]
+    pub(crate) unsafe fn send<R>(&self, f: impl FnOnce(&mut Sender) -> R) -> R {
+        // SAFETY: the caller's promise; nothing that `f` does comes back here.
+        unsafe { self.sender.take(f) }
+    }
+
+    /// The next notice that may be seen, if there is one.
+    ///
+    /// # Safety
+    /// As the C interface demands: without THREAD_SAFE no other thread polls this MRQ now.
+    #[inline]
+    pub(crate) unsafe fn poll_mrq(&self) -> Option<Notice> {
+        let job = &*self.context.job;
+        let block = self.block();
+        // Relaxed: nothing follows from it but the end.
+        if block.overflowed.load(Ordering::Relaxed) != 0 {
+            self.overflow();
+        }
+        let ring = &block.ring;
+        // SAFETY: the caller's promise; the closure does not come back here.
+        unsafe {
+            self.receiver.take(|r| {
+                // Before looking into the queue: what was posted by now has its notices there.
+                let posted = self.local_posted.load(Ordering::Acquire);
+                let found = if job.model.is_off() {
+                    r.reader.pop(ring, job)
+                } else {
+                    while let Some(n) = r.reader.pop(ring, job) {
+                        r.arrivals += 1;
+                        r.pending.insert((n.ready_at, r.arrivals), n);
+                    }
+                    match r.pending.first_entry() {
+                        Some(e) if e.key().0 <= model::now() => Some(e.remove()),
+                        Some(_) => return None,
+                        None => None,
+                    }
+                };
+                match found {
+                    Some(n) => {
+                        // With jitter a later one may have been passed before.
+                        self.local_seen.fetch_max(n.order, Ordering::Relaxed);
+                        Some(n)
+                    }
+                    None => {
+                        // Silent entries have been walked over as well.
+                        self.local_seen.store(posted, Ordering::Relaxed);
+                        None
+                    }
+                }
+            })
+        }
+    }
+
+    /// Ends the process, as the real device does.
+    #[cold]
+    fn overflow(&self) -> ! {
+        let VcqPlace { tni, cq, extra, .. } = self.place;
+        fatal(&format!(
+            "MRQ overflow: rank {}, VCQ at TNI {tni} CQ {cq} extra value {extra}, had {CAPACITY} \
+             unread notices, or the job has no memory for more; poll more often",
+            self.context.rank
+        ));
+    }
+
+    /// Local MRQ entries not yet passed by polling.
+    pub(crate) fn unread_local(&self) -> usize {
+        let posted = self.local_posted.load(Ordering::Relaxed);
+        posted.saturating_sub(self.local_seen.load(Ordering::Relaxed)) as usize
+    }
+}
+
+/// What a VCQ id leads to, if a VCQ is there.
+pub(crate) struct Target<'a> {
+    pub(crate) node: usize,
+    pub(crate) tni: &'a TniRecord,
+    pub(crate) block: &'a VcqBlock,
+    pub(crate) table: &'a StagTable,
+}
+
+impl CqRecord {
+    /// Offsets of the block and the table of the VCQ at index `n`, once both exist.
+    #[inline]
+    pub(crate) fn vcq(&self, n: usize) -> Option<(Off<VcqBlock>, Off<StagTable>)> {
+        // Acquire pairs with the Release in Job::lazy.
+        let block = self.vcqs[n].load(Ordering::Acquire);
+        let table = self.table.load(Ordering::Acquire);
+        (block != 0 && table != 0).then(|| (Off::new(block), Off::new(table)))
+    }
+}
+
+#[cfg(test)]
+#[path = "vcq_tests.rs"]
+mod tests;

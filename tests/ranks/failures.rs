@@ -1,0 +1,333 @@
+//! After a failure nobody touches a user's memory: it is taken away as soon as the call has
+//! returned, while other threads of the rank, and other ranks, are in the middle of theirs.
+//!
+//! Whoever reads or writes it then ends this program by a signal. All buffers lie between pages
+//! that must not be touched at any time.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hopbine::reduce::{Dtype, Op};
+use hopbine::torus::collectives::Collective;
+use hopbine::torus::geometry::Shape;
+use hopbine::world::Call;
+use hopbine::{
+    CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware, Latency, OnTimeout,
+    emulate,
+};
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+const PAGE: usize = 4096;
+
+/// Memory between two pages that cannot be accessed; ends where the second one starts.
+struct Guarded {
+    map: *mut u8,
+    whole: usize,
+    len: usize,
+}
+
+// SAFETY: an address; the test says who uses it when.
+unsafe impl Send for Guarded {}
+
+impl Guarded {
+    fn new(len: usize) -> Self {
+        let whole = len.next_multiple_of(PAGE) + 2 * PAGE;
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a mapping of its own.
+        let map = unsafe { libc::mmap(std::ptr::null_mut(), whole, protection, flags, -1, 0) };
+        assert_ne!(map, libc::MAP_FAILED);
+        let guarded = Guarded { map: map.cast(), whole, len };
+        guarded.protect(0, PAGE);
+        guarded.protect(whole - PAGE, PAGE);
+        guarded
+    }
+
+    fn protect(&self, offset: usize, len: usize) {
+        // SAFETY: within the mapping.
+        let code = unsafe { libc::mprotect(self.map.add(offset).cast(), len, libc::PROT_NONE) };
+        assert_eq!(code, 0);
+    }
+
+    fn ptr(&self) -> *mut u8 {
+        // SAFETY: within the mapping.
+        unsafe { self.map.add(self.whole - PAGE - self.len) }
+    }
+
+    fn fill(&mut self, value: u64) {
+        // SAFETY: the mapping has these bytes, which nobody uses between two calls.
+        let words = unsafe { std::slice::from_raw_parts_mut(self.ptr().cast(), self.len / 8) };
+        words.fill(value);
+    }
+
+    fn is_all(&self, value: u64) -> bool {
+        // SAFETY: as above.
+        let words = unsafe { std::slice::from_raw_parts(self.ptr().cast::<u64>(), self.len / 8) };
+        words.iter().all(|&word| word == value)
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own.
+        unsafe { libc::munmap(self.map.cast(), self.whole) };
+    }
+}
+
+/// What happens to a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Panics,
+    /// One of its calls is on another number of elements.
+    OtherCount,
+    OtherCollective,
+    Leaves,
+    /// Longer than the others wait.
+    Late,
+}
+
+/// Elements, around the limits of what travels how.
+const COUNTS: [usize; 8] = [1, 2, 3, 40, 250, 257, 900, 20_000];
+
+struct Story {
+    seed: u64,
+    fate: Fate,
+    victim: u32,
+    /// The call, and the thread, in which it happens.
+    round: usize,
+    thread: u64,
+}
+
+impl Story {
+    /// Calls of one thread of a rank until one fails.
+    fn run(&self, comm: &Communicator, thread: u64, gone: &Mutex<Vec<Guarded>>) -> Option<Error> {
+        let rng = &mut SmallRng::seed_from_u64(self.seed ^ thread << 32);
+        let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+        let n = u64::from(comm.size());
+        for round in 0.. {
+            let mut count = *COUNTS.choose(rng).unwrap();
+            let in_place = rng.random_bool(0.5);
+            let mut collective = Collective::Allreduce;
+            if comm.rank() == self.victim && round == self.round && thread == self.thread {
+                match self.fate {
+                    Fate::Panics => panic!("on purpose"),
+                    Fate::OtherCount => count = if count == 900 { 901 } else { 900 },
+                    Fate::OtherCollective => collective = Collective::Bcast,
+                    Fate::Leaves => return None,
+                    Fate::Late => std::thread::sleep(Duration::from_millis(400)),
+                }
+            }
+            let (mut send, mut recv) = (Guarded::new(8 * count), Guarded::new(8 * count));
+            send.fill(round as u64);
+            recv.fill(if in_place { round as u64 } else { 0 });
+            let mut call = Call::new(collective, count as u64, Dtype::U64);
+            call.op = Some(Op::Sum);
+            call.in_place = in_place;
+            (call.recv, call.recv_count) = (recv.ptr(), count as u64);
+            if !in_place && collective == Collective::Allreduce {
+                (call.send, call.send_count) = (send.ptr(), count as u64);
+            }
+            // SAFETY: the buffers live until the call has returned.
+            let outcome = unsafe { comm.call(&call) };
+            if let Err(error) = outcome {
+                for buffer in [send, recv] {
+                    buffer.protect(0, buffer.whole);
+                    gone.lock().unwrap().push(buffer);
+                }
+                return Some(error);
+            }
+            assert!(collective != Collective::Allreduce || recv.is_all(n * round as u64));
+            if round % 7 == 6 {
+                // Not always one that is met in the next call.
+                std::thread::sleep(Duration::from_micros(rng.random_range(0..300)));
+            }
+        }
+        None
+    }
+
+    fn happen(&self, drive: Drive, reg_cache: bool, latency: Latency) {
+        let shape = Shape::torus([&[2][..], &[3], &[2, 2]][self.seed as usize % 3]).unwrap();
+        let victim = self.victim % shape.n_nodes();
+        let story = Story { victim, ..*self };
+        let config = EmulationConfig {
+            drive,
+            reg_cache,
+            latency,
+            ports: Some(1 + self.seed as u32 % 2),
+            timeout: Duration::from_millis(120),
+            on_timeout: OnTimeout::Fail,
+            ..EmulationConfig::new(shape)
+        };
+        let gone = Mutex::new(Vec::new());
+        let failed = AtomicUsize::new(0);
+        let outcome = emulate(&config, |comm| {
+            let second = match comm.duplicate() {
+                Ok(second) => second,
+                // Others may be in their first calls already.
+                Err(error) => return [Some(error.clone()), Some(error)],
+            };
+            let (story, gone, failed) = (&story, &gone, &failed);
+            let run = move |comm: &Communicator, thread| {
+                let error = story.run(comm, thread, gone);
+                failed.fetch_add(usize::from(error.is_some()), Ordering::Relaxed);
+                error
+            };
+            std::thread::scope(|threads| {
+                let other = threads.spawn(|| run(&second, 1));
+                let error = run(comm, 0);
+                let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                [error, other]
+            })
+        });
+        match (outcome, self.fate) {
+            (Err(Error::RankPanicked { rank, .. }), Fate::Panics) => assert_eq!(rank, victim),
+            (Ok(errors), fate) if fate != Fate::Panics => {
+                for (rank, errors) in errors.iter().enumerate() {
+                    self.check(rank as u32, victim, errors);
+                }
+            }
+            (other, fate) => panic!("seed {}, {fate:?}: {other:?}", self.seed),
+        }
+        assert!(failed.into_inner() > 0, "seed {}: nothing failed", self.seed);
+    }
+
+    /// Every thread has ended with an error, but for one that has left.
+    fn check(&self, rank: u32, victim: u32, errors: &[Option<Error>; 2]) {
+        for (thread, error) in errors.iter().enumerate() {
+            let left = rank == victim && thread as u64 == self.thread;
+            assert!(error.is_some() || (left && self.fate == Fate::Leaves), "rank {rank}: none");
+            let Some(Error::Lost { blame, .. }) = error else { continue };
+            let expected = match self.fate {
+                Fate::Panics => unreachable!(),
+                Fate::OtherCount | Fate::OtherCollective => blame.fault == Fault::Elsewhere,
+                // One thread of it waits for the others, or has been missed.
+                Fate::Leaves | Fate::Late => blame.fault != Fault::Unreachable,
+            };
+            assert!(expected, "seed {}, {:?}, rank {rank}: {blame}", self.seed, self.fate);
+        }
+    }
+}
+
+fn stories(n: u64, drive: Drive) {
+    let fates = [Fate::OtherCount, Fate::Panics, Fate::OtherCollective, Fate::Leaves, Fate::Late];
+    for seed in 0..n {
+        // The slow ones less often.
+        let fate = fates[if seed % 25 < 2 { 3 + seed as usize % 2 } else { seed as usize % 3 }];
+        let rng = &mut SmallRng::seed_from_u64(seed + 1000);
+        let (victim, round, thread) =
+            (rng.random_range(0..4), rng.random_range(0..25), rng.random_range(0..2));
+        let story = Story { seed, fate, victim, round, thread };
+        let latency = match seed % 4 {
+            0 => Latency { put_ns: 50_000, ..Latency::default() },
+            _ => Latency::default(),
+        };
+        story.happen(drive, seed % 5 == 0, latency);
+    }
+}
+
+#[test]
+fn nobody_touches_memory_after_a_failure() {
+    stories(400, Drive::Inline);
+}
+
+#[test]
+fn nor_do_workers() {
+    stories(100, Drive::Workers);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn nor_after_thousands_of_failures() {
+    stories(4000, Drive::Inline);
+    stories(1000, Drive::Workers);
+}
+
+/// One thread of a rank gives up and frees its buffers while the other looks for the cause, and
+/// drives the port on which what was meant for them arrives late. (An address sanitizer sees
+/// more here than a test can.)
+#[test]
+fn one_thread_frees_while_another_finds_out() {
+    const WIRE: Duration = Duration::from_millis(100);
+    let mut too_late = 0;
+    for (round, len) in [1, 200, 250, 3000].into_iter().cycle().take(16).enumerate() {
+        let latency = Latency { put_ns: WIRE.as_nanos() as u64, ..Latency::default() };
+        let drive = if round % 3 == 0 { Drive::Workers } else { Drive::Inline };
+        let config = EmulationConfig {
+            drive,
+            latency,
+            ports: Some(1),
+            timeout: Duration::from_millis(150),
+            on_timeout: OnTimeout::Fail,
+            ..EmulationConfig::new(Shape::torus(&[2]).unwrap())
+        };
+        let ended = emulate(&config, |comm| {
+            let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+            let allreduce = |comm: &Communicator, len| {
+                let mut vector = vec![1u64; len].into_boxed_slice();
+                comm.allreduce_in_place(&mut vector, Op::Sum).map(|()| vector[0])
+            };
+            let second = comm.duplicate().unwrap();
+            // What one rank sends reaches the other just before, while, or after it gives up.
+            if comm.rank() == 1 {
+                std::thread::sleep(Duration::from_millis(50 * (round as u64 % 12)));
+            }
+            let halves = std::thread::scope(|threads| {
+                let other = threads.spawn(|| {
+                    std::thread::sleep(Duration::from_millis(10 * (round as u64 % 5)));
+                    allreduce(&second, 100)
+                });
+                let mine = allreduce(&comm, len);
+                // Others get the memory, and write to it.
+                let again = vec![7u64; len].into_boxed_slice();
+                let other = other.join().unwrap();
+                assert!(again.iter().all(|&value| value == 7));
+                [mine, other]
+            });
+            halves.iter().filter(|half| half.is_err()).count()
+        });
+        too_late += ended.unwrap().into_iter().sum::<usize>();
+    }
+    assert!(too_late > 0, "nobody was too late");
+}
+
+/// Hundreds of operations at once, waited for in different orders: no queue overflows, and
+/// nobody waits for ever.
+#[test]
+fn more_operations_under_way_than_any_queue_has_room_for() {
+    for (drive, n, len) in
+        [(Drive::Inline, 1500, 700), (Drive::Workers, 700, 3), (Drive::Inline, 600, 300)]
+    {
+        let config = EmulationConfig {
+            drive,
+            ports: Some(1),
+            ..EmulationConfig::new(Shape::torus(&[3]).unwrap())
+        };
+        emulate(&config, |comm| {
+            let rank = u64::from(comm.rank());
+            let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+            let other = comm.duplicate().unwrap();
+            let mut all: Vec<_> = (0..n)
+                .map(|index| {
+                    let comm = if index % 2 == 0 { &comm } else { &other };
+                    comm.allreduce_init(vec![rank + index as u64; len], Op::Sum).unwrap()
+                })
+                .collect();
+            all.iter_mut().for_each(|allreduce| allreduce.start().unwrap());
+            // The second communicator's first, last to first, or as they come.
+            let mut order: Vec<usize> = (0..n).collect();
+            match rank {
+                0 => order.reverse(),
+                1 => order.sort_by_key(|index| index % 2 == 0),
+                _ => {}
+            }
+            for index in order {
+                all[index].wait().unwrap();
+                assert_eq!(all[index].buffer().unwrap(), vec![3 + 3 * index as u64; len]);
+            }
+        })
+        .unwrap();
+    }
+}
