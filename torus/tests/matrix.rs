@@ -160,7 +160,7 @@ fn trees_share_no_link() {
                 Request { shape: shape.clone(), map: RankMap::RowMajor, root: 1, ports: None };
             let trees = registry::find(collective, "trees").unwrap();
             let expansion = trees.schedule(&request).unwrap().expand().unwrap();
-            let traffic = traffic(&expansion, &shape, &RankMap::RowMajor);
+            let traffic = traffic(&expansion, &shape, |rank| Node(rank.0));
             let part = 1.0 / f64::from(expansion.lanes()[0].parts);
             assert!(traffic.max_link_load < part + 1e-9, "{collective} on {text}: {traffic:?}");
         }
