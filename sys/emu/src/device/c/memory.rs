@@ -91,6 +91,13 @@ pub unsafe extern "C" fn utofu_dereg_mem(
     stadd: utofu_stadd_t,
     _flags: c_ulong,
 ) -> c_int {
-    // SAFETY: the caller's promise.
-    call(|| unsafe { slots::get(vcq_hdl)? }.table().deregister(stadd))
+    call(|| {
+        // SAFETY: the caller's promise.
+        let vcq = unsafe { slots::get(vcq_hdl)? };
+        let job = &vcq.context.job;
+        if let (Some(device), true) = (&job.device, job.model.checked) {
+            device.not_in_use(vcq, stadd);
+        }
+        vcq.table().deregister(stadd)
+    })
 }
