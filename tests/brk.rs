@@ -3,21 +3,7 @@
 
 use std::convert::Infallible;
 
-use hopbine::memory::{CacheConfig, ProcessEvents, Registrar, RegistrationCache, page_bytes};
-
-struct StampReader;
-
-impl Registrar for StampReader {
-    type Handle = u64;
-    type Error = Infallible;
-
-    fn register(&self, addr: usize, _len: usize) -> Result<u64, Infallible> {
-        // SAFETY: the test passes a whole mapped page.
-        Ok(unsafe { (addr as *const u64).read_volatile() })
-    }
-
-    fn release(&self, _stamp: u64) {}
-}
+use hopbine::memory::{Cache, CacheConfig, ProcessEvents, page_bytes};
 
 #[test]
 fn a_shrinking_heap_is_noticed() {
@@ -25,7 +11,9 @@ fn a_shrinking_heap_is_noticed() {
         eprintln!("skipped: {error}");
         return;
     }
-    let cache = RegistrationCache::with_process_events(StampReader, CacheConfig::default());
+    let mut cache = Cache::with_process_events(CacheConfig::default(), 1);
+    // SAFETY: the test passes a whole mapped page.
+    let read = |addr: usize, _| Ok(unsafe { (addr as *const u64).read_volatile() });
     let grow = 4 * page_bytes() as libc::intptr_t;
     for stamp in [1, 2] {
         // SAFETY: the break moves up; the new memory is ours until it moves down.
@@ -33,7 +21,10 @@ fn a_shrinking_heap_is_noticed() {
         let page = start.next_multiple_of(page_bytes());
         // SAFETY: a whole page of the new memory.
         unsafe { (page as *mut u64).write_volatile(stamp) };
-        assert_eq!(*cache.get(page, page_bytes()).unwrap(), stamp);
+        let settled = cache.settle();
+        let lease = cache.get::<Infallible>(settled, 0, page, page_bytes(), read).unwrap();
+        assert_eq!(*cache.handle(0, &lease), stamp);
+        cache.give_back(0, lease);
         // SAFETY: asks for the break only.
         let end = unsafe { libc::sbrk(0) } as usize;
         assert_eq!(end, start + grow as usize, "somebody else moved the break");

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use hopbine_torus::geometry::RankMapError;
+use hopbine_torus::geometry::{EmbeddingError, RankMapError};
 use hopbine_torus::plan::ScheduleError;
 use hopbine_torus::registry::UnknownAlgorithm;
 
@@ -101,6 +101,9 @@ pub enum CliError {
         /// What is wrong with it.
         source: RankMapError,
     },
+    /// Nodes that have no place in a network.
+    #[error(transparent)]
+    Embedding(#[from] EmbeddingError),
     /// A file whose text is not what it should be.
     #[error("{}: {message}", path.display())]
     Text {

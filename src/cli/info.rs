@@ -118,31 +118,28 @@ fn text(info: &Info) -> String {
     lines.add("timeout", format!("{} s", info.timeout_seconds));
     lines.add(
         "registrations",
-        match info.registration_cache {
+        match info.registration_cache.as_ref().map(|cache| &cache.mode) {
             None => "not kept".to_owned(),
             Some(CacheMode::Off) => "not kept (HOPBINE_REG_CACHE=0)".to_owned(),
-            Some(CacheMode::OwnedOnly) => {
-                "not kept: this system announces no memory events".to_owned()
+            Some(CacheMode::NoEvents { reason }) => {
+                format!("kept by persistent collectives only: {reason}")
             }
             Some(CacheMode::Events { source }) => format!("kept; events by {source}"),
         },
     );
-    let sum = |of: fn(&hopbine::memory::CacheStats) -> u64| {
-        info.registration_caches.iter().map(of).sum::<u64>()
-    };
-    lines.add(
-        "",
-        format!(
+    if let Some(cache) = &info.registration_cache {
+        let figures = format!(
             "{} hits, {} misses, {} not kept, {} evicted, {} ended by events; {} regions of {} bytes",
-            sum(|s| s.hits),
-            sum(|s| s.misses),
-            sum(|s| s.uncached),
-            sum(|s| s.evictions),
-            sum(|s| s.invalidations),
-            sum(|s| s.registered_regions),
-            sum(|s| s.registered_bytes),
-        ),
-    );
+            cache.hits,
+            cache.misses,
+            cache.uncached,
+            cache.evictions,
+            cache.invalidations,
+            cache.registered_regions,
+            cache.registered_bytes,
+        );
+        lines.add("", figures);
+    }
     for (at, (name, value)) in info.environment.iter().enumerate() {
         lines.add(if at == 0 { "environment" } else { "" }, format!("{name}={value}"));
     }

@@ -21,6 +21,7 @@ mod report;
 mod run;
 mod sizes;
 mod table;
+mod traffic;
 
 use std::process::ExitCode;
 
@@ -41,6 +42,7 @@ Examples:
   hopbine list allreduce --torus 4x6x4
   hopbine plan allreduce --torus 4x4x4 --rank 21 --format svg -o plan.svg
   hopbine check allreduce --torus 16x16x16 --algorithm bine
+  hopbine traffic allreduce --torus 48x69x48 --algorithm mixed --tofu
   hopbine run allreduce --torus 4x4x4 --bytes 1MiB
   hopbine launch -n 8 --torus 2x2x2 ./program
 
@@ -51,6 +53,7 @@ enum Command {
     List(list::Args),
     Plan(plan::Args),
     Check(check::Args),
+    Traffic(traffic::Args),
     Run(run::Args),
     Launch(launch::Args),
     Info(info::Args),
@@ -62,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Check(args) => check::run(args),
+        Command::Traffic(args) => traffic::run(args),
         Command::Run(args) => run::run(args),
         Command::Launch(args) => launch::run(args),
         Command::Info(args) => info::run(args),

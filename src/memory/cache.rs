@@ -1,236 +1,397 @@
-//! The registration cache: intervals, an injected [`Registrar`], and an injected
-//! [`EventSource`], put together.
-//!
-//! The way of a lookup through it is in `lookup`.
+//! The registration cache of a rank: regions sorted by address, each registered at the ports that
+//! have asked for it.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
 
 use super::config::CacheConfig;
-use super::events::{EventQueue, EventSource};
-use super::interval::Span;
-use super::lease::Lease;
-use super::lookup::{FRONT, Owner};
+use super::events::{Event, EventQueue, EventSource};
+use super::forks;
+use super::interval::{Span, SpanError};
 use super::monitor::ProcessEvents;
-use super::registrar::{CacheError, Registrar};
-use super::slots::{Chain, Slot};
+use super::regions::Regions;
 use super::stats::{CacheMode, CacheStats};
-use super::table::{Table, slot_count};
 
-/// Proof that all memory taken away before its making has been announced; see
-/// [`RegistrationCache::settle`].
+/// Registrations tried for one lookup before it is served without being kept.
+const ATTEMPTS: usize = 3;
+/// How long what has gone may take to be announced. After that nothing kept is trusted.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Whether all memory taken away before its making has been announced; see [`Cache::settle`].
 #[derive(Clone, Copy, Debug)]
-pub struct Settled(());
+pub struct Settled(bool);
 
-/// Keeps registrations of one [`Registrar`] for reuse.
-///
-/// ```
-/// use std::convert::Infallible;
-/// use hopbine::memory::{CacheConfig, Registrar, RegistrationCache};
-///
-/// /// An interface that needs no registration: the handle is the address.
-/// struct Direct;
-///
-/// impl Registrar for Direct {
-///     type Handle = u64;
-///     type Error = Infallible;
-///
-///     fn register(&self, addr: usize, _len: usize) -> Result<u64, Infallible> {
-///         Ok(addr as u64)
-///     }
-///
-///     fn release(&self, _handle: u64) {}
-/// }
-///
-/// let cache = RegistrationCache::with_process_events(Direct, CacheConfig::default());
-/// let buffer = vec![0_u8; 10_000];
-/// let lease = cache.get(buffer.as_ptr() as usize, buffer.len())?;
-/// assert_eq!(*lease + lease.offset(), buffer.as_ptr() as u64);
-/// # Ok::<(), hopbine::memory::CacheError<Infallible>>(())
-/// ```
-pub struct RegistrationCache<R: Registrar> {
-    pub(super) registrar: R,
-    pub(super) source: Option<Arc<dyn EventSource>>,
-    pub(super) queue: Arc<EventQueue>,
-    pub(super) slots: Box<[Slot<R::Handle>]>,
-    pub(super) front: Box<[AtomicU32]>,
-    pub(super) table: Mutex<Table>,
-    pub(super) clock: AtomicU64,
-    pub(super) enabled: bool,
-    pub(super) page: usize,
-    pub(super) misses: AtomicU64,
-    pub(super) uncached: AtomicU64,
+/// A range that cannot be registered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CacheError<E> {
+    /// It is no range of addresses.
+    #[error(transparent)]
+    Span(#[from] SpanError),
+    /// The interface refuses it, also after idle registrations have made room.
+    #[error("{len} bytes at {addr:#x} cannot be registered: {source}")]
+    Register {
+        /// First address, of a page.
+        addr: usize,
+        /// Length in bytes, of whole pages.
+        len: usize,
+        /// What the interface says.
+        source: E,
+    },
 }
 
-impl<R: Registrar> RegistrationCache<R> {
-    /// A cache that hears of memory events from `source`. Without one, only memory
-    /// of the library is kept.
-    pub fn new(registrar: R, config: CacheConfig, source: Option<Arc<dyn EventSource>>) -> Self {
-        let limits = config.limits();
+/// The use of a registration, to be given back with [`Cache::give_back`].
+#[must_use = "a region that is not given back is never released"]
+#[derive(Debug)]
+pub struct Lease<H> {
+    kind: Kind<H>,
+    offset: u64,
+}
+
+#[derive(Debug)]
+enum Kind<H> {
+    /// One use of a region that is kept.
+    Kept(u32),
+    /// A registration of its own.
+    Once(H),
+}
+
+impl<H> Lease<H> {
+    /// Distance of the requested address from the start of the registered range, in bytes: what to
+    /// add to a STADD.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
+/// Keeps registrations of one rank for reuse. `H` stands for a registration at one port, and is
+/// dropped to take it back.
+///
+/// Everything a port's interface does happens within calls for that port: a registration is made
+/// and dropped in a [`get`](Cache::get), [`give_back`](Cache::give_back) or
+/// [`end_all`](Cache::end_all) with its port's number. So whoever serialises the calls for a port
+/// with what else uses it need not lock more.
+#[derive(Debug)]
+pub struct Cache<H> {
+    source: Option<Arc<dyn EventSource>>,
+    /// Why there is no source.
+    reason: String,
+    queue: Arc<EventQueue>,
+    config: CacheConfig,
+    page: usize,
+    regions: Regions<H>,
+    forks: usize,
+    figures: Figures,
+}
+
+#[derive(Debug, Default)]
+struct Figures {
+    hits: u64,
+    misses: u64,
+    uncached: u64,
+}
+
+impl<H> Cache<H> {
+    /// A cache for `n_ports` ports that hears of memory events from `source`. Without one nothing
+    /// is kept.
+    pub fn new(config: CacheConfig, n_ports: usize, source: Option<Arc<dyn EventSource>>) -> Self {
+        let source = source.filter(|_| config.enabled);
         let queue = match &source {
-            Some(source) if config.enabled => source.subscribe(),
-            _ => Arc::new(EventQueue::new(1)),
+            Some(source) => source.subscribe(),
+            None => Arc::new(EventQueue::new(1)),
         };
-        Self {
-            registrar,
+        forks::watch();
+        Cache {
             source,
+            reason: "there is no source of memory events".to_owned(),
             queue,
-            slots: (0..slot_count(limits)).map(|_| Slot::free()).collect(),
-            front: (0..FRONT).map(|_| AtomicU32::new(u32::MAX)).collect(),
-            table: Mutex::new(Table::new(limits)),
-            clock: AtomicU64::new(0),
-            enabled: config.enabled,
+            config,
             page: super::page_bytes(),
-            misses: AtomicU64::new(0),
-            uncached: AtomicU64::new(0),
+            regions: Regions::new(n_ports, config.max_regions.get() as usize),
+            forks: forks::count(),
+            figures: Figures::default(),
         }
     }
 
-    /// A cache on the events of this process, or without events where the system
-    /// offers none; [`CacheStats::mode`] says which.
-    pub fn with_process_events(registrar: R, config: CacheConfig) -> Self {
-        let source = config
-            .enabled
-            .then(ProcessEvents::shared)
-            .and_then(Result::ok)
-            .map(|events| events as Arc<dyn EventSource>);
-        Self::new(registrar, config, source)
-    }
-
-    /// A registration of `len` bytes at `addr`, kept or new. The caller vouches that
-    /// the memory stays mapped until the lease is dropped.
-    ///
-    /// # Errors
-    /// [`CacheError`] when the range is none or the interface refuses it.
-    pub fn get(&self, addr: usize, len: usize) -> Result<Lease<'_, R>, CacheError<R::Error>> {
-        let settled = self.settle();
-        self.get_settled(settled, addr, len)
+    /// A cache on the events of this process, or without events where the system offers none;
+    /// [`CacheStats::mode`] says which.
+    pub fn with_process_events(config: CacheConfig, n_ports: usize) -> Self {
+        if !config.enabled {
+            return Self::new(config, n_ports, None);
+        }
+        match ProcessEvents::shared() {
+            Ok(events) => Self::new(config, n_ports, Some(events)),
+            Err(error) => Cache { reason: error.to_string(), ..Self::new(config, n_ports, None) },
+        }
     }
 
     /// Waits until every range that was taken away before this call is announced.
     ///
-    /// A system that announces an unmapping only once it is done leaves a gap in which
-    /// another thread may already have been given the same addresses. One system
-    /// call closes it. It is needed once after the memory was received from the
-    /// caller, for any number of lookups in any number of caches of one source: an
-    /// engine settles at the start of a collective and then calls
-    /// [`RegistrationCache::get_settled`] for each port.
+    /// A system that announces an unmapping only once it is done leaves a gap in which another
+    /// thread may already have been given the same addresses. One system call closes it. It is
+    /// needed once after the memory was received from the caller, for any number of lookups. If it
+    /// takes too long, a busy machine's reader of events having no turn, lookups find nothing.
     pub fn settle(&self) -> Settled {
-        if let (true, Some(source)) = (self.enabled, &self.source) {
-            while !source.settled() {
-                thread::yield_now();
-            }
-            // Acquire: reads of the event word may not move before the answer.
+        let Some(source) = &self.source else { return Settled(true) };
+        let mut started = None;
+        let is_announced = || {
+            let is_settled = source.settled();
+            // Acquire: the look at the queue may not move before the answer.
             fence(Ordering::Acquire);
-        }
-        Settled(())
-    }
-
-    /// [`RegistrationCache::get`] of memory that was received before `settled` was
-    /// made.
-    ///
-    /// # Errors
-    /// As [`RegistrationCache::get`].
-    #[inline]
-    pub fn get_settled(
-        &self,
-        _settled: Settled,
-        addr: usize,
-        len: usize,
-    ) -> Result<Lease<'_, R>, CacheError<R::Error>> {
-        self.find(addr, len, Owner::User)
-    }
-
-    /// A registration of memory that belongs to this library. It is kept even where
-    /// no event source works: the owner calls [`RegistrationCache::invalidate`] before
-    /// the memory goes.
-    ///
-    /// # Errors
-    /// As [`RegistrationCache::get`].
-    pub fn get_owned(&self, addr: usize, len: usize) -> Result<Lease<'_, R>, CacheError<R::Error>> {
-        self.find(addr, len, Owner::Library)
-    }
-
-    /// A registration of its own for this call, released when the lease is dropped.
-    ///
-    /// # Errors
-    /// As [`RegistrationCache::get`].
-    pub fn get_uncached(
-        &self,
-        addr: usize,
-        len: usize,
-    ) -> Result<Lease<'_, R>, CacheError<R::Error>> {
-        let span = Span::of_pages(addr, len, self.page)?;
-        let ticket = self.register_once(span)?;
-        Ok(Lease::new(self, ticket, addr))
-    }
-
-    /// Ends every kept registration that shares a page with `len` bytes at `addr`;
-    /// those in use are released by their last lease. Not to be called from where
-    /// memory is being taken away: such places post to the [`EventQueue`].
-    pub fn invalidate(&self, addr: usize, len: usize) {
-        let Ok(span) = Span::of_pages(addr, len, self.page) else {
-            return;
+            // While the queue is busy, something that has gone is about to be posted.
+            is_settled && !self.queue.is_busy()
         };
-        let (mut table, mut doomed) = self.drained_table();
-        table.invalidate(&self.slots, span, &mut doomed);
-        drop(table);
-        self.release(doomed);
+        while !is_announced() {
+            if started.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                return Settled(false);
+            }
+            std::thread::yield_now();
+        }
+        Settled(true)
     }
 
-    /// Ends every kept registration; those in use are released by their last lease.
-    pub fn invalidate_all(&self) {
-        let (mut table, mut doomed) = self.drained_table();
-        table.invalidate_all(&self.slots, &mut doomed);
-        drop(table);
-        self.release(doomed);
+    /// A registration of `len` bytes at `addr` at a port, kept or new; `register` makes one of whole
+    /// pages. The caller vouches that the memory stays mapped until the lease is given back, and
+    /// has received it before `settled` was made.
+    ///
+    /// # Errors
+    /// [`CacheError`] when the range is none or the interface refuses it.
+    pub fn get<E>(
+        &mut self,
+        settled: Settled,
+        port: usize,
+        addr: usize,
+        len: usize,
+        register: impl FnMut(usize, usize) -> Result<H, E>,
+    ) -> Result<Lease<H>, CacheError<E>> {
+        let span = Span::of_pages(addr, len, self.page)?;
+        let found = self.find(settled, port, addr, span, register);
+        self.regions.drop_doomed(port);
+        found
+    }
+
+    fn find<E>(
+        &mut self,
+        settled: Settled,
+        port: usize,
+        addr: usize,
+        span: Span,
+        mut register: impl FnMut(usize, usize) -> Result<H, E>,
+    ) -> Result<Lease<H>, CacheError<E>> {
+        self.hear();
+        // Before anything is registered: the device's room is limited.
+        self.regions.drop_doomed(port);
+        self.regions.tick();
+        for _ in 0..ATTEMPTS {
+            if !settled.0 || self.source.is_none() || forks::is_child() {
+                break;
+            }
+            let Some(id) = self.regions.covering(span) else {
+                if !self.make_room(span) {
+                    break;
+                }
+                let handle = self.register(port, span, &mut register)?;
+                if self.source.as_ref().is_some_and(|source| source.watch(span).is_err()) {
+                    return Ok(self.lone(span, addr, handle));
+                }
+                // An event of these pages since the registration may have been of pages that it
+                // has, and may have taken the watch off them.
+                if self.hear_of(span) {
+                    drop(handle);
+                    continue;
+                }
+                self.figures.misses += 1;
+                let id = self.regions.admit(span, port, handle);
+                return Ok(self.lease(id, addr));
+            };
+            if self.regions.handle(id, port).is_some() {
+                self.figures.hits += 1;
+                return Ok(self.lease(id, addr));
+            }
+            let whole = self.regions.span(id);
+            let handle = self.register(port, whole, &mut register)?;
+            self.hear();
+            if self.regions.covering(whole) != Some(id) {
+                // It has ended meanwhile, and this registration may be of what has gone.
+                drop(handle);
+                continue;
+            }
+            self.figures.misses += 1;
+            self.regions.put(id, port, handle);
+            return Ok(self.lease(id, addr));
+        }
+        let handle = self.register(port, span, &mut register)?;
+        Ok(self.lone(span, addr, handle))
+    }
+
+    /// A registration of its own for this call.
+    ///
+    /// # Errors
+    /// As [`Cache::get`].
+    pub fn get_uncached<E>(
+        &mut self,
+        port: usize,
+        addr: usize,
+        len: usize,
+        mut register: impl FnMut(usize, usize) -> Result<H, E>,
+    ) -> Result<Lease<H>, CacheError<E>> {
+        let span = Span::of_pages(addr, len, self.page)?;
+        self.regions.drop_doomed(port);
+        let handle = self.register(port, span, &mut register)?;
+        Ok(self.lone(span, addr, handle))
+    }
+
+    /// The registration of a lease at the port that it is from.
+    ///
+    /// # Panics
+    /// If it is from another port or another cache.
+    pub fn handle<'a>(&'a self, port: usize, lease: &'a Lease<H>) -> &'a H {
+        match &lease.kind {
+            Kind::Kept(id) => self
+                .regions
+                .handle(*id, port)
+                .expect("a region in use keeps the registrations that were leased"),
+            Kind::Once(handle) => handle,
+        }
+    }
+
+    /// Ends the use of a registration at its port.
+    pub fn give_back(&mut self, port: usize, lease: Lease<H>) {
+        if let Kind::Kept(id) = lease.kind {
+            self.regions.end_use(id);
+        }
+        self.regions.drop_doomed(port);
+    }
+
+    /// Ends every kept registration, of all ports; those in use wait for their last lease. Those of
+    /// this port are dropped now, those of others in the others' next calls.
+    pub fn end_all(&mut self, port: usize) {
+        self.regions.end(None);
+        self.regions.drop_doomed(port);
+    }
+
+    /// Forgets what the port has registered, at its end: nothing of it may be in use.
+    pub fn close(&mut self, port: usize) {
+        self.regions.close(port);
     }
 
     /// What has happened so far.
     pub fn stats(&self) -> CacheStats {
-        let counts = self.lock().counts(&self.slots);
         CacheStats {
             mode: self.mode(),
-            hits: counts.hits,
-            // Relaxed: statistics.
-            misses: self.misses.load(Ordering::Relaxed),
-            uncached: self.uncached.load(Ordering::Relaxed),
-            evictions: counts.evictions,
-            invalidations: counts.invalidations,
+            hits: self.figures.hits,
+            misses: self.figures.misses,
+            uncached: self.figures.uncached,
+            evictions: self.regions.evictions,
+            invalidations: self.regions.invalidations,
             overflows: self.queue.overflows(),
-            registered_regions: counts.regions,
-            registered_bytes: counts.bytes,
-            waiting_regions: counts.waiting_regions,
+            registered_regions: self.regions.len() as u64,
+            registered_bytes: self.regions.bytes,
+            waiting_regions: self.regions.n_waiting() as u64,
         }
     }
 
-    /// Whose memory is kept.
+    /// Whether registrations are kept, and if not, why.
     pub fn mode(&self) -> CacheMode {
         match &self.source {
-            _ if !self.enabled => CacheMode::Off,
+            _ if !self.config.enabled => CacheMode::Off,
             Some(source) => CacheMode::Events { source: source.name() },
-            None => CacheMode::OwnedOnly,
+            None => CacheMode::NoEvents { reason: self.reason.clone() },
         }
     }
 
-    /// The registrar given at the start.
-    pub fn registrar(&self) -> &R {
-        &self.registrar
+    /// The use of a region, for an address in it.
+    fn lease(&mut self, id: u32, addr: usize) -> Lease<H> {
+        self.regions.begin_use(id);
+        Lease { kind: Kind::Kept(id), offset: (addr - self.regions.span(id).start()) as u64 }
     }
-}
 
-impl<R: Registrar> Drop for RegistrationCache<R> {
-    fn drop(&mut self) {
-        // No lease is left: leases borrow the cache or keep it alive.
-        let mut doomed = Chain::new();
-        self.lock().invalidate_all(&self.slots, &mut doomed);
-        self.release(doomed);
+    /// The use of a registration that is not kept.
+    fn lone(&mut self, span: Span, addr: usize, handle: H) -> Lease<H> {
+        self.figures.uncached += 1;
+        Lease { kind: Kind::Once(handle), offset: (addr - span.start()) as u64 }
     }
-}
 
-impl<R: Registrar> std::fmt::Debug for RegistrationCache<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RegistrationCache").field("stats", &self.stats()).finish_non_exhaustive()
+    /// Registers; when the interface refuses, makes room and tries once more.
+    fn register<E>(
+        &mut self,
+        port: usize,
+        span: Span,
+        register: &mut impl FnMut(usize, usize) -> Result<H, E>,
+    ) -> Result<H, CacheError<E>> {
+        register(span.start(), span.len())
+            .or_else(|_| {
+                while self.evict() {}
+                self.regions.drop_doomed(port);
+                register(span.start(), span.len())
+            })
+            .map_err(|source| CacheError::Register { addr: span.start(), len: span.len(), source })
+    }
+
+    /// Makes room for a region within the limits, evicting what was not used for longest. False if
+    /// too much is in use; then nothing is evicted.
+    fn make_room(&mut self, span: Span) -> bool {
+        let most = self.config.max_bytes.unwrap_or(u64::MAX);
+        let n_most = self.config.max_regions.get() as usize;
+        let fits =
+            |n: usize, bytes: u64| n < n_most && bytes.saturating_add(span.len() as u64) <= most;
+        let (n_used, bytes_used) = self.regions.in_use();
+        if !fits(n_used, bytes_used) {
+            return false;
+        }
+        while !fits(self.regions.len(), self.regions.bytes) {
+            if !self.evict() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Ends the idle region that was not used for longest, and its watch where no other region has
+    /// the pages. False if there is none.
+    fn evict(&mut self) -> bool {
+        let Some(bare) = self.regions.evict() else { return false };
+        if let Some(source) = &self.source {
+            bare.into_iter().for_each(|span| source.unwatch(span));
+        }
+        true
+    }
+
+    /// Applies all events that happened before the call.
+    fn hear(&mut self) {
+        self.hear_of_any(None);
+    }
+
+    /// The same; true if one of them may concern the range.
+    fn hear_of(&mut self, span: Span) -> bool {
+        self.hear_of_any(Some(span))
+    }
+
+    fn hear_of_any(&mut self, span: Option<Span>) -> bool {
+        let mut concerned = false;
+        let forks = forks::count();
+        if forks != self.forks {
+            // The parent's next write gives it new pages, and leaves the registered ones to the
+            // child.
+            self.forks = forks;
+            concerned = true;
+            self.regions.end(None);
+        }
+        if self.queue.is_quiet() {
+            return concerned;
+        }
+        let mut events = Vec::new();
+        self.queue.drain(|event| events.push(event));
+        for event in events {
+            let of = match event {
+                Event::Range(of) => Some(of),
+                Event::Everything => None,
+            };
+            concerned |= of.is_none_or(|of| span.is_some_and(|span| span.overlaps(of)));
+            self.regions.end(of);
+        }
+        concerned
     }
 }

@@ -8,16 +8,8 @@ use thiserror::Error;
 /// one command queue of Tofu hands out, as several caches may share a queue.
 const DEFAULT_REGIONS: NonZeroU32 = NonZeroU32::new(1024).expect("not zero");
 
-/// Most regions a cache may be configured for; slots are allocated in advance,
-/// about 320 bytes for each region.
+/// Most regions a cache may be configured for.
 const MOST_REGIONS: u32 = 1 << 20;
-
-/// Upper bounds on what a cache keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
-    pub(super) max_bytes: Option<u64>,
-    pub(super) max_regions: NonZeroU32,
-}
 
 /// How a registration cache behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,33 +30,14 @@ impl Default for CacheConfig {
 
 /// A setting that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
-    /// Neither on nor off.
-    #[error("{name}={value:?} is neither 0 (off) nor 1 (on)")]
-    NotASwitch {
-        /// Name of the variable.
-        name: &'static str,
-        /// What it holds.
-        value: String,
-    },
-    /// Not a number of bytes.
-    #[error(
-        "{name}={value:?} is not a number of bytes from 1 to 2^64-1; leave it unset for no limit"
-    )]
-    NotBytes {
-        /// Name of the variable.
-        name: &'static str,
-        /// What it holds.
-        value: String,
-    },
-    /// Not a usable number of regions.
-    #[error("{name}={value:?} is not a number of regions from 1 to {MOST_REGIONS}")]
-    NotRegions {
-        /// Name of the variable.
-        name: &'static str,
-        /// What it holds.
-        value: String,
-    },
+#[error("{name}={value:?} is not {valid}")]
+pub struct ConfigError {
+    /// Name of the variable.
+    pub name: &'static str,
+    /// What it holds.
+    pub value: String,
+    /// What it can be.
+    pub valid: &'static str,
 }
 
 impl CacheConfig {
@@ -93,35 +66,33 @@ impl CacheConfig {
         lookup: impl Fn(&'static str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
         let mut config = Self::default();
+        let refused = |name, value, valid| Err(ConfigError { name, value, valid });
         if let Some(value) = lookup(Self::ENABLED) {
-            let name = Self::ENABLED;
             config.enabled = match value.as_str() {
                 "0" => false,
                 "1" => true,
-                _ => return Err(ConfigError::NotASwitch { name, value }),
+                _ => return refused(Self::ENABLED, value, "0 (off) or 1 (on)"),
             };
         }
         if let Some(value) = lookup(Self::MAX_BYTES) {
-            let name = Self::MAX_BYTES;
             match value.parse() {
                 Ok(bytes) if bytes > 0 => config.max_bytes = Some(bytes),
-                _ => return Err(ConfigError::NotBytes { name, value }),
+                _ => {
+                    let valid = "a number of bytes from 1 to 2^64-1; unset it for no limit";
+                    return refused(Self::MAX_BYTES, value, valid);
+                }
             }
         }
         if let Some(value) = lookup(Self::MAX_REGIONS) {
-            let name = Self::MAX_REGIONS;
             match value.parse::<NonZeroU32>() {
                 Ok(regions) if regions.get() <= MOST_REGIONS => config.max_regions = regions,
-                _ => return Err(ConfigError::NotRegions { name, value }),
+                _ => {
+                    let valid = "a number of regions from 1 to 2^20";
+                    return refused(Self::MAX_REGIONS, value, valid);
+                }
             }
         }
         Ok(config)
-    }
-
-    /// The limits; a number of regions beyond the most is brought down to it.
-    pub(super) fn limits(&self) -> Limits {
-        let most = NonZeroU32::new(MOST_REGIONS).expect("not zero");
-        Limits { max_bytes: self.max_bytes, max_regions: self.max_regions.min(most) }
     }
 }
 
@@ -147,14 +118,14 @@ mod tests {
     #[test]
     fn nonsense_is_refused_by_name() {
         let error = with(CacheConfig::ENABLED, "yes").unwrap_err();
-        assert_eq!(error.to_string(), "HOPBINE_REG_CACHE=\"yes\" is neither 0 (off) nor 1 (on)");
+        assert_eq!(error.to_string(), "HOPBINE_REG_CACHE=\"yes\" is not 0 (off) or 1 (on)");
         for value in ["", "0", "-1", "1k", "18446744073709551616"] {
             let error = with(CacheConfig::MAX_BYTES, value).unwrap_err();
-            assert!(matches!(error, ConfigError::NotBytes { .. }), "{value}");
+            assert_eq!(error.name, CacheConfig::MAX_BYTES, "{value}");
         }
         for value in ["", "0", "-1", "1048577"] {
             let error = with(CacheConfig::MAX_REGIONS, value).unwrap_err();
-            assert!(matches!(error, ConfigError::NotRegions { .. }), "{value}");
+            assert_eq!(error.name, CacheConfig::MAX_REGIONS, "{value}");
         }
     }
 }

@@ -37,7 +37,7 @@ pub struct WatchError {
 /// returns** to the thread that made it: either post at once, or call
 /// [`EventQueue::begin`] before that thread can go on, and [`EventQueue::end`]
 /// once the range is posted.
-pub trait EventSource: Send + Sync {
+pub trait EventSource: std::fmt::Debug + Send + Sync {
     /// Name for statistics.
     fn name(&self) -> &'static str;
 
@@ -45,13 +45,16 @@ pub trait EventSource: Send + Sync {
     fn subscribe(&self) -> Arc<EventQueue>;
 
     /// From now on events of this range (whole pages) are announced. The caller
-    /// vouches that the memory stays during this call. A watch is never taken back:
-    /// two regions may share pages, and an event too many is harmless.
+    /// vouches that the memory stays during this call.
     ///
     /// # Errors
     /// [`WatchError`] when this memory cannot be watched; its registration is then
     /// not kept.
     fn watch(&self, span: Span) -> Result<(), WatchError>;
+
+    /// Events of this range need not be announced any more to the caller, who has one queue. As
+    /// good as it can: an event too many is harmless. What others watch stays watched.
+    fn unwatch(&self, span: Span);
 
     /// False while memory has been taken away somewhere and that is not announced
     /// yet. A source that announces *before* the memory goes always says true.
@@ -131,11 +134,11 @@ impl EventQueue {
     /// Does nothing wait and nothing approach? Who sees true has before him the
     /// effects of every event that happened before his call.
     pub fn is_quiet(&self) -> bool {
-        // Acquire: partner is the release in `end`, `post` and the end of `drain`.
+        // Acquire: partner is the release in `end` and `post`.
         self.word.load(Ordering::Acquire) == 0
     }
 
-    /// Is an announcement under way? Then draining is too early.
+    /// Is an announcement under way? Then what has gone may not be posted yet.
     pub(super) fn is_busy(&self) -> bool {
         // Acquire: partner is the release in `end`.
         self.word.load(Ordering::Acquire) >= BUSY
@@ -147,11 +150,8 @@ impl EventQueue {
         self.overflows.load(Ordering::Relaxed)
     }
 
-    /// Empties the queue into `apply`. One thread at a time: the caller holds the
-    /// lock of the cache. Lookups without the lock see the word busy until every
-    /// event is applied, so none of them trusts a region that is about to end.
+    /// Empties the queue into `apply`. One thread at a time: the owner of the cache.
     pub(super) fn drain(&self, mut apply: impl FnMut(Event)) {
-        self.begin();
         // The mark goes before the ranges are taken: a post in between sets it anew.
         // AcqRel: acquire, partner is the release in `post`.
         self.word.fetch_and(!DIRTY, Ordering::AcqRel);
@@ -162,7 +162,6 @@ impl EventQueue {
         while let Some(span) = self.ranges.pop() {
             apply(Event::Range(span));
         }
-        self.end();
     }
 }
 

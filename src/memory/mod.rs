@@ -2,12 +2,13 @@
 //! memory events that keep it honest, and the library's own pages (`Pages`).
 //!
 //! A registration pins pages and is expensive, so it is kept after use
-//! ([`RegistrationCache`]). It must never outlive its memory: a range that is
+//! ([`Cache`]). It must never outlive its memory: a range that is
 //! unmapped and mapped again has other pages under the same address, and a kept
 //! registration still leads to the old ones. An [`EventSource`] therefore
 //! announces every range that loses its pages; [`ProcessEvents`] is the real one.
-//! Where no source works, memory of the user is registered for each call; [`CacheStats`]
-//! says so.
+//! Where no source works (Linux before 5.7 without privilege, AArch64 before 6.10), memory of the
+//! user is registered for each call, and persistent collectives, which register once, are the way
+//! around that; [`CacheStats`] says which kind this system is.
 //!
 //! Prior art, read for its shape: the registration caches of UCX
 //! (`src/ucs/memory/rcache.c`) and libfabric (`prov/util/src/util_mr_cache.c`).
@@ -22,44 +23,35 @@
 //! another. Sorted by start they are therefore sorted by end too, and a single
 //! binary search answers a lookup although regions may overlap.
 //!
-//! # Locks, in the order in which they may be taken
-//! 1. [`RegistrationCache`]'s table lock: held for searches and moves inside
-//!    memory that was allocated before. Nothing allocates, frees, registers or
-//!    releases under it, since all four may unmap memory and an event may follow.
-//! 2. [`ProcessEvents`]' list of queues: held by the thread that reads events,
-//!    and while a queue is added. Nothing allocates or frees under it either: that
-//!    could wait for an event which nobody reads.
-//!
-//! Neither is ever taken while the other is held. Announcing an event takes
-//! no lock of a cache: it only appends to a bounded queue ([`EventQueue`]).
+//! # Locks
+//! A [`Cache`] has one owner; the ports of a rank share it under one lock. Registering, releasing
+//! and allocating under that lock is allowed although all three may unmap memory, whose announcement
+//! the unmapping thread waits for: the reader of events takes no lock of a cache, it only appends to
+//! a bounded queue ([`EventQueue`]). The reader's own lock, on [`ProcessEvents`]' list of queues, is
+//! also held while a queue is added or a watch taken back; nothing allocates or frees under that
+//! one.
 //!
 //! # Not here
-//! What a handle means (the endpoint's [`Registrar`] knows), which buffers are
-//! registered when (the engine), and anything of plans or ranks. A child made by
-//! `fork` inherits no events: it must not use the parent's caches.
+//! What a registration is (the endpoint knows), which buffers are registered when (the engine), and
+//! anything of plans or ranks. A child made by `fork` inherits no events and keeps nothing.
 
 mod cache;
 mod config;
 mod events;
+mod forks;
 mod interval;
-mod lease;
-mod lookup;
 mod monitor;
 mod pages;
-mod registrar;
-mod slots;
+mod regions;
 mod stats;
-mod table;
 mod uffd;
 
-pub use cache::{RegistrationCache, Settled};
+pub use cache::{Cache, CacheError, Lease, Settled};
 pub use config::{CacheConfig, ConfigError};
 pub use events::{EventQueue, EventSource, WatchError};
 pub use interval::{Span, SpanError};
-pub use lease::{HeldLease, Lease};
 pub use monitor::{EventsUnavailable, ProcessEvents};
 pub(crate) use pages::Pages;
-pub use registrar::{CacheError, Registrar};
 pub use stats::{CacheMode, CacheStats};
 pub use uffd::WatchMode;
 

@@ -272,6 +272,16 @@ impl EventSource for ProcessEvents {
         watched.map_err(|reason| WatchError { addr: span.start(), len: span.len(), reason })
     }
 
+    /// Taken back only while one cache listens: another's regions may share pages with the range.
+    fn unwatch(&self, span: Span) {
+        // Under the lock no cache can join: who joins later watches later.
+        let queues = self.queues();
+        if queues.iter().filter(|queue| Arc::strong_count(queue) > 1).count() == 1 {
+            // Refused of what has gone meanwhile, for instance.
+            let _ = self.uffd.unwatch(span);
+        }
+    }
+
     fn settled(&self) -> bool {
         self.broken.load(Ordering::Relaxed) || self.uffd.settled()
     }

@@ -21,7 +21,8 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// At least `len` bytes, in whole pages.
+    /// At least `len` bytes, in whole pages. A child of this process does not get them: a fork
+    /// would otherwise leave the registered pages to whoever writes last.
     ///
     /// # Panics
     /// If the operating system has no room for `len` bytes.
@@ -44,6 +45,9 @@ impl Pages {
         if ptr == libc::MAP_FAILED {
             panic!("no room for {len} bytes: {}", std::io::Error::last_os_error());
         }
+        // SAFETY: the new mapping; the advice changes nothing in this process. A refusal leaves it to
+        // the forking user to be careful.
+        unsafe { libc::madvise(ptr, len, libc::MADV_DONTFORK) };
         let ptr = NonNull::new(ptr.cast()).expect("the kernel never chooses address 0");
         Pages { ptr, len }
     }

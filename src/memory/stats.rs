@@ -4,19 +4,22 @@ use serde::Serialize;
 
 use super::uffd::WatchMode;
 
-/// Whose memory a cache keeps registered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Whether registrations are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
-    /// All memory: an event source announces what goes.
+    /// They are: an event source announces what goes.
     Events {
         /// Name of the source.
         source: &'static str,
     },
-    /// Memory of the library only. No event source works here, so memory of the
-    /// user is registered for each call and released after it.
-    OwnedOnly,
-    /// None: switched off. Every call registers and releases.
+    /// No event source works here: memory is registered for each call and released after it,
+    /// except by persistent collectives, which register once.
+    NoEvents {
+        /// What was tried.
+        reason: String,
+    },
+    /// Switched off: as without events.
     Off,
 }
 
@@ -31,14 +34,13 @@ impl WatchMode {
 }
 
 /// Figures of one cache. Counters grow from its creation on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CacheStats {
-    /// Whose memory is kept.
+    /// Whether registrations are kept.
     pub mode: CacheMode,
-    /// Lookups served by a kept registration. Those of a region that has ended but
-    /// is still in use are added when it is released. Modulo 2^40 per region.
+    /// Lookups of a port served by a kept registration.
     pub hits: u64,
-    /// Lookups that led to a registration which was then kept.
+    /// Lookups of a port that led to a registration which was then kept.
     pub misses: u64,
     /// Registrations made for one call only: asked for, or not to be kept because of
     /// the mode, the limits, or memory that no event source can watch.
@@ -49,7 +51,7 @@ pub struct CacheStats {
     pub invalidations: u64,
     /// Times the queue of events overflowed and every region was ended.
     pub overflows: u64,
-    /// Regions registered at present, without those for one call only.
+    /// Regions registered at present, at one port or several, without those for one call only.
     pub registered_regions: u64,
     /// Their bytes, in whole pages; overlapping regions count twice.
     pub registered_bytes: u64,

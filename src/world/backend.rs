@@ -61,8 +61,8 @@ pub(super) struct Opened {
     pub(super) endpoints: Vec<Box<dyn Endpoint>>,
     /// What the hardware does by itself, or why it does nothing.
     pub(super) small: Result<Box<dyn SmallCollectives>, String>,
-    /// The figures of the ports' registration caches, if they have any.
-    pub(super) caches: Vec<CacheFigures>,
+    /// The figures of the registration cache, if there is one.
+    pub(super) cache: Option<CacheFigures>,
 }
 
 /// Figures of a cache, as long as it lives.
@@ -133,7 +133,7 @@ impl fmt::Display for Refusal {
 pub(super) type Tried = Vec<(String, String)>;
 
 /// The backend of that name, or the best one; with what was tried before it. `cache` configures
-/// registration caches.
+/// registration cache.
 ///
 /// # Errors
 /// [`Error::Backend`], [`Error::Setting`] for a name that does not exist.

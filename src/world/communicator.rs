@@ -91,9 +91,9 @@ impl Communicator {
         self.inner.of_world.engine.has_workers()
     }
 
-    /// Figures of the registration caches of all ports, by port; empty if there are none.
-    pub fn cache_stats(&self) -> Vec<CacheStats> {
-        self.inner.of_world.caches.iter().filter_map(|figures| figures()).collect()
+    /// Figures of the rank's registration cache, if there is one.
+    pub fn cache_stats(&self) -> Option<CacheStats> {
+        self.inner.of_world.cache.as_ref().and_then(|figures| figures())
     }
 
     /// True if this call could be, and with these options is, performed by the barrier gates.

@@ -156,7 +156,7 @@ impl World<'_> {
             on_timeout: self.config.on_timeout,
         };
         let engine = Engine::new(rank, opened.endpoints, config, self.failure.clone())?;
-        let of_world = RankOfWorld::new(engine, opened.small, opened.caches);
+        let of_world = RankOfWorld::new(engine, opened.small, opened.cache);
         let members = Members::world(rank, shape.clone(), map.clone(), *segment_bytes);
         Ok(Communicator::world(of_world, members))
     }

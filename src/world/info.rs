@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::init::World;
-use crate::memory::{CacheMode, CacheStats};
+use crate::memory::CacheStats;
 
 /// A world as it is now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,10 +41,8 @@ pub struct Info {
     pub timeout_seconds: f64,
     /// Barrier gates.
     pub gates: GatesInfo,
-    /// Whose memory is kept registered.
-    pub registration_cache: Option<CacheMode>,
-    /// Figures of the ports' registration caches, by port.
-    pub registration_caches: Vec<CacheStats>,
+    /// The registration cache: whether registrations are kept, and its figures.
+    pub registration_cache: Option<CacheStats>,
     /// Variables of the environment that hopbine reads, as they are set.
     pub environment: Vec<(String, String)>,
 }
@@ -123,7 +121,6 @@ pub struct Barrier {
 impl Info {
     pub(super) fn of(world: &World) -> Self {
         let (comm, about) = (world.communicator(), &world.about);
-        let caches = comm.cache_stats();
         Info {
             hopbine: env!("HOPBINE_VERSION"),
             backend: about.backend.name(),
@@ -149,8 +146,7 @@ impl Info {
                 Ok(gates) => gates.describe(),
                 Err(reason) => GatesInfo::Absent { reason: reason.to_owned() },
             },
-            registration_cache: caches.first().map(|stats| stats.mode),
-            registration_caches: caches,
+            registration_cache: comm.cache_stats(),
             environment: environment(),
         }
     }

@@ -101,9 +101,9 @@ impl World {
             get("HOPBINE_ON_TIMEOUT").map_or(Ok(OnTimeout::Warn), |t| parse_on_timeout(&t))?;
         let wanted_cores = get("HOPBINE_CORES").map_or(Ok(Vec::new()), |t| parse_cores(&t))?;
         let cache = CacheConfig::from_env().map_err(|error| Error::Setting {
-            setting: "HOPBINE_REG_CACHE",
-            found: error.to_string(),
-            valid: "as said".to_owned(),
+            setting: error.name,
+            found: error.value,
+            valid: error.valid.to_owned(),
         })?;
         let ports = number(get, "HOPBINE_PORTS")?;
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
@@ -185,7 +185,7 @@ impl World {
         };
         let engine = Engine::new(rank, opened.endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
-        let of_world = RankOfWorld::new(engine, opened.small, opened.caches);
+        let of_world = RankOfWorld::new(engine, opened.small, opened.cache);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
         let about = About { backend, tried, coords, ranks_per_node, seating, timeout };

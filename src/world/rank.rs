@@ -22,8 +22,8 @@ pub(super) struct RankOfWorld {
     pub(super) engine: Engine,
     /// What the hardware does for the world's communicator, or why it does nothing.
     pub(super) small: Result<Box<dyn SmallCollectives>, String>,
-    /// The figures of the ports' registration caches, if they have any.
-    pub(super) caches: Vec<CacheFigures>,
+    /// The figures of the registration cache, if there is one.
+    pub(super) cache: Option<CacheFigures>,
     serials: Mutex<Serials>,
 }
 
@@ -37,11 +37,11 @@ impl RankOfWorld {
     pub(super) fn new(
         engine: Engine,
         small: Result<Box<dyn SmallCollectives>, String>,
-        caches: Vec<CacheFigures>,
+        cache: Option<CacheFigures>,
     ) -> Self {
         // Rank 0's first communicator is the world's.
         let serials = Serials { next: 1, used: HashSet::from([0]) };
-        RankOfWorld { engine, small, caches, serials: Mutex::new(serials) }
+        RankOfWorld { engine, small, cache, serials: Mutex::new(serials) }
     }
 
     /// A number for a communicator whose first member may be this rank; `None` if a million

@@ -7,6 +7,7 @@ mod list;
 mod plan;
 mod run;
 mod tables;
+mod traffic;
 
 use std::process::{Command, Output};
 

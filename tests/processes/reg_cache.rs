@@ -20,7 +20,7 @@ fn scenarios() {
 }
 
 fn total(comm: &Communicator, of: fn(&CacheStats) -> u64) -> u64 {
-    comm.cache_stats().iter().map(of).sum()
+    comm.cache_stats().as_ref().map_or(0, of)
 }
 
 /// Registrations made so far.
@@ -30,9 +30,7 @@ fn registrations(comm: &Communicator) -> u64 {
 
 /// Whether user memory is kept here; systems without memory events keep none.
 fn keeps(comm: &Communicator) -> bool {
-    let stats = comm.cache_stats();
-    assert_eq!(stats.len(), comm.n_ports() as usize, "a cache for each port");
-    matches!(stats[0].mode, CacheMode::Events { .. })
+    matches!(comm.cache_stats().expect("there is one").mode, CacheMode::Events { .. })
 }
 
 fn reduce(comm: &Communicator, send: &[u64], recv: &mut [u64]) {
@@ -77,7 +75,7 @@ fn repeated_calls_register_nothing() {
 }
 
 fn off(comm: &Communicator) {
-    assert!(comm.cache_stats().iter().all(|stats| stats.mode == CacheMode::Off));
+    assert_eq!(comm.cache_stats().expect("there is one").mode, CacheMode::Off);
     let send: Vec<u64> = (0..60_000).collect();
     let mut recv = vec![0; 60_000];
     for _ in 0..3 {

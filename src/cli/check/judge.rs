@@ -50,7 +50,7 @@ fn flow(flow: &dyn Flow, shape: &Shape, map: &RankMap, expect: Expect, bar: &Bar
         found
     };
     let count = || {
-        let traffic = traffic(flow, shape, map);
+        let traffic = traffic(flow, shape, |rank| map.node_of(shape, rank.0));
         bar.advance(1);
         traffic
     };
@@ -65,29 +65,10 @@ fn merge(a: Verdict, b: Verdict) -> Verdict {
     let mut violations = a.violations;
     violations.extend(b.violations);
     let traffic = match (a.traffic, b.traffic) {
-        (Some(a), Some(b)) => Some(larger(a, b)),
+        (Some(a), Some(b)) => Some(a.larger(b)),
         (a, b) => a.or(b),
     };
     Verdict { traffic, violations }
-}
-
-fn larger(a: Traffic, b: Traffic) -> Traffic {
-    let (max_link_load, max_link) = if b.max_link_load > a.max_link_load {
-        (b.max_link_load, b.max_link)
-    } else {
-        (a.max_link_load, a.max_link)
-    };
-    Traffic {
-        n_ranks: a.n_ranks,
-        n_steps: a.n_steps.max(b.n_steps),
-        max_sent: a.max_sent.max(b.max_sent),
-        mean_sent: a.mean_sent.max(b.mean_sent),
-        hop_bytes: a.hop_bytes.max(b.hop_bytes),
-        max_link_load,
-        max_link,
-        max_messages: a.max_messages.max(b.max_messages),
-        max_runs: a.max_runs.max(b.max_runs),
-    }
 }
 
 #[cfg(test)]

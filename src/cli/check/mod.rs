@@ -4,7 +4,7 @@ mod judge;
 
 use std::path::PathBuf;
 
-use hopbine_torus::geometry::Direction;
+use hopbine_torus::geometry::Topology;
 use hopbine_torus::plan::{Expect, Plan, Schedule, Traffic, max_ports};
 use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape, registry};
 use rayon::prelude::*;
@@ -318,10 +318,7 @@ fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
     let minimum = traffic.map(|traffic| row.collective.minimal_volume(traffic.n_ranks));
     let link = match traffic.and_then(|traffic| traffic.max_link).filter(|_| has_data) {
         None => Cell::none(),
-        Some(link) => {
-            let sign = if link.direction == Direction::Plus { '+' } else { '-' };
-            Cell::text(format!("{}{sign}{}", shape.coord(link.node), link.dim))
-        }
+        Some(link) => Cell::text(shape.link_name(link)),
     };
     let violations = &row.verdict.violations;
     let in_full: Value = violations

@@ -1,12 +1,11 @@
-//! Registration through the cache of [`crate::memory`]: one cache per VCQ.
+//! Registration through the cache of [`crate::memory`]: one for all ports of a rank.
 //!
-//! Everything here happens under the lock of the port that the VCQ belongs to: the cache asks
-//! for registrations and gives them back only within calls of its owner. Only the thread that
-//! reads memory events works beside it, and that thread only fills the cache's queue.
+//! What is registered with a port's VCQ is registered and released within calls for that port,
+//! hence under the port's lock; the cache, which the ports share, has a lock of its own that is
+//! taken within. Only the thread that reads memory events works beside it, and that thread only
+//! fills the cache's queue.
 
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use utofu_sys::UtofuError;
 use utofu_sys::abi::UTOFU_ERR_INVALID_ADDRESS;
@@ -14,81 +13,58 @@ use utofu_sys::handles::{self, Registration, Vcq};
 
 use super::registrar::{Direct, Registrar};
 use crate::endpoint::{Access, Owner};
-use crate::memory::{self, CacheConfig, CacheError, CacheStats, HeldLease, RegistrationCache};
+use crate::memory::{Cache, CacheConfig, CacheError, CacheStats, Lease};
 
 /// Registrations in use for which room is made in advance.
 const USUAL_LEASES: usize = 16;
 
-/// Keeps registrations of the user's memory; the library's own is registered as it says.
+/// One port's part of the rank's cache, which keeps registrations of the user's memory; the
+/// library's own is registered as it says.
 pub struct Cached {
-    // Dropped first: leases refer to the cache.
-    held: Vec<(u64, HeldLease<Interface>)>,
-    cache: Arc<RegistrationCache<Interface>>,
+    cache: Arc<Mutex<Cache<Registration>>>,
+    port: usize,
+    /// What is in use, with its STADD.
+    held: Vec<(u64, Lease<Registration>)>,
     direct: Direct,
 }
 
-/// A look at the figures of a cache, as long as its endpoint lives.
+/// A look at the figures of a cache, as long as one of its ports lives.
 #[derive(Clone, Debug)]
-pub struct CacheView(Weak<RegistrationCache<Interface>>);
-
-/// The interface that the cache registers with.
-struct Interface {
-    /// The VCQ, while its owner asks for something; null otherwise.
-    vcq: AtomicPtr<Vcq>,
-}
-
-/// A registration, as the cache holds it.
-struct Kept(Registration);
-
-// SAFETY: a shared `Kept` gives out nothing but the STADD, a number.
-unsafe impl Sync for Kept {}
-
-impl memory::Registrar for Interface {
-    type Handle = Kept;
-    type Error = UtofuError;
-
-    fn register(&self, addr: usize, len: usize) -> Result<Kept, UtofuError> {
-        // Relaxed: set by this very thread, in `Cached::register`.
-        let vcq = self.vcq.load(Ordering::Relaxed);
-        assert!(!vcq.is_null(), "the cache registers only within `Cached::register`");
-        // SAFETY: not null, so it is the address of the `&mut Vcq` of `Cached::register`, which
-        // is further up on this thread's stack and does not use it meanwhile.
-        let vcq = unsafe { &mut *vcq };
-        let addr = std::ptr::with_exposed_provenance_mut(addr);
-        // SAFETY: the memory is valid now, and the cache gives the registration to nobody after
-        // it has gone: events of the memory end it. Peers act on it only while it is leased,
-        // when the caller of `Cached::register` keeps it valid. It is dropped by calls of the
-        // owner, hence under the port's lock, or after the endpoint.
-        unsafe { vcq.register(addr, len, handles::Access::ReadWrite) }.map(Kept)
-    }
-
-    fn release(&self, handle: Kept) {
-        drop(handle);
-    }
-}
+pub struct CacheView(Weak<Mutex<Cache<Registration>>>);
 
 impl Cached {
-    /// A cache for one VCQ.
-    pub fn new(config: CacheConfig) -> Self {
-        let interface = Interface { vcq: AtomicPtr::new(null_mut()) };
-        Cached {
+    /// A cache for `n_ports` ports: the part of each.
+    pub fn for_ports(config: CacheConfig, n_ports: usize) -> Vec<Self> {
+        let cache = Arc::new(Mutex::new(Cache::with_process_events(config, n_ports)));
+        let part = |port| Cached {
+            cache: cache.clone(),
+            port,
             held: Vec::with_capacity(USUAL_LEASES),
-            cache: Arc::new(RegistrationCache::with_process_events(interface, config)),
             direct: Direct::default(),
-        }
+        };
+        (0..n_ports).map(part).collect()
     }
 
     /// Its figures.
     pub fn view(&self) -> CacheView {
         CacheView(Arc::downgrade(&self.cache))
     }
+
+    fn cache(&self) -> MutexGuard<'_, Cache<Registration>> {
+        lock(&self.cache)
+    }
 }
 
 impl CacheView {
-    /// The figures; `None` after the end of the endpoint.
+    /// The figures; `None` after the end of all ports.
     pub fn stats(&self) -> Option<CacheStats> {
-        self.0.upgrade().map(|cache| cache.stats())
+        self.0.upgrade().map(|cache| lock(&cache).stats())
     }
+}
+
+fn lock(cache: &Mutex<Cache<Registration>>) -> MutexGuard<'_, Cache<Registration>> {
+    // A panic under the lock is a defect of the cache, which is whole between any two statements.
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Registrar for Cached {
@@ -100,28 +76,34 @@ impl Registrar for Cached {
         access: Access,
         owner: Owner<'_>,
     ) -> Result<u64, UtofuError> {
-        let addr = ptr.expose_provenance();
-        let cache = &self.cache;
-        // Relaxed: read by this very thread, in `Interface::register`.
-        cache.registrar().vcq.store(vcq, Ordering::Relaxed);
+        let (addr, port) = (ptr.expose_provenance(), self.port);
+        let mut cache = lock(&self.cache);
+        let register = |addr: usize, len: usize| {
+            let addr = std::ptr::with_exposed_provenance_mut(addr);
+            // SAFETY: the memory is valid now, and the cache gives the registration to nobody after
+            // it has gone: events of the memory end it. Peers act on it only while it is leased,
+            // when the caller keeps it valid. It is dropped in calls for this port, hence under the
+            // port's lock, or after the endpoint.
+            unsafe { vcq.register(addr, len, handles::Access::ReadWrite) }
+        };
         let leased = match owner {
             Owner::Library => {
-                cache.registrar().vcq.store(null_mut(), Ordering::Relaxed);
+                drop(cache);
                 // SAFETY: the caller's promise.
                 return unsafe { self.direct.register(vcq, ptr, len, access, owner) };
             }
             Owner::User(settled) => {
                 let settled = *settled.get_or_insert_with(|| cache.settle());
-                cache.get_settled(settled, addr, len)
+                cache.get(settled, port, addr, len, register)
             }
-            Owner::UserOnce => cache.get_uncached(addr, len),
+            Owner::UserOnce => cache.get_uncached(port, addr, len, register),
         };
-        cache.registrar().vcq.store(null_mut(), Ordering::Relaxed);
         let lease = match leased {
             Ok(lease) => lease,
             // Registrations that are kept serve sending and receiving. Memory that is only sent
             // from may be read-only: then there is one for this time.
             Err(CacheError::Register { .. }) if access == Access::Read => {
+                drop(cache);
                 // SAFETY: the caller's promise.
                 return unsafe { self.direct.register(vcq, ptr, len, access, Owner::UserOnce) };
             }
@@ -130,23 +112,34 @@ impl Registrar for Cached {
                 return Err(UtofuError::new("utofu_reg_mem", UTOFU_ERR_INVALID_ADDRESS));
             }
         };
-        let stadd = lease.0.stadd().0 + lease.offset();
-        self.held.push((stadd, lease.hold(cache)));
+        let stadd = cache.handle(port, &lease).stadd().0 + lease.offset();
+        self.held.push((stadd, lease));
         Ok(stadd)
     }
 
     fn forget(&mut self) {
-        self.cache.invalidate_all();
+        self.cache().end_all(self.port);
     }
 
     fn release(&mut self, stadd: u64) -> Result<(), UtofuError> {
         // Several may have one STADD; registrations are counted, so any of them will do.
         match self.held.iter().rposition(|(held, _)| *held == stadd) {
             Some(index) => {
-                drop(self.held.swap_remove(index));
+                let (_, lease) = self.held.swap_remove(index);
+                self.cache().give_back(self.port, lease);
                 Ok(())
             }
             None => self.direct.release(stadd),
         }
+    }
+}
+
+impl Drop for Cached {
+    fn drop(&mut self) {
+        let mut cache = lock(&self.cache);
+        for (_, lease) in self.held.drain(..) {
+            cache.give_back(self.port, lease);
+        }
+        cache.close(self.port);
     }
 }

@@ -29,9 +29,9 @@ struct Half {
     vcq: Vcq,
 }
 
-/// Opens `n_ports` ports and makes them known to all ranks; collective over `exchange`. The ports
+/// Opens a port for each of `registrars` and makes them known to all ranks; collective over `exchange`. The ports
 /// of the ranks of a node, among which this one is number `place`, take the TNIs in turn.
-/// `registrar` makes each port's registrar.
+/// `registrars` are the ports'.
 ///
 /// # Errors
 /// [`WireError`] if the exchange fails; if uTofu fails on some rank, or if ranks do not open
@@ -40,10 +40,10 @@ struct Half {
 pub fn connect(
     api: Api,
     exchange: &mut dyn Exchange,
-    n_ports: usize,
     place: usize,
-    registrar: impl Fn() -> Box<dyn Registrar>,
+    registrars: Vec<Box<dyn Registrar>>,
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
+    let n_ports = registrars.len();
     let halves = halves(api, exchange.size(), n_ports, place);
     let mine = halves.as_ref().map(|halves| {
         let records = halves.iter().flat_map(|half| {
@@ -70,9 +70,9 @@ pub fn connect(
         addresses.collect::<Result<Vec<_>, WireError>>()
     };
     let ports = halves.and_then(|halves| {
-        let ports = halves.into_iter().enumerate();
+        let ports = halves.into_iter().zip(registrars).enumerate();
         ports
-            .map(|(port, half)| Ok(finish(half, rank as u32, addresses(port)?, registrar())))
+            .map(|(port, (half, of_port))| Ok(finish(half, rank as u32, addresses(port)?, of_port)))
             .collect()
     });
     // A rank that fails here has peers that have not.

@@ -6,8 +6,6 @@ mod topology;
 
 pub(super) use emulated::Emulation;
 
-use std::cell::RefCell;
-
 use utofu_sys::bootstrap::Exchange;
 use utofu_sys::{Api, BarrierCaps, OnesidedCaps, UtofuError};
 
@@ -24,7 +22,7 @@ use gates::Gates;
 pub(super) struct Tofu {
     api: Api,
     is_physical: bool,
-    /// Configuration of the ports' registration caches; without one there are none.
+    /// Configuration of the registration cache; without it there is none.
     cache: Option<CacheConfig>,
 }
 
@@ -66,20 +64,25 @@ impl Backend for Tofu {
     }
 
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
-        let caches = RefCell::new(Vec::new());
-        let registrar = || -> Box<dyn Registrar> {
-            let Some(config) = self.cache else { return Box::new(Direct::default()) };
-            let cached = Cached::new(config);
-            let view = cached.view();
-            caches.borrow_mut().push(Box::new(move || view.stats()) as CacheFigures);
-            Box::new(cached)
+        let mut cache = None;
+        let registrars: Vec<Box<dyn Registrar>> = match self.cache {
+            None => {
+                let direct = |_| Box::new(Direct::default()) as Box<dyn Registrar>;
+                (0..layout.n_ports).map(direct).collect()
+            }
+            Some(config) => {
+                let parts = Cached::for_ports(config, layout.n_ports);
+                let view = parts.first().map(Cached::view);
+                cache = view.map(|view| Box::new(move || view.stats()) as CacheFigures);
+                parts.into_iter().map(|part| Box::new(part) as Box<dyn Registrar>).collect()
+            }
         };
-        let endpoints = connect(self.api, exchange, layout.n_ports, layout.place, registrar)?;
+        let endpoints = connect(self.api, exchange, layout.place, registrars)?;
         let small = Gates::open(self.api, exchange, layout)?;
         Ok(Opened {
             endpoints: endpoints.into_iter().map(|e| Box::new(e) as Box<dyn Endpoint>).collect(),
             small: small.map(|gates| Box::new(gates) as Box<dyn SmallCollectives>),
-            caches: caches.into_inner(),
+            cache,
         })
     }
 

@@ -1,28 +1,32 @@
-//! A registrar that checks its callers, and an event source worked by hand.
+//! A device that checks its callers, a cache of its registrations, and an event source worked by
+//! hand.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use hopbine::memory::{EventQueue, EventSource, Registrar, Span, WatchError};
+use hopbine::memory::{
+    Cache, CacheConfig, CacheError, CacheStats, EventQueue, EventSource, Lease, Span, WatchError,
+};
 
 /// The device is full.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no free entry")]
 pub struct Full;
 
-impl std::fmt::Display for Full {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("no free entry")
-    }
+/// One registration; dropping it takes it back.
+#[derive(Debug)]
+pub struct Handle {
+    device: Arc<Device>,
+    pub id: u64,
+    addr: usize,
+    len: usize,
 }
 
-impl std::error::Error for Full {}
-
-/// One registration.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Handle {
-    pub id: u64,
-    pub addr: usize,
-    pub len: usize,
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let was = self.device.inner.lock().unwrap().live.remove(&self.id);
+        assert_eq!(was, Some((self.addr, self.len)), "released twice");
+    }
 }
 
 type Hook = Box<dyn Fn() + Send + Sync>;
@@ -35,6 +39,12 @@ pub struct Device {
     pub on_register: Mutex<Option<Hook>>,
     /// Most registrations at a time.
     room: Option<usize>,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Device")
+    }
 }
 
 #[derive(Default)]
@@ -59,13 +69,8 @@ impl Device {
     pub fn made(&self) -> u64 {
         self.inner.lock().unwrap().next
     }
-}
 
-impl Registrar for Device {
-    type Handle = Handle;
-    type Error = Full;
-
-    fn register(&self, addr: usize, len: usize) -> Result<Handle, Full> {
+    pub fn register(self: &Arc<Self>, addr: usize, len: usize) -> Result<Handle, Full> {
         let mut inner = self.inner.lock().unwrap();
         if self.room.is_some_and(|room| inner.live.len() >= room) {
             return Err(Full);
@@ -77,37 +82,115 @@ impl Registrar for Device {
         if let Some(hook) = &*self.on_register.lock().unwrap() {
             hook();
         }
-        Ok(Handle { id, addr, len })
+        Ok(Handle { device: self.clone(), id, addr, len })
+    }
+}
+
+/// A cache of the device's registrations, with leases that give themselves back.
+#[derive(Debug)]
+pub struct Shared {
+    pub device: Arc<Device>,
+    cache: Mutex<Cache<Handle>>,
+}
+
+/// The use of a registration.
+#[derive(Debug)]
+pub struct Use<'c> {
+    shared: &'c Shared,
+    port: usize,
+    lease: Option<Lease<Handle>>,
+    pub id: u64,
+    /// What is registered.
+    pub addr: usize,
+    pub len: usize,
+    pub offset: u64,
+}
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        let lease = self.lease.take().expect("given back only here");
+        self.shared.cache.lock().unwrap().give_back(self.port, lease);
+    }
+}
+
+impl Shared {
+    pub fn new(
+        device: Device,
+        config: CacheConfig,
+        n_ports: usize,
+        source: Option<Arc<ByHand>>,
+    ) -> Self {
+        let source = source.map(|source| source as Arc<dyn EventSource>);
+        let cache = Mutex::new(Cache::new(config, n_ports, source));
+        Shared { device: Arc::new(device), cache }
     }
 
-    fn release(&self, handle: Handle) {
-        let was = self.inner.lock().unwrap().live.remove(&handle.id);
-        assert_eq!(was, Some((handle.addr, handle.len)), "released twice");
+    pub fn get(&self, addr: usize, len: usize) -> Result<Use<'_>, CacheError<Full>> {
+        self.get_at(0, addr, len)
+    }
+
+    pub fn get_at(
+        &self,
+        port: usize,
+        addr: usize,
+        len: usize,
+    ) -> Result<Use<'_>, CacheError<Full>> {
+        let mut cache = self.cache.lock().unwrap();
+        let settled = cache.settle();
+        let lease =
+            cache.get(settled, port, addr, len, |addr, len| self.device.register(addr, len))?;
+        Ok(self.used(&cache, port, lease))
+    }
+
+    pub fn get_uncached(&self, addr: usize, len: usize) -> Result<Use<'_>, CacheError<Full>> {
+        let mut cache = self.cache.lock().unwrap();
+        let lease =
+            cache.get_uncached(0, addr, len, |addr, len| self.device.register(addr, len))?;
+        Ok(self.used(&cache, 0, lease))
+    }
+
+    fn used<'c>(&'c self, cache: &Cache<Handle>, port: usize, lease: Lease<Handle>) -> Use<'c> {
+        let Handle { id, addr, len, .. } = *cache.handle(port, &lease);
+        let offset = lease.offset();
+        Use { shared: self, port, lease: Some(lease), id, addr, len, offset }
+    }
+
+    /// The cache itself.
+    pub fn cache(&self) -> std::sync::MutexGuard<'_, Cache<Handle>> {
+        self.cache.lock().unwrap()
+    }
+
+    pub fn stats(&self) -> CacheStats {
+        self.cache().stats()
     }
 }
 
 /// Announces what the test tells it to.
+#[derive(Debug)]
 pub struct ByHand {
     queue: Arc<EventQueue>,
     watched: Mutex<Vec<Span>>,
     refuse: bool,
+    /// Never has announced everything.
+    pub stuck: bool,
 }
 
 impl ByHand {
     pub fn with_queue(capacity: usize) -> Arc<Self> {
-        Arc::new(Self {
-            queue: Arc::new(EventQueue::new(capacity)),
-            watched: Mutex::default(),
-            refuse: false,
-        })
+        Arc::new(Self::of(capacity))
+    }
+
+    fn of(capacity: usize) -> Self {
+        let queue = Arc::new(EventQueue::new(capacity));
+        ByHand { queue, watched: Mutex::default(), refuse: false, stuck: false }
     }
 
     pub fn refusing() -> Arc<Self> {
-        Arc::new(Self {
-            queue: Arc::new(EventQueue::new(1)),
-            watched: Mutex::default(),
-            refuse: true,
-        })
+        Arc::new(ByHand { refuse: true, ..Self::of(1) })
+    }
+
+    pub fn stuck() -> Arc<Self> {
+        Arc::new(ByHand { stuck: true, ..Self::of(1) })
     }
 
     pub fn unmap(&self, addr: usize, len: usize) {
@@ -118,6 +201,7 @@ impl ByHand {
         &self.queue
     }
 
+    /// What is watched: start and length, in the order of watching.
     pub fn watched(&self) -> Vec<(usize, usize)> {
         let watched = self.watched.lock().unwrap();
         watched.iter().map(|span| (span.start(), span.len())).collect()
@@ -145,7 +229,22 @@ impl EventSource for ByHand {
         Ok(())
     }
 
+    /// Keeps what is left of each watch.
+    fn unwatch(&self, span: Span) {
+        let page = hopbine::memory::page_bytes();
+        let mut watched = self.watched.lock().unwrap();
+        let whole = std::mem::take(&mut *watched);
+        for old in whole {
+            let [start, end] = [old.start(), old.end()];
+            for (from, to) in [(start, end.min(span.start())), (start.max(span.end()), end)] {
+                if from < to {
+                    watched.push(Span::of_pages(from, to - from, page).unwrap());
+                }
+            }
+        }
+    }
+
     fn settled(&self) -> bool {
-        true
+        !self.stuck
     }
 }

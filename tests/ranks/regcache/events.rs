@@ -3,28 +3,32 @@
 //! stamp is not the one the memory holds now.
 
 use std::convert::Infallible;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopbine::memory::{
-    CacheConfig, CacheMode, EventSource, ProcessEvents, Registrar, RegistrationCache, Span,
-    page_bytes,
+    CacheConfig, CacheMode, CacheStats, EventSource, ProcessEvents, Span, page_bytes,
 };
 
-struct StampReader;
+/// A cache of stamps.
+struct Cache(Mutex<hopbine::memory::Cache<u64>>);
 
-impl Registrar for StampReader {
-    type Handle = u64;
-    type Error = Infallible;
-
-    fn register(&self, addr: usize, _len: usize) -> Result<u64, Infallible> {
+impl Cache {
+    fn get(&self, addr: usize, len: usize) -> u64 {
         // SAFETY: every test passes whole pages that are mapped and hold a stamp.
-        Ok(unsafe { (addr as *const u64).read_volatile() })
+        let read = |addr: usize, _| Ok(unsafe { (addr as *const u64).read_volatile() });
+        let mut cache = self.0.lock().unwrap();
+        let settled = cache.settle();
+        let lease = cache.get::<Infallible>(settled, 0, addr, len, read).unwrap();
+        let stamp = *cache.handle(0, &lease);
+        cache.give_back(0, lease);
+        stamp
     }
 
-    fn release(&self, _stamp: u64) {}
+    fn stats(&self) -> CacheStats {
+        self.0.lock().unwrap().stats()
+    }
 }
-
-type Cache = RegistrationCache<StampReader>;
 
 /// A cache on the events of the process; `None`, said aloud, where there are none.
 fn cache() -> Option<Cache> {
@@ -32,9 +36,9 @@ fn cache() -> Option<Cache> {
         eprintln!("skipped: {error}");
         return None;
     }
-    let cache = Cache::with_process_events(StampReader, CacheConfig::default());
+    let cache = hopbine::memory::Cache::with_process_events(CacheConfig::default(), 1);
     assert!(matches!(cache.mode(), CacheMode::Events { .. }));
-    Some(cache)
+    Some(Cache(Mutex::new(cache)))
 }
 
 fn fresh_stamp() -> u64 {
@@ -74,7 +78,7 @@ fn unmap(addr: usize) {
 }
 
 fn get(cache: &Cache, addr: usize) -> u64 {
-    *cache.get(addr, len()).unwrap()
+    cache.get(addr, len())
 }
 
 #[test]
@@ -207,7 +211,7 @@ fn file_memory_is_not_kept() {
     let span = Span::of_pages(addr, page_bytes(), page_bytes()).unwrap();
     let events = ProcessEvents::shared().unwrap();
     assert!(events.watch(span).is_err());
-    assert_eq!(*cache.get(addr, page_bytes()).unwrap(), 7);
+    assert_eq!(cache.get(addr, page_bytes()), 7);
     assert_eq!((cache.stats().uncached, cache.stats().registered_regions), (1, 0));
 }
 
@@ -228,4 +232,81 @@ fn addresses_that_change_hands_are_not_served_stale() {
         }
     });
     assert!(cache.stats().invalidations > 0);
+}
+
+/// A fork leaves the registered pages to whoever writes last: what is kept ends with it.
+#[test]
+fn a_fork_ends_what_is_kept() {
+    let Some(cache) = cache() else { return };
+    let addr = map();
+    let before = stamp(addr);
+    assert_eq!(get(&cache, addr), before);
+    // SAFETY: the child only ends, by a function that is allowed between fork and exec.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    assert!(child > 0);
+    let mut status = 0;
+    // SAFETY: our child, waited for once, with a place for its status.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    let after = stamp(addr);
+    assert_eq!(get(&cache, addr), after, "the registration is made anew");
+    unmap(addr);
+}
+
+/// Mappings of this process.
+fn mappings() -> usize {
+    std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
+}
+
+/// Isolated watched pages split mappings, until they are evicted.
+#[test]
+fn evicted_pages_are_not_watched_any_more() {
+    if ProcessEvents::shared().is_err() {
+        eprintln!("skipped: there are no events here");
+        return;
+    }
+    let n_regions = std::num::NonZeroU32::new(16).unwrap();
+    let config = CacheConfig { max_regions: n_regions, ..CacheConfig::default() };
+    let cache = hopbine::memory::Cache::with_process_events(config, 1);
+    let cache = Cache(Mutex::new(cache));
+    // Other tests' caches listen, too, and then watches stay: until this one is alone.
+    let page = page_bytes();
+    let len = 4000 * page;
+    // SAFETY: a new private mapping at an address of the kernel's choice.
+    let start = unsafe {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0)
+    };
+    assert_ne!(start, libc::MAP_FAILED);
+    let before = mappings();
+    for n in 0..2000 {
+        let at = start as usize + 2 * n * page;
+        let now = stamp(at);
+        assert_eq!(cache.get(at, page), now);
+    }
+    let grown = mappings().saturating_sub(before);
+    // SAFETY: mapped above, used no more.
+    assert_eq!(unsafe { libc::munmap(start, len) }, 0);
+    println!("{grown} mappings more");
+    if std::env::var_os("HOPBINE_TEST_ALONE").is_some() {
+        assert!(grown < 200, "{grown} mappings more");
+    }
+}
+
+/// The same alone in a process, where nobody else listens.
+#[test]
+fn watches_are_taken_back() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["evicted_pages_are_not_watched_any_more", "--nocapture", "--test-threads=1"])
+        .env("HOPBINE_TEST_ALONE", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    let has_run = text.contains("mappings more") || ProcessEvents::shared().is_err();
+    assert!(has_run, "{text}");
 }

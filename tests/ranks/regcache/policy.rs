@@ -5,35 +5,31 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hopbine::memory::{
-    CacheConfig, CacheError, CacheMode, EventSource, RegistrationCache, SpanError, page_bytes,
-};
+use hopbine::memory::{CacheConfig, CacheError, CacheMode, SpanError, page_bytes};
 
-use super::device::{ByHand, Device, Full};
+use super::device::{ByHand, Device, Full, Shared};
 
-type Cache = RegistrationCache<Arc<Device>>;
+const PORTS: usize = 3;
 
-fn cache_with(device: Device, config: CacheConfig, source: Arc<ByHand>) -> (Arc<Device>, Cache) {
-    let device = Arc::new(device);
-    let source: Arc<dyn EventSource> = source;
-    let cache = Cache::new(Arc::clone(&device), config, Some(source));
-    (device, cache)
+fn cache_with(device: Device, config: CacheConfig, source: &Arc<ByHand>) -> Shared {
+    Shared::new(device, config, PORTS, Some(source.clone()))
 }
 
-fn cache() -> (Arc<Device>, Arc<ByHand>, Cache) {
+fn cache() -> (Arc<ByHand>, Shared) {
     let source = ByHand::with_queue(64);
-    let (device, cache) =
-        cache_with(Device::default(), CacheConfig::default(), Arc::clone(&source));
-    (device, source, cache)
+    let cache = cache_with(Device::default(), CacheConfig::default(), &source);
+    (source, cache)
 }
 
-fn limited(max_regions: u32, max_pages: Option<u64>) -> (Arc<Device>, Cache) {
+fn limited(max_regions: u32, max_pages: Option<u64>) -> (Arc<ByHand>, Shared) {
     let config = CacheConfig {
         max_regions: NonZeroU32::new(max_regions).unwrap(),
         max_bytes: max_pages.map(|pages| pages * page_bytes() as u64),
         ..CacheConfig::default()
     };
-    cache_with(Device::default(), config, ByHand::with_queue(64))
+    let source = ByHand::with_queue(64);
+    let cache = cache_with(Device::default(), config, &source);
+    (source, cache)
 }
 
 /// Address of a page far from the others.
@@ -47,14 +43,15 @@ fn pages(n: usize) -> usize {
 
 #[test]
 fn a_second_lookup_is_a_hit_with_its_offset() {
-    let (device, source, cache) = cache();
+    let (source, cache) = cache();
+    let device = cache.device.clone();
     let first = cache.get(page(0) + 100, 50).unwrap();
-    assert_eq!((first.addr, first.len, first.offset()), (page(0), pages(1), 100));
+    assert_eq!((first.addr, first.len, first.offset), (page(0), pages(1), 100));
     let second = cache.get(page(0) + 7, 1).unwrap();
-    assert_eq!((second.id, second.offset()), (first.id, 7));
+    assert_eq!((second.id, second.offset), (first.id, 7));
     drop((first, second));
     let third = cache.get(page(0), pages(1)).unwrap();
-    assert_eq!((third.id, third.offset()), (0, 0));
+    assert_eq!((third.id, third.offset), (0, 0));
     drop(third);
     assert_eq!(device.made(), 1);
     assert_eq!(source.watched(), [(page(0), pages(1))]);
@@ -67,7 +64,8 @@ fn a_second_lookup_is_a_hit_with_its_offset() {
 
 #[test]
 fn overlap_registers_only_what_is_named() {
-    let (device, _, cache) = cache();
+    let (_source, cache) = cache();
+    let device = cache.device.clone();
     let left = cache.get(page(0), pages(4)).unwrap().id;
     let right = cache.get(page(2), pages(4)).unwrap();
     assert_ne!(right.id, left);
@@ -80,7 +78,8 @@ fn overlap_registers_only_what_is_named() {
 
 #[test]
 fn merge_replaces_what_the_new_region_contains() {
-    let (device, _, cache) = cache();
+    let (_source, cache) = cache();
+    let device = cache.device.clone();
     for n in [1, 3, 5] {
         drop(cache.get(page(n), pages(1)).unwrap());
     }
@@ -92,7 +91,8 @@ fn merge_replaces_what_the_new_region_contains() {
 
 #[test]
 fn growth_leaves_no_trail() {
-    let (device, _, cache) = cache();
+    let (_source, cache) = cache();
+    let device = cache.device.clone();
     for n in 1..=40 {
         drop(cache.get(page(0), pages(n)).unwrap());
         assert_eq!(device.live(), 1);
@@ -105,7 +105,8 @@ fn growth_leaves_no_trail() {
 
 #[test]
 fn release_in_use_waits_for_the_last_lease() {
-    let (device, _, cache) = cache();
+    let (_source, cache) = cache();
+    let device = cache.device.clone();
     let small = cache.get(page(1), pages(1)).unwrap();
     let again = cache.get(page(1), pages(1)).unwrap();
     let large = cache.get(page(0), pages(4)).unwrap();
@@ -123,7 +124,8 @@ fn release_in_use_waits_for_the_last_lease() {
 
 #[test]
 fn unmap_while_busy_keeps_the_lease_and_serves_nobody_else() {
-    let (device, source, cache) = cache();
+    let (source, cache) = cache();
+    let device = cache.device.clone();
     let before = cache.get(page(0), pages(4)).unwrap();
     source.unmap(page(2), pages(1));
     assert!(device.is_live(before.id), "nothing is released where memory goes");
@@ -139,7 +141,8 @@ fn unmap_while_busy_keeps_the_lease_and_serves_nobody_else() {
 
 #[test]
 fn unmap_ends_all_that_overlap_and_no_other() {
-    let (device, source, cache) = cache();
+    let (source, cache) = cache();
+    let device = cache.device.clone();
     let ids: Vec<u64> = [(0, 4), (2, 4), (4, 4), (9, 1)]
         .map(|(at, len)| cache.get(page(at), pages(len)).unwrap().id)
         .to_vec();
@@ -152,7 +155,8 @@ fn unmap_ends_all_that_overlap_and_no_other() {
 
 #[test]
 fn an_event_during_registration_makes_it_anew() {
-    let (device, source, cache) = cache();
+    let (source, cache) = cache();
+    let device = cache.device.clone();
     let left = Arc::new(AtomicUsize::new(1));
     *device.on_register.lock().unwrap() = Some(Box::new(move || {
         // The hook holds no lock of the cache: posting is what a reader would do.
@@ -169,32 +173,18 @@ fn an_event_during_registration_makes_it_anew() {
 
 #[test]
 fn events_elsewhere_do_not_disturb_a_registration() {
-    let (device, source, cache) = cache();
+    let (source, cache) = cache();
+    let device = cache.device.clone();
     *device.on_register.lock().unwrap() = Some(Box::new(move || source.unmap(page(50), 1)));
     let first = cache.get(page(0), pages(1)).unwrap().id;
     assert_eq!(cache.get(page(0), pages(1)).unwrap().id, first);
     assert_eq!((device.made(), device.live()), (1, 1));
 }
 
-/// More events than the table remembers, yet fewer than the queue holds.
-#[test]
-fn forgotten_events_count_as_disturbance() {
-    let source = ByHand::with_queue(128);
-    let (device, cache) =
-        cache_with(Device::default(), CacheConfig::default(), Arc::clone(&source));
-    let first = AtomicUsize::new(1);
-    *device.on_register.lock().unwrap() = Some(Box::new(move || {
-        for _ in 0..65 * first.swap(0, Ordering::Relaxed) {
-            source.unmap(page(50), 1);
-        }
-    }));
-    assert_eq!(cache.get(page(0), pages(1)).unwrap().id, 1);
-    assert_eq!(device.live(), 1);
-}
-
 #[test]
 fn events_without_end_are_served_uncached() {
-    let (device, source, cache) = cache();
+    let (source, cache) = cache();
+    let device = cache.device.clone();
     *device.on_register.lock().unwrap() = Some(Box::new(move || source.unmap(page(0), 1)));
     let lease = cache.get(page(0), pages(1)).unwrap();
     assert_eq!(device.live(), 1);
@@ -204,25 +194,10 @@ fn events_without_end_are_served_uncached() {
 }
 
 #[test]
-fn a_lookup_waits_for_an_event_that_is_announced() {
-    let (_device, source, cache) = cache();
-    let before = cache.get(page(0), pages(1)).unwrap().id;
-    source.queue().begin();
-    std::thread::scope(|scope| {
-        let lookup = scope.spawn(|| cache.get(page(0), pages(1)).unwrap().id);
-        // Whether or not the lookup has begun, it may not end before the range is in.
-        std::thread::yield_now();
-        source.unmap(page(0), pages(1));
-        source.queue().end();
-        assert_ne!(lookup.join().unwrap(), before);
-    });
-}
-
-#[test]
 fn a_full_queue_makes_everything_stale() {
     let source = ByHand::with_queue(2);
-    let (device, cache) =
-        cache_with(Device::default(), CacheConfig::default(), Arc::clone(&source));
+    let cache = cache_with(Device::default(), CacheConfig::default(), &source);
+    let device = cache.device.clone();
     let kept: Vec<u64> = (0..4).map(|n| cache.get(page(2 * n), 1).unwrap().id).collect();
     for _ in 0..3 {
         source.unmap(page(100), pages(1));
@@ -235,7 +210,8 @@ fn a_full_queue_makes_everything_stale() {
 
 #[test]
 fn limit_by_count_evicts_the_least_recently_used() {
-    let (device, cache) = limited(3, None);
+    let (_source, cache) = limited(3, None);
+    let device = cache.device.clone();
     let ids: Vec<u64> = (0..3).map(|n| cache.get(page(2 * n), 1).unwrap().id).collect();
     drop(cache.get(page(0), 1).unwrap());
     drop(cache.get(page(10), 1).unwrap());
@@ -247,7 +223,8 @@ fn limit_by_count_evicts_the_least_recently_used() {
 
 #[test]
 fn limit_by_size_evicts_until_it_fits() {
-    let (device, cache) = limited(100, Some(8));
+    let (_source, cache) = limited(100, Some(8));
+    let device = cache.device.clone();
     for n in 0..4 {
         drop(cache.get(page(4 * n), pages(2)).unwrap());
     }
@@ -265,7 +242,8 @@ fn limit_by_size_evicts_until_it_fits() {
 
 #[test]
 fn eviction_spares_what_is_in_use() {
-    let (device, cache) = limited(2, None);
+    let (_source, cache) = limited(2, None);
+    let device = cache.device.clone();
     let oldest = cache.get(page(0), 1).unwrap();
     let idle = cache.get(page(2), 1).unwrap().id;
     let third = cache.get(page(4), 1).unwrap();
@@ -280,7 +258,8 @@ fn eviction_spares_what_is_in_use() {
 #[test]
 fn a_full_device_gets_room_from_idle_regions() {
     let device = Device::with_room(2);
-    let (device, cache) = cache_with(device, CacheConfig::default(), ByHand::with_queue(4));
+    let cache = cache_with(device, CacheConfig::default(), &ByHand::with_queue(4));
+    let device = cache.device.clone();
     drop(cache.get(page(0), 1).unwrap());
     let used = cache.get(page(2), 1).unwrap();
     let third = cache.get(page(4), 1).unwrap();
@@ -296,7 +275,7 @@ fn a_full_device_gets_room_from_idle_regions() {
 
 #[test]
 fn ranges_that_are_none_are_refused() {
-    let (_, _, cache) = cache();
+    let (_source, cache) = cache();
     let error = cache.get(page(0), 0).unwrap_err();
     assert!(matches!(error, CacheError::Span(SpanError::Empty { .. })));
     let error = cache.get_uncached(page(0), usize::MAX).unwrap_err();
@@ -305,99 +284,150 @@ fn ranges_that_are_none_are_refused() {
 
 #[test]
 fn a_call_can_opt_out() {
-    let (device, _, cache) = cache();
+    let (_source, cache) = cache();
+    let device = cache.device.clone();
     let kept = cache.get(page(0), 1).unwrap();
     let once = cache.get_uncached(page(0) + 5, 1).unwrap();
     assert_ne!(once.id, kept.id);
-    assert_eq!(once.offset(), 5);
+    assert_eq!(once.offset, 5);
     drop(once);
     assert_eq!(device.live(), 1);
 }
 
+/// The source waits for the reader of events; a lookup made meanwhile does so too.
 #[test]
-fn without_events_only_owned_memory_is_kept() {
-    let device = Arc::new(Device::default());
-    let cache = Cache::new(Arc::clone(&device), CacheConfig::default(), None);
+fn settling_waits_for_an_event_that_is_announced() {
+    let (source, cache) = cache();
+    let before = cache.get(page(0), pages(1)).unwrap().id;
+    source.queue().begin();
+    std::thread::scope(|scope| {
+        let lookup = scope.spawn(|| cache.get(page(0), pages(1)).unwrap().id);
+        // Whether or not the lookup has begun, it may not end before the range is in.
+        std::thread::yield_now();
+        source.unmap(page(0), pages(1));
+        source.queue().end();
+        assert_ne!(lookup.join().unwrap(), before);
+    });
+}
+
+/// Events that never come to an end do not hang a lookup: nothing kept is trusted then.
+#[test]
+fn settling_is_bounded() {
+    let source = ByHand::stuck();
+    let cache = cache_with(Device::default(), CacheConfig::default(), &source);
+    for made in 1..=2 {
+        drop(cache.get(page(0), 1).unwrap());
+        assert_eq!((cache.device.made(), cache.device.live()), (made, 0));
+    }
+    assert_eq!(cache.stats().uncached, 2);
+}
+
+#[test]
+fn without_events_nothing_is_kept() {
+    let cache = Shared::new(Device::default(), CacheConfig::default(), PORTS, None);
     drop(cache.get(page(0), 1).unwrap());
-    assert_eq!(device.live(), 0);
-    let owned = cache.get_owned(page(8), 1).unwrap().id;
-    assert_eq!(cache.get_owned(page(8), 1).unwrap().id, owned);
-    // The same range as memory of the user: nobody answers for its kept registration.
-    assert_ne!(cache.get(page(8), 1).unwrap().id, owned);
-    assert_eq!(device.live(), 1);
-    cache.invalidate(page(8), 1);
-    assert_eq!(device.live(), 0);
+    assert_eq!(cache.device.live(), 0);
     let stats = serde_json::to_value(cache.stats()).unwrap();
-    assert_eq!(stats["mode"], "owned_only");
-    assert_eq!(stats["uncached"], 2);
-    assert_eq!(stats["invalidations"], 1);
+    assert!(stats["mode"]["no_events"]["reason"].is_string(), "{stats}");
+    assert_eq!(stats["uncached"], 1);
 }
 
 #[test]
 fn memory_that_cannot_be_watched_is_not_kept() {
-    let (device, cache) = cache_with(Device::default(), CacheConfig::default(), ByHand::refusing());
+    let cache = cache_with(Device::default(), CacheConfig::default(), &ByHand::refusing());
     drop(cache.get(page(0), 1).unwrap());
-    assert_eq!((device.live(), cache.stats().uncached), (0, 1));
-    drop(cache.get_owned(page(0), 1).unwrap());
-    assert_eq!(device.live(), 1);
+    assert_eq!((cache.device.live(), cache.stats().uncached), (0, 1));
 }
 
 #[test]
 fn switched_off_keeps_nothing() {
     let config = CacheConfig { enabled: false, ..CacheConfig::default() };
-    let (device, cache) = cache_with(Device::default(), config, ByHand::with_queue(4));
+    let cache = cache_with(Device::default(), config, &ByHand::with_queue(4));
     drop(cache.get(page(0), 1).unwrap());
-    drop(cache.get_owned(page(0), 1).unwrap());
-    assert_eq!((device.made(), device.live()), (2, 0));
-    assert_eq!(cache.mode(), CacheMode::Off);
+    drop(cache.get(page(0), 1).unwrap());
+    assert_eq!((cache.device.made(), cache.device.live()), (2, 0));
+    assert_eq!(cache.cache().mode(), CacheMode::Off);
 }
 
+/// One region, registered at each port when that asks for it.
 #[test]
-fn a_held_lease_outlives_every_other_owner_of_the_cache() {
-    let (device, source, cache) = cache();
-    let cache = Arc::new(cache);
-    let held = cache.get(page(0) + 9, 1).unwrap().hold(&cache);
-    let borrowed = cache.get(page(0) + 3, 1).unwrap().hold(&cache);
-    assert_eq!((held.offset(), borrowed.offset()), (9, 3));
-    assert_eq!(held.id, borrowed.id);
-    source.unmap(page(0), 1);
-    drop(cache);
-    assert!(device.is_live(held.id));
-    drop((held, borrowed));
-    assert_eq!(device.live(), 0);
-}
-
-/// Registering and releasing outside the lock: both may look at the cache.
-#[test]
-fn the_registrar_is_called_without_the_lock() {
-    let (device, source, cache) = cache();
-    let cache = Arc::new(cache);
-    let weak = Arc::downgrade(&cache);
-    *device.on_register.lock().unwrap() = Some(Box::new(move || {
-        let cache = weak.upgrade().unwrap();
-        assert!(cache.stats().registered_regions <= 1);
-    }));
-    for _ in 0..3 {
-        drop(cache.get(page(0), 1).unwrap());
-        source.unmap(page(0), 1);
+fn ports_share_a_region() {
+    let (source, cache) = cache();
+    let ids: Vec<u64> = (0..PORTS).map(|p| cache.get_at(p, page(0), 9).unwrap().id).collect();
+    assert_eq!(ids, [0, 1, 2]);
+    for (port, id) in ids.iter().enumerate() {
+        assert_eq!(cache.get_at(port, page(0) + 5, 3).unwrap().id, *id);
     }
-    assert_eq!(device.made(), 3);
+    assert_eq!(source.watched(), [(page(0), pages(1))]);
+    let stats = cache.stats();
+    assert_eq!((stats.hits, stats.misses, stats.registered_regions), (3, 3, 1));
+    assert_eq!(stats.registered_bytes, pages(1) as u64);
 }
 
+/// What has ended is released in calls for its own port, which may hold that port's lock.
 #[test]
-fn sixty_four_threads() {
-    const THREADS: usize = 64;
-    const ROUNDS: usize = 600;
+fn each_port_releases_its_own() {
+    let (source, cache) = cache();
+    let device = cache.device.clone();
+    let ids: Vec<u64> = (0..PORTS).map(|p| cache.get_at(p, page(0), 1).unwrap().id).collect();
+    let live = || ids.iter().map(|id| device.is_live(*id)).collect::<Vec<_>>();
+    source.unmap(page(0), 1);
+    drop(cache.get_at(1, page(9), 1).unwrap());
+    assert_eq!(live(), [true, false, true]);
+    cache.cache().end_all(2);
+    assert_eq!(live(), [true, false, false]);
+    cache.cache().close(0);
+    assert_eq!(live(), [false; 3]);
+}
+
+/// A port that ends takes its registrations along and nobody else's.
+#[test]
+fn a_port_that_ends_leaves_the_others_theirs() {
+    let (_source, cache) = cache();
+    let ids: Vec<u64> = (0..PORTS).map(|p| cache.get_at(p, page(0), 1).unwrap().id).collect();
+    cache.cache().close(1);
+    let live: Vec<bool> = ids.iter().map(|id| cache.device.is_live(*id)).collect();
+    assert_eq!(live, [true, false, true]);
+    assert_eq!(cache.get_at(2, page(0), 1).unwrap().id, ids[2]);
+}
+
+/// Each watch makes mappings of its own, of which a process has 65,530.
+#[test]
+fn eviction_takes_watches_back() {
+    let (source, cache) = limited(2, None);
+    drop(cache.get(page(0), pages(4)).unwrap());
+    drop(cache.get(page(3), pages(4)).unwrap());
+    // Pages that the region that stays has, too, remain watched.
+    drop(cache.get(page(20), pages(1)).unwrap());
+    assert_eq!(cache.stats().evictions, 1);
+    let mut watched = source.watched();
+    watched.sort_unstable();
+    watched.dedup();
+    assert!(!watched.iter().any(|&(start, _)| start < page(3)), "{watched:x?}");
+    let covers = |at: usize| watched.iter().any(|&(start, len)| (start..start + len).contains(&at));
+    assert!((3..7).all(|n| covers(page(n))) && covers(page(20)), "{watched:x?}");
+    for n in 0..500 {
+        drop(cache.get(page(100 + 2 * n), 1).unwrap());
+    }
+    assert!(source.watched().len() <= 4, "{:x?}", source.watched());
+}
+
+/// Several threads, each with ports of its own, as ports of a rank are under locks of their own.
+#[test]
+fn many_threads() {
+    const THREADS: usize = 16;
+    const ROUNDS: usize = 1500;
     let source = ByHand::with_queue(8);
     let config = CacheConfig {
         max_regions: NonZeroU32::new(12).unwrap(),
         max_bytes: Some(pages(60) as u64),
         ..CacheConfig::default()
     };
-    let (device, cache) = cache_with(Device::default(), config, Arc::clone(&source));
+    let cache = Shared::new(Device::default(), config, THREADS, Some(source.clone()));
+    let device = &cache.device;
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (device, source, cache) = (&device, &source, &cache);
+            let (source, cache) = (&source, &cache);
             scope.spawn(move || {
                 let mut state = thread as u64 + 1;
                 let mut random = |below: usize| {
@@ -412,12 +442,12 @@ fn sixty_four_threads() {
                     let (at, len) = (page(random(24)) + random(99), 1 + random(pages(6)));
                     match random(20) {
                         0 => source.unmap(at, len),
-                        1 => cache.invalidate(at, len),
+                        1 => cache.cache().end_all(thread),
                         2 => held.clear(),
                         _ => {
-                            let lease = cache.get(at, len).unwrap();
+                            let lease = cache.get_at(thread, at, len).unwrap();
                             assert!(lease.addr <= at && at + len <= lease.addr + lease.len);
-                            assert_eq!(lease.addr + lease.offset() as usize, at);
+                            assert_eq!(lease.addr + lease.offset as usize, at);
                             assert!(device.is_live(lease.id));
                             if random(3) == 0 {
                                 held.push(lease);
@@ -429,11 +459,8 @@ fn sixty_four_threads() {
             });
         }
     });
+    (0..THREADS).for_each(|port| cache.cache().end_all(port));
     let stats = cache.stats();
-    assert_eq!(stats.waiting_regions, 0);
-    assert_eq!(stats.registered_regions, device.live() as u64);
-    assert!(stats.registered_regions <= 12 && stats.registered_bytes <= pages(60) as u64);
+    assert_eq!((stats.waiting_regions, stats.registered_regions, device.live()), (0, 0, 0));
     assert!(stats.hits > 0 && stats.misses > 0 && stats.evictions > 0 && stats.uncached > 0);
-    drop(cache);
-    assert_eq!(device.live(), 0);
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Index;
+use std::str::FromStr;
 
 /// The most dimensions with links that a shape can have: Tofu's six.
 pub const MAX_TORUS_DIMS: usize = 6;
@@ -108,6 +109,49 @@ impl Coord {
         self.at[dim] = value;
         self
     }
+}
+
+/// A text that is no coordinate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a coordinate; write one such as (0,1,2)")]
+pub struct NotACoord(pub String);
+
+impl FromStr for Coord {
+    type Err = NotACoord;
+
+    /// `(0,1,2)`, as in pjsub's rank-map files, or `0 1 2`.
+    fn from_str(text: &str) -> Result<Self, NotACoord> {
+        let bad = || NotACoord(text.trim().to_owned());
+        let content = text.trim();
+        let inner = match content.strip_prefix('(') {
+            Some(rest) => rest.strip_suffix(')').ok_or_else(bad)?,
+            None => content,
+        };
+        let components = inner
+            .split(|c: char| c == ',' || c.is_whitespace())
+            .filter(|part| !part.is_empty())
+            .map(|part| part.parse::<u32>().map_err(|_| bad()))
+            .collect::<Result<Vec<_>, _>>()?;
+        if components.is_empty() || components.len() > MAX_DIMS {
+            return Err(bad());
+        }
+        Ok(Coord::new(&components))
+    }
+}
+
+/// The coordinates of a text, one per line; empty lines and what follows `#` are passed over.
+///
+/// # Errors
+/// The number of a line, from 1, and why it is none.
+pub fn parse_coords(text: &str) -> Result<Vec<Coord>, (usize, NotACoord)> {
+    let lines = text.lines().zip(1..).map(|(line, number)| (line, line.split('#').next(), number));
+    lines
+        .filter(|(_, content, _)| content.is_some_and(|content| !content.trim().is_empty()))
+        .map(|(line, content, number)| {
+            let coord = content.unwrap_or_default().parse();
+            coord.map_err(|_| (number, NotACoord(line.trim().to_owned())))
+        })
+        .collect()
 }
 
 impl Index<usize> for Coord {

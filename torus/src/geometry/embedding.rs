@@ -38,7 +38,7 @@ pub enum EmbeddingError {
         /// The logical node.
         node: usize,
         /// Where it should be.
-        place: Node,
+        place: Coord,
         /// The network's shape.
         network: String,
     },
@@ -50,7 +50,7 @@ pub enum EmbeddingError {
         /// The other.
         second: usize,
         /// Their place.
-        place: Node,
+        place: Coord,
     },
     /// A box that does not fit at its origin.
     #[error("a box of {shape} at {origin} is not inside the network {network}")]
@@ -81,20 +81,22 @@ impl Embedding {
     ///
     /// # Errors
     /// [`EmbeddingError`] unless every node has a place of its own.
-    pub fn list(shape: &Shape, network: Shape, places: Vec<Node>) -> Result<Self, EmbeddingError> {
+    pub fn list(shape: &Shape, network: Shape, coords: &[Coord]) -> Result<Self, EmbeddingError> {
         let ranks_per_node = shape.ranks_per_node();
         let expected = shape.n_nodes() / ranks_per_node;
-        if places.len() != expected as usize {
-            let (found, shape) = (places.len(), shape.to_string());
+        if coords.len() != expected as usize {
+            let (found, shape) = (coords.len(), shape.to_string());
             return Err(EmbeddingError::Count { found, expected, shape });
         }
         let mut taken = vec![None; network.n_nodes() as usize];
-        for (node, &place) in places.iter().enumerate() {
-            let Some(slot) = taken.get_mut(place.index()) else {
+        let mut places = Vec::with_capacity(coords.len());
+        for (node, &place) in coords.iter().enumerate() {
+            if !network.contains(place) {
                 let network = network.to_string();
                 return Err(EmbeddingError::Outside { node, place, network });
-            };
-            if let Some(first) = slot.replace(node) {
+            }
+            places.push(network.node(place));
+            if let Some(first) = taken[network.node(place).index()].replace(node) {
                 return Err(EmbeddingError::Twice { first, second: node, place });
             }
         }
@@ -128,10 +130,10 @@ impl Embedding {
             let at = |dim: usize| (origin[dim] + within[dim]) % network.size(dim);
             let mut place = [0; MAX_DIMS];
             (0..linked).for_each(|dim| place[dim] = at(dim));
-            network.node(Coord::new(&place[..linked]))
+            Coord::new(&place[..linked])
         });
-        let places = places.collect();
-        Self::list(shape, network, places)
+        let places: Vec<Coord> = places.collect();
+        Self::list(shape, network, &places)
     }
 
     /// The logical torus of a box of Tofu units, with `ranks_per_node` ranks on each node, in
@@ -290,14 +292,14 @@ mod tests {
         let shape: Shape = "3+2".parse().unwrap();
         let network: Shape = "4".parse().unwrap();
         let list = |places: &[u32]| {
-            let places = places.iter().map(|&place| Node(place)).collect();
-            Embedding::list(&shape, network.clone(), places)
+            let places: Vec<Coord> = places.iter().map(|&place| Coord::new(&[place])).collect();
+            Embedding::list(&shape, network.clone(), &places)
         };
         assert_eq!(list(&[3, 1, 0]).unwrap().hops(Node(0), Node(5)), 1);
         for (places, expected) in [
             (&[1, 2][..], "2 places for the 3 nodes"),
-            (&[1, 2, 4], "place 4 of node 2"),
-            (&[1, 2, 1], "nodes 0 and 2 are both in place 1"),
+            (&[1, 2, 4], "place (4) of node 2"),
+            (&[1, 2, 1], "nodes 0 and 2 are both in place (1)"),
         ] {
             let message = list(places).unwrap_err().to_string();
             assert!(message.contains(expected), "{message}");

@@ -11,7 +11,7 @@ pub mod tofu;
 mod topology;
 mod trees;
 
-pub use axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Node};
+pub use axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Node, NotACoord, parse_coords};
 pub use embedding::{Embedding, EmbeddingError};
 pub use rank_map::{RankMap, RankMapError};
 pub use route::{Direction, Link, Route};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::axis::{Coord, MAX_DIMS, Node};
+use super::axis::{Coord, MAX_DIMS, Node, NotACoord, parse_coords};
 use super::shape::Shape;
 
 /// A bijection between the ranks `0..n` and the nodes of a shape.
@@ -113,35 +113,17 @@ impl RankMap {
     /// # Errors
     /// [`RankMapError`] naming the line or rank that is wrong.
     pub fn parse(shape: &Shape, text: &str) -> Result<Self, RankMapError> {
-        let mut nodes = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            let content = line.split('#').next().unwrap_or("").trim();
-            if content.is_empty() {
-                continue;
-            }
-            let bad = || RankMapError::Line { line: index + 1, text: line.trim().to_owned() };
-            let inner = match content.strip_prefix('(') {
-                Some(rest) => rest.strip_suffix(')').ok_or_else(bad)?,
-                None => content,
-            };
-            let components = inner
-                .split(|c: char| c == ',' || c.is_whitespace())
-                .filter(|part| !part.is_empty())
-                .map(|part| part.parse::<u32>().map_err(|_| bad()))
-                .collect::<Result<Vec<_>, _>>()?;
-            if components.is_empty() || components.len() > MAX_DIMS {
-                return Err(bad());
-            }
-            let coord = Coord::new(&components);
-            if !shape.contains(coord) {
-                return Err(RankMapError::Outside {
-                    rank: nodes.len(),
-                    place: coord.to_string(),
-                    shape: shape.to_string(),
-                });
-            }
-            nodes.push(shape.node(coord));
-        }
+        let coords = parse_coords(text)
+            .map_err(|(line, NotACoord(text))| RankMapError::Line { line, text })?;
+        let node = |(rank, coord): (usize, Coord)| match shape.contains(coord) {
+            true => Ok(shape.node(coord)),
+            false => Err(RankMapError::Outside {
+                rank,
+                place: coord.to_string(),
+                shape: shape.to_string(),
+            }),
+        };
+        let nodes = coords.into_iter().enumerate().map(node).collect::<Result<Vec<_>, _>>()?;
         Self::from_nodes(shape, nodes)
     }
 

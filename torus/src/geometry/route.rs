@@ -3,7 +3,7 @@
 //! Routes are dimension-ordered (first dimension first) and take the shorter way round;
 //! of two equal ways the positive one. No link is crossed along a node axis.
 
-use super::axis::{AxisLink, Coord, MAX_DIMS, Node};
+use super::axis::{Coord, MAX_DIMS, Node};
 use super::shape::Shape;
 
 /// Which way along a dimension.
@@ -61,10 +61,25 @@ impl Link {
 #[derive(Clone, Debug)]
 pub struct Route<'a> {
     shape: &'a Shape,
-    at: Coord,
     to: Coord,
-    /// The dimensions still to be gone along.
+    /// Where the route has come to.
+    at: Coord,
+    node: Node,
+    /// The dimension being gone along.
+    leg: Option<Leg>,
+    /// The dimensions after it.
     dims: &'a [usize],
+}
+
+/// The part of a route along one dimension.
+#[derive(Clone, Copy, Debug)]
+struct Leg {
+    dim: usize,
+    size: u32,
+    /// Nodes from one coordinate to the next.
+    stride: u32,
+    direction: Direction,
+    hops: u32,
 }
 
 /// The dimensions in order.
@@ -78,7 +93,26 @@ impl<'a> Route<'a> {
 
     /// The route that goes along the dimensions in the order of `dims`, all of the shape's.
     pub fn along(shape: &'a Shape, dims: &'a [usize], from: Node, to: Node) -> Self {
-        Route { shape, at: shape.coord(from), to: shape.coord(to), dims }
+        Route { shape, at: shape.coord(from), to: shape.coord(to), node: from, leg: None, dims }
+    }
+
+    /// The next leg that is not empty.
+    fn next_leg(&mut self) -> Option<Leg> {
+        loop {
+            let (&dim, rest) = self.dims.split_first()?;
+            self.dims = rest;
+            let axis = self.shape.axes()[dim];
+            let offset = axis.offset(self.at[dim], self.to[dim]);
+            if offset != 0 {
+                return Some(Leg {
+                    dim,
+                    size: axis.size,
+                    stride: self.shape.axes()[dim + 1..].iter().map(|axis| axis.size).product(),
+                    direction: if offset > 0 { Direction::Plus } else { Direction::Minus },
+                    hops: offset.unsigned_abs() as u32,
+                });
+            }
+        }
     }
 }
 
@@ -86,23 +120,22 @@ impl Iterator for Route<'_> {
     type Item = Link;
 
     fn next(&mut self) -> Option<Link> {
-        let (dim, axis) = loop {
-            let dim = *self.dims.first()?;
-            let axis = self.shape.axes()[dim];
-            if axis.link != AxisLink::Node && self.at[dim] != self.to[dim] {
-                break (dim, axis);
-            }
-            self.dims = &self.dims[1..];
+        let mut leg = match self.leg.take() {
+            Some(leg) => leg,
+            None => self.next_leg()?,
         };
+        let Leg { dim, size, stride, direction, .. } = leg;
+        let link = Link { node: self.node, dim: dim as u8, direction };
         let here = self.at[dim];
-        let direction =
-            if axis.offset(here, self.to[dim]) > 0 { Direction::Plus } else { Direction::Minus };
-        let link = Link { node: self.shape.node(self.at), dim: dim as u8, direction };
         let next = match direction {
-            Direction::Plus => (here + 1) % axis.size,
-            Direction::Minus => (here + axis.size - 1) % axis.size,
+            Direction::Plus if here + 1 == size => 0,
+            Direction::Plus => here + 1,
+            Direction::Minus => here.checked_sub(1).unwrap_or(size - 1),
         };
+        self.node = Node(self.node.0 - here * stride + next * stride);
         self.at = self.at.with(dim, next);
+        leg.hops -= 1;
+        self.leg = (leg.hops > 0).then_some(leg);
         Some(link)
     }
 }

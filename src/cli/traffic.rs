@@ -1,0 +1,320 @@
+//! `hopbine traffic`: what schedules put on the links of a network, or on the ways out of
+//! groups of nodes.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use hopbine_torus::geometry::tofu::TofuBox;
+use hopbine_torus::geometry::{Axis, Coord, Embedding, Groups, Node, Topology, parse_coords};
+use hopbine_torus::plan::{Schedule, Traffic, traffic};
+use hopbine_torus::{Collective, Rank, RankMap, Request, Shape, registry};
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::args::{self, AllOr, MapArg};
+use super::error::{CliError, Outcome};
+use super::output::OutputArg;
+use super::progress;
+use super::report::{Cell, Column, Format, Report, decimal};
+
+/// Count what schedules put on links, or on the ways out of groups of nodes
+///
+/// Nothing is run: the messages of all ranks are followed over the routes of the torus, of a
+/// network that it lies in, or across the borders of groups.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine traffic allreduce --torus 16x16x16
+  hopbine traffic allreduce --torus 48x69x48 --algorithm mixed --tofu
+  hopbine traffic allgather --torus 8x6x4 --tofu=24x23x24 --at 3,0,22
+  hopbine traffic bcast --torus 4x4 --network 16x16m --at 2,12
+  hopbine traffic allreduce --torus 1024 --ports 1 --groups 124")]
+pub struct Args {
+    /// The collective
+    #[arg(required_unless_present = "schedule")]
+    collective: Option<Collective>,
+    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap, `+K` at
+    /// the end for K ranks on each node
+    #[arg(long, value_name = "SHAPE", required_unless_present = "schedule")]
+    torus: Option<Shape>,
+    /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
+    /// it), row-major, or a file with one coordinate per line
+    #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
+    map: MapArg,
+    /// One algorithm, or all that serve the shape
+    #[arg(long, value_name = "NAME|all", default_value = "all")]
+    algorithm: AllOr<String>,
+    /// Number of ports; as many as the shape has directions if not given
+    #[arg(long, value_name = "N")]
+    ports: Option<u32>,
+    /// The root of a rooted collective
+    #[arg(long, value_name = "RANK", default_value_t = 0)]
+    root: u32,
+    /// Count for the schedule written in a file (as from `plan --format schedule`)
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["collective", "torus", "map", "algorithm", "ports", "root"])]
+    schedule: Option<PathBuf>,
+    /// Fold the torus onto Tofu's six dimensions: in a machine of so many units along x, y, z,
+    /// such as 24x23x24, or on its own without wrap-around links
+    #[arg(long, value_name = "UNITS", num_args = 0..=1, require_equals = true,
+          default_missing_value = "", conflicts_with_all = ["network", "groups"])]
+    tofu: Option<String>,
+    /// A larger network in which the torus is a box
+    #[arg(long, value_name = "SHAPE", conflicts_with = "groups")]
+    network: Option<Shape>,
+    /// First corner of the box in the network, or first unit in the Tofu machine
+    #[arg(long, value_name = "COORD", conflicts_with = "groups")]
+    at: Option<Coord>,
+    /// Where in the network each node is: a file with one coordinate per line
+    #[arg(long, value_name = "FILE", requires = "network", conflicts_with = "at")]
+    places: Option<PathBuf>,
+    /// Count bytes that leave groups: of so many consecutive ranks, or as a file says with one
+    /// group name per line and rank
+    #[arg(long, value_name = "N|FILE")]
+    groups: Option<GroupsArg>,
+    /// How to write the rows
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    #[command(flatten)]
+    output: OutputArg,
+}
+
+/// Groups as they are named on the command line.
+#[derive(Clone, Debug)]
+enum GroupsArg {
+    Of(u32),
+    File(PathBuf),
+}
+
+impl FromStr for GroupsArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(0) => Err("a group has at least one rank".to_owned()),
+            Ok(size) => Ok(GroupsArg::Of(size)),
+            Err(_) => Ok(GroupsArg::File(PathBuf::from(text))),
+        }
+    }
+}
+
+/// What is counted on: the topology, its name, and whether its vertices are ranks.
+struct Network {
+    topology: Box<dyn Topology + Sync>,
+    name: String,
+    of_ranks: bool,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let (collective, shape, schedules, notes) = schedules(&args)?;
+    let network = network(&args, &shape)?;
+    let bar = progress::bar(schedules.len() as u64, "counting");
+    let count = |(name, schedule): &(String, Schedule)| {
+        let expansion = schedule.expand().expect("the registry's schedules are valid");
+        let place = |rank: Rank| match network.of_ranks {
+            true => Node(rank.0),
+            false => schedule.map.node_of(&schedule.shape, rank.0),
+        };
+        let found = traffic(&expansion, &*network.topology, place);
+        bar.advance(1);
+        (name.clone(), schedule.ports, found)
+    };
+    let rows: Vec<(String, u32, Traffic)> = schedules.par_iter().map(count).collect();
+    drop(bar);
+    let report = report(collective, &shape, &network, &rows, notes);
+    report.write(args.format, &args.output)?;
+    Ok(Outcome::Well)
+}
+
+type Schedules = (Collective, Shape, Vec<(String, Schedule)>, Vec<String>);
+
+fn schedules(args: &Args) -> Result<Schedules, CliError> {
+    if let Some(path) = &args.schedule {
+        let text = args::read(path)?;
+        let schedule: Schedule = text
+            .parse()
+            .map_err(|error| CliError::Text { path: path.clone(), message: format!("{error}") })?;
+        let name = path.display().to_string();
+        let (collective, shape) = (schedule.collective, schedule.shape.clone());
+        return Ok((collective, shape, vec![(name, schedule)], vec![]));
+    }
+    let (Some(collective), Some(shape)) = (args.collective, args.torus.clone()) else {
+        return Err(CliError::Usage("a collective and --torus, or --schedule, are needed".into()));
+    };
+    if collective == Collective::Barrier {
+        return Err(CliError::Usage("a barrier's messages are empty: nothing to count".into()));
+    }
+    let map: RankMap = args.map.read(&shape)?;
+    let root = args::existing_rank(args.root, &shape)?;
+    let request = Request { shape: shape.clone(), map, root, ports: args.ports };
+    let mut notes = vec![];
+    let algorithms = match &args.algorithm {
+        AllOr::One(name) => vec![registry::find(collective, name)?],
+        AllOr::All => {
+            let all = registry::algorithms(collective).into_iter();
+            let (served, others): (Vec<_>, Vec<_>) = all.partition(|a| a.serves(&shape).is_ok());
+            notes.extend(args::not_for_this_shape(collective, &shape, &others));
+            served
+        }
+    };
+    let schedule = |algorithm: &hopbine_torus::Algorithm| {
+        let schedule = algorithm
+            .schedule(&request)
+            .map_err(|error| args::unserved(collective, &algorithm.name, error, &shape))?;
+        Ok((algorithm.name.to_string(), schedule))
+    };
+    let schedules = algorithms.iter().map(schedule).collect::<Result<_, CliError>>()?;
+    Ok((collective, shape, schedules, notes))
+}
+
+fn network(args: &Args, shape: &Shape) -> Result<Network, CliError> {
+    let on = |topology: Embedding, name| {
+        Ok(Network { topology: Box::new(topology), name, of_ranks: false })
+    };
+    let corner = |n_dims: usize| args.at.unwrap_or_else(|| Coord::new(&vec![0; n_dims]));
+    if let Some(groups) = &args.groups {
+        let (groups, name) = match groups {
+            GroupsArg::Of(size) => (
+                Groups::consecutive(shape.n_nodes(), *size),
+                format!("groups of {size} consecutive ranks"),
+            ),
+            GroupsArg::File(path) => {
+                (read_groups(path, shape)?, format!("the groups of {}", path.display()))
+            }
+        };
+        Ok(Network { topology: Box::new(groups), name, of_ranks: true })
+    } else if let Some(units) = &args.tofu {
+        let (tofu_box, machine) = tofu(units, shape)?;
+        let origin = corner(3);
+        let ranks = shape.ranks_per_node();
+        let name = format!("Tofu, {machine} units, from {origin}");
+        on(Embedding::tofu(tofu_box, ranks, &machine, origin)?, name)
+    } else if let Some(network) = &args.network {
+        if let Some(path) = &args.places {
+            let coords = parse_coords(&args::read(path)?).map_err(|(line, error)| {
+                CliError::Text { path: path.clone(), message: format!("line {line}: {error}") }
+            })?;
+            let name = format!("the places of {} in {network}", path.display());
+            return on(Embedding::list(shape, network.clone(), &coords)?, name);
+        }
+        let origin = corner(network.n_dims());
+        let name = format!("a box in {network}, from {origin}");
+        on(Embedding::sub_box(shape, network.clone(), origin)?, name)
+    } else if args.at.is_some() {
+        Err(CliError::Usage("--at is a place in a --network or a --tofu machine".into()))
+    } else {
+        on(Embedding::identity(shape), "the torus itself".to_owned())
+    }
+}
+
+/// The box of units that a shape is, and the machine that it lies in.
+fn tofu(units: &str, shape: &Shape) -> Result<(TofuBox, Shape), CliError> {
+    let linked = shape.node_dim().unwrap_or(shape.n_dims());
+    let sizes: Option<[u32; 3]> = shape.sizes()[..linked].try_into().ok();
+    let tofu_box = sizes.and_then(TofuBox::from_logical).ok_or_else(|| {
+        CliError::Usage(format!(
+            "{shape} is not a box of Tofu units: those have three dimensions, multiples of 2, 3 and 2"
+        ))
+    })?;
+    let machine = match units {
+        "" => Shape::from_axes(tofu_box.units.map(Axis::mesh).to_vec()).expect("a box"),
+        units => units.parse().map_err(|error| CliError::Usage(format!("--tofu: {error}")))?,
+    };
+    Ok((tofu_box, machine))
+}
+
+fn read_groups(path: &Path, shape: &Shape) -> Result<Groups, CliError> {
+    let text = args::read(path)?;
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let names = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
+    let group_of: Vec<u32> = names
+        .filter(|name| !name.is_empty())
+        .map(|name| {
+            let next = numbers.len() as u32;
+            *numbers.entry(name).or_insert(next)
+        })
+        .collect();
+    if group_of.len() != shape.n_nodes() as usize {
+        let message =
+            format!("{} groups for the {} ranks of {shape}", group_of.len(), shape.n_nodes());
+        return Err(CliError::Text { path: path.to_owned(), message });
+    }
+    Ok(Groups::new(group_of))
+}
+
+fn report(
+    collective: Collective,
+    shape: &Shape,
+    network: &Network,
+    rows: &[(String, u32, Traffic)],
+    mut notes: Vec<String>,
+) -> Report {
+    let mut columns = vec![
+        Column::text("algorithm", "algorithm"),
+        Column::number("ports", "ports"),
+        Column::number("steps", "steps"),
+        Column::number("messages", "messages").yields(2),
+        Column::number("volume", "volume"),
+    ];
+    columns.extend(if network.of_ranks {
+        [Column::number("crossing", "crossing"), Column::number("share", "share")]
+    } else {
+        [Column::number("hop_bytes", "hop-bytes"), Column::number("hops", "hops")]
+    });
+    columns.extend([
+        Column::number("link_load", "link load"),
+        Column::text("link", "busiest link").yields(1),
+        Column::number("step_load", "in step"),
+    ]);
+    let multiple = |value: f64| Cell::new(value, decimal(value, 4));
+    let cells = |(name, ports, found): &(String, u32, Traffic)| {
+        let sent = found.mean_sent;
+        let per_byte = if sent > 0.0 { found.hop_bytes / sent } else { 0.0 };
+        let mut cells = vec![
+            Cell::text(name),
+            Cell::count(*ports),
+            Cell::count(found.n_steps as u64),
+            Cell::count(found.max_messages as u64),
+            multiple(found.max_sent),
+        ];
+        cells.extend(if network.of_ranks {
+            let percent = format!("{}%", decimal(100.0 * per_byte, 1));
+            [multiple(found.crossed()), Cell::new(per_byte, percent)]
+        } else {
+            [multiple(found.hop_bytes), multiple(per_byte)]
+        });
+        let link = found.max_link.map(|link| network.topology.link_name(link));
+        cells.extend([
+            multiple(found.max_link_load),
+            link.map_or_else(Cell::none, Cell::text),
+            multiple(found.step_load),
+        ]);
+        cells
+    };
+    let figures = if network.of_ranks {
+        "crossing (by all ranks; share of all that is sent)"
+    } else {
+        "hop-bytes (per rank; hops: links that a byte crosses)"
+    };
+    notes.insert(
+        0,
+        format!(
+            "Volume (sent by the busiest rank), {figures} and link load are multiples of n, the \
+             bytes of a rank's vector or of all its blocks; in step: the busiest links of all \
+             steps, added up."
+        ),
+    );
+    Report {
+        about: vec![
+            ("collective", Value::from(collective.name())),
+            ("torus", Value::from(shape.to_string())),
+            ("network", Value::from(network.name.clone())),
+        ],
+        heading: format!("{collective} on {shape}, counted on {}", network.name),
+        columns,
+        rows: rows.iter().map(cells).collect(),
+        notes,
+    }
+}
