@@ -196,6 +196,7 @@ fn misuse_ends_the_process() {
             }
         }
         "overlap" => {
+            set(from, 0, 1);
             for _ in 0..tries {
                 assert_eq!(a.put(b.id, a.stadd, b.stadd + 64, 16, 0, LCL), 0);
                 assert_eq!(b.put(b.id, b.stadd + 256, b.stadd + 72, 16, 0, LCL), 0);

@@ -20,6 +20,7 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::vcq::Target;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::io::Write;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, RwLock, Weak};
 use utofu_abi::*;
@@ -313,7 +314,8 @@ impl Chunks for Job {
 
 /// Ends the process: for what kills it on the real machine as well.
 pub(crate) fn fatal(message: &str) -> ! {
-    eprintln!("utofu-emu: {message}");
+    // Not by eprintln, which a test would keep to itself. There is nobody to tell of a failure.
+    let _ = writeln!(std::io::stderr(), "utofu-emu: {message}");
     std::process::abort();
 }
 

@@ -55,7 +55,7 @@ impl LateVcq {
 }
 
 /// A range of a rank's memory.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Place {
     owner: u32,
     addr: u64,
@@ -86,7 +86,7 @@ struct Flight {
     stage: Stage,
     /// What was read and not yet written.
     data: Vec<u8>,
-    /// Checked mode: what the source held when it was posted.
+    /// Checked mode: what a put's source held when it was posted.
     posted: Option<u64>,
     /// Checked mode: where a put writes.
     place: Option<Place>,
@@ -319,7 +319,10 @@ fn no_overlap(queue: &Queue, new: &Flight, place: Place) {
     for old in queue.flights.values() {
         let is_open = !matches!(old.stage, Stage::Finish(_));
         let is_ordered = new.op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) && vcq(new) == vcq(old);
-        if is_open && !is_ordered && old.place.is_some_and(|other| other.overlaps(&place)) {
+        // The same bytes twice are the same bytes: who puts only for the notice may do so.
+        let is_same = old.place == Some(place) && old.posted == new.posted;
+        let overlaps = old.place.is_some_and(|other| other.overlaps(&place));
+        if is_open && !is_ordered && !is_same && overlaps {
             fatal(&format!(
                 "puts of ranks {} and {} to rank {} overlap: {} bytes to STADD {:#x} while {} \
                  bytes to {:#x} are under way",
@@ -343,7 +346,14 @@ fn sum_of(bytes: &[u8]) -> u64 {
 
 /// What the source of a put holds now.
 fn source_sum(origin: &Origin, op: &Op) -> Option<u64> {
-    let Action::Put { lcl, len } = op.action else { return None };
+    let (lcl, len) = match op.action {
+        Action::Put { lcl, len } => (lcl, len),
+        Action::Piggyback { data, len, .. } => {
+            let bytes: Vec<u8> = data.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            return Some(sum_of(&bytes[..len as usize]));
+        }
+        _ => return None,
+    };
     let from = ops::source(origin, lcl, len).ok()?;
     let mut bytes = vec![0; len as usize];
     // SAFETY: the range lies in a registration; the vector has the room.
