@@ -95,7 +95,10 @@ pub unsafe extern "C" fn utofu_dereg_mem(
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         let job = &vcq.context.job;
-        if let (Some(device), true) = (&job.device, job.model.checked) {
+        if let Some(device) = &job.device
+            && job.model.checked
+            && vcq.table().is_last(stadd)
+        {
             device.not_in_use(vcq, stadd);
         }
         vcq.table().deregister(stadd)
