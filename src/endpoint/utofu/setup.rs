@@ -6,13 +6,11 @@ use utofu_sys::bootstrap::{BootstrapError, Exchange};
 use utofu_sys::handles::{Access, Registration, Vcq, VcqFlags};
 use utofu_sys::{Api, Stadd, VcqId};
 
-use super::calls::Calls;
 use super::channels::Channels;
-use super::fence::Fence;
-use super::observer::TROUBLE_WORDS;
 use super::registrar::Registrar;
+use super::state::{Address, Calls, Fence, TROUBLE_WORDS};
 use super::wire::EAGER_BYTES;
-use super::{Address, NOBODY, SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
+use super::{NOBODY, SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::WireError;
 use crate::memory::Pages;
 

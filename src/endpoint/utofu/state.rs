@@ -1,0 +1,99 @@
+//! What an endpoint keeps besides its peers.
+
+use utofu_sys::handles::Transfer;
+use utofu_sys::{Cookie, Stadd, VcqId};
+
+use crate::endpoint::{Slot, Tag};
+
+/// Words behind the places for hellos.
+pub(super) const TROUBLE_WORDS: usize = 3;
+/// Of the puts that tell others of a failure.
+pub(super) const NEWS_COOKIE: Cookie = Cookie(usize::MAX);
+
+/// How a rank is reached through one port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    pub(super) vcq: VcqId,
+    /// The start of its mailbox.
+    pub(super) mailbox: Stadd,
+}
+
+/// An announced receive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Landing {
+    pub(super) at: Stadd,
+    pub(super) len: u64,
+    pub(super) puts_left: u32,
+    pub(super) slot: Slot,
+}
+
+/// A send whose puts have not all been executed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    pub(super) slot: Slot,
+    pub(super) puts_left: u32,
+}
+
+/// A put that has not been posted yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Put {
+    pub(super) to: VcqId,
+    pub(super) what: Transfer,
+    pub(super) leaving: usize,
+}
+
+/// Operations remembered. With more than this under way, some mismatches are not noticed here.
+const REMEMBERED: usize = 1024;
+
+/// The calls of the latest operations of this rank.
+#[derive(Debug)]
+pub(super) struct Calls(Box<[Option<(u64, u16)>]>);
+
+impl Calls {
+    pub(super) fn new() -> Self {
+        Calls(vec![None; REMEMBERED].into())
+    }
+
+    fn place(&mut self, operation: u64) -> &mut Option<(u64, u16)> {
+        // Operations of one communicator follow each other; contexts differ by small numbers too.
+        let mixed = operation ^ (operation >> Tag::OPERATION_BITS).wrapping_mul(97);
+        &mut self.0[mixed as usize % REMEMBERED]
+    }
+
+    /// Takes note of an operation; true if it is a new one.
+    pub(super) fn enter(&mut self, tag: Tag) -> bool {
+        let entry = Some((tag.operation_id(), tag.call));
+        std::mem::replace(self.place(tag.operation_id()), entry) != entry
+    }
+
+    /// True if this rank makes another call as the same operation.
+    pub(super) fn differs(&mut self, tag: Tag) -> bool {
+        let operation = tag.operation_id();
+        matches!(*self.place(operation), Some((own, made)) if own == operation && made != tag.call)
+    }
+}
+
+/// How far the last puts are.
+#[derive(Debug, Default)]
+pub(super) struct Fence {
+    /// Peers that have been put to, in order of first contact.
+    pub(super) posted: usize,
+    /// Puts whose notice has not come yet.
+    pub(super) open: usize,
+}
+
+impl Fence {
+    /// A notice has come.
+    pub(super) fn passed(&mut self) {
+        self.open = self.open.saturating_sub(1);
+    }
+}
+
+/// What is being read.
+#[derive(Debug)]
+pub(super) enum Lent {
+    /// An eager slot of the peer with this index.
+    Slot(u32, u32),
+    /// A buffer of the endpoint.
+    Buffer(Vec<u8>),
+}
