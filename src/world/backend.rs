@@ -8,6 +8,7 @@ use utofu_sys::bootstrap::Exchange;
 
 use super::call::{Call, Caller};
 use super::info::{DeviceInfo, GatesInfo};
+use super::select::Wire;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, WireError};
 use crate::memory::CacheStats;
@@ -26,6 +27,9 @@ pub(super) trait Backend: Send + Sync {
 
     /// Whether the coordinates are those of a machine, so that they say which ranks are near.
     fn is_physical(&self) -> bool;
+
+    /// What its messages travel through.
+    fn wire(&self) -> Wire;
 
     /// Ports beyond this number share an interface with another one.
     ///

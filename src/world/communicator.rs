@@ -172,7 +172,7 @@ impl Communicator {
     fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
         let always = match self.options.hardware {
             options::Hardware::Never => return Ok(None),
-            options::Hardware::Auto if self.options.algorithm.is_some() => return Ok(None),
+            options::Hardware::Auto if self.options.asks_for_a_plan() => return Ok(None),
             options::Hardware::Auto => false,
             options::Hardware::Always => true,
         };

@@ -27,6 +27,7 @@ mod rank;
 mod running;
 mod scope;
 mod select;
+mod shm;
 mod split;
 mod tofu;
 
@@ -40,4 +41,4 @@ pub use options::{CallOptions, Hardware};
 pub use persistent::Persistent;
 pub use place::near_cubic;
 pub use scope::{Request, Scope};
-pub use select::{Choice, choose};
+pub use select::{Choice, Wire, choose};

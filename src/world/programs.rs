@@ -73,7 +73,7 @@ impl Inner {
         let n_ports = of_world.engine.n_ports() as u32;
         let bytes = key.count.saturating_mul(elem_bytes);
         let Choice { algorithm: chosen, ports, segment_bytes } =
-            choose(collective, shape, bytes, n_ports, key.in_place);
+            choose(of_world.wire, collective, shape, bytes, n_ports, key.in_place);
         let algorithm = match &key.options.algorithm {
             None => chosen,
             Some(name) => registry::find(collective, name).map_err(|unknown| {

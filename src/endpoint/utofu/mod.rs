@@ -43,11 +43,11 @@
 //! that is gone.
 
 mod cached;
-mod calls;
 mod channels;
 mod credits;
 mod fence;
 mod inbound;
+mod matching;
 mod observer;
 mod outbound;
 mod peer;
@@ -68,6 +68,7 @@ use std::time::{Duration, Instant};
 use utofu_sys::handles::{Notice, NoticeError, Registration, Vcq};
 use utofu_sys::{Stadd, UtofuError};
 
+use super::calls::Calls;
 use super::{
     Arrival, Endpoint, Event, Observer, Posted, Rank, Registry, Slot, Status, Tag, WireError,
     WireRegion,
@@ -75,7 +76,7 @@ use super::{
 use crate::memory::Pages;
 use channels::Channels;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
-use state::{Address, Calls, Fence, Landing, Leaving, Lent, Put, TROUBLE_WORDS};
+use state::{Address, Fence, Landing, Leaving, Lent, Put, TROUBLE_WORDS};
 use wire::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA, TINY_BYTES, Window};
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.

@@ -8,10 +8,11 @@ use utofu_sys::{Api, Stadd, VcqId};
 
 use super::channels::Channels;
 use super::registrar::Registrar;
-use super::state::{Address, Calls, Fence, TROUBLE_WORDS};
+use super::state::{Address, Fence, TROUBLE_WORDS};
 use super::wire::EAGER_BYTES;
 use super::{NOBODY, SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::WireError;
+use crate::endpoint::calls::Calls;
 use crate::memory::Pages;
 
 /// Bytes that a rank tells about one port: its VCQ id and its mailbox's STADD.

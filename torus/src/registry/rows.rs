@@ -1,6 +1,6 @@
 //! The rows of the registry.
 
-use super::{DEFAULT_MAX_RADIX, Family, Patterns, Use};
+use super::{DEFAULT_MAX_RADIX, Family, Patterns, Use, Way};
 use crate::collectives::Collective::{
     self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Reduce, ReduceScatter, Scatter,
 };
@@ -37,6 +37,7 @@ const SWING_PAPER: &str = "Swing, sections 3-4";
 const BUCKET_PAPER: &str = "Swing, section 2.3.4 (bucket)";
 const RABENSEIFNER: &str = "Rabenseifner; Thakur et al. 2005";
 const RADIX_PAPER: &str = "generalized radix, section IV";
+const TRINARYX: &str = "after Fujitsu's trinaryx; docs/algorithms.md";
 const OURS: &str = "algorithms.md, section 1";
 const RADIX: Kind = Kind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
 
@@ -49,10 +50,11 @@ static MULTIPLYING: Family = only(RADIX, "groups of up to 4", RADIX_PAPER);
 static DIRECT: Family = only(Kind::Direct, "one step per dimension", OURS);
 static BUCKET: Family =
     family(Patterns::Only(Kind::Ring), Sequential, "rings, one dimension at a time", BUCKET_PAPER);
+static TREES: Family = family(Patterns::Best, RoundRobin, "edge-disjoint spanning trees", TRINARYX);
 static ALL: Family = family(Patterns::Best, RoundRobin, "every block straight to its owner", OURS);
 
 const fn usage(form: Form, positions: Positions, order: StepOrder, summary: &'static str) -> Use {
-    Use { form: Some(form), positions, order, summary }
+    Use { way: Way::Walk { form, positions, order }, summary }
 }
 
 static B: Use = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then allgather (B)");
@@ -72,8 +74,8 @@ static TREE_TO_NEAR: Use = usage(Tree, Path, NearFirst, "tree, short distances f
 static TREE_TO_FAR: Use = usage(Tree, Path, FarFirst, "tree, long distances first");
 static LOGARITHMIC: Use = usage(Butterfly, Path, NearFirst, "blocks sharing a path together");
 static DISSEMINATION: Use = usage(Butterfly, Path, NearFirst, "dissemination");
-static PAIRWISE: Use =
-    Use { form: None, positions: Path, order: NearFirst, summary: "rounds over different links" };
+static PAIRWISE: Use = Use { way: Way::Pairwise, summary: "rounds over different links" };
+static ALONG_TREES: Use = Use { way: Way::Trees, summary: "one tree per port, pipelined" };
 
 const fn row(
     collective: Collective,
@@ -171,6 +173,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Bcast, "direct-tree", &DIRECT, &TREE_FROM_FAR),
     row(Bcast, "bucket", &BUCKET, &SCATTER_ALLGATHER),
     row(Bcast, "bucket-tree", &BUCKET, &TREE_FROM_FAR),
+    row(Bcast, "trees", &TREES, &ALONG_TREES),
     // reduce
     row(Reduce, "mixed", &MIXED, &REDUCE_SCATTER_GATHER),
     row(Reduce, "mixed-tree", &MIXED, &TREE_TO_NEAR),
@@ -191,6 +194,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Reduce, "direct-tree", &DIRECT, &TREE_TO_NEAR),
     row(Reduce, "bucket", &BUCKET, &REDUCE_SCATTER_GATHER),
     row(Reduce, "bucket-tree", &BUCKET, &TREE_TO_NEAR),
+    row(Reduce, "trees", &TREES, &ALONG_TREES),
     // gather
     row(Gather, "mixed", &MIXED, &TREE_TO_NEAR),
     row(Gather, "mixed-far", &MIXED, &TREE_TO_FAR),

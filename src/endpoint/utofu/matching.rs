@@ -1,8 +1,4 @@
-//! Whether all ranks make the same calls: every message says which call it belongs to, by a
-//! number that stands for it, and the same operation must be the same call everywhere.
-//!
-//! This finds ranks that disagree as soon as they exchange anything, also where the messages
-//! of one would never meet those of the other.
+//! Whether the two sides of messages agree: which call they belong to, how long they are.
 
 use crate::endpoint::{Rank, Tag, WireError};
 use crate::error::{Blame, Fault};
