@@ -66,6 +66,7 @@ pub(super) struct PlanKey {
 pub(super) struct Entry {
     pub(super) program: Arc<Program>,
     pub(super) reducer: Option<Reducer>,
+    #[expect(clippy::vec_box, reason = "boxes move between here and `recent` without allocating")]
     pub(super) idle: Mutex<Vec<Box<Ready>>>,
     pub(super) last_used: AtomicU64,
 }
