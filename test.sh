@@ -51,6 +51,11 @@ stage() {
 clippy() { cargo clippy --workspace --all-targets --quiet -- -D warnings; }
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet; }
 tests() { cargo test --workspace --no-fail-fast; }
+# The same tests with shared memory as the wire; gates and registrations are the device's.
+tests_shm() {
+  HOPBINE_TEST_BACKEND=shm cargo test --test ranks --test processes -- \
+    --skip gates:: --skip reg_cache::
+}
 
 # The bindings that are checked in are those of the header.
 bindings() {
@@ -100,6 +105,7 @@ trap 'kill $lane 2>/dev/null || true' EXIT
 stage "lints" clippy
 stage "documentation" documentation
 stage "tests" tests
+stage "tests in shared memory" tests_shm
 wait $lane || true
 cat "$logs/second-lane"
 

@@ -9,6 +9,33 @@ use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
 
 use super::error::CliError;
 
+/// What the messages of ranks on this host travel through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Backend {
+    /// The emulated Tofu device
+    Emu,
+    /// Memory that the ranks share
+    Shm,
+}
+
+impl Backend {
+    /// As `HOPBINE_BACKEND` gives it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backend::Emu => "emu",
+            Backend::Shm => "shm",
+        }
+    }
+
+    /// As the library knows it.
+    pub fn wire(self) -> hopbine::Wire {
+        match self {
+            Backend::Emu => hopbine::Wire::Network,
+            Backend::Shm => hopbine::Wire::Memory,
+        }
+    }
+}
+
 /// Where the ranks are.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Place {

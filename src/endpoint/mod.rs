@@ -22,6 +22,8 @@
 //! A wire that reads or writes only registered memory has a [`Registry`]; one by which ranks can
 //! learn why messages do not come has an [`Observer`].
 
+mod calls;
+pub mod shm;
 mod status;
 pub mod utofu;
 

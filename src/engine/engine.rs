@@ -124,11 +124,12 @@ impl Engine {
     /// # Errors
     /// [`Error::Poisoned`]; [`Error::Closed`] after [`refuse`](Engine::refuse).
     pub fn check(&self) -> Result<(), Error> {
-        if let Some(reason) = self.group.failure.reason() {
-            return Err(Error::Poisoned(Arc::new(reason)));
-        }
         // Relaxed: an operation that slips by is refused by the ports.
-        if self.is_closed.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
+        if !self.has_failed() && !self.is_closed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let reason = self.group.failure.reason();
+        Err(reason.map_or(Error::Closed, |reason| Error::Poisoned(Arc::new(reason))))
     }
 
     /// Whether something has failed.

@@ -22,8 +22,9 @@ const SHOWN_AFTER: Duration = Duration::from_millis(20);
 /// When a rank that is gone is looked for first; then again whenever the wait has become twice
 /// as long.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
-/// How long a search may take, whatever the time-out.
-const LONGEST_SEARCH: Duration = Duration::from_secs(60);
+/// How long a search may take at least, so that a slow wire makes nobody unreachable, and at
+/// most, whatever the time-out.
+const SEARCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// The most that counts between two looks at the clock: in a longer time this process was
 /// stopped, or had no core, and has not seen what came meanwhile.
 const LONGEST_GAP: Duration = Duration::from_millis(100);
@@ -101,7 +102,7 @@ impl Watchdog {
         }
         let idle = self.idle;
         let rank = group.rank;
-        let patience = (timeout / 4).min(LONGEST_SEARCH);
+        let patience = (timeout / 4).clamp(SEARCH.0, SEARCH.1);
         if !self.shown {
             self.shown = true;
             group.show(wanted.status(group));
@@ -148,7 +149,7 @@ impl Watchdog {
             // A rank shows one of its waits. Where its threads wait for different things, what
             // looks like a circle need not be one; and what was looked at may just have changed.
             Fault::Elsewhere | Fault::Circle => {
-                let patience = (group.config.timeout / 4).min(LONGEST_SEARCH);
+                let patience = (group.config.timeout / 4).clamp(SEARCH.0, SEARCH.1);
                 let again = || wanted.cause(group, patience, Care::Thorough);
                 !group.has_several() && again().is_some_and(|again| again.fault == blame.fault)
             }

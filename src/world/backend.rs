@@ -8,6 +8,8 @@ use utofu_sys::bootstrap::Exchange;
 
 use super::call::{Call, Caller};
 use super::info::{DeviceInfo, GatesInfo};
+use super::select::Wire;
+use super::shm::Shm;
 use super::tofu::Tofu;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, WireError};
@@ -27,6 +29,9 @@ pub(super) trait Backend: Send + Sync {
 
     /// Whether the coordinates are those of a machine, so that they say which ranks are near.
     fn is_physical(&self) -> bool;
+
+    /// What its messages travel through.
+    fn wire(&self) -> Wire;
 
     /// Ports beyond this number share an interface with another one.
     ///
@@ -144,22 +149,21 @@ pub(super) fn choose(
     match name {
         None | Some("auto") => Ok(match Tofu::vendor(cache) {
             Ok(device) => (Box::new(device), Vec::new()),
-            Err(reason) => {
-                (Box::new(Tofu::emulated(Some(cache))), vec![("tofu".to_owned(), reason)])
-            }
+            Err(reason) => (Box::new(Shm::from_env()?), vec![("tofu".to_owned(), reason)]),
         }),
         Some("tofu") => match Tofu::vendor(cache) {
             Ok(device) => Ok((Box::new(device), Vec::new())),
             Err(reason) => Err(unusable("tofu", reason)),
         },
+        Some("shm") => Ok((Box::new(Shm::from_env()?), Vec::new())),
         Some("emu") => Ok((Box::new(Tofu::emulated(Some(cache))), Vec::new())),
         Some("mpi") => {
-            Err(unusable("mpi", "this build has no MPI backend; use tofu or emu".to_owned()))
+            Err(unusable("mpi", "this build has no MPI backend; use tofu, shm or emu".to_owned()))
         }
         Some(other) => Err(Error::Setting {
             setting: "HOPBINE_BACKEND",
             found: other.to_owned(),
-            valid: "tofu, emu, mpi or auto".to_owned(),
+            valid: "tofu, shm, emu, mpi or auto".to_owned(),
         }),
     }
 }

@@ -10,8 +10,8 @@ use super::backend::SmallCollectives;
 use super::call::{Call, Caller};
 use super::members::Members;
 use super::options::{self, CallOptions};
-use super::programs::{Prepared, Running};
 use super::rank::RankOfWorld;
+use super::running::{Prepared, Running};
 use crate::endpoint::Tag;
 use crate::error::Error;
 use crate::memory::CacheStats;
@@ -142,19 +142,19 @@ impl Communicator {
         self.inner.members.caller
     }
 
-    /// Starts a call. `waiting` says that the caller will wait for it at once.
+    /// Starts a call, for which the caller will wait later.
     ///
     /// # Safety
     /// Until the operation is done: the send buffer is valid for reads of its elements and
     /// unchanged, the receive buffer is valid for reads and writes and used by nobody else.
-    pub(super) unsafe fn launch(&self, call: &Call, waiting: bool) -> Result<Running, Error> {
+    pub(super) unsafe fn launch(&self, call: &Call) -> Result<Running, Error> {
         let call = &call.normalized(self.caller());
         let prepared = self.prepare(call)?;
         let memory = call.memory(self.caller());
         let keep = !self.options.register_anew;
         // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
         // have the lengths that the program needs and do not overlap.
-        unsafe { prepared.start(memory, keep, waiting) }
+        unsafe { prepared.start(memory, keep) }
     }
 
     /// Checks a normalized call and gets an operation for it.
@@ -164,7 +164,7 @@ impl Communicator {
         if self.options.hardware == options::Hardware::Always {
             return Err(gates_refuse(call, &"only blocking calls can use them"));
         }
-        self.operation(call)
+        Ok(Prepared::new(self.inner.clone(), self.ready(call)?))
     }
 
     /// Performs a call whose buffers are given as addresses, and waits for it.
@@ -186,15 +186,19 @@ impl Communicator {
             // SAFETY: the caller's promise.
             return unsafe { self.perform(small, call) };
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.launch(call, true) }?.wait()
+        call.check(self.caller())?;
+        self.inner.of_world.engine.check()?;
+        let prepared = Prepared::new(&*self.inner, self.ready(call)?);
+        let memory = call.memory(self.caller());
+        // SAFETY: the caller's promise, and `check` as in `launch`.
+        unsafe { prepared.run(memory, !self.options.register_anew) }
     }
 
     /// The hardware, if it is to perform a normalized call.
     fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
         let always = match self.options.hardware {
             options::Hardware::Never => return Ok(None),
-            options::Hardware::Auto if self.options.algorithm.is_some() => return Ok(None),
+            options::Hardware::Auto if self.options.asks_for_a_plan() => return Ok(None),
             options::Hardware::Auto => false,
             options::Hardware::Always => true,
         };

@@ -14,6 +14,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 /// How long the emulated wire takes.
 pub use utofu_emu::Model as Latency;
 
+use super::select::Wire;
 pub use crate::engine::OnTimeout;
 use crate::error::Error;
 
@@ -55,6 +56,8 @@ impl FromStr for Drive {
 pub struct EmulationConfig {
     /// The torus.
     pub shape: Shape,
+    /// The emulated device, or the memory of this process.
+    pub wire: Wire,
     /// Which rank is on which node.
     pub map: RankMap,
     /// Ports per rank; by default two per dimension of the shape, at most 6.
@@ -86,6 +89,7 @@ impl EmulationConfig {
     pub fn new(shape: Shape) -> Self {
         EmulationConfig {
             shape,
+            wire: Wire::Network,
             map: RankMap::default(),
             ports: None,
             drive: Drive::Auto,
@@ -104,6 +108,19 @@ impl EmulationConfig {
     /// [`Error::Setting`] names the variable and what it can be.
     pub fn from_env(shape: Shape) -> Result<Self, Error> {
         let mut config = EmulationConfig::new(shape);
+        if let Ok(text) = std::env::var("HOPBINE_BACKEND") {
+            config.wire = match &text[..] {
+                "" | "auto" | "emu" => Wire::Network,
+                "shm" => Wire::Memory,
+                _ => {
+                    return Err(Error::Setting {
+                        setting: "HOPBINE_BACKEND",
+                        found: text,
+                        valid: "emu or shm, for ranks that are threads".to_owned(),
+                    });
+                }
+            };
+        }
         if let Ok(text) = std::env::var("HOPBINE_DRIVE") {
             config.drive = text.parse()?;
         }

@@ -12,6 +12,8 @@ use super::communicator::Communicator;
 use super::config::{Drive, EmulationConfig, spread};
 use super::members::Members;
 use super::rank::RankOfWorld;
+use super::select::Wire;
+use super::shm::Shm;
 use super::tofu::Emulation;
 use crate::engine::{Engine, EngineConfig, Failure};
 use crate::error::{Error, WireError};
@@ -147,7 +149,11 @@ impl World<'_> {
             reg_cache.then(|| CacheConfig { max_regions: KEPT_REGIONS, ..CacheConfig::default() });
         let n_ports = self.n_ports as usize;
         let layout = Layout { n_ports, shape, map, place: 0 };
-        let opened = self.emulation.device(cache).open(exchange, &layout).map_err(startup)?;
+        let opened = match self.config.wire {
+            Wire::Network => self.emulation.device(cache).open(exchange, &layout),
+            Wire::Memory => Shm::from_env()?.open(exchange, &layout),
+        };
+        let opened = opened.map_err(startup)?;
         let config = EngineConfig {
             workers: self.cores.workers,
             cores: self.cores.of_rank(rank as usize, n_ports),
@@ -156,7 +162,7 @@ impl World<'_> {
             on_timeout: self.config.on_timeout,
         };
         let engine = Engine::new(rank, opened.endpoints, config, self.failure.clone())?;
-        let of_world = RankOfWorld::new(engine, opened.small, opened.cache);
+        let of_world = RankOfWorld::new(engine, self.config.wire, opened.small, opened.cache);
         let members = Members::world(rank, shape.clone(), map.clone(), *segment_bytes);
         Ok(Communicator::world(of_world, members))
     }

@@ -10,7 +10,7 @@ use crate::memory::CacheStats;
 pub struct Info {
     /// Version of this library.
     pub hopbine: &'static str,
-    /// `tofu` or `emu`.
+    /// `tofu`, `shm` or `emu`.
     pub backend: &'static str,
     /// The device.
     #[serde(flatten)]
@@ -66,6 +66,21 @@ pub struct DeviceInfo {
     pub barrier: Option<Barrier>,
 }
 
+impl DeviceInfo {
+    /// A device that is none of Tofu's.
+    pub(super) fn without_tofu(name: &str) -> Self {
+        DeviceInfo {
+            library: name.to_owned(),
+            utofu_version: "none".to_owned(),
+            tofu_version: "none".to_owned(),
+            onesided_tnis: Vec::new(),
+            onesided: None,
+            barrier_tnis: Vec::new(),
+            barrier: None,
+        }
+    }
+}
+
 /// A backend that was passed over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Attempt {
@@ -85,6 +100,11 @@ pub enum GatesInfo {
         tni: u16,
         /// `butterfly` or `tree`.
         arrangement: &'static str,
+    },
+    /// A board in shared memory stands in for them.
+    Board {
+        /// The longest contribution of a rank.
+        bytes: u64,
     },
     /// None can be used.
     Absent {

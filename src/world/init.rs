@@ -2,7 +2,8 @@
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `HOPBINE_BACKEND` | `tofu`, `emu` or `mpi`; by default Tofu where there is one, else the emulator |
+//! | `HOPBINE_BACKEND` | `tofu`, `shm`, `emu` or `mpi`; by default Tofu where there is one, else shared memory |
+//! | `HOPBINE_SHM_READ` | `off`: no rank reads another process's memory; `on` if unset |
 //! | `HOPBINE_UTOFU_LIB` | path of the uTofu library |
 //! | `HOPBINE_RANK`, `HOPBINE_SIZE`, `HOPBINE_RENDEZVOUS` | who this is among how many ranks, and the file through which they meet; one rank if unset |
 //! | `HOPBINE_RANKS_PER_NODE` | ranks on each node; 1 if unset |
@@ -14,7 +15,8 @@
 //! | `HOPBINE_REG_CACHE` and its kin | see [`CacheConfig`] |
 //!
 //! Without `HOPBINE_TORUS` the torus is that of the ranks' Tofu coordinates, if the backend is
-//! Tofu and they fill a box; else it is [`near_cubic`](super::near_cubic).
+//! Tofu and they fill a box; in shared memory it is a line of all ranks; else it is
+//! [`near_cubic`](super::near_cubic).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,8 +148,9 @@ impl World {
         }
 
         let all: Vec<[u8; 6]> = cards.iter().map(|card| card.coords).collect();
-        let (shape, map) = lay_out(get, torus, backend.is_physical(), &all, per_node)
-            .map_err(|reason| Error::Layout { rank, reason })?;
+        let (shape, map) =
+            lay_out(get, torus, backend.is_physical(), backend.wire(), &all, per_node)
+                .map_err(|reason| Error::Layout { rank, reason })?;
         let among = |same: &dyn Fn(&Card) -> bool| {
             let all = cards.iter().filter(|card| same(card)).count();
             (all, cards[..rank as usize].iter().filter(|card| same(card)).count())
@@ -185,7 +188,7 @@ impl World {
         };
         let engine = Engine::new(rank, opened.endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
-        let of_world = RankOfWorld::new(engine, opened.small, opened.cache);
+        let of_world = RankOfWorld::new(engine, backend.wire(), opened.small, opened.cache);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
         let about = About { backend, tried, coords, ranks_per_node, seating, timeout };

@@ -4,6 +4,7 @@
 
 use super::init::Lookup;
 use super::place::{from_tofu, near_cubic, with_ranks_of_node};
+use super::select::Wire;
 use crate::error::Error;
 use hopbine_torus::geometry::{RankMap, Shape};
 
@@ -28,10 +29,14 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
 }
 
 /// Shape and rank map of all ranks, from their Tofu coordinates or from what was asked for.
+///
+/// # Errors
+/// What does not fit.
 pub(super) fn lay_out(
     get: Lookup<'_>,
     torus: Option<Shape>,
     is_physical: bool,
+    wire: Wire,
     coords: &[[u8; 6]],
     per_node: u32,
 ) -> Result<(Shape, RankMap), String> {
@@ -40,8 +45,13 @@ pub(super) fn lay_out(
         Some(physical) => physical,
         None => {
             let nodes = coords.len() as u32 / per_node;
-            let near_cubic = || Shape::torus(&near_cubic(nodes)).map_err(|e| e.to_string());
-            let torus = torus.map_or_else(near_cubic, Ok)?;
+            let sizes = || match wire {
+                Wire::Network => near_cubic(nodes),
+                // Everybody is everybody's neighbour.
+                Wire::Memory => vec![nodes],
+            };
+            let torus = torus.map_or_else(|| Shape::torus(&sizes()), Ok);
+            let torus = torus.map_err(|error| error.to_string())?;
             (with_ranks_of_node(&torus, per_node)?, RankMap::default())
         }
     };

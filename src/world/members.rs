@@ -1,6 +1,8 @@
 //! Who belongs to a communicator, and how they lie.
 
 use crate::Rank;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use hopbine_torus::geometry::{Axis, AxisLink, Node, RankMap, Shape};
 
 use super::call::Caller;
@@ -41,6 +43,13 @@ impl Members {
         let ranks = Some(ranks.iter().map(|&rank| self.world_rank(rank)).collect());
         let segment_bytes = self.segment_bytes;
         Members { shape, map, caller, ranks, segment_bytes, programs: Cache::default() }
+    }
+
+    /// Stands for the shape and the map, which must be the same on all ranks.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.shape, &self.map).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// A member as a rank of the world.

@@ -21,8 +21,10 @@ mod persistent;
 mod place;
 mod programs;
 mod rank;
+mod running;
 mod scope;
 mod select;
+mod shm;
 mod split;
 mod tofu;
 
@@ -36,4 +38,4 @@ pub use options::{CallOptions, Hardware};
 pub use persistent::Persistent;
 pub use place::near_cubic;
 pub use scope::{Request, Scope};
-pub use select::{Choice, choose};
+pub use select::{Choice, Wire, choose};

@@ -24,7 +24,8 @@ pub struct CallOptions {
 pub enum Hardware {
     /// The gates, where they are there and give the same bits as a plan: a barrier, and up to
     /// 6 elements of `u64` or `i64` with sum, min, max, and the bitwise operators. A call that
-    /// names an algorithm goes by plan.
+    /// names an algorithm, ports or segments goes by plan. On one host a board in shared memory
+    /// stands in for the gates, for all short collectives.
     #[default]
     Auto,
     /// A plan.
@@ -36,6 +37,11 @@ pub enum Hardware {
 }
 
 impl CallOptions {
+    /// Whether they say anything about a plan.
+    pub(super) fn asks_for_a_plan(&self) -> bool {
+        self.algorithm.is_some() || self.ports.is_some() || self.segment_bytes.is_some()
+    }
+
     /// Everything chosen by the library.
     pub fn new() -> Self {
         CallOptions::default()

@@ -10,7 +10,8 @@ use hopbine_torus::collectives::Collective;
 
 use super::call::{Call, whole_blocks};
 use super::communicator::Communicator;
-use super::programs::{Prepared, Ready};
+use super::programs::Ready;
+use super::running::Prepared;
 use crate::engine::{TestWatch, UserMemory};
 use crate::error::Error;
 use crate::reduce::{Datatype, Dtype, Op};
@@ -75,7 +76,7 @@ impl<T: Datatype> Persistent<T> {
             Persistent { prepared, send, recv, active: None, watch: TestWatch::default() };
         let memory = persistent.memory();
         let Persistent { prepared, .. } = &mut persistent;
-        prepared.with(|engine, Ready { operation, keys }| {
+        prepared.with(|engine, Ready { operation, keys, .. }| {
             // SAFETY: `drop` releases the keys before the buffers are freed.
             unsafe { engine.register(operation, memory, false, keys) }
         })?;
@@ -95,7 +96,7 @@ impl<T: Datatype> Persistent<T> {
         self.inactive()?;
         let memory = self.memory();
         let id = self.prepared.next_operation();
-        self.prepared.with(|engine, Ready { operation, keys }| {
+        self.prepared.with(|engine, Ready { operation, keys, .. }| {
             // SAFETY: the buffers are this value's own and are freed only after the operation
             // is done; nobody gets a reference to them meanwhile.
             unsafe { engine.start(operation, memory, keys, id, false) }
@@ -125,7 +126,7 @@ impl<T: Datatype> Persistent<T> {
     /// What went wrong with it.
     pub fn wait(&mut self) -> Result<(), Error> {
         let Some(id) = self.active.take() else { return Ok(()) };
-        self.prepared.with(|engine, Ready { operation, keys }| {
+        self.prepared.with(|engine, Ready { operation, keys, .. }| {
             let outcome = engine.wait(operation, id);
             if outcome.is_err() {
                 // Peers must not reach the buffers any more, which are the caller's now.

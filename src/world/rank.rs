@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use crate::Rank;
 
 use super::backend::{CacheFigures, SmallCollectives};
+use super::select::Wire;
 use crate::endpoint::Tag;
 use crate::engine::Engine;
 use crate::sync::lock;
@@ -20,6 +21,8 @@ pub(super) const MOST_RANKS: u64 = 1 << (Tag::CONTEXT_BITS - SERIAL_BITS);
 /// See the module documentation.
 pub(super) struct RankOfWorld {
     pub(super) engine: Engine,
+    /// What messages travel through.
+    pub(super) wire: Wire,
     /// What the hardware does for the world's communicator, or why it does nothing.
     pub(super) small: Result<Box<dyn SmallCollectives>, String>,
     /// The figures of the registration cache, if there is one.
@@ -36,12 +39,13 @@ struct Serials {
 impl RankOfWorld {
     pub(super) fn new(
         engine: Engine,
+        wire: Wire,
         small: Result<Box<dyn SmallCollectives>, String>,
         cache: Option<CacheFigures>,
     ) -> Self {
         // Rank 0's first communicator is the world's.
         let serials = Serials { next: 1, used: HashSet::from([0]) };
-        RankOfWorld { engine, small, cache, serials: Mutex::new(serials) }
+        RankOfWorld { engine, wire, small, cache, serials: Mutex::new(serials) }
     }
 
     /// A number for a communicator whose first member may be this rank; `None` if a million

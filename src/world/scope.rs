@@ -13,7 +13,7 @@ use hopbine_torus::collectives::Collective;
 
 use super::call::{Call, whole_blocks};
 use super::communicator::Communicator;
-use super::programs::Running;
+use super::running::Running;
 use crate::error::Error;
 use crate::reduce::{Datatype, Dtype, Op};
 use crate::sync::lock;
@@ -124,7 +124,7 @@ impl<'scope> Scope<'scope, '_> {
     ) -> Result<Request<'scope, T>, Error> {
         // SAFETY: the addresses come from slices that the calling method borrows for 'scope,
         // and `scope` does not return before everything in `running` is done.
-        let running = unsafe { self.comm.launch(call, false) }?;
+        let running = unsafe { self.comm.launch(call) }?;
         let all = &mut *lock(&self.running);
         let free = all.iter().position(Option::is_none);
         let index = free.unwrap_or_else(|| {

@@ -31,6 +31,27 @@ const SEGMENTS: u64 = 4;
 /// But segments are no shorter, and no longer, than this.
 const SEGMENT_BYTES: (u64, u64) = (64 * 1024, 1024 * 1024);
 
+/// With this many ranks in a dimension everybody can talk to everybody.
+const MOST_DIRECT: u32 = 64;
+/// On one host: two ranks give each other vectors of up to this length as they are.
+const WHOLE_BYTES: u64 = 2 * 1024 * 1024;
+/// On one host: the root folds vectors of up to this length by itself.
+const ROOT_FOLDS_BYTES: u64 = 128 * 1024;
+/// On one host: a message that stays in the cache until it is folded, for two ranks, and for more,
+/// who fold several at once and may share a core.
+const CACHED_BYTES: [u64; 2] = [256 * 1024, 64 * 1024];
+
+/// What messages travel through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wire {
+    /// Interfaces that move data by themselves, and links between them.
+    #[default]
+    Network,
+    /// The memory of one host: every rank is as near as any other, and whoever drives a port
+    /// moves its data.
+    Memory,
+}
+
 /// What a call does not say.
 #[derive(Clone, Debug)]
 pub struct Choice {
@@ -44,12 +65,16 @@ pub struct Choice {
 
 /// Chooses for a call on up to `n_ports` ports, whose vector or block has `bytes` bytes.
 pub fn choose(
+    wire: Wire,
     collective: Collective,
     shape: &Shape,
     bytes: u64,
     n_ports: u32,
     in_place: bool,
 ) -> Choice {
+    if wire == Wire::Memory && shape.sizes().iter().all(|&size| size <= MOST_DIRECT) {
+        return in_memory(collective, shape, bytes, in_place);
+    }
     let n_ports = n_ports.min(max_ports(shape));
     let total = match collective {
         Collective::Allreduce | Collective::Bcast | Collective::Reduce => bytes,
@@ -82,6 +107,28 @@ pub fn choose(
     Choice { algorithm, ports, segment_bytes: segment }
 }
 
+/// The choice for ranks that share memory: as few steps as possible, since each is a wait for
+/// others, who may have to get a core first; one port, since a second has nobody to drive it.
+fn in_memory(collective: Collective, shape: &Shape, bytes: u64, in_place: bool) -> Choice {
+    let is_pair = shape.n_nodes() == 2;
+    let wanted = match collective {
+        Collective::Allreduce if is_pair && bytes <= WHOLE_BYTES => "direct-l",
+        // Everybody reads the root's data where they are staged, once.
+        Collective::Bcast => "direct-tree",
+        Collective::Reduce if is_pair || bytes <= ROOT_FOLDS_BYTES => "direct-tree",
+        Collective::Alltoall if !in_place => "pairwise",
+        _ => "direct",
+    };
+    let known = registry::algorithms(collective);
+    let serves =
+        |algorithm: &&Algorithm| algorithm.name == wanted && algorithm.serves(shape).is_ok();
+    let algorithm = known.iter().find(serves).unwrap_or(&known[0]).clone();
+    // What is only moved is read where it lies to where it belongs, in one piece.
+    let segment_bytes =
+        if collective.is_reduction() { CACHED_BYTES[usize::from(!is_pair)] } else { u64::MAX };
+    Choice { algorithm, ports: 1, segment_bytes }
+}
+
 fn largest_prime_factor(mut size: u32) -> u32 {
     let mut factor = 2;
     while factor * factor <= size {
@@ -100,7 +147,7 @@ mod tests {
 
     fn chosen(collective: Collective, sizes: &[u32], bytes: u64) -> String {
         let shape = Shape::torus(sizes).unwrap();
-        choose(collective, &shape, bytes, 4, false).algorithm.name.into_owned()
+        choose(Wire::Network, collective, &shape, bytes, 4, false).algorithm.name.into_owned()
     }
 
     #[test]
@@ -117,9 +164,11 @@ mod tests {
             for sizes in [&[1][..], &[7], &[2, 3], &[4, 4, 4], &[23, 2]] {
                 for bytes in [0, 8, 1 << 10, 1 << 20, 1 << 40] {
                     let shape = Shape::torus(sizes).unwrap();
-                    let choice = choose(collective, &shape, bytes, 6, bytes % 3 == 0);
-                    assert!(choice.ports <= max_ports(&shape));
-                    choice.algorithm.serves(&shape).unwrap();
+                    for wire in [Wire::Network, Wire::Memory] {
+                        let choice = choose(wire, collective, &shape, bytes, 6, bytes % 3 == 0);
+                        assert!(choice.ports <= max_ports(&shape));
+                        choice.algorithm.serves(&shape).unwrap();
+                    }
                 }
             }
         }

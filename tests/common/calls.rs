@@ -3,13 +3,18 @@
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
 use hopbine::torus::{Algorithm, Collective, registry};
-use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, emulate};
+use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, Wire, emulate};
 
 use super::reference::{Case, expected, inputs};
 
-/// A torus of emulated ranks, driven in one way.
+/// A torus of ranks that are threads, driven in one way. Their wire is the emulated device, or
+/// what [`BACKEND`](super::processes::BACKEND) says.
 pub fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
-    EmulationConfig { drive, ..EmulationConfig::new(Shape::torus(sizes).unwrap()) }
+    let wire = match super::processes::backend().as_str() {
+        "shm" => Wire::Memory,
+        _ => Wire::Network,
+    };
+    EmulationConfig { drive, wire, ..EmulationConfig::new(Shape::torus(sizes).unwrap()) }
 }
 
 /// Calls a collective on u64 sums and returns what this rank has received.

@@ -5,6 +5,14 @@
 
 use std::process::{Child, Command, Stdio};
 
+/// The backend of tests that do not say, `emu` if unset.
+pub const BACKEND: &str = "HOPBINE_TEST_BACKEND";
+
+/// What [`BACKEND`] says.
+pub fn backend() -> String {
+    std::env::var(BACKEND).unwrap_or_else(|_| "emu".to_owned())
+}
+
 /// Names the scenario to a child.
 const SCENARIO: &str = "HOPBINE_TEST_SCENARIO";
 
@@ -23,7 +31,7 @@ pub fn start(n: usize, scenario: &str, env: &[(&str, &str)]) -> (tempfile::TempD
         Command::new(std::env::current_exe().expect("this program"))
             .args(["scenarios", "--nocapture", "--test-threads=1"])
             .env(SCENARIO, scenario)
-            .env("HOPBINE_BACKEND", "emu")
+            .env("HOPBINE_BACKEND", backend())
             .env("HOPBINE_RANK", rank.to_string())
             .env("HOPBINE_SIZE", n.to_string())
             .env("HOPBINE_RENDEZVOUS", dir.path().join("rendezvous"))

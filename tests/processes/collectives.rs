@@ -161,7 +161,9 @@ fn the_torus_is_the_one_asked_for_or_nearly_cubic() {
         };
         ended.iter().map(|ended| line(&ended.text)).collect::<Vec<_>>()
     };
-    assert_eq!(said(6, &[])[4], "shape 3x2 at (1,1)");
+    assert_eq!(said(6, &[("HOPBINE_BACKEND", "emu")])[4], "shape 3x2 at (1,1)");
+    // In shared memory everybody is everybody's neighbour.
+    assert_eq!(said(6, &[("HOPBINE_BACKEND", "shm")])[4], "shape 6 at (4)");
     assert_eq!(said(6, &[("HOPBINE_TORUS", "2x3")])[1], "shape 2x3 at (1,0)");
     let per_node = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2")];
     assert_eq!(said(4, &per_node)[2], "shape 2x2 at (0,1)");
@@ -190,7 +192,7 @@ fn what_cannot_be_is_named() {
     let text = refusal(&[("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", "/nowhere/lib.so")]);
     assert!(text.contains("no tofu backend") && text.contains("/nowhere/lib.so"), "{text}");
     let text = refusal(&[("HOPBINE_BACKEND", "tcp")]);
-    assert!(text.contains("tofu, emu, mpi or auto"), "{text}");
+    assert!(text.contains("tofu, shm, emu, mpi or auto"), "{text}");
     let text = refusal(&[("HOPBINE_REG_CACHE", "maybe")]);
     assert!(text.contains("HOPBINE_REG_CACHE"), "{text}");
     // Another rank that never comes.

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::memory_wire::MemoryWire;
-use hopbine::Error;
-use hopbine::endpoint::Endpoint;
+use crate::common::memory_wire::{MemoryEndpoint, MemoryWire};
+use hopbine::endpoint::{
+    Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, WireRegion,
+};
 use hopbine::engine::{
     Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, UserKeys, UserMemory, compile,
 };
+use hopbine::reduce::{Dtype, Op, Reducer};
+use hopbine::{Error, WireError};
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::Flow;
 use hopbine_torus::{Collective, Request, registry};
@@ -90,4 +93,172 @@ fn but_not_for_ever() {
     assert!(matches!(error, Error::Timeout { rank: 0, port: 0, .. }), "{error}");
     assert!(error.to_string().contains("rank 1"), "{error}");
     assert_eq!(ranks[0].0.check(), Err(Error::Poisoned(error.into())));
+}
+
+/// A wire whose memory must be registered, and that panics after some polls.
+struct Odd {
+    wire: MemoryEndpoint,
+    polls_left: usize,
+}
+
+impl Endpoint for Odd {
+    unsafe fn post_send(
+        &mut self,
+        slot: Slot,
+        to: u32,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Result<Posted, WireError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.wire.post_send(slot, to, tag, region) }
+    }
+
+    unsafe fn post_recv(
+        &mut self,
+        slot: Slot,
+        from: u32,
+        tag: Tag,
+        region: WireRegion,
+        arrival: Arrival,
+    ) -> Result<Posted, WireError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.wire.post_recv(slot, from, tag, region, arrival) }
+    }
+
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        self.polls_left = self.polls_left.checked_sub(1).expect("on purpose");
+        self.wire.poll(events)
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.wire.is_flushed()
+    }
+
+    fn abandon(&mut self) {
+        self.wire.abandon();
+    }
+
+    fn registry(&mut self) -> Option<&mut dyn Registry> {
+        Some(self)
+    }
+}
+
+impl Registry for Odd {
+    unsafe fn register(
+        &mut self,
+        _: *mut u8,
+        _: usize,
+        _: Access,
+        _: Owner<'_>,
+    ) -> Result<u64, WireError> {
+        Ok(1)
+    }
+
+    fn release(&mut self, _: u64) -> Result<(), WireError> {
+        Ok(())
+    }
+
+    fn keyless_bytes(&self) -> u64 {
+        0
+    }
+
+    fn fence(&mut self) -> Result<bool, WireError> {
+        Ok(true)
+    }
+
+    fn unfenced(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// Two ranks with workers, and an allreduce of `len` numbers.
+fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
+    let wire = MemoryWire::default();
+    let shape = Shape::torus(&[2]).unwrap();
+    let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+    let algorithm = registry::find(Collective::Allreduce, "mixed").unwrap();
+    let schedule = algorithm.schedule(&request).unwrap();
+    let expansion = schedule.expand().unwrap();
+    let geometry = Geometry { count: len, elem_bytes: 8, in_place: true, segment_bytes: Some(64) };
+    [0, 1].map(|rank| {
+        let config = EngineConfig {
+            workers: true,
+            cores: Vec::new(),
+            own_cores: false,
+            timeout: LONG,
+            on_timeout: OnTimeout::Fail,
+        };
+        let odd = Odd { wire: wire.endpoint(rank, 0, 5), polls_left: polls[rank as usize] };
+        let engine = Engine::new(rank, vec![Box::new(odd)], config, Arc::default()).unwrap();
+        let program = compile(&expansion.plan(hopbine_torus::Rank(rank)), &geometry).unwrap();
+        let reducer = Reducer::new(Dtype::U64, Op::Sum).unwrap();
+        (engine.prepare(Arc::new(program), Some(reducer)).map(|o| (engine, o))).unwrap()
+    })
+}
+
+fn start_on((engine, operation): &(Engine, Arc<Operation>), vector: &mut [u64]) -> UserKeys {
+    let len = size_of_val(vector) as u64;
+    let memory = [NOTHING[0], UserMemory { ptr: vector.as_mut_ptr().cast(), len }];
+    let mut keys = UserKeys::default();
+    // SAFETY: the callers keep the vector until the operation is done.
+    unsafe {
+        engine.register(operation, memory, false, &mut keys).unwrap();
+        engine.start(operation, memory, &keys, ID, false).unwrap();
+    }
+    keys
+}
+
+#[test]
+fn a_panic_in_a_worker_is_a_failure_of_its_rank() {
+    for polls in 0..30 {
+        // The caller polls once, when it starts.
+        let ranks = odd_pair(100, [1 + polls, usize::MAX]);
+        let mut vectors = [vec![1; 100], vec![2; 100]];
+        let started = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            start_on(&ranks[0], &mut vectors[0])
+        }));
+        start_on(&ranks[1], &mut vectors[1]);
+        let Ok(_keys) = started else { continue };
+        while !ranks[0].1.is_done() {
+            std::thread::yield_now();
+        }
+        match ranks[0].0.wait(&ranks[0].1, ID) {
+            Ok(()) => {}
+            Err(error) => {
+                assert!(matches!(error, Error::RankPanicked { rank: 0, .. }), "{error}");
+                assert!(matches!(ranks[0].0.check(), Err(Error::Poisoned(_))));
+            }
+        }
+        // Nobody tells the other one on this wire.
+        ranks[1].0.fail(&Error::Closed);
+        ranks[1].0.fail(&Error::Active);
+        assert!(ranks[1].1.is_done());
+    }
+}
+
+/// Whoever lets go of an operation last frees its memory, for which its port's mutex is needed:
+/// that may be a worker that has just driven the port.
+#[test]
+fn the_last_handle_may_go_anywhere() {
+    for round in 0..300 {
+        let ranks = odd_pair(50, [usize::MAX; 2]);
+        let mut vectors = [vec![1; 50], vec![2; 50]];
+        let engines = ranks.into_iter().zip(&mut vectors).map(|(rank, vector)| {
+            start_on(&rank, vector);
+            let (engine, operation) = rank;
+            let watched = Arc::downgrade(&operation);
+            if round % 2 == 0 {
+                std::thread::yield_now();
+            }
+            drop(operation);
+            (engine, watched)
+        });
+        for (engine, watched) in engines.collect::<Vec<_>>() {
+            while watched.strong_count() > 0 {
+                std::thread::yield_now();
+            }
+            drop(engine);
+        }
+        assert_eq!(vectors, [vec![3; 50], vec![3; 50]]);
+    }
 }

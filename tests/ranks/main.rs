@@ -17,4 +17,5 @@ mod failures;
 mod matrix;
 mod regcache;
 mod requests;
+mod shm;
 mod stress;

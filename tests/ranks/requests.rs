@@ -4,8 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use crate::common::calls::config;
 use hopbine::reduce::Op;
-use hopbine::torus::geometry::Shape;
 use hopbine::{
     Awaited, Blame, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware,
     OnTimeout, emulate,
@@ -16,10 +16,6 @@ use rand::{Rng, SeedableRng};
 const DRIVES: [Drive; 2] = [Drive::Inline, Drive::Workers];
 /// Long enough for any machine, short enough to notice a hang.
 const DEADLINE: Duration = Duration::from_secs(120);
-
-fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
-    EmulationConfig { drive, ..EmulationConfig::new(Shape::torus(sizes).unwrap()) }
-}
 
 /// The sum over all ranks of rank * factor.
 fn sum(comm: &Communicator, factor: u64) -> u64 {

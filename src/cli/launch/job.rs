@@ -83,7 +83,6 @@ impl Job {
             .env("HOPBINE_RANK", rank.to_string())
             .env("HOPBINE_SIZE", settings.ranks.to_string())
             .env("HOPBINE_RENDEZVOUS", self.directory.rendezvous())
-            .env("HOPBINE_TORUS", settings.torus.to_string())
             .env("HOPBINE_RANKS_PER_NODE", settings.ranks_per_node.to_string())
             .stdin(input(rank))
             .stdout(Stdio::piped())
@@ -91,8 +90,15 @@ impl Job {
             // A group of its own: a signal from the terminal reaches it once, through us.
             .process_group(0);
         // What is started on one host is meant for the emulator, unless someone says otherwise.
-        if std::env::var_os("HOPBINE_BACKEND").is_none() {
-            command.env("HOPBINE_BACKEND", "emu");
+        match settings.backend {
+            Some(backend) => _ = command.env("HOPBINE_BACKEND", backend.name()),
+            None if std::env::var_os("HOPBINE_BACKEND").is_none() => {
+                command.env("HOPBINE_BACKEND", "emu");
+            }
+            None => {}
+        }
+        if let Some(torus) = &settings.torus {
+            command.env("HOPBINE_TORUS", torus.to_string());
         }
         if let Some(timeout) = settings.timeout {
             command.env("HOPBINE_TIMEOUT", timeout.to_string());

@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use hopbine_torus::Shape;
 
+use super::args::Backend;
 use super::error::{CliError, Outcome};
 use super::host;
 use job::Job;
 
-/// Run a program as several ranks on this host, on the emulated Tofu device
+/// Run a program as several ranks on this host
 ///
 /// Every rank is a process with HOPBINE_RANK, HOPBINE_SIZE, HOPBINE_RENDEZVOUS, HOPBINE_TORUS and
-/// HOPBINE_RANKS_PER_NODE set. It may be a program of hopbine's or any program written for uTofu:
+/// HOPBINE_RANKS_PER_NODE set, and runs on the emulated Tofu device unless told otherwise. It may be a program of hopbine's or any program written for uTofu:
 /// the emulated library is found through LD_LIBRARY_PATH. Rank 0 reads standard input if that is a
 /// file or a pipe; the others, and all of them at a terminal, read nothing. The first rank that
 /// fails decides the exit status (128 + the signal's number if it was killed by one).
@@ -25,6 +26,7 @@ use job::Job;
 #[command(after_help = "\
 Examples:
   hopbine launch -n 8 --torus 2x2x2 ./program input.dat
+  hopbine launch -n 2 --backend shm ./program
   hopbine launch -n 4 --tag-output --timeout 10 ./program
   hopbine launch -n 2 --as-vendor ./linked_to_libtofucom")]
 pub struct Args {
@@ -37,6 +39,10 @@ pub struct Args {
     /// Ranks on each node
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     ranks_per_node: u32,
+    /// Through what the ranks' messages travel; HOPBINE_BACKEND, or the emulated device, if not
+    /// given
+    #[arg(long, value_enum)]
+    backend: Option<Backend>,
     /// Seconds without progress before a rank's wait fails (HOPBINE_TIMEOUT)
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
@@ -65,7 +71,9 @@ pub struct Args {
 #[derive(Debug)]
 struct Settings {
     ranks: u32,
-    torus: Shape,
+    /// `None` leaves it to the ranks.
+    torus: Option<Shape>,
+    backend: Option<Backend>,
     ranks_per_node: u32,
     timeout: Option<u64>,
     grace: Duration,
@@ -98,12 +106,22 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         return Err(CliError::Usage(format!("{ranks} ranks cannot be {per_node} on each node")));
     }
     let nodes = ranks / per_node;
-    let torus = match args.torus {
-        Some(torus) => torus,
-        None => Shape::torus(&hopbine::world::near_cubic(nodes))
-            .map_err(|error| CliError::Usage(error.to_string()))?,
+    let is_shared = match args.backend {
+        Some(backend) => backend == Backend::Shm,
+        None => std::env::var("HOPBINE_BACKEND").is_ok_and(|name| name == "shm"),
     };
-    if torus.n_nodes() != nodes {
+    let torus = match args.torus {
+        // Where all ranks are neighbours they know best.
+        None if is_shared => None,
+        Some(torus) => Some(torus),
+        None => Some(
+            Shape::torus(&hopbine::world::near_cubic(nodes))
+                .map_err(|error| CliError::Usage(error.to_string()))?,
+        ),
+    };
+    if let Some(torus) = &torus
+        && torus.n_nodes() != nodes
+    {
         return Err(CliError::Usage(format!(
             "{torus} has {} nodes, but {ranks} ranks with {per_node} on each node need {nodes}",
             torus.n_nodes()
@@ -119,6 +137,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     Ok(Settings {
         ranks,
         torus,
+        backend: args.backend,
         ranks_per_node: per_node,
         timeout: args.timeout,
         grace: Duration::from_secs(args.grace),
@@ -169,11 +188,15 @@ mod tests {
     #[test]
     fn ranks_and_torus_follow_from_each_other() {
         let settings = parsed("launch -n 12 ./a.out -n 3 --torus").unwrap();
-        assert_eq!((settings.ranks, settings.torus.to_string().as_str()), (12, "3x2x2"));
+        assert_eq!(
+            (settings.ranks, settings.torus.map(|torus| torus.to_string())),
+            (12, Some("3x2x2".to_owned()))
+        );
         assert_eq!(settings.arguments, ["-n", "3", "--torus"]);
         let settings = parsed("launch --torus 2x3 --ranks-per-node 4 a").unwrap();
         assert_eq!(settings.ranks, 24);
-        assert_eq!(parsed("launch --torus 3mx2 a").unwrap().torus.to_string(), "3mx2");
+        assert!(parsed("launch -n 4 --backend shm a").unwrap().torus.is_none());
+        assert_eq!(parsed("launch --torus 3mx2 a").unwrap().torus.unwrap().to_string(), "3mx2");
     }
 
     #[test]

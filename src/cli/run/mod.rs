@@ -17,7 +17,7 @@ use hopbine_torus::registry;
 use hopbine_torus::{Collective, Request};
 use serde_json::Value;
 
-use super::args::{self, Place};
+use super::args::{self, Backend, Place};
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::report::{Format, Stream};
@@ -85,6 +85,9 @@ pub struct Args {
     /// are cores for them
     #[arg(long, value_name = "inline|workers|auto", value_parser = drive)]
     drive: Option<Drive>,
+    /// Through what the ranks' messages travel
+    #[arg(long, value_enum)]
+    backend: Option<Backend>,
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -137,7 +140,8 @@ impl Task {
         let shape = &args.place.torus;
         let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
-        let choice = hopbine::world::choose(case.collective, shape, bytes, most, false);
+        let choice =
+            hopbine::world::choose(config.wire, case.collective, shape, bytes, most, false);
         let algorithm = match &self.algorithm {
             None => choice.algorithm,
             Some(name) => registry::find(case.collective, name)?,
@@ -167,6 +171,9 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         .map_err(|error| CliError::Usage(error.to_string()))?;
     config.map = args.place.rank_map()?;
     config.ports = Some(args.ports.unwrap_or(most.min(DEFAULT_PORTS)));
+    if let Some(backend) = args.backend {
+        config.wire = backend.wire();
+    }
     config.drive = args.drive.unwrap_or(config.drive);
     let (tasks, mut notes) = tasks(&args, &config)?;
     let cases = cases(&args, &mut notes)?;
@@ -183,7 +190,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         }
     }
     let bar = progress::bar(chosen.len() as u64, "running");
-    let mut stream = Stream::start(args.format, &args.output, rows::head(&args, &chosen), &[])?;
+    let mut stream =
+        Stream::start(args.format, &args.output, rows::head(&args, &config, &chosen), &[])?;
     let mut wrong = vec![];
     let mut has_workers = false;
     let mut chosen = chosen.iter();
@@ -213,7 +221,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     }
     drop(bar);
     let is_well = wrong.is_empty();
-    notes.push(rows::where_measured(shape.n_nodes(), has_workers));
+    notes.push(rows::where_measured(&config, has_workers));
     let n_more = wrong.len().saturating_sub(LISTED);
     notes.extend(wrong.into_iter().take(LISTED));
     if n_more > 0 {

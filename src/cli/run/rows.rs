@@ -1,5 +1,6 @@
 //! What a row shows.
 
+use hopbine::{EmulationConfig, Wire};
 use hopbine_torus::Collective;
 use serde_json::{Value, json};
 
@@ -20,12 +21,25 @@ pub fn total_bytes(case: &Case) -> u64 {
     }
 }
 
+/// As reports name what the messages travel through.
+fn backend(config: &EmulationConfig) -> &'static str {
+    match config.wire {
+        Wire::Network => "emulated",
+        Wire::Memory => "shm",
+    }
+}
+
 /// Where the times are from.
-pub fn where_measured(n_ranks: u32, has_workers: bool) -> String {
+pub fn where_measured(config: &EmulationConfig, has_workers: bool) -> String {
+    let n_ranks = config.shape.n_nodes();
+    let wire = match config.wire {
+        Wire::Network => "Emulated",
+        Wire::Memory => "Shared memory",
+    };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
     format!(
-        "Emulated: {} on {} of this host, ports driven by {who}. These times say nothing about a \
+        "{wire}: {} on {} of this host, ports driven by {who}. These times say nothing about a \
          network.",
         if n_ranks == 1 {
             "1 rank is a thread".to_owned()
@@ -82,7 +96,7 @@ pub fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
 }
 
 /// What is known before the first row.
-pub fn head(args: &Args, chosen: &[Chosen]) -> Head {
+pub fn head(args: &Args, config: &EmulationConfig, chosen: &[Chosen]) -> Head {
     let shape = args.place.torus.to_string();
     let collective = args.collective;
     let longest_name = chosen.iter().map(|chosen| chosen.algorithm.len()).max().unwrap_or(0);
@@ -104,7 +118,7 @@ pub fn head(args: &Args, chosen: &[Chosen]) -> Head {
             ("op", collective.is_reduction().then_some(args.op.name()).into()),
             ("root", collective.is_rooted().then_some(args.root).into()),
             ("seed", Value::from(args.seed)),
-            ("backend", Value::from("emulated")),
+            ("backend", Value::from(backend(config))),
         ],
         heading,
         columns: vec![

@@ -43,11 +43,11 @@
 //! that is gone.
 
 mod cached;
-mod calls;
 mod channels;
 mod credits;
 mod fence;
 mod inbound;
+mod matching;
 mod observer;
 mod outbound;
 mod peer;
@@ -67,12 +67,12 @@ use std::time::{Duration, Instant};
 use utofu_sys::handles::{Notice, NoticeError, Registration, Transfer, Vcq};
 use utofu_sys::{Stadd, UtofuError, VcqId};
 
+use super::calls::Calls;
 use super::{
     Arrival, Endpoint, Event, Observer, Posted, Rank, Registry, Slot, Status, Tag, WireError,
     WireRegion,
 };
 use crate::memory::Pages;
-use calls::Calls;
 use channels::Channels;
 use fence::Fence;
 use observer::TROUBLE_WORDS;

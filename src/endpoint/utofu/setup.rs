@@ -6,7 +6,6 @@ use utofu_sys::bootstrap::{BootstrapError, Exchange};
 use utofu_sys::handles::{Access, Registration, Vcq, VcqFlags};
 use utofu_sys::{Api, Stadd, VcqId};
 
-use super::calls::Calls;
 use super::channels::Channels;
 use super::fence::Fence;
 use super::observer::TROUBLE_WORDS;
@@ -14,6 +13,7 @@ use super::registrar::Registrar;
 use super::wire::EAGER_BYTES;
 use super::{Address, NOBODY, SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::WireError;
+use crate::endpoint::calls::Calls;
 use crate::memory::Pages;
 
 /// Bytes that a rank tells about one port: its VCQ id and its mailbox's STADD.

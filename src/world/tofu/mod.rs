@@ -11,6 +11,7 @@ use utofu_sys::{Api, BarrierCaps, OnesidedCaps, UtofuError};
 
 use super::backend::{Backend, CacheFigures, Layout, Opened, SmallCollectives};
 use super::info::{Barrier, DeviceInfo, Onesided};
+use super::select::Wire;
 use crate::endpoint::Endpoint;
 use crate::endpoint::utofu::{Cached, Direct, Registrar, connect};
 use crate::error::WireError;
@@ -57,6 +58,10 @@ impl Backend for Tofu {
 
     fn is_physical(&self) -> bool {
         self.is_physical
+    }
+
+    fn wire(&self) -> Wire {
+        Wire::Network
     }
 
     fn n_interfaces(&self) -> Result<usize, WireError> {

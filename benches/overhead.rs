@@ -1,0 +1,79 @@
+//! What does a repeated blocking call cost of our own, from call to return? One rank alone, by
+//! plan, so that nothing is sent and nobody is waited for; and two ranks on the emulated device.
+//!
+//! `cargo bench --bench overhead` prints nanoseconds and, where valgrind is installed,
+//! instructions per call, which do not depend on how busy the machine is.
+
+use std::process::Command;
+use std::time::Instant;
+
+use hopbine::reduce::Op;
+use hopbine::torus::geometry::Shape;
+use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Hardware, emulate};
+
+/// Calls before any are counted.
+const WARM_UP: usize = 100;
+
+/// Seconds that `n` calls take, on rank 0.
+fn time(ranks: u32, what: &str, n: usize) -> f64 {
+    let shape = Shape::torus(&[ranks]).expect("a shape");
+    let config = EmulationConfig { drive: Drive::Inline, ..EmulationConfig::new(shape) };
+    let times = emulate(&config, |comm| {
+        let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
+        calls(&by_plan, what, WARM_UP);
+        let start = Instant::now();
+        calls(&by_plan, what, n);
+        start.elapsed().as_secs_f64()
+    });
+    times.expect("no rank fails")[0]
+}
+
+fn calls(comm: &Communicator, what: &str, n: usize) {
+    let (send, mut recv) = ([1.0; 128], [0.0; 128]);
+    for _ in 0..n {
+        match what {
+            "barrier" => comm.barrier(),
+            "allreduce 8 B" => comm.allreduce(&send[..1], &mut recv[..1], Op::Sum),
+            "allreduce 1 KiB" => comm.allreduce(&send, &mut recv, Op::Sum),
+            _ => unreachable!("there is no call {what}"),
+        }
+        .expect("no failure");
+    }
+}
+
+/// Instructions of this program for `n` calls; `None` without valgrind.
+fn instructions(what: &str, n: usize) -> Option<f64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(std::env::current_exe().ok()?)
+        .args(["--calls", what, &n.to_string()])
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = text.lines().find(|line| line.contains("Collected :"))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    if let Some(at) = args.iter().position(|arg| arg == "--calls") {
+        time(1, &args[at + 1], args[at + 2].parse().expect("a number"));
+        return;
+    }
+    for what in ["barrier", "allreduce 8 B", "allreduce 1 KiB"] {
+        let n = 200_000;
+        let mut times: Vec<f64> = (0..9).map(|_| time(1, what, n) / n as f64 * 1e9).collect();
+        times.sort_by(f64::total_cmp);
+        let per_call =
+            |n: usize| Some((instructions(what, 2 * n)? - instructions(what, n)?) / n as f64);
+        let counted =
+            per_call(5000).map_or("no valgrind".to_owned(), |n| format!("{n:.0} instructions"));
+        println!("{what:16} 1 rank   {:7.1} ns (median of 9), {counted}", times[4]);
+    }
+    for what in ["barrier", "allreduce 8 B", "allreduce 1 KiB"] {
+        let n = 20_000;
+        let mut times: Vec<f64> = (0..9).map(|_| time(2, what, n) / n as f64 * 1e9).collect();
+        times.sort_by(f64::total_cmp);
+        println!("{what:16} 2 ranks  {:7.1} ns (median of 9)", times[4]);
+    }
+}

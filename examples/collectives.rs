@@ -1,0 +1,172 @@
+//! Times collectives; `benches/against-mpi/collectives.c` does the same with an MPI library.
+//!
+//! ```sh
+//! cargo build --release --workspace --examples
+//! ./target/release/hopbine launch -n 2 ./target/release/examples/collectives allreduce,barrier 8,65536 20
+//! ```
+//!
+//! The arguments are collectives, sizes in bytes, and milliseconds per measurement; then, if the
+//! library is not to choose, an algorithm (or `auto`) and the longest message. A size is what
+//! a rank holds in all: the vector of allreduce, bcast and reduce; all blocks together of
+//! reduce-scatter, allgather and alltoall. Sizes that do not divide into blocks are left out. Roots
+//! rotate from call to call, so that no rank can run ahead. Each measurement is five batches of
+//! equally many calls; rank 0 prints `collective bytes microseconds`, the median batch of the
+//! slowest rank.
+
+use std::time::Instant;
+
+use hopbine::reduce::Op;
+use hopbine::{CallOptions, Communicator, Error};
+
+const BATCHES: usize = 5;
+
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [collectives, sizes, budget, choices @ ..] = &arguments[..] else {
+        return Err("usage: collectives COLLECTIVES SIZES BUDGET_MS [ALGORITHM [SEGMENT]]".into());
+    };
+    let mut options = CallOptions::new();
+    options.algorithm = choices.first().filter(|name| *name != "auto").map(|name| name[..].into());
+    options.segment_bytes = choices.get(1).map(|text| text.parse()).transpose()?;
+    let sizes: Vec<usize> = sizes.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let budget = budget.parse::<f64>()? * 1e-3;
+    let most = sizes.iter().copied().max().unwrap_or(8).max(8) / 8;
+    let world = hopbine::init()?;
+    let comm = world.communicator();
+    let mut bench = Bench {
+        comm,
+        by: comm.with(options),
+        out: vec![f64::from_bits(0x4040_4040_4040_4040); most],
+        into: vec![0.0; most],
+    };
+    // Written, as C's malloc and memset leave it: pages of their own for every rank.
+    bench.into.iter_mut().for_each(|number| *number = 0.0);
+    for what in collectives.split(',') {
+        match what {
+            "barrier" => bench.measure(what, 0, budget)?,
+            _ => sizes.iter().try_for_each(|&bytes| bench.measure(what, bytes, budget))?,
+        }
+    }
+    world.finish()?;
+    Ok(())
+}
+
+struct Bench<'a> {
+    comm: &'a Communicator,
+    /// The same, with the choices of the arguments.
+    by: Communicator,
+    out: Vec<f64>,
+    into: Vec<f64>,
+}
+
+impl Bench<'_> {
+    fn call(&mut self, what: &str, bytes: usize, round: u64) -> Result<(), Error> {
+        let Bench { by: comm, out, into, .. } = self;
+        let n_ranks = comm.size();
+        let root = (round % u64::from(n_ranks)) as u32;
+        let numbers = bytes / 8;
+        let (part, block) = (numbers / n_ranks as usize, bytes / n_ranks as usize);
+        match what {
+            "allreduce" => comm.allreduce(&out[..numbers], &mut into[..numbers], Op::Sum),
+            "reduce-scatter" => comm.reduce_scatter(&out[..numbers], &mut into[..part], Op::Sum),
+            "allgather" => comm.allgather(&as_bytes(out)[..block], &mut bytes_of(into)[..bytes]),
+            "bcast" => comm.bcast(&mut bytes_of(into)[..bytes], root),
+            "reduce" => {
+                let into = (comm.rank() == root).then_some(&mut into[..numbers]);
+                comm.reduce(&out[..numbers], into.unwrap_or_default(), Op::Sum, root)
+            }
+            "alltoall" => comm.alltoall(&as_bytes(out)[..bytes], &mut bytes_of(into)[..bytes]),
+            _ => comm.barrier(),
+        }
+    }
+
+    /// Bytes that must divide a size.
+    fn unit(&self, what: &str) -> usize {
+        match what {
+            "reduce-scatter" => 8 * self.comm.size() as usize,
+            "allgather" | "alltoall" => self.comm.size() as usize,
+            "bcast" => 1,
+            _ => 8,
+        }
+    }
+
+    fn is_right(&self, what: &str, bytes: usize) -> bool {
+        // All inputs are the same byte again and again, so all results are known.
+        let sum = self.out[0] * f64::from(self.comm.size());
+        let sums = |n: usize| self.into[..n].iter().all(|x| (x / sum - 1.0).abs() < 1e-12);
+        match what {
+            "allreduce" => sums(bytes / 8),
+            "reduce-scatter" => sums(bytes / 8 / self.comm.size() as usize),
+            "allgather" | "alltoall" => {
+                as_bytes(&self.into)[..bytes] == as_bytes(&self.out)[..bytes]
+            }
+            _ => true,
+        }
+    }
+
+    /// Seconds of `count` calls on the slowest rank.
+    fn batch(&mut self, what: &str, bytes: usize, count: u64) -> Result<f64, Error> {
+        self.comm.barrier()?;
+        let start = Instant::now();
+        for round in 0..count {
+            self.call(what, bytes, round)?;
+        }
+        let mut slowest = [start.elapsed().as_secs_f64()];
+        self.comm.allreduce_in_place(&mut slowest, Op::Max)?;
+        Ok(slowest[0])
+    }
+
+    fn measure(
+        &mut self,
+        what: &str,
+        bytes: usize,
+        budget: f64,
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        if !bytes.is_multiple_of(self.unit(what)) {
+            return Ok(());
+        }
+        let n_ranks = u64::from(self.comm.size());
+        self.batch(what, bytes, n_ranks)?;
+        if !self.is_right(what, bytes) {
+            return Err(
+                format!("rank {}: {what} of {bytes} bytes is wrong", self.comm.rank()).into()
+            );
+        }
+        let mut once = self.batch(what, bytes, n_ranks)? / n_ranks as f64;
+        let mut count = 1;
+        while once * (count as f64) < budget / BATCHES as f64 && count < 1_000_000 {
+            let next = (budget / BATCHES as f64 / once) as u64 + 1;
+            count = next.min(8 * count);
+            once = self.batch(what, bytes, count)? / count as f64;
+            if next <= count {
+                break;
+            }
+        }
+        let mut times = [0.0; BATCHES];
+        for time in &mut times {
+            *time = self.batch(what, bytes, count)? / count as f64;
+        }
+        times.sort_by(f64::total_cmp);
+        if self.comm.rank() == 0 {
+            println!("{what} {bytes} {:.3}", times[BATCHES / 2] * 1e6);
+        }
+        Ok(())
+    }
+}
+
+fn as_bytes(numbers: &[f64]) -> &[u8] {
+    // SAFETY: numbers have no padding, and bytes any value.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), 8 * numbers.len()) }
+}
+
+fn bytes_of(numbers: &mut [f64]) -> &mut [u8] {
+    // SAFETY: as above; any bytes are numbers.
+    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), 8 * numbers.len()) }
+}

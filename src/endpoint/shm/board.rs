@@ -1,0 +1,231 @@
+//! The board: short collectives without messages. Each rank writes what it contributes to a place
+//! of its own, once, and whoever needs it reads it there.
+//!
+//! A rank has [`DEPTH`] places and uses them in turn, one for each call. Before it writes one
+//! again it makes sure that everybody has entered a later call than the one whose contribution
+//! stands there, and so has read it: those it has waited for in recent calls have, the others show
+//! how far they are.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::layout::{LINE, Layout};
+use super::segment::Segment;
+
+/// The longest contribution.
+pub(super) const BOARD_BYTES: usize = 8 * 1024;
+/// Places of each rank: how many calls a rank can be ahead of one that it does not wait for.
+const DEPTH: u64 = 4;
+/// A contribution up to this length stands in the line that says that it is there.
+const INLINE_BYTES: usize = LINE - 8;
+/// From one place to the next: not a power of two, or all would share the same sets of the caches.
+const STRIDE: usize = LINE + BOARD_BYTES + LINE;
+/// Bytes of a rank's part of the board: what it shows, and its places.
+pub(super) const RANK_BYTES: usize = LINE + DEPTH as usize * STRIDE;
+
+/// A rank's contribution to the call that was entered last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contribution {
+    /// It has not been made.
+    Missing,
+    /// It starts here, and stays until the next call is entered.
+    At(*const u8),
+    /// The rank has entered another call.
+    Other,
+}
+
+/// A rank's view of the board.
+#[derive(Debug)]
+pub struct Board {
+    /// Keeps the memory mapped.
+    _segment: Arc<Segment>,
+    me: usize,
+    /// The start of each rank's part.
+    parts: Vec<*mut u8>,
+    /// The latest call that each rank is known to have entered.
+    entered: Vec<u64>,
+    call: u64,
+    signature: u16,
+}
+
+// SAFETY: the parts are addresses within the segment; the protocol says who writes what when.
+unsafe impl Send for Board {}
+
+impl Board {
+    pub(super) fn new(segment: &Arc<Segment>, layout: Layout, me: usize) -> Self {
+        let part = |rank| segment.at(layout.board(rank), RANK_BYTES);
+        Board {
+            _segment: segment.clone(),
+            me,
+            parts: (0..layout.n_ranks).map(part).collect(),
+            entered: vec![0; layout.n_ranks],
+            call: 0,
+            signature: 0,
+        }
+    }
+
+    /// The longest contribution, in bytes.
+    pub fn capacity(&self) -> usize {
+        BOARD_BYTES
+    }
+
+    /// This rank's number on the board.
+    pub fn me(&self) -> usize {
+        self.me
+    }
+
+    /// Number of ranks.
+    pub fn n_ranks(&self) -> usize {
+        self.parts.len()
+    }
+
+    #[inline]
+    fn word(&self, rank: usize, offset: usize) -> &AtomicU64 {
+        // SAFETY: an aligned word of the rank's part, which `segment` keeps mapped; this one is
+        // accessed as an atomic only.
+        unsafe { AtomicU64::from_ptr(self.parts[rank].add(offset).cast()) }
+    }
+
+    #[inline]
+    fn place(&self) -> usize {
+        LINE + (self.call % DEPTH) as usize * STRIDE
+    }
+
+    /// Enters the next call; `signature` is the same on all ranks that make the same call. What
+    /// was read in the call before may be overwritten from now on.
+    #[inline]
+    pub fn enter(&mut self, signature: u16) {
+        self.call += 1;
+        self.signature = signature;
+        // Release: pairs with the Acquire in `is_free`: what was read was read before.
+        self.word(self.me, 0).store(self.call, Ordering::Release);
+    }
+
+    /// Whether this rank may contribute: nobody reads what stood in its place before. Names the
+    /// first rank that might.
+    ///
+    /// # Errors
+    /// That rank.
+    #[inline]
+    pub fn is_free(&mut self) -> Result<(), usize> {
+        // Whoever has entered this call has left the one that used the place before.
+        let enough = if self.call > DEPTH { self.call - DEPTH + 1 } else { 0 };
+        for rank in 0..self.parts.len() {
+            if self.entered[rank] < enough && rank != self.me {
+                // Acquire: see `enter`.
+                self.entered[rank] = self.word(rank, 0).load(Ordering::Acquire);
+                if self.entered[rank] < enough {
+                    return Err(rank);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Contributes `bytes` to the call; the place [`is_free`](Board::is_free).
+    #[inline]
+    pub fn contribute(&mut self, bytes: &[u8]) {
+        assert!(bytes.len() <= BOARD_BYTES);
+        let place = self.place();
+        let offset = place + if bytes.len() <= INLINE_BYTES { 8 } else { LINE };
+        // SAFETY: within this rank's part, which it alone writes; nobody reads it now.
+        unsafe {
+            let into = self.parts[self.me].add(offset);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len());
+        }
+        // Release: pairs with the Acquire in `of`.
+        self.word(self.me, place).store(self.stamp(), Ordering::Release);
+    }
+
+    #[inline]
+    fn stamp(&self) -> u64 {
+        self.call << 16 | u64::from(self.signature)
+    }
+
+    /// What `rank` has contributed to the call; `len` is its length.
+    #[inline]
+    pub fn of(&mut self, rank: usize, len: usize) -> Contribution {
+        let place = self.place();
+        // Acquire: pairs with the Release in `contribute`.
+        let stamp = self.word(rank, place).load(Ordering::Acquire);
+        if stamp == self.stamp() {
+            self.entered[rank] = self.call;
+            let offset = place + if len <= INLINE_BYTES { 8 } else { LINE };
+            // SAFETY: within the rank's part.
+            return Contribution::At(unsafe { self.parts[rank].add(offset) });
+        }
+        match stamp >> 16 == self.call {
+            true => Contribution::Other,
+            false => Contribution::Missing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boards(n_ranks: usize) -> Vec<Board> {
+        let layout = Layout { n_ranks, n_ports: 0, board_bytes: RANK_BYTES };
+        let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
+        let segment = Arc::new(segment);
+        (0..n_ranks).map(|me| Board::new(&segment, layout, me)).collect()
+    }
+
+    fn bytes(board: &mut Board, rank: usize, len: usize) -> Option<Vec<u8>> {
+        match board.of(rank, len) {
+            // SAFETY: the board says that they are there.
+            Contribution::At(ptr) => Some(unsafe { std::slice::from_raw_parts(ptr, len) }.to_vec()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn contributions_are_seen_by_all_in_their_call_only() {
+        let boards = &mut boards(3);
+        for (round, len) in [0, 8, 56, 57, 4096, BOARD_BYTES, 8].into_iter().enumerate() {
+            boards.iter_mut().for_each(|board| board.enter(7));
+            assert_eq!(boards[0].of(1, len), Contribution::Missing);
+            for (rank, board) in boards.iter_mut().enumerate() {
+                board.is_free().unwrap();
+                board.contribute(&vec![(10 * round + rank) as u8; len]);
+            }
+            for board in boards.iter_mut() {
+                for from in 0..3 {
+                    let want = vec![(10 * round + from) as u8; len];
+                    assert_eq!(bytes(board, from, len), Some(want));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_far_ahead_has_to_wait() {
+        let boards = &mut boards(2);
+        let mut sent = 0u8;
+        loop {
+            boards[0].enter(1);
+            if boards[0].is_free().is_err() {
+                break;
+            }
+            sent += 1;
+            boards[0].contribute(&[sent]);
+        }
+        assert_eq!(u64::from(sent), DEPTH);
+        for value in 1..=sent {
+            boards[1].enter(1);
+            assert_eq!(bytes(&mut boards[1], 0, 1), Some(vec![value]));
+            // The first contribution may be read until the second call.
+            assert_eq!(boards[0].is_free().is_ok(), value > 1);
+        }
+    }
+
+    #[test]
+    fn another_call_is_noticed() {
+        let boards = &mut boards(2);
+        boards[0].enter(1);
+        boards[1].enter(2);
+        boards[0].contribute(&[1]);
+        assert_eq!(boards[1].of(0, 1), Contribution::Other);
+    }
+}

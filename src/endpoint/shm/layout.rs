@@ -1,0 +1,93 @@
+//! Where things lie in the segment: the same sums on every rank.
+
+/// Bytes of a cache line.
+pub(super) const LINE: usize = 64;
+/// Descriptors in a queue.
+pub(super) const QUEUE_LINES: usize = 128;
+/// Bytes of a queue's payloads.
+pub(super) const PAYLOAD_BYTES: usize = 16 * 1024;
+/// Staging slots of a port.
+pub(super) const SLOTS: usize = 16;
+/// Bytes of a staging slot.
+pub(super) const SLOT_BYTES: usize = 64 * 1024;
+/// From one slot to the next: not a power of two, or all would share the same sets of the caches.
+const SLOT_STRIDE: usize = SLOT_BYTES + 4096 + LINE;
+
+const HEADER_BYTES: usize = 4096;
+const RANK_BYTES: usize = 2 * LINE;
+const QUEUE_BYTES: usize = 2 * LINE + QUEUE_LINES * LINE + PAYLOAD_BYTES;
+const STAGING_BYTES: usize = SLOTS * LINE + SLOTS * SLOT_STRIDE;
+
+/// The layout of the segment of `n_ranks` ranks with `n_ports` ports each. Everything starts out
+/// as zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) n_ranks: usize,
+    pub(super) n_ports: usize,
+    /// Bytes of each rank for collectives without messages.
+    pub(super) board_bytes: usize,
+}
+
+impl Layout {
+    /// Status and news of a rank, in lines of their own.
+    pub(super) fn rank(&self, rank: usize) -> usize {
+        HEADER_BYTES + rank * RANK_BYTES
+    }
+
+    /// What one port shows of its reads; see [`Reads`](super::reach::Reads).
+    pub(super) fn reads(&self, port: usize, rank: usize) -> usize {
+        self.rank(self.n_ranks) + (port * self.n_ranks + rank) * LINE
+    }
+
+    /// The queue of messages from one rank to another.
+    pub(super) fn queue(&self, port: usize, from: usize, to: usize) -> usize {
+        let index = (port * self.n_ranks + from) * self.n_ranks + to;
+        self.reads(self.n_ports, 0) + index * QUEUE_BYTES
+    }
+
+    /// The count of readers of a rank's staging slot.
+    pub(super) fn readers(&self, port: usize, rank: usize, slot: usize) -> usize {
+        self.queue(self.n_ports, 0, 0) + (port * self.n_ranks + rank) * STAGING_BYTES + slot * LINE
+    }
+
+    /// A rank's staging slot.
+    pub(super) fn slot(&self, port: usize, rank: usize, slot: usize) -> usize {
+        self.readers(port, rank, SLOTS) + slot * SLOT_STRIDE
+    }
+
+    /// A rank's part of the board.
+    pub(super) fn board(&self, rank: usize) -> usize {
+        let staging = self.readers(self.n_ports, 0, 0);
+        staging.next_multiple_of(4096) + rank * self.board_bytes
+    }
+
+    /// Bytes of the segment.
+    pub(super) fn len(&self) -> usize {
+        self.board(self.n_ranks).next_multiple_of(4096)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_overlaps_and_everything_starts_at_a_line() {
+        let layout = Layout { n_ranks: 3, n_ports: 2, board_bytes: 4096 };
+        let mut parts = vec![(0, HEADER_BYTES)];
+        for rank in 0..3 {
+            parts.push((layout.rank(rank), RANK_BYTES));
+            parts.push((layout.board(rank), 4096));
+            for port in 0..2 {
+                parts.push((layout.reads(port, rank), LINE));
+                parts.extend((0..3).map(|to| (layout.queue(port, rank, to), QUEUE_BYTES)));
+                parts.extend((0..SLOTS).map(|slot| (layout.readers(port, rank, slot), LINE)));
+                parts.extend((0..SLOTS).map(|slot| (layout.slot(port, rank, slot), SLOT_BYTES)));
+            }
+        }
+        parts.sort_unstable();
+        assert!(parts.iter().all(|(start, _)| start % LINE == 0));
+        assert!(parts.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
+        assert!(parts.last().is_some_and(|(start, len)| start + len <= layout.len()));
+    }
+}

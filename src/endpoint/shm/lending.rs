@@ -1,0 +1,188 @@
+//! Long messages: lent by the sender, and read by the receiver when it is ready for them; or sent
+//! in pieces through staging slots, where no process may read another's memory.
+
+use std::sync::atomic::Ordering;
+
+use crate::endpoint::{Event, Slot, WireError, WireRegion};
+
+use super::layout::SLOT_BYTES;
+use super::queue::{Descriptor, Kind};
+use super::staging::readers;
+use super::{ShmEndpoint, copy};
+
+/// How much is read at a time: little enough to be in the cache when it is folded, and for other
+/// messages not to wait long.
+const READ_BYTES: usize = 512 * 1024;
+
+/// A message that this port has lent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lent {
+    pub(super) slot: Slot,
+    pub(super) region: WireRegion,
+}
+
+/// A message that this port is to read, or gets in pieces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Landing {
+    pub(super) peer: usize,
+    pub(super) slot: Slot,
+    pub(super) region: WireRegion,
+    pub(super) from: u64,
+    pub(super) id: u32,
+    pub(super) done: usize,
+}
+
+/// A message that this port has lent and is to send in pieces instead.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pulled {
+    peer: usize,
+    id: u32,
+    landing: u32,
+    done: usize,
+}
+
+/// Values by small numbers.
+#[derive(Debug)]
+pub(super) struct Numbered<T> {
+    values: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Numbered { values: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Numbered<T> {
+    pub(super) fn insert(&mut self, value: T) -> u32 {
+        if let Some(at) = self.free.pop() {
+            self.values[at as usize] = Some(value);
+            return at;
+        }
+        self.values.push(Some(value));
+        self.values.len() as u32 - 1
+    }
+
+    pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut T> {
+        self.values.get_mut(at as usize)?.as_mut()
+    }
+
+    pub(super) fn remove(&mut self, at: u32) -> Option<T> {
+        let value = self.values.get_mut(at as usize)?.take()?;
+        self.free.push(at);
+        Some(value)
+    }
+}
+
+impl ShmEndpoint {
+    /// A lent message has met its receive.
+    pub(super) fn land(&mut self, landing: Landing) {
+        if self.can_read {
+            return self.reads_due.push(landing);
+        }
+        let (peer, id) = (landing.peer, landing.id);
+        let number = self.landings.insert(landing);
+        self.answer(
+            peer,
+            Descriptor { word: u64::from(number), ..Descriptor::answer(Kind::Pull, id) },
+        );
+    }
+
+    /// Reads some of the message that is due first.
+    pub(super) fn advance_reads(&mut self) -> Result<(), WireError> {
+        // In the order in which the messages are wanted: what is folded together is read one
+        // after the other, and is in the cache then.
+        let first = (0..self.reads_due.len()).min_by_key(|&at| self.reads_due[at].slot.task);
+        let Some(first) = first else { return Ok(()) };
+        let landing = self.reads_due[first];
+        let Landing { peer, region, done, from, .. } = landing;
+        let len = (region.len - done).min(READ_BYTES);
+        let lender = (peer, self.peers[peer].process);
+        // SAFETY: within the region of a posted receive; the message is lent until `Done`.
+        let read =
+            unsafe { self.reads.read(lender, from + done as u64, region.ptr.add(done), len) };
+        let read = read.map_err(|error| WireError {
+            call: "process_vm_readv",
+            reason: error.to_string(),
+            peer: Some(self.peers[peer].rank),
+        })?;
+        if done + read < region.len {
+            self.reads_due[first].done += read;
+            return Ok(());
+        }
+        self.reads_due.swap_remove(first);
+        self.events.push(Event::Received(landing.slot));
+        self.answer(peer, Descriptor::answer(Kind::Done, landing.id));
+        Ok(())
+    }
+
+    /// A lent message has been read.
+    pub(super) fn read_by_peer(&mut self, id: u32) {
+        if let Some(lent) = self.lent.remove(id) {
+            self.events.push(Event::Sent(lent.slot));
+        }
+    }
+
+    /// A lent message is to be sent in pieces.
+    pub(super) fn pulled(&mut self, peer: usize, id: u32, landing: u32) {
+        self.pulled.push_back(Pulled { peer, id, landing, done: 0 });
+    }
+
+    /// Sends what pieces there is room for.
+    pub(super) fn advance_pulls(&mut self) {
+        while let Some(&Pulled { peer, id, landing, done }) = self.pulled.front() {
+            let Some(&mut Lent { slot, region }) = self.lent.get_mut(id) else {
+                self.pulled.pop_front();
+                continue;
+            };
+            let len = (region.len - done).min(SLOT_BYTES);
+            // SAFETY: the region of a send that has not been reported as sent.
+            let piece = unsafe { self.staging.put_piece(region.ptr.add(done), len) };
+            let Some(piece) = piece else { return };
+            let descriptor = Descriptor {
+                message: landing,
+                len: len as u64,
+                word: done as u64,
+                ..Descriptor::answer(Kind::Piece, piece as u32)
+            };
+            self.answer(peer, descriptor);
+            let Some(first) = self.pulled.front_mut() else { return };
+            first.done += len;
+            if first.done == region.len {
+                self.pulled.pop_front();
+                self.lent.remove(id);
+                self.events.push(Event::Sent(slot));
+            }
+        }
+    }
+
+    /// A piece of a message is in a staging slot.
+    pub(super) fn piece(&mut self, peer: usize, descriptor: Descriptor) -> Result<(), WireError> {
+        let Descriptor { message, len, word, id, .. } = descriptor;
+        let landing = self.landings.get_mut(message).filter(|landing| {
+            landing.peer == peer && word.saturating_add(len) <= landing.region.len as u64
+        });
+        let Some(landing) = landing else { return Err(self.garbled(peer)) };
+        // SAFETY: within the region, as checked; the receive is posted.
+        let into = unsafe { landing.region.ptr.add(word as usize) };
+        landing.done += len as usize;
+        let (slot, is_whole) = (landing.slot, landing.done == landing.region.len);
+        let from = self.staged(peer, id, len as usize)?;
+        // SAFETY: as above; the slot is this port's to read until it is released.
+        unsafe { copy(from, into, len as usize) };
+        self.release(peer, id);
+        if is_whole {
+            self.landings.remove(message);
+            self.events.push(Event::Received(slot));
+        }
+        Ok(())
+    }
+
+    /// A peer's staging slot has been read.
+    pub(super) fn release(&self, peer: usize, slot: u32) {
+        let readers = readers(&self.segment, self.layout, self.port, peer, slot as usize);
+        // Release: pairs with the Acquire in `Staging::free`.
+        readers.fetch_sub(1, Ordering::Release);
+    }
+}

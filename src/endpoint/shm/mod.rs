@@ -1,0 +1,477 @@
+//! Ranks of one host: messages through memory that they share.
+//!
+//! | bytes | way |
+//! | --- | --- |
+//! | up to 32 | in the line of the queue that says that they are there |
+//! | up to 2 KiB | in the queue's ring of bytes; the receiver copies them out at once |
+//! | up to 8 KiB | in a staging slot, where the receiver may read them |
+//! | more, or no slot free | stay where they are; the receiver reads them when it is ready |
+//!
+//! Where no process may read another's memory, messages of up to 64 KiB are staged, and longer ones
+//! are sent in pieces through slots.
+//!
+//! A queue is emptied whenever its receiver polls, into memory of its own if need be, and a message
+//! that finds no slot is lent. So no message waits for another.
+
+mod board;
+mod layout;
+mod lending;
+mod observer;
+mod peer;
+mod process;
+mod queue;
+mod reach;
+mod segment;
+mod setup;
+mod staging;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::Rank;
+
+pub use board::{Board, Contribution};
+pub use setup::{ShmConfig, connect};
+
+use super::Posted as Taken;
+use super::calls::Calls;
+use super::{Arrival, Endpoint, Event, Observer, Slot, Status, Tag, View, WireError, WireRegion};
+use crate::error::{Blame, Fault};
+use layout::{Layout, SLOT_BYTES};
+use lending::{Landing, Lent, Numbered, Pulled};
+use peer::{Body, Early, Peer, Posted};
+use queue::{Descriptor, INLINE_BYTES, Kind};
+use reach::Reads;
+use segment::Segment;
+use staging::Staging;
+
+/// The longest message that travels in the queue.
+const EAGER_BYTES: usize = 2048;
+/// The longest message that is staged where receivers can read it in its sender's memory as well.
+/// Staging moves every byte between the cores' caches twice: to the slot, which the receiver had
+/// in its cache, and from there.
+const STAGED_BYTES: usize = 8 * 1024;
+/// With more peers than this, those that nothing is expected of are looked at more rarely.
+const FEW_PEERS: usize = 8;
+/// How rarely, in polls.
+const RARELY: u32 = 16;
+
+/// What [`connect`] gives.
+#[derive(Debug)]
+pub struct Opened {
+    /// One for each port.
+    pub endpoints: Vec<ShmEndpoint>,
+    /// The board, if all ranks are on this host.
+    pub board: Option<Board>,
+}
+
+/// One port of a rank, among those of the same host.
+#[derive(Debug)]
+pub struct ShmEndpoint {
+    rank: Rank,
+    port: usize,
+    /// This rank's number among the peers.
+    me: usize,
+    layout: Layout,
+    segment: Arc<Segment>,
+    /// In the order of ranks.
+    peers: Vec<Peer>,
+    staging: Staging,
+    reads: Reads,
+    /// Whether this process may read memory of all peers.
+    can_read: bool,
+    lent: Numbered<Lent>,
+    reads_due: Vec<Landing>,
+    /// Messages that come in pieces.
+    landings: Numbered<Landing>,
+    pulled: VecDeque<Pulled>,
+    /// Answers for which there was no room.
+    backlog: VecDeque<(usize, Descriptor)>,
+    /// To be reported by the next poll.
+    events: Vec<Event>,
+    /// The staging slots of peers that the last poll has shown,
+    views: Vec<(usize, u32)>,
+    /// and those that the next will.
+    due_views: Vec<(usize, u32)>,
+    calls: Calls,
+    n_early: usize,
+    n_polls: u32,
+    is_abandoned: bool,
+    answer: Option<Status>,
+    /// The news that have been reported.
+    reported: Option<Blame>,
+}
+
+impl Descriptor {
+    /// Something about what `id` stands for on the other side.
+    fn answer(kind: Kind, id: u32) -> Self {
+        Descriptor { kind, call: 0, message: 0, operation: 0, len: 0, id, word: 0 }
+    }
+}
+
+/// Copies bytes that do not overlap.
+///
+/// # Safety
+/// As for [`std::ptr::copy_nonoverlapping`].
+#[inline]
+unsafe fn copy(from: *const u8, into: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(from, into, len) };
+}
+
+impl ShmEndpoint {
+    /// The ranks it reaches.
+    pub fn ranks(&self) -> impl Iterator<Item = Rank> {
+        self.peers.iter().map(|peer| peer.rank)
+    }
+
+    #[inline]
+    fn peer_of(&self, rank: Rank) -> Result<usize, WireError> {
+        // Ranks of a host mostly follow one another.
+        let guess = rank.wrapping_sub(self.peers[0].rank) as usize;
+        if self.peers.get(guess).is_some_and(|peer| peer.rank == rank) {
+            return Ok(guess);
+        }
+        self.peers.binary_search_by_key(&rank, |peer| peer.rank).map_err(|_| WireError {
+            call: "shared memory",
+            reason: format!("rank {rank} is not on this host"),
+            peer: Some(rank),
+        })
+    }
+
+    fn check(&self) -> Result<(), WireError> {
+        if !self.is_abandoned {
+            return Ok(());
+        }
+        Err(WireError { call: "shared memory", reason: "given up".to_owned(), peer: None })
+    }
+
+    fn garbled(&self, peer: usize) -> WireError {
+        let rank = self.peers[peer].rank;
+        WireError {
+            call: "shared memory",
+            reason: format!("a garbled message of rank {rank}"),
+            peer: None,
+        }
+    }
+
+    fn differs(&self, rank: Rank) -> WireError {
+        // News to this rank too.
+        self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
+        WireError {
+            call: "matching of messages",
+            reason: "a message of another call".to_owned(),
+            peer: Some(rank),
+        }
+    }
+
+    /// This rank posts a message of a call.
+    #[inline]
+    fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
+        if !self.calls.enter(tag) || self.n_early == 0 {
+            return Ok(());
+        }
+        // What has come already.
+        let operation = tag.operation_id();
+        let other =
+            |early: &Early| early.tag.operation_id() == operation && early.tag.call != tag.call;
+        match self.peers.iter().find(|peer| peer.early.iter().any(other)) {
+            Some(peer) => Err(self.differs(peer.rank)),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends an answer, now or as soon as there is room.
+    fn answer(&mut self, peer: usize, descriptor: Descriptor) {
+        let waits = self.backlog.iter().any(|(other, _)| *other == peer);
+        if waits || !self.peers[peer].outbox.answer(&descriptor) {
+            self.backlog.push_back((peer, descriptor));
+        }
+    }
+
+    fn flush_backlog(&mut self) {
+        while let Some((peer, descriptor)) = self.backlog.front() {
+            if !self.peers[*peer].outbox.answer(descriptor) {
+                return;
+            }
+            self.backlog.pop_front();
+        }
+    }
+
+    /// Where a message in a peer's staging slot is.
+    fn staged(&self, peer: usize, slot: u32, len: usize) -> Result<*const u8, WireError> {
+        if slot as usize >= layout::SLOTS || len > SLOT_BYTES {
+            return Err(self.garbled(peer));
+        }
+        Ok(self.segment.at(self.layout.slot(self.port, peer, slot as usize), len))
+    }
+
+    /// Takes everything that a peer has sent.
+    #[inline]
+    fn drain(&mut self, peer: usize) -> Result<(), WireError> {
+        while let Some(next) = self.peers[peer].inbox.next() {
+            let Ok((descriptor, payload)) = next else { return Err(self.garbled(peer)) };
+            match descriptor.kind {
+                Kind::Inline | Kind::Eager | Kind::Staged | Kind::Lent => {
+                    self.arrived(peer, &descriptor, payload)?;
+                }
+                Kind::Done => self.read_by_peer(descriptor.id),
+                Kind::Pull => self.pulled(peer, descriptor.id, descriptor.word as u32),
+                Kind::Piece => self.piece(peer, descriptor)?,
+            }
+        }
+        self.peers[peer].inbox.give_back();
+        Ok(())
+    }
+
+    /// A message has come.
+    #[inline]
+    fn arrived(
+        &mut self,
+        peer: usize,
+        descriptor: &Descriptor,
+        payload: *const u8,
+    ) -> Result<(), WireError> {
+        let &Descriptor { kind, call, message, operation, len, id, word } = descriptor;
+        let tag = Tag::of_operation(operation, message, call);
+        if self.calls.differs(tag) {
+            return Err(self.differs(self.peers[peer].rank));
+        }
+        let Some(posted) = self.peers[peer].take_posted(operation, message) else {
+            let body = match kind {
+                Kind::Staged => Body::Staged(id),
+                Kind::Lent => Body::Lent(word, id),
+                Kind::Eager => {
+                    // SAFETY: the payload has this length, which `Inbox::next` has bounded.
+                    let bytes = unsafe { std::slice::from_raw_parts(payload, len as usize) };
+                    Body::Copied(bytes.to_vec())
+                }
+                _ => {
+                    // SAFETY: the whole of a descriptor's payload can be read.
+                    Body::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() })
+                }
+            };
+            self.n_early += 1;
+            self.peers[peer].early.push_back(Early { tag, len, body });
+            return Ok(());
+        };
+        if posted.region.len as u64 != len {
+            return Err(self.uneven(peer, len, posted.region.len));
+        }
+        match kind {
+            Kind::Staged => self.show_staged(peer, id, &posted),
+            Kind::Lent => {
+                let Posted { slot, region, .. } = posted;
+                self.land(Landing { peer, slot, region, from: word, id, done: 0 });
+                Ok(())
+            }
+            _ => {
+                // SAFETY: the receive is posted, so its region is valid and nobody else's; the
+                // payload has the same length.
+                unsafe { copy(payload, posted.region.ptr, len as usize) };
+                self.events.push(Event::Received(posted.slot));
+                Ok(())
+            }
+        }
+    }
+
+    fn uneven(&self, peer: usize, sent: u64, expected: usize) -> WireError {
+        let rank = self.peers[peer].rank;
+        self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
+        WireError {
+            call: "matching of messages",
+            reason: format!("a message of {sent} bytes, where {expected} are expected"),
+            peer: Some(rank),
+        }
+    }
+
+    /// Nobody reads what the last poll has shown.
+    #[inline]
+    fn end_views(&mut self) {
+        while let Some((peer, slot)) = self.views.pop() {
+            self.release(peer, slot);
+        }
+    }
+
+    /// A message in a peer's staging slot has met its receive.
+    fn show_staged(&mut self, peer: usize, id: u32, posted: &Posted) -> Result<(), WireError> {
+        let &Posted { slot, region, arrival, .. } = posted;
+        let ptr = self.staged(peer, id, region.len)?;
+        if arrival == Arrival::Anywhere {
+            self.events.push(Event::Viewed(slot, View { ptr, len: region.len }));
+            self.due_views.push((peer, id));
+            return Ok(());
+        }
+        // SAFETY: the receive is posted, so its region is valid and nobody else's; the slot is
+        // this port's to read until it is released.
+        unsafe { copy(ptr, region.ptr, region.len) };
+        self.release(peer, id);
+        self.events.push(Event::Received(slot));
+        Ok(())
+    }
+}
+
+impl Endpoint for ShmEndpoint {
+    #[inline]
+    unsafe fn post_send(
+        &mut self,
+        slot: Slot,
+        to: Rank,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Result<Taken, WireError> {
+        self.check()?;
+        self.enter_call(tag)?;
+        let peer = self.peer_of(to)?;
+        let mut descriptor = Descriptor {
+            kind: Kind::Inline,
+            call: tag.call,
+            message: tag.message,
+            operation: tag.operation_id(),
+            len: region.len as u64,
+            id: 0,
+            word: 0,
+        };
+        let outbox = &mut self.peers[peer].outbox;
+        if region.len <= EAGER_BYTES {
+            if region.len > INLINE_BYTES {
+                descriptor.kind = Kind::Eager;
+            }
+            let bytes: &[u8] = match region.len {
+                0 => &[],
+                // SAFETY: the region is valid for reads by the caller's promise.
+                len => unsafe { std::slice::from_raw_parts(region.ptr, len) },
+            };
+            if !outbox.push(&descriptor, bytes) {
+                return Ok(Taken::Later);
+            }
+            self.events.push(Event::Sent(slot));
+            return Ok(Taken::Accepted);
+        }
+        if region.len <= if self.can_read { STAGED_BYTES } else { SLOT_BYTES } {
+            // SAFETY: the caller's promise; `sent` comes before the event does.
+            if let Some(staged) = unsafe { self.staging.put(region.ptr, region.len) } {
+                (descriptor.kind, descriptor.id) = (Kind::Staged, staged as u32);
+                if !outbox.push(&descriptor, &[]) {
+                    self.staging.take_back(staged);
+                    return Ok(Taken::Later);
+                }
+                self.events.push(Event::Sent(slot));
+                return Ok(Taken::Accepted);
+            }
+        }
+        let id = self.lent.insert(Lent { slot, region });
+        (descriptor.kind, descriptor.id) = (Kind::Lent, id);
+        let address = region.ptr.expose_provenance() as u64;
+        if !self.peers[peer].outbox.push(&descriptor, &address.to_ne_bytes()) {
+            self.lent.remove(id);
+            return Ok(Taken::Later);
+        }
+        Ok(Taken::Accepted)
+    }
+
+    #[inline]
+    unsafe fn post_recv(
+        &mut self,
+        slot: Slot,
+        from: Rank,
+        tag: Tag,
+        region: WireRegion,
+        arrival: Arrival,
+    ) -> Result<Taken, WireError> {
+        self.check()?;
+        self.enter_call(tag)?;
+        let peer = self.peer_of(from)?;
+        let operation = tag.operation_id();
+        let posted = Posted { operation, message: tag.message, slot, region, arrival };
+        let Some(early) = self.peers[peer].take_early(operation, tag.message) else {
+            self.peers[peer].posted.push(posted);
+            return Ok(Taken::Accepted);
+        };
+        self.n_early -= 1;
+        if early.len != region.len as u64 {
+            return Err(self.uneven(peer, early.len, region.len));
+        }
+        match early.body {
+            Body::Staged(id) => self.show_staged(peer, id, &posted)?,
+            Body::Lent(from, id) => self.land(Landing { peer, slot, region, from, id, done: 0 }),
+            Body::Inline(bytes) => {
+                // SAFETY: the region is valid for writes by the caller's promise, and has the
+                // message's length, which a descriptor holds.
+                unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
+                self.events.push(Event::Received(slot));
+            }
+            Body::Copied(bytes) => {
+                // SAFETY: as above.
+                unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
+                self.events.push(Event::Received(slot));
+            }
+        }
+        Ok(Taken::Accepted)
+    }
+
+    #[inline]
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        self.end_views();
+        if self.is_abandoned {
+            self.events.clear();
+            return Ok(());
+        }
+        self.n_polls = self.n_polls.wrapping_add(1);
+        let all = self.peers.len() <= FEW_PEERS || self.n_polls.is_multiple_of(RARELY);
+        for peer in 0..self.peers.len() {
+            if all || !self.peers[peer].posted.is_empty() {
+                self.drain(peer)?;
+            }
+        }
+        if !self.backlog.is_empty() {
+            self.flush_backlog();
+        }
+        if !self.pulled.is_empty() {
+            self.advance_pulls();
+        }
+        if !self.reads_due.is_empty() {
+            self.advance_reads()?;
+        }
+        self.staging.sent();
+        std::mem::swap(&mut self.views, &mut self.due_views);
+        events.append(&mut self.events);
+        self.report_news(events);
+        Ok(())
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.backlog.is_empty() && self.pulled.is_empty()
+    }
+
+    fn abandon(&mut self) {
+        if std::mem::replace(&mut self.is_abandoned, true) {
+            return;
+        }
+        self.staging.sent();
+        self.end_views();
+        std::mem::swap(&mut self.views, &mut self.due_views);
+        self.end_views();
+        self.reads.revoke();
+        self.lent = Numbered::default();
+        self.landings = Numbered::default();
+        self.reads_due.clear();
+        self.pulled.clear();
+        self.backlog.clear();
+        self.events.clear();
+        for peer in &mut self.peers {
+            peer.posted.clear();
+            peer.early.clear();
+        }
+    }
+
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        Some(self)
+    }
+}
+
+impl Drop for ShmEndpoint {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}

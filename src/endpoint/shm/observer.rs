@@ -1,0 +1,82 @@
+//! What ranks can learn of each other besides messages: a status word and a news word of each in
+//! the segment, and whether its process lives.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::endpoint::status::{blame_from_word, blame_to_word};
+use crate::endpoint::{Event, Observer, Rank, Status, WireError};
+use crate::error::Blame;
+
+use super::ShmEndpoint;
+use super::layout::LINE;
+
+/// Distances from the start of a rank's part: each word has a line of its own, since the owner
+/// polls its news while others may read its status.
+const STATUS: usize = 0;
+const NEWS: usize = LINE;
+
+impl ShmEndpoint {
+    fn rank_word(&self, peer: usize, word: usize) -> &AtomicU64 {
+        self.segment.word(self.layout.rank(peer) + word)
+    }
+
+    /// Takes note of something that others would otherwise tell.
+    pub(super) fn note(&self, blame: Blame) {
+        // Relaxed: a word that says everything by itself. What others write would do as well.
+        self.rank_word(self.me, NEWS).store(blame_to_word(blame), Ordering::Relaxed);
+    }
+
+    /// Reports news, once.
+    #[inline]
+    pub(super) fn report_news(&mut self, events: &mut Vec<Event>) {
+        // Relaxed: as above.
+        if self.rank_word(self.me, NEWS).load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let told = self.told();
+        if let Some(blame) = told
+            && self.reported.replace(blame).is_none()
+        {
+            events.push(Event::News(blame));
+        }
+    }
+}
+
+impl Observer for ShmEndpoint {
+    fn show(&mut self, status: Status) {
+        // Relaxed: a word that says everything by itself.
+        self.rank_word(self.me, STATUS).store(status.to_word(), Ordering::Relaxed);
+    }
+
+    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+        // Not what a rank of ours would write.
+        let Ok(peer) = self.peer_of(rank) else {
+            self.answer = Some(Status::Unknown);
+            return Ok(true);
+        };
+        self.answer = Some(if self.peers[peer].process.is_alive() {
+            // Relaxed: as above.
+            Status::from_word(self.rank_word(peer, STATUS).load(Ordering::Relaxed))
+        } else {
+            Status::Silent
+        });
+        Ok(true)
+    }
+
+    fn answer(&mut self) -> Option<Status> {
+        self.answer.take()
+    }
+
+    fn tell(&mut self, blame: Blame) {
+        // All of them: it takes a store each.
+        for peer in (0..self.peers.len()).filter(|&peer| peer != self.me) {
+            // Relaxed: as above.
+            self.rank_word(peer, NEWS).store(blame_to_word(blame), Ordering::Relaxed);
+        }
+    }
+
+    fn told(&self) -> Option<Blame> {
+        // Relaxed: as above.
+        blame_from_word(self.rank_word(self.me, NEWS).load(Ordering::Relaxed))
+    }
+}

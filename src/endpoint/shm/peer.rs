@@ -1,0 +1,73 @@
+//! What a port knows of one of its peers: their queues, and what waits to be matched.
+
+use std::collections::VecDeque;
+
+use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
+
+use super::process::Process;
+use super::queue::{INLINE_BYTES, Inbox, Outbox};
+
+/// A peer, as seen by one port.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) rank: Rank,
+    pub(super) process: Process,
+    pub(super) outbox: Outbox,
+    pub(super) inbox: Inbox,
+    /// Receives whose message has not come.
+    pub(super) posted: Vec<Posted>,
+    /// Messages whose receive has not been posted, in the order in which they came.
+    pub(super) early: VecDeque<Early>,
+}
+
+/// A receive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Posted {
+    pub(super) operation: u64,
+    pub(super) message: u32,
+    pub(super) slot: Slot,
+    pub(super) region: WireRegion,
+    pub(super) arrival: Arrival,
+}
+
+/// A message.
+#[derive(Debug)]
+pub(super) struct Early {
+    pub(super) tag: Tag,
+    pub(super) len: u64,
+    pub(super) body: Body,
+}
+
+/// Where a message is that has come.
+#[derive(Debug)]
+pub(super) enum Body {
+    Inline([u8; INLINE_BYTES]),
+    Copied(Vec<u8>),
+    /// In this slot of the sender's staging.
+    Staged(u32),
+    /// In the sender's memory, at this address, lent as this number.
+    Lent(u64, u32),
+}
+
+impl Peer {
+    /// The receive for a message.
+    #[inline]
+    pub(super) fn take_posted(&mut self, operation: u64, message: u32) -> Option<Posted> {
+        let is_it = |posted: &Posted| (posted.message, posted.operation) == (message, operation);
+        let at = self.posted.iter().position(is_it)?;
+        // In order: the oldest is the likeliest to be met next.
+        Some(self.posted.remove(at))
+    }
+
+    /// The message for a receive.
+    #[inline]
+    pub(super) fn take_early(&mut self, operation: u64, message: u32) -> Option<Early> {
+        if self.early.is_empty() {
+            return None;
+        }
+        let is_it =
+            |early: &Early| (early.tag.message, early.tag.operation_id()) == (message, operation);
+        let at = self.early.iter().position(is_it)?;
+        self.early.remove(at)
+    }
+}

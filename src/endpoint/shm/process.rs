@@ -1,0 +1,88 @@
+//! Processes of this host: who they are, and whether they live.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A process, told apart from a later one of the same number by its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: u32,
+    /// In clock ticks since the host's start; 0: not known.
+    pub(super) started: u64,
+}
+
+impl Process {
+    /// This one.
+    pub(super) fn own() -> Self {
+        let pid = std::process::id();
+        Process { pid, started: stat(pid).map_or(0, |(_, started)| started) }
+    }
+
+    /// False if it has ended, or only its exit status is left of it.
+    pub(super) fn is_alive(self) -> bool {
+        match stat(self.pid) {
+            Some((state, started)) => {
+                !matches!(state, b'Z' | b'X' | b'x')
+                    && (self.started == 0 || started == self.started)
+            }
+            // SAFETY: signal 0 only asks. Without /proc this is all that can be known.
+            None => self.started == 0 && unsafe { libc::kill(self.pid as libc::pid_t, 0) } == 0,
+        }
+    }
+}
+
+/// State and start of a process.
+fn stat(pid: u32) -> Option<(u8, u64)> {
+    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything.
+    let rest = &text[text.iter().rposition(|&byte| byte == b')')? + 1..];
+    let mut fields = rest.split(|&byte| byte == b' ').skip(1);
+    let state = *fields.next()?.first()?;
+    let started = std::str::from_utf8(fields.nth(18)?).ok()?.parse().ok()?;
+    Some((state, started))
+}
+
+/// A number that processes have in common exactly if they can meet: on one host, since one boot,
+/// in one space of process numbers.
+pub(super) fn host() -> u64 {
+    let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    (boot, space).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A number that nobody else has.
+pub(super) fn token() -> u64 {
+    let mut bytes = [0; 8];
+    // SAFETY: the buffer has the length given.
+    let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if filled == 8 {
+        return u64::from_ne_bytes(bytes);
+    }
+    let mut hasher = DefaultHasher::new();
+    (std::process::id(), std::time::SystemTime::now(), &raw const bytes as usize).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_lives_until_it_ends() {
+        let own = Process::own();
+        assert!(own.started > 0 && own.is_alive());
+        assert!(!Process { started: own.started + 1, ..own }.is_alive(), "a later one");
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let pid = child.id();
+        let other = Process { pid, started: stat(pid).unwrap().1 };
+        assert!(other.is_alive());
+        child.kill().unwrap();
+        while other.is_alive() {
+            std::thread::yield_now();
+        }
+        // It was a zombie until now.
+        child.wait().unwrap();
+        assert!(!other.is_alive());
+    }
+}

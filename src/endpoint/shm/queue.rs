@@ -1,0 +1,276 @@
+//! The queue of messages from one rank to another: descriptors of a cache line each, with the
+//! payload of short messages in the same line; and a ring of bytes for those that do not fit.
+//!
+//! The sender alone writes descriptors and bytes, the receiver alone the count of what it has
+//! taken. A descriptor's stamp, written last, says that it is there: the number of its place in
+//! the endless sequence of lines, plus one. So neither side reads what the other writes often,
+//! and the receiver waits on the line that holds what it waits for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::layout::{LINE, PAYLOAD_BYTES, QUEUE_LINES};
+use super::segment::Segment;
+
+/// Bytes that fit into a descriptor.
+pub(super) const INLINE_BYTES: usize = 32;
+/// Descriptors that only answers to the receiver's own messages may use.
+const KEPT_LINES: u32 = 16;
+
+/// What a descriptor is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// A message, here.
+    Inline = 1,
+    /// A message in the ring of bytes.
+    Eager,
+    /// A message in the sender's staging slot `id`.
+    Staged,
+    /// A message that the receiver may read from the sender's memory at address `word`; it then
+    /// answers `Done` for `id`.
+    Lent,
+    /// The message lent as `id` has been read.
+    Done,
+    /// The message lent as `id` cannot be read, and is to be sent as pieces to landing `word`.
+    Pull,
+    /// `len` bytes at `word` of the message for landing `message`, in staging slot `id`.
+    Piece,
+}
+
+/// A line of the queue, but for its stamp.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Descriptor {
+    pub(super) kind: Kind,
+    pub(super) call: u16,
+    pub(super) message: u32,
+    pub(super) operation: u64,
+    pub(super) len: u64,
+    pub(super) id: u32,
+    /// The first 8 of the inline bytes, for those that carry no payload.
+    pub(super) word: u64,
+}
+
+#[repr(C, align(64))]
+struct Line {
+    stamp: AtomicU32,
+    kind: u8,
+    spare: u8,
+    call: u16,
+    operation: u64,
+    len: u64,
+    message: u32,
+    id: u32,
+    data: [u8; INLINE_BYTES],
+}
+
+const _: () = assert!(size_of::<Line>() == LINE);
+
+/// Where the two sides stand, or the parts of one queue.
+#[derive(Debug)]
+struct Parts {
+    /// Lines and bytes that the receiver has taken: the lower and the upper half.
+    taken: *const AtomicU64,
+    lines: *mut Line,
+    bytes: *mut u8,
+    /// Keeps the memory mapped.
+    _segment: Arc<Segment>,
+}
+
+impl Parts {
+    fn new(segment: &Arc<Segment>, offset: usize) -> Self {
+        let lines = offset + 2 * LINE;
+        let bytes = lines + QUEUE_LINES * LINE;
+        Parts {
+            taken: segment.word(offset),
+            lines: segment.at(lines, QUEUE_LINES * LINE).cast(),
+            bytes: segment.at(bytes, PAYLOAD_BYTES),
+            _segment: segment.clone(),
+        }
+    }
+
+    fn line(&self, at: u32) -> *mut Line {
+        // SAFETY: within the queue's lines.
+        unsafe { self.lines.add(at as usize % QUEUE_LINES) }
+    }
+
+    fn taken(&self) -> &AtomicU64 {
+        // SAFETY: a word of the segment, which `self` keeps mapped.
+        unsafe { &*self.taken }
+    }
+}
+
+/// Where `len` bytes go that come after the first `at` of the endless sequence of bytes, and where
+/// those after them come: payloads are in one piece and begin at a line.
+fn place(at: u32, len: usize) -> (u32, u32) {
+    let within = at as usize % PAYLOAD_BYTES;
+    let start = if within + len > PAYLOAD_BYTES {
+        at.wrapping_add((PAYLOAD_BYTES - within) as u32)
+    } else {
+        at
+    };
+    (start, start.wrapping_add(len.next_multiple_of(LINE) as u32))
+}
+
+/// The sender's side.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    parts: Parts,
+    lines_at: u32,
+    bytes_at: u32,
+    /// As last seen.
+    lines_taken: u32,
+    bytes_taken: u32,
+}
+
+// SAFETY: the parts lie in shared memory; this side is driven by one thread at a time.
+unsafe impl Send for Outbox {}
+
+impl Outbox {
+    pub(super) fn new(segment: &Arc<Segment>, offset: usize) -> Self {
+        let parts = Parts::new(segment, offset);
+        Outbox { parts, lines_at: 0, bytes_at: 0, lines_taken: 0, bytes_taken: 0 }
+    }
+
+    fn has_room(&mut self, bytes_end: u32, kept: u32) -> bool {
+        let fits = |outbox: &Self| {
+            outbox.lines_at.wrapping_sub(outbox.lines_taken) < QUEUE_LINES as u32 - kept
+                && bytes_end.wrapping_sub(outbox.bytes_taken) as usize <= PAYLOAD_BYTES
+        };
+        if fits(self) {
+            return true;
+        }
+        // Acquire: pairs with the Release in `Inbox::give_back`: what was taken is not read again.
+        let taken = self.parts.taken().load(Ordering::Acquire);
+        (self.lines_taken, self.bytes_taken) = (taken as u32, (taken >> 32) as u32);
+        fits(self)
+    }
+
+    /// Sends a descriptor with `payload`, which goes into the descriptor, or into the ring of
+    /// bytes if it is `Eager`. False if there is no room now.
+    pub(super) fn push(&mut self, descriptor: &Descriptor, payload: &[u8]) -> bool {
+        let is_eager = descriptor.kind == Kind::Eager;
+        let (start, end) = place(self.bytes_at, if is_eager { payload.len() } else { 0 });
+        let end = if is_eager { end } else { self.bytes_at };
+        if !self.has_room(end, KEPT_LINES) {
+            return false;
+        }
+        if is_eager {
+            // SAFETY: this part of the ring has been taken, and `place` keeps it in one piece.
+            let into = unsafe { self.parts.bytes.add(start as usize % PAYLOAD_BYTES) };
+            // SAFETY: as above; the caller's bytes are not in the ring.
+            unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), into, payload.len()) };
+        }
+        self.bytes_at = end;
+        self.write(descriptor, if is_eager { &[] } else { payload });
+        true
+    }
+
+    /// Sends an answer. False if there is no room now.
+    pub(super) fn answer(&mut self, descriptor: &Descriptor) -> bool {
+        if !self.has_room(self.bytes_at, 0) {
+            return false;
+        }
+        self.write(descriptor, &descriptor.word.to_ne_bytes());
+        true
+    }
+
+    fn write(&mut self, descriptor: &Descriptor, inline: &[u8]) {
+        assert!(inline.len() <= INLINE_BYTES);
+        let line = self.parts.line(self.lines_at);
+        self.lines_at = self.lines_at.wrapping_add(1);
+        // SAFETY: the line has been taken, so that nobody reads anything of it but the stamp.
+        unsafe {
+            (&raw mut (*line).kind).write(descriptor.kind as u8);
+            (&raw mut (*line).call).write(descriptor.call);
+            (&raw mut (*line).operation).write(descriptor.operation);
+            (&raw mut (*line).len).write(descriptor.len);
+            (&raw mut (*line).message).write(descriptor.message);
+            (&raw mut (*line).id).write(descriptor.id);
+            let data = (&raw mut (*line).data).cast::<u8>();
+            std::ptr::copy_nonoverlapping(inline.as_ptr(), data, inline.len());
+            // Release: pairs with the Acquire in `Inbox::next`.
+            (*line).stamp.store(self.lines_at, Ordering::Release);
+        }
+    }
+}
+
+/// The receiver's side.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    parts: Parts,
+    lines_at: u32,
+    bytes_at: u32,
+    /// Something was taken that the sender has not been told of.
+    owes: bool,
+}
+
+// SAFETY: as for `Outbox`.
+unsafe impl Send for Inbox {}
+
+impl Inbox {
+    pub(super) fn new(segment: &Arc<Segment>, offset: usize) -> Self {
+        Inbox { parts: Parts::new(segment, offset), lines_at: 0, bytes_at: 0, owes: false }
+    }
+
+    /// Takes the next descriptor, if there is one, and its payload, which is valid until
+    /// [`give_back`](Inbox::give_back).
+    ///
+    /// # Errors
+    /// The number of a kind that does not exist.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<Result<(Descriptor, *const u8), u8>> {
+        let line = self.parts.line(self.lines_at);
+        let next = self.lines_at.wrapping_add(1);
+        // Acquire: pairs with the Release in `Outbox::write`.
+        // SAFETY: a stamp is accessed as an atomic only.
+        if unsafe { (*line).stamp.load(Ordering::Acquire) } != next {
+            return None;
+        }
+        // SAFETY: the sender does not write a line again before it has been given back.
+        let line = unsafe { &*line };
+        let kind = match line.kind {
+            1 => Kind::Inline,
+            2 => Kind::Eager,
+            3 => Kind::Staged,
+            4 => Kind::Lent,
+            5 => Kind::Done,
+            6 => Kind::Pull,
+            7 => Kind::Piece,
+            other => return Some(Err(other)),
+        };
+        let mut payload = line.data.as_ptr();
+        if kind == Kind::Eager {
+            let len = usize::try_from(line.len).map_or(PAYLOAD_BYTES, |len| len.min(PAYLOAD_BYTES));
+            let (start, end) = place(self.bytes_at, len);
+            self.bytes_at = end;
+            // SAFETY: `place` keeps it within the ring.
+            payload = unsafe { self.parts.bytes.add(start as usize % PAYLOAD_BYTES) };
+        }
+        self.lines_at = next;
+        self.owes = true;
+        let mut word = [0; 8];
+        word.copy_from_slice(&line.data[..8]);
+        let descriptor = Descriptor {
+            kind,
+            call: line.call,
+            message: line.message,
+            operation: line.operation,
+            len: line.len,
+            id: line.id,
+            word: u64::from_ne_bytes(word),
+        };
+        Some(Ok((descriptor, payload)))
+    }
+
+    /// Lets the sender use again what was taken.
+    #[inline]
+    pub(super) fn give_back(&mut self) {
+        if std::mem::take(&mut self.owes) {
+            let taken = u64::from(self.lines_at) | u64::from(self.bytes_at) << 32;
+            // Release: pairs with the Acquire in `Outbox::has_room`.
+            self.parts.taken().store(taken, Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Reading memory that a peer has lent: with a copy if it is this process's own, through the
+//! kernel if it is another's.
+//!
+//! Who lends takes its memory back after a failure, and must know then that nobody reads it. So a
+//! reader shows for each port whose memory it is about to read and looks then whether that is
+//! still lent; the lender says that it is not and waits then until nobody shows that it reads.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::layout::Layout;
+use super::process::Process;
+use super::segment::Segment;
+
+/// How long a lender waits for readers: a read takes a millisecond at most, if its process runs.
+const PATIENCE: Duration = Duration::from_millis(80);
+
+/// One port's reads, and what it lends.
+#[derive(Debug)]
+pub(super) struct Reads {
+    segment: Arc<Segment>,
+    layout: Layout,
+    port: usize,
+    me: usize,
+}
+
+/// The words in a port's line.
+const READING: usize = 0;
+const REVOKED: usize = 8;
+
+impl Reads {
+    pub(super) fn new(segment: Arc<Segment>, layout: Layout, port: usize, me: usize) -> Self {
+        Reads { segment, layout, port, me }
+    }
+
+    fn word(&self, rank: usize, word: usize) -> &std::sync::atomic::AtomicU64 {
+        self.segment.word(self.layout.reads(self.port, rank) + word)
+    }
+
+    /// Reads `len` bytes at `from` in the memory of `lender`, or some of them: returns how many.
+    ///
+    /// # Safety
+    /// The bytes at `into` must be valid for writes and nobody else's. The lender must have lent
+    /// this memory, and not have been answered yet.
+    ///
+    /// # Errors
+    /// The operating system's reason; [`io::ErrorKind::BrokenPipe`] if the memory is not lent any
+    /// more.
+    pub(super) unsafe fn read(
+        &self,
+        (rank, lender): (usize, Process),
+        from: u64,
+        into: *mut u8,
+        len: usize,
+    ) -> io::Result<usize> {
+        let reading = self.word(self.me, READING);
+        // SeqCst: this store and the load after it, against the store and the loads in `revoke`:
+        // one of the two sides sees what the other has written.
+        reading.store(rank as u64 + 1, Ordering::SeqCst);
+        let outcome = if self.word(rank, REVOKED).load(Ordering::SeqCst) != 0 {
+            Err(io::Error::from(io::ErrorKind::BrokenPipe))
+        } else if lender.pid == std::process::id() {
+            // SAFETY: the caller's promise; the lender waits for this before it takes its memory
+            // back. The address was lent by a thread of this process.
+            unsafe { std::ptr::copy(std::ptr::with_exposed_provenance(from as usize), into, len) };
+            Ok(len)
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { read_process(lender.pid, from, into, len) }
+        };
+        // Release: pairs with the Acquire in `revoke`.
+        reading.store(0, Ordering::Release);
+        outcome
+    }
+
+    /// Takes back whatever this port has lent: when this returns nobody reads it, or does so in a
+    /// process that has not run for some time.
+    pub(super) fn revoke(&self) {
+        // SeqCst: see `read`.
+        self.word(self.me, REVOKED).store(1, Ordering::SeqCst);
+        let start = Instant::now();
+        let is_read = |rank: usize| {
+            // SeqCst: see `read`; and Acquire, which pairs with the Release there.
+            self.word(rank, READING).load(Ordering::SeqCst) == self.me as u64 + 1
+        };
+        while (0..self.layout.n_ranks).any(is_read) && start.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Reads another process's memory.
+///
+/// # Safety
+/// The bytes at `into` must be valid for writes and nobody else's.
+///
+/// # Errors
+/// The operating system's reason.
+pub(super) unsafe fn read_process(
+    pid: u32,
+    from: u64,
+    into: *mut u8,
+    len: usize,
+) -> io::Result<usize> {
+    let local = libc::iovec { iov_base: into.cast(), iov_len: len };
+    let remote = libc::iovec { iov_base: from as *mut libc::c_void, iov_len: len };
+    // SAFETY: the caller's promise; the remote address means nothing in this process.
+    let read = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
+    match usize::try_from(read) {
+        Ok(0) if len > 0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+        Ok(read) => Ok(read),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,184 @@
+//! Start-up: the ranks of a host find each other, and one of them makes the segment.
+
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use utofu_sys::bootstrap::{BootstrapError, Exchange};
+
+use super::board::{self, Board};
+use super::layout::Layout;
+use super::lending::Numbered;
+use super::peer::Peer;
+use super::process::{self, Process};
+use super::queue::{Inbox, Outbox};
+use super::reach::{Reads, read_process};
+use super::segment::Segment;
+use super::staging::Staging;
+use super::{Opened, ShmEndpoint};
+use crate::endpoint::calls::Calls;
+use crate::endpoint::{Rank, WireError};
+
+/// How ranks of a host are connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShmConfig {
+    /// Ports per rank.
+    pub n_ports: usize,
+    /// Whether long messages may be read from the memory of their senders, if the system allows
+    /// that. All ranks must say the same.
+    pub may_read: bool,
+}
+
+/// What every rank tells the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Card {
+    host: u64,
+    process: Process,
+    /// Where its probe is: a word that holds `token`.
+    probe: u64,
+    token: u64,
+}
+
+const CARD_BYTES: usize = 40;
+
+impl Card {
+    fn encode(self) -> [u8; CARD_BYTES] {
+        let Card { host, process, probe, token } = self;
+        let words = [host, u64::from(process.pid), process.started, probe, token];
+        let mut bytes = [0; CARD_BYTES];
+        for (into, word) in bytes.chunks_exact_mut(8).zip(words) {
+            into.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (words, []) = bytes.as_chunks::<8>() else { return None };
+        let &[host, pid, started, probe, token] = words else { return None };
+        let [host, pid, started, probe, token] =
+            [host, pid, started, probe, token].map(u64::from_le_bytes);
+        let pid = u32::try_from(pid).ok()?;
+        Some(Card { host, process: Process { pid, started }, probe, token })
+    }
+}
+
+/// Connects the ports of this rank with those of all other ranks of its host; collective over
+/// `exchange`.
+///
+/// # Errors
+/// [`WireError`] if the exchange fails, or if a segment cannot be made or opened on some rank; in
+/// the latter case all ranks get the same error.
+pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened, WireError> {
+    let (rank, token) = (exchange.rank(), process::token());
+    // Lives until all have read it.
+    let probe = Box::new(AtomicU64::new(token));
+    let card = Card {
+        host: process::host(),
+        process: Process::own(),
+        probe: probe.as_ptr().expose_provenance() as u64,
+        token,
+    };
+    let cards = exchange.allgather(&card.encode()).map_err(|error| lost(&error))?;
+    let cards: Option<Vec<Card>> = cards.iter().map(|bytes| Card::decode(bytes)).collect();
+    let cards = cards.ok_or_else(|| failed("a rank has sent something else than its card"))?;
+    let locals: Vec<(Rank, Card)> =
+        (0..).zip(cards).filter(|(_, other)| other.host == card.host).collect();
+    let layout =
+        Layout { n_ranks: locals.len(), n_ports: config.n_ports, board_bytes: board::RANK_BYTES };
+
+    // The first rank makes the segment. It can be opened until the file is closed.
+    let (leader, leaders_card) = locals[0];
+    let made = (leader as usize == rank).then(|| Segment::create(layout.len(), token));
+    let told = match &made {
+        Some(Ok((_, file))) => Ok(file.as_raw_fd().to_le_bytes().to_vec()),
+        Some(Err(error)) => Err(format!("a segment of {} bytes: {error}", layout.len())),
+        None => Ok(Vec::new()),
+    };
+    let told = agree(exchange, told.as_deref().map_err(Clone::clone))?;
+    let opened = match &told[leader as usize][..] {
+        &[a, b, c, d] => {
+            let (pid, fd) = (leaders_card.process.pid, i32::from_le_bytes([a, b, c, d]));
+            Segment::open(pid, fd, layout.len(), leaders_card.token)
+                .map_err(|error| format!("the segment of rank {leader}: {error}"))
+        }
+        _ => Err(format!("no segment of rank {leader}")),
+    };
+    let can_read = config.may_read && locals.iter().all(|(_, card)| can_read(card));
+    let flag = [u8::from(can_read)];
+    let all = agree(exchange, opened.as_ref().map(|_| &flag[..]).map_err(Clone::clone))?;
+    // Until here probe and file were needed.
+    drop((probe, made));
+    let can_read = locals.iter().all(|(rank, _)| all[*rank as usize] == [1]);
+    let segment = Arc::new(opened.map_err(|reason| failed(&reason))?);
+    let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
+        return Err(failed("this rank is not on its own host"));
+    };
+    let board = (locals.len() == exchange.size()).then(|| Board::new(&segment, layout, me));
+    let ports = (0..config.n_ports).map(|port| {
+        let peer = |(index, &(rank, card)): (usize, &(Rank, Card))| Peer {
+            rank,
+            process: card.process,
+            outbox: Outbox::new(&segment, layout.queue(port, me, index)),
+            inbox: Inbox::new(&segment, layout.queue(port, index, me)),
+            posted: Vec::with_capacity(64),
+            early: Default::default(),
+        };
+        ShmEndpoint {
+            rank: rank as Rank,
+            port,
+            me,
+            layout,
+            peers: locals.iter().enumerate().map(peer).collect(),
+            staging: Staging::new(segment.clone(), layout, port, me),
+            reads: Reads::new(segment.clone(), layout, port, me),
+            segment: segment.clone(),
+            can_read,
+            lent: Numbered::default(),
+            reads_due: Default::default(),
+            landings: Numbered::default(),
+            pulled: Default::default(),
+            backlog: Default::default(),
+            events: Vec::with_capacity(64),
+            views: Vec::with_capacity(16),
+            due_views: Vec::with_capacity(16),
+            calls: Calls::new(),
+            n_early: 0,
+            n_polls: 0,
+            is_abandoned: false,
+            answer: None,
+            reported: None,
+        }
+    });
+    Ok(Opened { endpoints: ports.collect(), board })
+}
+
+/// Whether this process can read a probe.
+fn can_read(card: &Card) -> bool {
+    if card.process.pid == std::process::id() {
+        return true;
+    }
+    let mut word = [0u8; 8];
+    // SAFETY: a buffer of the length given.
+    let read = unsafe { read_process(card.process.pid, card.probe, word.as_mut_ptr(), 8) };
+    matches!(read, Ok(8)) && u64::from_ne_bytes(word) == card.token
+}
+
+/// Everyone's bytes, if all ranks have come to this point without a failure.
+fn agree(
+    exchange: &mut dyn Exchange,
+    mine: Result<&[u8], String>,
+) -> Result<Vec<Vec<u8>>, WireError> {
+    let agreed = exchange.agree(mine).map_err(|error| lost(&error))?;
+    agreed.map_err(|refusal| WireError {
+        peer: Some(refusal.rank as Rank),
+        ..failed(&refusal.to_string())
+    })
+}
+
+fn failed(reason: &str) -> WireError {
+    WireError { call: "shared memory", reason: reason.to_owned(), peer: None }
+}
+
+fn lost(error: &BootstrapError) -> WireError {
+    WireError { call: "exchange of addresses", reason: error.to_string(), peer: None }
+}

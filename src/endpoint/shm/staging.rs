@@ -1,0 +1,112 @@
+//! Staging slots: where a port copies messages of middle length, for their receivers to read in
+//! place. A slot is the port's own again when its count of readers is back at zero.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::layout::{Layout, SLOT_BYTES, SLOTS};
+use super::segment::Segment;
+
+/// Slots kept for pieces of messages that receivers cannot read themselves.
+const KEPT_SLOTS: usize = 2;
+
+/// The slots of one port.
+#[derive(Debug)]
+pub(super) struct Staging {
+    segment: Arc<Segment>,
+    layout: Layout,
+    port: usize,
+    me: usize,
+    /// The message staged last, if its sender has not been told yet that it is sent: the same
+    /// region still holds the same bytes, and another receiver can read the same slot.
+    last: Option<(*const u8, usize, usize)>,
+}
+
+// SAFETY: `last` is an address, compared and not followed.
+unsafe impl Send for Staging {}
+
+/// The count of readers of a slot.
+pub(super) fn readers(
+    segment: &Segment,
+    layout: Layout,
+    port: usize,
+    rank: usize,
+    slot: usize,
+) -> &AtomicU64 {
+    segment.word(layout.readers(port, rank, slot))
+}
+
+impl Staging {
+    pub(super) fn new(segment: Arc<Segment>, layout: Layout, port: usize, me: usize) -> Self {
+        Staging { segment, layout, port, me, last: None }
+    }
+
+    fn readers(&self, slot: usize) -> &AtomicU64 {
+        readers(&self.segment, self.layout, self.port, self.me, slot)
+    }
+
+    fn free(&self, mut among: std::ops::Range<usize>) -> Option<usize> {
+        // Acquire: pairs with the Release of readers that are done. The lowest first: its lines
+        // are the likeliest to be in the cache.
+        among.find(|&slot| self.readers(slot).load(Ordering::Acquire) == 0)
+    }
+
+    /// Puts a message into a slot, for one more reader; `None` if none is free.
+    ///
+    /// # Safety
+    /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads, and stay as they are until
+    /// [`sent`](Staging::sent).
+    pub(super) unsafe fn put(&mut self, ptr: *const u8, len: usize) -> Option<usize> {
+        if let Some((last, last_len, slot)) = self.last
+            && (last, last_len) == (ptr, len)
+        {
+            // Relaxed: this port's own hold keeps the slot from being free.
+            self.readers(slot).fetch_add(1, Ordering::Relaxed);
+            return Some(slot);
+        }
+        self.sent();
+        let slot = self.free(0..SLOTS - KEPT_SLOTS)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.fill(slot, ptr, len) };
+        // Relaxed: the reader learns of the slot through its queue. One is this port's own hold.
+        self.readers(slot).store(2, Ordering::Relaxed);
+        self.last = Some((ptr, len, slot));
+        Some(slot)
+    }
+
+    /// The receiver of what was put into `slot` cannot be told of it now.
+    pub(super) fn take_back(&mut self, slot: usize) {
+        // Relaxed: nobody else has heard of this reader.
+        self.readers(slot).fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The sender may change its memory from now on.
+    pub(super) fn sent(&mut self) {
+        if let Some((_, _, slot)) = self.last.take() {
+            // Release: pairs with the Acquire in `free`.
+            self.readers(slot).fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// As [`put`](Staging::put), for a piece of a message and exactly one reader.
+    ///
+    /// # Safety
+    /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads.
+    pub(super) unsafe fn put_piece(&mut self, ptr: *const u8, len: usize) -> Option<usize> {
+        let slot = self.free(SLOTS - KEPT_SLOTS..SLOTS)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.fill(slot, ptr, len) };
+        // Relaxed: as above.
+        self.readers(slot).store(1, Ordering::Relaxed);
+        Some(slot)
+    }
+
+    /// # Safety
+    /// As [`put_piece`](Staging::put_piece); nobody reads the slot.
+    unsafe fn fill(&self, slot: usize, ptr: *const u8, len: usize) {
+        assert!(len <= SLOT_BYTES);
+        let into = self.segment.at(self.layout.slot(self.port, self.me, slot), len);
+        // SAFETY: the caller's promise; the slot has room.
+        unsafe { std::ptr::copy_nonoverlapping(ptr, into, len) };
+    }
+}

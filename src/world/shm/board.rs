@@ -1,0 +1,265 @@
+//! Short collectives on the board: everybody's contribution is written once and read by whoever
+//! needs it, and reductions fold them in the order of ranks.
+
+use std::sync::Mutex;
+
+use hopbine_torus::Collective;
+
+use crate::endpoint::shm::{Board, Contribution};
+use crate::error::{Blame, Error, Fault};
+use crate::reduce::{Operand, Reducer};
+use crate::sync::lock;
+use crate::world::backend::{Refusal, SmallCollectives};
+use crate::world::call::{Call, Caller};
+use crate::world::info::GatesInfo;
+
+/// With more ranks, plans are better: everybody reads everybody's contribution.
+const MOST_RANKS: usize = 64;
+/// How often a contribution is looked for before whatever else there is to do is done, if every
+/// rank can have a core of its own.
+const LOOKS: u32 = 32;
+/// What a rank reads in all, at most: with more, messages of blocks move less.
+const MOST_READ: u64 = 64 * 1024;
+
+/// The board of all ranks.
+pub(super) struct SharedBoard {
+    board: Mutex<Board>,
+    n_ranks: u64,
+    capacity: u64,
+    looks: u32,
+}
+
+/// Who contributes, who reads, and what.
+struct Task {
+    /// Ranks that contribute: all, or one.
+    from: Option<usize>,
+    /// This rank contributes so many bytes of its input.
+    given: Option<usize>,
+    /// Bytes of a contribution.
+    len: usize,
+    /// This rank reads in each contribution bytes from here on,
+    offset: usize,
+    /// this many, if any,
+    part: Option<usize>,
+    /// and folds them; else it puts them side by side.
+    folds: bool,
+}
+
+impl SharedBoard {
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn new(board: Board) -> Result<Self, String> {
+        let (n_ranks, capacity) = (board.n_ranks(), board.capacity() as u64);
+        if n_ranks > MOST_RANKS {
+            return Err(format!("it is for up to {MOST_RANKS} ranks, not {n_ranks}"));
+        }
+        let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let looks = if n_ranks <= n_cores { LOOKS } else { 0 };
+        Ok(SharedBoard { board: Mutex::new(board), n_ranks: n_ranks as u64, capacity, looks })
+    }
+
+    /// The longest contribution, and what each rank reads of everybody's, for elements of
+    /// `bytes` bytes in all.
+    fn volume(&self, collective: Collective, bytes: u64) -> (u64, u64) {
+        let all = bytes.saturating_mul(self.n_ranks);
+        match collective {
+            Collective::Barrier => (0, 0),
+            Collective::Bcast => (bytes, bytes),
+            Collective::Allreduce | Collective::Reduce => (bytes, all),
+            Collective::Allgather | Collective::Gather => (bytes, all),
+            Collective::Scatter => (all, bytes),
+            Collective::Alltoall | Collective::ReduceScatter => (all, all),
+        }
+    }
+
+    #[inline]
+    fn task(&self, call: &Call, caller: Caller) -> Task {
+        let block = (call.count * call.dtype.size_bytes() as u64) as usize;
+        let all = block * self.n_ranks as usize;
+        let (me, root) = (caller.rank as usize, call.root as usize);
+        let is_root = me == root;
+        let everybody = Task {
+            from: None,
+            given: Some(block),
+            len: block,
+            offset: 0,
+            part: Some(block),
+            folds: false,
+        };
+        match call.collective {
+            Collective::Barrier => Task { given: Some(0), len: 0, part: Some(0), ..everybody },
+            Collective::Allreduce => Task { folds: true, ..everybody },
+            Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
+            Collective::Allgather => everybody,
+            Collective::Gather => Task { part: is_root.then_some(block), ..everybody },
+            Collective::Bcast => Task {
+                from: Some(root),
+                given: is_root.then_some(block),
+                part: (!is_root).then_some(block),
+                ..everybody
+            },
+            Collective::Scatter => Task {
+                from: Some(root),
+                given: is_root.then_some(all),
+                len: all,
+                offset: me * block,
+                part: (!is_root || !call.in_place).then_some(block),
+                folds: false,
+            },
+            Collective::Alltoall | Collective::ReduceScatter => Task {
+                from: None,
+                given: Some(all),
+                len: all,
+                offset: me * block,
+                part: Some(block),
+                folds: call.collective == Collective::ReduceScatter,
+            },
+        }
+    }
+}
+
+/// Where this rank's contribution is.
+fn input(call: &Call, caller: Caller, len: usize) -> *const u8 {
+    match call.collective {
+        Collective::Bcast => call.recv.cast_const(),
+        // In place the own block stands in its place among the others.
+        Collective::Allgather | Collective::Gather if call.in_place => {
+            call.recv.cast_const().wrapping_add(caller.rank as usize * len)
+        }
+        // A scatter's root keeps its input where it is.
+        Collective::Scatter => call.send,
+        _ if call.in_place => call.recv.cast_const(),
+        _ => call.send,
+    }
+}
+
+/// The same on all ranks that make the same call, and most likely another one for another call.
+#[inline]
+fn signature(call: &Call, bytes: u64) -> u16 {
+    let mut mixed = bytes << 8 | call.collective as u64;
+    if let Some(op) = call.op {
+        mixed ^= (op as u64) << 52 | (call.dtype as u64) << 58;
+    }
+    mixed = (mixed ^ u64::from(call.root) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 48) as u16
+}
+
+impl SmallCollectives for SharedBoard {
+    #[inline]
+    fn serves(&self, call: &Call, _any_bits: bool) -> Result<(), Refusal> {
+        let size = call.dtype.size_bytes() as u64;
+        let bytes = call.count.saturating_mul(size);
+        let (given, read) = self.volume(call.collective, bytes);
+        if given <= self.capacity && read <= MOST_READ {
+            return Ok(());
+        }
+        let fits = |bytes: u64| {
+            let (given, read) = self.volume(call.collective, bytes);
+            given <= self.capacity && read <= MOST_READ
+        };
+        let most = (0..=self.capacity).rev().find(|&bytes| fits(bytes)).unwrap_or(0) / size;
+        Err(Refusal::Count { most, count: call.count })
+    }
+
+    fn between_calls(&self, f: &mut dyn FnMut()) {
+        let _board = lock(&self.board);
+        f();
+    }
+
+    fn describe(&self) -> GatesInfo {
+        GatesInfo::Board { bytes: self.capacity }
+    }
+
+    unsafe fn perform(
+        &self,
+        call: &Call,
+        caller: Caller,
+        may: &mut dyn FnMut() -> Result<(), Error>,
+        idle: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let bytes = call.count * call.dtype.size_bytes() as u64;
+        let Task { from, given, len, offset, part, folds } = self.task(call, caller);
+        let reducer = match call.op {
+            Some(op) if folds => Some(Reducer::new(call.dtype, op)?),
+            _ => None,
+        };
+        let board = &mut *lock(&self.board);
+        may()?;
+        let other = |rank: usize| Error::Lost {
+            rank: caller.rank,
+            blame: Blame { rank: rank as u32, fault: Fault::Elsewhere, by: caller.rank },
+        };
+        board.enter(signature(call, bytes));
+        if let Some(given) = given {
+            while board.is_free().is_err() {
+                idle()?;
+            }
+            // SAFETY: the caller's promise; a call without elements may have no buffer.
+            board.contribute(unsafe { slice(input(call, caller, given), given) });
+        }
+        let Some(part) = part else { return Ok(()) };
+        // What is there of whom.
+        let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
+        let ranks = from.map_or(0..board.n_ranks(), |rank| rank..rank + 1);
+        for rank in ranks.clone() {
+            let mut looks = 0;
+            found[rank] = loop {
+                match board.of(rank, len) {
+                    Contribution::At(ptr) => break ptr,
+                    Contribution::Other => return Err(other(rank)),
+                    Contribution::Missing if looks < self.looks => {
+                        looks += 1;
+                        std::hint::spin_loop();
+                    }
+                    Contribution::Missing => {
+                        if let Err(error) = idle() {
+                            // What has come while the cause was looked for is no failure.
+                            match board.of(rank, len) {
+                                Contribution::At(ptr) => break ptr,
+                                _ => return Err(error),
+                            }
+                        }
+                    }
+                }
+            };
+        }
+        if part == 0 {
+            return Ok(());
+        }
+        // SAFETY: every contribution has `len` bytes, of which the part lies within, and stays
+        // until this rank enters the next call.
+        let operand = |rank: usize| unsafe { slice(found[rank].add(offset), part) };
+        let Some(reducer) = reducer else {
+            for (index, rank) in ranks.enumerate() {
+                // SAFETY: the caller's promise: the output has room for every part.
+                let into = unsafe { call.recv.add(index * part) };
+                // SAFETY: as above; the board is not the user's memory.
+                unsafe { std::ptr::copy_nonoverlapping(operand(rank).as_ptr(), into, part) };
+            }
+            return Ok(());
+        };
+        // SAFETY: the caller's promise. Not even in place is the input an operand: what was
+        // contributed is.
+        let target = unsafe { std::slice::from_raw_parts_mut(call.recv, part) };
+        if ranks.end == 1 {
+            target.copy_from_slice(operand(0));
+            return Ok(());
+        }
+        reducer.reduce3(target, operand(0), operand(1));
+        for rank in 2..ranks.end {
+            reducer.reduce_into(target, operand(rank), Operand::Left);
+        }
+        Ok(())
+    }
+}
+
+/// # Safety
+/// The bytes must be valid for reads and unchanged for as long as the slice lives, if there are
+/// any.
+unsafe fn slice<'a>(ptr: *const u8, len: usize) -> &'a [u8] {
+    match len {
+        0 => &[],
+        // SAFETY: the caller's promise.
+        _ => unsafe { std::slice::from_raw_parts(ptr, len) },
+    }
+}

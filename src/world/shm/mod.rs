@@ -1,0 +1,86 @@
+//! Shared memory as a backend: for ranks that are all on one host.
+
+mod board;
+
+use utofu_sys::bootstrap::Exchange;
+
+use super::backend::{Backend, Layout, Opened, SmallCollectives};
+use super::info::DeviceInfo;
+use super::select::Wire;
+use crate::endpoint::Endpoint;
+use crate::endpoint::shm::{ShmConfig, connect};
+use crate::error::{Error, WireError};
+use board::SharedBoard;
+
+/// See the module documentation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shm {
+    /// Whether long messages may be read from the memory of their senders.
+    pub(super) may_read: bool,
+}
+
+impl Shm {
+    /// As the environment says: `HOPBINE_SHM_READ` is `on` (also if unset) or `off`.
+    ///
+    /// # Errors
+    /// [`Error::Setting`].
+    pub(super) fn from_env() -> Result<Self, Error> {
+        let setting = "HOPBINE_SHM_READ";
+        match std::env::var(setting).as_deref() {
+            Err(_) | Ok("" | "on") => Ok(Shm { may_read: true }),
+            Ok("off") => Ok(Shm { may_read: false }),
+            Ok(other) => Err(Error::Setting {
+                setting,
+                found: other.to_owned(),
+                valid: "on or off".to_owned(),
+            }),
+        }
+    }
+}
+
+impl Backend for Shm {
+    fn name(&self) -> &'static str {
+        "shm"
+    }
+
+    fn coordinates(&self) -> Result<[u8; 6], WireError> {
+        Ok([0; 6])
+    }
+
+    fn is_physical(&self) -> bool {
+        false
+    }
+
+    fn wire(&self) -> Wire {
+        Wire::Memory
+    }
+
+    fn n_interfaces(&self) -> Result<usize, WireError> {
+        // Ports are for interfaces that move data by themselves. Here the caller does.
+        Ok(1)
+    }
+
+    fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
+        let config = ShmConfig { n_ports: layout.n_ports, may_read: self.may_read };
+        let opened = connect(exchange, config)?;
+        let Some(board) = opened.board else {
+            // On all of them alike.
+            return Err(WireError {
+                call: "shared memory",
+                reason: "the ranks are on several hosts".to_owned(),
+                peer: None,
+            });
+        };
+        let endpoints = opened.endpoints.into_iter();
+        Ok(Opened {
+            endpoints: endpoints.map(|endpoint| Box::new(endpoint) as Box<dyn Endpoint>).collect(),
+            small: SharedBoard::new(board)
+                .map(|board| Box::new(board) as Box<dyn SmallCollectives>),
+            cache: None,
+        })
+    }
+
+    fn describe(&self) -> DeviceInfo {
+        DeviceInfo::without_tofu("shared memory")
+    }
+}

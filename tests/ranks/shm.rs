@@ -1,0 +1,288 @@
+//! The endpoint of ranks on one host by itself, between ranks driven by one thread: messages of all
+//! lengths in any order, more of them than any queue has room for, read from the sender's memory
+//! or sent in pieces.
+
+use std::time::Duration;
+
+use hopbine::WireError;
+use hopbine::endpoint::shm::{ShmConfig, ShmEndpoint, connect};
+use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Status, Tag, WireRegion};
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use utofu_sys::bootstrap::LocalExchange;
+
+fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
+    let exchanges = LocalExchange::group(n_ranks, Duration::from_secs(60));
+    std::thread::scope(|threads| {
+        let open = |mut exchange: LocalExchange| {
+            threads.spawn(move || {
+                let config = ShmConfig { n_ports: 1, may_read };
+                connect(&mut exchange, config).unwrap().endpoints.pop().unwrap()
+            })
+        };
+        let opened: Vec<_> = exchanges.into_iter().map(open).collect();
+        opened.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn pair(may_read: bool) -> [ShmEndpoint; 2] {
+    group(2, may_read).try_into().unwrap_or_else(|_| panic!("two"))
+}
+
+fn slot(task: usize) -> Slot {
+    Slot { run: 7, task: task as u32 }
+}
+
+fn tag(message: usize) -> Tag {
+    Tag { context: 1 << 33, operation: 3, message: message as u32, call: 0 }
+}
+
+fn regions(bytes: &mut [u8], lens: &[usize]) -> Vec<WireRegion> {
+    let mut rest = bytes;
+    let cut = |&len: &usize| {
+        let (first, others) = std::mem::take(&mut rest).split_at_mut(len);
+        rest = others;
+        WireRegion { ptr: first.as_mut_ptr(), len, key: 0 }
+    };
+    lens.iter().map(cut).collect()
+}
+
+/// Takes what has come: copies views to their regions.
+fn take(events: &mut Vec<Event>, targets: &[WireRegion], seen: &mut [u32]) {
+    for event in events.drain(..) {
+        let slot = match event {
+            Event::Sent(slot) | Event::Received(slot) => slot,
+            Event::Viewed(slot, view) => {
+                let region = targets[slot.task as usize];
+                assert_eq!(view.len, region.len);
+                // SAFETY: the view is valid until the next poll, and the region is the test's.
+                unsafe { std::ptr::copy_nonoverlapping(view.ptr, region.ptr, region.len) };
+                slot
+            }
+            Event::News(blame) => panic!("{blame:?}"),
+        };
+        assert_eq!(slot.run, 7);
+        seen[slot.task as usize] += 1;
+    }
+}
+
+/// Sends messages of the given lengths from rank 0 to rank 1, posting receives in one order and
+/// sends in another, and checks that each arrives where it belongs, once.
+fn exchange(lens: &[usize], orders: [&[usize]; 2], poll_every: usize, may_read: bool) {
+    let [mut sender, mut receiver] = pair(may_read);
+    let total = lens.iter().sum::<usize>().max(1);
+    let mut source: Vec<u8> = (0..total).map(|at| (at * 31 % 251) as u8).collect();
+    let mut target = vec![0xee; total];
+    let (sources, targets) = (regions(&mut source, lens), regions(&mut target, lens));
+    let (mut sent, mut received) = (vec![0; lens.len()], vec![0; lens.len()]);
+    let mut events = Vec::new();
+    let [recv_order, send_order] = orders;
+    let mut due = (recv_order.iter(), send_order.iter());
+    let (mut recv, mut send) = (due.0.next(), due.1.next());
+    let mut rounds = 0;
+    while sent.iter().chain(&received).any(|&times| times != 1) {
+        for _ in 0..poll_every {
+            if let Some(&index) = recv {
+                let arrival = if index % 3 == 0 { Arrival::InRegion } else { Arrival::Anywhere };
+                // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
+                let posted = unsafe {
+                    receiver.post_recv(slot(index), 0, tag(index), targets[index], arrival)
+                };
+                assert_eq!(posted.unwrap(), Posted::Accepted);
+                recv = due.0.next();
+            }
+            if let Some(&index) = send {
+                // SAFETY: as above.
+                let posted =
+                    unsafe { sender.post_send(slot(index), 1, tag(index), sources[index]) };
+                if posted.unwrap() == Posted::Accepted {
+                    send = due.1.next();
+                }
+            }
+        }
+        sender.poll(&mut events).unwrap();
+        take(&mut events, &[], &mut sent);
+        receiver.poll(&mut events).unwrap();
+        take(&mut events, &targets, &mut received);
+        rounds += 1;
+        assert!(rounds < 100_000, "stuck: {sent:?} {received:?}");
+    }
+    assert!(sender.is_flushed() && receiver.is_flushed());
+    assert!(source == target);
+}
+
+fn in_order(n: usize) -> Vec<usize> {
+    (0..n).collect()
+}
+
+fn shuffled(n: usize, seed: u64) -> Vec<usize> {
+    let mut order = in_order(n);
+    order.shuffle(&mut SmallRng::seed_from_u64(seed));
+    order
+}
+
+#[test]
+fn every_length_around_the_limits() {
+    let limits = [2048, 64 * 1024, 512 * 1024, 1024 * 1024];
+    let around = limits.into_iter().flat_map(|limit| [limit - 1, limit, limit + 1]);
+    let lens: Vec<usize> = (0..70).chain(around).collect();
+    let order = in_order(lens.len());
+    for may_read in [true, false] {
+        exchange(&lens, [&order, &order], 1, may_read);
+        exchange(&lens, [&shuffled(lens.len(), 1), &shuffled(lens.len(), 2)], 3, may_read);
+    }
+}
+
+#[test]
+fn more_messages_than_there_is_room_for() {
+    for (len, n) in [(8, 2000), (500, 2000), (3000, 1000), (100_000, 100)] {
+        for may_read in [true, false] {
+            let lens = vec![len; n];
+            exchange(&lens, [&in_order(n), &in_order(n)], 1000, may_read);
+            exchange(&lens, [&shuffled(n, 3), &in_order(n)], 7, may_read);
+        }
+    }
+}
+
+#[test]
+fn mixed_lengths_in_random_order() {
+    for seed in 0..20 {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let lens: Vec<usize> = (0..300)
+            .map(|_| match rng.random_range(0..5) {
+                0 => rng.random_range(0..40),
+                1 => rng.random_range(33..2049),
+                2 => rng.random_range(2049..70_000),
+                3 => rng.random_range(60_000..200_000),
+                _ => 8,
+            })
+            .collect();
+        let orders = [&shuffled(300, seed + 50)[..], &shuffled(300, seed + 90)];
+        exchange(&lens, orders, rng.random_range(1..40), seed % 2 == 0);
+    }
+}
+
+/// One buffer to many ranks is staged once, and every reader sees it.
+#[test]
+fn many_readers_of_one_message() {
+    for len in [8, 1000, 5000, 100_000] {
+        let mut ranks = group(5, true);
+        let mut source = vec![42u8; len];
+        let mut targets = vec![vec![0u8; len]; 5];
+        let region = |bytes: &mut Vec<u8>| WireRegion { ptr: bytes.as_mut_ptr(), len, key: 0 };
+        let from = region(&mut source);
+        for to in 1..5 {
+            // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
+            let sent = unsafe { ranks[0].post_send(slot(to), to as u32, tag(0), from) };
+            assert_eq!(sent.unwrap(), Posted::Accepted);
+            let into = region(&mut targets[to]);
+            // SAFETY: as above.
+            let posted =
+                unsafe { ranks[to].post_recv(slot(to), 0, tag(0), into, Arrival::InRegion) };
+            assert_eq!(posted.unwrap(), Posted::Accepted);
+        }
+        let mut n_events = 0;
+        let mut events = Vec::new();
+        for _ in 0..100 {
+            for rank in &mut ranks {
+                rank.poll(&mut events).unwrap();
+                n_events += events.drain(..).count();
+            }
+        }
+        assert_eq!(n_events, 8);
+        assert!(targets[1..].iter().all(|target| *target == source));
+    }
+}
+
+#[test]
+fn a_rank_may_send_to_itself() {
+    for len in [0, 8, 1000, 9000, 100_000] {
+        let [mut endpoint, _other] = pair(true);
+        let (mut source, mut target) = (vec![5u8; len], vec![0u8; len]);
+        let region = |bytes: &mut Vec<u8>| WireRegion { ptr: bytes.as_mut_ptr(), len, key: 0 };
+        let (from, into) = (region(&mut source), region(&mut target));
+        // SAFETY: the buffers outlive the endpoint, and are left alone until the events.
+        unsafe {
+            let sent = endpoint.post_send(slot(0), 0, tag(0), from).unwrap();
+            let posted = endpoint.post_recv(slot(1), 0, tag(0), into, Arrival::InRegion).unwrap();
+            assert_eq!([sent, posted], [Posted::Accepted; 2]);
+        }
+        let mut events = Vec::new();
+        (0..5).for_each(|_| endpoint.poll(&mut events).unwrap());
+        assert_eq!(events.len(), 2);
+        assert_eq!(source, target);
+    }
+}
+
+#[test]
+fn another_length_and_another_call_are_errors_that_name_the_peer() {
+    for (len, call) in [(16, 0), (8, 1)] {
+        for early in [true, false] {
+            let [mut sender, mut receiver] = pair(true);
+            let mut bytes = vec![1u8; 64];
+            let mut region = |len| WireRegion { ptr: bytes.as_mut_ptr(), len, key: 0 };
+            let (from, into) = (region(8), region(len));
+            let theirs = Tag { call, ..tag(0) };
+            let mut events = Vec::new();
+            // SAFETY: the buffer outlives the endpoints.
+            let _ = unsafe { sender.post_send(slot(0), 1, tag(0), from) }.unwrap();
+            if early {
+                receiver.poll(&mut events).unwrap();
+            }
+            // SAFETY: as above.
+            let posted = unsafe { receiver.post_recv(slot(0), 0, theirs, into, Arrival::InRegion) };
+            let outcome = posted.map(drop).and_then(|()| receiver.poll(&mut events));
+            let error: WireError = outcome.unwrap_err();
+            assert_eq!(error.peer, Some(0), "{error}");
+            assert!(receiver.observer().unwrap().told().is_some_and(|blame| blame.rank == 0));
+        }
+    }
+}
+
+#[test]
+fn nothing_is_touched_after_giving_up() {
+    let [mut lender, mut reader] = pair(true);
+    let (mut source, mut target) = (vec![1u8; 200_000], vec![2u8; 200_000]);
+    let from = WireRegion { ptr: source.as_mut_ptr(), len: source.len(), key: 0 };
+    let into = WireRegion { ptr: target.as_mut_ptr(), len: target.len(), key: 0 };
+    let mut events = Vec::new();
+    // SAFETY: the buffers outlive the endpoints.
+    unsafe {
+        let _ = lender.post_send(slot(0), 1, tag(0), from).unwrap();
+        lender.abandon();
+        drop(source);
+        let _ = reader.post_recv(slot(0), 0, tag(0), into, Arrival::InRegion).unwrap();
+        let error = reader.poll(&mut events).unwrap_err();
+        assert_eq!(error.peer, Some(0));
+        assert!(lender.post_send(slot(0), 1, tag(1), into).is_err());
+    }
+    reader.abandon();
+    reader.poll(&mut events).unwrap();
+    assert_eq!(events, []);
+    assert!(target.iter().all(|&byte| byte == 2));
+}
+
+#[test]
+fn status_and_news_reach_others() {
+    let mut ranks = group(3, true);
+    let asked = |by: &mut ShmEndpoint, rank| {
+        let observer = by.observer().unwrap();
+        assert!(observer.ask(rank).unwrap());
+        observer.answer()
+    };
+    assert_eq!(asked(&mut ranks[0], 1), Some(Status::Busy));
+    ranks[1].observer().unwrap().show(Status::WaitsFor(2));
+    assert_eq!(asked(&mut ranks[0], 1), Some(Status::WaitsFor(2)));
+    assert_eq!(asked(&mut ranks[0], 7), Some(Status::Unknown));
+    let blame = hopbine::Blame { rank: 2, fault: hopbine::Fault::Failed, by: 1 };
+    ranks[1].observer().unwrap().tell(blame);
+    let mut events = Vec::new();
+    for rank in [0, 2] {
+        assert_eq!(ranks[rank].observer().unwrap().told(), Some(blame));
+        ranks[rank].poll(&mut events).unwrap();
+        ranks[rank].poll(&mut events).unwrap();
+        assert_eq!(std::mem::take(&mut events), [Event::News(blame)]);
+    }
+    assert_eq!(ranks[1].observer().unwrap().told(), None);
+}
