@@ -63,7 +63,59 @@ fn ranks_exchange_through_a_file_and_what_it_held_before_does_no_harm() {
         ranks(size, |rank| check(&mut by_file(&path, rank, size)));
     }
     std::fs::write(&path, vec![0xa5; 100_000]).expect("can be written");
+    std::fs::write(dir.path().join("meet.all"), vec![0xa5; 100_000]).expect("can be written");
     ranks(2, |rank| check(&mut by_file(&path, rank, 2)));
+}
+
+/// What another user may have prepared is refused, and nothing of it is changed.
+#[test]
+fn files_of_others_are_refused() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    let refused = |path: &Path| match Bootstrap::join(path, 0, 1, PATIENCE) {
+        Err(e @ BootstrapError::File { .. }) => e.to_string(),
+        other => panic!("{other:?}"),
+    };
+    std::fs::write(at("victim"), "precious").expect("can be written");
+    symlink(at("victim"), at("link")).expect("can be made");
+    assert!(refused(&at("link")).contains("symbolic link"));
+    symlink(at("nothing"), at("dangling")).expect("can be made");
+    assert!(refused(&at("dangling")).contains("symbolic link"));
+    assert!(!at("nothing").exists());
+    std::fs::hard_link(at("victim"), at("second name")).expect("can be made");
+    assert!(refused(&at("second name")).contains("hard links"));
+    std::fs::write(at("open"), "").expect("can be written");
+    std::fs::set_permissions(at("open"), PermissionsExt::from_mode(0o666)).expect("can be set");
+    assert!(refused(&at("open")).contains("written by others"));
+    refused(dir.path());
+    // Rank 0's file beside a good one.
+    symlink(at("victim"), at("good.all")).expect("can be made");
+    assert!(refused(&at("good")).contains("symbolic link"));
+    assert_eq!(std::fs::read(at("victim")).expect("is there"), b"precious");
+    // What is made is this user's alone.
+    drop(by_file(&at("made"), 0, 1));
+    for name in ["made", "made.all"] {
+        assert_eq!(std::fs::metadata(at(name)).expect("is there").mode() & 0o777, 0o600);
+    }
+}
+
+/// Files that are cut while ranks meet: nobody crashes.
+#[test]
+fn files_that_shrink_end_in_a_missing_rank() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("meet");
+    ranks(2, |rank| {
+        let mut x = Bootstrap::join(&path, rank, 2, SHORT).expect("both come");
+        if rank == 0 {
+            assert!(matches!(x.barrier(), Err(BootstrapError::Missing { .. })));
+        } else {
+            for name in ["meet", "meet.all"] {
+                let file = std::fs::OpenOptions::new().write(true).open(dir.path().join(name));
+                file.expect("is there").set_len(100).expect("can be cut");
+            }
+        }
+    });
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The `hopbine` command, as a user calls it.
 
 mod check;
+mod documents;
 mod errors;
 mod launch;
 mod list;

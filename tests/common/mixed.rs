@@ -158,5 +158,6 @@ pub fn latency(seed: u64) -> Latency {
         hop_ns: rng.random_range(0..2000),
         jitter_ns: if rng.random_bool(0.7) { rng.random_range(1..20_000) } else { 0 },
         tni_mbps: if rng.random_bool(0.5) { rng.random_range(50..2000) } else { 0 },
+        ..Latency::default()
     }
 }

@@ -57,6 +57,13 @@ fn every_algorithm_over_wires_on_which_messages_overtake_each_other() {
     ranks(5, "every_algorithm", &[("HOPBINE_EMU_JITTER_NS", "20000")]);
 }
 
+/// The device moves everything as late as it may, and ends who uses memory too early.
+#[test]
+fn every_algorithm_on_a_late_device() {
+    let late = [("HOPBINE_EMU_LATE", "5"), ("HOPBINE_EMU_CHECKED", "1")];
+    ranks(5, "every_algorithm", &late);
+}
+
 #[test]
 fn every_algorithm_with_several_ranks_on_each_node() {
     ranks(6, "every_algorithm", &[("HOPBINE_TORUS", "3"), ("HOPBINE_RANKS_PER_NODE", "2")]);

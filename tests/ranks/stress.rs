@@ -81,6 +81,24 @@ fn sixty_four_ranks() {
     }
 }
 
+/// The device does everything as late as it may, and ends the process if memory is used too early:
+/// a source that changes before its completion, a target that two puts write at once, memory that is
+/// deregistered while it is needed.
+#[test]
+fn a_late_device() {
+    for (sizes, drive, seed) in [
+        (&[2_u32, 2][..], Drive::Inline, 50),
+        (&[3], Drive::Inline, 51),
+        (&[2, 3], Drive::Inline, 52),
+        (&[2, 2], Drive::Workers, 53),
+        (&[4, 4], Drive::Inline, 54),
+    ] {
+        let latency = Latency { late: Some(seed), checked: true, ..Latency::default() };
+        let config = EmulationConfig { latency, ..config(sizes, drive) };
+        Run { config, calls: 300, seed, longest_pause: SHORT }.go();
+    }
+}
+
 /// The whole of what is promised; the tests above are shorter or have fewer ranks.
 #[test]
 #[ignore = "takes minutes: cargo test --test ranks -- --ignored"]

@@ -1,10 +1,11 @@
 //! The proof for the whole registry: every algorithm on every shape that it claims, with
 //! first, middle and last roots and every number of ports.
 
-use hopbine_torus::geometry::{RankMap, Shape};
-use hopbine_torus::plan::{Expect, Flow, Listed, Plan, check, max_ports};
-use hopbine_torus::registry;
-use hopbine_torus::{Collective, Rank, Request};
+use hopbine_torus::geometry::{Node, RankMap, Shape};
+use hopbine_torus::plan::{
+    Expect, Flow, Listed, check, for_each_message, max_ports, n_positions, traffic,
+};
+use hopbine_torus::{Algorithm, Collective, Rank, Request, registry};
 
 const SHAPES: [&str; 33] = [
     "1",
@@ -42,11 +43,31 @@ const SHAPES: [&str; 33] = [
     "4x6mx3",
 ];
 
+/// Shapes whose ranks share nodes.
+const NODE_SHAPES: [&str; 7] = ["1+4", "4+2", "5+3", "2x3+4", "4x4+2", "3x3x3+2", "5x7+3"];
+
+/// Rank maps: as numbered, reversed, at random, and as a snake that is embedded in the shape.
+fn maps(shape: &Shape) -> [RankMap; 3] {
+    let mut nodes: Vec<Node> = shape.nodes().collect();
+    nodes.sort_by_key(|node| (u64::from(node.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let random = RankMap::from_nodes(shape, nodes).unwrap();
+    let last = shape.n_dims() - 1;
+    let snake = shape.nodes().map(|node| {
+        let at = shape.coord(node);
+        let row: u32 = (0..last).map(|dim| at[dim]).sum();
+        let turned = if row % 2 == 0 { at[last] } else { shape.size(last) - 1 - at[last] };
+        shape.node(at.with(last, turned))
+    });
+    let snake = RankMap::from_nodes(shape, snake.collect()).unwrap();
+    [RankMap::ColumnMajor, random, snake]
+}
+
 fn check_collective(collective: Collective) {
     let mut n_checked = 0;
-    for text in SHAPES {
+    for text in SHAPES.iter().chain(&NODE_SHAPES) {
         let shape: Shape = text.parse().unwrap();
         let last = shape.n_nodes() - 1;
+        let most = max_ports(&shape);
         let mut roots = vec![0];
         if collective.is_rooted() {
             roots.extend([last / 2, last]);
@@ -58,36 +79,117 @@ fn check_collective(collective: Collective) {
                 continue;
             }
             served.push(algorithm.name.clone());
+            let mut cases = Vec::new();
             for &root in &roots {
-                for ports in 1..=max_ports(&shape) {
-                    let request = Request {
-                        shape: shape.clone(),
-                        map: RankMap::RowMajor,
-                        root,
-                        ports: Some(ports),
-                    };
-                    let schedule = algorithm.schedule(&request).unwrap();
-                    let expansion = schedule.expand().unwrap();
-                    let expect = Expect { sent_per_rank: algorithm.promised_volume(&shape) };
-                    let mut violations = check(&expansion, expect);
-                    let plans: Vec<Plan> =
-                        Rank::first(last + 1).map(|rank| expansion.plan(rank)).collect();
-                    violations.extend(check(&Listed::new(plans).unwrap(), expect));
-                    assert!(
-                        violations.is_empty(),
-                        "{collective} {} on {text}, root {root}, {ports} ports: {} violations, \
-                         first: {}",
-                        algorithm.name,
-                        violations.len(),
-                        violations[0]
-                    );
-                    n_checked += 1;
+                cases.extend((1..=most).map(|ports| (RankMap::RowMajor, root, ports)));
+            }
+            cases
+                .extend(maps(&shape).map(|map| (map, last / 2 * u32::from(roots.len() > 1), most)));
+            for (map, root, ports) in cases {
+                let request = Request { shape: shape.clone(), map, root, ports: Some(ports) };
+                let schedule = algorithm.schedule(&request).unwrap();
+                let expansion = schedule.expand().unwrap();
+                let expect = Expect { sent_per_rank: algorithm.promised_volume(&shape) };
+                let mut violations = check(&expansion, expect);
+                // The listed plans as such, without the flow that they are listed from.
+                if ports == most && last <= 64 {
+                    let plans = Rank::first(last + 1).map(|rank| expansion.plan(rank));
+                    violations.extend(check(&Listed::new(plans.collect()).unwrap(), expect));
                 }
+                assert!(
+                    violations.is_empty(),
+                    "{collective} {} on {text}, {:?}, root {root}, {ports} ports: {} violations, \
+                     first: {}",
+                    algorithm.name,
+                    request.map,
+                    violations.len(),
+                    violations[0]
+                );
+                n_checked += 1;
             }
         }
         assert!(served.iter().any(|name| name == "mixed"), "mixed serves {text}: {served:?}");
     }
     println!("{collective}: {n_checked} schedules proved");
+}
+
+/// With several ranks per node what leaves a node is the least that must: each node's part of
+/// the reduction, or of the blocks, once (Bine, section 6.2).
+#[test]
+fn nodes_exchange_no_more_than_they_must() {
+    for text in NODE_SHAPES {
+        let shape: Shape = text.parse().unwrap();
+        let per_node = shape.ranks_per_node();
+        let n_nodes = f64::from(shape.n_nodes() / per_node);
+        let share = (n_nodes - 1.0) / n_nodes;
+        for (collective, least) in [
+            (Collective::Allreduce, 2.0 * share),
+            (Collective::ReduceScatter, share),
+            (Collective::Allgather, share),
+        ] {
+            for algorithm in registry::algorithms(collective) {
+                if algorithm.promised_volume(&shape).is_none() || algorithm.serves(&shape).is_err()
+                {
+                    continue;
+                }
+                let map = RankMap::RowMajor;
+                let request = Request { shape: shape.clone(), map, root: 0, ports: None };
+                let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
+                let mut sent = vec![0.0; n_nodes as usize];
+                for_each_message(&expansion, |lane, _, message| {
+                    let (from, to) = (message.from.0 / per_node, message.to.0 / per_node);
+                    if from != to {
+                        let share = expansion.lanes()[lane].position_share();
+                        sent[from as usize] += n_positions(message.runs) as f64 * share;
+                    }
+                });
+                let most = sent.iter().copied().fold(0.0, f64::max);
+                assert!(most < least + 1e-9, "{collective} {} on {text}: {most}", algorithm.name);
+            }
+        }
+    }
+}
+
+/// Edge-disjoint trees: no link of the torus carries more than one part, in one direction.
+#[test]
+fn trees_share_no_link() {
+    for text in ["3", "2x3", "4x4", "5x3x2", "4x6x4", "3x3x3", "4x6mx3", "4x4+2"] {
+        let shape: Shape = text.parse().unwrap();
+        for collective in [Collective::Bcast, Collective::Reduce] {
+            let request =
+                Request { shape: shape.clone(), map: RankMap::RowMajor, root: 1, ports: None };
+            let trees = registry::find(collective, "trees").unwrap();
+            let expansion = trees.schedule(&request).unwrap().expand().unwrap();
+            let traffic = traffic(&expansion, &shape, |rank| Node(rank.0));
+            let part = 1.0 / f64::from(expansion.lanes()[0].parts);
+            assert!(traffic.max_link_load < part + 1e-9, "{collective} on {text}: {traffic:?}");
+        }
+    }
+}
+
+/// No two rows serve the same shapes with the same plans.
+#[test]
+fn no_row_is_a_copy() {
+    let shapes = ["4", "5", "8", "12", "16", "2x4", "3x5", "4x4", "2x3x4", "8x4"];
+    let plans = |algorithm: &Algorithm, text: &str| {
+        let shape: Shape = text.parse().unwrap();
+        let root = if algorithm.collective.is_rooted() { shape.n_nodes() / 2 } else { 0 };
+        let request = Request { shape, map: RankMap::RowMajor, root, ports: Some(2) };
+        let expansion = algorithm.schedule(&request).ok()?.expand().ok()?;
+        Some(Rank::first(expansion.n_ranks()).map(|rank| expansion.plan(rank)).collect::<Vec<_>>())
+    };
+    for collective in Collective::ALL {
+        let rows = registry::algorithms(collective);
+        let of_row = |row: &Algorithm| shapes.map(|text| plans(row, text));
+        let all: Vec<_> = rows.iter().map(of_row).collect();
+        for (index, a) in all.iter().enumerate() {
+            for (other, b) in all.iter().enumerate().skip(index + 1) {
+                let is_copy = a == b;
+                let names = (&rows[index].name, &rows[other].name);
+                assert!(!is_copy, "{collective}: {names:?} are the same");
+            }
+        }
+    }
 }
 
 macro_rules! matrix {

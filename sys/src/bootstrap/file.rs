@@ -1,50 +1,60 @@
-//! The rendezvous through a file.
+//! The rendezvous through two files: one in which every rank writes, one in which rank 0 does.
 //!
 //! # The protocol
-//! Each rank has four records in the file, which only it writes:
+//! Each rank has three records in the first file, which only it writes:
 //!
 //! * *hello*: a number that it drew for this run;
-//! * *agreement*: the hash of all hellos that it sees. Once all agreements are equal to one's own,
-//!   everyone has seen one's own fresh number, so none of them is left over from an earlier run
-//!   with the same file. The hash names the session from then on;
-//! * two *data* records, used in turn. Having everyone's record of round k + 1 means that everyone
-//!   has finished reading round k, so its record may be overwritten in round k + 2.
+//! * *agreement*: the session that it takes part in;
+//! * *data*: its part of the round in progress.
+//!
+//! Rank 0 collects them and writes what it has collected into the second file ([`Collected`]), which
+//! the others watch: so all of them together read about as much as they are told, and a look costs one
+//! short read.
+//!
+//! Once all hellos are there, rank 0 writes down their table; its hash names the *session*. A rank
+//! agrees to a table that has its own fresh number; a table with a number that an earlier run left is
+//! replaced as soon as its owner comes. When all have agreed, rank 0 says so, and rounds begin. A
+//! round's result may replace the last one's, since whoever writes its part of a round has read that.
 //!
 //! Longer messages take several rounds. Files are reopened for every look, which is what makes
-//! clients of NFS ask the server (close-to-open consistency, nfs(5)), and synchronised after every
-//! write.
+//! clients of NFS ask the server (close-to-open consistency, nfs(5)), and closed with care after every
+//! write, which is what makes them tell it.
+//!
+//! Nothing in the files is trusted: they must be the user's own, and what is no record is not there.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::record::{PAYLOAD, RECORD, Record, hash};
+use super::record::{Collected, HEADER, PAYLOAD, RECORD, Record, hash};
 use super::{BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, Phase};
 
 /// Appended to `HOPBINE_RENDEZVOUS`: the file of that very name is the emulated device's own.
 const SUFFIX: &str = ".ranks";
+/// Appended to the file's name: rank 0's.
+const COLLECTED: &str = ".all";
+
+/// Rounds of the beginning: the table of hellos, and the word that all have agreed to it.
+const TABLE: u64 = 0;
+const AGREED: u64 = 1;
 
 /// Which of a rank's records.
 #[derive(Clone, Copy)]
 enum Slot {
     Hello,
     Agreement,
-    Data(u64),
+    Data,
 }
 
 impl Slot {
     /// Counted by rank first, so that a record's place does not depend on the number of ranks.
     fn offset(self, rank: usize) -> u64 {
-        let slot = match self {
-            Slot::Hello => 0,
-            Slot::Agreement => 1,
-            Slot::Data(round) => 2 + round % 2,
-        };
-        (rank as u64 * 4 + slot) * RECORD as u64
+        (rank as u64 * 3 + self as u64) * RECORD as u64
     }
 }
 
@@ -52,6 +62,7 @@ impl Slot {
 #[derive(Debug)]
 pub struct Bootstrap {
     path: PathBuf,
+    collected: PathBuf,
     rank: usize,
     size: usize,
     timeout: Duration,
@@ -76,8 +87,9 @@ impl Bootstrap {
         Bootstrap::join(Path::new(&path), rank, size, timeout)
     }
 
-    /// Meets the other ranks at the file `path`. It is made if it does not exist; what it holds from
-    /// an earlier run does no harm. Two jobs must not use one file at a time.
+    /// Meets the other ranks at the file `path` and another one beside it, of that name and `.all`.
+    /// They are made if they do not exist; what they hold from an earlier run does no harm. Two jobs
+    /// must not use one file at a time.
     ///
     /// # Errors
     /// As [`Bootstrap::from_env`].
@@ -92,64 +104,177 @@ impl Bootstrap {
     ) -> Result<Bootstrap, BootstrapError> {
         assert!(rank < size, "rank {rank} of {size}");
         let path = path.to_path_buf();
-        let mut this = Bootstrap { path, rank, size, timeout, session: 0, round: 0, exchanges: 0 };
-        this.session = this.agree()?;
+        let mut collected = path.clone().into_os_string();
+        collected.push(COLLECTED);
+        let mut this = Bootstrap {
+            path,
+            collected: collected.into(),
+            rank,
+            size,
+            timeout,
+            session: 0,
+            round: AGREED,
+            exchanges: 0,
+        };
+        let mine = fresh_number();
+        this.write(Slot::Hello, 0, mine, &[], 0)?;
+        this.session = if rank == 0 { this.gather_all(mine)? } else { this.agree(mine)? };
         Ok(this)
     }
 
-    /// Hello and agreement; returns the session.
-    fn agree(&self) -> Result<u64, BootstrapError> {
-        let mine = fresh_number();
-        self.write(Slot::Hello, 0, mine, &[], 0)?;
+    /// Rank 0 at the beginning: collects hellos, then agreements; returns the session.
+    fn gather_all(&self, mine: u64) -> Result<u64, BootstrapError> {
+        let mut hellos: Vec<Option<Record>> = vec![None; self.size];
+        let mut has_agreed = vec![false; self.size];
+        let mut session = None;
         let mut wait = Wait::new(self.timeout);
-        let mut written = None;
         loop {
-            let file = self.open()?;
-            let hellos = self.read_all(&file, Slot::Hello)?;
-            let missing = absent(&hellos, |r| r.size as usize == self.size);
+            let file = self.open(&self.path)?;
+            // Whoever has agreed to the table has the number in it.
+            for rank in (1..self.size).filter(|&rank| !has_agreed[rank]) {
+                hellos[rank] = self.read_head(&file, Slot::Hello, rank)?;
+            }
+            let is_good = |r: &Record| r.size as usize == self.size;
+            let good = |h: &Option<Record>| h.as_ref().is_some_and(is_good);
+            let mut missing: Vec<usize> = (1..self.size).filter(|&r| !good(&hellos[r])).collect();
             if missing.is_empty() {
                 // A hello names its writer by its place; the number sits where a round would.
-                let view = hash(hellos.iter().flatten().flat_map(|r| r.round.to_le_bytes()));
-                if written != Some(view) {
-                    self.write(Slot::Agreement, view, 0, &[], 0)?;
-                    written = Some(view);
+                let numbers = hellos.iter().map(|h| h.as_ref().map_or(mine, |r| r.round));
+                let table: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
+                let view = hash(table.iter().copied());
+                if session != Some(view) {
+                    session = Some(view);
+                    has_agreed.fill(false);
+                    has_agreed[0] = true;
+                    self.publish(&Collected { session: view, round: TABLE, body: table })?;
                 }
-                let agreements = self.read_all(&file, Slot::Agreement)?;
-                let missing = absent(&agreements, |r| r.session == view);
+                for (rank, agreed) in has_agreed.iter_mut().enumerate().filter(|(_, a)| !**a) {
+                    let record = self.read_head(&file, Slot::Agreement, rank)?;
+                    *agreed = record.is_some_and(|r| r.session == view);
+                }
+                missing = (0..self.size).filter(|&rank| !has_agreed[rank]).collect();
                 if missing.is_empty() {
+                    let body = Vec::new();
+                    self.publish(&Collected { session: view, round: AGREED, body })?;
                     return Ok(view);
                 }
-                wait.pause()
-                    .map_err(|waited| self.missing(missing, Phase::Arrival, waited, None))?;
-            } else {
-                let other_size =
-                    hellos.iter().flatten().map(|r| r.size as usize).find(|&s| s != self.size);
-                wait.pause()
-                    .map_err(|waited| self.missing(missing, Phase::Arrival, waited, other_size))?;
+            }
+            let sizes = hellos.iter().flatten().map(|r| r.size as usize);
+            let other = sizes.rev().find(|&s| s != self.size);
+            wait.pause().map_err(|waited| self.missing(missing, Phase::Arrival, waited, other))?;
+        }
+    }
+
+    /// The other ranks at the beginning: agree to a table with their number; returns the session.
+    fn agree(&self, mine: u64) -> Result<u64, BootstrapError> {
+        let mut wait = Wait::new(self.timeout);
+        let mut agreed = None;
+        loop {
+            match self.look(|session, round| {
+                round == TABLE && agreed != Some(session)
+                    || round == AGREED && agreed == Some(session)
+            })? {
+                Some(Collected { session, round: AGREED, .. }) => return Ok(session),
+                Some(Collected { session, body, .. }) => {
+                    let (numbers, _) = body.as_chunks::<8>();
+                    let own = numbers.get(self.rank).map(|bytes| u64::from_le_bytes(*bytes));
+                    if numbers.len() == self.size && own == Some(mine) {
+                        self.write(Slot::Agreement, session, 0, &[], 0)?;
+                        agreed = Some(session);
+                    }
+                }
+                None => {}
+            }
+            if let Err(waited) = wait.pause() {
+                let (missing, other_size) = self.absent_from_start(agreed)?;
+                return Err(self.missing(missing, Phase::Arrival, waited, other_size));
             }
         }
     }
 
-    /// One round: everyone's record, by rank.
-    fn exchange_round(&mut self, piece: &[u8], total: u32) -> Result<Vec<Record>, BootstrapError> {
-        self.round += 1;
-        let (session, round) = (self.session, self.round);
-        let slot = Slot::Data(round);
-        self.write(slot, session, round, piece, total)?;
-        let mut wait = Wait::new(self.timeout);
-        let mut got: Vec<Option<Record>> = vec![None; self.size];
-        loop {
-            let file = self.open()?;
-            for (rank, place) in got.iter_mut().enumerate() {
-                if place.is_none() {
-                    *place = self
-                        .read(&file, slot, rank)?
-                        .filter(|r| r.session == session && r.round == round);
+    /// Who has not come, as far as a rank other than 0 can tell: without a hello, or of another
+    /// number of ranks, or without the agreement that this rank has given; else it is rank 0 that
+    /// does not go on.
+    fn absent_from_start(
+        &self,
+        agreed: Option<u64>,
+    ) -> Result<(Vec<usize>, Option<usize>), BootstrapError> {
+        let file = self.open(&self.path)?;
+        let mut other_size = None;
+        let mut missing = Vec::new();
+        for rank in 0..self.size {
+            match self.read_head(&file, Slot::Hello, rank)? {
+                Some(hello) if hello.size as usize == self.size => {}
+                hello => {
+                    other_size = other_size.or(hello.map(|r| r.size as usize));
+                    missing.push(rank);
                 }
             }
-            let missing = absent(&got, |_| true);
+        }
+        if missing.is_empty() && agreed.is_some() {
+            for rank in 1..self.size {
+                let agreement = self.read_head(&file, Slot::Agreement, rank)?;
+                if agreement.map(|r| r.session) != agreed {
+                    missing.push(rank);
+                }
+            }
+        }
+        if missing.is_empty() {
+            missing.push(0);
+        }
+        Ok((missing, other_size))
+    }
+
+    /// One round: everyone's record, by rank.
+    fn exchange_round(&mut self, piece: &[u8], total: u32) -> Result<Vec<Piece>, BootstrapError> {
+        self.round += 1;
+        let (session, round) = (self.session, self.round);
+        if self.rank == 0 {
+            return self.collect(Piece { total, bytes: piece.to_vec() });
+        }
+        self.write(Slot::Data, session, round, piece, total)?;
+        let mut wait = Wait::new(self.timeout);
+        loop {
+            let found = self.look(|s, r| (s, r) == (session, round))?;
+            if let Some(pieces) = found.and_then(|c| Piece::all_from(&c.body, self.size)) {
+                return Ok(pieces);
+            }
+            if let Err(waited) = wait.pause() {
+                let file = self.open(&self.path)?;
+                let mut missing = Vec::new();
+                for rank in 1..self.size {
+                    let record = self.read(&file, Slot::Data, rank)?;
+                    if record.is_none_or(|r| (r.session, r.round) != (session, round)) {
+                        missing.push(rank);
+                    }
+                }
+                if missing.is_empty() {
+                    missing.push(0);
+                }
+                return Err(self.missing(missing, Phase::Exchange(self.exchanges), waited, None));
+            }
+        }
+    }
+
+    /// Rank 0 in a round: collects the others' records and shows them all.
+    fn collect(&self, mine: Piece) -> Result<Vec<Piece>, BootstrapError> {
+        let (session, round) = (self.session, self.round);
+        let mut got: Vec<Option<Piece>> = vec![None; self.size];
+        got[0] = Some(mine);
+        let mut wait = Wait::new(self.timeout);
+        loop {
+            let file = self.open(&self.path)?;
+            for (rank, place) in got.iter_mut().enumerate().filter(|(_, place)| place.is_none()) {
+                let record = self.read(&file, Slot::Data, rank)?;
+                let record = record.filter(|r| (r.session, r.round) == (session, round));
+                *place = record.map(|r| Piece { total: r.total, bytes: r.payload });
+            }
+            let missing: Vec<usize> = (0..self.size).filter(|&rank| got[rank].is_none()).collect();
             if missing.is_empty() {
-                return Ok(got.into_iter().flatten().collect());
+                let pieces: Vec<Piece> = got.into_iter().flatten().collect();
+                let body = pieces.iter().flat_map(Piece::encode).collect();
+                self.publish(&Collected { session, round, body })?;
+                return Ok(pieces);
             }
             let phase = Phase::Exchange(self.exchanges);
             wait.pause().map_err(|waited| self.missing(missing, phase, waited, None))?;
@@ -167,14 +292,11 @@ impl Bootstrap {
         BootstrapError::Missing { rank, size, missing, phase, waited, other_size }
     }
 
-    fn open(&self) -> Result<File, BootstrapError> {
-        File::open(&self.path).map_err(|e| self.file_error(e))
+    fn open(&self, path: &Path) -> Result<File, BootstrapError> {
+        open_own(path, OpenOptions::new().read(true)).map_err(|e| file_error(path, e))
     }
 
-    fn file_error(&self, source: io::Error) -> BootstrapError {
-        BootstrapError::File { path: self.path.clone(), source }
-    }
-
+    /// Writes a record of this rank's.
     fn write(
         &self,
         slot: Slot,
@@ -185,28 +307,146 @@ impl Bootstrap {
     ) -> Result<(), BootstrapError> {
         let size = self.size as u32;
         let record = Record { session, round, size, total, payload: piece.to_vec() };
-        let write = || {
-            // Other ranks' records are in the file already: it must not be cut.
-            let file =
-                OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)?;
-            file.write_all_at(&record.encode(), slot.offset(self.rank))?;
-            file.sync_data()
-        };
-        write().map_err(|e| self.file_error(e))
+        write_at(&self.path, &record.encode(), slot.offset(self.rank))
     }
 
+    /// Shows all ranks what was collected.
+    fn publish(&self, collected: &Collected) -> Result<(), BootstrapError> {
+        write_at(&self.collected, &collected.encode(), 0)
+    }
+
+    /// What rank 0 shows now, if `is_wanted` says so of its session and round.
+    fn look(
+        &self,
+        is_wanted: impl Fn(u64, u64) -> bool,
+    ) -> Result<Option<Collected>, BootstrapError> {
+        let failed = |e| file_error(&self.collected, e);
+        let file = match open_own(&self.collected, OpenOptions::new().read(true)) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(failed(e)),
+        };
+        let mut head = [0; HEADER];
+        if !read_at(&file, &mut head, 0).map_err(failed)? {
+            return Ok(None);
+        }
+        // The longest that there can be: what is longer is none of ours.
+        let most = self.size * (PAYLOAD + Piece::HEADER);
+        let Some(head) = Collected::head(&head).filter(|h| h.len <= most) else { return Ok(None) };
+        if !is_wanted(head.session, head.round) {
+            return Ok(None);
+        }
+        let mut body = vec![0; head.len];
+        let is_there = read_at(&file, &mut body, HEADER as u64).map_err(failed)?;
+        Ok(if is_there { head.with(body) } else { None })
+    }
+
+    /// A record, if there is one.
     fn read(&self, file: &File, slot: Slot, rank: usize) -> Result<Option<Record>, BootstrapError> {
         let mut bytes = [0; RECORD];
-        match file.read_exact_at(&mut bytes, slot.offset(rank)) {
-            Ok(()) => Ok(Record::decode(&bytes)),
-            // The file has not grown to that place yet.
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-            Err(e) => Err(self.file_error(e)),
-        }
+        let is_there = read_at(file, &mut bytes, slot.offset(rank));
+        let is_there = is_there.map_err(|e| file_error(&self.path, e))?;
+        Ok(if is_there { Record::decode(&bytes) } else { None })
     }
 
-    fn read_all(&self, file: &File, slot: Slot) -> Result<Vec<Option<Record>>, BootstrapError> {
-        (0..self.size).map(|rank| self.read(file, slot, rank)).collect()
+    /// A record without a payload, if there is one: a short read.
+    fn read_head(
+        &self,
+        file: &File,
+        slot: Slot,
+        rank: usize,
+    ) -> Result<Option<Record>, BootstrapError> {
+        let mut bytes = [0; RECORD];
+        let is_there = read_at(file, &mut bytes[..HEADER], slot.offset(rank));
+        let is_there = is_there.map_err(|e| file_error(&self.path, e))?;
+        Ok(if is_there { Record::decode(&bytes) } else { None })
+    }
+}
+
+fn file_error(path: &Path, source: io::Error) -> BootstrapError {
+    BootstrapError::File { path: path.to_path_buf(), source }
+}
+
+/// Opens a file of this user's. What is a link or no regular file, belongs to another user, may be
+/// written by others or has further names is refused.
+fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    // Without NONBLOCK the opening of a pipe would wait for its other end.
+    let file =
+        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
+    let file = file.map_err(|e| match e.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::other("is a symbolic link: name a file itself"),
+        _ => e,
+    })?;
+    let about = file.metadata()?;
+    // SAFETY: has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    let trouble = if !about.is_file() {
+        "is no regular file: name a new one"
+    } else if about.uid() != user {
+        "belongs to another user: name a file of your own"
+    } else if about.mode() & 0o022 != 0 {
+        "may be written by others: it needs mode 0600"
+    } else if about.nlink() != 1 {
+        "has further names (hard links): name a new file"
+    } else {
+        return Ok(file);
+    };
+    Err(io::Error::other(trouble))
+}
+
+/// Writes to a file, which is made if it is not there. Others' records are in it: it is not cut.
+fn write_at(path: &Path, bytes: &[u8], at: u64) -> Result<(), BootstrapError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let write = || {
+        let file = open_own(path, &mut options)?;
+        file.write_all_at(bytes, at)?;
+        // A network file system reports here what it could not write.
+        // SAFETY: the descriptor is closed once: nobody else owns it any more.
+        match unsafe { libc::close(file.into_raw_fd()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    let mut write = write;
+    write().map_err(|e| file_error(path, e))
+}
+
+/// Whether all the bytes could be read: the file may not have grown to that place yet.
+fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<bool> {
+    match file.read_exact_at(bytes, at) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// One rank's part of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Piece {
+    /// Length of the whole message.
+    total: u32,
+    bytes: Vec<u8>,
+}
+
+impl Piece {
+    const HEADER: usize = 8;
+
+    fn encode(&self) -> Vec<u8> {
+        let len = self.bytes.len() as u32;
+        [&self.total.to_le_bytes(), &len.to_le_bytes(), self.bytes.as_slice()].concat()
+    }
+
+    /// The pieces of all ranks; None if these bytes are something else.
+    fn all_from(mut bytes: &[u8], n: usize) -> Option<Vec<Piece>> {
+        let mut pieces = Vec::new();
+        while let Some((&total, rest)) = bytes.split_first_chunk() {
+            let (&len, rest) = rest.split_first_chunk()?;
+            let (piece, rest) = rest.split_at_checked(u32::from_le_bytes(len) as usize)?;
+            pieces.push(Piece { total: u32::from_le_bytes(total), bytes: piece.to_vec() });
+            bytes = rest;
+        }
+        (pieces.len() == n && bytes.is_empty()).then_some(pieces)
     }
 }
 
@@ -226,19 +466,18 @@ impl Exchange for Bootstrap {
     fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
         self.exchanges += 1;
         let total = u32::try_from(mine.len()).map_err(|_| {
-            self.file_error(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("a message of {} bytes, but at most {} are possible", mine.len(), u32::MAX),
-            ))
+            let reason =
+                format!("a message of {} bytes, but at most {} are possible", mine.len(), u32::MAX);
+            file_error(&self.path, io::Error::new(io::ErrorKind::InvalidInput, reason))
         })?;
         let mut all = vec![Vec::new(); self.size];
         let mut pieces = mine.chunks(PAYLOAD);
         loop {
-            let records = self.exchange_round(pieces.next().unwrap_or(&[]), total)?;
+            let parts = self.exchange_round(pieces.next().unwrap_or(&[]), total)?;
             let mut complete = true;
-            for (message, record) in all.iter_mut().zip(&records) {
-                message.extend_from_slice(&record.payload);
-                complete &= message.len() >= record.total as usize;
+            for (message, part) in all.iter_mut().zip(&parts) {
+                message.extend_from_slice(&part.bytes);
+                complete &= message.len() >= part.total as usize;
             }
             // Everyone sees the same records, so everyone stops after the same round.
             if complete {
@@ -246,11 +485,6 @@ impl Exchange for Bootstrap {
             }
         }
     }
-}
-
-/// The ranks whose record is not there or not good.
-fn absent(records: &[Option<Record>], good: impl Fn(&Record) -> bool) -> Vec<usize> {
-    (0..records.len()).filter(|&r| !records[r].as_ref().is_some_and(&good)).collect()
 }
 
 /// A number that no other run has: the standard library seeds its hashers from the system's entropy.
@@ -291,5 +525,22 @@ impl Wait {
         std::thread::sleep(self.pause);
         self.pause = (self.pause * 2).min(LONGEST);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_come_back() {
+        let pieces =
+            [Piece { total: 9, bytes: vec![1, 2, 3] }, Piece { total: 0, bytes: Vec::new() }];
+        let bytes: Vec<u8> = pieces.iter().flat_map(Piece::encode).collect();
+        assert_eq!(Piece::all_from(&bytes, 2).as_deref(), Some(&pieces[..]));
+        assert_eq!(Piece::all_from(&bytes, 3), None);
+        for cut in 0..bytes.len() {
+            assert_eq!(Piece::all_from(&bytes[..cut], 2), None, "cut to {cut}");
+        }
     }
 }

@@ -9,8 +9,8 @@
 //! | `HOPBINE_SIZE` | number of ranks |
 //! | `HOPBINE_RENDEZVOUS` | path on a file system that all ranks share |
 //!
-//! [`Bootstrap`] then exchanges small messages through a file beside it, of that name and `.ranks`
-//! (it need not exist and may be left over), with plain reads and writes. So it works wherever the
+//! [`Bootstrap`] then exchanges small messages through files beside it, of that name and `.ranks`, and
+//! `.ranks.all` (they need not exist and may be left over), with plain reads and writes. So it works wherever the
 //! ranks share a file system: across containers and network name spaces, over NFS or Lustre.
 //! [`LocalExchange`] does the same for ranks that are threads of one process. Both are an
 //! [`Exchange`], which is all that the rest of the program sees.

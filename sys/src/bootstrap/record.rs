@@ -7,7 +7,8 @@
 /// clients of a network file system cache and lock as a whole.
 pub const RECORD: usize = 4096;
 
-const HEADER: usize = 48;
+/// Bytes of a record before its payload, and of what rank 0 has collected before its body.
+pub const HEADER: usize = 48;
 
 /// Most payload bytes of one record.
 pub const PAYLOAD: usize = RECORD - HEADER;
@@ -64,6 +65,70 @@ impl Record {
     }
 }
 
+/// What rank 0 has collected and shows to all ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collected {
+    /// As in records.
+    pub session: u64,
+    /// As in records.
+    pub round: u64,
+    /// What it says; its meaning is `file.rs`'s.
+    pub body: Vec<u8>,
+}
+
+/// What stands before a [`Collected`]'s body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// As in records.
+    pub session: u64,
+    /// As in records.
+    pub round: u64,
+    /// Length of the body.
+    pub len: usize,
+    sum: u64,
+}
+
+const COLLECTED: u64 = u64::from_le_bytes(*b"hopbine\x02");
+
+impl Collected {
+    fn sum(session: u64, round: u64, body: &[u8]) -> u64 {
+        let numbers = [session, round, body.len() as u64];
+        hash(numbers.into_iter().flat_map(u64::to_le_bytes).chain(body.iter().copied()))
+    }
+
+    /// Header and body.
+    pub fn encode(&self) -> Vec<u8> {
+        let Collected { session, round, ref body } = *self;
+        let sum = Collected::sum(session, round, body);
+        let mut bytes = Vec::with_capacity(HEADER + body.len());
+        for word in [COLLECTED, session, round, body.len() as u64, sum, 0] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    /// What the first bytes say; None if they are something else.
+    pub fn head(bytes: &[u8; HEADER]) -> Option<Head> {
+        let word = |n: usize| {
+            let bytes = bytes[8 * n..8 * n + 8].try_into().expect("8 bytes");
+            u64::from_le_bytes(bytes)
+        };
+        let len = usize::try_from(word(3)).ok()?;
+        let is_ours = (word(0), word(5)) == (COLLECTED, 0);
+        is_ours.then(|| Head { session: word(1), round: word(2), len, sum: word(4) })
+    }
+}
+
+impl Head {
+    /// The whole, if this is its body.
+    pub fn with(self, body: Vec<u8>) -> Option<Collected> {
+        let Head { session, round, len, sum } = self;
+        let is_whole = body.len() == len && Collected::sum(session, round, &body) == sum;
+        is_whole.then_some(Collected { session, round, body })
+    }
+}
+
 /// Of everything but the checksum itself.
 fn checksum(b: &[u8; RECORD], len: usize) -> u64 {
     hash(b[..40].iter().chain(&b[HEADER..HEADER + len]).copied())
@@ -99,6 +164,40 @@ mod tests {
             let mut b = record(100).encode();
             b[at] ^= 1;
             assert_eq!(Record::decode(&b), None, "byte {at} changed");
+        }
+    }
+
+    #[test]
+    fn what_was_collected_survives_the_file_and_damage_is_seen() {
+        let collected = Collected { session: 7, round: 9, body: (0..100).collect() };
+        let bytes = collected.encode();
+        let (head, body) = bytes.split_first_chunk().expect("a header");
+        let head = Collected::head(head).expect("whole");
+        assert_eq!(head.with(body.to_vec()), Some(collected));
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            let (head, body) = damaged.split_first_chunk().expect("a header");
+            let read = Collected::head(head).and_then(|head| head.with(body.to_vec()));
+            assert_eq!(read, None, "byte {at} changed");
+        }
+    }
+
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever stands in the files is a record or not there.
+        #[test]
+        fn no_bytes_do_harm(bytes in prop::collection::vec(any::<u8>(), RECORD), len: u32, ours: bool) {
+            let mut bytes: [u8; RECORD] = bytes.try_into().expect("as long");
+            if ours {
+                bytes[0..8].copy_from_slice(&MAGIC.to_le_bytes());
+                bytes[32..36].copy_from_slice(&len.to_le_bytes());
+            }
+            prop_assert_eq!(Record::decode(&bytes), None);
+            let (head, body) = bytes.split_first_chunk().expect("a header");
+            let read = Collected::head(head).and_then(|head| head.with(body.to_vec()));
+            prop_assert_eq!(read, None);
         }
     }
 }

@@ -11,10 +11,11 @@ use super::paths::{path_order, tree_order};
 use super::places::Places;
 use super::schedule::{Positions, Recipe, Schedule, ScheduleError, WalkRecipe};
 use super::space::{BlockOrder, Displaced, Listing, Space};
+use super::tree::TreePass;
 use super::types::{Lane, Plan};
 use super::walk::Walk;
 use crate::collectives::{Action, Collective, Cut, Form, Paths};
-use crate::geometry::Node;
+use crate::geometry::{Node, Trees};
 use crate::names::{Block, Rank};
 use crate::patterns::{Kind, Pattern};
 
@@ -33,6 +34,7 @@ enum Pass {
     Walk(WalkPass),
     Resend(ResendPass),
     Pairwise(PairwisePass),
+    Tree(TreePass),
 }
 
 impl Pass {
@@ -41,6 +43,7 @@ impl Pass {
             Pass::Walk(pass) => pass.n_steps(),
             Pass::Resend(_) => 1,
             Pass::Pairwise(pass) => pass.displacements.len(),
+            Pass::Tree(pass) => pass.n_steps(),
         }
     }
 }
@@ -61,6 +64,7 @@ impl Schedule {
                 .into_iter()
                 .unzip(),
             Recipe::Pairwise => pairwise_lanes(&places, schedule.ports),
+            Recipe::Trees => tree_lanes(&places, schedule),
         };
         let root = Rank(if schedule.collective.is_rooted() { schedule.root } else { 0 });
         Ok(Expansion { collective: schedule.collective, root, places, headers, lanes })
@@ -100,6 +104,7 @@ impl Flow for Expansion {
     fn action(&self, lane: usize, step: usize, _rank: Rank) -> Action {
         match self.pass(lane, step).0 {
             Pass::Walk(pass) => pass.action(),
+            Pass::Tree(pass) => pass.action(),
             Pass::Resend(_) | Pass::Pairwise(_) => Action::Copy,
         }
     }
@@ -107,7 +112,7 @@ impl Flow for Expansion {
     fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
         match self.pass(lane, step) {
             (Pass::Walk(pass), step) => pass.own_at_step(step, self.places.coord(rank)),
-            (Pass::Resend(_) | Pass::Pairwise(_), _) => 0,
+            (Pass::Resend(_) | Pass::Pairwise(_) | Pass::Tree(_), _) => 0,
         }
     }
 
@@ -115,7 +120,7 @@ impl Flow for Expansion {
         let n_positions = self.headers[lane].space.n_positions;
         let order = self.lanes[lane].iter().find_map(|pass| match pass {
             Pass::Walk(pass) => pass.tiles(most),
-            Pass::Resend(_) | Pass::Pairwise(_) => None,
+            Pass::Resend(_) | Pass::Pairwise(_) | Pass::Tree(_) => None,
         });
         order.unwrap_or_else(|| Tile::ranges(n_positions, most))
     }
@@ -125,6 +130,7 @@ impl Flow for Expansion {
             (Pass::Walk(pass), step) => pass.messages(step, tile, visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
             (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
+            (Pass::Tree(pass), step) => pass.messages(step, visit),
         }
     }
 
@@ -141,6 +147,7 @@ impl Flow for Expansion {
                     Pass::Walk(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
                     Pass::Pairwise(pass) => pass.list(at, &mut steps),
+                    Pass::Tree(pass) => pass.list(at, &mut steps),
                 }
             }
             let LaneHeader { port, part, parts, space, .. } = header;
@@ -222,7 +229,7 @@ fn walk_lane(
 /// The blocks in a position order.
 fn listed(places: &Places, order: &PositionOrder) -> BlockOrder {
     let blocks: Vec<Block> =
-        order.coords().into_iter().map(|coord| Block(places.rank(coord).0)).collect();
+        order.nodes().into_iter().map(|node| Block(places.rank_on(node).0)).collect();
     if blocks.iter().enumerate().all(|(position, block)| position == block.index()) {
         return BlockOrder::Identity;
     }
@@ -249,6 +256,23 @@ fn pairwise_lanes(places: &Arc<Places>, ports: u32) -> (Vec<LaneHeader>, Vec<Vec
             let (port, space) = (port as u16, space.clone());
             let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
             (header, vec![Pass::Pairwise(pass)])
+        })
+        .unzip()
+}
+
+/// One lane for each tree, as many as there are ports and trees.
+fn tree_lanes(places: &Arc<Places>, schedule: &Schedule) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let shape = &places.shape;
+    let trees = Arc::new(Trees::new(shape, schedule.map.node_of(shape, schedule.root)));
+    let action = schedule.collective.along_trees().unwrap_or_default();
+    let space = Arc::new(Space { cut: Cut::Vector, n_positions: 1, order: BlockOrder::Identity });
+    let parts = schedule.ports.min(trees.n_trees() as u32);
+    (0..parts)
+        .map(|part| {
+            let pass = TreePass::new(places.clone(), trees.clone(), part as usize, action);
+            let (n_steps, space) = (pass.n_steps(), space.clone());
+            let header = LaneHeader { port: part as u16, part, parts, space, n_steps };
+            (header, vec![Pass::Tree(pass)])
         })
         .unzip()
 }

@@ -14,6 +14,7 @@ mod schedule;
 mod space;
 mod text;
 pub mod traffic;
+mod tree;
 mod types;
 mod validate;
 mod walk;

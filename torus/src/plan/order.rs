@@ -16,7 +16,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::types::{Blocks, Run};
-use crate::geometry::{Coord, MAX_DIMS};
+use crate::geometry::{Coord, MAX_DIMS, Node};
 
 /// One level: a digit for every coordinate of one dimension.
 #[derive(Clone, Debug)]
@@ -384,16 +384,31 @@ impl PositionOrder {
         Coord::new(&at[..self.dims.len()])
     }
 
-    /// The coordinates of all blocks, by position.
-    pub fn coords(&self) -> Vec<Coord> {
-        let mut coords = Vec::with_capacity(self.n_positions as usize);
-        self.list(0, &mut self.whole(), &mut coords);
-        coords
+    /// The nodes of all blocks, by position; nodes are numbered row-major.
+    pub fn nodes(&self) -> Vec<Node> {
+        // By dimension and place, what the coordinate there adds to the node's number.
+        let mut stride = 1;
+        let mut parts: Vec<Vec<u32>> = Vec::with_capacity(self.dims.len());
+        for dim in self.dims.iter().rev() {
+            parts.push(dim.coord_at.iter().map(|coord| coord * stride).collect());
+            stride *= dim.coord_at.len() as u32;
+        }
+        parts.reverse();
+        let mut nodes = Vec::with_capacity(self.n_positions as usize);
+        self.list(0, &mut self.whole(), &parts, &mut nodes);
+        nodes
     }
 
-    fn list(&self, depth: usize, box_: &mut [Interval; MAX_DIMS], coords: &mut Vec<Coord>) {
+    fn list(
+        &self,
+        depth: usize,
+        box_: &mut [Interval; MAX_DIMS],
+        parts: &[Vec<u32>],
+        nodes: &mut Vec<Node>,
+    ) {
         let Some(Groups { dim, group_of }) = self.levels.get(depth) else {
-            coords.push(self.corner(box_));
+            let node = parts.iter().zip(box_.iter()).map(|(part, at)| part[at.start as usize]);
+            nodes.push(Node(node.sum()));
             return;
         };
         let whole = box_[*dim];
@@ -401,7 +416,7 @@ impl PositionOrder {
         while start < whole.end {
             box_[*dim] = group_of[start as usize];
             start = box_[*dim].end;
-            self.list(depth + 1, box_, coords);
+            self.list(depth + 1, box_, parts, nodes);
         }
         box_[*dim] = whole;
     }
@@ -448,11 +463,13 @@ mod tests {
                 prop_assert_eq!(at, order.n_positions());
                 prop_assert_eq!(&in_tiles, &runs);
             }
-            let coords = order.coords();
-            prop_assert_eq!(coords.len() as u32, order.n_positions());
-            for (position, &coord) in coords.iter().enumerate() {
+            let nodes = order.nodes();
+            prop_assert_eq!(nodes.len() as u32, order.n_positions());
+            for (position, node) in nodes.iter().enumerate() {
+                let coord = order.coord(position as u32);
                 prop_assert_eq!(order.position(coord), position as u32);
-                prop_assert_eq!(order.coord(position as u32), coord);
+                let number = sizes.iter().enumerate().fold(0, |n, (dim, size)| n * size + coord[dim]);
+                prop_assert_eq!(node.0, number);
                 let inside = (0..sizes.len()).all(|dim| is_member(dim, coord[dim]));
                 let listed = runs
                     .iter()

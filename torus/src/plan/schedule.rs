@@ -54,6 +54,8 @@ pub enum Recipe {
     Walk(WalkRecipe),
     /// Every rank sends to every other directly.
     Pairwise,
+    /// Along edge-disjoint spanning trees of the torus, one per port, as many as it has.
+    Trees,
 }
 
 /// What the walks of a schedule are.
@@ -135,6 +137,12 @@ pub enum ScheduleError {
         /// The size of the dimension.
         size: u32,
     },
+    /// Whole vectors from or to one rank are what trees are for.
+    #[error("{collective} moves no whole vectors along trees; bcast and reduce do")]
+    Trees {
+        /// The collective.
+        collective: Collective,
+    },
     /// The latency form would give different bits on different ranks.
     #[error(
         "the latency form needs groups that nest, which {kind} has not on a dimension of size \
@@ -169,11 +177,12 @@ impl Schedule {
             return Err(ScheduleError::Root { root: self.root, last, shape: shape() });
         }
         let collective = self.collective;
-        let Recipe::Walk(recipe) = &self.recipe else {
-            return match collective.is_pairwise() {
-                true => Ok(()),
-                false => Err(ScheduleError::Pairwise { collective }),
-            };
+        let recipe = match &self.recipe {
+            Recipe::Walk(recipe) => recipe,
+            Recipe::Pairwise if collective.is_pairwise() => return Ok(()),
+            Recipe::Trees if collective.along_trees().is_some() => return Ok(()),
+            Recipe::Pairwise => return Err(ScheduleError::Pairwise { collective }),
+            Recipe::Trees => return Err(ScheduleError::Trees { collective }),
         };
         if recipe.patterns.len() != self.shape.n_dims() {
             return Err(ScheduleError::Patterns {

@@ -315,8 +315,9 @@ fn parse_transfers(lines: &mut Lines<'_>, keyword: &str) -> Result<Transfers, Te
     Ok(transfers)
 }
 
-/// The name of the recipe that has no walk.
+/// The names of the recipes that have no walk.
 const PAIRWISE: &str = "pairwise";
+const TREES: &str = "trees";
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -324,6 +325,7 @@ impl fmt::Display for Schedule {
         match &self.recipe {
             Recipe::Walk(recipe) => writeln!(f, "form {}", recipe.form)?,
             Recipe::Pairwise => writeln!(f, "form {PAIRWISE}")?,
+            Recipe::Trees => writeln!(f, "form {TREES}")?,
         }
         writeln!(f, "shape {}", self.shape)?;
         match (&self.map, self.map.as_list()) {
@@ -361,10 +363,12 @@ impl FromStr for Schedule {
         let mut lines = Lines::new(text);
         let name = lines.need("schedule")?;
         let collective = Collective::from_str(name).map_err(|error| lines.wrong(error))?;
-        let form = match lines.need("form")? {
-            PAIRWISE => None,
+        let form = lines.need("form")?;
+        let walk_form = match form {
+            PAIRWISE | TREES => None,
             name => {
-                Some(Form::from_name(name).map_err(|known| lines.wrong(known + " " + PAIRWISE))?)
+                let form = Form::from_name(name);
+                Some(form.map_err(|known| lines.wrong(format!("{known} {PAIRWISE} {TREES}")))?)
             }
         };
         let shape = lines.need("shape")?;
@@ -383,8 +387,9 @@ impl FromStr for Schedule {
         };
         let root = lines.need("root")?;
         let root = lines.number(root)?;
-        let recipe = match form {
+        let recipe = match walk_form {
             Some(form) => Recipe::Walk(parse_walk(&mut lines, form)?),
+            None if form == TREES => Recipe::Trees,
             None => Recipe::Pairwise,
         };
         let ports = lines.need("ports")?;

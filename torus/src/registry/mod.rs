@@ -44,11 +44,16 @@ struct Family {
 /// How a family is used.
 #[derive(Debug)]
 struct Use {
-    /// The passes over the walk; `None` for single messages between all pairs.
-    form: Option<Form>,
-    positions: Positions,
-    order: StepOrder,
+    way: Way,
     summary: &'static str,
+}
+
+/// What becomes a schedule's recipe.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Walk { form: Form, positions: Positions, order: StepOrder },
+    Pairwise,
+    Trees,
 }
 
 /// One algorithm for one collective.
@@ -116,7 +121,11 @@ impl Algorithm {
 
     /// The name of its form in schedules.
     pub fn form(&self) -> &'static str {
-        self.row.usage.form.map_or("pairwise", Form::name)
+        match self.row.usage.way {
+            Way::Walk { form, .. } => form.name(),
+            Way::Pairwise => "pairwise",
+            Way::Trees => "trees",
+        }
     }
 
     /// Checks that the algorithm exists for a shape.
@@ -138,11 +147,11 @@ impl Algorithm {
     /// # Errors
     /// [`ScheduleError`] if the shape, the root or the number of ports does not fit.
     pub fn schedule(&self, request: &Request) -> Result<Schedule, ScheduleError> {
-        let &Use { form, positions, order, .. } = self.row.usage;
         let shape = &request.shape;
-        let recipe = match form {
-            None => Recipe::Pairwise,
-            Some(form) => Recipe::Walk(WalkRecipe {
+        let recipe = match self.row.usage.way {
+            Way::Pairwise => Recipe::Pairwise,
+            Way::Trees => Recipe::Trees,
+            Way::Walk { form, positions, order } => Recipe::Walk(WalkRecipe {
                 form,
                 patterns: self.patterns_on(shape),
                 order,
@@ -182,10 +191,11 @@ impl Algorithm {
     /// volume: p - 1 for each pass over p blocks.
     pub fn promised_volume(&self, shape: &Shape) -> Option<u64> {
         let others = u64::from(shape.n_nodes() - 1);
-        match (self.row.usage.form, self.collective) {
-            (Some(Form::TwoPhase), Collective::Allreduce) => Some(2 * others),
-            (Some(Form::Butterfly), Collective::ReduceScatter | Collective::Allgather)
-                if self.row.usage.positions != Positions::Resend =>
+        let Way::Walk { form, positions, .. } = self.row.usage.way else { return None };
+        match (form, self.collective) {
+            (Form::TwoPhase, Collective::Allreduce) => Some(2 * others),
+            (Form::Butterfly, Collective::ReduceScatter | Collective::Allgather)
+                if positions != Positions::Resend =>
             {
                 Some(others)
             }

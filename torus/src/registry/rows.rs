@@ -1,6 +1,6 @@
 //! The rows of the registry.
 
-use super::{DEFAULT_MAX_RADIX, Family, Patterns, Use};
+use super::{DEFAULT_MAX_RADIX, Family, Patterns, Use, Way};
 use crate::collectives::Collective::{
     self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Reduce, ReduceScatter, Scatter,
 };
@@ -40,6 +40,7 @@ const RADIX_PAPER: &str = "generalized radix, section IV";
 const KNOMIAL_PAPER: &str = "generalized radix, section III";
 const KRING_PAPER: &str = "generalized radix, section V";
 const BRUCK_PAPER: &str = "Bruck et al. 1997";
+const TRINARYX: &str = "after Fujitsu's trinaryx; docs/algorithms.md";
 const OURS: &str = "algorithms.md, section 1";
 const RADIX: Kind = Kind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
 
@@ -62,10 +63,11 @@ static KRING: Family = family(
 static DIRECT: Family = only(Kind::Direct, "one step per dimension", OURS);
 static BUCKET: Family =
     family(Patterns::Only(Kind::Ring), Sequential, "rings, one dimension at a time", BUCKET_PAPER);
+static TREES: Family = family(Patterns::Best, RoundRobin, "edge-disjoint spanning trees", TRINARYX);
 static ALL: Family = family(Patterns::Best, RoundRobin, "every block straight to its owner", OURS);
 
 const fn usage(form: Form, positions: Positions, order: StepOrder, summary: &'static str) -> Use {
-    Use { form: Some(form), positions, order, summary }
+    Use { way: Way::Walk { form, positions, order }, summary }
 }
 
 static B: Use = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then allgather (B)");
@@ -85,8 +87,8 @@ static TREE_TO_NEAR: Use = usage(Tree, Path, NearFirst, "tree, short distances f
 static TREE_TO_FAR: Use = usage(Tree, Path, FarFirst, "tree, long distances first");
 static LOGARITHMIC: Use = usage(Butterfly, Path, NearFirst, "blocks sharing a path together");
 static DISSEMINATION: Use = usage(Butterfly, Path, NearFirst, "dissemination");
-static PAIRWISE: Use =
-    Use { form: None, positions: Path, order: NearFirst, summary: "rounds over different links" };
+static PAIRWISE: Use = Use { way: Way::Pairwise, summary: "rounds over different links" };
+static ALONG_TREES: Use = Use { way: Way::Trees, summary: "one tree per port, pipelined" };
 
 const fn row(
     collective: Collective,
@@ -193,6 +195,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Bcast, "bucket", &BUCKET, &SCATTER_ALLGATHER),
     row(Bcast, "bucket-tree", &BUCKET, &TREE_FROM_FAR),
     row(Bcast, "kring", &KRING, &SCATTER_ALLGATHER),
+    row(Bcast, "trees", &TREES, &ALONG_TREES),
     // reduce
     row(Reduce, "mixed", &MIXED, &REDUCE_SCATTER_GATHER),
     row(Reduce, "mixed-tree", &MIXED, &TREE_TO_NEAR),
@@ -215,6 +218,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Reduce, "direct-tree", &DIRECT, &TREE_TO_NEAR),
     row(Reduce, "bucket", &BUCKET, &REDUCE_SCATTER_GATHER),
     row(Reduce, "bucket-tree", &BUCKET, &TREE_TO_NEAR),
+    row(Reduce, "trees", &TREES, &ALONG_TREES),
     // gather
     row(Gather, "mixed", &MIXED, &TREE_TO_NEAR),
     row(Gather, "mixed-far", &MIXED, &TREE_TO_FAR),

@@ -152,6 +152,11 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
             hop_ns: number(get, "HOPBINE_EMU_HOP_NS", 0u64, 0)?,
             jitter_ns: number(get, "HOPBINE_EMU_JITTER_NS", 0u64, 0)?,
             tni_mbps: number(get, "HOPBINE_EMU_TNI_MBPS", 0u64, 0)?,
+            late: match get("HOPBINE_EMU_LATE") {
+                None => None,
+                Some(_) => Some(number(get, "HOPBINE_EMU_LATE", 0u64, 0)?),
+            },
+            checked: number(get, "HOPBINE_EMU_CHECKED", 0u64, 0)? != 0,
         },
     })
 }
@@ -166,11 +171,11 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     if s.size == 1 {
         let arena =
             Arena::private(plan.len).map_err(|source| JobError::Map { bytes: plan.len, source })?;
-        return Ok((Job::assemble(arena, plan, 0, layout, s.model, None), 0));
+        return Ok((Job::assemble(arena, plan, 0, layout, s.model, None)?, 0));
     }
     let meeting = meeting(&s)?;
     let (arena, memory) = rendezvous::open(&meeting, s.size, plan)?.into_parts();
-    let job = Job::assemble(arena, plan, 0, layout, s.model, Some(s.rank));
+    let job = Job::assemble(arena, plan, 0, layout, s.model, Some(s.rank))?;
     rendezvous::meet(&job, s.rank, &meeting, memory)?;
     Ok((job, s.rank))
 }

@@ -58,6 +58,9 @@ pub enum JobError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The late device's thread could not be started.
+    #[error("cannot start the thread of the late device: {0}")]
+    Thread(std::io::Error),
     /// An environment variable has a value that cannot be used.
     #[error("{name}={value}: {wanted}")]
     Variable {

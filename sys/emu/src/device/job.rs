@@ -11,6 +11,7 @@ use crate::copy::Space;
 use crate::env;
 use crate::error::{JobError, Result, fail};
 use crate::ids::{Coords, VcqPlace, node_key};
+use crate::late::Device;
 use crate::layout::{Header, NodeRecord, Plan, RankRecord, TNIS, TniRecord};
 use crate::model::Model;
 use crate::mrq::{Chunk, Chunks};
@@ -19,6 +20,7 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::vcq::Target;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::io::Write;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, RwLock, Weak};
 use utofu_abi::*;
@@ -31,6 +33,8 @@ pub struct Job {
     pub(crate) serial: u16,
     pub(crate) layout: Layout,
     pub(crate) model: Model,
+    /// In the late mode: who moves the bytes.
+    pub(crate) device: Option<Device>,
     /// Of a job of processes: the rank of this one.
     pub(crate) me: Option<usize>,
     pub(crate) page: u64,
@@ -134,7 +138,7 @@ impl Job {
         let serial = (1..=u16::MAX)
             .find(|s| !jobs.contains_key(s))
             .ok_or_else(|| JobError::Shape("65535 jobs exist in this process".into()))?;
-        let job = Arc::new(Job::assemble(arena, plan, serial, layout, model, None));
+        let job = Arc::new(Job::assemble(arena, plan, serial, layout, model, None)?);
         jobs.insert(serial, Arc::downgrade(&job));
         Ok(job)
     }
@@ -146,7 +150,7 @@ impl Job {
         layout: Layout,
         model: Model,
         me: Option<usize>,
-    ) -> Job {
+    ) -> std::result::Result<Job, JobError> {
         let header = arena.at::<Header>(Off::new(0));
         header.heap.start(plan.heap, plan.len);
         // SAFETY: sysconf has no preconditions.
@@ -154,7 +158,8 @@ impl Job {
         let page = u64::try_from(page).unwrap_or(4096);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let is_crowded = layout.node_of.len() > processors;
-        Job { arena, plan, serial, layout, model, me, page, is_crowded }
+        let device = model.late.map(|_| Device::start()).transpose().map_err(JobError::Thread)?;
+        Ok(Job { arena, plan, serial, layout, model, device, me, page, is_crowded })
     }
 
     /// To be called when a poll has found nothing. Programs poll without end while they wait: if the
@@ -309,7 +314,8 @@ impl Chunks for Job {
 
 /// Ends the process: for what kills it on the real machine as well.
 pub(crate) fn fatal(message: &str) -> ! {
-    eprintln!("utofu-emu: {message}");
+    // Not by eprintln, which a test would keep to itself. There is nobody to tell of a failure.
+    let _ = writeln!(std::io::stderr(), "utofu-emu: {message}");
     std::process::abort();
 }
 

@@ -69,6 +69,8 @@ pub(crate) struct TniRecord {
 pub(crate) struct CqRecord {
     /// Bit i: VCQ i exists. Bit 31: one VCQ has the CQ to itself.
     pub(crate) used: AtomicU32,
+    /// Checked mode: whether a thread is posting, and whether one is polling the MRQ.
+    pub(crate) busy: [AtomicU32; 2],
     /// Offset of the registration table; 0: the CQ was never used.
     pub(crate) table: AtomicU64,
     /// Offsets of the VCQ blocks; 0: never created. A block serves all VCQs of its place.

@@ -235,6 +235,11 @@ impl StagTable {
         }
     }
 
+    /// Whether a STADD's STag has one registration, which ends its use if it is taken back.
+    pub(crate) fn is_last(&self, stadd: u64) -> bool {
+        self.entry(stadd).is_some_and(|e| e.refs.load(Ordering::Relaxed) == 1)
+    }
+
     /// Takes back everything under the user STags of one VCQ.
     pub(crate) fn forget_user(&self, extra: u8) {
         let _guard = self.lock.lock();

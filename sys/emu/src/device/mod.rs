@@ -13,6 +13,7 @@ pub(crate) mod error;
 pub(crate) mod gates;
 pub(crate) mod ids;
 pub(crate) mod job;
+pub(crate) mod late;
 pub(crate) mod launcher;
 pub(crate) mod layout;
 pub(crate) mod lock;

@@ -1,6 +1,6 @@
 //! The latency model: how long the wire takes, if it should take time at all.
 //!
-//! Off by default: everything is over when the post returns. With a model the bytes still move at
+//! Off by default: everything is over when the post returns (see [`crate::late`] for the contrary). With a model the bytes still move at
 //! the post, but the notices carry a time before which no poll shows them: the completion in the
 //! TCQ when the TNI has sent the bytes, the remote notice a delay and the hops later, the local
 //! notice when the answer has come back. A program that waits for notices meets the latencies; one
@@ -23,6 +23,14 @@ pub struct Model {
     pub jitter_ns: u64,
     /// What one TNI sends, in 10^6 bytes per second (`HOPBINE_EMU_TNI_MBPS`); 0: no limit.
     pub tni_mbps: u64,
+    /// The late mode, with this seed (`HOPBINE_EMU_LATE`): a thread moves the bytes, just before
+    /// their notice can be seen; the source of a put is read just before its completion. Operations
+    /// without STRONG_ORDER overtake each other.
+    pub late: Option<u64>,
+    /// Whether misuse ends the process with a message (`HOPBINE_EMU_CHECKED`): a CQ that threads
+    /// share without THREAD_SAFE; in the late mode also puts that overlap, sources that change
+    /// before they are read, and memory that is deregistered while it is needed.
+    pub checked: bool,
 }
 
 /// When the parts of an operation may be seen, in ns of [`now`]; 0: at once.
@@ -34,10 +42,17 @@ pub(crate) struct Times {
 }
 
 impl Model {
-    /// Whether nothing takes time.
+    /// Whether notices can be seen as soon as they are in the queue. In the late mode they can:
+    /// they come late.
     #[inline]
     pub(crate) fn is_off(&self) -> bool {
-        *self == Model::default()
+        self.late.is_some() || !self.takes_time()
+    }
+
+    /// Whether there are latencies.
+    #[inline]
+    pub(crate) fn takes_time(&self) -> bool {
+        (self.put_ns | self.hop_ns | self.jitter_ns | self.tni_mbps) != 0
     }
 
     /// Times of one operation among others of a sender. `earlier` are the latest times of those
@@ -90,6 +105,13 @@ pub(crate) struct Random(u64);
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A delay of the late mode in ns: mostly that of a few messages, now and then that of a rank
+    /// that was kept from its processor.
+    pub(crate) fn late(&mut self) -> u64 {
+        let longest = if self.below(16) == 0 { 400_000 } else { 10_000 };
+        self.below(longest)
     }
 
     fn below(&mut self, bound: u64) -> u64 {

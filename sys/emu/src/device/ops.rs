@@ -12,10 +12,11 @@ use crate::error::Result;
 use crate::ids::{VcqPlace, without_path};
 use crate::layout::VcqBlock;
 use crate::mem::Region;
-use crate::model::Times;
+use crate::model::{Times, now};
 use crate::mrq::{Lost, Notice};
 use crate::sync::Ordering;
-use crate::vcq::{Sender, Target, Vcq};
+use crate::toq;
+use crate::vcq::{Origin, Sender, Target, Vcq};
 use std::ffi::c_int;
 use utofu_abi::*;
 
@@ -55,11 +56,56 @@ pub(crate) unsafe fn post(
 }
 
 /// What the remote side came to.
-struct Outcome {
+#[derive(Clone, Copy)]
+pub(crate) struct Outcome {
     /// 0 or a MRQ code.
-    code: c_int,
+    pub(crate) code: c_int,
     /// Old value of an atomic operation.
-    value: u64,
+    pub(crate) value: u64,
+}
+
+impl Outcome {
+    pub(crate) fn failed(code: c_int) -> Outcome {
+        Outcome { code, value: 0 }
+    }
+}
+
+/// Bytes that an operation moves.
+#[inline]
+pub(crate) fn length(op: &Op) -> u32 {
+    match op.action {
+        Action::Nop => 0,
+        Action::Put { len, .. } | Action::Piggyback { len, .. } | Action::Get { len, .. } => len,
+        Action::Atomic { width, .. } => width.into(),
+    }
+}
+
+/// Types of an operation's notices, here and at the target.
+#[inline]
+fn kinds(op: &Op) -> (utofu_mrq_notice_type, utofu_mrq_notice_type) {
+    match op.action {
+        Action::Nop | Action::Put { .. } | Action::Piggyback { .. } => {
+            (UTOFU_MRQ_TYPE_LCL_PUT, UTOFU_MRQ_TYPE_RMT_PUT)
+        }
+        Action::Get { .. } => (UTOFU_MRQ_TYPE_LCL_GET, UTOFU_MRQ_TYPE_RMT_GET),
+        Action::Atomic { .. } => (UTOFU_MRQ_TYPE_LCL_ARMW, UTOFU_MRQ_TYPE_RMT_ARMW),
+    }
+}
+
+/// The STADD that notices name: behind the last byte, or of the word of an atomic operation.
+#[inline]
+fn end(op: &Op) -> u64 {
+    match op.action {
+        Action::Atomic { .. } => op.rmt,
+        _ => op.rmt.wrapping_add(length(op).into()),
+    }
+}
+
+/// The VCQ that an operation goes to, if it is there.
+#[inline]
+pub(crate) fn target<'a>(origin: &'a Origin, op: &Op) -> Option<Target<'a>> {
+    let place = VcqPlace::of(op.vcq).ok()?;
+    origin.context.job.find(op.vcq, place)
 }
 
 /// Does one operation; its TCQ code and when that may be seen.
@@ -68,81 +114,100 @@ struct Outcome {
 /// Registered memory is mapped.
 #[inline]
 unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
-    let (len, local, remote) = match op.action {
-        Action::Nop => return (UTOFU_SUCCESS, 0),
-        Action::Put { len, .. } | Action::Piggyback { len, .. } => {
-            (len, UTOFU_MRQ_TYPE_LCL_PUT, UTOFU_MRQ_TYPE_RMT_PUT)
-        }
-        Action::Get { len, .. } => (len, UTOFU_MRQ_TYPE_LCL_GET, UTOFU_MRQ_TYPE_RMT_GET),
-        Action::Atomic { width, .. } => {
-            (u32::from(width), UTOFU_MRQ_TYPE_LCL_ARMW, UTOFU_MRQ_TYPE_RMT_ARMW)
-        }
-    };
+    if op.action == Action::Nop {
+        return (UTOFU_SUCCESS, 0);
+    }
     let job = &*vcq.context.job;
+    // Relaxed: one poster at a time (THREAD_SAFE: under the sender's lock).
+    let order = vcq.local_posted.load(Ordering::Relaxed) + 1;
+    if let (Some(late), Some(device)) = (&vcq.late, &job.device) {
+        vcq.local_posted.store(order, Ordering::Relaxed);
+        device.post(vcq, late, sender, op);
+        return (UTOFU_SUCCESS, toq::LATE);
+    }
+    let len = length(op);
     // The source of a put is read when it is sent.
     let source = match op.action {
-        Action::Put { lcl, .. } => match own_region(vcq, lcl, len) {
-            Ok(region) => region.addr,
-            Err(Missing::Stadd) => return (UTOFU_ERR_TCQ_STADD, 0),
-            Err(Missing::Length) => return (UTOFU_ERR_TCQ_LENGTH, 0),
+        Action::Put { lcl, .. } => match source(vcq, lcl, len) {
+            Ok(addr) => addr,
+            Err(code) => return (code, 0),
         },
         Action::Piggyback { ref data, .. } => data.as_ptr() as u64,
         _ => 0,
     };
-    let target = VcqPlace::of(op.vcq).ok().and_then(|place| job.find(op.vcq, place));
+    let target = target(vcq, op);
     let times = match &target {
         Some(t) if !job.model.is_off() => times(vcq, sender, op, len, t),
         _ => Times::default(),
     };
     let outcome = match &target {
-        // SAFETY: the caller's promise; `source` was just looked up or is in `op`.
-        Some(t) => unsafe { act(vcq, t, op, source, len) },
-        None => Outcome { code: UTOFU_ERR_MRQ_PEER, value: 0 },
+        Some(t) => {
+            // SAFETY: the caller's promise; `source` was just looked up or is in `op`.
+            let outcome = unsafe { act(vcq, t, op, source, len, false) };
+            notify_target(vcq, t, op, &outcome, times.remote);
+            outcome
+        }
+        None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
     };
-    let atomic = matches!(op.action, Action::Atomic { .. });
-    let end = op.rmt.wrapping_add(if atomic { 0 } else { u64::from(len) });
-    if let Some(t) = &target
-        && outcome.code == UTOFU_SUCCESS
-        && op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE)
-    {
-        let notice = Notice {
-            meta: pack_meta(remote, op.edata, UTOFU_SUCCESS),
-            vcq: vcq.place.id(),
-            rmt: end,
-            // As Fujitsu's library fills what the manual leaves open.
-            value: end,
-            ready_at: times.remote,
-            ..Notice::default()
-        };
-        deliver(vcq, t.block, &notice);
-    }
-    // Relaxed: one poster at a time (THREAD_SAFE: under the sender's lock).
-    let order = vcq.local_posted.load(Ordering::Relaxed) + 1;
-    if outcome.code != UTOFU_SUCCESS || op.has(UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE) {
-        // As Fujitsu's library fills what the manual leaves open: a get's and an atomic operation's
-        // notices have the same in both places.
-        let (lcl, value) = match op.action {
-            Action::Get { lcl, .. } => {
-                let end = lcl.wrapping_add(u64::from(len));
-                (end, end)
-            }
-            Action::Atomic { .. } => (outcome.value, outcome.value),
-            _ => (0, 0),
-        };
-        let notice = Notice {
-            meta: pack_meta(local, op.edata, outcome.code),
-            vcq: without_path(op.vcq),
-            rmt: end,
-            lcl,
-            value,
-            order,
-            ready_at: times.local,
-        };
-        deliver(vcq, vcq.block(), &notice);
-    }
+    notify_sender(vcq, op, &outcome, order, times.local);
     // Release pairs with the Acquire in poll_mrq: the notice, if any, is in the queue.
     vcq.local_posted.store(order, Ordering::Release);
     (UTOFU_SUCCESS, times.sent)
+}
+
+/// The notice at the target, if the operation went well and asks for one.
+#[inline]
+pub(crate) fn notify_target(
+    origin: &Origin,
+    target: &Target<'_>,
+    op: &Op,
+    outcome: &Outcome,
+    ready_at: u64,
+) {
+    if outcome.code != UTOFU_SUCCESS || !op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE) {
+        return;
+    }
+    let notice = Notice {
+        meta: pack_meta(kinds(op).1, op.edata, UTOFU_SUCCESS),
+        vcq: origin.place.id(),
+        rmt: end(op),
+        // As Fujitsu's library fills what the manual leaves open.
+        value: end(op),
+        ready_at,
+        ..Notice::default()
+    };
+    deliver(origin, target.block, &notice);
+}
+
+/// The sender's own notice, if the operation failed or asks for one.
+#[inline]
+pub(crate) fn notify_sender(
+    origin: &Origin,
+    op: &Op,
+    outcome: &Outcome,
+    order: u64,
+    ready_at: u64,
+) {
+    if outcome.code == UTOFU_SUCCESS && !op.has(UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE) {
+        return;
+    }
+    // As Fujitsu's library fills what the manual leaves open: a get's and an atomic operation's
+    // notices have the same in both places.
+    let both = match op.action {
+        Action::Get { lcl, len } => lcl.wrapping_add(len.into()),
+        Action::Atomic { .. } => outcome.value,
+        _ => 0,
+    };
+    let notice = Notice {
+        meta: pack_meta(kinds(op).0, op.edata, outcome.code),
+        vcq: without_path(op.vcq),
+        rmt: end(op),
+        lcl: both,
+        value: both,
+        order,
+        ready_at,
+    };
+    deliver(origin, origin.block(), &notice);
 }
 
 enum Missing {
@@ -152,22 +217,52 @@ enum Missing {
 
 /// `len` bytes of the posting rank's own memory, registered on the sending CQ.
 #[inline]
-fn own_region(vcq: &Vcq, stadd: u64, len: u32) -> std::result::Result<Region, Missing> {
-    match vcq.table().lookup(stadd) {
-        Some(r) if r.owner as usize != vcq.context.rank => Err(Missing::Stadd),
+fn own_region(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<Region, Missing> {
+    match origin.table().lookup(stadd) {
+        Some(r) if r.owner as usize != origin.context.rank => Err(Missing::Stadd),
         Some(r) if r.room < i64::from(len) => Err(Missing::Length),
         Some(r) => Ok(r),
         None => Err(Missing::Stadd),
     }
 }
 
-/// Does the remote part of an operation.
+/// The address of what a put sends; else a TCQ code.
+#[inline]
+pub(crate) fn source(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
+    match own_region(origin, stadd, len) {
+        Ok(region) => Ok(region.addr),
+        Err(Missing::Stadd) => Err(UTOFU_ERR_TCQ_STADD),
+        Err(Missing::Length) => Err(UTOFU_ERR_TCQ_LENGTH),
+    }
+}
+
+/// The address where a get puts what it brings; else a MRQ code.
+#[inline]
+pub(crate) fn own_place(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
+    match own_region(origin, stadd, len) {
+        Ok(region) if region.read_only => Err(UTOFU_ERR_MRQ_LCL_MEMORY),
+        Ok(region) => Ok(region.addr),
+        Err(Missing::Stadd) => Err(UTOFU_ERR_MRQ_LCL_STADD),
+        Err(Missing::Length) => Err(UTOFU_ERR_MRQ_LCL_LENGTH),
+    }
+}
+
+/// Does the remote part of an operation. A get that `stays` brings its bytes to `here` only, and
+/// not yet to where they belong.
 ///
 /// # Safety
-/// Registered memory is mapped; `source` has `len` readable bytes if this is a put.
+/// Registered memory is mapped; `here` has `len` readable bytes if this is a put, and `len` writable
+/// ones if this is a get that stays.
 #[inline]
-unsafe fn act(vcq: &Vcq, target: &Target<'_>, op: &Op, source: u64, len: u32) -> Outcome {
-    let job = &*vcq.context.job;
+pub(crate) unsafe fn act(
+    origin: &Origin,
+    target: &Target<'_>,
+    op: &Op,
+    here: u64,
+    len: u32,
+    stays: bool,
+) -> Outcome {
+    let job = &*origin.context.job;
     let mut value = 0;
     let code = match target.table.lookup(op.rmt) {
         None => UTOFU_ERR_MRQ_RMT_STADD,
@@ -181,14 +276,15 @@ unsafe fn act(vcq: &Vcq, target: &Target<'_>, op: &Op, source: u64, len: u32) ->
                 Action::Nop => Ok(()),
                 Action::Put { .. } | Action::Piggyback { .. } => {
                     // SAFETY: the caller's promise, and the range lies in the registration.
-                    unsafe { copy::write(space, source, r.addr, len as usize) }
+                    unsafe { copy::write(space, here, r.addr, len as usize) }
                 }
-                Action::Get { lcl, .. } => match own_region(vcq, lcl, len) {
-                    Ok(own) if own.read_only => return failed(UTOFU_ERR_MRQ_LCL_MEMORY),
-                    // SAFETY: both ranges lie in registrations.
-                    Ok(own) => unsafe { copy::read(space, r.addr, own.addr, len as usize) },
-                    Err(Missing::Stadd) => return failed(UTOFU_ERR_MRQ_LCL_STADD),
-                    Err(Missing::Length) => return failed(UTOFU_ERR_MRQ_LCL_LENGTH),
+                Action::Get { lcl, .. } => match own_place(origin, lcl, len) {
+                    Ok(own) => {
+                        let to = if stays { here } else { own };
+                        // SAFETY: both ranges lie in registrations, or `here` has the room.
+                        unsafe { copy::read(space, r.addr, to, len as usize) }
+                    }
+                    Err(code) => return Outcome::failed(code),
                 },
                 Action::Atomic { width, update } => {
                     let lock = &job.rank_record(r.owner as usize).atomics;
@@ -209,14 +305,10 @@ unsafe fn act(vcq: &Vcq, target: &Target<'_>, op: &Op, source: u64, len: u32) ->
     Outcome { code, value }
 }
 
-fn failed(code: c_int) -> Outcome {
-    Outcome { code, value: 0 }
-}
-
 /// Puts a notice into a queue. If there is no room it is lost, and the queue's owner will end.
 #[inline]
-fn deliver(vcq: &Vcq, block: &VcqBlock, notice: &Notice) {
-    if block.ring.push(&*vcq.context.job, notice) == Err(Lost::Overflow) {
+fn deliver(origin: &Origin, block: &VcqBlock, notice: &Notice) {
+    if block.ring.push(&*origin.context.job, notice) == Err(Lost::Overflow) {
         // Relaxed: says only that it is so.
         block.overflowed.store(1, Ordering::Relaxed);
     }
@@ -235,4 +327,31 @@ fn times(vcq: &Vcq, sender: &mut Sender, op: &Op, len: u32, target: &Target<'_>)
     let earlier = sender.last.entry(without_path(op.vcq)).or_default();
     let strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);
     job.model.queue(times, earlier, strong, &mut sender.random)
+}
+
+/// When the late device does the parts of an operation: sent in the order of the posts, and the rest
+/// in any, but for strongly ordered ones.
+#[cold]
+pub(crate) fn late_times(vcq: &Vcq, sender: &mut Sender, op: &Op) -> Times {
+    let model = vcq.context.job.model;
+    let start = match target(vcq, op) {
+        Some(target) if model.takes_time() => times(vcq, sender, op, length(op), &target),
+        _ => Times { sent: now(), remote: 0, local: 0 },
+    };
+    // All sends of the VCQ, under a name that no target has.
+    let sends = sender.last.entry(UTOFU_VBG_ID_NULL).or_default();
+    let sent = (start.sent + sender.random.late()).max(sends.sent);
+    sends.sent = sent;
+    let earlier = sender.last.entry(without_path(op.vcq)).or_default();
+    let mut remote = start.remote.max(sent) + sender.random.late();
+    if op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) {
+        remote = remote.max(earlier.remote);
+    }
+    let mut local = start.local.max(remote) + sender.random.late();
+    if op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) {
+        local = local.max(earlier.local);
+    }
+    earlier.remote = earlier.remote.max(remote);
+    earlier.local = earlier.local.max(local);
+    Times { sent, remote, local }
 }

@@ -11,6 +11,9 @@ use utofu_abi::*;
 /// Entries that can be in use.
 pub(crate) const DEPTH: usize = 2011;
 
+/// As `ready_at`: the late device says when, and with which code.
+pub(crate) const LATE: u64 = u64::MAX;
+
 /// An operation that was posted and not yet walked over.
 #[derive(Clone, Copy)]
 struct Posted {
@@ -64,14 +67,23 @@ impl Toq {
         });
     }
 
-    /// Walks over completions up to the first noticed one; its code and cbdata.
+    /// Walks over completions up to the first noticed one; its code and cbdata. `late` gives the
+    /// codes of the late device, as far as they are known.
     #[inline]
-    pub(crate) fn poll(&mut self, now: impl Fn() -> u64) -> Option<(c_int, usize)> {
+    pub(crate) fn poll(
+        &mut self,
+        now: impl Fn() -> u64,
+        late: impl Fn() -> Option<c_int>,
+    ) -> Option<(c_int, usize)> {
         while let Some(p) = self.posted.front() {
-            if p.ready_at != 0 && p.ready_at > now() {
+            let mut p = *p;
+            if p.ready_at == LATE {
+                let code = late()?;
+                p.code = code as i16;
+                p.noticed |= code != UTOFU_SUCCESS;
+            } else if p.ready_at != 0 && p.ready_at > now() {
                 return None;
             }
-            let p = *p;
             self.posted.pop_front();
             self.entries -= usize::from(p.entries);
             if self.posted.is_empty() {
@@ -109,12 +121,12 @@ mod tests {
         assert_eq!(q.room_for(1), Err(Code(UTOFU_ERR_BUSY)));
         assert_eq!(q.room_for(usize::MAX), Err(Code(UTOFU_ERR_BUSY)));
         // One poll walks over the silent first and shows the second.
-        assert_eq!(q.poll(|| 0), Some((0, 1)));
+        assert_eq!(q.poll(|| 0, || None), Some((0, 1)));
         assert!(q.room_for(2).is_ok() && q.room_for(3).is_err());
         for i in (3..2011).step_by(2) {
-            assert_eq!(q.poll(|| 0), Some((0, i)));
+            assert_eq!(q.poll(|| 0, || None), Some((0, i)));
         }
-        assert_eq!(q.poll(|| 0), None);
+        assert_eq!(q.poll(|| 0, || None), None);
         assert_eq!((q.unread(), q.entries), (0, 0));
     }
 
@@ -122,7 +134,7 @@ mod tests {
     fn a_silent_operation_that_fails_is_shown() {
         let mut q = Toq::default();
         q.push(2, 7, false, UTOFU_ERR_TCQ_STADD, 0);
-        assert_eq!(q.poll(|| 0), Some((UTOFU_ERR_TCQ_STADD, 7)));
+        assert_eq!(q.poll(|| 0, || None), Some((UTOFU_ERR_TCQ_STADD, 7)));
     }
 
     #[test]
@@ -130,8 +142,22 @@ mod tests {
         let mut q = Toq::default();
         q.push(1, 1, true, 0, 100);
         q.push(1, 2, true, 0, 0);
-        assert_eq!(q.poll(|| 99), None);
-        assert_eq!(q.poll(|| 100), Some((0, 1)));
-        assert_eq!(q.poll(|| 100), Some((0, 2)));
+        assert_eq!(q.poll(|| 99, || None), None);
+        assert_eq!(q.poll(|| 100, || None), Some((0, 1)));
+        assert_eq!(q.poll(|| 100, || None), Some((0, 2)));
+    }
+
+    #[test]
+    fn the_late_device_says_when() {
+        let mut q = Toq::default();
+        q.push(1, 1, false, 0, LATE);
+        q.push(1, 2, true, 0, LATE);
+        q.push(1, 3, false, 0, LATE);
+        assert_eq!(q.poll(|| LATE, || None), None);
+        let codes = std::cell::RefCell::new(vec![UTOFU_ERR_TCQ_STADD, 0, 0]);
+        let late = || codes.borrow_mut().pop();
+        assert_eq!(q.poll(|| 0, late), Some((0, 2)));
+        assert_eq!(q.poll(|| 0, late), Some((UTOFU_ERR_TCQ_STADD, 3)), "silent, but it failed");
+        assert_eq!(q.unread(), 0);
     }
 }

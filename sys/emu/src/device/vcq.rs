@@ -4,6 +4,7 @@ use crate::arena::Off;
 use crate::error::{Result, fail};
 use crate::ids::{CMP_IDS, VcqPlace};
 use crate::job::{Context, fatal};
+use crate::late::LateVcq;
 use crate::layout::{CQS, CqRecord, FIRST_EXTRA, PLACES, TniRecord, VcqBlock};
 use crate::lock::SpinLock;
 use crate::mem::StagTable;
@@ -15,6 +16,9 @@ use crate::toq::Toq;
 use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_ulong;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 use utofu_abi::*;
 
@@ -123,18 +127,70 @@ struct Receiver {
     arrivals: u64,
 }
 
-/// A rank's own half of a VCQ.
-pub(crate) struct Vcq {
+/// Where operations come from.
+#[derive(Clone)]
+pub(crate) struct Origin {
     pub(crate) context: Context,
     pub(crate) place: VcqPlace,
-    pub(crate) session: bool,
     block: Off<VcqBlock>,
     table: Off<StagTable>,
+}
+
+impl Origin {
+    #[inline]
+    pub(crate) fn block(&self) -> &VcqBlock {
+        self.context.job.arena.at(self.block)
+    }
+
+    /// Registrations of its CQ.
+    #[inline]
+    pub(crate) fn table(&self) -> &StagTable {
+        self.context.job.arena.at(self.table)
+    }
+
+    /// Whether both are on one CQ.
+    pub(crate) fn table_is(&self, other: &Origin) -> bool {
+        self.table.bytes() == other.table.bytes()
+    }
+
+    /// The TNI it is on.
+    pub(crate) fn tni_record(&self) -> &TniRecord {
+        let job = &self.context.job;
+        &job.node(job.node_of(self.context.rank)).tnis[usize::from(self.place.tni)]
+    }
+}
+
+/// A rank's own half of a VCQ.
+pub(crate) struct Vcq {
+    origin: Origin,
+    pub(crate) session: bool,
+    /// In the late mode: what it shares with the device's thread.
+    pub(crate) late: Option<Arc<LateVcq>>,
+    /// Checked mode, without THREAD_SAFE: only one thread may use the CQ at a time.
+    is_watched: bool,
     /// Local MRQ entries of operations posted here, noticed or not, and how many were passed.
     pub(crate) local_posted: AtomicU64,
     local_seen: AtomicU64,
     sender: Turn<Sender>,
     receiver: Turn<Receiver>,
+}
+
+impl Deref for Vcq {
+    type Target = Origin;
+
+    #[inline]
+    fn deref(&self) -> &Origin {
+        &self.origin
+    }
+}
+
+/// A thread in a call on a CQ that only one may use at a time.
+struct Watch<'a>(&'a AtomicU32);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Release);
+    }
 }
 
 // SAFETY: the two `Turn`s are used by one thread at a time, by their contract; the rest is Sync.
@@ -185,16 +241,13 @@ impl Vcq {
         // Release pairs with the Acquire in Job::find: the owner is set.
         shared.alive.store(1, Ordering::Release);
         let thread_safe = flags & UTOFU_VCQ_FLAG_THREAD_SAFE != 0;
+        let late = job.device.is_some().then(Arc::default);
+        let seed = job.model.late.unwrap_or(0) ^ block.bytes();
+        let is_watched = job.model.checked && !thread_safe;
         Ok(Vcq {
-            place: VcqPlace {
-                coords: job.coords_of(context.rank),
-                tni: tni as u8,
-                cq: cq as u8,
-                extra: FIRST_EXTRA + n as u8,
-            },
             session: cqs.session().contains(&cq),
-            block,
-            table,
+            late,
+            is_watched,
             local_posted: AtomicU64::new(0),
             local_seen: AtomicU64::new(0),
             sender: Turn::new(
@@ -202,20 +255,33 @@ impl Vcq {
                 Sender {
                     toq: Toq::default(),
                     last: HashMap::new(),
-                    random: model::Random::new(block.bytes()),
+                    random: model::Random::new(seed),
                 },
             ),
             receiver: Turn::new(
                 thread_safe,
                 Receiver { reader, pending: BTreeMap::new(), arrivals: 0 },
             ),
-            context,
+            origin: Origin {
+                place: VcqPlace {
+                    coords: job.coords_of(context.rank),
+                    tni: tni as u8,
+                    cq: cq as u8,
+                    extra: FIRST_EXTRA + n as u8,
+                },
+                block,
+                table,
+                context,
+            },
         })
     }
 
     /// Gives the place back. Memory registered under its user STags is deregistered; the rest goes
     /// when the CQ's last VCQ does.
     pub(crate) fn free(self) {
+        if let Some(late) = &self.late {
+            late.flush();
+        }
         self.block().alive.store(0, Ordering::Release);
         let record = self.tni_record();
         let _guard = record.lock.lock();
@@ -228,21 +294,21 @@ impl Vcq {
         cq.used.store(left, Ordering::Relaxed);
     }
 
-    /// The TNI it is on.
-    pub(crate) fn tni_record(&self) -> &TniRecord {
-        let job = &self.context.job;
-        &job.node(job.node_of(self.context.rank)).tnis[usize::from(self.place.tni)]
-    }
-
-    #[inline]
-    pub(crate) fn block(&self) -> &VcqBlock {
-        self.context.job.arena.at(self.block)
-    }
-
-    /// Registrations of its CQ.
-    #[inline]
-    pub(crate) fn table(&self) -> &StagTable {
-        self.context.job.arena.at(self.table)
+    /// Ends the process if another thread is in a call on the same side of the CQ.
+    #[cold]
+    fn watch(&self, side: usize) -> Watch<'_> {
+        let cq = &self.tni_record().cqs[usize::from(self.place.cq)];
+        let busy = &cq.busy[side];
+        if busy.swap(1, Ordering::Acquire) != 0 {
+            fatal(&format!(
+                "rank {}: two threads use CQ {} of TNI {} at once, but its VCQs were created \
+                 without THREAD_SAFE",
+                self.context.rank, self.place.cq, self.place.tni
+            ));
+        }
+        // Others get a chance to be caught.
+        std::thread::yield_now();
+        Watch(busy)
     }
 
     /// The sending side, for one thread at a time.
@@ -251,6 +317,7 @@ impl Vcq {
     /// As the C interface demands: without THREAD_SAFE no other thread posts or polls the TCQ now.
     #[inline]
     pub(crate) unsafe fn send<R>(&self, f: impl FnOnce(&mut Sender) -> R) -> R {
+        let _watch = self.is_watched.then(|| self.watch(0));
         // SAFETY: the caller's promise; nothing that `f` does comes back here.
         unsafe { self.sender.take(f) }
     }
@@ -268,11 +335,15 @@ impl Vcq {
             self.overflow();
         }
         let ring = &block.ring;
+        let _watch = self.is_watched.then(|| self.watch(1));
         // SAFETY: the caller's promise; the closure does not come back here.
         unsafe {
             self.receiver.take(|r| {
                 // Before looking into the queue: what was posted by now has its notices there.
-                let posted = self.local_posted.load(Ordering::Acquire);
+                let posted = match &self.late {
+                    None => self.local_posted.load(Ordering::Acquire),
+                    Some(late) => late.local_done.load(Ordering::Acquire),
+                };
                 let found = if job.model.is_off() {
                     r.reader.pop(ring, job)
                 } else {

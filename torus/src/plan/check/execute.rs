@@ -1,6 +1,7 @@
 //! The symbolic execution of a tile: the positions of one part, on all ranks.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::fault::{Fault, Found, Violation};
 use super::ledger::{Contributors, Expected, Ledger};
@@ -20,9 +21,27 @@ struct Pending {
     from: Rank,
     to: Rank,
     /// Its runs in the list of all.
-    runs: std::ops::Range<usize>,
-    /// The first of its positions among what is under way.
-    first: usize,
+    runs: Range<usize>,
+}
+
+/// The memory of an execution, to be used again for the next tile.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    state: Ledger,
+    /// What is under way in a step in which some rank overwrites what it sends.
+    under_way: Ledger,
+    /// Slots whose content was not sent since it was written, as bits.
+    live: Vec<u64>,
+    /// Slots that are sent in the step at hand.
+    sent: Vec<u64>,
+}
+
+impl Scratch {
+    /// For contents of the kind of `ledger`.
+    pub(super) fn new(ledger: Ledger) -> Self {
+        let under_way = ledger.clone();
+        Scratch { state: ledger, under_way, live: Vec::new(), sent: Vec::new() }
+    }
 }
 
 pub(super) struct Execution<'a> {
@@ -31,9 +50,7 @@ pub(super) struct Execution<'a> {
     lanes: &'a [usize],
     tile: &'a Tile,
     width: usize,
-    state: Ledger,
-    /// Slots whose content was not sent since it was written, as bits.
-    live: Vec<u64>,
+    scratch: &'a mut Scratch,
     found: Vec<Violation>,
 }
 
@@ -42,12 +59,18 @@ impl<'a> Execution<'a> {
         flow: &'a dyn Flow,
         lanes: &'a [usize],
         tile: &'a Tile,
-        state: impl FnOnce(usize) -> Ledger,
+        base: u32,
+        scratch: &'a mut Scratch,
     ) -> Self {
         let width = tile.positions().len();
         let slots = flow.n_ranks() as usize * width;
-        let live = vec![0; slots.div_ceil(64)];
-        Execution { flow, lanes, tile, width, state: state(slots), live, found: Vec::new() }
+        // Expressions are compared if several ranks get the same.
+        scratch.state.reset(slots, base, flow.collective().gets_copies());
+        for bits in [&mut scratch.live, &mut scratch.sent] {
+            bits.clear();
+            bits.resize(slots.div_ceil(64), 0);
+        }
+        Execution { flow, lanes, tile, width, scratch, found: Vec::new() }
     }
 
     fn report(
@@ -70,7 +93,7 @@ impl<'a> Execution<'a> {
     }
 
     /// The tile's part of a share on a rank, as slots.
-    fn slots(&self, share: Share, rank: Rank) -> std::ops::Range<usize> {
+    fn slots(&self, share: Share, rank: Rank) -> Range<usize> {
         let positions = self.flow.space(self.lanes[0], rank).positions(share, rank);
         let tile = self.tile.positions();
         let start = positions.start.clamp(tile.start, tile.end);
@@ -85,12 +108,10 @@ impl<'a> Execution<'a> {
         fingerprints: &mut Fingerprints,
     ) -> Vec<Violation> {
         self.fill();
-        let mut under_way = self.state.empty_like();
         let n_steps = self.lanes.iter().map(|&lane| self.flow.lanes()[lane].n_steps).max();
         for step in 0..n_steps.unwrap_or(0) {
-            under_way.clear();
-            let (pending, runs) = self.send(step, &mut under_way, fingerprints);
-            self.receive(step, &pending, &runs, &under_way);
+            let (pending, runs) = self.send(step, fingerprints);
+            self.receive(step, &pending, &runs);
         }
         self.verify(expected);
         self.found
@@ -100,61 +121,70 @@ impl<'a> Execution<'a> {
     fn fill(&mut self) {
         let (collective, root) = (self.flow.collective(), self.flow.root());
         for rank in Rank::first(self.flow.n_ranks()) {
-            for slot in self.slots(collective.gives(rank, root), rank) {
-                self.state.give(slot, rank);
-                self.live[slot / 64] |= 1 << (slot % 64);
-            }
+            let slots = self.slots(collective.gives(rank, root), rank);
+            self.scratch.state.give(slots.clone(), rank);
+            set_bits(&mut self.scratch.live, slots);
         }
     }
 
-    /// Reads all that is sent in a step.
-    fn send(
-        &mut self,
-        step: usize,
-        under_way: &mut Ledger,
-        fingerprints: &mut Fingerprints,
-    ) -> (Vec<Pending>, Vec<Run>) {
-        let mut pending = Vec::new();
-        let mut all_runs = Vec::new();
-        let mut n_under_way = 0;
-        let mut empty = Vec::new();
+    /// The slots of a run on a rank.
+    fn run_slots(&self, rank: Rank, run: &Run) -> Range<usize> {
+        let first = self.slot(rank, run.start);
+        first..first + run.len as usize
+    }
+
+    /// Lists all that is sent in a step. If some rank overwrites what it sends, what is under
+    /// way is read now; else it is where it comes from until it has arrived.
+    fn send(&mut self, step: usize, fingerprints: &mut Fingerprints) -> (Vec<Pending>, Vec<Run>) {
+        let mut pending: Vec<Pending> = Vec::new();
+        let mut all_runs: Vec<Run> = Vec::new();
         for &lane in self.lanes {
             if step >= self.flow.lanes()[lane].n_steps {
                 continue;
             }
-            let tile = self.tile;
-            self.flow.messages(lane, step, tile, &mut |Message { from, to, runs }| {
-                let first_run = all_runs.len();
-                pending.push(Pending {
-                    lane,
-                    from,
-                    to,
-                    runs: first_run..first_run + runs.len(),
-                    first: n_under_way,
-                });
+            let mut visit = |Message { from, to, runs }: Message<'_>| {
+                let runs_of = all_runs.len()..all_runs.len() + runs.len();
+                pending.push(Pending { lane, from, to, runs: runs_of });
                 fingerprints.add_executed(lane, step, from, to, runs);
-                for run in runs {
-                    let first =
-                        from.index() * self.width + (run.start - tile.positions().start) as usize;
-                    let slots = first..first + run.len as usize;
-                    if let Some(slot) = self.state.first_empty(slots.clone()) {
-                        empty.push((from, lane, slot));
-                    }
-                    under_way.push(&self.state, slots.clone());
-                    clear_bits(&mut self.live, slots);
-                    n_under_way += run.len as usize;
-                }
                 all_runs.extend_from_slice(runs);
-            });
+            };
+            self.flow.messages(lane, step, self.tile, &mut visit);
         }
-        for (from, lane, slot) in empty {
-            self.report(from, (lane, Some(step)), Some(slot), Fault::SentEmpty);
+        for message in &pending {
+            for run in &all_runs[message.runs.clone()] {
+                let slots = self.run_slots(message.from, run);
+                if let Some(slot) = self.scratch.state.first_empty(slots.clone()) {
+                    let at = (message.lane, Some(step));
+                    self.report(message.from, at, Some(slot), Fault::SentEmpty);
+                }
+                clear_bits(&mut self.scratch.live, slots.clone());
+                set_bits(&mut self.scratch.sent, slots);
+            }
+        }
+        let is_overwritten = |message: &Pending| {
+            let mut runs = all_runs[message.runs.clone()].iter();
+            runs.any(|run| any_bit(&self.scratch.sent, self.run_slots(message.to, run)))
+        };
+        let reads_ahead = pending.iter().any(is_overwritten);
+        self.scratch.under_way.clear();
+        for message in &pending {
+            for run in &all_runs[message.runs.clone()] {
+                let slots = self.run_slots(message.from, run);
+                let Scratch { state, under_way, sent, .. } = &mut *self.scratch;
+                if reads_ahead {
+                    under_way.push(state, slots.clone());
+                }
+                clear_bits(sent, slots);
+            }
         }
         (pending, all_runs)
     }
 
     /// Stores and combines what has arrived in a step.
-    fn receive(&mut self, step: usize, pending: &[Pending], runs: &[Run], arrived: &Ledger) {
+    fn receive(&mut self, step: usize, pending: &[Pending], runs: &[Run]) {
+        let under_way = std::mem::replace(&mut self.scratch.under_way, Ledger::sources());
+        let arrived = Some(&under_way).filter(|under_way| !under_way.is_empty());
+        let mut next_under_way = 0;
         // By slot: operands so far, and the expression of those to the left of the own one.
         let mut folds: HashMap<usize, (u32, Option<u64>)> = HashMap::new();
         let is_barrier = self.flow.lanes()[self.lanes[0]].space.cut == Cut::Token;
@@ -166,20 +196,25 @@ impl<'a> Execution<'a> {
                 Action::Reduce => self.flow.own_at(lane, step, to),
                 Action::Copy => 0,
             };
-            let mut source = message.first;
             for run in &runs[message.runs.clone()] {
                 let slot = self.slot(to, run.start);
                 let len = run.len as usize;
+                let source = match arrived {
+                    Some(_) => next_under_way,
+                    None => self.slot(from, run.start),
+                };
+                next_under_way += len;
                 match action {
                     Action::Copy => {
-                        let lost = (0..len).find(|&i| {
-                            self.live[(slot + i) / 64] >> ((slot + i) % 64) & 1 == 1
-                                && self.state.differs(slot + i, arrived, source + i)
-                        });
-                        if let Some(i) = lost {
+                        let is_lost = |i: &usize| {
+                            self.scratch.live[(slot + i) / 64] >> ((slot + i) % 64) & 1 == 1
+                                && self.scratch.state.differs(slot + i, arrived, source + i)
+                        };
+                        let any_live = any_bit(&self.scratch.live, slot..slot + len);
+                        if any_live && let Some(i) = (0..len).find(is_lost) {
                             self.report(to, at, Some(slot + i), Fault::Overwritten);
                         }
-                        self.state.store(slot, arrived, source, len);
+                        self.scratch.state.store(slot, arrived, source, len);
                     }
                     Action::Reduce => {
                         let mut is_left = false;
@@ -188,71 +223,113 @@ impl<'a> Execution<'a> {
                                 let (n_before, left) = folds.entry(slot + i).or_default();
                                 is_left = *n_before < own_at;
                                 if is_left {
-                                    *left = Ledger::gather_left(*left, arrived, source + i);
+                                    *left =
+                                        self.scratch.state.gather_left(*left, arrived, source + i);
                                 } else if let Some(left) = left.take() {
-                                    self.state.put_left(slot + i, left);
+                                    self.scratch.state.put_left(slot + i, left);
                                 }
                                 *n_before += 1;
                             }
                         }
-                        let repeated = self.state.combine(slot, arrived, source, len, is_left);
+                        let repeated =
+                            self.scratch.state.combine(slot, arrived, source, len, is_left);
                         // A barrier has nothing to count: hearing twice does no harm.
                         if let Some(slot) = repeated.filter(|_| !is_barrier) {
                             self.report(to, at, Some(slot), Fault::CountedTwice { from });
                         }
                     }
                 }
-                set_bits(&mut self.live, slot..slot + len);
-                source += len;
+                set_bits(&mut self.scratch.live, slot..slot + len);
             }
         }
         for (slot, (_, left)) in folds {
             if let Some(left) = left {
-                self.state.put_left(slot, left);
+                self.scratch.state.put_left(slot, left);
             }
         }
+        self.scratch.under_way = under_way;
     }
 
     /// The collective's post-condition: all that was given to a position is in it.
     fn verify(&mut self, expected: &Expected) {
         let (collective, root) = (self.flow.collective(), self.flow.root());
-        let lane = self.lanes[0];
-        // By position of the tile, the first rank that has it, for comparison.
-        let mut first: Vec<Option<(Rank, u64)>> = vec![None; self.width];
+        // Where positions mean the same on all ranks, so does what must be in them.
+        let space = self.flow.space(self.lanes[0], Rank(0));
+        let is_of_all = space.cut != Cut::Pairs && !self.combines();
+        let givers: Vec<u32> = match is_of_all {
+            true => self.tile.positions().map(|at| self.giver(Rank(0), Position(at)).0).collect(),
+            false => Vec::new(),
+        };
+        // The slots that are compared with: those of the first rank that gets any.
+        let mut like: Option<Range<usize>> = None;
         for rank in Rank::first(self.flow.n_ranks()) {
-            for slot in self.slots(collective.gets(rank, root), rank) {
-                let offset = slot % self.width;
-                let position = Position(self.tile.positions().start + offset as u32);
-                let space = self.flow.space(lane, rank);
-                let block = space.block_at_end(rank, position);
-                let contributors = match (collective.gives(Rank(block.0), root), space.cut) {
-                    _ if collective.is_reduction() => Contributors::Everyone,
-                    (_, Cut::Token) => Contributors::Everyone,
-                    (_, Cut::Pairs) | (Share::Own, _) => Contributors::One(Rank(block.0)),
-                    _ => Contributors::One(root),
-                };
-                let found = if self.state.is_complete(slot, contributors, expected) {
-                    self.misdirected(rank, slot, position)
+            let slots = self.slots(collective.gets(rank, root), rank);
+            if slots.is_empty() {
+                continue;
+            }
+            let offset = slots.start % self.width;
+            let is_right = if self.combines() {
+                let like = like.get_or_insert_with(|| slots.clone());
+                // Of ranks that get different positions none has anything to be like.
+                let like = if like.len() == slots.len() && like.start % self.width == offset {
+                    like.start
                 } else {
-                    Some(match (contributors, self.state.source(slot)) {
-                        (Contributors::Everyone, _) => Found::Incomplete,
-                        (Contributors::One(_), Some(other)) => Found::From(other),
-                        (Contributors::One(_), None) => Found::Nothing,
-                    })
+                    slots.start
                 };
-                if let Some(found) = found {
-                    self.report(
-                        rank,
-                        (lane, None),
-                        Some(slot),
-                        Fault::WrongResult { block, found },
-                    );
-                } else if let Some(order) = self.state.order(slot) {
-                    let (than, other) = *first[offset].get_or_insert((rank, order));
-                    if other != order {
-                        self.report(rank, (lane, None), Some(slot), Fault::DifferentOrder { than });
-                    }
-                }
+                self.scratch.state.are_complete(slots.clone(), like, expected)
+            } else {
+                is_of_all
+                    && self.scratch.state.are_from(slots.clone(), &givers[offset..][..slots.len()])
+            };
+            if !is_right {
+                let like = like.as_ref().map_or(slots.start, |like| like.start);
+                self.explain(rank, slots, like, expected);
+            }
+        }
+    }
+
+    fn combines(&self) -> bool {
+        self.flow.collective().is_reduction() || self.flow.collective().cut() == Cut::Token
+    }
+
+    /// Who must have given what `rank` has in a position in the end, where nothing is combined.
+    fn giver(&self, rank: Rank, position: Position) -> Rank {
+        let space = self.flow.space(self.lanes[0], rank);
+        let block = space.block_at_end(rank, position);
+        let root = self.flow.root();
+        match (self.flow.collective().gives(Rank(block.0), root), space.cut) {
+            (_, Cut::Pairs) | (Share::Own, _) => Rank(block.0),
+            _ => root,
+        }
+    }
+
+    /// Says slot by slot what is wrong, if anything is; `like` is where the expressions of the
+    /// first slot's position are compared with.
+    fn explain(&mut self, rank: Rank, slots: Range<usize>, like: usize, expected: &Expected) {
+        let lane = self.lanes[0];
+        for slot in slots.clone() {
+            let offset = slot % self.width;
+            let position = Position(self.tile.positions().start + offset as u32);
+            let block = self.flow.space(lane, rank).block_at_end(rank, position);
+            let contributors = match self.combines() {
+                true => Contributors::Everyone,
+                false => Contributors::One(self.giver(rank, position)),
+            };
+            let found = if self.scratch.state.is_complete(slot, contributors, expected) {
+                self.misdirected(rank, slot, position)
+            } else {
+                Some(match (contributors, self.scratch.state.source(slot)) {
+                    (Contributors::Everyone, _) => Found::Incomplete,
+                    (Contributors::One(_), Some(other)) => Found::From(other),
+                    (Contributors::One(_), None) => Found::Nothing,
+                })
+            };
+            let than = like + (slot - slots.start);
+            if let Some(found) = found {
+                self.report(rank, (lane, None), Some(slot), Fault::WrongResult { block, found });
+            } else if self.scratch.state.order(slot) != self.scratch.state.order(than) {
+                let than = Rank((than / self.width) as u32);
+                self.report(rank, (lane, None), Some(slot), Fault::DifferentOrder { than });
             }
         }
     }
@@ -260,7 +337,7 @@ impl<'a> Execution<'a> {
     /// For pairs: what came from the right rank may have been meant for another.
     fn misdirected(&self, rank: Rank, slot: usize, position: Position) -> Option<Found> {
         let lane = self.lanes[0];
-        let source = self.state.source(slot)?;
+        let source = self.scratch.state.source(slot)?;
         let space = self.flow.space(lane, source);
         if space.cut != Cut::Pairs {
             return None;
@@ -270,16 +347,22 @@ impl<'a> Execution<'a> {
     }
 }
 
-fn clear_bits(bits: &mut [u64], range: std::ops::Range<usize>) {
+fn any_bit(bits: &[u64], range: Range<usize>) -> bool {
+    let mut any = false;
+    for_words(range, |word, mask| any |= bits[word] & mask != 0);
+    any
+}
+
+fn clear_bits(bits: &mut [u64], range: Range<usize>) {
     for_words(range, |word, mask| bits[word] &= !mask);
 }
 
-fn set_bits(bits: &mut [u64], range: std::ops::Range<usize>) {
+fn set_bits(bits: &mut [u64], range: Range<usize>) {
     for_words(range, |word, mask| bits[word] |= mask);
 }
 
 /// The words that a range of bits touches, each with the bits of the range in it.
-fn for_words(range: std::ops::Range<usize>, mut with: impl FnMut(usize, u64)) {
+fn for_words(range: Range<usize>, mut with: impl FnMut(usize, u64)) {
     let mut at = range.start;
     while at < range.end {
         let end = range.end.min((at / 64 + 1) * 64);

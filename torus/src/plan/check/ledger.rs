@@ -43,11 +43,38 @@ pub(super) fn scramble(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The hash of "`a` combined with `b`, in this order".
+/// The hash of "`a` combined with `b`, in this order"; operands begin as pseudo-random numbers.
 fn combined(a: u64, b: u64) -> u64 {
-    let a = (a ^ (a >> 32)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let b = (b ^ (b >> 29)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    a.rotate_left(31).wrapping_add(b)
+    (a.rotate_left(23) ^ b).wrapping_mul(0xff51_afd7_ed55_8ccd)
+}
+
+/// Fills some of the orders, where they are kept.
+fn fill(orders: &mut Orders, slots: Range<usize>, order: u64) {
+    if let Some(orders) = orders.get_mut(slots) {
+        orders.fill(order);
+    }
+}
+
+/// `len` entries to be written from `slot` on, and as many to be read from `source` on: of
+/// `from`, or of the same list, where they do not overlap.
+fn ends<'a>(
+    own: &'a mut [u64],
+    slot: usize,
+    from: Option<&'a Vec<u64>>,
+    source: usize,
+    len: usize,
+) -> (&'a mut [u64], &'a [u64]) {
+    match from {
+        Some(from) => (&mut own[slot..slot + len], &from[source..source + len]),
+        None if slot < source => {
+            let (low, high) = own.split_at_mut(source);
+            (&mut low[slot..slot + len], &high[..len])
+        }
+        None => {
+            let (low, high) = own.split_at_mut(slot);
+            (&mut high[..len], &low[source..source + len])
+        }
+    }
 }
 
 /// Who must have contributed to a position in the end.
@@ -60,32 +87,44 @@ pub(super) enum Contributors {
 }
 
 impl Ledger {
-    /// The same kind of ledger without slots.
-    pub(super) fn empty_like(&self) -> Self {
+    /// A ledger for copies, without slots.
+    pub(super) fn sources() -> Self {
+        Ledger::Sources(Vec::new())
+    }
+
+    /// A ledger of exact sets of `words * 64` contributors, without slots.
+    pub(super) fn sets(words: usize) -> Self {
+        Ledger::Sets { words, base: 0, sets: Vec::new(), orders: Vec::new() }
+    }
+
+    /// A ledger of sums, without slots.
+    pub(super) fn sums() -> Self {
+        Ledger::Sums { sums: Vec::new(), orders: Vec::new() }
+    }
+
+    /// Empties the ledger and gives it `slots` slots, in the memory that it has, for
+    /// contributors from `new_base` on.
+    pub(super) fn reset(&mut self, slots: usize, new_base: u32, has_orders: bool) {
+        let refill = |list: &mut Vec<u64>, len: usize| {
+            list.clear();
+            list.resize(len, 0);
+        };
+        let n_orders = if has_orders { slots } else { 0 };
         match self {
-            Ledger::Sources(_) => Ledger::Sources(Vec::new()),
-            Ledger::Sets { words, base, .. } => {
-                Ledger::Sets { words: *words, base: *base, sets: Vec::new(), orders: Vec::new() }
+            Ledger::Sources(sources) => {
+                sources.clear();
+                sources.resize(slots, NOTHING);
             }
-            Ledger::Sums { .. } => Ledger::Sums { sums: Vec::new(), orders: Vec::new() },
+            Ledger::Sets { words, base, sets, orders } => {
+                *base = new_base;
+                refill(sets, slots * *words);
+                refill(orders, n_orders);
+            }
+            Ledger::Sums { sums, orders } => {
+                refill(sums, slots);
+                refill(orders, n_orders);
+            }
         }
-    }
-
-    /// A ledger for copies.
-    pub(super) fn sources(slots: usize) -> Self {
-        Ledger::Sources(vec![NOTHING; slots])
-    }
-
-    /// A ledger of exact sets of `words * 64` contributors from `base` on.
-    pub(super) fn sets(slots: usize, words: usize, base: u32, has_orders: bool) -> Self {
-        let orders = if has_orders { vec![0; slots] } else { Vec::new() };
-        Ledger::Sets { words, base, sets: vec![0; slots * words], orders }
-    }
-
-    /// A ledger of sums.
-    pub(super) fn sums(slots: usize, has_orders: bool) -> Self {
-        let orders = if has_orders { vec![0; slots] } else { Vec::new() };
-        Ledger::Sums { sums: vec![0; slots], orders }
     }
 
     /// Bytes per slot.
@@ -97,24 +136,22 @@ impl Ledger {
         }
     }
 
-    /// Puts what `rank` gives into a slot.
-    pub(super) fn give(&mut self, slot: usize, rank: Rank) {
+    /// Puts what `rank` gives into some slots.
+    pub(super) fn give(&mut self, slots: Range<usize>, rank: Rank) {
         match self {
-            Ledger::Sources(sources) => sources[slot] = rank.0,
+            Ledger::Sources(sources) => sources[slots].fill(rank.0),
             Ledger::Sets { words, base, sets, orders } => {
-                if let Some(bit) = rank.0.checked_sub(*base).filter(|&b| (b as usize) < *words * 64)
-                {
-                    sets[slot * *words + bit as usize / 64] |= 1 << (bit % 64);
+                let bit = rank.0.checked_sub(*base).filter(|&bit| (bit as usize) < *words * 64);
+                if let Some(bit) = bit {
+                    for slot in slots.clone() {
+                        sets[slot * *words + bit as usize / 64] |= 1 << (bit % 64);
+                    }
                 }
-                if let Some(order) = orders.get_mut(slot) {
-                    *order = number(rank);
-                }
+                fill(orders, slots, number(rank));
             }
             Ledger::Sums { sums, orders } => {
-                sums[slot] = number(rank);
-                if let Some(order) = orders.get_mut(slot) {
-                    *order = number(rank);
-                }
+                sums[slots.clone()].fill(number(rank));
+                fill(orders, slots, number(rank));
             }
         }
     }
@@ -127,6 +164,15 @@ impl Ledger {
             }
             // In reductions every slot is given something.
             Ledger::Sets { .. } | Ledger::Sums { .. } => None,
+        }
+    }
+
+    /// True if there are no slots.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Ledger::Sources(sources) => sources.is_empty(),
+            Ledger::Sets { sets, .. } => sets.is_empty(),
+            Ledger::Sums { sums, .. } => sums.is_empty(),
         }
     }
 
@@ -160,26 +206,37 @@ impl Ledger {
         }
     }
 
-    /// Stores `len` slots of `from` from `source` on.
-    pub(super) fn store(&mut self, slot: usize, from: &Ledger, source: usize, len: usize) {
-        fn copy<T: Copy>(own: &mut [T], slot: usize, from: &[T], source: usize, len: usize) {
-            own[slot..slot + len].copy_from_slice(&from[source..source + len]);
-        }
+    /// Stores `len` slots from `source` on: of `from`, or of this ledger, which they then must
+    /// not overlap.
+    pub(super) fn store(&mut self, slot: usize, from: Option<&Ledger>, source: usize, len: usize) {
         match (self, from) {
-            (Ledger::Sources(own), Ledger::Sources(from)) => copy(own, slot, from, source, len),
-            (
-                Ledger::Sets { words, sets, orders, .. },
-                Ledger::Sets { sets: from, orders: from_orders, .. },
-            ) => {
-                copy(sets, slot * *words, from, source * *words, len * *words);
+            (Ledger::Sources(own), None) => own.copy_within(source..source + len, slot),
+            (Ledger::Sources(own), Some(Ledger::Sources(from))) => {
+                own[slot..slot + len].copy_from_slice(&from[source..source + len]);
+            }
+            (Ledger::Sets { words, sets, orders, .. }, from) => {
+                let words = *words;
+                let (from_sets, from_orders) = match from {
+                    Some(Ledger::Sets { sets, orders, .. }) => (Some(sets), Some(orders)),
+                    _ => (None, None),
+                };
+                let (own, new) = ends(sets, slot * words, from_sets, source * words, len * words);
+                own.copy_from_slice(new);
                 if !orders.is_empty() {
-                    copy(orders, slot, from_orders, source, len);
+                    let (own, new) = ends(orders, slot, from_orders, source, len);
+                    own.copy_from_slice(new);
                 }
             }
-            (Ledger::Sums { sums, orders }, Ledger::Sums { sums: from, orders: from_orders }) => {
-                copy(sums, slot, from, source, len);
+            (Ledger::Sums { sums, orders }, from) => {
+                let (from_sums, from_orders) = match from {
+                    Some(Ledger::Sums { sums, orders }) => (Some(sums), Some(orders)),
+                    _ => (None, None),
+                };
+                let (own, new) = ends(sums, slot, from_sums, source, len);
+                own.copy_from_slice(new);
                 if !orders.is_empty() {
-                    copy(orders, slot, from_orders, source, len);
+                    let (own, new) = ends(orders, slot, from_orders, source, len);
+                    own.copy_from_slice(new);
                 }
             }
             _ => unreachable!("ledgers of one execution are of one kind"),
@@ -187,8 +244,8 @@ impl Ledger {
     }
 
     /// True if the slot holds something else than slot `source` of `from`.
-    pub(super) fn differs(&self, slot: usize, from: &Ledger, source: usize) -> bool {
-        match (self, from) {
+    pub(super) fn differs(&self, slot: usize, from: Option<&Ledger>, source: usize) -> bool {
+        match (self, from.unwrap_or(self)) {
             (Ledger::Sources(own), Ledger::Sources(from)) => {
                 own[slot] != NOTHING && own[slot] != from[source]
             }
@@ -202,53 +259,62 @@ impl Ledger {
         }
     }
 
-    /// Combines `len` slots with those of `from` from `source` on, which become the right
-    /// operands; but not the expressions if `sets_only`. Returns the first slot in which a
-    /// contribution is seen to be repeated: sums show that at the end only.
+    /// Combines `len` slots with those from `source` on, of `from` or of this ledger as in
+    /// [`Ledger::store`], which become the right operands; but not the expressions if
+    /// `sets_only`. Returns the first slot in which a contribution is seen to be repeated: sums
+    /// show that at the end only.
     pub(super) fn combine(
         &mut self,
         slot: usize,
-        from: &Ledger,
+        from: Option<&Ledger>,
         source: usize,
         len: usize,
         sets_only: bool,
     ) -> Option<usize> {
         let mut repeated = None;
         let (own_orders, from_orders) = match (self, from) {
-            (
-                Ledger::Sets { words, sets, orders, .. },
-                Ledger::Sets { sets: from, orders: from_orders, .. },
-            ) => {
-                let from = &from[source * *words..(source + len) * *words];
-                let own = &mut sets[slot * *words..(slot + len) * *words];
-                for (index, (own, from)) in own.iter_mut().zip(from).enumerate() {
-                    if *own & from != 0 && repeated.is_none() {
-                        repeated = Some(slot + index / *words);
-                    }
-                    *own |= from;
-                }
-                (orders, from_orders)
-            }
-            (Ledger::Sums { sums, orders }, Ledger::Sums { sums: from, orders: from_orders }) => {
-                for (own, from) in sums[slot..slot + len].iter_mut().zip(&from[source..]) {
-                    *own = own.wrapping_add(*from);
-                }
-                (orders, from_orders)
-            }
             // Only reductions combine: a local rule.
-            _ => return None,
+            (Ledger::Sources(_), _) => return None,
+            (Ledger::Sets { words, sets, orders, .. }, from) => {
+                let words = *words;
+                let (from_sets, from_orders) = match from {
+                    Some(Ledger::Sets { sets, orders, .. }) => (Some(sets), Some(orders)),
+                    _ => (None, None),
+                };
+                let (own, new) = ends(sets, slot * words, from_sets, source * words, len * words);
+                for (index, (own, new)) in own.iter_mut().zip(new).enumerate() {
+                    if *own & new != 0 && repeated.is_none() {
+                        repeated = Some(slot + index / words);
+                    }
+                    *own |= new;
+                }
+                (orders, from_orders)
+            }
+            (Ledger::Sums { sums, orders }, from) => {
+                let (from_sums, from_orders) = match from {
+                    Some(Ledger::Sums { sums, orders }) => (Some(sums), Some(orders)),
+                    _ => (None, None),
+                };
+                let (own, new) = ends(sums, slot, from_sums, source, len);
+                own.iter_mut().zip(new).for_each(|(own, new)| *own = own.wrapping_add(*new));
+                (orders, from_orders)
+            }
         };
         if !sets_only && !own_orders.is_empty() {
-            for (own, from) in own_orders[slot..slot + len].iter_mut().zip(&from_orders[source..]) {
-                *own = combined(*own, *from);
-            }
+            let (own, new) = ends(own_orders, slot, from_orders, source, len);
+            own.iter_mut().zip(new).for_each(|(own, new)| *own = combined(*own, *new));
         }
         repeated
     }
 
-    /// Makes `left`, an expression or none so far, the left operand of slot `source` of `from`.
-    pub(super) fn gather_left(left: Option<u64>, from: &Ledger, source: usize) -> Option<u64> {
-        let order = from.order(source)?;
+    /// Makes `left`, an expression or none so far, the left operand of slot `source`.
+    pub(super) fn gather_left(
+        &self,
+        left: Option<u64>,
+        from: Option<&Ledger>,
+        source: usize,
+    ) -> Option<u64> {
+        let order = from.unwrap_or(self).order(source)?;
         Some(left.map_or(order, |left| combined(left, order)))
     }
 
@@ -275,6 +341,33 @@ impl Ledger {
             Ledger::Sources(sources) if sources[slot] != NOTHING => Some(Rank(sources[slot])),
             _ => None,
         }
+    }
+
+    /// True if all of some slots hold everyone's contributions, combined as in the slots from
+    /// `like` on.
+    pub(super) fn are_complete(
+        &self,
+        slots: Range<usize>,
+        like: usize,
+        expected: &Expected,
+    ) -> bool {
+        let (is_complete, orders) = match self {
+            Ledger::Sources(_) => return false,
+            Ledger::Sets { words, sets, orders, .. } => {
+                let sets = &sets[slots.start * *words..slots.end * *words];
+                (sets.chunks_exact((*words).max(1)).all(|set| set == expected.set), orders)
+            }
+            Ledger::Sums { sums, orders } => {
+                (sums[slots.clone()].iter().all(|&sum| sum == expected.sum), orders)
+            }
+        };
+        let like = like..like + slots.len();
+        is_complete && (orders.is_empty() || orders[slots] == orders[like])
+    }
+
+    /// True if some slots hold what these ranks gave.
+    pub(super) fn are_from(&self, slots: Range<usize>, ranks: &[u32]) -> bool {
+        matches!(self, Ledger::Sources(sources) if sources[slots] == *ranks)
     }
 
     /// What `contributors` of `n_ranks` ranks make of a slot.
@@ -305,8 +398,9 @@ pub(super) struct Expected {
 impl Expected {
     /// Of `n_ranks` ranks, for sets of `words` words from `base` on.
     pub(super) fn new(n_ranks: u32, words: usize, base: u32) -> Self {
-        let mut ledger = Ledger::sets(1, words, base, false);
-        Rank::first(n_ranks).for_each(|rank| ledger.give(0, rank));
+        let mut ledger = Ledger::sets(words);
+        ledger.reset(1, base, false);
+        Rank::first(n_ranks).for_each(|rank| ledger.give(0..1, rank));
         let set = match ledger {
             Ledger::Sets { sets, .. } => sets,
             Ledger::Sources(_) | Ledger::Sums { .. } => Vec::new(),

@@ -29,11 +29,13 @@ mod fault;
 mod ledger;
 mod local;
 
+use std::sync::{Mutex, PoisonError};
+
 use super::flow::Flow;
 use super::order::Tile;
 use crate::collectives::Cut;
 use crate::names::Rank;
-use execute::Execution;
+use execute::{Execution, Scratch};
 pub use fault::{Fault, Found, Violation};
 use ledger::{Expected, Ledger};
 use local::Fingerprints;
@@ -43,9 +45,9 @@ pub const EXACT_RANKS: u32 = 1024;
 
 /// The state of a tile is at most this long, so that it stays in a processor's cache, but for
 /// the shortest tiles.
-const TILE_BYTES: u64 = 6 << 20;
+const TILE_BYTES: u64 = 16 << 20;
 /// Tiles have at least this many positions, so that messages are worth being found.
-const LEAST_POSITIONS: u64 = 16;
+const LEAST_POSITIONS: u64 = 64;
 /// Contributors of a barrier that are tracked at once, in words of 64.
 const BARRIER_WORDS: usize = 64;
 /// Plans in a unit of work.
@@ -67,6 +69,8 @@ pub struct Checker<'a> {
     units: Vec<Unit>,
     /// How often each message of a barrier is executed: once for every group of contributors.
     times: u64,
+    /// Memory of executions that have ended.
+    idle: Mutex<Vec<Scratch>>,
 }
 
 #[derive(Debug)]
@@ -109,7 +113,8 @@ impl<'a> Checker<'a> {
             let end = n_ranks.min(first + PLANS_PER_UNIT);
             Unit::Plans { first, end }
         });
-        let mut checker = Checker { flow, expect, units: plans.collect(), times: 1 };
+        let (units, idle) = (plans.collect(), Mutex::default());
+        let mut checker = Checker { flow, expect, units, times: 1, idle };
         let words = checker.words();
         let bytes = Ledger::slot_bytes(words, checker.combines()) * u64::from(n_ranks.max(1));
         let most = (TILE_BYTES / bytes.max(1)).max(LEAST_POSITIONS).min(u64::from(u32::MAX));
@@ -149,13 +154,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn ledger(&self, slots: usize, base: u32) -> Ledger {
-        // Expressions are compared if several ranks get the same.
-        let has_orders = self.flow.collective().gets_copies();
+    fn ledger(&self) -> Ledger {
         match (self.combines(), self.words()) {
-            (false, _) => Ledger::sources(slots),
-            (true, Some(words)) => Ledger::sets(slots, words, base, has_orders),
-            (true, None) => Ledger::sums(slots, has_orders),
+            (false, _) => Ledger::sources(),
+            (true, Some(words)) => Ledger::sets(words),
+            (true, None) => Ledger::sums(),
         }
     }
 
@@ -187,11 +190,14 @@ impl<'a> Checker<'a> {
                 }
             }
             Unit::Tile { lanes, tile, base } => {
-                let ledger = |slots| self.ledger(slots, *base);
                 let words = self.words().unwrap_or(0);
                 let expected = Expected::new(self.flow.n_ranks(), words, *base);
-                let execution = Execution::new(self.flow, lanes, tile, ledger);
+                let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+                let kept = idle().pop();
+                let mut scratch = kept.unwrap_or_else(|| Scratch::new(self.ledger()));
+                let execution = Execution::new(self.flow, lanes, tile, *base, &mut scratch);
                 found.violations = execution.run(&expected, &mut found.fingerprints);
+                idle().push(scratch);
             }
         }
         found

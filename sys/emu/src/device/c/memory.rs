@@ -91,6 +91,16 @@ pub unsafe extern "C" fn utofu_dereg_mem(
     stadd: utofu_stadd_t,
     _flags: c_ulong,
 ) -> c_int {
-    // SAFETY: the caller's promise.
-    call(|| unsafe { slots::get(vcq_hdl)? }.table().deregister(stadd))
+    call(|| {
+        // SAFETY: the caller's promise.
+        let vcq = unsafe { slots::get(vcq_hdl)? };
+        let job = &vcq.context.job;
+        if let Some(device) = &job.device
+            && job.model.checked
+            && vcq.table().is_last(stadd)
+        {
+            device.not_in_use(vcq, stadd);
+        }
+        vcq.table().deregister(stadd)
+    })
 }

@@ -24,7 +24,8 @@ pub unsafe extern "C" fn utofu_poll_tcq(
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         // SAFETY: as above.
-        let polled = unsafe { vcq.send(|s| s.toq.poll(model::now)) };
+        let polled =
+            unsafe { vcq.send(|s| s.toq.poll(model::now, || vcq.late.as_ref()?.completion())) };
         let Some((code, data)) = polled else {
             vcq.context.job.found_nothing();
             return Err(Code(UTOFU_ERR_NOT_FOUND));

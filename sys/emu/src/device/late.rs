@@ -1,0 +1,362 @@
+//! The late mode: a device with a thread of its own, which does everything as late as it may.
+//!
+//! A post only queues an operation. Later, at times drawn from a seed, the thread reads the source,
+//! and the completion shows in the TCQ; later still it writes to the target, and the notice shows
+//! there; and then the sender's own notice. So whoever reuses a source before its completion, reads
+//! a target before its notice, deregisters too early, or leans on an order that only STRONG_ORDER
+//! promises, fails here as on Tofu.
+//!
+//! In the checked mode what is going on is looked at as well: overlapping puts, sources that change
+//! before they are read, and memory that is deregistered while an operation still needs it end the
+//! process with a message. Of other processes' operations a process knows nothing.
+
+use crate::copy::{self, Space};
+use crate::desc::{Action, Op};
+use crate::ids::{STAG_AT, without_path};
+use crate::job::fatal;
+use crate::model::{Times, now};
+use crate::ops::{self, Outcome};
+use crate::sync::{AtomicU64, Ordering};
+use crate::vcq::{Origin, Sender, Vcq};
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::c_int;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use utofu_abi::*;
+
+/// What a VCQ and the device's thread share.
+#[derive(Default)]
+pub(crate) struct LateVcq {
+    /// Codes of operations that were sent, in the order of their posts.
+    completions: Mutex<VecDeque<c_int>>,
+    in_flight: AtomicUsize,
+    /// Operations whose local notice, if any, is in the queue.
+    pub(crate) local_done: AtomicU64,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LateVcq {
+    /// The code of the next operation that was sent.
+    pub(crate) fn completion(&self) -> Option<c_int> {
+        held(&self.completions).pop_front()
+    }
+
+    /// Waits until nothing that was posted is under way.
+    pub(crate) fn flush(&self) {
+        // Acquire pairs with the Release of the thread: what it did is over.
+        while self.in_flight.load(Ordering::Acquire) > 0 {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
+
+/// A range of a rank's memory.
+#[derive(Clone, Copy, PartialEq)]
+struct Place {
+    owner: u32,
+    addr: u64,
+    len: u64,
+}
+
+impl Place {
+    fn overlaps(&self, other: &Place) -> bool {
+        self.owner == other.owner
+            && self.addr < other.addr + other.len
+            && other.addr < self.addr + self.len
+    }
+}
+
+/// What is next for an operation.
+enum Stage {
+    Send,
+    Arrive,
+    Finish(Outcome),
+}
+
+/// An operation under way.
+struct Flight {
+    origin: Origin,
+    shared: Arc<LateVcq>,
+    op: Op,
+    times: Times,
+    stage: Stage,
+    /// What was read and not yet written.
+    data: Vec<u8>,
+    /// Checked mode: what a put's source held when it was posted.
+    posted: Option<u64>,
+    /// Checked mode: where a put writes.
+    place: Option<Place>,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// By the time of their next stage, and in the order in which they came.
+    flights: BTreeMap<(u64, u64), Flight>,
+    count: u64,
+    is_over: bool,
+}
+
+impl Queue {
+    fn insert(&mut self, due: u64, flight: Flight) {
+        self.count += 1;
+        self.flights.insert((due, self.count), flight);
+    }
+}
+
+/// The device of a job; of one process if the ranks are processes.
+pub(crate) struct Device {
+    shared: Arc<(Mutex<Queue>, Condvar)>,
+}
+
+impl Device {
+    pub(crate) fn start() -> std::io::Result<Device> {
+        let shared = Arc::<(Mutex<Queue>, Condvar)>::default();
+        let queue = shared.clone();
+        std::thread::Builder::new().name("late device".into()).spawn(move || run(&queue))?;
+        Ok(Device { shared })
+    }
+
+    /// Queues an operation of a VCQ.
+    pub(crate) fn post(&self, vcq: &Vcq, shared: &Arc<LateVcq>, sender: &mut Sender, op: &Op) {
+        let times = ops::late_times(vcq, sender, op);
+        let is_checked = vcq.context.job.model.checked;
+        let origin: &Origin = vcq;
+        let flight = Flight {
+            posted: if is_checked { source_sum(origin, op) } else { None },
+            place: if is_checked { target_of(origin, op) } else { None },
+            origin: origin.clone(),
+            shared: shared.clone(),
+            op: *op,
+            times,
+            stage: Stage::Send,
+            data: Vec::new(),
+        };
+        shared.in_flight.fetch_add(1, Ordering::Relaxed);
+        let mut queue = held(&self.shared.0);
+        if let Some(place) = flight.place {
+            no_overlap(&queue, &flight, place);
+        }
+        queue.insert(times.sent, flight);
+        drop(queue);
+        self.shared.1.notify_one();
+    }
+
+    /// Checked mode: ends the process if an operation still needs what was registered under `stadd`
+    /// with the CQ of `origin`.
+    pub(crate) fn not_in_use(&self, origin: &Origin, stadd: u64) {
+        let same = |other: u64| other >> STAG_AT == stadd >> STAG_AT;
+        let queue = held(&self.shared.0);
+        for flight in queue.flights.values() {
+            let op = &flight.op;
+            let local = match (op.action, &flight.stage) {
+                (Action::Put { lcl, .. }, Stage::Send) | (Action::Get { lcl, .. }, _) => {
+                    flight.origin.table_is(origin) && same(lcl)
+                }
+                _ => false,
+            };
+            let is_there = |target: &crate::vcq::Target<'_>| {
+                std::ptr::eq(target.table, origin.table()) && same(op.rmt)
+            };
+            let remote = !matches!(flight.stage, Stage::Finish(_))
+                && ops::target(&flight.origin, op).is_some_and(|target| is_there(&target));
+            if local || remote {
+                fatal(&format!(
+                    "rank {} deregisters STADD {stadd:#x} while an operation of rank {} needs it",
+                    origin.context.rank, flight.origin.context.rank
+                ));
+            }
+        }
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        held(&self.shared.0).is_over = true;
+        self.shared.1.notify_one();
+    }
+}
+
+/// The thread: takes what is due, and puts it back for its next stage.
+fn run((mutex, wake): &(Mutex<Queue>, Condvar)) {
+    let mut queue = held(mutex);
+    while !queue.is_over {
+        let Some(entry) = queue.flights.first_entry() else {
+            queue = wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        };
+        let wait = entry.key().0.saturating_sub(now());
+        if wait > 0 {
+            let wait = Duration::from_nanos(wait);
+            queue = wake.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner).0;
+            continue;
+        }
+        let flight = entry.remove();
+        drop(queue);
+        let next = flight.go_on();
+        queue = held(mutex);
+        if let Some((due, flight)) = next {
+            queue.insert(due, flight);
+        }
+    }
+}
+
+impl Flight {
+    /// Does the next stage; when the one after it is due, if there is one.
+    fn go_on(mut self) -> Option<(u64, Flight)> {
+        match std::mem::replace(&mut self.stage, Stage::Send) {
+            Stage::Send => self.send(),
+            Stage::Arrive => self.arrive(),
+            Stage::Finish(outcome) => {
+                self.finish(&outcome);
+                None
+            }
+        }
+    }
+
+    fn send(mut self) -> Option<(u64, Flight)> {
+        let code = match self.op.action {
+            Action::Put { lcl, len } => match ops::source(&self.origin, lcl, len) {
+                Ok(from) => {
+                    self.data = vec![0; len as usize];
+                    // SAFETY: the range lies in a registration; the vector has the room.
+                    let read = unsafe {
+                        copy::read(Space::Here, from, self.data.as_mut_ptr() as u64, len as usize)
+                    };
+                    debug_assert!(read.is_ok());
+                    if self.posted.is_some_and(|sum| sum != sum_of(&self.data)) {
+                        fatal(&format!(
+                            "rank {} has changed the source of a put of {len} bytes (STADD \
+                             {lcl:#x}) before its completion",
+                            self.origin.context.rank
+                        ));
+                    }
+                    UTOFU_SUCCESS
+                }
+                Err(code) => code,
+            },
+            _ => UTOFU_SUCCESS,
+        };
+        held(&self.shared.completions).push_back(code);
+        if code != UTOFU_SUCCESS {
+            self.over();
+            return None;
+        }
+        self.stage = Stage::Arrive;
+        Some((self.times.remote, self))
+    }
+
+    fn arrive(mut self) -> Option<(u64, Flight)> {
+        let len = ops::length(&self.op);
+        let outcome = match ops::target(&self.origin, &self.op) {
+            None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
+            Some(target) => {
+                let source = match &self.op.action {
+                    Action::Piggyback { data, .. } => data.as_ptr() as u64,
+                    Action::Get { .. } => {
+                        self.data = vec![0; len as usize];
+                        self.data.as_mut_ptr() as u64
+                    }
+                    _ => self.data.as_ptr() as u64,
+                };
+                // SAFETY: `source` has `len` bytes; registered memory is mapped.
+                let outcome =
+                    unsafe { ops::act(&self.origin, &target, &self.op, source, len, true) };
+                ops::notify_target(&self.origin, &target, &self.op, &outcome, 0);
+                outcome
+            }
+        };
+        self.stage = Stage::Finish(outcome);
+        Some((self.times.local, self))
+    }
+
+    fn finish(&mut self, outcome: &Outcome) {
+        let mut code = outcome.code;
+        if let (Action::Get { lcl, len }, UTOFU_SUCCESS) = (self.op.action, code) {
+            code = match ops::own_place(&self.origin, lcl, len) {
+                Ok(to) => {
+                    let from = self.data.as_ptr() as u64;
+                    // SAFETY: the range lies in a registration; the vector has the bytes.
+                    let written = unsafe { copy::write(Space::Here, from, to, len as usize) };
+                    debug_assert!(written.is_ok());
+                    UTOFU_SUCCESS
+                }
+                Err(code) => code,
+            };
+        }
+        // Relaxed: only this thread writes it.
+        let order = self.shared.local_done.load(Ordering::Relaxed) + 1;
+        let outcome = Outcome { code, value: outcome.value };
+        ops::notify_sender(&self.origin, &self.op, &outcome, order, 0);
+        self.over();
+    }
+
+    /// The operation is over: its notice, if any, is there.
+    fn over(&self) {
+        // Release pairs with the Acquire in poll_mrq and in flush.
+        self.shared.local_done.fetch_add(1, Ordering::Release);
+        self.shared.in_flight.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Where a put of `op` would write now.
+fn target_of(origin: &Origin, op: &Op) -> Option<Place> {
+    if !matches!(op.action, Action::Put { .. } | Action::Piggyback { .. }) {
+        return None;
+    }
+    let region = ops::target(origin, op)?.table.lookup(op.rmt)?;
+    let len = u64::from(ops::length(op));
+    (len > 0).then_some(Place { owner: region.owner, addr: region.addr, len })
+}
+
+/// Ends the process if another put that is under way writes to some of the same bytes, unless the
+/// new one stays in order behind it.
+fn no_overlap(queue: &Queue, new: &Flight, place: Place) {
+    let vcq = |flight: &Flight| (flight.origin.place.id(), without_path(flight.op.vcq));
+    for old in queue.flights.values() {
+        let is_open = !matches!(old.stage, Stage::Finish(_));
+        let is_ordered = new.op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) && vcq(new) == vcq(old);
+        // The same bytes twice are the same bytes: who puts only for the notice may do so.
+        let is_same = old.place == Some(place) && old.posted == new.posted;
+        let overlaps = old.place.is_some_and(|other| other.overlaps(&place));
+        if is_open && !is_ordered && !is_same && overlaps {
+            fatal(&format!(
+                "puts of ranks {} and {} to rank {} overlap: {} bytes to STADD {:#x} while {} \
+                 bytes to {:#x} are under way",
+                new.origin.context.rank,
+                old.origin.context.rank,
+                place.owner,
+                place.len,
+                new.op.rmt,
+                ops::length(&old.op),
+                old.op.rmt
+            ));
+        }
+    }
+}
+
+/// A number that changes with the bytes (FNV-1a).
+fn sum_of(bytes: &[u8]) -> u64 {
+    let step = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// What the source of a put holds now.
+fn source_sum(origin: &Origin, op: &Op) -> Option<u64> {
+    let (lcl, len) = match op.action {
+        Action::Put { lcl, len } => (lcl, len),
+        Action::Piggyback { data, len, .. } => {
+            let bytes: Vec<u8> = data.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            return Some(sum_of(&bytes[..len as usize]));
+        }
+        _ => return None,
+    };
+    let from = ops::source(origin, lcl, len).ok()?;
+    let mut bytes = vec![0; len as usize];
+    // SAFETY: the range lies in a registration; the vector has the room.
+    unsafe { copy::read(Space::Here, from, bytes.as_mut_ptr() as u64, len as usize).ok()? };
+    Some(sum_of(&bytes))
+}

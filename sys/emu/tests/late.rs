@@ -1,0 +1,230 @@
+//! The late mode: everything arrives, as late as it may, and who does not wait is found out. What
+//! ends a process is tried in one of its own.
+
+mod common;
+
+use common::*;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::sync::Arc;
+use utofu_abi::*;
+use utofu_emu::{Job, Model, c};
+
+fn job(ranks: u32, checked: bool) -> Arc<Job> {
+    let model = Model { late: Some(7), checked, ..Model::default() };
+    Job::with_model(Job::coords_for_shape(&[1, ranks]).unwrap(), model).unwrap()
+}
+
+/// Two end points with buffers for ever, in one thread.
+fn pair(checked: bool) -> (Arc<Job>, [(EndPoint, *mut u64); 2]) {
+    let job = job(2, checked);
+    let ends = [0, 1].map(|rank| {
+        let _me = job.enter(rank);
+        let buffer = vec![0u64; 4096].leak();
+        let p = buffer.as_mut_ptr();
+        (EndPoint::open(buffer), p)
+    });
+    (job, ends)
+}
+
+/// A word that the device may write.
+fn word(p: *mut u64, at: usize) -> u64 {
+    // SAFETY: within the buffer, which lives for ever.
+    unsafe { p.add(at).read_volatile() }
+}
+
+fn set(p: *mut u64, at: usize, value: u64) {
+    // SAFETY: as above.
+    unsafe { p.add(at).write_volatile(value) };
+}
+
+fn completion(ep: &EndPoint) -> usize {
+    loop {
+        match ep.poll_tcq() {
+            Ok(cookie) => return cookie,
+            Err(rc) => assert_eq!(rc, UTOFU_ERR_NOT_FOUND, "{}", last_error()),
+        }
+    }
+}
+
+#[test]
+fn data_come_with_their_notice_and_sources_are_read_with_their_completion() {
+    let (_job, [(a, from), (b, to)]) = pair(false);
+    let (mut early, mut reused) = (0, 0);
+    for i in 1..=300u64 {
+        set(from, 0, i);
+        assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, i % 256, TCQ | LCL | RMT), 0);
+        early += u32::from(word(to, 0) == i);
+        assert_eq!(completion(&a), 7);
+        // From here on the source is the sender's again.
+        set(from, 0, 0);
+        assert_eq!(b.wait_notice().edata, i % 256);
+        assert_eq!(word(to, 0), i, "the notice is there, the data are not");
+        assert_eq!(a.wait_notice().notice_type, UTOFU_MRQ_TYPE_LCL_PUT as u8);
+    }
+    assert!(early < 150, "{early} of 300 puts were there at once");
+    for i in 1..=300u64 {
+        set(from, 0, i);
+        assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, TCQ | RMT), 0);
+        set(from, 0, 0);
+        b.wait_notice();
+        reused += u32::from(word(to, 0) == 0);
+        completion(&a);
+    }
+    assert!(reused > 0, "300 sources were changed too early, and all their puts were right");
+    a.close();
+    b.close();
+}
+
+#[test]
+fn only_strong_order_keeps_order() {
+    const PUTS: u8 = 100;
+    let (_job, [(a, _), (b, to)]) = pair(false);
+    for (flag, strong) in [(0, false), (UTOFU_ONESIDED_FLAG_STRONG_ORDER, true)] {
+        for i in 0..PUTS {
+            let value = u64::from(i) + 1;
+            a.piggyback8(b.id, value, b.stadd, i.into(), RMT | LCL | flag);
+        }
+        let came: Vec<u8> = (0..PUTS).map(|_| b.wait_notice().edata as u8).collect();
+        for _ in 0..PUTS {
+            a.wait_notice();
+        }
+        let mut sorted = came.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..PUTS).collect::<Vec<_>>(), "each once");
+        assert_eq!(came == sorted, strong, "{came:?}");
+        if strong {
+            assert_eq!(word(to, 0), PUTS.into());
+        }
+        assert_eq!(a.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
+    }
+    a.close();
+    b.close();
+}
+
+#[test]
+fn gets_and_atomic_operations_bring_what_was_there() {
+    let (_job, [(a, here), (b, there)]) = pair(false);
+    set(there, 5, 41);
+    assert_eq!(a.get(b.id, a.stadd, b.stadd + 40, 8, 1, LCL | RMT), 0);
+    assert_eq!(b.wait_notice().notice_type, UTOFU_MRQ_TYPE_RMT_GET as u8);
+    assert_eq!(a.wait_notice().lcl_stadd, a.stadd + 8);
+    assert_eq!(word(here, 0), 41);
+    // SAFETY: the buffers live for ever.
+    let rc = unsafe {
+        let (op, null) = (UTOFU_ARMW_OP_ADD, std::ptr::null_mut());
+        c::utofu_armw8(a.handle, b.id, op, 1, b.stadd + 40, 2, LCL | RMT, null)
+    };
+    assert_eq!(rc, 0);
+    assert_eq!(b.wait_notice().rmt_stadd, b.stadd + 40);
+    assert_eq!((a.wait_notice().rmt_value, word(there, 5)), (41, 42));
+    a.close();
+    b.close();
+}
+
+#[test]
+fn errors_come_late_too() {
+    let (_job, [(a, _), (b, _)]) = pair(false);
+    assert_eq!(a.put(b.id, a.stadd + (1 << 41), b.stadd, 8, 0, 0), 0);
+    let code = loop {
+        match a.poll_tcq() {
+            Err(UTOFU_ERR_NOT_FOUND) => {}
+            other => break other,
+        }
+    };
+    assert_eq!(code, Err(UTOFU_ERR_TCQ_STADD));
+    for op in [EndPoint::put, EndPoint::get] {
+        assert_eq!(op(&a, b.id, a.stadd, b.stadd + (1 << 41), 8, 3, RMT), 0);
+        let (code, notice) = loop {
+            match a.poll_mrq() {
+                (UTOFU_ERR_NOT_FOUND, _) => std::thread::yield_now(),
+                other => break other,
+            }
+        };
+        assert_eq!((code, notice.edata), (UTOFU_ERR_MRQ_RMT_STADD, 3));
+    }
+    a.close();
+    b.close();
+}
+
+/// Whoever frees a VCQ leaves nothing under way.
+#[test]
+fn a_freed_vcq_has_sent_everything() {
+    let (_job, [(a, from), (b, to)]) = pair(false);
+    for i in 0..100 {
+        set(from, i, i as u64 + 1);
+        let at = 8 * i as u64;
+        assert_eq!(a.put(b.id, a.stadd + at, b.stadd + at, 8, 0, 0), 0);
+    }
+    // SAFETY: this thread alone uses the handle.
+    assert_eq!(unsafe { c::utofu_free_vcq(a.handle) }, 0);
+    assert!((0..100).all(|i| word(to, i) == i as u64 + 1));
+    b.close();
+}
+
+/// Runs a part of `misuse_ends_the_process` in a process of its own, which must end with a message.
+fn ends_with(part: &str, wanted: &str) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["misuse_ends_the_process", "--exact", "--nocapture", "--test-threads=1"])
+        .env("HOPBINE_TEST_PART", part)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{part}: {text}");
+    assert!(text.contains(wanted), "{part}: {text}");
+}
+
+#[test]
+fn misuse_ends_the_process() {
+    let Ok(part) = std::env::var("HOPBINE_TEST_PART") else {
+        ends_with("source", "has changed the source of a put of 8 bytes");
+        ends_with("overlap", "to rank 1 overlap: 16 bytes to STADD");
+        ends_with("deregister", "deregisters STADD");
+        ends_with("threads", "two threads use CQ 0 of TNI 0 at once");
+        return;
+    };
+    let (_job, [(a, from), (b, _)]) = pair(true);
+    // Each is done again and again: once may be too late to be found out.
+    let tries = 100_000;
+    match part.as_str() {
+        "source" => {
+            for i in 0..tries {
+                assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, TCQ | LCL), 0);
+                set(from, 0, i + 1);
+                completion(&a);
+                a.wait_notice();
+            }
+        }
+        "overlap" => {
+            set(from, 0, 1);
+            for _ in 0..tries {
+                assert_eq!(a.put(b.id, a.stadd, b.stadd + 64, 16, 0, LCL), 0);
+                assert_eq!(b.put(b.id, b.stadd + 256, b.stadd + 72, 16, 0, LCL), 0);
+                a.wait_notice();
+                b.wait_notice();
+                assert_eq!(a.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
+                assert_eq!(b.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
+            }
+        }
+        "deregister" => {
+            for _ in 0..tries {
+                assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, RMT), 0);
+                // SAFETY: this thread alone uses the handle.
+                unsafe { c::utofu_dereg_mem(b.handle, b.stadd, 0) };
+            }
+        }
+        "threads" => {
+            std::thread::scope(|threads| {
+                for _ in 0..2 {
+                    threads.spawn(|| {
+                        for _ in 0..tries {
+                            a.poll_tcq().unwrap_err();
+                        }
+                    });
+                }
+            });
+        }
+        other => panic!("{other}"),
+    }
+    println!("nothing was noticed");
+}

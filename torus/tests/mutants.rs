@@ -1,0 +1,318 @@
+//! Mutants: valid plans, corrupted at random. The checker must reject every mutant that does not
+//! do the same; one that it accepts must give the right results when it is executed with
+//! numbers, by code that shares nothing with the checker.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hopbine_torus::collectives::{Action, Cut, Share};
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::{
+    Expect, Flow, Listed, Plan, Run, Space, Step, Transfer, check, max_ports,
+};
+use hopbine_torus::{Position, Rank, Request, registry};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// Random numbers, the same in every run.
+struct Dice(SmallRng);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0.random_range(0..n)
+    }
+
+    /// A random index of something that is not empty.
+    fn index<T>(&mut self, list: &[T]) -> Option<usize> {
+        (!list.is_empty()).then(|| self.below(list.len()))
+    }
+}
+
+const SHAPES: [&str; 9] = ["2", "3", "5", "8", "2x3", "4x2", "3x3", "2x2x2", "2x2+3"];
+
+fn plans(dice: &mut Dice) -> Vec<Plan> {
+    loop {
+        let all = registry::all();
+        let algorithm = &all[dice.below(all.len())];
+        let shape: Shape = SHAPES[dice.below(SHAPES.len())].parse().unwrap();
+        let n = shape.n_nodes();
+        let root = if algorithm.collective.is_rooted() { dice.below(n as usize) as u32 } else { 0 };
+        let ports = Some(1 + dice.below(max_ports(&shape) as usize) as u32);
+        let request = Request { shape, map: RankMap::RowMajor, root, ports };
+        if let Ok(schedule) = algorithm.schedule(&request) {
+            let expansion = schedule.expand().unwrap();
+            return Rank::first(n).map(|rank| expansion.plan(rank)).collect();
+        }
+    }
+}
+
+/// The ways to corrupt a plan.
+const WAYS: [&str; 16] = [
+    "drop a message",
+    "drop a send",
+    "drop a receive",
+    "drop a lane",
+    "empty a step",
+    "duplicate a step",
+    "redirect a send and its receive",
+    "redirect a send",
+    "swap two steps",
+    "swap two steps on one rank",
+    "shift a message",
+    "shift a send",
+    "truncate a message",
+    "change an action",
+    "change the own operand's place",
+    "swap two blocks",
+];
+
+/// A step with a send, if dice find one soon: (rank, lane, step, send).
+fn pick(dice: &mut Dice, plans: &[Plan]) -> Option<(usize, usize, usize, usize)> {
+    (0..50).find_map(|_| {
+        let rank = dice.index(plans)?;
+        let lane = dice.index(&plans[rank].lanes)?;
+        let step = dice.index(&plans[rank].lanes[lane].steps)?;
+        let send = dice.index(&plans[rank].lanes[lane].steps[step].sends)?;
+        Some((rank, lane, step, send))
+    })
+}
+
+fn step_of(plans: &mut [Plan], rank: Rank, lane: usize, step: usize) -> &mut Step {
+    &mut plans[rank.index()].lanes[lane].steps[step]
+}
+
+/// Changes both ends of a message.
+fn change_both(
+    plans: &mut [Plan],
+    (rank, lane, step, send): (usize, usize, usize, usize),
+    change: impl Fn(&mut Transfer),
+) {
+    let from = Rank(rank as u32);
+    let to = plans[rank].lanes[lane].steps[step].sends[send].peer;
+    change(&mut step_of(plans, from, lane, step).sends[send]);
+    let recvs = &mut step_of(plans, to, lane, step).recvs;
+    recvs.iter_mut().filter(|recv| recv.peer == from).for_each(change);
+}
+
+/// Corrupts the plans in one way; `None` if that is not possible with them.
+fn mutate(dice: &mut Dice, way: &str, plans: &mut [Plan]) -> Option<()> {
+    let n_ranks = plans.len();
+    let at @ (rank, lane, step, send) = pick(dice, plans)?;
+    let from = Rank(rank as u32);
+    let to = plans[rank].lanes[lane].steps[step].sends[send].peer;
+    let n_positions = plans[rank].lanes[lane].space.n_positions;
+    let other = Rank(dice.below(n_ranks) as u32);
+    let shift = |transfer: &mut Transfer| {
+        let run = &mut transfer.blocks[0];
+        run.start = if run.start > 0 { run.start - 1 } else { run.start + 1 };
+    };
+    match way {
+        "drop a message" => {
+            step_of(plans, from, lane, step).sends.remove(send);
+            step_of(plans, to, lane, step).recvs.retain(|recv| recv.peer != from);
+        }
+        "drop a send" => drop(step_of(plans, from, lane, step).sends.remove(send)),
+        "drop a receive" => {
+            step_of(plans, to, lane, step).recvs.retain(|recv| recv.peer != from);
+        }
+        "drop a lane" => plans.iter_mut().for_each(|plan| drop(plan.lanes.remove(lane))),
+        "empty a step" => plans.iter_mut().for_each(|plan| {
+            let step = &mut plan.lanes[lane].steps[step];
+            step.sends.clear();
+            step.recvs.clear();
+        }),
+        "duplicate a step" => plans.iter_mut().for_each(|plan| {
+            let steps = &mut plan.lanes[lane].steps;
+            steps.insert(step, steps[step].clone());
+        }),
+        "redirect a send and its receive" => {
+            let transfer = step_of(plans, from, lane, step).sends.remove(send);
+            step_of(plans, to, lane, step).recvs.retain(|recv| recv.peer != from);
+            let redirected = Transfer { peer: other, ..transfer.clone() };
+            step_of(plans, from, lane, step).sends.insert(send, redirected);
+            let received = Transfer { peer: from, ..transfer };
+            step_of(plans, other, lane, step).recvs.push(received);
+        }
+        "redirect a send" => step_of(plans, from, lane, step).sends[send].peer = other,
+        "swap two steps" | "swap two steps on one rank" => {
+            let second = dice.below(plans[rank].lanes[lane].steps.len());
+            let all = way == "swap two steps";
+            let swapped = plans.iter_mut().filter(|plan| all || plan.rank == from);
+            swapped.for_each(|plan| plan.lanes[lane].steps.swap(step, second));
+        }
+        "shift a message" => change_both(plans, at, shift),
+        "shift a send" => shift(&mut step_of(plans, from, lane, step).sends[send]),
+        "truncate a message" => {
+            if plans[rank].lanes[lane].steps[step].sends[send].blocks[0].len < 2 {
+                return None;
+            }
+            change_both(plans, at, |transfer| transfer.blocks[0].len -= 1);
+        }
+        "change an action" => {
+            let action = &mut step_of(plans, to, lane, step).action;
+            *action = if *action == Action::Copy { Action::Reduce } else { Action::Copy };
+        }
+        "change the own operand's place" => {
+            let step = step_of(plans, to, lane, step);
+            step.own_at = (step.own_at + 1) % (step.recvs.len() as u32 + 2);
+        }
+        "swap two blocks" => {
+            let (a, b) = (dice.below(n_positions as usize), dice.below(n_positions as usize));
+            let swap = |run: &mut Run| {
+                if run.len == 1 {
+                    run.start = match run.start as usize {
+                        start if start == a => b as u32,
+                        start if start == b => a as u32,
+                        _ => run.start,
+                    };
+                }
+            };
+            change_both(plans, at, |transfer| transfer.blocks.iter_mut().for_each(swap));
+        }
+        _ => unreachable!("no such way"),
+    }
+    Some(())
+}
+
+/// What `rank` gives to a position of the whole vector, or to each of its blocks, in part `part`.
+fn given(rank: Rank, block: u32, part: u32) -> u64 {
+    let number = u64::from(rank.0) << 40 | u64::from(block) << 20 | u64::from(part);
+    (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+}
+
+/// Executes plans step by step with numbers: the sum, an operator that tells the order of its
+/// operands, and the set of ranks that have contributed. True if everybody ends with what the collective promises.
+fn gives_the_right_results(plans: &[Plan]) -> bool {
+    let (collective, root) = (plans[0].collective, plans[0].root);
+    let ordered =
+        |a: u64, b: u64| (a ^ (a >> 31)).wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(b);
+    let mut state: HashMap<(Rank, u32, u32), (u64, u64, u64)> = HashMap::new();
+    let space = |rank: Rank, part: u32| -> &Space {
+        let lanes = &plans[rank.index()].lanes;
+        &lanes.iter().find(|lane| lane.part == part).expect("the checker saw all parts").space
+    };
+    let parts = plans[0].lanes[0].parts;
+    let content = |rank: Rank, part: u32, position: u32| {
+        let block = space(rank, part).block_at_start(rank, Position(position)).0;
+        given(rank, block, part)
+    };
+    for plan in plans {
+        for part in 0..parts {
+            for position in
+                space(plan.rank, part).positions(collective.gives(plan.rank, root), plan.rank)
+            {
+                let value = content(plan.rank, part, position);
+                state.insert((plan.rank, part, position), (value, value, 1 << plan.rank.0));
+            }
+        }
+    }
+    let n_steps = plans.iter().map(Plan::n_steps).max().unwrap_or(0);
+    for step in 0..n_steps {
+        for lane in 0..plans[0].lanes.len() {
+            let part = plans[0].lanes[lane].part;
+            let before = state.clone();
+            for plan in plans {
+                let Some(own) = plan.lanes[lane].steps.get(step) else { continue };
+                let mut operands: BTreeMap<u32, Vec<(u64, u64, u64)>> = BTreeMap::new();
+                for recv in &own.recvs {
+                    for run in &recv.blocks {
+                        for position in run.start..run.end() {
+                            let Some(value) = before.get(&(recv.peer, part, position)) else {
+                                return false;
+                            };
+                            operands.entry(position).or_default().push(*value);
+                        }
+                    }
+                }
+                for (position, mut values) in operands {
+                    let key = (plan.rank, part, position);
+                    if own.action == Action::Reduce {
+                        let Some(value) = before.get(&key) else { return false };
+                        values.insert(own.own_at as usize, *value);
+                    }
+                    let folded = values
+                        .into_iter()
+                        .reduce(|a, b| (a.0.wrapping_add(b.0), ordered(a.1, b.1), a.2 | b.2));
+                    state.insert(key, folded.expect("something was received"));
+                }
+            }
+        }
+    }
+    let all = || Rank::first(plans.len() as u32);
+    let mut seen: HashMap<(u32, u32), u64> = HashMap::new();
+    for rank in all() {
+        for part in 0..parts {
+            let own = space(rank, part);
+            for position in own.positions(collective.gets(rank, root), rank) {
+                let block = own.block_at_end(rank, Position(position));
+                let want = if collective.is_reduction() {
+                    all().map(|from| content(from, part, position)).fold(0, u64::wrapping_add)
+                } else if own.cut == Cut::Pairs {
+                    given(Rank(block.0), rank.0, part)
+                } else if collective.gives(Rank(0), Rank(1)) == Share::Own {
+                    given(Rank(block.0), block.0, part)
+                } else {
+                    content(root, part, position)
+                };
+                let Some(&(sum, order, heard)) = state.get(&(rank, part, position)) else {
+                    return false;
+                };
+                let is_same = *seen.entry((part, position)).or_insert(order) == order;
+                if own.cut == Cut::Token {
+                    // Whoever has heard of everybody may leave; of some, perhaps twice.
+                    if heard.count_ones() as usize != plans.len() {
+                        return false;
+                    }
+                    continue;
+                }
+                if sum != want || collective.gets_copies() && !is_same {
+                    return false;
+                }
+            }
+        }
+    }
+    true
+}
+
+#[test]
+fn accepted_mutants_do_the_same() {
+    let mut dice = Dice(SmallRng::seed_from_u64(7));
+    let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    for round in 0..6000 {
+        let mut plans = plans(&mut dice);
+        let original = plans.clone();
+        let way = WAYS[round % WAYS.len()];
+        if mutate(&mut dice, way, &mut plans).is_none() || plans == original {
+            continue;
+        }
+        let text = || plans.iter().map(Plan::to_string).collect::<Vec<_>>().join("\n");
+        let is_accepted = match Listed::new(plans.clone()) {
+            Ok(listed) => check(&listed, Expect::default()).is_empty(),
+            Err(_) => false,
+        };
+        let (rejected, accepted) = counts.entry(way).or_default();
+        if is_accepted {
+            *accepted += 1;
+            assert!(gives_the_right_results(&plans), "{way}: accepted\n{}", text());
+        } else {
+            *rejected += 1;
+        }
+    }
+    let mut total = (0, 0);
+    for (way, (rejected, accepted)) in &counts {
+        println!("{way}: {rejected} rejected, {accepted} do the same");
+        total = (total.0 + rejected, total.1 + accepted);
+    }
+    println!("{} mutants rejected, {} do the same", total.0, total.1);
+    assert!(total.0 > 5 * total.1, "most mutants are no equivalents: {counts:?}");
+    assert_eq!(counts.len(), WAYS.len(), "every way was taken: {counts:?}");
+}
+
+/// The oracle itself: right plans give right results.
+#[test]
+fn valid_plans_give_the_right_results() {
+    let mut dice = Dice(SmallRng::seed_from_u64(7));
+    for _ in 0..300 {
+        let plans = plans(&mut dice);
+        assert!(gives_the_right_results(&plans), "{}", plans[0]);
+    }
+}
