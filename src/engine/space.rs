@@ -13,10 +13,11 @@ use hopbine_torus::collectives::{Collective, Cut, Share};
 use hopbine_torus::plan::layout::Extent;
 use hopbine_torus::plan::{Lane, Plan, Run};
 
-use super::compile::{CompileError, Geometry};
+use super::geometry::Geometry;
 use super::graph::Place;
 use super::intervals::Intervals;
 use super::program::{Buffer, Region};
+use crate::error::CompileError;
 
 /// The working space of one lane.
 #[derive(Debug)]
@@ -122,6 +123,52 @@ impl<'a> WorkingSpace<'a> {
     /// Notes that `range` has been written.
     pub(super) fn written(&mut self, range: &Range<u64>) {
         self.origin.clear(range.clone());
+    }
+
+    /// Where to store `range`: where the user wants it in the end, if that is one place that
+    /// holds no input.
+    pub(super) fn target(&self, range: &Range<u64>) -> Region {
+        match self.final_offset(range) {
+            Some(offset) => Region { buffer: Buffer::Recv, offset, len: range.end - range.start },
+            None => self.region(range),
+        }
+    }
+
+    /// Notes that `range` has been stored in its [`target`](WorkingSpace::target), where whoever
+    /// reads it finds it from now on.
+    pub(super) fn stored(&mut self, range: &Range<u64>) {
+        match self.final_offset(range) {
+            Some(offset) => {
+                let delta = offset.wrapping_sub(range.start);
+                self.origin.set(range.clone(), (Buffer::Recv, delta));
+            }
+            None => self.written(range),
+        }
+    }
+
+    /// Where in the user's output all of `range` belongs, one position after the other, if the
+    /// space lies elsewhere and the output is no input.
+    fn final_offset(&self, range: &Range<u64>) -> Option<u64> {
+        let Lane { space, .. } = self.lane;
+        let is_apart = matches!(self.base, Some((Buffer::Work, _)))
+            && input_buffer(self.plan, self.geometry) == Buffer::Send;
+        let share = self.plan.collective.gets(self.plan.rank, self.plan.root);
+        let part_bytes = self.bytes(Run::new(0, 1)).end;
+        if !is_apart || space.cut == Cut::Vector || share != Share::All || part_bytes == 0 {
+            return None;
+        }
+        let first = range.start / part_bytes;
+        let positions = first as u32..range.end.div_ceil(part_bytes) as u32;
+        let owns =
+            |owned: &Range<u32>| owned.start <= positions.start && positions.end <= owned.end;
+        if positions.is_empty() || !self.owned.iter().any(owns) {
+            return None;
+        }
+        let start = self.output_offset(share, positions.start)?;
+        let in_order = positions.clone().zip(0..).all(|(position, at)| {
+            self.output_offset(share, position) == Some(start + at * part_bytes)
+        });
+        in_order.then(|| start + (range.start - first * part_bytes))
     }
 
     /// What remains to be copied at the end so that the user's output is complete: pairs of

@@ -7,7 +7,7 @@ use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::Step;
 
 use super::{NOWHERE, PortCompiler};
-use crate::engine::graph::Place;
+use crate::engine::graph::{Extent, Place};
 use crate::engine::program::{Fold, Region, Span, Task};
 use crate::engine::transfer::{Transfer, groups, pair_up};
 
@@ -73,17 +73,16 @@ impl PortCompiler<'_> {
     fn emit_stored(&mut self, transfer: &Transfer, piece: usize) {
         let ranges = transfer.ranges(piece);
         let level = piece as u32;
-        let still_sent = self.still_sent(&ranges);
-        if let ([range], None) = (&ranges[..], still_sent) {
-            let into = self.space().region(range);
-            self.emit_recv(transfer.peer, level, into);
+        let into: Vec<_> = ranges.iter().map(|range| self.space().target(range)).collect();
+        let still_sent = self.still_read(into.iter().map(|into| (into.place(), into.range())));
+        if let ([into], None) = (&into[..], still_sent) {
+            self.emit_recv(transfer.peer, level, *into);
         } else {
             let slot = self.landing(transfer, piece, still_sent);
             self.emit_recv(transfer.peer, level, slot);
-            let into: Vec<_> = ranges.iter().map(|range| self.space().region(range)).collect();
             self.emit_copy(level, pair_up(&[slot], &into));
         }
-        ranges.iter().for_each(|range| self.space_mut().written(range));
+        ranges.iter().for_each(|range| self.space_mut().stored(range));
     }
 
     fn emit_folded(&mut self, transfers: &[Transfer], piece: usize, own_at: u32) {
@@ -135,11 +134,13 @@ impl PortCompiler<'_> {
 
     /// The highest piece number of this step's sends that read any of `ranges`.
     fn still_sent(&self, ranges: &[Range<u64>]) -> Option<u32> {
-        let last = |range| {
-            let (place, range) = self.space().place(range);
-            self.graph.last_piece_reading(place, range, &self.sending)
-        };
-        ranges.iter().filter_map(last).max()
+        self.still_read(ranges.iter().map(|range| self.space().place(range)))
+    }
+
+    /// The highest piece number of this step's sends that read any of these bytes.
+    fn still_read(&self, bytes: impl Iterator<Item = Extent>) -> Option<u32> {
+        let last = |(place, range)| self.graph.last_piece_reading(place, range, &self.sending);
+        bytes.filter_map(last).max()
     }
 
     /// Staging for a message that is to leave it when the sends up to piece `still_sent`
