@@ -48,7 +48,10 @@ impl Memory {
             Buffer::Staging => &mut self.staging[port],
             buffer => &mut self.shared[buffer as usize],
         };
-        assert!(region.offset % SIZE == 0 && region.len % SIZE == 0, "{region:?}");
+        assert!(
+            region.offset.is_multiple_of(SIZE) && region.len.is_multiple_of(SIZE),
+            "{region:?}"
+        );
         let start = (region.offset / SIZE) as usize;
         &mut list[start..start + (region.len / SIZE) as usize]
     }
