@@ -1,13 +1,16 @@
 //! The table of loops: which loop serves an element type and an operator on the machine at hand.
 //!
 //! On x86-64 every loop exists twice: in the instructions all such processors have, and in those of AVX2 and F16C
-//! (module `x86`). Both yield the same bits. Elsewhere there is one version, for the target's baseline.
+//! (module `x86`); on aarch64 likewise, in NEON and in SVE (module `sve`). All yield the same bits. Elsewhere there
+//! is one version, for the target's baseline.
 
 use half::{bf16, f16};
 use num_complex::Complex;
 
 use super::loops::{self, block_lanes};
 use super::operators::{self, Element, Operator};
+#[cfg(target_arch = "aarch64")]
+use super::sve::Sve;
 #[cfg(target_arch = "x86_64")]
 use super::x86::Avx2;
 use super::{Dtype, Op};
@@ -80,6 +83,10 @@ impl Version for Baseline {
 pub(super) fn find(dtype: Dtype, op: Op) -> Option<Kernels> {
     #[cfg(target_arch = "x86_64")]
     if let Some(version) = Avx2::detect() {
+        return find_in(version, dtype, op);
+    }
+    #[cfg(target_arch = "aarch64")]
+    if let Some(version) = Sve::detect() {
         return find_in(version, dtype, op);
     }
     find_in(Baseline, dtype, op)

@@ -11,7 +11,7 @@ use super::operators::{Element, Operator};
 /// An element at any address.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, packed)]
-struct Lane<T>(T);
+pub(super) struct Lane<T>(pub(super) T);
 
 /// Bytes of the results that are searched for NaN at once: few enough to stay in registers or nearly so, enough to
 /// hide the branch. 128 and 512 were slower.
@@ -73,7 +73,7 @@ pub(super) fn three<T: Element, O: Operator<T>, const B: usize>(
 }
 
 /// The operator with its operands the other way round.
-struct Swapped<O>(O);
+pub(super) struct Swapped<O>(O);
 
 impl<T, O: Operator<T>> Operator<T> for Swapped<O> {
     const LOOSE_NAN: bool = O::LOOSE_NAN;
@@ -118,7 +118,7 @@ fn store<T: Element, const B: usize>(dst: &mut [Lane<T>; B], results: [T; B]) {
 
 #[cold]
 #[inline(never)]
-fn make_canonical<T: Element>(block: &mut [Lane<T>]) {
+pub(super) fn make_canonical<T: Element>(block: &mut [Lane<T>]) {
     for lane in block {
         lane.0 = lane.0.canonical();
     }

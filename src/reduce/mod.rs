@@ -22,6 +22,8 @@ mod kernels;
 mod loops;
 mod op;
 mod operators;
+#[cfg(target_arch = "aarch64")]
+mod sve;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]

@@ -6,7 +6,7 @@ use super::values::vector;
 use super::{all_reducers, reference};
 use crate::reduce::{Dtype, Op, Operand, Reducer};
 
-const COUNTS: [usize; 16] = [0, 1, 2, 3, 7, 8, 9, 15, 31, 33, 63, 64, 65, 127, 257, 1000];
+const COUNTS: [usize; 17] = [0, 1, 2, 3, 7, 8, 9, 15, 31, 33, 63, 64, 65, 127, 257, 1000, 2600];
 
 /// A copy of `bytes` that starts `offset` bytes behind an address that suits every type.
 struct At {

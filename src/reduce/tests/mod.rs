@@ -24,6 +24,11 @@ fn all_reducers() -> Vec<(String, Reducer)> {
                 let kernels = find_in(version, dtype, op).expect("a defined pair has loops");
                 reducers.push((format!("{dtype} {op} avx2"), Reducer { dtype, op, kernels }));
             }
+            #[cfg(target_arch = "aarch64")]
+            if let Some(version) = super::sve::Sve::detect() {
+                let kernels = find_in(version, dtype, op).expect("a defined pair has loops");
+                reducers.push((format!("{dtype} {op} sve"), Reducer { dtype, op, kernels }));
+            }
         }
     }
     reducers

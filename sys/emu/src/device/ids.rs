@@ -70,6 +70,8 @@ const PATH_AT: u32 = 28;
 const PATH_BITS: u64 = 15 << PATH_AT;
 /// A default path was chosen.
 const CHOSEN: u64 = 1 << 23;
+/// CQ, component id, coordinates and TNI.
+const PLACE_BITS: u64 = 15 | 7 << CMP_AT | ((1 << 28) - 1) << COORDS_AT | 7 << TNI_AT;
 
 /// A VCQ's place in the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,17 +94,26 @@ impl VcqPlace {
     /// The place in an id.
     #[inline]
     pub(crate) fn of(id: utofu_vcq_id_t) -> Result<VcqPlace> {
+        let v = (id >> COORDS_AT) as u32;
+        let coords = [
+            v as u8,
+            (v >> 8) as u8,
+            (v >> 16) as u8,
+            (v >> 24 & 1) as u8,
+            (v >> 25 & 3) as u8,
+            (v >> 27 & 1) as u8,
+        ];
         let place = VcqPlace {
-            coords: unpack_coords(id).unwrap_or([u8::MAX; 6]),
+            coords,
             tni: (id >> TNI_AT) as u8,
             cq: (id & 15) as u8,
             extra: FIRST_EXTRA + (id >> CMP_AT & 7) as u8,
         };
-        // What was taken apart must give the same id again: no unknown bits are set.
-        if coords_ok(place.coords)
+        // No unknown bits are set; a and c are one bit each.
+        if without_path(id) & !PLACE_BITS == 0
+            && coords[4] < ABC[1]
             && usize::from(place.tni) < TNIS
             && usize::from(place.cq) < CQS
-            && place.id() == without_path(id)
         {
             Ok(place)
         } else {

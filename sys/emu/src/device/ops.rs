@@ -306,7 +306,7 @@ pub(crate) unsafe fn act(
 }
 
 /// Puts a notice into a queue. If there is no room it is lost, and the queue's owner will end.
-#[inline]
+#[inline(always)]
 fn deliver(origin: &Origin, block: &VcqBlock, notice: &Notice) {
     if block.ring.push(&*origin.context.job, notice) == Err(Lost::Overflow) {
         // Relaxed: says only that it is so.

@@ -146,7 +146,7 @@ fn length(length: usize, most: usize) -> Result<u32> {
     fail(UTOFU_ERR_INVALID_SIZE, format!("length {length}: must be at most {most}"))
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn put(
     vcq: u64,
     lcl: u64,

@@ -1,0 +1,80 @@
+//! The loops in SVE, whose vectors are as long as the processor's: 512 bits on an A64FX, where NEON's have 128.
+//! The compiler makes scalable vectors of plain loops over elements, but not of loops over blocks of fixed size; so
+//! NaNs are looked for here while a segment of any length is computed, and put right in a second pass where there are
+//! some. The arithmetic is that of the other versions, element by element.
+
+use bytemuck::cast_slice;
+use half::f16;
+
+use super::kernels::{Kernels, Version};
+use super::loops::{self, Lane, block_lanes};
+use super::operators::{Element, Operator};
+
+/// Elements whose NaNs are looked for at once: the second pass finds them in the first-level cache.
+const SEGMENT: usize = 1024;
+
+/// Proof that this processor has SVE.
+#[derive(Clone, Copy)]
+pub(super) struct Sve(());
+
+impl Sve {
+    pub(super) fn detect() -> Option<Sve> {
+        std::arch::is_aarch64_feature_detected!("sve").then_some(Sve(()))
+    }
+}
+
+impl Version for Sve {
+    fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels {
+        // SAFETY: `self` proves that the processor has the instructions.
+        unsafe { Kernels::new(left::<T, O, B>, right::<T, O, B>, three::<T, O, B>) }
+    }
+
+    fn f16_kernels<O: Operator<f16> + Operator<f32>>(self) -> Kernels {
+        self.kernels::<f16, O, { block_lanes::<f16>() }>()
+    }
+}
+
+#[target_feature(enable = "sve")]
+fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
+    if !O::LOOSE_NAN {
+        return loops::left::<T, O, B>(dst, src);
+    }
+    let (dst, src): (&mut [Lane<T>], &[Lane<T>]) = (bytemuck::cast_slice_mut(dst), cast_slice(src));
+    for (dst, src) in dst.chunks_mut(SEGMENT).zip(src.chunks(SEGMENT)) {
+        let mut nan = false;
+        for (d, s) in dst.iter_mut().zip(src) {
+            let result = O::apply(d.0, s.0);
+            nan |= result.has_nan();
+            d.0 = result;
+        }
+        if nan {
+            loops::make_canonical(dst);
+        }
+    }
+}
+
+#[target_feature(enable = "sve")]
+fn right<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
+    left::<T, loops::Swapped<O>, B>(dst, src);
+}
+
+#[target_feature(enable = "sve")]
+fn three<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], a: &[u8], b: &[u8]) {
+    if !O::LOOSE_NAN {
+        return loops::three::<T, O, B>(dst, a, b);
+    }
+    let dst: &mut [Lane<T>] = bytemuck::cast_slice_mut(dst);
+    let (a, b): (&[Lane<T>], &[Lane<T>]) = (cast_slice(a), cast_slice(b));
+    let operands = a.chunks(SEGMENT).zip(b.chunks(SEGMENT));
+    for (dst, (a, b)) in dst.chunks_mut(SEGMENT).zip(operands) {
+        let mut nan = false;
+        for ((d, a), b) in dst.iter_mut().zip(a).zip(b) {
+            let result = O::apply(a.0, b.0);
+            nan |= result.has_nan();
+            d.0 = result;
+        }
+        if nan {
+            loops::make_canonical(dst);
+        }
+    }
+}
