@@ -14,6 +14,7 @@
 //! that finds no slot is lent. So no message waits for another.
 
 mod board;
+mod inbound;
 mod layout;
 mod lending;
 mod observer;
@@ -35,11 +36,11 @@ pub use setup::{ShmConfig, connect};
 
 use super::Posted as Taken;
 use super::calls::Calls;
-use super::{Arrival, Endpoint, Event, Observer, Slot, Status, Tag, View, WireError, WireRegion};
-use crate::error::{Blame, Fault};
+use super::{Arrival, Endpoint, Event, Observer, Slot, Status, Tag, WireError, WireRegion};
+use crate::error::Blame;
 use layout::{Layout, SLOT_BYTES};
 use lending::{Landing, Lent, Numbered, Pulled};
-use peer::{Body, Early, Peer, Posted};
+use peer::{Body, Peer, Posted};
 use queue::{Descriptor, INLINE_BYTES, Kind};
 use reach::Reads;
 use segment::Segment;
@@ -155,32 +156,6 @@ impl ShmEndpoint {
         }
     }
 
-    fn differs(&self, rank: Rank) -> WireError {
-        // News to this rank too.
-        self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
-        WireError {
-            call: "matching of messages",
-            reason: "a message of another call".to_owned(),
-            peer: Some(rank),
-        }
-    }
-
-    /// This rank posts a message of a call.
-    #[inline]
-    fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
-        if !self.calls.enter(tag) || self.n_early == 0 {
-            return Ok(());
-        }
-        // What has come already.
-        let operation = tag.operation_id();
-        let other =
-            |early: &Early| early.tag.operation_id() == operation && early.tag.call != tag.call;
-        match self.peers.iter().find(|peer| peer.early.iter().any(other)) {
-            Some(peer) => Err(self.differs(peer.rank)),
-            None => Ok(()),
-        }
-    }
-
     /// Sends an answer, now or as soon as there is room.
     fn answer(&mut self, peer: usize, descriptor: Descriptor) {
         let waits = self.backlog.iter().any(|(other, _)| *other == peer);
@@ -196,118 +171,6 @@ impl ShmEndpoint {
             }
             self.backlog.pop_front();
         }
-    }
-
-    /// Where a message in a peer's staging slot is.
-    fn staged(&self, peer: usize, slot: u32, len: usize) -> Result<*const u8, WireError> {
-        if slot as usize >= layout::SLOTS || len > SLOT_BYTES {
-            return Err(self.garbled(peer));
-        }
-        Ok(self.segment.at(self.layout.slot(self.port, peer, slot as usize), len))
-    }
-
-    /// Takes everything that a peer has sent.
-    #[inline]
-    fn drain(&mut self, peer: usize) -> Result<(), WireError> {
-        while let Some(next) = self.peers[peer].inbox.next() {
-            let Ok((descriptor, payload)) = next else { return Err(self.garbled(peer)) };
-            match descriptor.kind {
-                Kind::Inline | Kind::Eager | Kind::Staged | Kind::Lent => {
-                    self.arrived(peer, &descriptor, payload)?;
-                }
-                Kind::Done => self.read_by_peer(descriptor.id),
-                Kind::Pull => self.pulled(peer, descriptor.id, descriptor.word as u32),
-                Kind::Piece => self.piece(peer, descriptor)?,
-            }
-        }
-        self.peers[peer].inbox.give_back();
-        Ok(())
-    }
-
-    /// A message has come.
-    #[inline]
-    fn arrived(
-        &mut self,
-        peer: usize,
-        descriptor: &Descriptor,
-        payload: *const u8,
-    ) -> Result<(), WireError> {
-        let &Descriptor { kind, call, message, operation, len, id, word } = descriptor;
-        let tag = Tag::of_operation(operation, message, call);
-        if self.calls.differs(tag) {
-            return Err(self.differs(self.peers[peer].rank));
-        }
-        let Some(posted) = self.peers[peer].take_posted(operation, message) else {
-            let body = match kind {
-                Kind::Staged => Body::Staged(id),
-                Kind::Lent => Body::Lent(word, id),
-                Kind::Eager => {
-                    // SAFETY: the payload has this length, which `Inbox::next` has bounded.
-                    let bytes = unsafe { std::slice::from_raw_parts(payload, len as usize) };
-                    Body::Copied(bytes.to_vec())
-                }
-                _ => {
-                    // SAFETY: the whole of a descriptor's payload can be read.
-                    Body::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() })
-                }
-            };
-            self.n_early += 1;
-            self.peers[peer].early.push_back(Early { tag, len, body });
-            return Ok(());
-        };
-        if posted.region.len as u64 != len {
-            return Err(self.uneven(peer, len, posted.region.len));
-        }
-        match kind {
-            Kind::Staged => self.show_staged(peer, id, &posted),
-            Kind::Lent => {
-                let Posted { slot, region, .. } = posted;
-                self.land(Landing { peer, slot, region, from: word, id, done: 0 });
-                Ok(())
-            }
-            _ => {
-                // SAFETY: the receive is posted, so its region is valid and nobody else's; the
-                // payload has the same length.
-                unsafe { copy(payload, posted.region.ptr, len as usize) };
-                self.events.push(Event::Received(posted.slot));
-                Ok(())
-            }
-        }
-    }
-
-    fn uneven(&self, peer: usize, sent: u64, expected: usize) -> WireError {
-        let rank = self.peers[peer].rank;
-        self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
-        WireError {
-            call: "matching of messages",
-            reason: format!("a message of {sent} bytes, where {expected} are expected"),
-            peer: Some(rank),
-        }
-    }
-
-    /// Nobody reads what the last poll has shown.
-    #[inline]
-    fn end_views(&mut self) {
-        while let Some((peer, slot)) = self.views.pop() {
-            self.release(peer, slot);
-        }
-    }
-
-    /// A message in a peer's staging slot has met its receive.
-    fn show_staged(&mut self, peer: usize, id: u32, posted: &Posted) -> Result<(), WireError> {
-        let &Posted { slot, region, arrival, .. } = posted;
-        let ptr = self.staged(peer, id, region.len)?;
-        if arrival == Arrival::Anywhere {
-            self.events.push(Event::Viewed(slot, View { ptr, len: region.len }));
-            self.due_views.push((peer, id));
-            return Ok(());
-        }
-        // SAFETY: the receive is posted, so its region is valid and nobody else's; the slot is
-        // this port's to read until it is released.
-        unsafe { copy(ptr, region.ptr, region.len) };
-        self.release(peer, id);
-        self.events.push(Event::Received(slot));
-        Ok(())
     }
 }
 
