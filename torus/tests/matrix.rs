@@ -55,7 +55,7 @@ fn maps(shape: &Shape) -> [RankMap; 3] {
     let snake = shape.nodes().map(|node| {
         let at = shape.coord(node);
         let row: u32 = (0..last).map(|dim| at[dim]).sum();
-        let turned = if row % 2 == 0 { at[last] } else { shape.size(last) - 1 - at[last] };
+        let turned = if row.is_multiple_of(2) { at[last] } else { shape.size(last) - 1 - at[last] };
         shape.node(at.with(last, turned))
     });
     let snake = RankMap::from_nodes(shape, snake.collect()).unwrap();

@@ -39,7 +39,7 @@
 //!
 //! # The end
 //! Endpoints of all ranks must be dropped after a barrier that every rank enters when its
-//! [`fence`](Endpoint::fence) has been passed: a last credit may otherwise be written to memory
+//! [`fence`](crate::endpoint::Registry::fence) has been passed: a last credit may otherwise be written to memory
 //! that is gone.
 
 mod cached;

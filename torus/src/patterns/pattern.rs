@@ -99,7 +99,7 @@ impl Pattern {
     }
 
     /// The hop of image `b` towards 0, if the pattern's rule says it; `None` for 0. Otherwise
-    /// it is the latest that arrives, see [`Toward`].
+    /// it is the latest that arrives, see [`Toward`](super::Toward).
     ///
     /// # Panics
     /// If [`Pattern::has_explicit_hops`] is false.

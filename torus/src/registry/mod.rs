@@ -1,7 +1,7 @@
 //! The registry: every algorithm by name, with what it is made of and whom it serves.
 //!
 //! It drives selection, the command line's lists, the documentation's tables, the test
-//! matrix and the benchmarks. No algorithm exists outside it: adding a row to [`rows`] is all
+//! matrix and the benchmarks. No algorithm exists outside it: adding a row to `rows` is all
 //! it takes to plan, check, run and draw one.
 //!
 //! A row is a collective, a family (which pattern in which dimension) and a way to use it. The
