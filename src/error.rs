@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::Rank;
 use hopbine_torus::collectives::Collective;
+use hopbine_torus::plan::Defect;
 
-use crate::engine::CompileError;
 use crate::reduce::ReduceError;
 
 /// What a rank was waiting for.
@@ -94,6 +94,20 @@ pub struct WireError {
     pub reason: String,
     /// The other side, where one is known.
     pub peer: Option<Rank>,
+}
+
+/// A plan that the engine does not execute.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// The plan breaks a local rule.
+    #[error("{0}")]
+    Invalid(Defect),
+    /// Lanes that share blocks would overwrite each other's input.
+    #[error("lanes that share a part cannot permute blocks in place")]
+    SharedInPlace,
+    /// More tasks than can be numbered.
+    #[error("more than 2^32 - 1 tasks; use larger segments")]
+    TooLong,
 }
 
 /// Everything that can go wrong.

@@ -154,8 +154,12 @@ pub fn unserved(
     shape: &Shape,
 ) -> CliError {
     // Another algorithm helps only if it is the shape that does not fit.
-    let of_shape =
-        matches!(source, ScheduleError::Unserved { .. } | ScheduleError::NotNested { .. });
+    let of_shape = matches!(
+        source,
+        ScheduleError::Unserved { .. }
+            | ScheduleError::NotNested { .. }
+            | ScheduleError::Uneven { .. }
+    );
     let served = if of_shape {
         let names: Vec<String> = registry::algorithms(collective)
             .into_iter()

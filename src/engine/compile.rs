@@ -7,53 +7,17 @@
 use std::collections::HashMap;
 
 use hopbine_torus::plan::layout::Extent;
-use hopbine_torus::plan::{Defect, Invalid, Plan};
+use hopbine_torus::plan::{Invalid, Plan};
+
+use crate::error::CompileError;
 
 use super::emit::PortCompiler;
+use super::geometry::{CompileFailure, Geometry};
 use super::program::{Buffer, Program};
 use super::space::WorkingSpace;
 
 /// Parts of the working buffer start at cache lines.
 const ALIGN: u64 = 64;
-
-/// What a program needs to know of a call besides the plan.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Geometry {
-    /// Elements of the vector, or of one user block.
-    pub count: u64,
-    /// Bytes of one element.
-    pub elem_bytes: u64,
-    /// The input is in the receive buffer (for a scatter's root: its output stays in the
-    /// send buffer).
-    pub in_place: bool,
-    /// The longest message, in bytes; `None` leaves transfers whole.
-    pub segment_bytes: Option<u64>,
-}
-
-/// A plan that the engine does not execute.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CompileError {
-    /// The plan breaks a local rule.
-    #[error("{0}")]
-    Invalid(Defect),
-    /// Lanes that share blocks would overwrite each other's input.
-    #[error("lanes that share a part cannot permute blocks in place")]
-    SharedInPlace,
-    /// More tasks than can be numbered.
-    #[error("more than 2^32 - 1 tasks; use larger segments")]
-    TooLong,
-}
-
-/// Where in a plan compilation failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CompileFailure {
-    /// The lane.
-    pub lane: usize,
-    /// The step.
-    pub step: usize,
-    /// The reason.
-    pub error: CompileError,
-}
 
 /// Makes the program of `plan` for a call of the given geometry.
 ///

@@ -24,7 +24,7 @@ use super::memories::Memory;
 use super::operation::Operation;
 use super::port::Port;
 use super::program::Program;
-use super::user_memory::{UserKeys, UserMemory};
+use super::user_memory::{self, UserKeys, UserMemory};
 use super::watchdog::{TestWatch, Wanted, Watchdog};
 use super::work_memory::WorkMemory;
 use super::worker::Worker;
@@ -92,7 +92,7 @@ impl Engine {
         self.group.ports.len()
     }
 
-    pub(super) fn ports(&self) -> &[Arc<Port>] {
+    fn ports(&self) -> &[Arc<Port>] {
         &self.group.ports
     }
 
@@ -135,6 +135,31 @@ impl Engine {
     /// Whether something has failed.
     pub fn has_failed(&self) -> bool {
         self.group.failure.is_set()
+    }
+
+    /// Registers the user's memory wherever `operation` puts it on the wire. `keep` allows the
+    /// wire to remember it for the next time.
+    ///
+    /// # Safety
+    /// The memory must stay valid until `keys` have been released.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after an earlier failure, [`Error::Wire`] if registration fails.
+    pub unsafe fn register(
+        &self,
+        operation: &Operation,
+        memory: [UserMemory; 2],
+        keep: bool,
+        keys: &mut UserKeys,
+    ) -> Result<(), Error> {
+        self.check()?;
+        // SAFETY: the caller's promise.
+        unsafe { user_memory::register(self.ports(), operation, memory, keep, keys) }
+    }
+
+    /// Releases what [`register`](Engine::register) has registered; the operation is done.
+    pub fn release(&self, keys: &mut UserKeys) {
+        user_memory::release(self.ports(), keys);
     }
 
     /// Starts `operation` on the user's memory, of which `keys` are the keys, as the operation

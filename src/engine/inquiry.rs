@@ -1,5 +1,5 @@
-//! What a port can learn about other ranks while messages do not come; see
-//! [`Observer`](crate::endpoint::Observer).
+//! What a port waits for, and what it can learn about other ranks while messages do not come;
+//! see [`Observer`](crate::endpoint::Observer).
 
 use std::sync::TryLockError;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::Rank;
 
 use crate::endpoint::{Status, WireError};
-use crate::error::{Blame, Error};
+use crate::error::{Awaited, Blame, Error};
 
 use super::port::Port;
 
@@ -18,6 +18,15 @@ const NEWS_TAKE: Duration = Duration::from_millis(250);
 const LONGEST_GAP: Duration = Duration::from_millis(10);
 
 impl Port {
+    /// What an operation waits for on this port, if it is under way here.
+    pub(super) fn awaited(&self, operation: (u64, u32)) -> Option<(u32, Awaited)> {
+        let state = self.reserve();
+        let mut active = state.runs.iter().flatten();
+        let run = &active.find(|active| active.run.operation() == operation)?.run;
+        // All tasks finished, but something is still to go out.
+        Some(run.awaited().unwrap_or((0, Awaited::Interface)))
+    }
+
     /// Shows what this rank is doing to whoever asks.
     pub(super) fn show(&self, status: Status) {
         if let Some(observer) = self.reserve().endpoint.observer() {

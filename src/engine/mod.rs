@@ -35,10 +35,12 @@
 
 mod backoff;
 mod compile;
+mod drain;
 mod emit;
 #[expect(clippy::module_inception, reason = "the file holds what the room is named after")]
 mod engine;
 mod failure;
+mod geometry;
 mod graph;
 mod group;
 mod inquiry;
@@ -59,9 +61,11 @@ mod watchdog;
 mod work_memory;
 mod worker;
 
-pub use compile::{CompileError, CompileFailure, Geometry, compile};
+pub use crate::error::CompileError;
+pub use compile::compile;
 pub use engine::{Engine, GatesWatch};
 pub use failure::Failure;
+pub use geometry::{CompileFailure, Geometry};
 pub use group::{EngineConfig, OnTimeout};
 pub use memories::Memory;
 pub use operation::Operation;

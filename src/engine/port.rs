@@ -11,7 +11,7 @@ use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
 use crate::endpoint::{Access, Endpoint, Event, Owner, WireError};
-use crate::error::{Awaited, Error};
+use crate::error::Error;
 use crate::sync::lock;
 
 use super::failure::Failure;
@@ -37,7 +37,7 @@ pub struct Port {
     pub(super) index: usize,
     /// Messages longer than this need registered memory.
     keyless_bytes: u64,
-    failure: Arc<Failure>,
+    pub(super) failure: Arc<Failure>,
     state: CachePadded<Mutex<State>>,
     hints: CachePadded<Hints>,
     /// Counts drives that achieved something. Written under the mutex.
@@ -66,15 +66,15 @@ pub(super) struct State {
     has_given_up: bool,
     /// Everything written has arrived, and nothing is to be written any more: peers may free
     /// their memory.
-    is_fenced: bool,
-    runs: Vec<Option<Active>>,
-    events: Vec<Event>,
+    pub(super) is_fenced: bool,
+    pub(super) runs: Vec<Option<Active>>,
+    pub(super) events: Vec<Event>,
     /// Nothing is put under way any more.
-    is_closed: bool,
+    pub(super) is_closed: bool,
 }
 
-struct Active {
-    run: Box<PortRun>,
+pub(super) struct Active {
+    pub(super) run: Box<PortRun>,
     owner: Arc<dyn Completion>,
 }
 
@@ -238,7 +238,7 @@ impl Port {
         self.drive_locked(lock(&self.state))
     }
 
-    fn drive_locked(&self, mut state: MutexGuard<'_, State>) -> bool {
+    pub(super) fn drive_locked(&self, mut state: MutexGuard<'_, State>) -> bool {
         let mut ended = Ended::new();
         let stepped = if self.failure.is_set() {
             Ok(self.fail_all(&mut state, &mut ended))
@@ -324,66 +324,6 @@ impl Port {
             failed = true;
         }
         failed
-    }
-
-    /// True if nothing is under way and all that this port has written has arrived. Then
-    /// nothing can be put under way any more. Moves things on towards that.
-    pub(super) fn is_drained(&self) -> Result<bool, Error> {
-        let mut guard = self.reserve();
-        if let Some(reason) = self.failure.reason() {
-            return Err(Error::Poisoned(Arc::new(reason)));
-        }
-        if self.is_active() {
-            self.drive_locked(guard);
-            return Ok(false);
-        }
-        let state = &mut *guard;
-        state.is_closed = true;
-        let State { endpoint, events, .. } = state;
-        let mut arrived = endpoint.poll(events);
-        for event in events.drain(..) {
-            if let Event::News(blame) = event {
-                return Err(Error::Lost { rank: self.rank, blame });
-            }
-            debug_assert!(false, "an event of a run that has finished: {event:?}");
-        }
-        if let (Ok(()), Some(registry)) = (&arrived, endpoint.registry()) {
-            arrived = match registry.fence() {
-                Ok(true) => Ok(()),
-                Ok(false) => return Ok(false),
-                Err(error) => Err(error),
-            };
-        }
-        match arrived {
-            Ok(()) => {
-                state.is_fenced = true;
-                Ok(true)
-            }
-            Err(source) => {
-                drop(guard);
-                Err(self.explained(self.wire_error(None, source)))
-            }
-        }
-    }
-
-    /// What the first of the runs under way waits for; if there is none, the peer whose answer
-    /// the port waits for to be fenced, or the port itself.
-    pub(super) fn awaited_first(&self) -> (u32, Awaited) {
-        let mut state = self.reserve();
-        let first = state.runs.iter().flatten().find_map(|active| active.run.awaited());
-        first.unwrap_or_else(|| {
-            let peer = state.endpoint.registry().and_then(|registry| registry.unfenced());
-            (0, peer.map_or(Awaited::Interface, Awaited::ReadyFrom))
-        })
-    }
-
-    /// What an operation waits for on this port, if it is under way here.
-    pub(super) fn awaited(&self, operation: (u64, u32)) -> Option<(u32, Awaited)> {
-        let state = self.reserve();
-        let mut active = state.runs.iter().flatten();
-        let run = &active.find(|active| active.run.operation() == operation)?.run;
-        // All tasks finished, but something is still to go out.
-        Some(run.awaited().unwrap_or((0, Awaited::Interface)))
     }
 
     /// The worker has panicked, perhaps in the middle of something.

@@ -13,10 +13,11 @@ use hopbine_torus::collectives::{Collective, Cut, Share};
 use hopbine_torus::plan::layout::Extent;
 use hopbine_torus::plan::{Lane, Plan, Run};
 
-use super::compile::{CompileError, Geometry};
+use super::geometry::Geometry;
 use super::graph::Place;
 use super::intervals::Intervals;
 use super::program::{Buffer, Region};
+use crate::error::CompileError;
 
 /// The working space of one lane.
 #[derive(Debug)]

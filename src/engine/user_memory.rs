@@ -1,12 +1,14 @@
 //! The user's memory, and its registration for one operation.
 
+use std::sync::Arc;
+
 use crate::endpoint::{Access, Owner};
 use crate::error::Error;
 
-use super::engine::Engine;
 use super::operation::Operation;
+use super::port::Port;
 
-/// Memory of the user, as handed to [`Engine::start`].
+/// Memory of the user, as handed to [`Engine::start`](super::Engine::start).
 #[derive(Clone, Copy, Debug)]
 pub struct UserMemory {
     /// First byte.
@@ -17,7 +19,8 @@ pub struct UserMemory {
 
 /// The keys of the user's memory at every port of an operation.
 ///
-/// Made by [`Engine::register`], used by [`Engine::start`], given back to [`Engine::release`]
+/// Made by [`Engine::register`](super::Engine::register), used by [`Engine::start`](super::Engine::start), given back to
+/// [`Engine::release`](super::Engine::release)
 /// when the operation is done. Keeps its capacity.
 #[derive(Default, Debug)]
 pub struct UserKeys(pub(super) Vec<[Option<u64>; 2]>);
@@ -29,57 +32,49 @@ impl UserKeys {
     }
 }
 
-impl Engine {
-    /// Registers the user's memory wherever `operation` puts it on the wire. `keep` allows the
-    /// wire to remember it for the next time.
-    ///
-    /// # Safety
-    /// The memory must stay valid until `keys` have been released.
-    ///
-    /// # Errors
-    /// [`Error::Poisoned`] after an earlier failure, [`Error::Wire`] if registration fails.
-    pub unsafe fn register(
-        &self,
-        operation: &Operation,
-        memory: [UserMemory; 2],
-        keep: bool,
-        keys: &mut UserKeys,
-    ) -> Result<(), Error> {
-        self.check()?;
-        // One proof for all ports: they were all asked after the memory was handed over.
-        let mut settled = None;
-        for (code, port) in operation.program().ports.iter().zip(self.ports()) {
-            let mut of_port = [None; 2];
-            for (at, UserMemory { ptr, len }) in memory.into_iter().enumerate() {
-                // Send and receive buffer come first among the buffers.
-                let access = if at == 0 { Access::Read } else { Access::Write };
-                let wire_bytes = code.wire_bytes[at];
-                if !port.needs_key(wire_bytes) {
-                    continue;
-                }
-                let owner = if keep { Owner::User(&mut settled) } else { Owner::UserOnce };
-                // SAFETY: the caller's promise.
-                let key = unsafe {
-                    port.register_if_needed(ptr, len as usize, wire_bytes, access, owner)
-                };
-                match key {
-                    Ok(key) => of_port[at] = key,
-                    Err(error) => {
-                        keys.0.push(of_port);
-                        self.release(keys);
-                        return Err(error);
-                    }
+/// Registers the user's memory wherever `operation` puts it on the wire.
+///
+/// # Safety
+/// See [`Engine::register`](super::Engine::register).
+pub(super) unsafe fn register(
+    ports: &[Arc<Port>],
+    operation: &Operation,
+    memory: [UserMemory; 2],
+    keep: bool,
+    keys: &mut UserKeys,
+) -> Result<(), Error> {
+    // One proof for all ports: they were all asked after the memory was handed over.
+    let mut settled = None;
+    for (code, port) in operation.program().ports.iter().zip(ports) {
+        let mut of_port = [None; 2];
+        for (at, UserMemory { ptr, len }) in memory.into_iter().enumerate() {
+            // Send and receive buffer come first among the buffers.
+            let access = if at == 0 { Access::Read } else { Access::Write };
+            let wire_bytes = code.wire_bytes[at];
+            if !port.needs_key(wire_bytes) {
+                continue;
+            }
+            let owner = if keep { Owner::User(&mut settled) } else { Owner::UserOnce };
+            // SAFETY: the caller's promise.
+            let key =
+                unsafe { port.register_if_needed(ptr, len as usize, wire_bytes, access, owner) };
+            match key {
+                Ok(key) => of_port[at] = key,
+                Err(error) => {
+                    keys.0.push(of_port);
+                    release(ports, keys);
+                    return Err(error);
                 }
             }
-            keys.0.push(of_port);
         }
-        Ok(())
+        keys.0.push(of_port);
     }
+    Ok(())
+}
 
-    /// Releases what [`register`](Engine::register) has registered; the operation is done.
-    pub fn release(&self, keys: &mut UserKeys) {
-        for (keys, port) in keys.0.drain(..).zip(self.ports()) {
-            keys.into_iter().flatten().for_each(|key| port.release(key));
-        }
+/// Releases what [`register`] has registered; the operation is done.
+pub(super) fn release(ports: &[Arc<Port>], keys: &mut UserKeys) {
+    for (keys, port) in keys.0.drain(..).zip(ports) {
+        keys.into_iter().flatten().for_each(|key| port.release(key));
     }
 }

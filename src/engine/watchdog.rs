@@ -114,6 +114,10 @@ impl Watchdog {
             self.warned = Some(idle);
             let (port, step, awaited) = wanted.awaited(group);
             let cause = wanted.cause(group, patience, Care::Thorough);
+            if let Some(reason) = group.failure.reason() {
+                // Somebody else was faster, and nobody was asked to the end.
+                return Err(reason);
+            }
             let waited = timeout;
             let error = Error::Timeout { rank, port, step, awaited, waited, cause };
             match (group.config.on_timeout, cause) {

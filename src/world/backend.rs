@@ -1,4 +1,4 @@
-//! What a world needs of the device that it is on, and which device that is.
+//! What a world needs of the device that it is on.
 
 use std::fmt;
 
@@ -9,11 +9,9 @@ use utofu_sys::bootstrap::Exchange;
 use super::call::{Call, Caller};
 use super::info::{DeviceInfo, GatesInfo};
 use super::select::Wire;
-use super::shm::Shm;
-use super::tofu::Tofu;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, WireError};
-use crate::memory::{CacheConfig, CacheStats};
+use crate::memory::CacheStats;
 use crate::reduce::{Dtype, Op};
 
 /// A device, as one rank sees it.
@@ -132,42 +130,4 @@ impl fmt::Display for Refusal {
             }
         }
     }
-}
-
-/// Things passed over, with the reason.
-pub(super) type Tried = Vec<(String, String)>;
-
-/// The backend of that name, or the best one; with what was tried before it. `cache` configures
-/// registration cache.
-///
-/// # Errors
-/// [`Error::Backend`], [`Error::Setting`] for a name that does not exist.
-pub(super) fn choose(
-    name: Option<&str>,
-    cache: CacheConfig,
-) -> Result<(Box<dyn Backend>, Tried), Error> {
-    match name {
-        None | Some("auto") => Ok(match Tofu::vendor(cache) {
-            Ok(device) => (Box::new(device), Vec::new()),
-            Err(reason) => (Box::new(Shm::from_env()?), vec![("tofu".to_owned(), reason)]),
-        }),
-        Some("tofu") => match Tofu::vendor(cache) {
-            Ok(device) => Ok((Box::new(device), Vec::new())),
-            Err(reason) => Err(unusable("tofu", reason)),
-        },
-        Some("shm") => Ok((Box::new(Shm::from_env()?), Vec::new())),
-        Some("emu") => Ok((Box::new(Tofu::emulated(Some(cache))), Vec::new())),
-        Some("mpi") => {
-            Err(unusable("mpi", "this build has no MPI backend; use tofu, shm or emu".to_owned()))
-        }
-        Some(other) => Err(Error::Setting {
-            setting: "HOPBINE_BACKEND",
-            found: other.to_owned(),
-            valid: "tofu, shm, emu, mpi or auto".to_owned(),
-        }),
-    }
-}
-
-fn unusable(name: &str, reason: String) -> Error {
-    Error::Backend { wanted: name.to_owned(), tried: vec![(name.to_owned(), reason)] }
 }

@@ -1,18 +1,17 @@
 //! The communicator: a torus of ranks, and how they call collectives together.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Rank;
 use hopbine_torus::geometry::{Coord, Shape};
 
 use super::backend::SmallCollectives;
 use super::call::{Call, Caller};
+use super::inner::Inner;
 use super::members::Members;
 use super::options::{self, CallOptions};
 use super::rank::RankOfWorld;
 use super::running::{Prepared, Running};
-use crate::endpoint::Tag;
 use crate::error::Error;
 use crate::memory::CacheStats;
 
@@ -25,30 +24,6 @@ pub struct Communicator {
     pub(super) options: CallOptions,
 }
 
-pub(super) struct Inner {
-    pub(super) of_world: Arc<RankOfWorld>,
-    pub(super) members: Arc<Members>,
-    /// Tells its messages from those of all other communicators.
-    context: u64,
-    next_operation: AtomicU32,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.of_world.give_context(self.context);
-    }
-}
-
-impl Inner {
-    /// Names the next operation. Ranks must start operations in the same order.
-    pub(super) fn next_operation(&self) -> (u64, u32) {
-        // Relaxed: a plain counter. It wraps after 2^24 operations, long after the first ones
-        // have left the wire.
-        let number = self.next_operation.fetch_add(1, Ordering::Relaxed);
-        (self.context, number % (1 << Tag::OPERATION_BITS))
-    }
-}
-
 impl Communicator {
     /// The communicator of all ranks of a world.
     pub(super) fn world(of_world: RankOfWorld, members: Members) -> Self {
@@ -56,9 +31,8 @@ impl Communicator {
     }
 
     pub(super) fn new(of_world: Arc<RankOfWorld>, context: u64, members: Arc<Members>) -> Self {
-        let next_operation = AtomicU32::new(0);
-        let inner = Inner { of_world, members, context, next_operation };
-        Communicator { inner: Arc::new(inner), options: CallOptions::default() }
+        let inner = Arc::new(Inner::new(of_world, members, context));
+        Communicator { inner, options: CallOptions::default() }
     }
 
     /// This rank.
@@ -164,7 +138,7 @@ impl Communicator {
         if self.options.hardware == options::Hardware::Always {
             return Err(gates_refuse(call, &"only blocking calls can use them"));
         }
-        Ok(Prepared::new(self.inner.clone(), self.ready(call)?))
+        Ok(Prepared::new(self.inner.clone(), self.inner.ready(call, &self.options)?))
     }
 
     /// Performs a call whose buffers are given as addresses, and waits for it.
@@ -188,7 +162,7 @@ impl Communicator {
         }
         call.check(self.caller())?;
         self.inner.of_world.engine.check()?;
-        let prepared = Prepared::new(&*self.inner, self.ready(call)?);
+        let prepared = Prepared::new(&*self.inner, self.inner.ready(call, &self.options)?);
         let memory = call.memory(self.caller());
         // SAFETY: the caller's promise, and `check` as in `launch`.
         unsafe { prepared.run(memory, !self.options.register_anew) }
@@ -204,7 +178,7 @@ impl Communicator {
         };
         // Nothing is said, and so nothing allocated, unless somebody wants to know.
         let small = match self.small_collectives() {
-            Ok(_) if self.inner.context != 0 => Err("they know the world's communicator only"),
+            Ok(_) if !self.inner.is_world() => Err("they know the world's communicator only"),
             small => small,
         };
         match small {

@@ -22,6 +22,9 @@ pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Some thirty years, so that sums of times do not overflow.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
 
+/// Looks a variable of the environment up.
+pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
 /// Who drives the ports of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Drive {

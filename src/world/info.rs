@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::init::World;
 use crate::memory::CacheStats;
 
 /// A world as it is now.
@@ -138,41 +137,8 @@ pub struct Barrier {
     pub max_double_reduction: usize,
 }
 
-impl Info {
-    pub(super) fn of(world: &World) -> Self {
-        let (comm, about) = (world.communicator(), &world.about);
-        Info {
-            hopbine: env!("HOPBINE_VERSION"),
-            backend: about.backend.name(),
-            device: about.backend.describe(),
-            tried: about
-                .tried
-                .iter()
-                .cloned()
-                .map(|(backend, reason)| Attempt { backend, reason })
-                .collect(),
-            tofu_coordinates: about.coords,
-            rank: comm.rank(),
-            size: comm.size(),
-            ranks_per_node: about.ranks_per_node,
-            torus: comm.shape().to_string(),
-            coordinates: comm.coordinates().as_slice().to_vec(),
-            ports: comm.n_ports(),
-            workers: about.seating.workers,
-            worker_cores: about.seating.cores.clone(),
-            own_cores: about.seating.own_cores,
-            timeout_seconds: comm.timeout().as_secs_f64(),
-            gates: match comm.small_collectives() {
-                Ok(gates) => gates.describe(),
-                Err(reason) => GatesInfo::Absent { reason: reason.to_owned() },
-            },
-            registration_cache: comm.cache_stats(),
-            environment: environment(),
-        }
-    }
-}
-
-fn environment() -> Vec<(String, String)> {
+/// The variables of the environment that hopbine reads, as they are set.
+pub(super) fn environment() -> Vec<(String, String)> {
     let mut ours: Vec<(String, String)> = std::env::vars_os()
         .map(|(name, value)| {
             (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())

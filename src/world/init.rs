@@ -25,11 +25,12 @@ use utofu_sys::bootstrap::{
     Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, LocalExchange,
 };
 
-use super::backend::{self, Backend, Layout};
+use super::backend::{Backend, Layout};
+use super::choice;
 use super::communicator::Communicator;
-use super::config::{DEFAULT_TIMEOUT, Drive, parse_cores, parse_on_timeout, parse_timeout};
+use super::config::{DEFAULT_TIMEOUT, Drive, Lookup, parse_cores, parse_on_timeout, parse_timeout};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
-use super::info::Info;
+use super::info::{Attempt, GatesInfo, Info, environment};
 use super::layout::{lay_out, n_ports, torus};
 use super::members::Members;
 use super::rank::{MOST_RANKS, RankOfWorld};
@@ -45,7 +46,7 @@ pub struct World {
     /// `None` only while being dropped.
     comm: Option<Communicator>,
     exchange: Box<dyn Exchange>,
-    pub(super) about: About,
+    about: About,
 }
 
 /// What was found out and decided at the start.
@@ -82,9 +83,6 @@ pub fn init() -> Result<World, Error> {
     World::join(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
-/// Looks a variable up.
-pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
-
 /// What every rank tells the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Card {
@@ -109,7 +107,7 @@ impl World {
         })?;
         let ports = number(get, "HOPBINE_PORTS")?;
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
-        let (backend, tried) = backend::choose(get("HOPBINE_BACKEND").as_deref(), cache)?;
+        let (backend, tried) = choice::choose(get("HOPBINE_BACKEND").as_deref(), cache)?;
 
         let mut exchange = meet(get, timeout)?;
         let (rank, n_ranks) = (exchange.rank() as u32, exchange.size() as u32);
@@ -203,7 +201,35 @@ impl World {
 
     /// Backend, device, place, cores, and the state of caches and gates.
     pub fn info(&self) -> Info {
-        Info::of(self)
+        let (comm, about) = (self.communicator(), &self.about);
+        Info {
+            hopbine: env!("HOPBINE_VERSION"),
+            backend: about.backend.name(),
+            device: about.backend.describe(),
+            tried: about
+                .tried
+                .iter()
+                .cloned()
+                .map(|(backend, reason)| Attempt { backend, reason })
+                .collect(),
+            tofu_coordinates: about.coords,
+            rank: comm.rank(),
+            size: comm.size(),
+            ranks_per_node: about.ranks_per_node,
+            torus: comm.shape().to_string(),
+            coordinates: comm.coordinates().as_slice().to_vec(),
+            ports: comm.n_ports(),
+            workers: about.seating.workers,
+            worker_cores: about.seating.cores.clone(),
+            own_cores: about.seating.own_cores,
+            timeout_seconds: comm.timeout().as_secs_f64(),
+            gates: match comm.small_collectives() {
+                Ok(gates) => gates.describe(),
+                Err(reason) => GatesInfo::Absent { reason: reason.to_owned() },
+            },
+            registration_cache: comm.cache_stats(),
+            environment: environment(),
+        }
     }
 
     /// After a failure: all ranks that are gone; the error names only the one that was noticed

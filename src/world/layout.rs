@@ -2,7 +2,7 @@
 //!
 //! Reads a rank map's file; otherwise only thought.
 
-use super::init::Lookup;
+use super::config::Lookup;
 use super::place::{from_tofu, near_cubic, with_ranks_of_node};
 use super::select::Wire;
 use crate::error::Error;

@@ -5,9 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use hopbine_torus::geometry::{Axis, AxisLink, Node, RankMap, Shape};
 
+use super::cache::Cache;
 use super::call::Caller;
 use super::place::near_cubic;
-use super::programs::Cache;
 
 /// The ranks of a communicator on their torus, and the programs that have been compiled for
 /// them. Duplicates share it.

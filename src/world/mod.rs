@@ -7,13 +7,16 @@
 
 mod backend;
 mod blocking;
+mod cache;
 mod call;
+mod choice;
 mod communicator;
 mod config;
 mod cores;
 mod emulate;
 mod info;
 mod init;
+mod inner;
 mod layout;
 mod members;
 mod options;

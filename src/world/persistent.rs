@@ -8,9 +8,9 @@ use std::ptr::NonNull;
 use crate::Rank;
 use hopbine_torus::collectives::Collective;
 
+use super::cache::Ready;
 use super::call::{Call, whole_blocks};
 use super::communicator::Communicator;
-use super::programs::Ready;
 use super::running::Prepared;
 use crate::engine::{TestWatch, UserMemory};
 use crate::error::Error;

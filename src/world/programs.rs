@@ -1,166 +1,44 @@
-//! The programs that have been compiled for a communicator, and idle operations that run them.
-//!
-//! A repeated call finds its operation among those used last, without a lock and without a hash;
-//! others through a table by all that a program depends on. What does not depend on the amount
-//! of data, the plan, is kept apart.
+//! From calls to programs, and operations that run them.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crossbeam_utils::atomic::AtomicCell;
+use hopbine_torus::Request;
 use hopbine_torus::plan::{Flow, Plan};
 use hopbine_torus::registry::{self, Algorithm};
-use hopbine_torus::{Collective, Request};
 
+use super::cache::{Cache, Entry, KEPT_BYTES, KEPT_PLANS, KEPT_PROGRAMS, Key, PlanKey, Ready};
 use super::call::Call;
-use super::communicator::{Communicator, Inner};
+use super::inner::Inner;
 use super::members::Members;
 use super::options::CallOptions;
 use super::select::{Choice, choose};
 use crate::Rank;
-use crate::engine::{CompileFailure, Geometry, Operation, Program, UserKeys, compile};
+use crate::engine::{CompileFailure, Geometry, Program, UserKeys, compile};
 use crate::error::Error;
-use crate::reduce::{Dtype, Op, Reducer};
+use crate::reduce::Reducer;
 use crate::sync::lock;
 
-/// Programs kept for calls that may come again.
-const KEPT_PROGRAMS: usize = 128;
-/// Bytes of working and staging memory kept with them; the program used last is kept anyway.
-const KEPT_BYTES: u64 = 256 << 20;
-/// Bytes kept for several operations of one program at once.
-const KEPT_BYTES_OF_ONE: u64 = KEPT_BYTES / 4;
-/// Plans kept for other amounts of data.
-const KEPT_PLANS: usize = 16;
-/// Operations found without looking into the table.
-const RECENT: usize = 8;
-
-/// The programs of a communicator, for it and its duplicates.
-#[derive(Default)]
-pub(super) struct Cache {
-    recent: [AtomicCell<Option<Box<Ready>>>; RECENT],
-    programs: Mutex<HashMap<Key, Arc<Entry>>>,
-    /// The one used last at the end.
-    plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
-    /// Counts lookups, to tell which entry has not been used for longest.
-    clock: AtomicU64,
-}
-
-/// All that a program depends on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    collective: Collective,
-    count: u64,
-    dtype: Dtype,
-    op: Option<Op>,
-    root: Rank,
-    in_place: bool,
-    options: CallOptions,
-}
-
-/// All that a plan depends on, beside the communicator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct PlanKey {
-    collective: Collective,
-    algorithm: Cow<'static, str>,
-    root: Rank,
-    ports: u32,
-}
-
-/// A program, and operations that are ready to run it.
-struct Entry {
-    program: Arc<Program>,
-    reducer: Option<Reducer>,
-    idle: Mutex<Vec<Box<Ready>>>,
-    last_used: AtomicU64,
-}
-
-/// An operation that nobody uses.
-pub(super) struct Ready {
-    key: Key,
-    entry: Arc<Entry>,
-    pub(super) operation: Arc<Operation>,
-    pub(super) keys: UserKeys,
-}
-
-/// What moves data without looking at them does the same for all types.
-fn amount(call: &Call) -> (u64, Dtype) {
-    if call.collective.is_reduction() {
-        (call.count, call.dtype)
-    } else {
-        (call.count.saturating_mul(call.dtype.size_bytes() as u64), Dtype::U8)
-    }
-}
-
-impl Key {
-    fn new(call: &Call, options: &CallOptions) -> Self {
-        let &Call { collective, op, root, in_place, .. } = call;
-        let (count, dtype) = amount(call);
-        Key { collective, count, dtype, op, root, in_place, options: options.clone() }
-    }
-
-    fn is_of(&self, call: &Call, options: &CallOptions) -> bool {
-        (self.collective, self.op, self.root) == (call.collective, call.op, call.root)
-            && (self.count, self.dtype) == amount(call)
-            && self.in_place == call.in_place
-            && self.options == *options
-    }
-
-    /// Where among the recent ones its operation is.
-    fn place(collective: Collective, count: u64) -> usize {
-        // Counts and collectives that a program has in turn mostly get different places.
-        let magnitude = u64::BITS - count.leading_zeros();
-        (count as usize ^ magnitude as usize ^ (3 * collective as usize)) % RECENT
-    }
-}
-
-impl Cache {
-    /// Keeps an operation that is not under way for the next time.
-    pub(super) fn put(&self, ready: Box<Ready>) {
-        let place = Key::place(ready.key.collective, ready.key.count);
-        if let Some(other) = self.recent[place].swap(Some(ready)) {
-            other.rest();
-        }
-    }
-}
-
-impl Ready {
-    /// Out of the way, for whoever looks into the table.
-    fn rest(self: Box<Self>) {
-        let entry = self.entry.clone();
-        let idle = &mut *lock(&entry.idle);
-        let bytes = entry.program.memory_bytes() * (idle.len() as u64 + 1);
-        if idle.is_empty() || bytes <= KEPT_BYTES_OF_ONE {
-            idle.push(self);
-        }
-    }
-}
-
-impl Communicator {
+impl Inner {
     /// Gets an operation for a normalized and checked call. To be [put](Cache::put) back.
-    pub(super) fn ready(&self, call: &Call) -> Result<Box<Ready>, Error> {
-        let cache = &self.inner.members.programs;
-        let place = Key::place(call.collective, amount(call).0);
-        if let Some(ready) = cache.recent[place].take() {
-            if ready.key.is_of(call, &self.options) {
-                return Ok(ready);
-            }
-            ready.rest();
+    pub(super) fn ready(&self, call: &Call, options: &CallOptions) -> Result<Box<Ready>, Error> {
+        let cache = &self.members.programs;
+        if let Some(ready) = cache.take(call, options) {
+            return Ok(ready);
         }
-        let key = Key::new(call, &self.options);
+        let key = Key::new(call, options);
         let entry = self.entry(&key)?;
         if let Some(ready) = lock(&entry.idle).pop() {
             return Ok(ready);
         }
         let (program, reducer) = (entry.program.clone(), entry.reducer);
-        let operation = self.inner.of_world.engine.prepare(program, reducer)?;
+        let operation = self.of_world.engine.prepare(program, reducer)?;
         Ok(Box::new(Ready { key, entry, operation, keys: UserKeys::default() }))
     }
 
     fn entry(&self, key: &Key) -> Result<Arc<Entry>, Error> {
-        let Cache { programs, clock, .. } = &self.inner.members.programs;
+        let Cache { programs, clock, .. } = &self.members.programs;
         // Relaxed: only compared with each other.
         let now = clock.fetch_add(1, Ordering::Relaxed);
         if let Some(entry) = lock(programs).get(key) {
@@ -187,7 +65,7 @@ impl Communicator {
     }
 
     fn compile(&self, key: &Key) -> Result<(Program, Option<Reducer>), Error> {
-        let Inner { of_world, members, .. } = &*self.inner;
+        let Inner { of_world, members, .. } = self;
         let Members { shape, caller, .. } = &**members;
         let collective = key.collective;
         let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
@@ -234,7 +112,7 @@ impl Communicator {
     }
     /// This rank's plan.
     fn plan(&self, algorithm: &Algorithm, root: Rank, ports: u32) -> Result<Arc<Plan>, Error> {
-        let Members { shape, map, caller, programs, .. } = &*self.inner.members;
+        let Members { shape, map, caller, programs, .. } = &*self.members;
         let (collective, name) = (algorithm.collective, &algorithm.name);
         let key = PlanKey { collective, algorithm: name.clone(), root, ports };
         {

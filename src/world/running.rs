@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::communicator::Inner;
-use super::programs::Ready;
+use super::cache::Ready;
+use super::inner::Inner;
 use crate::engine::{Engine, Operation, TestWatch, UserMemory};
 use crate::error::Error;
 

@@ -83,7 +83,7 @@ fn plans_from_files_are_proved_or_their_faults_named() {
     let change = |rank, plan: String| {
         if rank == 2 { plan.replace("step reduce", "step copy") } else { plan }
     };
-    let args = plans(directory.path(), |rank, plan| change(rank, plan));
+    let args = plans(directory.path(), change);
     let output = hopbine(&args);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let table = text(&output.stdout);

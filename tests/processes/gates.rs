@@ -1,6 +1,8 @@
 //! Barriers and small allreduces on the barrier gates: the same results as by plan, on shapes
 //! that take the butterfly and on shapes that take the tree, with threads and with processes.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::common::processes::{ranks, run_scenario};
 use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::collectives::Collective;
@@ -201,13 +203,16 @@ fn a_rank_that_does_not_come_is_a_timeout() {
         on_timeout: OnTimeout::Fail,
         ..config("3", Drive::Inline)
     };
+    let n_failed = AtomicUsize::new(0);
     let outcomes = emulate(&config, |comm| match comm.rank() {
         2 => {
             // One that leaves would be found out at once.
-            std::thread::sleep(std::time::Duration::from_secs(2));
+            while n_failed.load(Ordering::Relaxed) < 2 {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
             Ok(())
         }
-        _ => comm.barrier(),
+        _ => comm.barrier().inspect_err(|_| _ = n_failed.fetch_add(1, Ordering::Relaxed)),
     })
     .unwrap();
     assert_eq!(outcomes[2], Ok(()));

@@ -101,6 +101,38 @@ fn reducer() -> Reducer {
     Reducer::new(Dtype::U64, Op::Sum).unwrap()
 }
 
+/// The send and receive buffers of a rank before a call.
+pub fn buffers(case: &Case, in_place: bool, rank: u32) -> [Vec<u64>; 2] {
+    let own = inputs(case, rank);
+    let mut recv = vec![u64::MAX; case.recv_len(rank)];
+    let mut send = own.clone();
+    match case.collective {
+        Collective::Bcast => {
+            send.clear();
+            if rank == case.root {
+                recv = own;
+            }
+        }
+        Collective::Scatter if in_place && rank == case.root => recv.clear(),
+        Collective::Scatter => {}
+        Collective::Allgather | Collective::Gather if in_place && !recv.is_empty() => {
+            let at = rank as usize * case.count;
+            recv[at..at + case.count].copy_from_slice(&own);
+            send.clear();
+        }
+        Collective::ReduceScatter | Collective::Allreduce | Collective::Alltoall if in_place => {
+            recv = own;
+            send.clear();
+        }
+        Collective::Reduce if in_place && rank == case.root => {
+            recv = own;
+            send.clear();
+        }
+        _ => {}
+    }
+    [send, recv]
+}
+
 fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plan: impl Fn(u32) -> Plan) {
     let geometry = Geometry { count: case.count as u64, elem_bytes: 8, in_place, segment_bytes };
     let mut ranks: Vec<Rank> = Vec::new();
@@ -110,35 +142,7 @@ fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plan: impl F
             Err(failure) if in_place && failure.error == CompileError::SharedInPlace => return,
             Err(failure) => panic!("{case:?}: {failure:?}"),
         };
-        let own = inputs(&case, rank);
-        let mut recv = vec![u64::MAX; case.recv_len(rank)];
-        let mut send = own.clone();
-        match case.collective {
-            Collective::Bcast => {
-                send.clear();
-                if rank == case.root {
-                    recv = own;
-                }
-            }
-            Collective::Scatter if in_place && rank == case.root => recv.clear(),
-            Collective::Scatter => {}
-            Collective::Allgather | Collective::Gather if in_place && !recv.is_empty() => {
-                let at = rank as usize * case.count;
-                recv[at..at + case.count].copy_from_slice(&own);
-                send.clear();
-            }
-            Collective::ReduceScatter | Collective::Allreduce | Collective::Alltoall
-                if in_place =>
-            {
-                recv = own;
-                send.clear();
-            }
-            Collective::Reduce if in_place && rank == case.root => {
-                recv = own;
-                send.clear();
-            }
-            _ => {}
-        }
+        let [send, recv] = buffers(&case, in_place, rank);
         ranks.push(Rank::new(program, send, recv));
     }
     let seed = case.count as u64 * 31 + u64::from(case.root);

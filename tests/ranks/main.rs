@@ -14,6 +14,7 @@ mod ending;
 mod endpoint;
 mod engine;
 mod failures;
+mod interpreter;
 mod matrix;
 mod regcache;
 mod requests;

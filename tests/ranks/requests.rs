@@ -2,6 +2,7 @@
 //! what happens when they are dropped, forgotten, or fail.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::calls::config;
@@ -312,16 +313,20 @@ fn a_lost_peer_ends_in_a_timeout_that_names_it() {
                 on_timeout: OnTimeout::Fail,
                 ..config(&[2], drive)
             };
+            let has_failed = AtomicBool::new(false);
             let errors = emulate(&config, |comm| {
                 // The barrier gates would not know who is missing.
                 let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
                 if comm.rank() == 1 {
                     // One that leaves would be found out at once.
-                    std::thread::sleep(Duration::from_secs(2));
+                    while !has_failed.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_millis(10));
+                    }
                 }
                 (comm.rank() == 0).then(|| {
                     let mut vector = vec![1u64; len];
                     let first = comm.allreduce_in_place(&mut vector, Op::Sum).unwrap_err();
+                    has_failed.store(true, Ordering::Relaxed);
                     let second = comm.barrier().unwrap_err();
                     (first, second)
                 })

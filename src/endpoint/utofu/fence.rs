@@ -11,22 +11,7 @@ use crate::endpoint::{Endpoint, WireError};
 
 use super::UtofuEndpoint;
 use super::peer::Peer;
-
-/// How far the last puts are.
-#[derive(Debug, Default)]
-pub(super) struct Fence {
-    /// Peers that have been put to, in order of first contact.
-    posted: usize,
-    /// Puts whose notice has not come yet.
-    open: usize,
-}
-
-impl Fence {
-    /// A notice has come.
-    pub(super) fn passed(&mut self) {
-        self.open = self.open.saturating_sub(1);
-    }
-}
+use super::state::Fence;
 
 impl UtofuEndpoint {
     /// The first peer that nothing has been put to yet, as it has not answered.

@@ -7,9 +7,10 @@ use utofu_sys::Stadd;
 use crate::endpoint::{Arrival, Event, Tag, WireError};
 
 use super::peer::{Announced, Unexpected, take};
+use super::state::Landing;
 use super::wire::{self, CHANNEL_BYTES, DESCRIPTOR_BYTES, Descriptor, EAGER_BYTES};
 use super::wire::{EAGER_HEADER_BYTES, Lane, Written};
-use super::{Landing, UtofuEndpoint, deliver};
+use super::{UtofuEndpoint, deliver};
 
 impl UtofuEndpoint {
     /// A write of a peer has ended at `end`.

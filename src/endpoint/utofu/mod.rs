@@ -53,6 +53,7 @@ mod outbound;
 mod peer;
 mod registrar;
 mod setup;
+mod state;
 mod views;
 mod wire;
 
@@ -64,8 +65,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use utofu_sys::handles::{Notice, NoticeError, Registration, Transfer, Vcq};
-use utofu_sys::{Stadd, UtofuError, VcqId};
+use utofu_sys::handles::{Notice, NoticeError, Registration, Vcq};
+use utofu_sys::{Stadd, UtofuError};
 
 use super::calls::Calls;
 use super::{
@@ -74,10 +75,8 @@ use super::{
 };
 use crate::memory::Pages;
 use channels::Channels;
-use fence::Fence;
-use observer::TROUBLE_WORDS;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
-use views::Lent;
+use state::{Address, Fence, Landing, Leaving, Lent, Put, TROUBLE_WORDS};
 use wire::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA, TINY_BYTES, Window};
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
@@ -92,38 +91,6 @@ const SPARE_BUFFERS: usize = 16;
 const LAST_WAIT: Duration = Duration::from_millis(100);
 /// No peer.
 const NOBODY: u32 = u32::MAX;
-
-/// How a rank is reached through one port.
-#[derive(Clone, Copy, Debug)]
-struct Address {
-    vcq: VcqId,
-    /// The start of its mailbox.
-    mailbox: Stadd,
-}
-
-/// An announced receive.
-#[derive(Clone, Copy, Debug)]
-struct Landing {
-    at: Stadd,
-    len: u64,
-    puts_left: u32,
-    slot: Slot,
-}
-
-/// A send whose puts have not all been executed.
-#[derive(Clone, Copy, Debug)]
-struct Leaving {
-    slot: Slot,
-    puts_left: u32,
-}
-
-/// A put that has not been posted yet.
-#[derive(Clone, Copy, Debug)]
-struct Put {
-    to: VcqId,
-    what: Transfer,
-    leaving: usize,
-}
 
 /// See the module documentation.
 pub struct UtofuEndpoint {

@@ -12,10 +12,8 @@ use crate::endpoint::{Observer, Rank, Status, WireError};
 use crate::error::Blame;
 
 use super::UtofuEndpoint;
-use super::outbound::NEWS_COOKIE;
+use super::state::NEWS_COOKIE;
 
-/// Words behind the places for hellos.
-pub(super) const TROUBLE_WORDS: usize = 3;
 /// This rank's status: written here, read by others.
 const STATUS: usize = 0;
 /// The news of a failure: written by others, all of whom have news, so that it matters little

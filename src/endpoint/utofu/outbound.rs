@@ -6,14 +6,12 @@ use utofu_sys::{Cookie, Stadd};
 use crate::endpoint::{Event, Slot, WireError, WireRegion};
 
 use super::peer::{Outbound, Peer};
+use super::state::{Leaving, NEWS_COOKIE, Put};
 use super::wire::{self, CHANNEL_BYTES, Descriptor, Lane};
-use super::{Leaving, Put, UtofuEndpoint, failed};
+use super::{UtofuEndpoint, failed};
 
 /// A post that only its target hears of.
 const SILENT: Mark = Mark { edata: 0, flags: PostFlags::REMOTE, cookie: Cookie(0) };
-
-/// Of the puts that tell others of a failure.
-pub(super) const NEWS_COOKIE: Cookie = Cookie(usize::MAX);
 
 impl UtofuEndpoint {
     /// Puts `region` to `at` in the memory of a peer.

@@ -7,11 +7,10 @@ use utofu_sys::handles::{Access, Registration, Vcq, VcqFlags};
 use utofu_sys::{Api, Stadd, VcqId};
 
 use super::channels::Channels;
-use super::fence::Fence;
-use super::observer::TROUBLE_WORDS;
 use super::registrar::Registrar;
+use super::state::{Address, Fence, TROUBLE_WORDS};
 use super::wire::EAGER_BYTES;
-use super::{Address, NOBODY, SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
+use super::{NOBODY, SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::WireError;
 use crate::endpoint::calls::Calls;
 use crate::memory::Pages;

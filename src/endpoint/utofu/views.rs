@@ -4,16 +4,8 @@
 use crate::endpoint::{Event, Slot, View, WireError};
 
 use super::UtofuEndpoint;
+use super::state::Lent;
 use super::wire::Lane;
-
-/// What is being read.
-#[derive(Debug)]
-pub(super) enum Lent {
-    /// An eager slot of the peer with this index.
-    Slot(u32, u32),
-    /// A buffer of the endpoint.
-    Buffer(Vec<u8>),
-}
 
 impl UtofuEndpoint {
     /// Shows the message of `len` bytes at `ptr`, in eager slot `place` of a peer's channel.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use hopbine_torus::Rank;
 use hopbine_torus::plan::{Lane, Run, Step};
 
-use crate::engine::compile::{CompileError, CompileFailure, Geometry};
+use crate::engine::geometry::{CompileFailure, Geometry};
 use crate::engine::graph::{Graph, Place};
 use crate::engine::pieces::pieces;
 use crate::engine::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
@@ -17,6 +17,7 @@ use crate::engine::readers::readers;
 use crate::engine::space::{WorkingSpace, push_joined};
 use crate::engine::staging::Staging;
 use crate::engine::transfer::{Transfer, by_piece, pair_up};
+use crate::error::CompileError;
 
 /// Receives posted at a time, unless a step has more: enough to keep the wire busy, few
 /// enough that a peer's table of announced receives stays small.

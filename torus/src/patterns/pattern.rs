@@ -152,13 +152,26 @@ impl Pattern {
             _ if self.n_steps() <= 1 => true,
             Way::Chain => false,
             Way::Latest => self.rule.is_alternating(),
-            Way::Digits(digits) => {
-                let divides = |size: u32| size.is_multiple_of(digits.all().last().unwrap().stride);
-                // Numbers that are shifted as a whole keep their low digits together, not
-                // their high ones.
-                !self.rule.is_shift() || (divides(self.size) && !self.far_first)
-            }
+            // Numbers that are shifted as a whole keep their low digits together, not their high
+            // ones.
+            Way::Digits(_) => !self.rule.is_shift() || (self.rule.is_whole() && !self.far_first),
         }
+    }
+
+    /// True if all the messages that reach a coordinate in a step of a reduce-scatter carry the
+    /// same blocks, so that they are the operands of one fold.
+    pub fn folds_evenly(&self) -> bool {
+        let Way::Digits(digits) = &self.rule.way else { return true };
+        let size = self.rule.law.size();
+        digits.all().iter().enumerate().all(|(index, digit)| {
+            // How many numbers have this value of the digit and none cleared before it.
+            let n_open = |value: u32| match digits.all().get(index + 1) {
+                _ if self.far_first => digit.stride.min(size - value * digit.stride),
+                Some(next) => (size - value * digit.stride).div_ceil(next.stride),
+                None => 1,
+            };
+            (1..digit.radix).all(|value| n_open(value) == n_open(1))
+        })
     }
 
     /// True if the sets of coordinates that have exchanged up to each step are groups in which

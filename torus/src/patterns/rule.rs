@@ -88,6 +88,16 @@ impl Rule {
         matches!(self.law, Law::Alternating { .. })
     }
 
+    /// True if there are coordinates for all values of all digits.
+    pub fn is_whole(&self) -> bool {
+        match &self.way {
+            Way::Digits(digits) => {
+                digits.all().last().is_none_or(|last| self.law.size().is_multiple_of(last.stride))
+            }
+            Way::Latest | Way::Chain => false,
+        }
+    }
+
     /// True if coordinates are shifted as whole numbers.
     pub fn is_shift(&self) -> bool {
         matches!(&self.law, Law::Digits(digits) if digits.all().len() == 1)

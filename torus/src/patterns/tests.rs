@@ -350,6 +350,36 @@ fn groups_nest_where_they_should() {
     assert!(!nests("kring:4", 8, false) && !nests("circulant", 12, true));
 }
 
+/// The blocks that reach a coordinate in a step, from every source: the same where folds are
+/// said to be even, and not everywhere else.
+#[test]
+fn folds_are_even_where_they_are_said_to_be() {
+    let mut n_uneven = 0;
+    for (name, pattern) in all_forms() {
+        let toward = Toward::new(pattern.clone());
+        let mut is_even = true;
+        for t in 0..pattern.n_steps() {
+            let sets: Vec<Vec<u32>> = pattern
+                .sources(t, 0)
+                .iter()
+                .map(|&source| {
+                    let goes = |&x: &u32| {
+                        let hop = toward.hop(pattern.normalise(source, x));
+                        hop.is_some_and(|hop| {
+                            hop.step == t && pattern.denormalise(hop.next, x) == 0
+                        })
+                    };
+                    (0..pattern.size()).filter(goes).collect()
+                })
+                .collect();
+            is_even &= sets.windows(2).all(|pair| pair[0] == pair[1]);
+        }
+        assert_eq!(pattern.folds_evenly(), is_even, "{name} on {}", pattern.size());
+        n_uneven += u32::from(!is_even);
+    }
+    assert!(n_uneven > 0);
+}
+
 #[test]
 fn long_rings_cost_their_length() {
     // O(d^2) would be 10^10 hops here.

@@ -145,8 +145,9 @@ impl WalkPass {
         let n_dims = self.walk.sizes().len();
         let needs_others = !self.is_whole || self.phase.paths == Paths::ToRoot;
         let full = Members::default();
-        let mut beside: SmallVec<[Option<(u32, Cow<'_, Members>)>; 4]> =
-            (0..n_dims).map(|_| None).collect();
+        // By dimension, the set for so many steps done.
+        type Beside<'a> = Option<(u32, Cow<'a, Members>)>;
+        let mut beside: SmallVec<[Beside<'_>; 4]> = (0..n_dims).map(|_| None).collect();
         for (number, &step) in self.walk.steps().iter().enumerate() {
             let GlobalStep { dim, t } = step;
             let mut listed = Step { action: self.phase.action, ..Step::default() };

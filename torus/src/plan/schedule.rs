@@ -4,7 +4,7 @@
 //! longer). It names no buffers and no bytes; the same schedule serves every count.
 
 use super::walk::Interleave;
-use crate::collectives::{Collective, Form};
+use crate::collectives::{Action, Collective, Form, Paths};
 use crate::geometry::{RankMap, Shape};
 use crate::patterns::{Kind, Pattern, Unserved};
 
@@ -126,6 +126,17 @@ pub enum ScheduleError {
         /// The collective.
         collective: Collective,
     },
+    /// Messages that meet in one step of a reduction would carry different blocks.
+    #[error(
+        "sums of blocks over {kind} meet unevenly on a dimension of size {size}: use a power of its \
+         radix, radix 2, circulant or mixed"
+    )]
+    Uneven {
+        /// The pattern.
+        kind: Kind,
+        /// The size of the dimension.
+        size: u32,
+    },
     /// Whole vectors from or to one rank are what trees are for.
     #[error("{collective} moves no whole vectors along trees; bcast and reduce do")]
     Trees {
@@ -179,18 +190,23 @@ impl Schedule {
                 expected: self.shape.n_dims(),
             });
         }
-        if collective.phases(recipe.form).is_none() {
+        let Some(phases) = collective.phases(recipe.form) else {
             return Err(ScheduleError::Form { collective, form: recipe.form });
-        }
+        };
         let patterns = self.ring_patterns(recipe, false)?;
-        let nests = |(pattern, _): &(Pattern, &Kind)| pattern.groups_nest();
-        let apart = || patterns.into_iter().zip(&recipe.patterns).find(|both| !nests(both));
-        match (recipe.form == Form::Latency).then(apart).flatten() {
-            None => Ok(()),
-            Some((pattern, kind)) => {
-                Err(ScheduleError::NotNested { kind: kind.clone(), size: pattern.size() })
+        let adds_blocks = phases.iter().any(|phase| {
+            phase.paths == Paths::Toward && phase.action == Action::Reduce && !phase.backwards
+        });
+        for (pattern, kind) in patterns.iter().zip(&recipe.patterns) {
+            let (kind, size) = (kind.clone(), pattern.size());
+            if recipe.form == Form::Latency && !pattern.groups_nest() {
+                return Err(ScheduleError::NotNested { kind, size });
+            }
+            if adds_blocks && !pattern.folds_evenly() {
+                return Err(ScheduleError::Uneven { kind, size });
             }
         }
+        Ok(())
     }
 
     /// The patterns of the dimensions, mirrored where there are links if `mirrored`.

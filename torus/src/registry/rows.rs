@@ -37,6 +37,9 @@ const SWING_PAPER: &str = "Swing, sections 3-4";
 const BUCKET_PAPER: &str = "Swing, section 2.3.4 (bucket)";
 const RABENSEIFNER: &str = "Rabenseifner; Thakur et al. 2005";
 const RADIX_PAPER: &str = "generalized radix, section IV";
+const KNOMIAL_PAPER: &str = "generalized radix, section III";
+const KRING_PAPER: &str = "generalized radix, section V";
+const BRUCK_PAPER: &str = "Bruck et al. 1997";
 const TRINARYX: &str = "after Fujitsu's trinaryx; docs/algorithms.md";
 const OURS: &str = "algorithms.md, section 1";
 const RADIX: Kind = Kind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
@@ -47,6 +50,16 @@ static SWING: Family = only(Kind::Bine, "bine steps, block by block", SWING_PAPE
 static DOUBLING: Family = only(Kind::Doubling, "XOR steps", RABENSEIFNER);
 static CIRCULANT: Family = only(Kind::Circulant, "one-way steps", OURS);
 static MULTIPLYING: Family = only(RADIX, "groups of up to 4", RADIX_PAPER);
+static KNOMIAL: Family =
+    only(Kind::Knomial { radix: DEFAULT_MAX_RADIX }, "k-nomial trees, k = 4", KNOMIAL_PAPER);
+static BRUCK: Family =
+    only(Kind::Bruck { radix: DEFAULT_MAX_RADIX }, "one way by digits, radix 4", BRUCK_PAPER);
+static KRING: Family = family(
+    Patterns::Only(Kind::KRing { group: DEFAULT_MAX_RADIX }),
+    Sequential,
+    "rings in groups of 4, steps between groups",
+    KRING_PAPER,
+);
 static DIRECT: Family = only(Kind::Direct, "one step per dimension", OURS);
 static BUCKET: Family =
     family(Patterns::Only(Kind::Ring), Sequential, "rings, one dimension at a time", BUCKET_PAPER);
@@ -104,9 +117,11 @@ pub(super) static ROWS: &[Row] = &[
     row(Allreduce, "multiplying", &MULTIPLYING, &B),
     row(Allreduce, "multiplying-block", &MULTIPLYING, &B_BLOCK),
     row(Allreduce, "multiplying-l", &MULTIPLYING, &L),
+    row(Allreduce, "bruck", &BRUCK, &B),
     row(Allreduce, "direct", &DIRECT, &B),
     row(Allreduce, "direct-l", &DIRECT, &L),
     row(Allreduce, "bucket", &BUCKET, &B),
+    row(Allreduce, "kring", &KRING, &B),
     // reduce-scatter
     row(ReduceScatter, "mixed", &MIXED, &PERMUTE),
     row(ReduceScatter, "mixed-block", &MIXED, &BLOCK),
@@ -128,8 +143,10 @@ pub(super) static ROWS: &[Row] = &[
     row(ReduceScatter, "multiplying-block", &MULTIPLYING, &BLOCK),
     row(ReduceScatter, "multiplying-send", &MULTIPLYING, &SEND),
     row(ReduceScatter, "multiplying-two", &MULTIPLYING, &TWO),
+    row(ReduceScatter, "bruck", &BRUCK, &PERMUTE),
     row(ReduceScatter, "direct", &DIRECT, &PERMUTE),
     row(ReduceScatter, "bucket", &BUCKET, &PERMUTE),
+    row(ReduceScatter, "kring", &KRING, &PERMUTE),
     // allgather
     row(Allgather, "mixed", &MIXED, &PERMUTE),
     row(Allgather, "mixed-block", &MIXED, &BLOCK),
@@ -151,8 +168,10 @@ pub(super) static ROWS: &[Row] = &[
     row(Allgather, "multiplying-block", &MULTIPLYING, &BLOCK),
     row(Allgather, "multiplying-send", &MULTIPLYING, &SEND),
     row(Allgather, "multiplying-two", &MULTIPLYING, &TWO),
+    row(Allgather, "bruck", &BRUCK, &PERMUTE),
     row(Allgather, "direct", &DIRECT, &PERMUTE),
     row(Allgather, "bucket", &BUCKET, &PERMUTE),
+    row(Allgather, "kring", &KRING, &PERMUTE),
     // bcast
     row(Bcast, "mixed", &MIXED, &SCATTER_ALLGATHER),
     row(Bcast, "mixed-tree", &MIXED, &TREE_FROM_FAR),
@@ -169,10 +188,13 @@ pub(super) static ROWS: &[Row] = &[
     row(Bcast, "multiplying", &MULTIPLYING, &SCATTER_ALLGATHER),
     row(Bcast, "multiplying-tree", &MULTIPLYING, &TREE_FROM_FAR),
     row(Bcast, "multiplying-tree-near", &MULTIPLYING, &TREE_FROM_NEAR),
+    row(Bcast, "knomial-tree", &KNOMIAL, &TREE_FROM_FAR),
+    row(Bcast, "knomial-tree-near", &KNOMIAL, &TREE_FROM_NEAR),
     row(Bcast, "direct", &DIRECT, &SCATTER_ALLGATHER),
     row(Bcast, "direct-tree", &DIRECT, &TREE_FROM_FAR),
     row(Bcast, "bucket", &BUCKET, &SCATTER_ALLGATHER),
     row(Bcast, "bucket-tree", &BUCKET, &TREE_FROM_FAR),
+    row(Bcast, "kring", &KRING, &SCATTER_ALLGATHER),
     row(Bcast, "trees", &TREES, &ALONG_TREES),
     // reduce
     row(Reduce, "mixed", &MIXED, &REDUCE_SCATTER_GATHER),
@@ -190,6 +212,8 @@ pub(super) static ROWS: &[Row] = &[
     row(Reduce, "multiplying", &MULTIPLYING, &REDUCE_SCATTER_GATHER),
     row(Reduce, "multiplying-tree", &MULTIPLYING, &TREE_TO_NEAR),
     row(Reduce, "multiplying-tree-far", &MULTIPLYING, &TREE_TO_FAR),
+    row(Reduce, "knomial-tree", &KNOMIAL, &TREE_TO_NEAR),
+    row(Reduce, "knomial-tree-far", &KNOMIAL, &TREE_TO_FAR),
     row(Reduce, "direct", &DIRECT, &REDUCE_SCATTER_GATHER),
     row(Reduce, "direct-tree", &DIRECT, &TREE_TO_NEAR),
     row(Reduce, "bucket", &BUCKET, &REDUCE_SCATTER_GATHER),
@@ -206,6 +230,8 @@ pub(super) static ROWS: &[Row] = &[
     row(Gather, "circulant-far", &CIRCULANT, &TREE_TO_FAR),
     row(Gather, "multiplying", &MULTIPLYING, &TREE_TO_NEAR),
     row(Gather, "multiplying-far", &MULTIPLYING, &TREE_TO_FAR),
+    row(Gather, "knomial", &KNOMIAL, &TREE_TO_NEAR),
+    row(Gather, "knomial-far", &KNOMIAL, &TREE_TO_FAR),
     row(Gather, "direct", &DIRECT, &TREE_TO_NEAR),
     row(Gather, "bucket", &BUCKET, &TREE_TO_NEAR),
     // scatter
@@ -219,6 +245,8 @@ pub(super) static ROWS: &[Row] = &[
     row(Scatter, "circulant-near", &CIRCULANT, &TREE_FROM_NEAR),
     row(Scatter, "multiplying", &MULTIPLYING, &TREE_FROM_FAR),
     row(Scatter, "multiplying-near", &MULTIPLYING, &TREE_FROM_NEAR),
+    row(Scatter, "knomial", &KNOMIAL, &TREE_FROM_FAR),
+    row(Scatter, "knomial-near", &KNOMIAL, &TREE_FROM_NEAR),
     row(Scatter, "direct", &DIRECT, &TREE_FROM_FAR),
     row(Scatter, "bucket", &BUCKET, &TREE_FROM_FAR),
     // alltoall
@@ -227,6 +255,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Alltoall, "doubling", &DOUBLING, &LOGARITHMIC),
     row(Alltoall, "circulant", &CIRCULANT, &LOGARITHMIC),
     row(Alltoall, "multiplying", &MULTIPLYING, &LOGARITHMIC),
+    row(Alltoall, "bruck", &BRUCK, &LOGARITHMIC),
     row(Alltoall, "direct", &DIRECT, &LOGARITHMIC),
     row(Alltoall, "bucket", &BUCKET, &LOGARITHMIC),
     row(Alltoall, "pairwise", &ALL, &PAIRWISE),
@@ -236,6 +265,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Barrier, "doubling", &DOUBLING, &DISSEMINATION),
     row(Barrier, "circulant", &CIRCULANT, &DISSEMINATION),
     row(Barrier, "multiplying", &MULTIPLYING, &DISSEMINATION),
+    row(Barrier, "bruck", &BRUCK, &DISSEMINATION),
     row(Barrier, "direct", &DIRECT, &DISSEMINATION),
     row(Barrier, "bucket", &BUCKET, &DISSEMINATION),
 ];

@@ -1,0 +1,68 @@
+//! What an endpoint keeps besides its peers.
+
+use utofu_sys::handles::Transfer;
+use utofu_sys::{Cookie, Stadd, VcqId};
+
+use crate::endpoint::Slot;
+
+/// Words behind the places for hellos.
+pub(super) const TROUBLE_WORDS: usize = 3;
+/// Of the puts that tell others of a failure.
+pub(super) const NEWS_COOKIE: Cookie = Cookie(usize::MAX);
+
+/// How a rank is reached through one port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    pub(super) vcq: VcqId,
+    /// The start of its mailbox.
+    pub(super) mailbox: Stadd,
+}
+
+/// An announced receive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Landing {
+    pub(super) at: Stadd,
+    pub(super) len: u64,
+    pub(super) puts_left: u32,
+    pub(super) slot: Slot,
+}
+
+/// A send whose puts have not all been executed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    pub(super) slot: Slot,
+    pub(super) puts_left: u32,
+}
+
+/// A put that has not been posted yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Put {
+    pub(super) to: VcqId,
+    pub(super) what: Transfer,
+    pub(super) leaving: usize,
+}
+
+/// How far the last puts are.
+#[derive(Debug, Default)]
+pub(super) struct Fence {
+    /// Peers that have been put to, in order of first contact.
+    pub(super) posted: usize,
+    /// Puts whose notice has not come yet.
+    pub(super) open: usize,
+}
+
+impl Fence {
+    /// A notice has come.
+    pub(super) fn passed(&mut self) {
+        self.open = self.open.saturating_sub(1);
+    }
+}
+
+/// What is being read.
+#[derive(Debug)]
+pub(super) enum Lent {
+    /// An eager slot of the peer with this index.
+    Slot(u32, u32),
+    /// A buffer of the endpoint.
+    Buffer(Vec<u8>),
+}

@@ -1,0 +1,61 @@
+//! The end of a port: nothing of it on the wire.
+
+use std::sync::Arc;
+
+use crate::endpoint::Event;
+use crate::error::{Awaited, Error};
+
+use super::port::{Port, State};
+
+impl Port {
+    /// True if nothing is under way and all that this port has written has arrived. Then
+    /// nothing can be put under way any more. Moves things on towards that.
+    pub(super) fn is_drained(&self) -> Result<bool, Error> {
+        let mut guard = self.reserve();
+        if let Some(reason) = self.failure.reason() {
+            return Err(Error::Poisoned(Arc::new(reason)));
+        }
+        if self.is_active() {
+            self.drive_locked(guard);
+            return Ok(false);
+        }
+        let state = &mut *guard;
+        state.is_closed = true;
+        let State { endpoint, events, .. } = state;
+        let mut arrived = endpoint.poll(events);
+        for event in events.drain(..) {
+            if let Event::News(blame) = event {
+                return Err(Error::Lost { rank: self.rank, blame });
+            }
+            debug_assert!(false, "an event of a run that has finished: {event:?}");
+        }
+        if let (Ok(()), Some(registry)) = (&arrived, endpoint.registry()) {
+            arrived = match registry.fence() {
+                Ok(true) => Ok(()),
+                Ok(false) => return Ok(false),
+                Err(error) => Err(error),
+            };
+        }
+        match arrived {
+            Ok(()) => {
+                state.is_fenced = true;
+                Ok(true)
+            }
+            Err(source) => {
+                drop(guard);
+                Err(self.explained(self.wire_error(None, source)))
+            }
+        }
+    }
+
+    /// What the first of the runs under way waits for; if there is none, the peer whose answer
+    /// the port waits for to be fenced, or the port itself.
+    pub(super) fn awaited_first(&self) -> (u32, Awaited) {
+        let mut state = self.reserve();
+        let first = state.runs.iter().flatten().find_map(|active| active.run.awaited());
+        first.unwrap_or_else(|| {
+            let peer = state.endpoint.registry().and_then(|registry| registry.unfenced());
+            (0, peer.map_or(Awaited::Interface, Awaited::ReadyFrom))
+        })
+    }
+}

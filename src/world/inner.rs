@@ -1,0 +1,42 @@
+//! A communicator, whatever the options of its handles: a context, its members, and the world.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::members::Members;
+use super::rank::RankOfWorld;
+use crate::endpoint::Tag;
+
+/// See the module documentation.
+pub(super) struct Inner {
+    pub(super) of_world: Arc<RankOfWorld>,
+    pub(super) members: Arc<Members>,
+    /// Tells its messages from those of all other communicators.
+    context: u64,
+    next_operation: AtomicU32,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.of_world.give_context(self.context);
+    }
+}
+
+impl Inner {
+    pub(super) fn new(of_world: Arc<RankOfWorld>, members: Arc<Members>, context: u64) -> Self {
+        Inner { of_world, members, context, next_operation: AtomicU32::new(0) }
+    }
+
+    /// Whether this is the world's first communicator.
+    pub(super) fn is_world(&self) -> bool {
+        self.context == 0
+    }
+
+    /// Names the next operation. Ranks must start operations in the same order.
+    pub(super) fn next_operation(&self) -> (u64, u32) {
+        // Relaxed: a plain counter. It wraps after 2^24 operations, long after the first ones
+        // have left the wire.
+        let number = self.next_operation.fetch_add(1, Ordering::Relaxed);
+        (self.context, number % (1 << Tag::OPERATION_BITS))
+    }
+}

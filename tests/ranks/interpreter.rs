@@ -1,0 +1,301 @@
+//! What runs is what was proved: the engine's compiled programs (segments, staging, places of
+//! operands, hazards), executed symbolically in random topological orders.
+//!
+//! An element of a buffer is a symbol: the sum of what was combined, and a hash of the expression.
+//! A message may be read when its send may start, or only when its receive is posted; from the
+//! posting of a receive until its message is there, its region holds rubbish. So an edge that
+//! the task graph lacks shows as a wrong result in some order.
+
+use std::collections::HashMap;
+
+use super::engine::buffers;
+use crate::common::reference::{Case, expected};
+use hopbine::engine::{Buffer, CompileError, Geometry, Program, Region, Task, compile};
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::{Flow, max_ports};
+use hopbine_torus::{Collective, Request, registry};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// Bytes of an element.
+const SIZE: u64 = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Symbol {
+    sum: u64,
+    /// The expression.
+    order: u64,
+}
+
+const RUBBISH: Symbol = Symbol { sum: 0xdead_beef_dead_beef, order: 0x0bad_cafe_0bad_cafe };
+
+impl Symbol {
+    fn combined(self, right: Symbol) -> Symbol {
+        let order = (self.order.rotate_left(23) ^ right.order).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        Symbol { sum: self.sum.wrapping_add(right.sum), order }
+    }
+}
+
+/// A rank's buffers; the last are the ports' staging.
+struct Memory {
+    shared: [Vec<Symbol>; 3],
+    staging: Vec<Vec<Symbol>>,
+}
+
+impl Memory {
+    fn of(&mut self, port: usize, region: Region) -> &mut [Symbol] {
+        let list = match region.buffer {
+            Buffer::Staging => &mut self.staging[port],
+            buffer => &mut self.shared[buffer as usize],
+        };
+        assert!(region.offset % SIZE == 0 && region.len % SIZE == 0, "{region:?}");
+        let start = (region.offset / SIZE) as usize;
+        &mut list[start..start + (region.len / SIZE) as usize]
+    }
+}
+
+/// A message by sender, receiver, port and number.
+type Key = (u32, u32, usize, u32);
+/// A task: rank, port, number.
+type At = (usize, usize, u32);
+
+enum Item {
+    Start(At),
+    Deliver(Key),
+}
+
+/// A send that has started: its task if that is still to be read, or what it has read.
+enum Sent {
+    Waiting(At, Region),
+    Read(Vec<Symbol>),
+}
+
+struct Execution {
+    programs: Vec<Program>,
+    memories: Vec<Memory>,
+    /// By rank and port, what every task still waits for.
+    n_deps: Vec<Vec<Vec<u32>>>,
+    items: Vec<Item>,
+    sent: HashMap<Key, Sent>,
+    posted: HashMap<Key, (At, Region)>,
+    n_left: usize,
+}
+
+impl Execution {
+    fn new(programs: Vec<Program>, inputs: Vec<[Vec<u64>; 2]>) -> Self {
+        let symbols = |list: Vec<u64>| -> Vec<Symbol> {
+            let leaf = |value: u64| Symbol { sum: value, order: value.wrapping_mul(3) ^ 77 };
+            list.into_iter().map(leaf).collect()
+        };
+        let rubbish = |bytes: u64| vec![RUBBISH; bytes.div_ceil(SIZE) as usize];
+        let memories = programs.iter().zip(inputs).map(|(program, [send, recv])| Memory {
+            shared: [symbols(send), symbols(recv), rubbish(program.work_bytes)],
+            staging: {
+                let needs = program.ports.iter().map(|port| port.needs[Buffer::Staging as usize]);
+                needs.map(rubbish).collect()
+            },
+        });
+        let n_deps: Vec<Vec<Vec<u32>>> = programs
+            .iter()
+            .map(|program| program.ports.iter().map(|port| port.n_deps.to_vec()).collect())
+            .collect();
+        let mut execution = Execution {
+            memories: memories.collect(),
+            items: Vec::new(),
+            sent: HashMap::new(),
+            posted: HashMap::new(),
+            n_left: n_deps.iter().flatten().map(Vec::len).sum(),
+            n_deps,
+            programs,
+        };
+        for rank in 0..execution.programs.len() {
+            for port in 0..execution.programs[rank].ports.len() {
+                for task in 0..execution.n_deps[rank][port].len() {
+                    if execution.n_deps[rank][port][task] == 0 {
+                        execution.items.push(Item::Start((rank, port, task as u32)));
+                    }
+                }
+            }
+        }
+        execution
+    }
+
+    fn run(&mut self, rng: &mut SmallRng) {
+        while !self.items.is_empty() {
+            let index = rng.random_range(0..self.items.len());
+            match self.items.swap_remove(index) {
+                Item::Start(at) => self.start(at, rng),
+                Item::Deliver(key) => self.deliver(key),
+            }
+        }
+        assert_eq!(self.n_left, 0, "stuck");
+    }
+
+    fn start(&mut self, at @ (rank, port, task): At, rng: &mut SmallRng) {
+        let code = &self.programs[rank].ports[port];
+        let memory = &mut self.memories[rank];
+        match code.tasks[task as usize] {
+            Task::Send { to, message, from } => {
+                let key = (rank as u32, to, port, message);
+                if rng.random_bool(0.5) {
+                    self.sent.insert(key, Sent::Read(memory.of(port, from).to_vec()));
+                    self.finish(at);
+                } else {
+                    self.sent.insert(key, Sent::Waiting(at, from));
+                }
+                self.meet(key);
+            }
+            Task::Recv { from, message, into } => {
+                memory.of(port, into).fill(RUBBISH);
+                let key = (from, rank as u32, port, message);
+                assert!(self.posted.insert(key, (at, into)).is_none(), "{key:?} twice");
+                self.meet(key);
+            }
+            Task::Copy(span) => {
+                let moves = span.start as usize..(span.start + span.len) as usize;
+                for copy in &code.moves[moves] {
+                    let read = memory.of(port, copy.from).to_vec();
+                    memory.of(port, copy.into).copy_from_slice(&read);
+                }
+                self.finish(at);
+            }
+            Task::Fold(span) => {
+                for fold in &code.folds[span.start as usize..(span.start + span.len) as usize] {
+                    let operands = fold.operands;
+                    let range = operands.start as usize..(operands.start + operands.len) as usize;
+                    let mut values: Vec<Vec<Symbol>> = code.operands[range]
+                        .iter()
+                        .map(|region| memory.of(port, *region).to_vec())
+                        .collect();
+                    if let Some(own_at) = fold.own_at {
+                        values.insert(own_at as usize, memory.of(port, fold.into).to_vec());
+                    }
+                    let folded = values.into_iter().reduce(|left, right| {
+                        left.iter().zip(&right).map(|(a, b)| a.combined(*b)).collect()
+                    });
+                    let folded = folded.expect("a fold has operands");
+                    memory.of(port, fold.into).copy_from_slice(&folded);
+                }
+                self.finish(at);
+            }
+        }
+    }
+
+    fn meet(&mut self, key: Key) {
+        if self.sent.contains_key(&key) && self.posted.contains_key(&key) {
+            self.items.push(Item::Deliver(key));
+        }
+    }
+
+    fn deliver(&mut self, key: Key) {
+        let (from, to, port, _) = key;
+        let data = match self.sent.remove(&key).expect("it has met") {
+            Sent::Read(data) => data,
+            Sent::Waiting(at, region) => {
+                let data = self.memories[from as usize].of(port, region).to_vec();
+                self.finish(at);
+                data
+            }
+        };
+        let (at, into) = self.posted.remove(&key).expect("it has met");
+        self.memories[to as usize].of(port, into).copy_from_slice(&data);
+        self.finish(at);
+    }
+
+    fn finish(&mut self, (rank, port, task): At) {
+        self.n_left -= 1;
+        for &next in self.programs[rank].ports[port].successors(task) {
+            let n_deps = &mut self.n_deps[rank][port][next as usize];
+            *n_deps -= 1;
+            if *n_deps == 0 {
+                self.items.push(Item::Start((rank, port, next)));
+            }
+        }
+    }
+}
+
+/// Shapes of at most 54 ranks: every kind of axis, and nodes that ranks share.
+const SHAPES: [&str; 20] = [
+    "1", "2", "3", "4", "5", "7", "8", "12", "16", "23", "2x3", "3x3", "4x4", "2x6", "5x7",
+    "2x2x2", "2x3x2", "3x3x3", "2x3+4", "4x3mx2",
+];
+
+fn interpret(collective: Collective) {
+    let mut rng = SmallRng::seed_from_u64(5);
+    let mut n_run = 0;
+    for (number, text) in SHAPES.iter().enumerate() {
+        let shape: Shape = text.parse().unwrap();
+        let (p, most) = (shape.n_nodes(), max_ports(&shape));
+        let roots = if collective.is_rooted() && p > 1 { vec![0, p - 1] } else { vec![0] };
+        for algorithm in registry::algorithms(collective) {
+            for (&root, ports) in roots.iter().zip([most, 1]).chain([(&roots[0], 1)]) {
+                let (map, shape) = (RankMap::ColumnMajor, shape.clone());
+                let request = Request { shape, map, root, ports: Some(ports) };
+                let Ok(schedule) = algorithm.schedule(&request) else { continue };
+                let expansion = schedule.expand().unwrap();
+                let is_vector = expansion.lanes()[0].space.cut.name() == "vector";
+                let count = if is_vector { 2 * p as usize * most as usize + 3 } else { 5 };
+                let case = Case { collective, n_ranks: p, count, root };
+                for in_place in [false, true] {
+                    let can = !collective.is_rooted() && collective != Collective::Barrier;
+                    if in_place && !can {
+                        continue;
+                    }
+                    let segment_bytes = [None, Some(8), Some(16)][(number + n_run) % 3];
+                    let count = count as u64;
+                    let geometry = Geometry { count, elem_bytes: SIZE, in_place, segment_bytes };
+                    let programs = hopbine_torus::Rank::first(p)
+                        .map(|rank| compile(&expansion.plan(rank), &geometry))
+                        .collect::<Result<Vec<Program>, _>>();
+                    let programs = match programs {
+                        Err(failure) if failure.error == CompileError::SharedInPlace => continue,
+                        programs => programs.unwrap(),
+                    };
+                    let inputs = (0..p).map(|rank| buffers(&case, in_place, rank)).collect();
+                    let mut execution = Execution::new(programs, inputs);
+                    execution.run(&mut rng);
+                    let what = format!("{collective} {} on {text}", algorithm.name);
+                    check(&case, &execution, &what);
+                    n_run += 1;
+                }
+            }
+        }
+    }
+    println!("{collective}: {n_run} sets of programs");
+}
+
+fn check(case: &Case, execution: &Execution, what: &str) {
+    let mut first: Option<Vec<u64>> = None;
+    for (rank, memory) in execution.memories.iter().enumerate() {
+        let want = expected(case, rank as u32, u64::wrapping_add);
+        let got = &memory.shared[Buffer::Recv as usize][..want.len()];
+        let sums: Vec<u64> = got.iter().map(|symbol| symbol.sum).collect();
+        assert!(sums == want, "{what}, root {}: rank {rank} is wrong", case.root);
+        if case.collective == Collective::Allreduce {
+            let orders: Vec<u64> = got.iter().map(|symbol| symbol.order).collect();
+            let same = first.get_or_insert_with(|| orders.clone()) == &orders;
+            assert!(same, "{what}: rank {rank} combines in another order");
+        }
+    }
+}
+
+macro_rules! interpreted {
+    ($($name:ident: $collective:ident,)*) => {
+        $(#[test]
+        fn $name() {
+            interpret(Collective::$collective);
+        })*
+    };
+}
+
+interpreted! {
+    allreduce: Allreduce,
+    reduce_scatter: ReduceScatter,
+    allgather: Allgather,
+    bcast: Bcast,
+    reduce: Reduce,
+    gather: Gather,
+    scatter: Scatter,
+    alltoall: Alltoall,
+    barrier: Barrier,
+}

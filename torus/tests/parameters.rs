@@ -1,0 +1,74 @@
+//! Patterns with parameters, in every collective and form that they serve.
+
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::{Expect, ScheduleError, check, max_ports};
+use hopbine_torus::registry::{self, Algorithm};
+use hopbine_torus::{Collective, Request};
+
+fn request(shape: &Shape, root: u32, ports: Option<u32>) -> Request {
+    Request { shape: shape.clone(), map: RankMap::RowMajor, root, ports }
+}
+
+/// Proves an algorithm on a shape for some roots and all numbers of ports.
+fn prove(algorithm: &Algorithm, shape: &Shape) -> u32 {
+    let mut n_proved = 0;
+    let last = shape.n_nodes() - 1;
+    let roots = if algorithm.collective.is_rooted() { vec![0, last / 2, last] } else { vec![0] };
+    for (root, ports) in roots.iter().flat_map(|&r| (1..=max_ports(shape)).map(move |p| (r, p))) {
+        let schedule = algorithm.schedule(&request(shape, root, Some(ports))).unwrap();
+        let expect = Expect { sent_per_rank: algorithm.promised_volume(shape) };
+        let violations = check(&schedule.expand().unwrap(), expect);
+        let name = format!("{} {} on {shape}", algorithm.collective, algorithm.name);
+        assert!(violations.is_empty(), "{name}, root {root}: {}", violations[0]);
+        n_proved += 1;
+    }
+    n_proved
+}
+
+#[test]
+fn patterns_with_parameters_serve_every_collective() {
+    // A name of one pattern stands for the family's rows, one of several for those of `mixed`.
+    let cases = [
+        ("9", "knomial:3"),
+        ("7", "knomial:3"),
+        ("23", "knomial:5"),
+        ("16", "bruck:4"),
+        ("11", "bruck:3"),
+        ("12", "kring:3"),
+        ("8", "kring:2"),
+        ("32", "multiplying:4,4,2"),
+        ("12", "multiplying:2,3,2"),
+        ("6x4", "kring:2"),
+        ("6x8", "kring:3/kring:2"),
+        ("6x5", "kring:2/bruck:2"),
+        ("4x6", "knomial:3/kring:6"),
+        ("8x3", "multiplying:2,4/knomial:2"),
+        ("4x6+3", "multiplying:2,2/knomial:4/ring"),
+        ("5x4x6", "bruck:3/bine/kring:3"),
+        ("7m+4", "knomial:3/kring:2"),
+    ];
+    let mut n_proved = 0;
+    for (text, patterns) in cases {
+        let shape: Shape = text.parse().unwrap();
+        let suffixes = ["", "-block", "-send", "-two", "-l", "-tree", "-tree-near", "-tree-far"];
+        let names = suffixes.iter().map(|suffix| format!("{patterns}{suffix}"));
+        let mut n_found = 0;
+        for (collective, name) in
+            names.flat_map(|name| Collective::ALL.map(|collective| (collective, name.clone())))
+        {
+            let Ok(algorithm) = registry::find(collective, &name) else { continue };
+            match algorithm.serves(&shape) {
+                Ok(()) => n_proved += prove(&algorithm, &shape),
+                // Where groups do not nest, and where sums would be uneven.
+                Err(ScheduleError::NotNested { .. }) => assert!(name.ends_with("-l"), "{name}"),
+                Err(error) => {
+                    assert!(matches!(error, ScheduleError::Uneven { .. }), "{name}: {error}");
+                    assert!(collective.is_reduction() && !name.contains("-tree"), "{name}");
+                }
+            }
+            n_found += 1;
+        }
+        assert!(n_found >= 3, "{patterns}: {n_found} rows");
+    }
+    println!("{n_proved} schedules proved");
+}
