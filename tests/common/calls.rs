@@ -103,9 +103,9 @@ pub fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
     let shape = Shape::torus(sizes).unwrap();
     let algorithms: Vec<Algorithm> =
         registry::all().into_iter().filter(|a| a.serves(&shape).is_ok()).collect();
-    // Ranks keep the programs that they have run, with their memory, and all ranks are here: a
-    // world for each algorithm where there are many.
-    let worlds = algorithms.chunks(if shape.n_nodes() > 32 { 1 } else { algorithms.len() });
+    // Ranks keep the programs that they have run, with their memory, and all ranks are here: the
+    // more of them, the fewer algorithms for each world.
+    let worlds = algorithms.chunks((256 / shape.n_nodes() as usize).max(1));
     for algorithms in worlds {
         emulate(&config(sizes, drive), |comm| {
             for algorithm in algorithms {
