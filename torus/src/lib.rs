@@ -3,10 +3,13 @@
 //! A schedule is data. This crate turns *pattern x torus x collective* into a
 //! [`plan::Plan`] that can be executed, checked, simulated and drawn by others:
 //!
-//! - [`geometry`]: shapes, coordinates, rank maps, links and routes, Tofu's 6-D coordinates;
+//! - [`geometry`]: shapes, coordinates, rank maps, links and routes, Tofu's 6-D coordinates, trees;
 //! - [`patterns`]: who may send to whom on a ring of `d` coordinates, step by step;
+//! - [`collectives`]: what ranks bring to each and have in the end, and the passes between;
 //! - [`plan`]: the derivation of what each rank sends, the plan types, their text form, the checker;
-//! - [`collectives`]: which derivation serves which collective, and the registry of algorithms.
+//! - [`registry`]: every algorithm by name.
+//!
+//! Each of these rooms imports only those above it in this list.
 //!
 //! Architecture invariant: nothing here performs input or output, reads a clock or the
 //! environment, starts a thread, or knows of buffers, MPI or uTofu. Unsafe code is forbidden.
