@@ -193,8 +193,10 @@ fn running_ahead_blocks_nobody() {
                 })
                 .unwrap();
             } else {
+                // What the hardware performs for blocking calls meets no others.
+                let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
                 for recv in &mut recvs {
-                    comm.allreduce(&mine, recv, Op::Sum).unwrap();
+                    by_plan.allreduce(&mine, recv, Op::Sum).unwrap();
                 }
             }
             assert!(recvs.iter().all(|recv| *recv == vec![6; 40]));
