@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use crossbeam_utils::atomic::AtomicCell;
 use hopbine_torus::Collective;
@@ -74,7 +74,8 @@ pub(super) struct Entry {
 /// An operation that nobody uses.
 pub(super) struct Ready {
     pub(super) key: Key,
-    pub(super) entry: Arc<Entry>,
+    /// Where it rests. Not held by it: the entry holds the operations that rest there.
+    pub(super) entry: Weak<Entry>,
     pub(super) operation: Arc<Operation>,
     pub(super) keys: UserKeys,
 }
@@ -131,9 +132,9 @@ impl Cache {
 }
 
 impl Ready {
-    /// Out of the way, for whoever looks into the table.
+    /// Out of the way, for whoever looks into the table; it ends if its entry is there no more.
     fn rest(self: Box<Self>) {
-        let entry = self.entry.clone();
+        let Some(entry) = self.entry.upgrade() else { return };
         let idle = &mut *lock(&entry.idle);
         let bytes = entry.program.memory_bytes() * (idle.len() as u64 + 1);
         if idle.is_empty() || bytes <= KEPT_BYTES_OF_ONE {

@@ -34,6 +34,7 @@ impl Inner {
         }
         let (program, reducer) = (entry.program.clone(), entry.reducer);
         let operation = self.of_world.engine.prepare(program, reducer)?;
+        let entry = Arc::downgrade(&entry);
         Ok(Box::new(Ready { key, entry, operation, keys: UserKeys::default() }))
     }
 
