@@ -141,7 +141,7 @@ fn a_job_that_never_met_leaves_nothing() {
     // Rank 0 opens the device and waits for rank 1, which ends when it sees that.
     let script = format!(
         "if [ $HOPBINE_RANK = 0 ]; then echo $$ >&2; exec {}; fi; \
-         while ! tail -1 $HOPBINE_RENDEZVOUS 2>/dev/null | grep hopbine-; do sleep 0.05; done; \
+         while ! grep hopbine-emu $HOPBINE_RENDEZVOUS 2>/dev/null; do sleep 0.05; done; \
          exit 5",
         pingpong.display()
     );
