@@ -70,10 +70,16 @@ fn run(document: &str, blocks: &[String]) {
     };
     link(&root().join("sys"), "sys");
     link(&root().join("examples"), "examples");
-    std::fs::create_dir(directory.path().join("target")).unwrap();
-    link(&build(), "target/release");
-    // A test's build has its C libraries among the dependencies.
+    let release = directory.path().join("target/release");
+    std::fs::create_dir_all(&release).unwrap();
+    for entry in std::fs::read_dir(build()).unwrap().flatten() {
+        link(&entry.path(), &format!("target/release/{}", entry.file_name().to_string_lossy()));
+    }
+    // A test's build has its C libraries among the dependencies only.
     let libraries = build().join("deps");
+    if !release.join("libtofucom_emu.so").exists() {
+        link(&libraries.join("libtofucom_emu.so"), "target/release/libtofucom_emu.so");
+    }
     for block in blocks {
         let script = without_cargo(document, block);
         let script =
