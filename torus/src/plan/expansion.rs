@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::flow::{Flow, LaneHeader, Message};
+use super::linear::{self, LinearPass};
 use super::order::{PositionOrder, Tile};
 use super::pairwise::{self, PairwisePass};
 use super::pass::{ResendPass, WalkPass};
@@ -14,7 +15,7 @@ use super::space::{BlockOrder, Displaced, Listing, Space};
 use super::tree::TreePass;
 use super::types::{Lane, Plan};
 use super::walk::Walk;
-use crate::collectives::{Action, Collective, Cut, Form, Paths};
+use crate::collectives::{Action, Collective, Cut, Form, Paths, Share};
 use crate::geometry::{Node, Trees};
 use crate::names::{Block, Rank};
 use crate::patterns::{Kind, Pattern};
@@ -34,6 +35,7 @@ enum Pass {
     Walk(WalkPass),
     Resend(ResendPass),
     Pairwise(PairwisePass),
+    Linear(LinearPass),
     Tree(TreePass),
 }
 
@@ -43,6 +45,7 @@ impl Pass {
             Pass::Walk(pass) => pass.n_steps(),
             Pass::Resend(_) => 1,
             Pass::Pairwise(pass) => pass.displacements.len(),
+            Pass::Linear(pass) => pass.n_steps(),
             Pass::Tree(pass) => pass.n_steps(),
         }
     }
@@ -64,6 +67,7 @@ impl Schedule {
                 .into_iter()
                 .unzip(),
             Recipe::Pairwise => pairwise_lanes(&places, schedule.ports),
+            Recipe::Linear => linear_lanes(&places, schedule),
             Recipe::Trees => tree_lanes(&places, schedule),
         };
         let root = Rank(if schedule.collective.is_rooted() { schedule.root } else { 0 });
@@ -105,14 +109,14 @@ impl Flow for Expansion {
         match self.pass(lane, step).0 {
             Pass::Walk(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
-            Pass::Resend(_) | Pass::Pairwise(_) => Action::Copy,
+            Pass::Resend(_) | Pass::Pairwise(_) | Pass::Linear(_) => Action::Copy,
         }
     }
 
     fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
         match self.pass(lane, step) {
             (Pass::Walk(pass), step) => pass.own_at_step(step, self.places.coord(rank)),
-            (Pass::Resend(_) | Pass::Pairwise(_) | Pass::Tree(_), _) => 0,
+            _ => 0,
         }
     }
 
@@ -120,7 +124,7 @@ impl Flow for Expansion {
         let n_positions = self.headers[lane].space.n_positions;
         let order = self.lanes[lane].iter().find_map(|pass| match pass {
             Pass::Walk(pass) => pass.tiles(most),
-            Pass::Resend(_) | Pass::Pairwise(_) | Pass::Tree(_) => None,
+            _ => None,
         });
         order.unwrap_or_else(|| Tile::ranges(n_positions, most))
     }
@@ -130,6 +134,7 @@ impl Flow for Expansion {
             (Pass::Walk(pass), step) => pass.messages(step, tile, visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
             (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
+            (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
             (Pass::Tree(pass), step) => pass.messages(step, visit),
         }
     }
@@ -147,6 +152,7 @@ impl Flow for Expansion {
                     Pass::Walk(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
                     Pass::Pairwise(pass) => pass.list(at, &mut steps),
+                    Pass::Linear(pass) => pass.list(at, &mut steps),
                     Pass::Tree(pass) => pass.list(at, &mut steps),
                 }
             }
@@ -256,6 +262,24 @@ fn pairwise_lanes(places: &Arc<Places>, ports: u32) -> (Vec<LaneHeader>, Vec<Vec
             let (port, space) = (port as u16, space.clone());
             let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
             (header, vec![Pass::Pairwise(pass)])
+        })
+        .unzip()
+}
+
+fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let Places { shape, map } = &**places;
+    let root = map.coord_of(shape, schedule.root);
+    let from_root =
+        schedule.collective.gives(Rank(schedule.root), Rank(schedule.root)) == Share::All;
+    let order = BlockOrder::Identity;
+    let space = Arc::new(Space { cut: Cut::Blocks, n_positions: shape.n_nodes(), order });
+    linear::passes(places, root, from_root, schedule.ports)
+        .into_iter()
+        .enumerate()
+        .map(|(port, pass)| {
+            let (n_steps, port, space) = (pass.n_steps(), port as u16, space.clone());
+            let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
+            (header, vec![Pass::Linear(pass)])
         })
         .unzip()
 }

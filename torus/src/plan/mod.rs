@@ -4,6 +4,7 @@ pub mod check;
 mod expansion;
 mod flow;
 pub mod layout;
+mod linear;
 mod listed;
 mod order;
 mod pairwise;
