@@ -134,8 +134,8 @@ pub unsafe extern "C" fn hopbine_waitall(n: c_int, requests: *mut hopbine_reques
         // SAFETY: the caller's promise; not null, as `out` finds.
         let all = unsafe { std::slice::from_raw_parts_mut(out(requests, "requests")?, n) };
         // All of them, and then the first failure.
-        let outcomes = all.iter_mut().map(wait);
-        outcomes.fold(Ok(()), |first, outcome| first.and(outcome))
+        let outcomes: Vec<_> = all.iter_mut().map(wait).collect();
+        outcomes.into_iter().collect()
     })
 }
 
