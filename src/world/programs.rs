@@ -66,20 +66,26 @@ impl Inner {
         Ok(programs.entry(key.clone()).or_insert(entry).clone())
     }
 
+    /// What the library chooses for a call.
+    pub(super) fn choice(&self, key: &Key) -> Choice {
+        let Inner { of_world, members, .. } = self;
+        let (wire, shape, collective) = (of_world.wire, &members.shape, key.collective);
+        let n_ports = of_world.engine.n_ports() as u32;
+        if !key.form.is_known(collective) {
+            return choose_straight(wire, collective, shape, n_ports);
+        }
+        let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
+        choose(wire, collective, shape, bytes, n_ports)
+    }
+
     fn compile(&self, key: &Key) -> Result<(Program, Option<Reducer>), Error> {
         let Inner { of_world, members, .. } = self;
         let Members { shape, caller, .. } = &**members;
         let collective = key.collective;
         let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
-        let elem_bytes = key.dtype.size_bytes() as u64;
         let n_ports = of_world.engine.n_ports() as u32;
         let is_known = key.form.is_known(collective);
-        let Choice { algorithm: chosen, ports, segment_bytes } = if is_known {
-            let bytes = key.mean_count().saturating_mul(elem_bytes);
-            choose(of_world.wire, collective, shape, bytes, n_ports)
-        } else {
-            choose_straight(of_world.wire, collective, shape, n_ports)
-        };
+        let Choice { algorithm: chosen, ports, segment_bytes } = self.choice(key);
         let algorithm = match &key.options.algorithm {
             None => chosen,
             Some(name) => registry::find(collective, name).map_err(|unknown| {
