@@ -6,9 +6,9 @@
 #
 # Exit code: 0 well, 1 a failed test, 3 this machine cannot do it.
 #
-# Left out: ranks as processes, a test that starts itself again, and C programs on the emulated device, as qemu's process_vm_readv
+# Left out: ranks as processes and C programs on the emulated device, as qemu's process_vm_readv
 # and process_vm_writev answer ENOSYS; mutexes that outlive their owner, which it does not know
-# either; userfaultfd, without which the registration cache keeps nothing. The tests of the long
+# either; a test that starts itself again; userfaultfd, without which the registration cache keeps nothing. The tests of the long
 # matrix are x86's. Without default features, so that these are checked, too.
 set -euo pipefail
 cd "$(dirname "$0")"
