@@ -4,7 +4,8 @@
 #   ./test.sh            everything
 #   ./test.sh --offline  the same without installing anything first
 #
-# Needed beyond Rust: a C compiler, for the uTofu conformance suite and the C examples. Some checks
+# Needed beyond Rust: C, C++ and Fortran compilers (gcc, g++, gfortran), for the uTofu conformance
+# suite and the programs on the C interface. Some checks
 # need more; where that is missing they are left out and named at the end, except in CI (CI=true),
 # where nothing may be left out.
 #
@@ -23,7 +24,7 @@ is_root_on_debian() { command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; }
 say "packages"
 if $install && is_root_on_debian; then
   apt-get update -qq
-  apt-get install -y -qq --no-install-recommends gcc libc6-dev make libclang-dev >/dev/null
+  apt-get install -y -qq --no-install-recommends gcc g++ gfortran libc6-dev make cmake pkg-config libclang-dev >/dev/null
 elif ! command -v cc >/dev/null || ! command -v make >/dev/null; then
   echo "please install a C compiler (cc) and make" >&2
   exit 1
@@ -100,6 +101,7 @@ stage "lints" clippy
 stage "documentation" documentation
 stage "tests" tests
 stage "tests in shared memory" tests_shm
+stage "installation" env PROFILE=dev timeout --kill-after=10 900 tests/install.sh
 stage "generated bindings" bindings
 stage "the oldest Rust" oldest_rust
 stage "model checking" model_checking

@@ -80,7 +80,24 @@ pub(super) struct About {
 /// within `HOPBINE_TIMEOUT`; [`Error::Layout`] and [`Error::Setting`] say what does not fit;
 /// [`Error::Startup`] if the device cannot be set up.
 pub fn init() -> Result<World, Error> {
-    World::join(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    World::join(&from_environment, |timeout| meet(&from_environment, timeout))
+}
+
+/// As [`init`], with ranks that have found each other already: `exchange` says who they are, in
+/// place of `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`. MPI, PMIx or a rank's own
+/// sockets can be behind it.
+///
+/// # Errors
+/// As [`init`].
+pub fn init_over(mut exchange: Box<dyn Exchange>) -> Result<World, Error> {
+    World::join(&from_environment, |timeout| {
+        exchange.set_timeout(timeout);
+        Ok(exchange)
+    })
+}
+
+fn from_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// What every rank tells the others.
@@ -94,7 +111,10 @@ struct Card {
 }
 
 impl World {
-    fn join(get: Lookup<'_>) -> Result<World, Error> {
+    fn join(
+        get: Lookup<'_>,
+        meet: impl FnOnce(Duration) -> Result<Box<dyn Exchange>, Error>,
+    ) -> Result<World, Error> {
         let timeout = get("HOPBINE_TIMEOUT").map_or(Ok(DEFAULT_TIMEOUT), |t| parse_timeout(&t))?;
         let drive = get("HOPBINE_DRIVE").map_or(Ok(Drive::Auto), |text| text.parse())?;
         let on_timeout =
@@ -109,7 +129,7 @@ impl World {
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
         let (backend, tried) = choice::choose(get("HOPBINE_BACKEND").as_deref(), cache)?;
 
-        let mut exchange = meet(get, timeout)?;
+        let mut exchange = meet(timeout)?;
         let (rank, n_ranks) = (exchange.rank() as u32, exchange.size() as u32);
         let startup = |source: WireError| Error::Startup { rank, source };
         if u64::from(n_ranks) > MOST_RANKS {
