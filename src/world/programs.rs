@@ -80,7 +80,7 @@ impl Inner {
 
     fn compile(&self, key: &Key) -> Result<(Program, Option<Reducer>), Error> {
         let Inner { of_world, members, .. } = self;
-        let Members { shape, caller, .. } = &**members;
+        let caller = &members.caller;
         let collective = key.collective;
         let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
         let n_ports = of_world.engine.n_ports() as u32;

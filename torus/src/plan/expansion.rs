@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::flow::{Flow, LaneHeader, Message};
+use super::fold::FoldPass;
 use super::linear::{self, LinearPass};
 use super::order::{PositionOrder, Tile};
 use super::pairwise::{self, PairwisePass};
@@ -33,6 +34,7 @@ pub struct Expansion {
 #[derive(Debug)]
 enum Pass {
     Walk(WalkPass),
+    Fold(FoldPass),
     Resend(ResendPass),
     Pairwise(PairwisePass),
     Linear(LinearPass),
@@ -43,7 +45,7 @@ impl Pass {
     fn n_steps(&self) -> usize {
         match self {
             Pass::Walk(pass) => pass.n_steps(),
-            Pass::Resend(_) => 1,
+            Pass::Fold(_) | Pass::Resend(_) => 1,
             Pass::Pairwise(pass) => pass.displacements.len(),
             Pass::Linear(pass) => pass.n_steps(),
             Pass::Tree(pass) => pass.n_steps(),
@@ -108,6 +110,7 @@ impl Flow for Expansion {
     fn action(&self, lane: usize, step: usize, _rank: Rank) -> Action {
         match self.pass(lane, step).0 {
             Pass::Walk(pass) => pass.action(),
+            Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
             Pass::Resend(_) | Pass::Pairwise(_) | Pass::Linear(_) => Action::Copy,
         }
@@ -132,6 +135,7 @@ impl Flow for Expansion {
     fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
         match self.pass(lane, step) {
             (Pass::Walk(pass), step) => pass.messages(step, tile, visit),
+            (Pass::Fold(pass), _) => pass.messages(visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
             (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
             (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
@@ -150,6 +154,7 @@ impl Flow for Expansion {
             for pass in passes {
                 match pass {
                     Pass::Walk(pass) => pass.list(at, &mut steps),
+                    Pass::Fold(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
                     Pass::Pairwise(pass) => pass.list(at, &mut steps),
                     Pass::Linear(pass) => pass.list(at, &mut steps),
@@ -211,7 +216,9 @@ fn walk_lane(
         let (places, order) = (places.clone(), order.clone());
         is_resent.then_some(Pass::Resend(ResendPass { places, order, backwards }))
     };
-    let mut passes = Vec::new();
+    // In the latency form the patterns may be smaller than the dimensions.
+    let fold = |action| FoldPass::new(places, walk.sizes(), action).map(Pass::Fold);
+    let mut passes = Vec::from_iter(fold(Action::Reduce));
     for &phase in phases {
         let (places, walk, order) = (places.clone(), walk.clone(), order.clone());
         let pass = Pass::Walk(WalkPass::new(places, walk, order, phase, root, is_whole));
@@ -222,6 +229,7 @@ fn walk_lane(
         passes.push(pass);
         passes.extend(resend(false).filter(|_| puts_right && !phase.backwards));
     }
+    passes.extend(fold(Action::Copy));
     let header = LaneHeader {
         port: port as u16,
         part: port,
