@@ -23,6 +23,7 @@
 //! learn why messages do not come has an [`Observer`].
 
 mod calls;
+pub mod router;
 pub mod shm;
 mod status;
 pub mod utofu;
@@ -287,5 +288,5 @@ pub trait Observer {
     fn tell(&mut self, blame: Blame);
 
     /// What another rank has told.
-    fn told(&self) -> Option<Blame>;
+    fn told(&mut self) -> Option<Blame>;
 }

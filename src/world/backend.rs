@@ -8,6 +8,7 @@ use utofu_sys::bootstrap::Exchange;
 
 use super::call::{Call, Caller};
 use super::info::{DeviceInfo, GatesInfo};
+use super::near::Near;
 use super::select::Wire;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, WireError};
@@ -56,6 +57,8 @@ pub(super) struct Layout<'a> {
     pub(super) map: &'a RankMap,
     /// This rank's number among those of its node.
     pub(super) place: usize,
+    /// How the ranks of this node speak with each other, if not as those of different nodes do.
+    pub(super) near: Option<Near>,
 }
 
 /// What a rank has of its device.

@@ -3,6 +3,7 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `HOPBINE_BACKEND` | `tofu`, `shm`, `emu` or `mpi`; by default Tofu where there is one, else shared memory |
+//! | `HOPBINE_SHM` | `off`: ranks of one node speak with each other as those of different nodes do; `on`, through its memory, if unset |
 //! | `HOPBINE_SHM_READ` | `off`: no rank reads another process's memory; `on` if unset |
 //! | `HOPBINE_UTOFU_LIB` | path of the uTofu library |
 //! | `HOPBINE_RANK`, `HOPBINE_SIZE`, `HOPBINE_RENDEZVOUS` | who this is among how many ranks, and the file through which they meet; one rank if unset |
@@ -18,6 +19,7 @@
 //! Tofu and they fill a box; in shared memory it is a line of all ranks; else it is
 //! [`near_cubic`](super::near_cubic).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +35,9 @@ use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::info::{Attempt, GatesInfo, Info, environment};
 use super::layout::{lay_out, n_ports, torus};
 use super::members::Members;
+use super::near::{self, Near};
 use super::rank::{MOST_RANKS, RankOfWorld};
+use super::shm::Shm;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
@@ -107,6 +111,7 @@ impl World {
         })?;
         let ports = number(get, "HOPBINE_PORTS")?;
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
+        let near = near::is_wanted(get)?.then(Shm::from_env).transpose()?;
         let (backend, tried) = choice::choose(get("HOPBINE_BACKEND").as_deref(), cache)?;
 
         let mut exchange = meet(get, timeout)?;
@@ -126,9 +131,11 @@ impl World {
             cores: seat_number(&available),
             coords,
             settings: format!(
-                "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node} HOPBINE_PORTS={} backend={}",
+                "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node} HOPBINE_PORTS={} \
+                 HOPBINE_SHM={} backend={}",
                 get("HOPBINE_TORUS").unwrap_or_default(),
                 ports.map_or(String::new(), |ports| ports.to_string()),
+                if near.is_some() { "on" } else { "off" },
                 backend.name(),
             ),
         };
@@ -175,7 +182,9 @@ impl World {
             caller: current_core(),
             wanted: &wanted_cores,
         });
-        let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node };
+        let several = all.iter().collect::<HashSet<_>>().len() < all.len();
+        let near = near.filter(|_| several).map(|shm| Near { node: node_number(coords), shm });
+        let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
         let config = EngineConfig {
             workers: seating.workers,
@@ -324,6 +333,10 @@ fn meet(get: Lookup<'_>, timeout: Duration) -> Result<Box<dyn Exchange>, Error> 
 fn meeting(rank: u32, error: &BootstrapError) -> Error {
     let rank = (!matches!(error, BootstrapError::Missing { .. })).then_some(rank);
     Error::Meeting { rank, reason: error.to_string() }
+}
+
+fn node_number(coords: [u8; 6]) -> u64 {
+    coords.iter().fold(0, |number, &at| number << 8 | u64::from(at))
 }
 
 fn number(get: Lookup<'_>, setting: &'static str) -> Result<Option<u32>, Error> {

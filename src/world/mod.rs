@@ -19,6 +19,7 @@ mod init;
 mod inner;
 mod layout;
 mod members;
+mod near;
 mod options;
 mod persistent;
 mod place;

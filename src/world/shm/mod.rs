@@ -61,7 +61,7 @@ impl Backend for Shm {
     }
 
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
-        let config = ShmConfig { n_ports: layout.n_ports, may_read: self.may_read };
+        let config = ShmConfig { n_ports: layout.n_ports, node: 0, may_read: self.may_read };
         let opened = connect(exchange, config)?;
         let Some(board) = opened.board else {
             // On all of them alike.
