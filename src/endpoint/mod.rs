@@ -23,6 +23,9 @@
 //! learn why messages do not come has an [`Observer`].
 
 mod calls;
+#[cfg(feature = "mpi")]
+pub mod mpi;
+mod numbered;
 pub mod router;
 pub mod shm;
 mod status;

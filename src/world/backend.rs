@@ -7,6 +7,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 use utofu_sys::bootstrap::Exchange;
 
 use super::call::{Call, Caller};
+use super::config::Drive;
 use super::info::{DeviceInfo, GatesInfo};
 use super::near::Near;
 use super::select::Wire;
@@ -37,6 +38,14 @@ pub(super) trait Backend: Send + Sync {
     /// # Errors
     /// [`WireError`] if the device does not say.
     fn n_interfaces(&self) -> Result<usize, WireError>;
+
+    /// Who may drive its ports, if `wanted` is what was asked for.
+    ///
+    /// # Errors
+    /// Why not.
+    fn drive(&self, wanted: Drive) -> Result<Drive, String> {
+        Ok(wanted)
+    }
 
     /// Opens the ports of all ranks, and what the hardware does by itself; collective over
     /// `exchange`. One set of endpoints serves all communicators.

@@ -17,8 +17,14 @@ mod emulate;
 mod info;
 mod init;
 mod inner;
+mod launcher;
 mod layout;
 mod members;
+#[cfg(feature = "mpi")]
+mod mpi;
+#[cfg(not(feature = "mpi"))]
+#[path = "no_mpi.rs"]
+mod mpi;
 mod near;
 mod options;
 mod persistent;
@@ -38,6 +44,8 @@ pub use config::{Drive, EmulationConfig, Latency, OnTimeout};
 pub use emulate::emulate;
 pub use info::{Attempt, Barrier, DeviceInfo, GatesInfo, Info, Onesided};
 pub use init::{World, init};
+#[cfg(feature = "mpi")]
+pub use mpi::init_mpi;
 pub use options::{CallOptions, Hardware};
 pub use persistent::Persistent;
 pub use place::near_cubic;

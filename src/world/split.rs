@@ -223,6 +223,27 @@ impl Communicator {
         made.ok_or_else(|| unreachable!("a colour was given"))
     }
 
+    /// Makes a communicator of these ranks of this one, of which this is number `own`, without any
+    /// of the others. They agree by `tell`, which gives all of them what the first one says.
+    #[cfg(feature = "mpi")]
+    pub(super) fn among(
+        &self,
+        ranks: &[Rank],
+        own: Rank,
+        tell: impl FnOnce(u64) -> Result<u64, Error>,
+    ) -> Result<Communicator, Error> {
+        let mut serial = (own == 0).then(|| Serial::take(&self.inner.of_world));
+        let number = agreed(tell(serial.as_ref().map_or(0, Serial::told))?)?;
+        if let Some(serial) = &mut serial {
+            serial.number = None;
+        }
+        let members = &self.inner.members;
+        let is_all = ranks.iter().copied().eq(0..self.size());
+        let members =
+            if is_all { members.clone() } else { Arc::new(members.some(ranks, own, |_| false)) };
+        Ok(self.another(context(members.world_rank(0), number), members))
+    }
+
     /// Another communicator of this world.
     fn another(&self, context: u64, members: Arc<Members>) -> Communicator {
         Communicator::new(self.inner.of_world.clone(), context, members).with(self.options.clone())

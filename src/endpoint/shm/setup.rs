@@ -8,7 +8,6 @@ use utofu_sys::bootstrap::{BootstrapError, Exchange};
 
 use super::board::{self, Board};
 use super::layout::Layout;
-use super::lending::Numbered;
 use super::peer::Peer;
 use super::process::{self, Process};
 use super::queue::{Inbox, Outbox};
@@ -17,6 +16,7 @@ use super::segment::Segment;
 use super::staging::Staging;
 use super::{Opened, ShmEndpoint};
 use crate::endpoint::calls::Calls;
+use crate::endpoint::numbered::Numbered;
 use crate::endpoint::{Rank, WireError};
 
 /// How ranks of a host are connected.

@@ -6,9 +6,10 @@ use utofu_sys::bootstrap::Exchange;
 
 use super::backend::{Backend, Layout, Opened, SmallCollectives};
 use super::info::DeviceInfo;
+use super::launcher::meeting;
 use super::select::Wire;
 use crate::endpoint::Endpoint;
-use crate::endpoint::shm::{ShmConfig, connect};
+use crate::endpoint::shm::{ShmConfig, connect, host};
 use crate::error::{Error, WireError};
 use board::SharedBoard;
 
@@ -36,6 +37,16 @@ impl Shm {
             }),
         }
     }
+}
+
+/// Whether all ranks are on one host; collective.
+///
+/// # Errors
+/// [`Error::Meeting`].
+pub(super) fn is_one_host(exchange: &mut dyn Exchange) -> Result<bool, Error> {
+    let rank = exchange.rank() as u32;
+    let all = exchange.allgather(&host().to_le_bytes()).map_err(|error| meeting(rank, &error))?;
+    Ok(all.iter().all(|other| *other == all[0]))
 }
 
 impl Backend for Shm {
