@@ -4,15 +4,16 @@
 #   ./test.sh            everything
 #   ./test.sh --offline  the same without installing anything first
 #
-# Needed beyond Rust: a C compiler, for the uTofu conformance suite and the C examples. Some checks
+# Needed beyond Rust: C, C++ and Fortran compilers (gcc, g++, gfortran), for the uTofu conformance
+# suite and the programs on the C interface. Some checks
 # need more; where that is missing they are left out and named at the end, except in CI (CI=true),
 # where nothing may be left out.
 #
-# Two lanes run side by side, since tests wait more than they compute: the tests, and what needs
-# builds of its own. The second lane's output comes when the first has ended.
+# One stage after the other: ranks wait for each other by yielding their core, so that whatever
+# computes beside them slows them down by orders of magnitude.
 set -euo pipefail
 cd "$(dirname "$0")"
-export CARGO_INCREMENTAL=0
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -23,7 +24,7 @@ is_root_on_debian() { command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; }
 say "packages"
 if $install && is_root_on_debian; then
   apt-get update -qq
-  apt-get install -y -qq --no-install-recommends gcc libc6-dev make libclang-dev >/dev/null
+  apt-get install -y -qq --no-install-recommends gcc g++ gfortran libc6-dev make libclang-dev >/dev/null
 elif ! command -v cc >/dev/null || ! command -v make >/dev/null; then
   echo "please install a C compiler (cc) and make" >&2
   exit 1
@@ -35,6 +36,7 @@ mkdir -p "$logs"
 
 # stage NAME COMMAND...: runs it, says how long it took. Exit status 3 means that it cannot be done
 # here: an error in CI only. Within COMMAND a failure does not end the function (`set -e` is off).
+# What hangs is ended by `limited`, and fails.
 stage() {
   local name=$1 started=$SECONDS status=0
   shift
@@ -48,14 +50,17 @@ stage() {
   fi
 }
 
+limited() { timeout --kill-after=10 "$@"; }
 clippy() { cargo clippy --workspace --all-targets --quiet -- -D warnings; }
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet; }
-tests() { cargo test --workspace --no-fail-fast; }
+tests() {
+  cargo test --workspace --no-run --quiet && limited 1200 cargo test --workspace --no-fail-fast
+}
 # Tests that say how ranks call and fail, with shared memory as the wire. The others take very long
 # over it where 64 ranks with six ports share two cores: HOPBINE_TEST_BACKEND=shm runs them by hand.
 tests_shm() {
-  HOPBINE_TEST_BACKEND=shm cargo test --test ranks -- requests:: &&
-    HOPBINE_TEST_BACKEND=shm cargo test --test processes -- mismatch:: lost::
+  HOPBINE_TEST_BACKEND=shm limited 200 cargo test --test ranks -- requests:: &&
+    HOPBINE_TEST_BACKEND=shm limited 200 cargo test --test processes -- mismatch:: lost::
 }
 
 # The bindings that are checked in are those of the header.
@@ -72,7 +77,7 @@ oldest_rust() {
   local version
   version=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
   if ! cargo "+$version" --version >/dev/null 2>&1; then
-    if ! $install || ! rustup toolchain install "$version" --profile minimal --no-self-update; then
+    if ! $install || ! limited 300 rustup toolchain install "$version" --profile minimal --no-self-update; then
       echo "Rust $version is needed: rustup toolchain install $version" >&2
       return 3
     fi
@@ -83,32 +88,24 @@ oldest_rust() {
 
 # Every interleaving of the device's lock-free queue, in a build of its own.
 model_checking() {
-  CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" \
+  CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" limited 600 \
     cargo test --quiet --package utofu-emu --release --lib loom_
 }
 
 arm() {
-  if $install && is_root_on_debian; then ./arm.sh --install; else ./arm.sh; fi
-}
-
-second_lane() {
-  stage "generated bindings" bindings
-  stage "the oldest Rust" oldest_rust
-  stage "model checking" model_checking
-  stage "address sanitizer" ./sanitize.sh address
-  stage "aarch64" arm
+  if $install && is_root_on_debian; then limited 1500 ./arm.sh --install; else limited 1500 ./arm.sh; fi
 }
 
 stage "formatting" cargo fmt --all --check
-second_lane >"$logs/second-lane" 2>&1 &
-lane=$!
-trap 'kill $lane 2>/dev/null || true' EXIT
 stage "lints" clippy
 stage "documentation" documentation
 stage "tests" tests
 stage "tests in shared memory" tests_shm
-wait $lane || true
-cat "$logs/second-lane"
+stage "generated bindings" bindings
+stage "the oldest Rust" oldest_rust
+stage "model checking" model_checking
+stage "address sanitizer" limited 1500 ./sanitize.sh address
+stage "aarch64" arm
 
 say "done after $SECONDS s"
 [ ! -e "$logs/left-out" ] || sed 's/^/NOT CHECKED, as said above: /' "$logs/left-out"

@@ -27,7 +27,7 @@ pub use error::{Awaited, Blame, Error, Fault, WireError};
 pub use hopbine_torus as torus;
 pub use world::{
     CallOptions, Communicator, Drive, EmulationConfig, Hardware, Latency, OnTimeout, Persistent,
-    Scope, Wire, World, emulate, init,
+    Scope, Wire, World, emulate, init, init_over,
 };
 
 #[cfg(feature = "mpi")]

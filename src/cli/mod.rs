@@ -42,7 +42,7 @@ Examples:
   hopbine list allreduce --torus 4x6x4
   hopbine plan allreduce --torus 4x4x4 --rank 21 --format svg -o plan.svg
   hopbine check allreduce --torus 16x16x16 --algorithm bine
-  hopbine traffic allreduce --torus 48x69x48 --algorithm mixed --tofu
+  hopbine traffic allreduce --torus 16x24x16 --algorithm mixed --tofu
   hopbine run allreduce --torus 4x4x4 --bytes 1MiB
   hopbine launch -n 8 --torus 2x2x2 ./program
 

@@ -26,7 +26,7 @@ use super::report::{Cell, Column, Format, Report, decimal};
 #[command(after_help = "\
 Examples:
   hopbine traffic allreduce --torus 16x16x16
-  hopbine traffic allreduce --torus 48x69x48 --algorithm mixed --tofu
+  hopbine traffic allreduce --torus 16x24x16 --algorithm mixed --tofu
   hopbine traffic allgather --torus 8x6x4 --tofu=24x23x24 --at 3,0,22
   hopbine traffic bcast --torus 4x4 --network 16x16m --at 2,12
   hopbine traffic allreduce --torus 1024 --ports 1 --groups 124")]

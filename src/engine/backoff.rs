@@ -15,6 +15,9 @@ const SPIN_ROUNDS: u32 = 300;
 const YIELD_TIME: Duration = Duration::from_millis(10);
 /// The first and the longest nap.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
+/// Rounds of waiting between two calls to whoever else wants to move on meanwhile; the first comes
+/// later, so that short waits cost nothing.
+const ROUNDS_PER_CALL: (u32, u32) = (32, 8);
 /// How many yields pass between two looks at the clock.
 const YIELDS_PER_LOOK: u32 = 8;
 
@@ -39,6 +42,12 @@ impl Backoff {
         if self.rounds != 0 {
             *self = Backoff::new(self.own_core);
         }
+    }
+
+    /// Whether others who want to move on while this rank waits are to be called now.
+    pub fn is_time_for_others(&self) -> bool {
+        let (first, every) = ROUNDS_PER_CALL;
+        self.rounds >= first && self.rounds.is_multiple_of(every)
     }
 
     /// Nothing has happened: waits a little, as long as seems right. Returns whether it is time

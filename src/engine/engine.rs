@@ -8,8 +8,8 @@
 //! All communicators of a rank use its one engine, and name their operations by context and
 //! number.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::Rank;
 
@@ -19,7 +19,7 @@ use crate::reduce::Reducer;
 
 use super::backoff::Backoff;
 use super::failure::Failure;
-use super::group::{EngineConfig, Group};
+use super::group::{EngineConfig, Group, OnIdle};
 use super::memories::Memory;
 use super::operation::Operation;
 use super::port::Port;
@@ -55,7 +55,14 @@ impl Engine {
             .enumerate()
             .map(|(index, endpoint)| Port::new(rank, index, endpoint, failure.clone()))
             .collect();
-        let group = Group { rank, ports, failure, config, several: AtomicBool::new(false) };
+        let group = Group {
+            rank,
+            ports,
+            failure,
+            config,
+            several: AtomicBool::new(false),
+            on_idle: OnceLock::new(),
+        };
         let mut engine = Engine { group, workers: Vec::new(), is_closed: AtomicBool::new(false) };
         if engine.has_workers() {
             for index in 0..engine.n_ports() {
@@ -260,7 +267,7 @@ impl Engine {
                 // Perhaps only something else.
                 rounds.is_multiple_of(ROUNDS_PER_LOOK)
             } else {
-                backoff.idle()
+                group.idle(&mut backoff)
             };
             if looks && let Err(error) = watchdog.look(group, Wanted::Operation(id)) {
                 // What has come while the cause was looked for is no failure.
@@ -306,6 +313,12 @@ impl Engine {
         operation.is_done()
     }
 
+    /// Has `on_idle` called now and then while a caller waits, on the caller's thread. The first
+    /// one given stays.
+    pub fn on_idle(&self, on_idle: OnIdle) {
+        let _ = self.group.on_idle.set(on_idle);
+    }
+
     /// Refuses every operation from now on.
     pub fn refuse(&self) {
         // Relaxed: see `check`.
@@ -334,7 +347,7 @@ impl Engine {
                 group.progress();
                 if group.has_moved(&mut moves) {
                     backoff.reset();
-                } else if backoff.idle() {
+                } else if group.idle(&mut backoff) {
                     watchdog.look(group, Wanted::Rest(index))?;
                 }
             }
@@ -372,7 +385,7 @@ impl GatesWatch<'_> {
         }
         if group.progress() {
             self.backoff.reset();
-        } else if self.backoff.idle() {
+        } else if group.idle(&mut self.backoff) {
             self.watchdog.look(group, Wanted::Everybody(self.n_ranks))?;
         }
         Ok(())

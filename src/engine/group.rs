@@ -1,7 +1,7 @@
 //! The ports of a rank, taken together.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::Rank;
@@ -9,8 +9,12 @@ use crate::Rank;
 use crate::endpoint::Status;
 use crate::error::Error;
 
+use super::backoff::Backoff;
 use super::failure::Failure;
 use super::port::Port;
+
+/// Called now and then by a thread that waits.
+pub type OnIdle = Box<dyn Fn() + Send + Sync>;
 
 /// What a rank does when nothing has moved for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub(super) struct Group {
     pub(super) config: EngineConfig,
     /// Operations of several communicators have been started.
     pub(super) several: AtomicBool,
+    /// Whoever else moves on while a caller waits.
+    pub(super) on_idle: OnceLock<OnIdle>,
 }
 
 impl Group {
@@ -75,6 +81,16 @@ impl Group {
     pub(super) fn has_moved(&self, moves: &mut u64) -> bool {
         let sum = self.n_moves();
         std::mem::replace(moves, sum) != sum
+    }
+
+    /// A caller has nothing to do: as [`Backoff::idle`].
+    pub(super) fn idle(&self, backoff: &mut Backoff) -> bool {
+        if backoff.is_time_for_others()
+            && let Some(on_idle) = self.on_idle.get()
+        {
+            on_idle();
+        }
+        backoff.idle()
     }
 
     /// Moves on whatever is under way. Returns whether anything happened.

@@ -66,7 +66,7 @@ pub use compile::compile;
 pub use engine::{Engine, GatesWatch};
 pub use failure::Failure;
 pub use geometry::{CompileFailure, Geometry};
-pub use group::{EngineConfig, OnTimeout};
+pub use group::{EngineConfig, OnIdle, OnTimeout};
 pub use memories::Memory;
 pub use operation::Operation;
 pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};

@@ -6,9 +6,10 @@
 use crate::Rank;
 use hopbine_torus::collectives::Collective;
 
+use super::communicator::Communicator;
 use crate::engine::UserMemory;
 use crate::error::Error;
-use crate::reduce::{Datatype, Dtype, Op};
+use crate::reduce::{Datatype, Dtype, Op, ReduceError};
 
 /// Which ranks there are, and which one calls.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +60,14 @@ impl Call {
             recv: std::ptr::null_mut(),
             recv_count: 0,
         }
+    }
+
+    /// With buffers at these addresses, which hold what `comm` needs of them.
+    #[must_use]
+    pub fn at(self, comm: &Communicator, send: *const u8, recv: *mut u8) -> Self {
+        let caller = comm.caller();
+        let (send_count, recv_count) = self.normalized(caller).needed(caller);
+        Call { send, send_count, recv, recv_count, ..self }
     }
 
     /// As [`new`](Call::new), with elements of type `T` from and to slices.
@@ -119,6 +128,11 @@ impl Call {
         let Caller { rank, n_ranks } = caller;
         if collective.is_reduction() && self.op.is_none() {
             return Err(Error::NoOperator { collective });
+        }
+        if let Some(op) = self.op
+            && !op.defined_for(self.dtype)
+        {
+            return Err(ReduceError::Undefined { op, dtype: self.dtype }.into());
         }
         if collective.is_rooted() && self.root >= n_ranks {
             return Err(Error::Root { collective, root: self.root, n_ranks });

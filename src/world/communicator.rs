@@ -12,6 +12,7 @@ use super::members::Members;
 use super::options::{self, CallOptions};
 use super::rank::RankOfWorld;
 use super::running::{Prepared, Running};
+use crate::engine::OnIdle;
 use crate::error::Error;
 use crate::memory::CacheStats;
 
@@ -114,6 +115,13 @@ impl Communicator {
 
     pub(super) fn caller(&self) -> Caller {
         self.inner.members.caller
+    }
+
+    /// Has `on_idle` called now and then while a thread of this rank waits in a call, on that
+    /// thread: for whoever else has messages under way, such as an MPI library that moves on only
+    /// when it is called. Counts for all communicators of the world; the first one given stays.
+    pub fn on_idle(&self, on_idle: OnIdle) {
+        self.inner.of_world.engine.on_idle(on_idle);
     }
 
     /// Starts a call, for which the caller will wait later.

@@ -86,10 +86,31 @@ pub(super) struct About {
 /// within `HOPBINE_TIMEOUT`; [`Error::Layout`] and [`Error::Setting`] say what does not fit;
 /// [`Error::Startup`] if the device cannot be set up.
 pub fn init() -> Result<World, Error> {
-    World::join(&variable, mpi::find(&variable)?)
+    let meeting = mpi::find(&from_environment)?.map_or(Meeting::Environment, Meeting::Mpi);
+    World::join(&from_environment, meeting)
 }
 
-fn variable(name: &str) -> Option<String> {
+/// As [`init`], with ranks that have found each other already: `exchange` says who they are, in
+/// place of `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`. PMIx or a rank's own
+/// sockets can be behind it.
+///
+/// # Errors
+/// As [`init`].
+pub fn init_over(exchange: Box<dyn Exchange>) -> Result<World, Error> {
+    World::join(&from_environment, Meeting::Exchange(exchange))
+}
+
+/// How the ranks find each other.
+enum Meeting {
+    /// As the environment says.
+    Environment,
+    /// They have.
+    Exchange(Box<dyn Exchange>),
+    /// They have, and speak MPI.
+    Mpi(Arc<Session>),
+}
+
+fn from_environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -107,7 +128,7 @@ impl World {
     /// The world of MPI's ranks.
     #[cfg(feature = "mpi")]
     pub(super) fn of_session(session: Arc<Session>) -> Result<World, Error> {
-        World::join(&variable, Some(session))
+        World::join(&from_environment, Meeting::Mpi(session))
     }
 
     #[cfg(feature = "mpi")]
@@ -115,7 +136,7 @@ impl World {
         self.session.as_deref()
     }
 
-    fn join(get: Lookup<'_>, session: Option<Arc<Session>>) -> Result<World, Error> {
+    fn join(get: Lookup<'_>, by: Meeting) -> Result<World, Error> {
         let timeout = get("HOPBINE_TIMEOUT").map_or(Ok(DEFAULT_TIMEOUT), |t| parse_timeout(&t))?;
         let drive = get("HOPBINE_DRIVE").map_or(Ok(Drive::Auto), |text| text.parse())?;
         let on_timeout =
@@ -129,10 +150,12 @@ impl World {
         let ports = number(get, "HOPBINE_PORTS")?;
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
         let near = near::is_wanted(get)?.then(Shm::from_env).transpose()?;
-        let mut exchange = match &session {
-            Some(session) => session.exchange(timeout),
-            None => meet(get, timeout)?,
+        let (mut exchange, session) = match by {
+            Meeting::Environment => (meet(get, timeout)?, None),
+            Meeting::Exchange(exchange) => (exchange, None),
+            Meeting::Mpi(session) => (session.exchange(timeout), Some(session)),
         };
+        exchange.set_timeout(timeout);
         let name = get("HOPBINE_BACKEND");
         let (backend, tried) =
             choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;

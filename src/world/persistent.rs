@@ -8,11 +8,9 @@ use std::ptr::NonNull;
 use crate::Rank;
 use hopbine_torus::collectives::Collective;
 
-use super::cache::Ready;
 use super::call::{Call, whole_blocks};
 use super::communicator::Communicator;
-use super::running::Prepared;
-use crate::engine::{TestWatch, UserMemory};
+use super::raw::Repeated;
 use crate::error::Error;
 use crate::reduce::{Datatype, Dtype, Op};
 
@@ -29,11 +27,6 @@ impl<T> Owned<T> {
     fn new(elements: Vec<T>) -> Self {
         Owned(NonNull::from(Box::leak(elements.into_boxed_slice())))
     }
-
-    fn memory(&self) -> UserMemory {
-        let len = (self.0.len() * size_of::<T>()) as u64;
-        UserMemory { ptr: self.0.as_ptr().cast(), len }
-    }
 }
 
 impl<T> Drop for Owned<T> {
@@ -46,13 +39,10 @@ impl<T> Drop for Owned<T> {
 /// A collective that can be started again and again. `start` and `wait` allocate nothing,
 /// register nothing and exchange no addresses (after the first round).
 pub struct Persistent<T: Datatype> {
-    prepared: Prepared,
+    repeated: Repeated,
     /// Absent if the collective works in place.
     send: Option<Owned<T>>,
     recv: Owned<T>,
-    /// Context and number of the operation, while it is under way.
-    active: Option<(u64, u32)>,
-    watch: TestWatch,
 }
 
 impl<T: Datatype> Persistent<T> {
@@ -64,28 +54,16 @@ impl<T: Datatype> Persistent<T> {
     ) -> Result<Self, Error> {
         let (send, recv) = (send.map(Owned::new), Owned::new(recv));
         let call = Call {
-            send: send.as_ref().map_or(std::ptr::null(), |send| send.memory().ptr.cast_const()),
+            send: send.as_ref().map_or(std::ptr::null(), |send| send.0.as_ptr().cast()),
             send_count: send.as_ref().map_or(0, |send| send.0.len() as u64),
-            recv: recv.memory().ptr,
+            recv: recv.0.as_ptr().cast(),
             recv_count: recv.0.len() as u64,
             ..call
         };
-        let call = call.normalized(comm.caller());
-        let prepared = comm.prepare(&call)?;
-        let mut persistent =
-            Persistent { prepared, send, recv, active: None, watch: TestWatch::default() };
-        let memory = persistent.memory();
-        let Persistent { prepared, .. } = &mut persistent;
-        prepared.with(|engine, Ready { operation, keys, .. }| {
-            // SAFETY: `drop` releases the keys before the buffers are freed.
-            unsafe { engine.register(operation, memory, false, keys) }
-        })?;
-        Ok(persistent)
-    }
-
-    fn memory(&self) -> [UserMemory; 2] {
-        let absent = UserMemory { ptr: std::ptr::null_mut(), len: 0 };
-        [self.send.as_ref().map_or(absent, Owned::memory), self.recv.memory()]
+        // SAFETY: the buffers are this value's own and are freed only after the operation has
+        // ended (`drop`); nobody gets a reference to them while it is under way.
+        let repeated = unsafe { comm.repeated(&call) }?;
+        Ok(Persistent { repeated, send, recv })
     }
 
     /// Starts the collective with what the input holds.
@@ -93,16 +71,7 @@ impl<T: Datatype> Persistent<T> {
     /// # Errors
     /// [`Error::Active`] if it is under way; [`Error::Poisoned`] after a failure.
     pub fn start(&mut self) -> Result<(), Error> {
-        self.inactive()?;
-        let memory = self.memory();
-        let id = self.prepared.next_operation();
-        self.prepared.with(|engine, Ready { operation, keys, .. }| {
-            // SAFETY: the buffers are this value's own and are freed only after the operation
-            // is done; nobody gets a reference to them meanwhile.
-            unsafe { engine.start(operation, memory, keys, id, false) }
-        })?;
-        self.active = Some(id);
-        Ok(())
+        self.repeated.start()
     }
 
     /// Whether the collective is done (also if it was never started). Without workers, this is
@@ -111,13 +80,7 @@ impl<T: Datatype> Persistent<T> {
     /// # Errors
     /// What went wrong with it.
     pub fn test(&mut self) -> Result<bool, Error> {
-        let Some(id) = self.active else { return Ok(true) };
-        let Persistent { prepared, watch, .. } = self;
-        let done = prepared.with(|engine, ready| engine.test(&ready.operation, id, watch));
-        if done {
-            self.wait()?;
-        }
-        Ok(done)
+        self.repeated.test()
     }
 
     /// Waits until the collective is done; returns at once if it was not started.
@@ -125,19 +88,11 @@ impl<T: Datatype> Persistent<T> {
     /// # Errors
     /// What went wrong with it.
     pub fn wait(&mut self) -> Result<(), Error> {
-        let Some(id) = self.active.take() else { return Ok(()) };
-        self.prepared.with(|engine, Ready { operation, keys, .. }| {
-            let outcome = engine.wait(operation, id);
-            if outcome.is_err() {
-                // Peers must not reach the buffers any more, which are the caller's now.
-                engine.release(keys);
-            }
-            outcome
-        })
+        self.repeated.wait()
     }
 
     fn inactive(&self) -> Result<(), Error> {
-        if self.active.is_some() { Err(Error::Active) } else { Ok(()) }
+        if self.repeated.is_active() { Err(Error::Active) } else { Ok(()) }
     }
 
     /// The buffer that the result is in; in place, also the input.
@@ -174,10 +129,8 @@ impl<T: Datatype> Persistent<T> {
 
 impl<T: Datatype> Drop for Persistent<T> {
     fn drop(&mut self) {
-        // Whoever drops without waiting does not want to know how it ended.
-        let _ = self.wait();
-        self.prepared.with(|engine, ready| engine.release(&mut ready.keys));
-        if self.prepared.has_failed() {
+        self.repeated.end();
+        if self.repeated.has_failed() {
             // A late message may still be written to what peers were told of.
             self.send.take().into_iter().for_each(std::mem::forget);
             std::mem::forget(std::mem::replace(&mut self.recv, Owned::new(Vec::new())));

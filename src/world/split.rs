@@ -223,25 +223,42 @@ impl Communicator {
         made.ok_or_else(|| unreachable!("a colour was given"))
     }
 
-    /// Makes a communicator of these ranks of this one, of which this is number `own`, without any
-    /// of the others. They agree by `tell`, which gives all of them what the first one says.
-    #[cfg(feature = "mpi")]
-    pub(super) fn among(
+    /// Makes a communicator of these ranks of this one, in this order. Only they call it, unlike
+    /// [`group`](Communicator::group), and nothing is sent: what they must agree on goes through
+    /// `agree`, which is given a number on the first rank of the list and returns it on all of
+    /// them (a broadcast by other means, such as MPI's).
+    ///
+    /// # Errors
+    /// [`Error::Group`] if there are a million communicators already, if a rank of the list does
+    /// not exist or appears twice, or if this rank is not in it.
+    pub fn join(
         &self,
         ranks: &[Rank],
-        own: Rank,
-        tell: impl FnOnce(u64) -> Result<u64, Error>,
+        agree: impl FnOnce(u64) -> u64,
     ) -> Result<Communicator, Error> {
-        let mut serial = (own == 0).then(|| Serial::take(&self.inner.of_world));
-        let number = agreed(tell(serial.as_ref().map_or(0, Serial::told))?)?;
-        if let Some(serial) = &mut serial {
+        let refused = |reason: &str| Error::Group { reason: reason.to_owned() };
+        let own = ranks.iter().position(|&rank| rank == self.rank());
+        let own = own.ok_or_else(|| refused("this rank is not in the list"))? as Rank;
+        let mut sorted = ranks.to_vec();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(refused("a rank appears twice"));
+        }
+        if sorted.last().is_some_and(|&last| last >= self.size()) {
+            return Err(refused("there is no such rank"));
+        }
+        let mut serial = Serial::take(&self.inner.of_world);
+        let number = agreed(agree(if own == 0 { serial.told() } else { 0 }))?;
+        if own == 0 {
             serial.number = None;
         }
         let members = &self.inner.members;
+        // The same ranks share the programs.
         let is_all = ranks.iter().copied().eq(0..self.size());
         let members =
             if is_all { members.clone() } else { Arc::new(members.some(ranks, own, |_| false)) };
-        Ok(self.another(context(members.world_rank(0), number), members))
+        let context = context(members.world_rank(0), number);
+        Ok(self.another(context, members))
     }
 
     /// Another communicator of this world.

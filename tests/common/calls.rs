@@ -100,33 +100,49 @@ pub fn check(comm: &Communicator, case: &Case, what: &str) {
 /// Runs every algorithm that serves a shape, with each of the lengths; ports, roots and segment
 /// sizes change from one to the next.
 pub fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
+    on_every_algorithm(sizes, drive, |comm, _, algorithm| {
+        for index in 0..lengths.len() {
+            one_call(comm, algorithm, lengths, index);
+        }
+    });
+}
+
+/// As [`every_algorithm`], but each with one of the lengths only, the next one for the next.
+pub fn every_algorithm_once(sizes: &[u32], drive: Drive, lengths: &[usize]) {
+    on_every_algorithm(sizes, drive, |comm, number, algorithm| {
+        one_call(comm, algorithm, lengths, number % lengths.len());
+    });
+}
+
+fn on_every_algorithm(
+    sizes: &[u32],
+    drive: Drive,
+    run: impl Fn(&Communicator, usize, &Algorithm) + Sync,
+) {
     let shape = Shape::torus(sizes).unwrap();
-    let algorithms: Vec<Algorithm> =
-        registry::all().into_iter().filter(|a| a.serves(&shape).is_ok()).collect();
+    let all = registry::all().into_iter().enumerate();
+    let algorithms: Vec<(usize, Algorithm)> =
+        all.filter(|(_, algorithm)| algorithm.serves(&shape).is_ok()).collect();
     // Ranks keep the programs that they have run, with their memory, and all ranks are here: the
     // more of them, the fewer algorithms for each world.
-    let worlds = algorithms.chunks((256 / shape.n_nodes() as usize).max(1));
-    for algorithms in worlds {
+    for algorithms in algorithms.chunks((256 / shape.n_nodes() as usize).max(1)) {
         emulate(&config(sizes, drive), |comm| {
-            for algorithm in algorithms {
-                every_length(comm, algorithm, lengths);
-            }
+            algorithms.iter().for_each(|(number, algorithm)| run(comm, *number, algorithm));
         })
         .unwrap();
     }
 }
 
-fn every_length(comm: &Communicator, algorithm: &Algorithm, lengths: &[usize]) {
+/// A call with the length of this index, and ports, root and segment size by it.
+fn one_call(comm: &Communicator, algorithm: &Algorithm, lengths: &[usize], index: usize) {
     let (collective, n_ranks) = (algorithm.collective, comm.size());
-    for (index, &count) in lengths.iter().enumerate() {
-        let root = if collective.is_rooted() { index as u32 % n_ranks } else { 0 };
-        let case = Case { collective, n_ranks, count, root };
-        let options = CallOptions::new()
-            .algorithm(&algorithm.name)
-            .ports(1 + index as u32 % comm.n_ports())
-            .segment_bytes([1 << 20, 4096, 100][index % 3]);
-        check(&comm.with(options), &case, &algorithm.name);
-    }
+    let root = if collective.is_rooted() { index as u32 % n_ranks } else { 0 };
+    let case = Case { collective, n_ranks, count: lengths[index], root };
+    let options = CallOptions::new()
+        .algorithm(&algorithm.name)
+        .ports(1 + index as u32 % comm.n_ports())
+        .segment_bytes([1 << 20, 4096, 100][index % 3]);
+    check(&comm.with(options), &case, &algorithm.name);
 }
 
 /// An allreduce by default, compared.

@@ -26,7 +26,7 @@ fn every_algorithm_on_2x3() {
 
 #[test]
 fn every_algorithm_on_4x4() {
-    every_algorithm(&[4, 4], Drive::Inline, &[0, 1, 15, 16, 17, 1009]);
+    every_algorithm(&[4, 4], Drive::Inline, &[15, 1009]);
 }
 
 #[test]
@@ -36,12 +36,12 @@ fn every_algorithm_on_2x2x2() {
 
 #[test]
 fn every_algorithm_on_3x3x3() {
-    every_algorithm(&[3, 3, 3], Drive::Inline, &[1, 28, 300]);
+    every_algorithm(&[3, 3, 3], Drive::Inline, &[300]);
 }
 
 #[test]
 fn every_algorithm_on_2x3x2() {
-    every_algorithm(&[2, 3, 2], Drive::Inline, &[0, 1, 11, 12, 13, 1009]);
+    every_algorithm(&[2, 3, 2], Drive::Inline, &[11, 13, 1009]);
 }
 
 #[test]

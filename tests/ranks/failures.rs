@@ -230,12 +230,12 @@ fn stories(n: u64, drive: Drive) {
 
 #[test]
 fn nobody_touches_memory_after_a_failure() {
-    stories(400, Drive::Inline);
+    stories(150, Drive::Inline);
 }
 
 #[test]
 fn nor_do_workers() {
-    stories(100, Drive::Workers);
+    stories(50, Drive::Workers);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! The execution matrix: every algorithm of the registry on every shape of the list that the
-//! plans are proved on, on real vectors; every element type with every operator; long vectors.
+//! The execution matrix: every algorithm of the registry on the shapes that the plans are proved
+//! on, on real vectors; every element type with every operator; long vectors.
 
-use crate::common::calls::{check, config, every_algorithm};
+use crate::common::calls::{check, config, every_algorithm, every_algorithm_once};
 use crate::common::reference::Case;
 use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::geometry::Shape;
@@ -10,47 +10,42 @@ use hopbine::{CallOptions, Communicator, Drive, emulate};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// Runs the lengths 0, 1, p-1, p and p+1 on each shape.
+/// Runs every algorithm on each shape, with one of the lengths 0, 1, p-1, p and p+1.
 fn shapes(texts: &[&str]) {
     for text in texts {
-        let shape: Shape = text.parse().unwrap();
-        let p = shape.n_nodes() as usize;
-        every_algorithm(&shape.sizes(), Drive::Inline, &[0, 1, p - 1, p, p + 1]);
+        let (sizes, lengths) = lengths_of(text);
+        every_algorithm_once(&sizes, Drive::Inline, &lengths);
     }
 }
 
+fn lengths_of(text: &str) -> (Vec<u32>, [usize; 5]) {
+    let shape: Shape = text.parse().unwrap();
+    let p = shape.n_nodes() as usize;
+    (shape.sizes().to_vec(), [0, 1, p - 1, p, p + 1])
+}
+
+const RINGS: [&str; 12] = ["2", "3", "4", "5", "7", "8", "12", "16", "23", "24", "31", "32"];
+const BOXES: [&str; 16] = [
+    "2x2", "2x3", "3x3", "4x4", "2x6", "4x6", "5x7", "8x4", "1x6", "6x1", "2x2x2", "2x3x2",
+    "3x3x3", "5x3x2", "2x1x4", "4x4x4",
+];
+
 #[test]
 fn rings() {
-    shapes(&["2", "3", "4", "5", "7", "8", "12", "16", "23"]);
+    shapes(&RINGS);
 }
 
 #[test]
-fn long_rings() {
-    shapes(&["24", "31", "32"]);
+fn boxes() {
+    shapes(&BOXES);
 }
 
 #[test]
-fn two_dimensions() {
-    shapes(&["2x2", "2x3", "3x3", "4x4", "2x6", "4x6", "5x7", "8x4", "1x6", "6x1"]);
-}
-
-#[test]
-fn three_dimensions() {
-    shapes(&["2x2x2", "2x3x2", "3x3x3", "5x3x2", "2x1x4"]);
-}
-
-#[test]
-fn four_by_four_by_four() {
-    shapes(&["4x4x4"]);
-}
-
-/// Shapes of 72 to 216 ranks, where one length of each kind has to do.
-#[test]
-fn many_ranks() {
-    for text in ["2x3x2x2x3x2", "4x6x4", "6x9x4"] {
-        let shape: Shape = text.parse().unwrap();
-        let p = shape.n_nodes() as usize;
-        every_algorithm(&shape.sizes(), Drive::Inline, &[p + 1]);
+#[ignore = "takes ten minutes: cargo test --test ranks -- --ignored"]
+fn every_length_on_every_shape() {
+    for text in RINGS.iter().chain(&BOXES).chain(&["4x6x4", "2x3x2x2x3x2", "6x9x4"]) {
+        let (sizes, lengths) = lengths_of(text);
+        every_algorithm(&sizes, Drive::Inline, &lengths);
     }
 }
 

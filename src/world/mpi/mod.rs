@@ -163,11 +163,17 @@ impl World {
         let session = self.session().ok_or_else(|| refused("this world is not one of MPI's"))?;
         let wire = |source| Error::Wire { rank: all.rank(), port: 0, step: None, source };
         // SAFETY: the caller's promise.
-        let (ranks, own) = unsafe { session.members(Comm(comm)) }.map_err(wire)?;
+        let ranks = unsafe { session.members(Comm(comm)) }.map_err(wire)?;
         let ranks = ranks.ok_or_else(|| refused("some of its ranks are not in this world"))?;
-        all.among(&ranks, own, |word| {
+        let mut told = Ok(());
+        let made = all.join(&ranks, |word| {
             // SAFETY: the caller's promise.
-            unsafe { session.tell(Comm(comm), word) }.map_err(wire)
-        })
+            let answer = unsafe { session.tell(Comm(comm), word) };
+            answer.unwrap_or_else(|error| {
+                told = Err(wire(error));
+                0
+            })
+        });
+        told.and(made)
     }
 }

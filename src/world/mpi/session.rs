@@ -93,21 +93,17 @@ impl Session {
         ports.collect()
     }
 
-    /// The members of an intracommunicator as ranks of this session, in their order, and the place
-    /// of this process among them; `None` if some are not of this session.
+    /// The members of an intracommunicator as ranks of this session, in their order; `None` if some
+    /// are not of this session.
     ///
     /// # Safety
     /// `comm` must be an intracommunicator of this process.
-    pub(super) unsafe fn members(
-        &self,
-        comm: Comm,
-    ) -> Result<(Option<Vec<Rank>>, Rank), WireError> {
+    pub(super) unsafe fn members(&self, comm: Comm) -> Result<Option<Vec<Rank>>, WireError> {
         let _inside = self.library.enter()?;
-        let (mut size, mut own) = (0, 0);
+        let mut size = 0;
         // SAFETY: the caller's promise; groups are freed below.
         unsafe {
             check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
-            check("MPI_Comm_rank", ffi::PMPI_Comm_rank(comm.0, &mut own))?;
             let (mut theirs, mut ours) = (ffi::RSMPI_GROUP_NULL, ffi::RSMPI_GROUP_NULL);
             check("MPI_Comm_group", ffi::PMPI_Comm_group(comm.0, &mut theirs))?;
             let code = ffi::PMPI_Comm_group(self.comm.0, &mut ours);
@@ -127,7 +123,7 @@ impl Session {
             ffi::PMPI_Group_free(&mut ours);
             check("MPI_Group_translate_ranks", code)?;
             let known = |rank: c_int| (rank != ffi::RSMPI_UNDEFINED).then_some(rank as Rank);
-            Ok((translated.into_iter().map(known).collect(), own as Rank))
+            Ok(translated.into_iter().map(known).collect())
         }
     }
 

@@ -1,0 +1,193 @@
+//! From what C passes to a [`Call`], checked.
+
+use std::ffi::{c_int, c_void};
+
+use hopbine::Communicator;
+use hopbine::reduce::{Dtype, Op};
+use hopbine::torus::collectives::Collective;
+use hopbine::world::Call;
+
+use crate::failure::{
+    Failure, HOPBINE_ERR_BUFFER, HOPBINE_ERR_COUNT, HOPBINE_ERR_OP, HOPBINE_ERR_ROOT,
+    HOPBINE_ERR_TYPE,
+};
+
+/// Signed integer of 8 bits.
+pub const HOPBINE_INT8: c_int = 0;
+/// Signed integer of 16 bits.
+pub const HOPBINE_INT16: c_int = 1;
+/// Signed integer of 32 bits.
+pub const HOPBINE_INT32: c_int = 2;
+/// Signed integer of 64 bits.
+pub const HOPBINE_INT64: c_int = 3;
+/// Unsigned integer of 8 bits; also bytes of any meaning.
+pub const HOPBINE_UINT8: c_int = 4;
+/// Unsigned integer of 16 bits.
+pub const HOPBINE_UINT16: c_int = 5;
+/// Unsigned integer of 32 bits.
+pub const HOPBINE_UINT32: c_int = 6;
+/// Unsigned integer of 64 bits.
+pub const HOPBINE_UINT64: c_int = 7;
+/// IEEE 754 binary16.
+pub const HOPBINE_FLOAT16: c_int = 8;
+/// bfloat16, the upper half of a float.
+pub const HOPBINE_BFLOAT16: c_int = 9;
+/// float, real(4).
+pub const HOPBINE_FLOAT: c_int = 10;
+/// double, real(8).
+pub const HOPBINE_DOUBLE: c_int = 11;
+/// Two floats, real part first: float _Complex, complex(4).
+pub const HOPBINE_FLOAT_COMPLEX: c_int = 12;
+/// Two doubles, real part first: double _Complex, complex(8).
+pub const HOPBINE_DOUBLE_COMPLEX: c_int = 13;
+
+/// Sum; integers wrap around.
+pub const HOPBINE_SUM: c_int = 0;
+/// Product; integers wrap around.
+pub const HOPBINE_PROD: c_int = 1;
+/// The smaller one; NaN if either is.
+pub const HOPBINE_MIN: c_int = 2;
+/// The larger one; NaN if either is.
+pub const HOPBINE_MAX: c_int = 3;
+/// 1 if both are nonzero, else 0.
+pub const HOPBINE_LAND: c_int = 4;
+/// 1 if one is nonzero, else 0.
+pub const HOPBINE_LOR: c_int = 5;
+/// 1 if exactly one is nonzero, else 0.
+pub const HOPBINE_LXOR: c_int = 6;
+/// Bits set in both.
+pub const HOPBINE_BAND: c_int = 7;
+/// Bits set in one.
+pub const HOPBINE_BOR: c_int = 8;
+/// Bits set in exactly one.
+pub const HOPBINE_BXOR: c_int = 9;
+
+/// HOPBINE_IN_PLACE of the header.
+const IN_PLACE: usize = usize::MAX;
+
+/// A call's arguments as C gives them; what a collective does not have is left as in `new`.
+pub(crate) struct Arguments {
+    pub(crate) collective: Collective,
+    pub(crate) send: *const c_void,
+    pub(crate) recv: *mut c_void,
+    pub(crate) count: i64,
+    pub(crate) dtype: c_int,
+    pub(crate) op: Option<c_int>,
+    pub(crate) root: c_int,
+}
+
+impl Arguments {
+    pub(crate) fn new(
+        collective: Collective,
+        send: *const c_void,
+        recv: *mut c_void,
+        count: i64,
+        dtype: c_int,
+    ) -> Self {
+        Arguments { collective, send, recv, count, dtype, op: None, root: 0 }
+    }
+
+    pub(crate) fn op(self, op: c_int) -> Self {
+        Arguments { op: Some(op), ..self }
+    }
+
+    pub(crate) fn root(self, root: c_int) -> Self {
+        Arguments { root, ..self }
+    }
+
+    /// The call, if it makes sense on this rank.
+    pub(crate) fn call(&self, comm: &Communicator) -> Result<Call, Failure> {
+        let Arguments { collective, send, recv, count, .. } = *self;
+        let wrong = |code, what: String| Err(Failure::new(code, format!("{collective}: {what}")));
+        let Ok(count) = u64::try_from(count) else {
+            return wrong(HOPBINE_ERR_COUNT, format!("a count of {count} is negative"));
+        };
+        let dtype = dtype(self.dtype)?;
+        let op = self.op.map(operator).transpose()?;
+        let Some(root) = u32::try_from(self.root).ok().filter(|&root| root < comm.size()) else {
+            let last = comm.size() - 1;
+            return wrong(HOPBINE_ERR_ROOT, format!("root {}: ranks are 0..={last}", self.root));
+        };
+        let bytes = count.checked_mul(dtype.size_bytes() as u64);
+        let bytes = bytes.and_then(|bytes| bytes.checked_mul(u64::from(comm.size())));
+        if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
+            return wrong(HOPBINE_ERR_COUNT, format!("{count} elements are more than any memory"));
+        }
+        let at_recv = collective == Collective::Scatter && recv.addr() == IN_PLACE;
+        let in_place = at_recv || send.addr() == IN_PLACE;
+        let mut call = Call::new(collective, count, dtype);
+        (call.op, call.root, call.in_place) = (op, root, in_place);
+        let call = call.at(comm, send.cast(), recv.cast());
+        for (which, ptr, count) in [
+            ("send", call.send, call.send_count),
+            ("receive", call.recv.cast_const(), call.recv_count),
+        ] {
+            if count > 0 && ptr.is_null() {
+                return wrong(HOPBINE_ERR_BUFFER, format!("the {which} buffer is null"));
+            }
+            if count > 0 && ptr.addr() == IN_PLACE {
+                let what = format!("HOPBINE_IN_PLACE as {which} buffer has no meaning here");
+                return wrong(HOPBINE_ERR_BUFFER, what);
+            }
+        }
+        Ok(call)
+    }
+}
+
+/// The element type of a number.
+pub(crate) fn dtype(number: c_int) -> Result<Dtype, Failure> {
+    let dtype = usize::try_from(number).ok().and_then(|at| Dtype::ALL.get(at));
+    dtype.copied().ok_or_else(|| {
+        Failure::new(HOPBINE_ERR_TYPE, format!("{number} is not an element type of hopbine's"))
+    })
+}
+
+/// The operator of a number.
+pub(crate) fn operator(number: c_int) -> Result<Op, Failure> {
+    let op = usize::try_from(number).ok().and_then(|at| Op::ALL.get(at));
+    op.copied().ok_or_else(|| {
+        Failure::new(HOPBINE_ERR_OP, format!("{number} is not an operator of hopbine's"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_the_lists() {
+        for (number, name) in [
+            (HOPBINE_INT8, "i8"),
+            (HOPBINE_INT16, "i16"),
+            (HOPBINE_INT32, "i32"),
+            (HOPBINE_INT64, "i64"),
+            (HOPBINE_UINT8, "u8"),
+            (HOPBINE_UINT16, "u16"),
+            (HOPBINE_UINT32, "u32"),
+            (HOPBINE_UINT64, "u64"),
+            (HOPBINE_FLOAT16, "f16"),
+            (HOPBINE_BFLOAT16, "bf16"),
+            (HOPBINE_FLOAT, "f32"),
+            (HOPBINE_DOUBLE, "f64"),
+            (HOPBINE_FLOAT_COMPLEX, "c32"),
+            (HOPBINE_DOUBLE_COMPLEX, "c64"),
+        ] {
+            assert_eq!(dtype(number).ok().map(Dtype::name), Some(name));
+        }
+        for (number, name) in [
+            (HOPBINE_SUM, "sum"),
+            (HOPBINE_PROD, "prod"),
+            (HOPBINE_MIN, "min"),
+            (HOPBINE_MAX, "max"),
+            (HOPBINE_LAND, "land"),
+            (HOPBINE_LOR, "lor"),
+            (HOPBINE_LXOR, "lxor"),
+            (HOPBINE_BAND, "band"),
+            (HOPBINE_BOR, "bor"),
+            (HOPBINE_BXOR, "bxor"),
+        ] {
+            assert_eq!(operator(number).ok().map(Op::name), Some(name));
+        }
+        assert!(dtype(14).is_err() && dtype(-1).is_err() && operator(10).is_err());
+    }
+}

@@ -1,0 +1,277 @@
+//! Communicators.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use hopbine::{CallOptions, Communicator};
+
+use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COMM, entry};
+use crate::handles::{COMMS, comm as find, hopbine_comm_t};
+use crate::requests::out;
+
+/// No communicator.
+pub const HOPBINE_COMM_NULL: hopbine_comm_t = 0;
+/// The colour of a rank that takes part in no communicator.
+pub const HOPBINE_UNDEFINED: c_int = -1;
+
+/// Numbers that C gives as a list.
+///
+/// # Safety
+/// `list` is null or the address of `n` numbers.
+unsafe fn numbers(n: c_int, list: *const c_int) -> Result<Vec<u32>, Failure> {
+    let wrong = |what: String| Failure::new(HOPBINE_ERR_ARG, what);
+    let n = usize::try_from(n).map_err(|_| wrong(format!("a list of {n} numbers")))?;
+    if n > 0 && list.is_null() {
+        return Err(wrong("the list is null".to_owned()));
+    }
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the caller's promise.
+    let list = unsafe { std::slice::from_raw_parts(list, n) };
+    let number = |&at: &c_int| u32::try_from(at).map_err(|_| wrong(format!("{at} is negative")));
+    list.iter().map(number).collect()
+}
+
+/// Hands a communicator out.
+fn give(address: &mut hopbine_comm_t, made: Option<Communicator>) {
+    *address = made.map_or(HOPBINE_COMM_NULL, |made| COMMS.insert(made));
+}
+
+/// Makes a communicator from another one, for C.
+///
+/// # Safety
+/// `made` is null or an address to write to.
+unsafe fn make(
+    comm: hopbine_comm_t,
+    made: *mut hopbine_comm_t,
+    how: impl FnOnce(&Communicator) -> Result<Option<Communicator>, Failure>,
+) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let made = unsafe { out(made, "communicator") }?;
+        let comm = find(comm)?;
+        *made = HOPBINE_COMM_NULL;
+        give(made, how(&comm)?);
+        Ok(())
+    })
+}
+
+/// The calling rank, from 0.
+///
+/// # Safety
+/// `rank` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_rank(comm: hopbine_comm_t, rank: *mut c_int) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        *unsafe { out(rank, "rank") }? = find(comm)?.rank() as c_int;
+        Ok(())
+    })
+}
+
+/// The number of ranks.
+///
+/// # Safety
+/// `size` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_size(comm: hopbine_comm_t, size: *mut c_int) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        *unsafe { out(size, "size") }? = find(comm)?.size() as c_int;
+        Ok(())
+    })
+}
+
+/// The torus: sets `*n_dims`, and the sizes of the first `room` dimensions and the calling rank's
+/// coordinates in them, where the lists are not null. There are 7 dimensions at most.
+///
+/// # Safety
+/// `n_dims` is null or an address to write to; `sizes` and `coordinates` are null or have `room`
+/// places.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_torus(
+    comm: hopbine_comm_t,
+    room: c_int,
+    n_dims: *mut c_int,
+    sizes: *mut c_int,
+    coordinates: *mut c_int,
+) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let n_dims = unsafe { out(n_dims, "number of dimensions") }?;
+        let comm = find(comm)?;
+        let (shape, at) = (comm.shape(), comm.coordinates());
+        *n_dims = shape.n_dims() as c_int;
+        for dim in 0..shape.n_dims().min(usize::try_from(room).unwrap_or(0)) {
+            for (list, number) in [(sizes, shape.size(dim)), (coordinates, at[dim])] {
+                if !list.is_null() {
+                    // SAFETY: the caller's promise: `dim` is below `room`.
+                    unsafe { list.add(dim).write(number as c_int) };
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Makes a second communicator of the same ranks: calls on the two have nothing to do with each
+/// other. All ranks must call it.
+///
+/// # Safety
+/// `made` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_duplicate(
+    comm: hopbine_comm_t,
+    made: *mut hopbine_comm_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { make(comm, made, |comm| Ok(Some(comm.duplicate()?))) }
+}
+
+/// Makes a communicator for each colour, of the ranks that give it, in the order of their keys
+/// and, where these are equal, of their ranks. With HOPBINE_UNDEFINED a rank gets
+/// HOPBINE_COMM_NULL. All ranks must call it.
+///
+/// # Safety
+/// `made` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_split(
+    comm: hopbine_comm_t,
+    colour: c_int,
+    key: i64,
+    made: *mut hopbine_comm_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        make(comm, made, |comm| {
+            let colour = match colour {
+                HOPBINE_UNDEFINED => None,
+                colour => Some(u32::try_from(colour).map_err(|_| {
+                    let what = format!("colour {colour} is negative and not HOPBINE_UNDEFINED");
+                    Failure::new(HOPBINE_ERR_ARG, what)
+                })?),
+            };
+            Ok(comm.split(colour, key)?)
+        })
+    }
+}
+
+/// Makes a communicator of these `n` ranks of `comm`, in this order. All ranks of `comm` must
+/// call it: those of the list with the same list, each of the others with one of its own, or an
+/// empty one; those that are not in their list get HOPBINE_COMM_NULL.
+///
+/// # Safety
+/// `ranks` is null or the address of `n` numbers; `made` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_group(
+    comm: hopbine_comm_t,
+    n: c_int,
+    ranks: *const c_int,
+    made: *mut hopbine_comm_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { make(comm, made, |comm| Ok(comm.group(&numbers(n, ranks)?)?)) }
+}
+
+/// Makes a communicator of the ranks that differ from this one only in the given `n` dimensions
+/// of the torus: rows, columns, planes. All ranks must call it.
+///
+/// # Safety
+/// `dims` is null or the address of `n` numbers; `made` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_sub_box(
+    comm: hopbine_comm_t,
+    n: c_int,
+    dims: *const c_int,
+    made: *mut hopbine_comm_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        make(comm, made, |comm| {
+            let dims: Vec<usize> = numbers(n, dims)?.into_iter().map(|dim| dim as usize).collect();
+            Ok(Some(comm.sub_box(&dims)?))
+        })
+    }
+}
+
+/// Makes a communicator of these `n` ranks of `comm`, in this order. Unlike hopbine_comm_group()
+/// only they call it, and hopbine sends nothing: `agree` must return on all of them the number
+/// that it is given on the first one, as a broadcast does.
+///
+/// # Safety
+/// `ranks` is null or the address of `n` numbers; `agree` can be called with `argument`; `made`
+/// is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_join(
+    comm: hopbine_comm_t,
+    n: c_int,
+    ranks: *const c_int,
+    agree: Option<unsafe extern "C" fn(number: u64, argument: *mut c_void) -> u64>,
+    argument: *mut c_void,
+    made: *mut hopbine_comm_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        make(comm, made, |comm| {
+            let agree = agree
+                .ok_or_else(|| Failure::new(HOPBINE_ERR_ARG, "the function to agree is null"))?;
+            Ok(Some(comm.join(&numbers(n, ranks)?, |number| agree(number, argument))?))
+        })
+    }
+}
+
+/// Makes a handle of the same communicator whose calls use this algorithm of the registry
+/// (`hopbine list`), this many ports, and messages of at most this many bytes; null and 0 leave
+/// the choice to hopbine. All ranks must choose alike. Nothing is sent.
+///
+/// # Safety
+/// `algorithm` is null or a string; `made` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_with(
+    comm: hopbine_comm_t,
+    algorithm: *const c_char,
+    ports: c_int,
+    segment_bytes: i64,
+    made: *mut hopbine_comm_t,
+) -> c_int {
+    let how = |comm: &Communicator| {
+        let mut options = CallOptions::new();
+        if !algorithm.is_null() {
+            // SAFETY: the caller's promise.
+            options = options.algorithm(&unsafe { CStr::from_ptr(algorithm) }.to_string_lossy());
+        }
+        let wrong = |what: &str| Failure::new(HOPBINE_ERR_ARG, format!("negative {what}"));
+        match u32::try_from(ports).map_err(|_| wrong("number of ports"))? {
+            0 => {}
+            ports => options = options.ports(ports),
+        }
+        match u64::try_from(segment_bytes).map_err(|_| wrong("length of messages"))? {
+            0 => {}
+            bytes => options = options.segment_bytes(bytes),
+        }
+        Ok(Some(comm.with(options)))
+    };
+    // SAFETY: the caller's promise.
+    unsafe { make(comm, made, how) }
+}
+
+/// Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it go on. The world's
+/// communicator is freed by hopbine_finalize() only.
+///
+/// # Safety
+/// `comm` is null or an address to read and write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_free(comm: *mut hopbine_comm_t) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { out(comm, "communicator") }?;
+        find(*handle)?;
+        if *handle == crate::start::hopbine_comm_world() {
+            let what = "the world's communicator is freed by hopbine_finalize only";
+            return Err(Failure::new(HOPBINE_ERR_COMM, what));
+        }
+        drop(COMMS.remove(*handle));
+        *handle = HOPBINE_COMM_NULL;
+        Ok(())
+    })
+}

@@ -1,0 +1,135 @@
+//! What C holds in place of pointers: numbers that are looked up, so that a handle that was freed,
+//! or never was one, is found out.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use hopbine::Communicator;
+use hopbine::world::{Repeated, Started};
+
+use crate::failure::{Failure, HOPBINE_ERR_COMM, HOPBINE_ERR_REQUEST};
+
+/// A communicator. Freed by hopbine_comm_free().
+#[expect(non_camel_case_types, reason = "named as C names types")]
+pub type hopbine_comm_t = u64;
+
+/// A request: a collective under way, or a persistent one.
+#[expect(non_camel_case_types, reason = "named as C names types")]
+pub type hopbine_request_t = u64;
+
+/// The communicators of this process.
+pub(crate) static COMMS: Table<Communicator> = Table::new(1);
+
+/// The requests of this process.
+pub(crate) static REQUESTS: Table<Mutex<Request>> = Table::new(2);
+
+/// What a request handle stands for.
+pub(crate) enum Request {
+    /// A non-blocking collective.
+    Started(Started),
+    /// A persistent one.
+    Repeated(Repeated),
+    /// Somebody has seen its end, or freed it, while another thread still had the handle.
+    Ended,
+}
+
+/// Values by handle. A handle is a kind (4 bits), a generation (28) and a place (32); 0 is none.
+pub(crate) struct Table<T> {
+    kind: u64,
+    places: OnceLock<RwLock<Places<T>>>,
+}
+
+struct Places<T> {
+    all: Vec<Place<T>>,
+    free: Vec<u32>,
+}
+
+struct Place<T> {
+    generation: u32,
+    value: Option<Arc<T>>,
+}
+
+const GENERATION_BITS: u32 = 28;
+
+impl<T> Table<T> {
+    const fn new(kind: u64) -> Self {
+        Table { kind, places: OnceLock::new() }
+    }
+
+    fn places(&self) -> &RwLock<Places<T>> {
+        self.places.get_or_init(|| RwLock::new(Places { all: Vec::new(), free: Vec::new() }))
+    }
+
+    fn handle(&self, place: u32, generation: u32) -> u64 {
+        self.kind << 60 | u64::from(generation) << 32 | u64::from(place)
+    }
+
+    /// Keeps a value; returns its handle.
+    pub(crate) fn insert(&self, value: T) -> u64 {
+        let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
+        let place = places.free.pop().unwrap_or_else(|| {
+            places.all.push(Place { generation: 0, value: None });
+            (places.all.len() - 1) as u32
+        });
+        let entry = &mut places.all[place as usize];
+        entry.value = Some(Arc::new(value));
+        self.handle(place, entry.generation)
+    }
+
+    /// The value of a handle, if there is one.
+    pub(crate) fn get(&self, handle: u64) -> Option<Arc<T>> {
+        let places = &*self.places().read().unwrap_or_else(PoisonError::into_inner);
+        let entry = places.all.get(handle as u32 as usize)?;
+        let value = entry.value.as_ref()?;
+        (handle == self.handle(handle as u32, entry.generation)).then(|| value.clone())
+    }
+
+    /// Takes the value of a handle, which means nothing any more.
+    pub(crate) fn remove(&self, handle: u64) -> Option<Arc<T>> {
+        let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
+        let entry = places.all.get_mut(handle as u32 as usize)?;
+        if handle != self.handle(handle as u32, entry.generation) {
+            return None;
+        }
+        let value = entry.value.take()?;
+        entry.generation = (entry.generation + 1) % (1 << GENERATION_BITS);
+        places.free.push(handle as u32);
+        Some(value)
+    }
+}
+
+/// The communicator of a handle.
+pub(crate) fn comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure> {
+    COMMS.get(handle).ok_or_else(|| {
+        let what = if handle == 0 { "HOPBINE_COMM_NULL" } else { "not, or no longer, one" };
+        Failure::new(HOPBINE_ERR_COMM, format!("a communicator is needed; this is {what}"))
+    })
+}
+
+/// The request of a handle.
+pub(crate) fn request(handle: hopbine_request_t) -> Result<Arc<Mutex<Request>>, Failure> {
+    REQUESTS.get(handle).ok_or_else(not_a_request)
+}
+
+/// The error for a handle that is no request.
+pub(crate) fn not_a_request() -> Failure {
+    Failure::new(HOPBINE_ERR_REQUEST, "a request is needed; this is not, or no longer, one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Table;
+
+    #[test]
+    fn a_handle_means_one_value_once() {
+        let (table, other) = (Table::new(1), Table::new(2));
+        let first = table.insert("first");
+        other.insert("of another kind");
+        assert!(other.get(first).is_none() && table.get(0).is_none());
+        assert_eq!(table.remove(first).as_deref(), Some(&"first"));
+        let second = table.insert("second");
+        assert_ne!(first, second);
+        assert!(table.get(first).is_none() && table.remove(first).is_none());
+        assert_eq!(table.get(second).as_deref(), Some(&"second"));
+        assert!(table.get(second + 1).is_none() && table.get(u64::MAX).is_none());
+    }
+}

@@ -1,0 +1,28 @@
+//! hopbine's C interface: `include/hopbine.h`, `libhopbine.so` and `libhopbine.a`.
+//!
+//! Every call looks its handles up in a table ([`handles`]), checks what it was given, and ends in
+//! a code ([`failure`]): nothing that a C program passes is trusted but the addresses of its
+//! buffers, and no panic leaves a call. The functions are written out, one by one, since the
+//! header is made from their source.
+
+mod blocking;
+mod calls;
+mod comms;
+mod failure;
+mod handles;
+mod nonblocking;
+mod persistent;
+mod report;
+mod requests;
+mod start;
+
+pub use blocking::*;
+pub use calls::*;
+pub use comms::*;
+pub use failure::*;
+pub use handles::{hopbine_comm_t, hopbine_request_t};
+pub use nonblocking::*;
+pub use persistent::*;
+pub use report::*;
+pub use requests::*;
+pub use start::*;

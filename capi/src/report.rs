@@ -1,0 +1,196 @@
+//! HOPBINE_REPORT: what served which calls, and how long they took.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hopbine::world::Call;
+use hopbine::{Communicator, Error};
+
+use crate::calls::dtype;
+use crate::failure::{Failure, HOPBINE_ERR_ARG, entry};
+use crate::handles::{comm as find, hopbine_comm_t};
+use crate::requests::out;
+
+/// Whether a report was asked for.
+static WANTED: LazyLock<bool> = LazyLock::new(|| {
+    std::env::var("HOPBINE_REPORT").is_ok_and(|value| !matches!(value.as_str(), "" | "0"))
+});
+
+/// Calls of one kind and size class.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    calls: u64,
+    time: Duration,
+    longest: Duration,
+}
+
+/// Lines by call, size class, and what served them and why.
+static LINES: Mutex<BTreeMap<(String, u32, String), Line>> = Mutex::new(BTreeMap::new());
+
+/// The class of a size: 0 for none, else one more than the power of two it is below or at.
+fn class_of(bytes: u64) -> u32 {
+    if bytes == 0 { 0 } else { bytes.next_power_of_two().trailing_zeros() + 1 }
+}
+
+fn class_name(class: u32) -> String {
+    match class {
+        0 => "0 B".to_owned(),
+        1..=10 => format!("<= {} B", 1u64 << (class - 1)),
+        11..=20 => format!("<= {} KiB", 1u64 << (class - 11)),
+        21..=30 => format!("<= {} MiB", 1u64 << (class - 21)),
+        _ => format!("<= {} GiB", 1u64 << (class - 31)),
+    }
+}
+
+fn note(call: String, bytes: u64, by: String, time: Duration) {
+    let lines = &mut *LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    let line = lines.entry((call, class_of(bytes), by)).or_default();
+    line.calls += 1;
+    line.time += time;
+    line.longest = line.longest.max(time);
+}
+
+/// Makes a call, and notes it if a report was asked for.
+pub(crate) fn timed(
+    comm: &Communicator,
+    call: &Call,
+    make: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    if !*WANTED {
+        return make();
+    }
+    let start = Instant::now();
+    let outcome = make();
+    let time = start.elapsed();
+    let by = comm.explain(call).map_or_else(|error| error.to_string(), |by| by.to_string());
+    // Sizes differ within a class: the line is that of the class.
+    let by = by.split(", ").filter(|part| !part.contains(" B each ")).collect::<Vec<_>>();
+    let bytes = call.count.saturating_mul(call.dtype.size_bytes() as u64);
+    note(call.collective.to_string(), bytes, by.join(", "), time);
+    outcome
+}
+
+/// Prints what this rank has noted, if a report was asked for and this is rank 0; forgets it.
+pub(crate) fn print(comm: &Communicator) {
+    let lines = std::mem::take(&mut *LINES.lock().unwrap_or_else(PoisonError::into_inner));
+    if !*WANTED || comm.rank() != 0 {
+        return;
+    }
+    let mut text = format!(
+        "hopbine report: rank 0 of {} on {}\n{:<24} {:>10} {:>9} {:>12} {:>12}  served by\n",
+        comm.size(),
+        comm.shape(),
+        "call",
+        "size",
+        "calls",
+        "mean us",
+        "longest us"
+    );
+    for ((call, class, by), Line { calls, time, longest }) in lines {
+        let mean = time.as_secs_f64() * 1e6 / calls as f64;
+        let longest = longest.as_secs_f64() * 1e6;
+        let size = class_name(class);
+        text += &format!("{call:<24} {size:>10} {calls:>9} {mean:>12.2} {longest:>12.2}  {by}\n");
+    }
+    eprint!("{text}");
+}
+
+/// 1 if HOPBINE_REPORT asks for a report, which hopbine_finalize() then prints; else 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_report_wanted() -> c_int {
+    c_int::from(*WANTED)
+}
+
+/// Adds a call that somebody else served to the report: its name, the bytes of its vector or
+/// block, what served it and why, and how long it took.
+///
+/// # Safety
+/// Both strings are null or strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_report_add(
+    call: *const c_char,
+    bytes: u64,
+    served_by: *const c_char,
+    seconds: f64,
+) -> c_int {
+    entry(|| {
+        if !*WANTED {
+            return Ok(());
+        }
+        let text = |string: *const c_char| {
+            if string.is_null() {
+                return Err(Failure::new(HOPBINE_ERR_ARG, "a string is null"));
+            }
+            // SAFETY: the caller's promise.
+            Ok(unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned())
+        };
+        let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        note(text(call)?, bytes, text(served_by)?, time);
+        Ok(())
+    })
+}
+
+/// Says which algorithm serves a blocking collective, named as in `hopbine list` ("allreduce"), of
+/// `count` elements and why: a line of text at `text`, cut to `room` bytes with its final zero.
+///
+/// # Safety
+/// `collective` is null or a string; `text` is null or has `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_explain(
+    comm: hopbine_comm_t,
+    collective: *const c_char,
+    count: i64,
+    element: c_int,
+    op: c_int,
+    text: *mut c_char,
+    room: usize,
+) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { out(text, "text") }?;
+        let wrong = |what: &str| Failure::new(HOPBINE_ERR_ARG, what);
+        if collective.is_null() || room == 0 {
+            return Err(wrong("the collective's name is null, or there is no room for the text"));
+        }
+        // SAFETY: the caller's promise.
+        let name = unsafe { CStr::from_ptr(collective) }.to_string_lossy();
+        let collective = name.parse().map_err(|_| wrong("there is no collective of that name"))?;
+        let count = u64::try_from(count).map_err(|_| wrong("a negative count"))?;
+        let mut call = Call::new(collective, count, dtype(element)?);
+        if collective.is_reduction() {
+            call.op = Some(crate::calls::operator(op)?);
+        }
+        let line = find(comm)?.explain(&call)?.to_string();
+        let len = line.len().min(room - 1);
+        // SAFETY: the caller's promise: there is room for so many, and for the zero.
+        unsafe {
+            text.copy_from_nonoverlapping(line.as_ptr().cast(), len);
+            text.add(len).write(0);
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_fall_into_classes() {
+        for (bytes, name) in [
+            (0, "0 B"),
+            (1, "<= 1 B"),
+            (8, "<= 8 B"),
+            (9, "<= 16 B"),
+            (512, "<= 512 B"),
+            (1024, "<= 1 KiB"),
+            (1 << 20, "<= 1 MiB"),
+            ((1 << 20) + 1, "<= 2 MiB"),
+            (1 << 31, "<= 2 GiB"),
+        ] {
+            assert_eq!(class_name(class_of(bytes)), name, "{bytes}");
+        }
+    }
+}

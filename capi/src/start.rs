@@ -1,0 +1,209 @@
+//! Joining and leaving the world.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use hopbine::{CallOptions, World};
+use utofu_sys::bootstrap::{BootstrapError, Exchange};
+
+use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_STATE, entry};
+use crate::handles::{COMMS, hopbine_comm_t};
+use crate::report;
+use crate::requests::out;
+
+/// The world of this process, and its communicator's handle.
+static WORLD: Mutex<Option<(World, hopbine_comm_t)>> = Mutex::new(None);
+
+/// How ranks that have found each other by other means tell each other what hopbine needs to
+/// start, and what it shares its waiting with.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(
+    non_camel_case_types,
+    reason = "named as C names types; repr(C) is reason enough for rustc"
+)]
+pub struct hopbine_exchange_t {
+    /// This rank.
+    pub rank: c_int,
+    /// Number of ranks.
+    pub size: c_int,
+    /// Gives every rank the `bytes` bytes at `mine` of all of them, in rank order, at `all`: an
+    /// allgather of blocks of `bytes`, which are the same on all ranks. Returns 0, or another
+    /// number if that failed. Called by hopbine_init_exchange() and hopbine_finalize().
+    pub allgather: Option<
+        unsafe extern "C" fn(
+            mine: *const c_void,
+            all: *mut c_void,
+            bytes: i64,
+            argument: *mut c_void,
+        ) -> c_int,
+    >,
+    /// Called now and then by a thread that waits in hopbine, so that somebody else's messages
+    /// move on meanwhile; may be null.
+    pub progress: Option<unsafe extern "C" fn(argument: *mut c_void)>,
+    /// What both are called with.
+    pub argument: *mut c_void,
+}
+
+// SAFETY: the argument is only passed on, and whoever gave it has promised that any thread may
+// call with it.
+unsafe impl Send for hopbine_exchange_t {}
+// SAFETY: as above.
+unsafe impl Sync for hopbine_exchange_t {}
+
+impl hopbine_exchange_t {
+    /// Everyone's `bytes`, one after the other.
+    fn all(&self, mine: &[u8]) -> Result<Vec<u8>, BootstrapError> {
+        let failed = |code| BootstrapError::Failed(format!("allgather returned {code}").into());
+        let Some(allgather) = self.allgather else { return Err(failed(-1)) };
+        let mut all = vec![0; mine.len() * self.size as usize];
+        let bytes = mine.len() as i64;
+        // SAFETY: the promise of `hopbine_init_exchange`'s caller; the buffers have the lengths.
+        let code = unsafe {
+            allgather(mine.as_ptr().cast(), all.as_mut_ptr().cast(), bytes, self.argument)
+        };
+        if code == 0 { Ok(all) } else { Err(failed(code)) }
+    }
+}
+
+impl Exchange for hopbine_exchange_t {
+    fn rank(&self) -> usize {
+        self.rank as usize
+    }
+
+    fn size(&self) -> usize {
+        self.size as usize
+    }
+
+    fn set_timeout(&mut self, _timeout: Duration) {
+        // Whoever exchanges decides how long that may take.
+    }
+
+    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        let lengths = self.all(&(mine.len() as u64).to_le_bytes())?;
+        let (lengths, _) = lengths.as_chunks::<8>();
+        let lengths: Vec<usize> = lengths.iter().map(|l| u64::from_le_bytes(*l) as usize).collect();
+        // A byte at least: somebody's allgather may make something special of none.
+        let longest = lengths.iter().copied().max().unwrap_or(0).max(1);
+        let mut padded = mine.to_vec();
+        padded.resize(longest, 0);
+        let all = self.all(&padded)?;
+        Ok(all.chunks(longest).zip(lengths).map(|(block, len)| block[..len].to_vec()).collect())
+    }
+}
+
+/// Keeps the world that `start` joins.
+fn join(
+    world: *mut hopbine_comm_t,
+    start: impl FnOnce() -> Result<World, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: the promise of both callers' callers.
+    let handle = unsafe { out(world, "communicator") }?;
+    *handle = 0;
+    let joined = &mut *WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if joined.is_some() {
+        return Err(Failure::new(HOPBINE_ERR_STATE, "hopbine has been started already"));
+    }
+    let world = start()?;
+    *handle = COMMS.insert(world.communicator().with(CallOptions::default()));
+    *joined = Some((world, *handle));
+    Ok(())
+}
+
+/// Joins the world that the environment describes (HOPBINE_RANK, HOPBINE_SIZE,
+/// HOPBINE_RENDEZVOUS, which `hopbine launch` sets; without them this process alone), and sets
+/// `*world` to the communicator of all its ranks. All ranks must call it.
+///
+/// # Safety
+/// `world` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_init(world: *mut hopbine_comm_t) -> c_int {
+    entry(|| join(world, || Ok(hopbine::init()?)))
+}
+
+/// As hopbine_init(), with ranks that have found each other already. The structure is copied.
+///
+/// # Safety
+/// `exchange` is null or the address of a structure whose functions can be called as it says,
+/// with its argument, from any thread, until hopbine_finalize() has returned; `world` is null or
+/// an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_init_exchange(
+    exchange: *const hopbine_exchange_t,
+    world: *mut hopbine_comm_t,
+) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let Some(&exchange) = (unsafe { exchange.as_ref() }) else {
+            return Err(Failure::new(HOPBINE_ERR_ARG, "the address of the exchange is null"));
+        };
+        let hopbine_exchange_t { rank, size, .. } = exchange;
+        if rank < 0 || rank >= size || exchange.allgather.is_none() {
+            let reason = format!(
+                "an exchange needs an allgather and a rank below its size: rank {rank} of {size}"
+            );
+            return Err(Failure::new(HOPBINE_ERR_ARG, reason));
+        }
+        join(world, || {
+            let world = hopbine::init_over(Box::new(exchange))?;
+            if let Some(progress) = exchange.progress {
+                world.communicator().on_idle(Box::new(move || {
+                    // The whole structure, which any thread may use.
+                    let exchange = &exchange;
+                    // SAFETY: the caller's promise.
+                    unsafe { progress(exchange.argument) }
+                }));
+            }
+            Ok(world)
+        })
+    })
+}
+
+/// Leaves the world, after waiting for all ranks. The world's communicator is freed; others that
+/// are left, and requests, refuse every call but those that free them. hopbine_init() may follow.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_finalize() -> c_int {
+    entry(|| {
+        let joined = WORLD.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((world, handle)) = joined else {
+            return Err(Failure::new(HOPBINE_ERR_STATE, "hopbine has not been started"));
+        };
+        report::print(world.communicator());
+        drop(COMMS.remove(handle));
+        Ok(world.finish()?)
+    })
+}
+
+/// Sets `*started` to 1 between hopbine_init() and hopbine_finalize(), to 0 otherwise.
+///
+/// # Safety
+/// `started` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_initialized(started: *mut c_int) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let started = unsafe { out(started, "answer") }?;
+        let is_some = WORLD.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        *started = c_int::from(is_some);
+        Ok(())
+    })
+}
+
+/// The communicator of all ranks; HOPBINE_COMM_NULL if hopbine has not been started.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_comm_world() -> hopbine_comm_t {
+    let joined = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    joined.as_ref().map_or(0, |(_, handle)| *handle)
+}
+
+/// The library's version, such as "0.1.0". Never null, always valid.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
+    VERSION.as_ptr()
+}

@@ -1,0 +1,265 @@
+/* Every collective in its three forms, in place where it can be, on a communicator and its parts;
+ * then what must be refused. Prints "all correct" on rank 0. */
+#include <hopbine.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        int code_ = (call);                                                                        \
+        if (code_ != HOPBINE_SUCCESS) {                                                            \
+            fprintf(stderr, "%s:%d: %s: %s: %s\n", __FILE__, __LINE__, #call,                      \
+                    hopbine_error_name(code_), hopbine_last_error());                              \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: rank %d: not true: %s\n", __FILE__, __LINE__, rank, #condition); \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+/* A call that must fail with this code, and say something. */
+#define REFUSED(code, call)                                                                        \
+    do {                                                                                           \
+        int code_ = (call);                                                                        \
+        if (code_ != (code) || hopbine_last_error()[0] == 0) {                                     \
+            fprintf(stderr, "%s:%d: %s: %s, not %s\n", __FILE__, __LINE__, #call,                  \
+                    hopbine_error_name(code_), #code);                                             \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+enum { MOST = 16, LONG = 3000 };
+
+static int rank, size;
+static int64_t send[MOST * LONG], recv[MOST * LONG];
+
+/* Element i of rank r's block for rank to. */
+static int64_t value(int r, int to, int64_t i) { return 1000003 * r + 1009 * to + i % 977; }
+
+static void fill(int64_t *buffer, int64_t count, int blocks) {
+    for (int b = 0; b < blocks; b++)
+        for (int64_t i = 0; i < count; i++) buffer[b * count + i] = value(rank, b, i);
+}
+
+static int64_t total(int to, int64_t i) {
+    int64_t sum = 0;
+    for (int r = 0; r < size; r++) sum += value(r, to, i);
+    return sum;
+}
+
+enum form { BLOCKING, NONBLOCKING, PERSISTENT, N_FORMS };
+
+/* Runs one collective in one form. NAME's arguments come without communicator and request. */
+#define RUN(form, name, ...)                                                                       \
+    do {                                                                                           \
+        hopbine_request_t request_ = HOPBINE_REQUEST_NULL;                                         \
+        if ((form) == BLOCKING) {                                                                  \
+            CHECK(hopbine_##name(__VA_ARGS__, comm));                                              \
+        } else if ((form) == NONBLOCKING) {                                                        \
+            int done_ = 0;                                                                         \
+            CHECK(hopbine_i##name(__VA_ARGS__, comm, &request_));                                  \
+            CHECK(hopbine_test(&request_, &done_));                                                \
+            EXPECT((done_ != 0) == (request_ == HOPBINE_REQUEST_NULL));                            \
+            CHECK(hopbine_wait(&request_));                                                        \
+            EXPECT(request_ == HOPBINE_REQUEST_NULL);                                              \
+        } else {                                                                                   \
+            CHECK(hopbine_##name##_init(__VA_ARGS__, comm, &request_));                            \
+            CHECK(hopbine_start(request_));                                                        \
+            CHECK(hopbine_wait(&request_));                                                        \
+            EXPECT(request_ != HOPBINE_REQUEST_NULL);                                              \
+            CHECK(hopbine_request_free(&request_));                                                \
+        }                                                                                          \
+    } while (0)
+
+static void collectives(hopbine_comm_t comm, enum form form, int64_t count) {
+    CHECK(hopbine_comm_rank(comm, &rank));
+    CHECK(hopbine_comm_size(comm, &size));
+    const int type = HOPBINE_INT64, root = size - 1;
+    for (int in_place = 0; in_place < 2; in_place++) {
+        int64_t *input = in_place ? recv : send;
+        const void *from = in_place ? HOPBINE_IN_PLACE : (void *)send;
+        const int is_root = rank == root;
+
+        fill(input, count, 1);
+        RUN(form, allreduce, from, recv, count, type, HOPBINE_SUM);
+        for (int64_t i = 0; i < count; i++) EXPECT(recv[i] == total(0, i));
+
+        fill(is_root ? input : send, count, 1);
+        RUN(form, reduce, is_root ? from : send, recv, count, type, HOPBINE_SUM, root);
+        for (int64_t i = 0; is_root && i < count; i++) EXPECT(recv[i] == total(0, i));
+
+        fill(input, count, size);
+        RUN(form, reduce_scatter, from, recv, count, type, HOPBINE_SUM);
+        for (int64_t i = 0; i < count; i++) EXPECT(recv[i] == total(rank, i));
+
+        fill(in_place ? recv + rank * count : send, count, 1);
+        RUN(form, allgather, from, recv, count, type);
+        for (int r = 0; r < size; r++)
+            for (int64_t i = 0; i < count; i++) EXPECT(recv[r * count + i] == value(r, 0, i));
+
+        fill(in_place && is_root ? recv + rank * count : send, count, 1);
+        RUN(form, gather, is_root ? from : send, recv, count, type, root);
+        for (int r = 0; is_root && r < size; r++)
+            for (int64_t i = 0; i < count; i++) EXPECT(recv[r * count + i] == value(r, 0, i));
+
+        fill(send, count, size);
+        RUN(form, scatter, send, in_place && is_root ? HOPBINE_IN_PLACE : recv, count, type, root);
+        const int64_t *mine = in_place && is_root ? send + rank * count : recv;
+        for (int64_t i = 0; i < count; i++) EXPECT(mine[i] == value(root, rank, i));
+
+        fill(input, count, size);
+        RUN(form, alltoall, from, recv, count, type);
+        for (int r = 0; r < size; r++)
+            for (int64_t i = 0; i < count; i++) EXPECT(recv[r * count + i] == value(r, rank, i));
+    }
+    fill(recv, count, 1);
+    RUN(form, bcast, recv, count, type, root);
+    for (int64_t i = 0; i < count; i++) EXPECT(recv[i] == value(root, 0, i));
+    hopbine_request_t request;
+    switch (form) {
+    case BLOCKING: CHECK(hopbine_barrier(comm)); return;
+    case NONBLOCKING: CHECK(hopbine_ibarrier(comm, &request)); break;
+    default:
+        CHECK(hopbine_barrier_init(comm, &request));
+        CHECK(hopbine_start(request));
+    }
+    CHECK(hopbine_wait(&request));
+    CHECK(hopbine_request_free(&request));
+}
+
+/* Several at once, waited for together. */
+static void several(hopbine_comm_t comm) {
+    hopbine_request_t requests[4];
+    int64_t sums[3][100];
+    CHECK(hopbine_comm_rank(comm, &rank));
+    CHECK(hopbine_comm_size(comm, &size));
+    for (int r = 0; r < 3; r++) {
+        for (int i = 0; i < 100; i++) sums[r][i] = value(rank, r, i);
+        CHECK(hopbine_iallreduce(HOPBINE_IN_PLACE, sums[r], 100, HOPBINE_INT64, HOPBINE_SUM, comm,
+                                 &requests[r]));
+    }
+    requests[3] = HOPBINE_REQUEST_NULL;
+    CHECK(hopbine_waitall(4, requests));
+    for (int r = 0; r < 3; r++)
+        for (int i = 0; i < 100; i++) EXPECT(sums[r][i] == total(r, i));
+}
+
+static void wrong_calls(hopbine_comm_t comm) {
+    double x = 1, y = 2;
+    hopbine_request_t request = HOPBINE_REQUEST_NULL, stale;
+    hopbine_comm_t other = HOPBINE_COMM_NULL;
+    const int n = HOPBINE_DOUBLE, sum = HOPBINE_SUM;
+    REFUSED(HOPBINE_ERR_COMM, hopbine_allreduce(&x, &y, 1, n, sum, HOPBINE_COMM_NULL));
+    REFUSED(HOPBINE_ERR_COMM, hopbine_allreduce(&x, &y, 1, n, sum, 12345));
+    REFUSED(HOPBINE_ERR_COUNT, hopbine_allreduce(&x, &y, -1, n, sum, comm));
+    REFUSED(HOPBINE_ERR_COUNT, hopbine_allreduce(&x, &y, INT64_MAX, n, sum, comm));
+    REFUSED(HOPBINE_ERR_TYPE, hopbine_allreduce(&x, &y, 1, 99, sum, comm));
+    REFUSED(HOPBINE_ERR_OP, hopbine_allreduce(&x, &y, 1, n, 99, comm));
+    REFUSED(HOPBINE_ERR_OP, hopbine_allreduce(&x, &y, 1, n, HOPBINE_BXOR, comm));
+    REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(NULL, &y, 1, n, sum, comm));
+    REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, NULL, 1, n, sum, comm));
+    REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, &x, 1, n, sum, comm));
+    REFUSED(HOPBINE_ERR_BUFFER, hopbine_bcast(HOPBINE_IN_PLACE, 1, n, 0, comm));
+    REFUSED(HOPBINE_ERR_ROOT, hopbine_bcast(&x, 1, n, size, comm));
+    REFUSED(HOPBINE_ERR_ROOT, hopbine_bcast(&x, 1, n, -1, comm));
+    REFUSED(HOPBINE_ERR_ARG, hopbine_iallreduce(&x, &y, 1, n, sum, comm, NULL));
+    REFUSED(HOPBINE_ERR_ARG, hopbine_comm_rank(comm, NULL));
+    REFUSED(HOPBINE_ERR_REQUEST, hopbine_start(HOPBINE_REQUEST_NULL));
+    REFUSED(HOPBINE_ERR_REQUEST, hopbine_start(comm));
+    REFUSED(HOPBINE_ERR_ARG, hopbine_waitall(-1, &request));
+    REFUSED(HOPBINE_ERR_STATE, hopbine_init(&other));
+    CHECK(hopbine_barrier_init(comm, &request));
+    stale = request;
+    CHECK(hopbine_request_free(&request));
+    EXPECT(request == HOPBINE_REQUEST_NULL);
+    REFUSED(HOPBINE_ERR_REQUEST, hopbine_start(stale));
+    REFUSED(HOPBINE_ERR_REQUEST, hopbine_wait(&stale));
+    CHECK(hopbine_comm_duplicate(comm, &other));
+    hopbine_comm_t freed = other;
+    CHECK(hopbine_comm_free(&other));
+    REFUSED(HOPBINE_ERR_COMM, hopbine_barrier(freed));
+    REFUSED(HOPBINE_ERR_COMM, hopbine_comm_free(&freed));
+    freed = comm;
+    REFUSED(HOPBINE_ERR_COMM, hopbine_comm_free(&freed));
+    CHECK(hopbine_comm_with(comm, "no such algorithm", 0, 0, &other));
+    REFUSED(HOPBINE_ERR_ALGORITHM, hopbine_allreduce(&x, &y, 1, n, sum, other));
+    CHECK(hopbine_comm_free(&other));
+}
+
+static void count_failures(int code, const char *message, void *argument) {
+    if (code != HOPBINE_SUCCESS && message[0] != 0) ++*(int *)argument;
+}
+
+int main(void) {
+    hopbine_comm_t world, half, row, reversed;
+    int failures = 0, started, ranks[MOST], n_dims, sizes[7], at[7];
+    REFUSED(HOPBINE_ERR_STATE, hopbine_finalize());
+    CHECK(hopbine_init(&world));
+    CHECK(hopbine_initialized(&started));
+    EXPECT(started == 1 && world == hopbine_comm_world());
+    CHECK(hopbine_comm_size(world, &size));
+    EXPECT(size <= MOST);
+    for (int form = 0; form < N_FORMS; form++) {
+        collectives(world, form, 0);
+        collectives(world, form, 5);
+        collectives(world, form, LONG);
+    }
+    several(world);
+
+    CHECK(hopbine_comm_rank(world, &rank));
+    const int world_rank = rank, world_size = size;
+    CHECK(hopbine_comm_split(world, world_rank % 2, -world_rank, &half));
+    CHECK(hopbine_comm_rank(half, &rank));
+    CHECK(hopbine_comm_size(half, &size));
+    EXPECT(size == (world_size + 1 - world_rank % 2) / 2 && rank == size - 1 - world_rank / 2);
+    for (int form = 0; form < N_FORMS; form++) collectives(half, form, 100);
+    several(half);
+    CHECK(hopbine_comm_split(world, world_rank == 0 ? HOPBINE_UNDEFINED : 7, 0, &row));
+    EXPECT((row == HOPBINE_COMM_NULL) == (world_rank == 0));
+    if (row != HOPBINE_COMM_NULL) CHECK(hopbine_comm_free(&row));
+    for (int r = 0; r < world_size; r++) ranks[r] = world_size - 1 - r;
+    CHECK(hopbine_comm_group(world, world_size, ranks, &reversed));
+    CHECK(hopbine_comm_rank(reversed, &rank));
+    EXPECT(rank == world_size - 1 - world_rank);
+    collectives(reversed, BLOCKING, 10);
+    CHECK(hopbine_comm_torus(world, 7, &n_dims, sizes, at));
+    const int first = 0;
+    CHECK(hopbine_comm_sub_box(world, 1, &first, &row));
+    CHECK(hopbine_comm_size(row, &size));
+    CHECK(hopbine_comm_rank(row, &rank));
+    EXPECT(size == sizes[0] && rank == at[0]);
+    collectives(row, BLOCKING, 10);
+
+    CHECK(hopbine_comm_rank(world, &rank));
+    CHECK(hopbine_comm_size(world, &size));
+    wrong_calls(world);
+    hopbine_set_error_handler(count_failures, &failures);
+    REFUSED(HOPBINE_ERR_COMM, hopbine_barrier(HOPBINE_COMM_NULL));
+    EXPECT(failures == 1);
+    hopbine_set_error_handler(NULL, NULL);
+    REFUSED(HOPBINE_ERR_COMM, hopbine_barrier(HOPBINE_COMM_NULL));
+    EXPECT(failures == 1);
+
+    /* What outlives the world refuses, and can be freed. */
+    double x = rank, y = 0;
+    hopbine_request_t later;
+    CHECK(hopbine_allreduce_init(&x, &y, 1, HOPBINE_DOUBLE, HOPBINE_SUM, world, &later));
+    CHECK(hopbine_finalize());
+    REFUSED(HOPBINE_ERR_COMM, hopbine_barrier(world));
+    REFUSED(HOPBINE_ERR_STATE, hopbine_barrier(half));
+    REFUSED(HOPBINE_ERR_STATE, hopbine_start(later));
+    CHECK(hopbine_request_free(&later));
+    CHECK(hopbine_comm_free(&half));
+    CHECK(hopbine_comm_free(&reversed));
+    CHECK(hopbine_comm_free(&row));
+    EXPECT(hopbine_comm_world() == HOPBINE_COMM_NULL);
+    if (world_rank == 0) puts("all correct");
+    return 0;
+}

@@ -1,0 +1,150 @@
+! Every collective in its three forms from Fortran, with buffers of several types and ranks; then
+! what must be refused. Rank 0 prints "all correct".
+program calls
+  use, intrinsic :: iso_fortran_env, only: int64, real32, real64
+  use hopbine
+  implicit none
+  integer :: rank, n_ranks, form, code, i
+  integer(hopbine_handle) :: world, half, request, requests(2)
+  integer(hopbine_count), parameter :: n = 6
+  integer(int64), asynchronous :: one(n), other(n)
+  integer(int64), allocatable, asynchronous :: blocks(:, :), more(:, :)
+  complex(real64) :: z(2, 3), sum_z(2, 3)
+  real(real32) :: scalar
+  logical :: flag
+
+  call hopbine_init(world)
+  call hopbine_comm_rank(world, rank)
+  call hopbine_comm_size(world, n_ranks)
+  allocate (blocks(n, 0:n_ranks - 1), more(n, 0:n_ranks - 1))
+
+  do form = 1, 3
+    one = rank + [(i, i=1, int(n))]
+    other = 0
+    select case (form)
+    case (1)
+      call hopbine_allreduce(one, other, n, HOPBINE_INT64, HOPBINE_SUM, world)
+    case (2)
+      call hopbine_iallreduce(one, other, n, HOPBINE_INT64, HOPBINE_SUM, world, request)
+      call hopbine_test(request, flag)
+      call hopbine_wait(request)
+    case (3)
+      call hopbine_allreduce_init(one, other, n, HOPBINE_INT64, HOPBINE_SUM, world, request)
+      call twice(request)
+    end select
+    call expect(all(other == n_ranks * (n_ranks - 1) / 2 + n_ranks * [(i, i=1, int(n))]), 'allreduce')
+
+    select case (form)
+    case (1)
+      call hopbine_allgather(one, blocks, n, HOPBINE_INT64, world)
+      call hopbine_alltoall(blocks, more, n, HOPBINE_INT64, world)
+      call hopbine_barrier(world)
+    case (2)
+      call hopbine_iallgather(one, blocks, n, HOPBINE_INT64, world, request)
+      call hopbine_wait(request)
+      call hopbine_ialltoall(blocks, more, n, HOPBINE_INT64, world, requests(1))
+      call hopbine_ibarrier(world, requests(2))
+      call hopbine_waitall(requests)
+    case (3)
+      call hopbine_allgather_init(one, blocks, n, HOPBINE_INT64, world, request)
+      call twice(request)
+      call hopbine_alltoall_init(blocks, more, n, HOPBINE_INT64, world, request)
+      call twice(request)
+      call hopbine_barrier_init(world, request)
+      call twice(request)
+    end select
+    do i = 0, n_ranks - 1
+      call expect(all(blocks(:, i) == one - rank + i), 'allgather')
+      call expect(all(more(:, i) == one), 'alltoall')
+    end do
+
+    other = merge(7_int64, 0_int64, rank == 0)
+    select case (form)
+    case (1)
+      call hopbine_bcast(other, n, HOPBINE_INT64, 0, world)
+      call hopbine_scatter(blocks, one, n, HOPBINE_INT64, n_ranks - 1, world)
+      call hopbine_gather(one, more, n, HOPBINE_INT64, 0, world)
+    case (2)
+      call hopbine_ibcast(other, n, HOPBINE_INT64, 0, world, request)
+      call hopbine_wait(request)
+      call hopbine_iscatter(blocks, one, n, HOPBINE_INT64, n_ranks - 1, world, request)
+      call hopbine_wait(request)
+      call hopbine_igather(one, more, n, HOPBINE_INT64, 0, world, request)
+      call hopbine_wait(request)
+    case (3)
+      call hopbine_bcast_init(other, n, HOPBINE_INT64, 0, world, request)
+      call twice(request)
+      call hopbine_scatter_init(blocks, one, n, HOPBINE_INT64, n_ranks - 1, world, request)
+      call twice(request)
+      call hopbine_gather_init(one, more, n, HOPBINE_INT64, 0, world, request)
+      call twice(request)
+    end select
+    call expect(all(other == 7), 'bcast')
+    call expect(all(one == rank + [(i, i=1, int(n))]), 'scatter')
+    call expect(rank /= 0 .or. all(more == blocks), 'gather')
+
+    other = -1
+    select case (form)
+    case (1)
+      call hopbine_reduce(one, other, n, HOPBINE_INT64, HOPBINE_MAX, 0, world)
+      call hopbine_reduce_scatter(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world)
+    case (2)
+      call hopbine_ireduce(one, other, n, HOPBINE_INT64, HOPBINE_MAX, 0, world, request)
+      call hopbine_wait(request)
+      call hopbine_ireduce_scatter(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world, request)
+      call hopbine_wait(request)
+    case (3)
+      call hopbine_reduce_init(one, other, n, HOPBINE_INT64, HOPBINE_MAX, 0, world, request)
+      call twice(request)
+      call hopbine_reduce_scatter_init(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world, request)
+      call twice(request)
+    end select
+    call expect(rank /= 0 .or. all(other == n_ranks - 1 + [(i, i=1, int(n))]), 'reduce')
+    call expect(all(one == rank + [(i, i=1, int(n))]), 'reduce_scatter')
+  end do
+
+  ! A matrix, every other element of an array (copied by the compiler), and a scalar.
+  z = cmplx(rank, 1, real64)
+  call hopbine_allreduce(z, sum_z, 6_hopbine_count, HOPBINE_DOUBLE_COMPLEX, HOPBINE_SUM, world)
+  call expect(all(abs(sum_z - cmplx(n_ranks * (n_ranks - 1) / 2, n_ranks, real64)) < 1e-9_real64), 'complex')
+  one = [(i + rank, i=1, int(n))]
+  call hopbine_allreduce(HOPBINE_IN_PLACE, one(1:n:2), 3_hopbine_count, HOPBINE_INT64, HOPBINE_MIN, world)
+  call expect(all(one == [1, 2 + rank, 3, 4 + rank, 5, 6 + rank]), 'every other')
+  scalar = 2
+  call hopbine_allreduce(HOPBINE_IN_PLACE, scalar, 1_hopbine_count, HOPBINE_FLOAT, HOPBINE_PROD, world)
+  call expect(nint(scalar) == 2**n_ranks, 'scalar')
+
+  call hopbine_comm_split(world, mod(rank, 2), 0, half)
+  call hopbine_comm_size(half, i)
+  call expect(i == (n_ranks + 1 - mod(rank, 2)) / 2, 'split')
+  call hopbine_barrier(half)
+  call hopbine_comm_free(half)
+  call hopbine_barrier(half, code)
+  call expect(code == HOPBINE_ERR_COMM, 'freed communicator')
+  call expect(len(hopbine_error_message()) > 0, 'message')
+  call hopbine_bcast(one, n, HOPBINE_INT64, -1, world, code)
+  call expect(code == HOPBINE_ERR_ROOT, 'root')
+  call hopbine_finalize()
+  if (rank == 0) print '(a)', 'all correct'
+
+contains
+
+  ! Starts and waits for a persistent request, and frees it.
+  subroutine twice(request)
+    integer(hopbine_handle), intent(inout) :: request
+    integer :: round
+    do round = 1, 2
+      call hopbine_start(request)
+      call hopbine_wait(request)
+    end do
+    call hopbine_request_free(request)
+  end subroutine
+
+  subroutine expect(condition, what)
+    logical, intent(in) :: condition
+    character(*), intent(in) :: what
+    if (condition) return
+    print '(a,i0,4a,i0)', 'rank ', rank, ': ', what, ' is wrong', ', form ', form
+    error stop 1
+  end subroutine
+end program

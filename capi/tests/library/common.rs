@@ -1,0 +1,98 @@
+//! Building programs against the header and the library, and running them as ranks.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Where cargo put the library: beside this test program or one level up.
+fn built(name: &str) -> PathBuf {
+    let exe = std::env::current_exe().expect("known");
+    exe.ancestors()
+        .skip(1)
+        .take(2)
+        .map(|dir| dir.join(name))
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| panic!("there is no {name} near {}", exe.display()))
+}
+
+/// Lays the library out in `dir` under the names that it is installed under.
+fn lay_out(dir: &Path) {
+    let library = built("libhopbine_capi.so");
+    for name in ["libhopbine.so", "libhopbine.so.0"] {
+        let link = dir.join(name);
+        if !link.exists() {
+            std::os::unix::fs::symlink(&library, link).expect("can be made");
+        }
+    }
+}
+
+/// Compiles `sources` in `dir` with one of `gcc`'s kin; warnings are errors, for the sources are
+/// meant to be read. Returns the program.
+pub fn compile(dir: &Path, compiler: &str, options: &[&str], sources: &[PathBuf]) -> PathBuf {
+    lay_out(dir);
+    let program = dir.join("program");
+    let outcome = Command::new(compiler)
+        .current_dir(dir)
+        .args(["-O1", "-Wall", "-Wextra", "-Werror"])
+        .args(options)
+        .arg("-I")
+        .arg(root().join("include"))
+        .args(sources)
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(dir)
+        .arg(format!("-Wl,-rpath,{}", dir.display()))
+        .args(["-lhopbine", "-lm"])
+        .output()
+        .unwrap_or_else(|e| panic!("{compiler} is needed: {e}"));
+    assert!(outcome.status.success(), "{}", String::from_utf8_lossy(&outcome.stderr));
+    program
+}
+
+/// Runs `program` as so many ranks in shared memory; returns what rank 0 says.
+pub fn run(program: &Path, size: usize, arguments: &[&str]) -> String {
+    run_with(program, size, arguments, &[]).0
+}
+
+/// As [`run`], with more variables; returns what rank 0 says on standard output and error.
+pub fn run_with(
+    program: &Path,
+    size: usize,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> (String, String) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let children: Vec<_> = (0..size)
+        .map(|rank| {
+            Command::new(program)
+                .args(arguments)
+                .env("HOPBINE_BACKEND", "shm")
+                .env("HOPBINE_RANK", rank.to_string())
+                .env("HOPBINE_SIZE", size.to_string())
+                .env("HOPBINE_RENDEZVOUS", dir.path().join("rendezvous"))
+                .envs(variables.iter().copied())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("was built")
+        })
+        .collect();
+    // Each rank's pipes are drained by a thread of their own: a rank that fills one would block,
+    // and the others would wait for it.
+    let waiting: Vec<_> =
+        children.into_iter().map(|c| std::thread::spawn(|| c.wait_with_output())).collect();
+    let mut said = Vec::new();
+    for (rank, thread) in waiting.into_iter().enumerate() {
+        let out = thread.join().expect("does not panic").expect("was started");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let trouble = text(&out.stderr);
+        assert!(out.status.success(), "rank {rank} of {size}: {}\n{trouble}", out.status);
+        said.push((text(&out.stdout), trouble));
+    }
+    said.swap_remove(0)
+}

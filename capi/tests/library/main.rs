@@ -1,0 +1,93 @@
+//! C, C++ and Fortran programs on the library, as ranks in shared memory. Needed: gcc and g++;
+//! gfortran, without which the Fortran programs are not tested (in CI that is an error).
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{compile, root, run, run_with};
+
+const C: &[&str] = &["-std=c99", "-pedantic"];
+
+#[test]
+fn every_collective_from_c() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = root().join("capi/tests/library/calls.c");
+    let program = compile(dir.path(), "gcc", C, &[source]);
+    for size in [1, 2, 5] {
+        let said = run(&program, size, &[]);
+        assert!(said.contains("all correct"), "{size} ranks: {said}");
+    }
+}
+
+/// The header as it is, with a program that is C and C++.
+#[test]
+fn cplusplus_takes_the_header() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = root().join("capi/tests/library/plus.cc");
+    let program = compile(dir.path(), "g++", &["-std=c++11", "-pedantic"], &[source]);
+    assert!(run(&program, 3, &[]).contains("all correct"));
+}
+
+#[test]
+fn the_example_in_c() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let program = compile(dir.path(), "gcc", C, &[root().join("examples/c/cg.c")]);
+    for size in [1, 3] {
+        let said = run(&program, size, &["12"]);
+        assert!(said.contains("correct"), "{size} ranks: {said}");
+    }
+}
+
+/// What served which calls, and why.
+#[test]
+fn a_report() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let program = compile(dir.path(), "gcc", C, &[root().join("examples/c/cg.c")]);
+    let (_, report) = run_with(&program, 2, &["12"], &[("HOPBINE_REPORT", "1")]);
+    let line = report.lines().find(|line| line.starts_with("allreduce"));
+    assert!(line.is_some_and(|line| line.contains("<= 8 B") && line.contains("board")), "{report}");
+}
+
+fn has_fortran() -> bool {
+    let has = Command::new("gfortran").arg("--version").output().is_ok();
+    assert!(has || std::env::var("CI").as_deref() != Ok("true"), "gfortran is needed");
+    if !has {
+        eprintln!("NOT TESTED: there is no gfortran");
+    }
+    has
+}
+
+fn compile_fortran(dir: &Path, source: &Path) -> PathBuf {
+    let modules = ["hopbine_c", "hopbine_base", "hopbine"];
+    let modules = modules.iter().map(|name| root().join(format!("fortran/{name}.f90")));
+    let sources: Vec<_> = modules.chain([source.to_owned()]).collect();
+    compile(dir, "gfortran", &["-std=f2018"], &sources)
+}
+
+#[test]
+fn every_collective_from_fortran() {
+    if !has_fortran() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let program = compile_fortran(dir.path(), &root().join("capi/tests/library/calls.f90"));
+    for size in [1, 3] {
+        let said = run(&program, size, &[]);
+        assert!(said.contains("all correct"), "{size} ranks: {said}");
+    }
+}
+
+#[test]
+fn the_example_in_fortran() {
+    if !has_fortran() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let program = compile_fortran(dir.path(), &root().join("examples/fortran/cg.f90"));
+    for size in [1, 3] {
+        let said = run(&program, size, &["12"]);
+        assert!(said.contains("correct"), "{size} ranks: {said}");
+    }
+}

@@ -1,0 +1,299 @@
+! hopbine from Fortran: MPI-style collectives along the links of a torus.
+!
+! Buffers are of any type and rank. Counts are integer(hopbine_count), handles integer(hopbine_handle).
+! Every procedure takes an optional ierror last, HOPBINE_SUCCESS or another code, for which
+! hopbine_error_message() has the words; without it a failure stops the program. Buffers of non-blocking
+! and persistent collectives must be contiguous, and asynchronous or target in the caller.
+module hopbine
+  use, intrinsic :: iso_c_binding, only: c_int
+  use hopbine_base, only: at, done
+  use hopbine_base
+  implicit none
+  public
+  private :: at, done
+
+contains
+
+  ! Everyone gets the combination of all vectors.
+  subroutine hopbine_allreduce(send, recv, count, type, op, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_allreduce_c(at(send), at(recv), count, type, op, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_iallreduce(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_iallreduce_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_allreduce_init(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_allreduce_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  ! The root gets the combination of all vectors.
+  subroutine hopbine_reduce(send, recv, count, type, op, root, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_reduce_c(at(send), at(recv), count, type, op, root, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_ireduce(send, recv, count, type, op, root, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_ireduce_c(at(send), at(recv), count, type, op, root, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_reduce_init(send, recv, count, type, op, root, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_reduce_init_c(at(send), at(recv), count, type, op, root, comm, request), ierror)
+  end subroutine
+
+  ! Rank x gets the combination of all blocks x.
+  subroutine hopbine_reduce_scatter(send, recv, count, type, op, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_reduce_scatter_c(at(send), at(recv), count, type, op, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_ireduce_scatter(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_ireduce_scatter_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_reduce_scatter_init(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_reduce_scatter_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  ! Everyone gets the root's vector.
+  subroutine hopbine_bcast(buffer, count, type, root, comm, ierror)
+    type(*), dimension(..), contiguous, target :: buffer
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_bcast_c(at(buffer), count, type, root, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_ibcast(buffer, count, type, root, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous :: buffer
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_ibcast_c(at(buffer), count, type, root, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_bcast_init(buffer, count, type, root, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous :: buffer
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_bcast_init_c(at(buffer), count, type, root, comm, request), ierror)
+  end subroutine
+
+  ! Everyone gets everyone's block.
+  subroutine hopbine_allgather(send, recv, count, type, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_allgather_c(at(send), at(recv), count, type, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_iallgather(send, recv, count, type, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_iallgather_c(at(send), at(recv), count, type, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_allgather_init(send, recv, count, type, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_allgather_init_c(at(send), at(recv), count, type, comm, request), ierror)
+  end subroutine
+
+  ! The root gets everyone's block.
+  subroutine hopbine_gather(send, recv, count, type, root, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_gather_c(at(send), at(recv), count, type, root, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_igather(send, recv, count, type, root, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_igather_c(at(send), at(recv), count, type, root, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_gather_init(send, recv, count, type, root, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_gather_init_c(at(send), at(recv), count, type, root, comm, request), ierror)
+  end subroutine
+
+  ! Rank x gets the root's block x.
+  subroutine hopbine_scatter(send, recv, count, type, root, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_scatter_c(at(send), at(recv), count, type, root, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_iscatter(send, recv, count, type, root, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_iscatter_c(at(send), at(recv), count, type, root, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_scatter_init(send, recv, count, type, root, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, root
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_scatter_init_c(at(send), at(recv), count, type, root, comm, request), ierror)
+  end subroutine
+
+  ! Rank x gets everyone's block x.
+  subroutine hopbine_alltoall(send, recv, count, type, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_alltoall_c(at(send), at(recv), count, type, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_ialltoall(send, recv, count, type, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_ialltoall_c(at(send), at(recv), count, type, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_alltoall_init(send, recv, count, type, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_alltoall_init_c(at(send), at(recv), count, type, comm, request), ierror)
+  end subroutine
+
+  ! Ends when all ranks have called it.
+  subroutine hopbine_barrier(comm, ierror)
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_barrier_c(comm), ierror)
+  end subroutine
+
+  subroutine hopbine_ibarrier(comm, request, ierror)
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_ibarrier_c(comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_barrier_init(comm, request, ierror)
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_barrier_init_c(comm, request), ierror)
+  end subroutine
+
+end module hopbine

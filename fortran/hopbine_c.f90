@@ -1,0 +1,384 @@
+! The C interface of hopbine as it is: constants, and functions that take addresses. Programs use the
+! module hopbine (hopbine.f90), which stands on this one.
+module hopbine_c
+  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_ptr, c_size_t
+  implicit none
+  public
+
+  ! Element types.
+  integer(c_int), parameter :: HOPBINE_INT8 = 0, HOPBINE_INT16 = 1, HOPBINE_INT32 = 2
+  integer(c_int), parameter :: HOPBINE_INT64 = 3, HOPBINE_UINT8 = 4, HOPBINE_UINT16 = 5
+  integer(c_int), parameter :: HOPBINE_UINT32 = 6, HOPBINE_UINT64 = 7, HOPBINE_FLOAT16 = 8
+  integer(c_int), parameter :: HOPBINE_BFLOAT16 = 9, HOPBINE_FLOAT = 10, HOPBINE_DOUBLE = 11
+  integer(c_int), parameter :: HOPBINE_FLOAT_COMPLEX = 12, HOPBINE_DOUBLE_COMPLEX = 13
+  ! Operators.
+  integer(c_int), parameter :: HOPBINE_SUM = 0, HOPBINE_PROD = 1, HOPBINE_MIN = 2, HOPBINE_MAX = 3
+  integer(c_int), parameter :: HOPBINE_LAND = 4, HOPBINE_LOR = 5, HOPBINE_LXOR = 6, HOPBINE_BAND = 7
+  integer(c_int), parameter :: HOPBINE_BOR = 8, HOPBINE_BXOR = 9
+  ! Codes.
+  integer(c_int), parameter :: HOPBINE_SUCCESS = 0, HOPBINE_ERR_COMM = 1, HOPBINE_ERR_REQUEST = 2
+  integer(c_int), parameter :: HOPBINE_ERR_COUNT = 3, HOPBINE_ERR_TYPE = 4, HOPBINE_ERR_OP = 5
+  integer(c_int), parameter :: HOPBINE_ERR_ROOT = 6, HOPBINE_ERR_BUFFER = 7, HOPBINE_ERR_ARG = 8
+  integer(c_int), parameter :: HOPBINE_ERR_STATE = 9, HOPBINE_ERR_SETTING = 10
+  integer(c_int), parameter :: HOPBINE_ERR_STARTUP = 11, HOPBINE_ERR_TIMEOUT = 12
+  integer(c_int), parameter :: HOPBINE_ERR_LOST = 13, HOPBINE_ERR_WIRE = 14
+  integer(c_int), parameter :: HOPBINE_ERR_ALGORITHM = 15, HOPBINE_ERR_INTERNAL = 16, HOPBINE_ERR_MISMATCH = 17
+  ! Handles, and the colour of a rank that takes part in no communicator.
+  integer(c_int64_t), parameter :: HOPBINE_COMM_NULL = 0
+  integer(c_int64_t), parameter :: HOPBINE_REQUEST_NULL = 0
+  integer(c_int), parameter :: HOPBINE_UNDEFINED = -1
+
+  interface
+    function hopbine_allreduce_c(send, recv, count, type, op, comm) &
+      result(code) bind(C, name="hopbine_allreduce")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int) :: code
+    end function
+    function hopbine_iallreduce_c(send, recv, count, type, op, comm, request) &
+      result(code) bind(C, name="hopbine_iallreduce")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_allreduce_init_c(send, recv, count, type, op, comm, request) &
+      result(code) bind(C, name="hopbine_allreduce_init")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_reduce_c(send, recv, count, type, op, root, comm) &
+      result(code) bind(C, name="hopbine_reduce")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op, root
+      integer(c_int) :: code
+    end function
+    function hopbine_ireduce_c(send, recv, count, type, op, root, comm, request) &
+      result(code) bind(C, name="hopbine_ireduce")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op, root
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_reduce_init_c(send, recv, count, type, op, root, comm, request) &
+      result(code) bind(C, name="hopbine_reduce_init")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op, root
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_reduce_scatter_c(send, recv, count, type, op, comm) &
+      result(code) bind(C, name="hopbine_reduce_scatter")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int) :: code
+    end function
+    function hopbine_ireduce_scatter_c(send, recv, count, type, op, comm, request) &
+      result(code) bind(C, name="hopbine_ireduce_scatter")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_reduce_scatter_init_c(send, recv, count, type, op, comm, request) &
+      result(code) bind(C, name="hopbine_reduce_scatter_init")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_bcast_c(recv, count, type, root, comm) &
+      result(code) bind(C, name="hopbine_bcast")
+      import
+      type(c_ptr), value :: recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, root
+      integer(c_int) :: code
+    end function
+    function hopbine_ibcast_c(recv, count, type, root, comm, request) &
+      result(code) bind(C, name="hopbine_ibcast")
+      import
+      type(c_ptr), value :: recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, root
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_bcast_init_c(recv, count, type, root, comm, request) &
+      result(code) bind(C, name="hopbine_bcast_init")
+      import
+      type(c_ptr), value :: recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, root
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_allgather_c(send, recv, count, type, comm) &
+      result(code) bind(C, name="hopbine_allgather")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type
+      integer(c_int) :: code
+    end function
+    function hopbine_iallgather_c(send, recv, count, type, comm, request) &
+      result(code) bind(C, name="hopbine_iallgather")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_allgather_init_c(send, recv, count, type, comm, request) &
+      result(code) bind(C, name="hopbine_allgather_init")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_gather_c(send, recv, count, type, root, comm) &
+      result(code) bind(C, name="hopbine_gather")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, root
+      integer(c_int) :: code
+    end function
+    function hopbine_igather_c(send, recv, count, type, root, comm, request) &
+      result(code) bind(C, name="hopbine_igather")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, root
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_gather_init_c(send, recv, count, type, root, comm, request) &
+      result(code) bind(C, name="hopbine_gather_init")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, root
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_scatter_c(send, recv, count, type, root, comm) &
+      result(code) bind(C, name="hopbine_scatter")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, root
+      integer(c_int) :: code
+    end function
+    function hopbine_iscatter_c(send, recv, count, type, root, comm, request) &
+      result(code) bind(C, name="hopbine_iscatter")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, root
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_scatter_init_c(send, recv, count, type, root, comm, request) &
+      result(code) bind(C, name="hopbine_scatter_init")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, root
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_alltoall_c(send, recv, count, type, comm) &
+      result(code) bind(C, name="hopbine_alltoall")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type
+      integer(c_int) :: code
+    end function
+    function hopbine_ialltoall_c(send, recv, count, type, comm, request) &
+      result(code) bind(C, name="hopbine_ialltoall")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_alltoall_init_c(send, recv, count, type, comm, request) &
+      result(code) bind(C, name="hopbine_alltoall_init")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_barrier_c(comm) &
+      result(code) bind(C, name="hopbine_barrier")
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int) :: code
+    end function
+    function hopbine_ibarrier_c(comm, request) &
+      result(code) bind(C, name="hopbine_ibarrier")
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_barrier_init_c(comm, request) &
+      result(code) bind(C, name="hopbine_barrier_init")
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_start_c(request) &
+      result(code) bind(C, name="hopbine_start")
+      import
+      integer(c_int64_t), value :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_test_c(request, done) &
+      result(code) bind(C, name="hopbine_test")
+      import
+      integer(c_int64_t) :: request
+      integer(c_int) :: done
+      integer(c_int) :: code
+    end function
+    function hopbine_wait_c(request) &
+      result(code) bind(C, name="hopbine_wait")
+      import
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_waitall_c(n, requests) &
+      result(code) bind(C, name="hopbine_waitall")
+      import
+      integer(c_int), value :: n
+      integer(c_int64_t) :: requests(*)
+      integer(c_int) :: code
+    end function
+    function hopbine_request_free_c(request) &
+      result(code) bind(C, name="hopbine_request_free")
+      import
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_init_c(world) &
+      result(code) bind(C, name="hopbine_init")
+      import
+      integer(c_int64_t) :: world
+      integer(c_int) :: code
+    end function
+    function hopbine_finalize_c() &
+      result(code) bind(C, name="hopbine_finalize")
+      import
+      integer(c_int) :: code
+    end function
+    function hopbine_comm_rank_c(comm, rank) &
+      result(code) bind(C, name="hopbine_comm_rank")
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int) :: rank
+      integer(c_int) :: code
+    end function
+    function hopbine_comm_size_c(comm, size) &
+      result(code) bind(C, name="hopbine_comm_size")
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int) :: size
+      integer(c_int) :: code
+    end function
+    function hopbine_comm_torus_c(comm, room, n_dims, sizes, coordinates) &
+      result(code) bind(C, name="hopbine_comm_torus")
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int), value :: room
+      integer(c_int) :: n_dims, sizes(*), coordinates(*)
+      integer(c_int) :: code
+    end function
+    function hopbine_comm_duplicate_c(comm, made) &
+      result(code) bind(C, name="hopbine_comm_duplicate")
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int64_t) :: made
+      integer(c_int) :: code
+    end function
+    function hopbine_comm_split_c(comm, colour, key, made) &
+      result(code) bind(C, name="hopbine_comm_split")
+      import
+      integer(c_int64_t), value :: comm, key
+      integer(c_int), value :: colour
+      integer(c_int64_t) :: made
+      integer(c_int) :: code
+    end function
+    function hopbine_comm_group_c(comm, n, ranks, made) &
+      result(code) bind(C, name="hopbine_comm_group")
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int), value :: n
+      integer(c_int), intent(in) :: ranks(*)
+      integer(c_int64_t) :: made
+      integer(c_int) :: code
+    end function
+    function hopbine_comm_sub_box_c(comm, n, dims, made) &
+      result(code) bind(C, name="hopbine_comm_sub_box")
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int), value :: n
+      integer(c_int), intent(in) :: dims(*)
+      integer(c_int64_t) :: made
+      integer(c_int) :: code
+    end function
+    function hopbine_comm_with_c(comm, algorithm, ports, segment_bytes, made) &
+      result(code) bind(C, name="hopbine_comm_with")
+      import
+      integer(c_int64_t), value :: comm, segment_bytes
+      character(kind=c_char), intent(in) :: algorithm(*)
+      integer(c_int), value :: ports
+      integer(c_int64_t) :: made
+      integer(c_int) :: code
+    end function
+    function hopbine_comm_free_c(comm) &
+      result(code) bind(C, name="hopbine_comm_free")
+      import
+      integer(c_int64_t) :: comm
+      integer(c_int) :: code
+    end function
+    function hopbine_last_error_c() &
+      result(code) bind(C, name="hopbine_last_error")
+      import
+      type(c_ptr) :: code
+    end function
+    function strlen_c(text) result(length) bind(C, name="strlen")
+      import
+      type(c_ptr), value :: text
+      integer(c_size_t) :: length
+    end function
+  end interface
+end module hopbine_c

@@ -1,0 +1,672 @@
+/* hopbine: MPI-style collectives along the links of a torus, from C, C++ and Fortran.
+ *
+ * Every function returns HOPBINE_SUCCESS or another HOPBINE_ERR_ code; hopbine_last_error() then says
+ * what was wrong. A collective must be called by all ranks of its communicator, in the same order,
+ * with the same count, type, operator and root. All functions may be called from any thread.
+ *
+ * Made by cbindgen from capi/src; do not edit: run `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test header`. */
+
+
+#ifndef HOPBINE_H
+#define HOPBINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* In place of a send buffer (of the root's receive buffer in a scatter): the input is where the
+ * result will be, as with MPI_IN_PLACE. */
+#define HOPBINE_IN_PLACE ((void *)-1)
+
+
+// Signed integer of 8 bits.
+#define HOPBINE_INT8 0
+
+// Signed integer of 16 bits.
+#define HOPBINE_INT16 1
+
+// Signed integer of 32 bits.
+#define HOPBINE_INT32 2
+
+// Signed integer of 64 bits.
+#define HOPBINE_INT64 3
+
+// Unsigned integer of 8 bits; also bytes of any meaning.
+#define HOPBINE_UINT8 4
+
+// Unsigned integer of 16 bits.
+#define HOPBINE_UINT16 5
+
+// Unsigned integer of 32 bits.
+#define HOPBINE_UINT32 6
+
+// Unsigned integer of 64 bits.
+#define HOPBINE_UINT64 7
+
+// IEEE 754 binary16.
+#define HOPBINE_FLOAT16 8
+
+// bfloat16, the upper half of a float.
+#define HOPBINE_BFLOAT16 9
+
+// float, real(4).
+#define HOPBINE_FLOAT 10
+
+// double, real(8).
+#define HOPBINE_DOUBLE 11
+
+// Two floats, real part first: float _Complex, complex(4).
+#define HOPBINE_FLOAT_COMPLEX 12
+
+// Two doubles, real part first: double _Complex, complex(8).
+#define HOPBINE_DOUBLE_COMPLEX 13
+
+// Sum; integers wrap around.
+#define HOPBINE_SUM 0
+
+// Product; integers wrap around.
+#define HOPBINE_PROD 1
+
+// The smaller one; NaN if either is.
+#define HOPBINE_MIN 2
+
+// The larger one; NaN if either is.
+#define HOPBINE_MAX 3
+
+// 1 if both are nonzero, else 0.
+#define HOPBINE_LAND 4
+
+// 1 if one is nonzero, else 0.
+#define HOPBINE_LOR 5
+
+// 1 if exactly one is nonzero, else 0.
+#define HOPBINE_LXOR 6
+
+// Bits set in both.
+#define HOPBINE_BAND 7
+
+// Bits set in one.
+#define HOPBINE_BOR 8
+
+// Bits set in exactly one.
+#define HOPBINE_BXOR 9
+
+// The colour of a rank that takes part in no communicator.
+#define HOPBINE_UNDEFINED -1
+
+// All is well.
+#define HOPBINE_SUCCESS 0
+
+// Not a communicator: null, freed, or another number.
+#define HOPBINE_ERR_COMM 1
+
+// Not a request, or one that is in use.
+#define HOPBINE_ERR_REQUEST 2
+
+// A negative count, or one whose bytes no memory could hold.
+#define HOPBINE_ERR_COUNT 3
+
+// Not an element type.
+#define HOPBINE_ERR_TYPE 4
+
+// Not an operator, or not one for this type.
+#define HOPBINE_ERR_OP 5
+
+// The root is no rank of the communicator.
+#define HOPBINE_ERR_ROOT 6
+
+// A null buffer, or buffers that overlap.
+#define HOPBINE_ERR_BUFFER 7
+
+// Any other argument.
+#define HOPBINE_ERR_ARG 8
+
+// hopbine_init() has not been called, or hopbine_finalize() has, or the other way round.
+#define HOPBINE_ERR_STATE 9
+
+// An environment variable or an option has no such value.
+#define HOPBINE_ERR_SETTING 10
+
+// The world could not be set up, or the ranks did not meet.
+#define HOPBINE_ERR_STARTUP 11
+
+// A wait was too long (HOPBINE_TIMEOUT).
+#define HOPBINE_ERR_TIMEOUT 12
+
+// A rank is gone, has failed, or has left.
+#define HOPBINE_ERR_LOST 13
+
+// The network, or what stands for it, failed; or a call came after any such failure.
+#define HOPBINE_ERR_WIRE 14
+
+// No algorithm of that name, or it does not serve the call.
+#define HOPBINE_ERR_ALGORITHM 15
+
+// A mistake within hopbine.
+#define HOPBINE_ERR_INTERNAL 16
+
+// Ranks made different calls: another collective, count, type, operator or root.
+#define HOPBINE_ERR_MISMATCH 17
+
+// A communicator. Freed by hopbine_comm_free().
+typedef uint64_t hopbine_comm_t;
+
+// What a handler is called with: the code, its message, which is valid during the call, and the
+// argument it was set with. It runs on the thread of the call that failed, which returns the
+// code when the handler returns.
+typedef void (*hopbine_error_handler_t)(int code, const char *message, void *argument);
+
+// A request: a collective under way, or a persistent one.
+typedef uint64_t hopbine_request_t;
+
+// How ranks that have found each other by other means tell each other what hopbine needs to
+// start, and what it shares its waiting with.
+typedef struct {
+  // This rank.
+  int rank;
+  // Number of ranks.
+  int size;
+  // Gives every rank the `bytes` bytes at `mine` of all of them, in rank order, at `all`: an
+  // allgather of blocks of `bytes`, which are the same on all ranks. Returns 0, or another
+  // number if that failed. Called by hopbine_init_exchange() and hopbine_finalize().
+  int (*allgather)(const void *mine, void *all, int64_t bytes, void *argument);
+  // Called now and then by a thread that waits in hopbine, so that somebody else's messages
+  // move on meanwhile; may be null.
+  void (*progress)(void *argument);
+  // What both are called with.
+  void *argument;
+} hopbine_exchange_t;
+
+// No communicator.
+#define HOPBINE_COMM_NULL 0
+
+// No request: waiting for it returns at once.
+#define HOPBINE_REQUEST_NULL 0
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Combines the vectors of `count` elements of all ranks; everyone gets the result, bit for bit the
+// same.
+//
+// # Safety
+// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+int hopbine_allreduce(const void *send,
+                      void *recv,
+                      int64_t count,
+                      int dtype,
+                      int op,
+                      hopbine_comm_t comm);
+
+// Combines the vectors of `count` elements of all ranks; the root gets the result. `recv` matters on
+// the root only, HOPBINE_IN_PLACE there only.
+//
+// # Safety
+// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+int hopbine_reduce(const void *send,
+                   void *recv,
+                   int64_t count,
+                   int dtype,
+                   int op,
+                   int root,
+                   hopbine_comm_t comm);
+
+// Combines blocks of `count` elements, one for each rank; rank x gets block x of the result
+// (MPI_Reduce_scatter_block). In place, the blocks are in `recv`, and the result at its start.
+//
+// # Safety
+// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+int hopbine_reduce_scatter(const void *send,
+                           void *recv,
+                           int64_t count,
+                           int dtype,
+                           int op,
+                           hopbine_comm_t comm);
+
+// Gives everyone the root's vector of `count` elements.
+//
+// # Safety
+// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+int hopbine_bcast(void *buffer, int64_t count, int dtype, int root, hopbine_comm_t comm);
+
+// Gives everyone the blocks of `count` elements of all ranks, in rank order. In place, a rank's own
+// block is where it belongs in `recv`.
+//
+// # Safety
+// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+int hopbine_allgather(const void *send, void *recv, int64_t count, int dtype, hopbine_comm_t comm);
+
+// Gives the root the blocks of `count` elements of all ranks, in rank order. `recv` matters on the
+// root only, HOPBINE_IN_PLACE there only.
+//
+// # Safety
+// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+int hopbine_gather(const void *send,
+                   void *recv,
+                   int64_t count,
+                   int dtype,
+                   int root,
+                   hopbine_comm_t comm);
+
+// Gives rank x the root's block x of `count` elements. `send` matters on the root only, which may
+// have HOPBINE_IN_PLACE for `recv`: its own block then stays where it is.
+//
+// # Safety
+// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+int hopbine_scatter(const void *send,
+                    void *recv,
+                    int64_t count,
+                    int dtype,
+                    int root,
+                    hopbine_comm_t comm);
+
+// Gives rank x the block x of `count` elements of all ranks, in rank order. In place, the blocks to
+// send are in `recv`; then on all ranks.
+//
+// # Safety
+// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+int hopbine_alltoall(const void *send, void *recv, int64_t count, int dtype, hopbine_comm_t comm);
+
+// Ends when all ranks have called it.
+int hopbine_barrier(hopbine_comm_t comm);
+
+// The calling rank, from 0.
+//
+// # Safety
+// `rank` is null or an address to write to.
+int hopbine_comm_rank(hopbine_comm_t comm, int *rank);
+
+// The number of ranks.
+//
+// # Safety
+// `size` is null or an address to write to.
+int hopbine_comm_size(hopbine_comm_t comm, int *size);
+
+// The torus: sets `*n_dims`, and the sizes of the first `room` dimensions and the calling rank's
+// coordinates in them, where the lists are not null. There are 7 dimensions at most.
+//
+// # Safety
+// `n_dims` is null or an address to write to; `sizes` and `coordinates` are null or have `room`
+// places.
+int hopbine_comm_torus(hopbine_comm_t comm, int room, int *n_dims, int *sizes, int *coordinates);
+
+// Makes a second communicator of the same ranks: calls on the two have nothing to do with each
+// other. All ranks must call it.
+//
+// # Safety
+// `made` is null or an address to write to.
+int hopbine_comm_duplicate(hopbine_comm_t comm, hopbine_comm_t *made);
+
+// Makes a communicator for each colour, of the ranks that give it, in the order of their keys
+// and, where these are equal, of their ranks. With HOPBINE_UNDEFINED a rank gets
+// HOPBINE_COMM_NULL. All ranks must call it.
+//
+// # Safety
+// `made` is null or an address to write to.
+int hopbine_comm_split(hopbine_comm_t comm, int colour, int64_t key, hopbine_comm_t *made);
+
+// Makes a communicator of these `n` ranks of `comm`, in this order. All ranks of `comm` must
+// call it: those of the list with the same list, each of the others with one of its own, or an
+// empty one; those that are not in their list get HOPBINE_COMM_NULL.
+//
+// # Safety
+// `ranks` is null or the address of `n` numbers; `made` is null or an address to write to.
+int hopbine_comm_group(hopbine_comm_t comm, int n, const int *ranks, hopbine_comm_t *made);
+
+// Makes a communicator of the ranks that differ from this one only in the given `n` dimensions
+// of the torus: rows, columns, planes. All ranks must call it.
+//
+// # Safety
+// `dims` is null or the address of `n` numbers; `made` is null or an address to write to.
+int hopbine_comm_sub_box(hopbine_comm_t comm, int n, const int *dims, hopbine_comm_t *made);
+
+// Makes a communicator of these `n` ranks of `comm`, in this order. Unlike hopbine_comm_group()
+// only they call it, and hopbine sends nothing: `agree` must return on all of them the number
+// that it is given on the first one, as a broadcast does.
+//
+// # Safety
+// `ranks` is null or the address of `n` numbers; `agree` can be called with `argument`; `made`
+// is null or an address to write to.
+int hopbine_comm_join(hopbine_comm_t comm,
+                      int n,
+                      const int *ranks,
+                      uint64_t (*agree)(uint64_t number, void *argument),
+                      void *argument,
+                      hopbine_comm_t *made);
+
+// Makes a handle of the same communicator whose calls use this algorithm of the registry
+// (`hopbine list`), this many ports, and messages of at most this many bytes; null and 0 leave
+// the choice to hopbine. All ranks must choose alike. Nothing is sent.
+//
+// # Safety
+// `algorithm` is null or a string; `made` is null or an address to write to.
+int hopbine_comm_with(hopbine_comm_t comm,
+                      const char *algorithm,
+                      int ports,
+                      int64_t segment_bytes,
+                      hopbine_comm_t *made);
+
+// Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it go on. The world's
+// communicator is freed by hopbine_finalize() only.
+//
+// # Safety
+// `comm` is null or an address to read and write.
+int hopbine_comm_free(hopbine_comm_t *comm);
+
+// What was wrong with this thread's last call that failed, as text; empty if none has. Valid
+// until the thread's next call that fails.
+const char *hopbine_last_error(void);
+
+// The name of a code, such as "HOPBINE_ERR_ROOT". Never null, always valid.
+const char *hopbine_error_name(int code);
+
+// Has `handler` called, with `argument`, whenever a call fails on any thread; null for nobody,
+// as at first. It may end the process.
+//
+// # Safety
+// `handler` must be callable from any thread with `argument`, until another one is set.
+void hopbine_set_error_handler(hopbine_error_handler_t handler, void *argument);
+
+// Starts hopbine_allreduce(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_iallreduce(const void *send,
+                       void *recv,
+                       int64_t count,
+                       int dtype,
+                       int op,
+                       hopbine_comm_t comm,
+                       hopbine_request_t *request);
+
+// Starts hopbine_reduce(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_ireduce(const void *send,
+                    void *recv,
+                    int64_t count,
+                    int dtype,
+                    int op,
+                    int root,
+                    hopbine_comm_t comm,
+                    hopbine_request_t *request);
+
+// Starts hopbine_reduce_scatter(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_ireduce_scatter(const void *send,
+                            void *recv,
+                            int64_t count,
+                            int dtype,
+                            int op,
+                            hopbine_comm_t comm,
+                            hopbine_request_t *request);
+
+// Starts hopbine_bcast(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_ibcast(void *buffer,
+                   int64_t count,
+                   int dtype,
+                   int root,
+                   hopbine_comm_t comm,
+                   hopbine_request_t *request);
+
+// Starts hopbine_allgather(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_iallgather(const void *send,
+                       void *recv,
+                       int64_t count,
+                       int dtype,
+                       hopbine_comm_t comm,
+                       hopbine_request_t *request);
+
+// Starts hopbine_gather(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_igather(const void *send,
+                    void *recv,
+                    int64_t count,
+                    int dtype,
+                    int root,
+                    hopbine_comm_t comm,
+                    hopbine_request_t *request);
+
+// Starts hopbine_scatter(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_iscatter(const void *send,
+                     void *recv,
+                     int64_t count,
+                     int dtype,
+                     int root,
+                     hopbine_comm_t comm,
+                     hopbine_request_t *request);
+
+// Starts hopbine_alltoall(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_ialltoall(const void *send,
+                      void *recv,
+                      int64_t count,
+                      int dtype,
+                      hopbine_comm_t comm,
+                      hopbine_request_t *request);
+
+// Starts hopbine_barrier(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// `request` is an address to write to.
+int hopbine_ibarrier(hopbine_comm_t comm, hopbine_request_t *request);
+
+// Prepares hopbine_allreduce() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_allreduce_init(const void *send,
+                           void *recv,
+                           int64_t count,
+                           int dtype,
+                           int op,
+                           hopbine_comm_t comm,
+                           hopbine_request_t *request);
+
+// Prepares hopbine_reduce() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_reduce_init(const void *send,
+                        void *recv,
+                        int64_t count,
+                        int dtype,
+                        int op,
+                        int root,
+                        hopbine_comm_t comm,
+                        hopbine_request_t *request);
+
+// Prepares hopbine_reduce_scatter() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_reduce_scatter_init(const void *send,
+                                void *recv,
+                                int64_t count,
+                                int dtype,
+                                int op,
+                                hopbine_comm_t comm,
+                                hopbine_request_t *request);
+
+// Prepares hopbine_bcast() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_bcast_init(void *buffer,
+                       int64_t count,
+                       int dtype,
+                       int root,
+                       hopbine_comm_t comm,
+                       hopbine_request_t *request);
+
+// Prepares hopbine_allgather() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_allgather_init(const void *send,
+                           void *recv,
+                           int64_t count,
+                           int dtype,
+                           hopbine_comm_t comm,
+                           hopbine_request_t *request);
+
+// Prepares hopbine_gather() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_gather_init(const void *send,
+                        void *recv,
+                        int64_t count,
+                        int dtype,
+                        int root,
+                        hopbine_comm_t comm,
+                        hopbine_request_t *request);
+
+// Prepares hopbine_scatter() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_scatter_init(const void *send,
+                         void *recv,
+                         int64_t count,
+                         int dtype,
+                         int root,
+                         hopbine_comm_t comm,
+                         hopbine_request_t *request);
+
+// Prepares hopbine_alltoall() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_alltoall_init(const void *send,
+                          void *recv,
+                          int64_t count,
+                          int dtype,
+                          hopbine_comm_t comm,
+                          hopbine_request_t *request);
+
+// Prepares hopbine_barrier() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// `request` is an address to write to.
+int hopbine_barrier_init(hopbine_comm_t comm, hopbine_request_t *request);
+
+// 1 if HOPBINE_REPORT asks for a report, which hopbine_finalize() then prints; else 0.
+int hopbine_report_wanted(void);
+
+// Adds a call that somebody else served to the report: its name, the bytes of its vector or
+// block, what served it and why, and how long it took.
+//
+// # Safety
+// Both strings are null or strings.
+int hopbine_report_add(const char *call, uint64_t bytes, const char *served_by, double seconds);
+
+// Says which algorithm serves a blocking collective, named as in `hopbine list` ("allreduce"), of
+// `count` elements and why: a line of text at `text`, cut to `room` bytes with its final zero.
+//
+// # Safety
+// `collective` is null or a string; `text` is null or has `room` bytes.
+int hopbine_explain(hopbine_comm_t comm,
+                    const char *collective,
+                    int64_t count,
+                    int element,
+                    int op,
+                    char *text,
+                    uintptr_t room);
+
+// Starts the persistent collective.
+//
+// # Safety
+// As the call that made the request, until it is done.
+int hopbine_start(hopbine_request_t request);
+
+// Sets `*done` to 1 if the collective is done, or was not started, or the request is
+// HOPBINE_REQUEST_NULL; to 0 otherwise. A non-blocking request that is done is freed, and
+// `*request` becomes HOPBINE_REQUEST_NULL. Without worker threads this is what moves it on.
+//
+// # Safety
+// Both are null, or addresses to read and write.
+int hopbine_test(hopbine_request_t *request, int *done);
+
+// Waits until the collective is done; at once if it was not started or the request is
+// HOPBINE_REQUEST_NULL. A non-blocking request is freed then, also if the collective failed, and
+// `*request` becomes HOPBINE_REQUEST_NULL.
+//
+// # Safety
+// `request` is null or an address to read and write.
+int hopbine_wait(hopbine_request_t *request);
+
+// As hopbine_wait() for each of `n` requests, also if one fails; the first failure is returned.
+//
+// # Safety
+// `requests` is null or the address of `n` requests to read and write.
+int hopbine_waitall(int n, hopbine_request_t *requests);
+
+// Frees a request, after waiting for its collective if it is under way; `*request` becomes
+// HOPBINE_REQUEST_NULL. Freeing HOPBINE_REQUEST_NULL does nothing.
+//
+// # Safety
+// `request` is null or an address to read and write.
+int hopbine_request_free(hopbine_request_t *request);
+
+// Joins the world that the environment describes (HOPBINE_RANK, HOPBINE_SIZE,
+// HOPBINE_RENDEZVOUS, which `hopbine launch` sets; without them this process alone), and sets
+// `*world` to the communicator of all its ranks. All ranks must call it.
+//
+// # Safety
+// `world` is null or an address to write to.
+int hopbine_init(hopbine_comm_t *world);
+
+// As hopbine_init(), with ranks that have found each other already. The structure is copied.
+//
+// # Safety
+// `exchange` is null or the address of a structure whose functions can be called as it says,
+// with its argument, from any thread, until hopbine_finalize() has returned; `world` is null or
+// an address to write to.
+int hopbine_init_exchange(const hopbine_exchange_t *exchange, hopbine_comm_t *world);
+
+// Leaves the world, after waiting for all ranks. The world's communicator is freed; others that
+// are left, and requests, refuse every call but those that free them. hopbine_init() may follow.
+int hopbine_finalize(void);
+
+// Sets `*started` to 1 between hopbine_init() and hopbine_finalize(), to 0 otherwise.
+//
+// # Safety
+// `started` is null or an address to write to.
+int hopbine_initialized(int *started);
+
+// The communicator of all ranks; HOPBINE_COMM_NULL if hopbine has not been started.
+hopbine_comm_t hopbine_comm_world(void);
+
+// The library's version, such as "0.1.0". Never null, always valid.
+const char *hopbine_version(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* HOPBINE_H */

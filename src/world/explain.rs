@@ -1,0 +1,67 @@
+//! What serves a call, and why: for reports that people read.
+
+use std::fmt;
+
+use super::call::Call;
+use super::communicator::Communicator;
+use super::select::{Choice, choose};
+use crate::error::Error;
+
+/// What serves a call, and why. The text is one line: `direct-l, 1 port, in memory: 2 ranks, ...`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The algorithm's name in the registry, or what does without one.
+    pub by: String,
+    /// Ports and messages; empty where there is no plan.
+    pub how: String,
+    /// The reason.
+    pub why: String,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Explanation { by, how, why } = self;
+        let comma = if how.is_empty() { "" } else { ", " };
+        write!(f, "{by}{comma}{how}: {why}")
+    }
+}
+
+impl Communicator {
+    /// Says what serves a blocking call, without making it.
+    ///
+    /// # Errors
+    /// As the call itself, where that is not served at all.
+    pub fn explain(&self, call: &Call) -> Result<Explanation, Error> {
+        let call = call.normalized(self.caller());
+        let bytes = call.count.saturating_mul(call.dtype.size_bytes() as u64);
+        if self.uses_gates(&call) {
+            let (by, why) = match self.inner.of_world.wire {
+                super::Wire::Memory => ("board", "short, all ranks of the world, one host"),
+                super::Wire::Network => ("gates", "the network's barrier gates do it"),
+            };
+            return Ok(Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() });
+        }
+        let (wire, shape) = (self.inner.of_world.wire, self.shape());
+        let Choice { algorithm, ports, segment_bytes } =
+            choose(wire, call.collective, shape, bytes, self.n_ports(), call.in_place);
+        let options = &self.options;
+        let (by, why) = match &options.algorithm {
+            Some(name) => (name.to_string(), "the call names it".to_owned()),
+            None => {
+                let place = match wire {
+                    super::Wire::Memory => "in memory",
+                    super::Wire::Network => "over links",
+                };
+                let unit = if call.collective.is_reduction() { "vector" } else { "block" };
+                (algorithm.name.into_owned(), format!("{place}, {shape}, {bytes} B each {unit}"))
+            }
+        };
+        let ports = options.ports.unwrap_or(ports);
+        let plural = if ports == 1 { "" } else { "s" };
+        let how = match options.segment_bytes.unwrap_or(segment_bytes) {
+            u64::MAX => format!("{ports} port{plural}, whole messages"),
+            most => format!("{ports} port{plural}, messages up to {most} B"),
+        };
+        Ok(Explanation { by, how, why })
+    }
+}
