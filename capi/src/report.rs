@@ -65,10 +65,8 @@ pub(crate) fn timed(
     let outcome = make();
     let time = start.elapsed();
     let by = comm.explain(call).map_or_else(|error| error.to_string(), |by| by.to_string());
-    // Sizes differ within a class: the line is that of the class.
-    let by = by.split(", ").filter(|part| !part.contains(" B each ")).collect::<Vec<_>>();
     let bytes = call.count.saturating_mul(call.dtype.size_bytes() as u64);
-    note(call.collective.to_string(), bytes, by.join(", "), time);
+    note(call.collective.to_string(), bytes, by, time);
     outcome
 }
 

@@ -52,8 +52,7 @@ impl Communicator {
                     super::Wire::Memory => "in memory",
                     super::Wire::Network => "over links",
                 };
-                let unit = if call.collective.is_reduction() { "vector" } else { "block" };
-                (algorithm.name.into_owned(), format!("{place}, {shape}, {bytes} B each {unit}"))
+                (algorithm.name.into_owned(), format!("the rule for this size {place} on {shape}"))
             }
         };
         let ports = options.ports.unwrap_or(ports);

@@ -1,0 +1,48 @@
+/* HB_Allreduce and its kin: MPI's collectives under another name, served by hopbine where it can. */
+#include "doors.h"
+
+#include "forms.h"
+#include <hopbine_mpi.h>
+
+/* Also for programs that never call HB_Init: the first call on MPI_COMM_WORLD starts hopbine. */
+static void start_on(MPI_Comm comm) {
+    if (comm == MPI_COMM_WORLD) start();
+}
+
+DOOR_OUT int HB_Init(void) {
+    start();
+    return MPI_SUCCESS;
+}
+
+#define DOOR(NAME, REAL, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                             \
+    DOOR_OUT int NAME PARAMETERS {                                                                 \
+        struct call call = {.collective = COLLECTIVE, .form = FORM, __VA_ARGS__};                  \
+        int code;                                                                                  \
+        start_on(comm);                                                                            \
+        if (serve(&call, &code)) return code;                                                      \
+        within++;                                                                                  \
+        code = REAL ARGUMENTS;                                                                     \
+        within--;                                                                                  \
+        return passed(&call, code);                                                                \
+    }
+
+#define BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                             \
+    DOOR(HB_##Name, PMPI_##Name, BLOCKING, COLLECTIVE, P, A, UNPAREN M)
+#define NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                          \
+    DOOR(HB_I##name, PMPI_I##name, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),    \
+         (UNPAREN A, request), UNPAREN M)
+DOORS(BLOCKING_DOOR, int, int)
+DOORS(NONBLOCKING_DOOR, int, int)
+BARRIER_DOOR(BLOCKING_DOOR)
+BARRIER_DOOR(NONBLOCKING_DOOR)
+
+#if MPI_VERSION >= 4
+#define LARGE_BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                       \
+    DOOR(HB_##Name##_c, PMPI_##Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M)
+#define PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                           \
+    DOOR(HB_##Name##_init, PMPI_##Name##_init, PERSISTENT, COLLECTIVE,                             \
+         (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request), UNPAREN M)
+DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)
+DOORS(PERSISTENT_DOOR, int, int)
+BARRIER_DOOR(PERSISTENT_DOOR)
+#endif

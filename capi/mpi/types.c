@@ -1,0 +1,158 @@
+/* MPI's types and operators as hopbine knows them. */
+#include "doors.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The integer type of hopbine's of so many bytes. */
+static int integer(size_t bytes, int is_signed) {
+    int number = bytes == 1 ? HOPBINE_INT8 : bytes == 2 ? HOPBINE_INT16 : bytes == 4 ? HOPBINE_INT32 : -1;
+    if (bytes == 8) number = HOPBINE_INT64;
+    return number < 0 || is_signed ? number : number + (HOPBINE_UINT8 - HOPBINE_INT8);
+}
+
+static int real(int bytes) {
+    return bytes == 4 ? HOPBINE_FLOAT : bytes == 8 ? HOPBINE_DOUBLE : -1;
+}
+
+static int complex_of(int bytes) {
+    return bytes == 8 ? HOPBINE_FLOAT_COMPLEX : bytes == 16 ? HOPBINE_DOUBLE_COMPLEX : -1;
+}
+
+/* Types that operators are defined for. Fortran's sizes depend on the compiler's options, so they
+ * are asked for. MPI_LOGICAL is left to MPI: what a true value looks like is the compiler's
+ * business. */
+enum kind { SIGNED, UNSIGNED, REAL, COMPLEX };
+struct known {
+    MPI_Datatype type;
+    enum kind kind;
+    int element;
+};
+static struct known known[64];
+static int n_known;
+static pthread_once_t filled = PTHREAD_ONCE_INIT;
+
+static void add(MPI_Datatype type, enum kind kind) {
+    int bytes = 0;
+    if (type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &bytes) != MPI_SUCCESS) return;
+    int element = kind == REAL ? real(bytes)
+                  : kind == COMPLEX ? complex_of(bytes)
+                                    : integer((size_t)bytes, kind == SIGNED);
+    if (element >= 0) known[n_known++] = (struct known){type, kind, element};
+}
+
+static void fill(void) {
+    /* The most used first. */
+    add(MPI_DOUBLE, REAL);
+    add(MPI_INT, SIGNED);
+    add(MPI_FLOAT, REAL);
+    add(MPI_DOUBLE_PRECISION, REAL);
+    add(MPI_INTEGER, SIGNED);
+    add(MPI_REAL, REAL);
+    add(MPI_REAL8, REAL);
+    add(MPI_REAL4, REAL);
+    add(MPI_LONG, SIGNED);
+    add(MPI_UNSIGNED, UNSIGNED);
+    add(MPI_UNSIGNED_LONG, UNSIGNED);
+    add(MPI_LONG_LONG, SIGNED);
+    add(MPI_UNSIGNED_LONG_LONG, UNSIGNED);
+    add(MPI_INT64_T, SIGNED);
+    add(MPI_UINT64_T, UNSIGNED);
+    add(MPI_INT32_T, SIGNED);
+    add(MPI_UINT32_T, UNSIGNED);
+    add(MPI_INT16_T, SIGNED);
+    add(MPI_UINT16_T, UNSIGNED);
+    add(MPI_INT8_T, SIGNED);
+    add(MPI_UINT8_T, UNSIGNED);
+    add(MPI_SHORT, SIGNED);
+    add(MPI_UNSIGNED_SHORT, UNSIGNED);
+    add(MPI_SIGNED_CHAR, SIGNED);
+    add(MPI_UNSIGNED_CHAR, UNSIGNED);
+    add(MPI_INTEGER1, SIGNED);
+    add(MPI_INTEGER2, SIGNED);
+    add(MPI_INTEGER4, SIGNED);
+    add(MPI_INTEGER8, SIGNED);
+    add(MPI_AINT, SIGNED);
+    add(MPI_OFFSET, SIGNED);
+    add(MPI_COUNT, SIGNED);
+    add(MPI_COMPLEX, COMPLEX);
+    add(MPI_DOUBLE_COMPLEX, COMPLEX);
+    add(MPI_C_FLOAT_COMPLEX, COMPLEX);
+    add(MPI_C_DOUBLE_COMPLEX, COMPLEX);
+    add(MPI_COMPLEX8, COMPLEX);
+    add(MPI_COMPLEX16, COMPLEX);
+}
+
+/* The number for reductions of a predefined type, or -1. */
+static int element_of(MPI_Datatype type) {
+    pthread_once(&filled, fill);
+    for (int at = 0; at < n_known; at++)
+        if (known[at].type == type) return known[at].element;
+    return -1;
+}
+
+/* Whether the data of a type, which has no holes, lie in memory in the order in which they are
+ * sent: it is predefined, or a row of such. */
+static int is_row(MPI_Datatype datatype) {
+    int n_integers, n_addresses, n_types, combiner;
+    PMPI_Type_get_envelope(datatype, &n_integers, &n_addresses, &n_types, &combiner);
+    if (combiner == MPI_COMBINER_NAMED) return 1;
+    if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || n_types != 1) return 0;
+    int count;
+    MPI_Aint address;
+    MPI_Datatype of;
+    if (n_integers > 1 || n_addresses > 0) return 0;
+    if (PMPI_Type_get_contents(datatype, n_integers, 0, 1, &count, &address, &of) != MPI_SUCCESS) return 0;
+    int row = is_row(of);
+    PMPI_Type_get_envelope(of, &n_integers, &n_addresses, &n_types, &combiner);
+    if (combiner != MPI_COMBINER_NAMED) PMPI_Type_free(&of);
+    return row;
+}
+
+int look_at_type(MPI_Datatype datatype, struct type *type) {
+    /* Predefined types are never freed, so what is known of one stays true. */
+    static __thread MPI_Datatype last;
+    static __thread struct type of_last;
+    static __thread int has_last;
+    if (has_last && last == datatype) {
+        *type = of_last;
+        return 1;
+    }
+    if (datatype == MPI_DATATYPE_NULL) return 0;
+    type->element = element_of(datatype);
+    MPI_Aint lower, extent, true_lower, true_extent;
+    MPI_Count bytes;
+    if (PMPI_Type_size_x(datatype, &bytes) != MPI_SUCCESS || bytes == MPI_UNDEFINED) return 0;
+    PMPI_Type_get_extent(datatype, &lower, &extent);
+    PMPI_Type_get_true_extent(datatype, &true_lower, &true_extent);
+    const int has_holes = lower != 0 || true_lower != 0 || extent != bytes || true_extent != bytes;
+    type->bytes = bytes;
+    type->contiguous = !has_holes && is_row(datatype);
+    if (type->element >= 0) {
+        last = datatype;
+        of_last = *type;
+        has_last = 1;
+    }
+    return 1;
+}
+
+int operator_of(MPI_Op op) {
+    return op == MPI_SUM    ? HOPBINE_SUM
+           : op == MPI_MAX  ? HOPBINE_MAX
+           : op == MPI_MIN  ? HOPBINE_MIN
+           : op == MPI_PROD ? HOPBINE_PROD
+           : op == MPI_LAND ? HOPBINE_LAND
+           : op == MPI_LOR  ? HOPBINE_LOR
+           : op == MPI_LXOR ? HOPBINE_LXOR
+           : op == MPI_BAND ? HOPBINE_BAND
+           : op == MPI_BOR  ? HOPBINE_BOR
+           : op == MPI_BXOR ? HOPBINE_BXOR
+                            : -1;
+}
+
+int is_defined(int op, int element) {
+    if (element < HOPBINE_FLOAT16) return 1;
+    if (op == HOPBINE_SUM || op == HOPBINE_PROD) return 1;
+    return element <= HOPBINE_DOUBLE && (op == HOPBINE_MIN || op == HOPBINE_MAX);
+}

@@ -1,0 +1,168 @@
+/* MPI's collectives by hopbine: HB_Allreduce in place of MPI_Allreduce, and so on.
+ *
+ * Arguments, meaning and errors are MPI's. What hopbine does not serve (other types and operators,
+ * intercommunicators, vector forms, and whatever gives a request of MPI's) MPI does; HOPBINE_REPORT=1
+ * shows at the end what was served by what. hopbine starts with HB_Init, or with the first call on
+ * MPI_COMM_WORLD, on all its ranks; until then MPI serves everything. It ends with MPI_Finalize.
+ * The library is built for one MPI: libhopbine_hb.so. */
+#ifndef HOPBINE_MPI_H
+#define HOPBINE_MPI_H
+
+#include <mpi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Starts hopbine; all ranks of MPI_COMM_WORLD call it, after MPI_Init. */
+int HB_Init(void);
+
+int HB_Barrier(MPI_Comm comm);
+int HB_Allreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int HB_Reduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root, MPI_Comm
+    comm);
+int HB_Reduce_scatter_block(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm);
+int HB_Bcast(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm);
+int HB_Allgather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    MPI_Comm comm);
+int HB_Gather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to, int
+    root, MPI_Comm comm);
+int HB_Scatter(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to, int
+    root, MPI_Comm comm);
+int HB_Alltoall(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    MPI_Comm comm);
+int HB_Allgatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[], const
+    int displs[], MPI_Datatype to, MPI_Comm comm);
+int HB_Gatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[], const int
+    displs[], MPI_Datatype to, int root, MPI_Comm comm);
+int HB_Scatterv(const void *send, const int counts[], const int displs[], MPI_Datatype type, void
+    *recv, int m, MPI_Datatype to, int root, MPI_Comm comm);
+int HB_Alltoallv(const void *send, const int counts[], const int displs[], MPI_Datatype type, void
+    *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm);
+int HB_Alltoallw(const void *send, const int counts[], const int displs[], const MPI_Datatype
+    types[], void *recv, const int to_counts[], const int to_displs[], const MPI_Datatype
+    to_types[], MPI_Comm comm);
+int HB_Reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op
+    op, MPI_Comm comm);
+int HB_Scan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int HB_Exscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+
+/* Non-blocking: the requests are MPI's. */
+int HB_Ibarrier(MPI_Comm comm, MPI_Request *request);
+int HB_Iallreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+    MPI_Request *request);
+int HB_Ireduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root, MPI_Comm
+    comm, MPI_Request *request);
+int HB_Ireduce_scatter_block(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Ibcast(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request
+    *request);
+int HB_Iallgather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Igather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to, int
+    root, MPI_Comm comm, MPI_Request *request);
+int HB_Iscatter(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to, int
+    root, MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoall(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Iallgatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[], const
+    int displs[], MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
+int HB_Igatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[], const
+    int displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Iscatterv(const void *send, const int counts[], const int displs[], MPI_Datatype type, void
+    *recv, int m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoallv(const void *send, const int counts[], const int displs[], MPI_Datatype type, void
+    *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm, MPI_Request
+    *request);
+int HB_Ialltoallw(const void *send, const int counts[], const int displs[], const MPI_Datatype
+    types[], void *recv, const int to_counts[], const int to_displs[], const MPI_Datatype
+    to_types[], MPI_Comm comm, MPI_Request *request);
+int HB_Ireduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op
+    op, MPI_Comm comm, MPI_Request *request);
+int HB_Iscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+    MPI_Request *request);
+int HB_Iexscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+    MPI_Request *request);
+
+#if MPI_VERSION >= 4
+/* Counts beyond 2^31. */
+int HB_Allreduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
+    comm);
+int HB_Reduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, int root,
+    MPI_Comm comm);
+int HB_Reduce_scatter_block_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op
+    op, MPI_Comm comm);
+int HB_Bcast_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm);
+int HB_Allgather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, MPI_Comm comm);
+int HB_Gather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, int root, MPI_Comm comm);
+int HB_Scatter_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, int root, MPI_Comm comm);
+int HB_Alltoall_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, MPI_Comm comm);
+int HB_Allgatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const MPI_Count
+    counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm);
+int HB_Gatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const MPI_Count
+    counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm);
+int HB_Scatterv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype
+    type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm);
+int HB_Alltoallv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype
+    type, void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[], MPI_Datatype to,
+    MPI_Comm comm);
+int HB_Alltoallw_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], const
+    MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[], const
+    MPI_Datatype to_types[], MPI_Comm comm);
+int HB_Reduce_scatter_c(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype type,
+    MPI_Op op, MPI_Comm comm);
+int HB_Scan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
+    comm);
+int HB_Exscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
+    comm);
+
+/* Persistent: the requests are MPI's. */
+int HB_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Allreduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm
+    comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_scatter_block_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Bcast_init(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request *request);
+int HB_Allgather_init(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype
+    to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Gather_init(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Scatter_init(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Alltoall_init(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Allgatherv_init(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
+    const int displs[], MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Gatherv_init(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
+    const int displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request
+    *request);
+int HB_Scatterv_init(const void *send, const int counts[], const int displs[], MPI_Datatype type,
+    void *recv, int m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request
+    *request);
+int HB_Alltoallv_init(const void *send, const int counts[], const int displs[], MPI_Datatype type,
+    void *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm,
+    MPI_Info info, MPI_Request *request);
+int HB_Alltoallw_init(const void *send, const int counts[], const int displs[], const MPI_Datatype
+    types[], void *recv, const int to_counts[], const int to_displs[], const MPI_Datatype
+    to_types[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_scatter_init(const void *send, void *recv, const int counts[], MPI_Datatype type,
+    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Scan_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+    MPI_Info info, MPI_Request *request);
+int HB_Exscan_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+    MPI_Info info, MPI_Request *request);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Builds hopbine and installs it under PREFIX (default: /usr/local): the command, the C library
+# (shared and static), headers, Fortran modules, pkg-config and CMake files.
+#
+#   ./install.sh                          without MPI
+#   PREFIX=$HOME/hopbine ./install.sh
+#   MPICC=mpicc MPIFC=mpifort ./install.sh     also libhopbine_hb (HB_ calls, and their Fortran module)
+#                                              and libhopbine_mpi (for LD_PRELOAD), for this MPI
+#
+# Other variables: CC, FC (default: cc, gfortran if there is one), CARGO_BUILD_TARGET (cross build),
+# PROFILE (default: release). Modules of Fortran belong to one compiler: their sources are installed,
+# too, under share/hopbine/fortran.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+prefix=${PREFIX:-/usr/local}
+profile=${PROFILE:-release}
+case $prefix in
+/*) ;;
+*) echo "install.sh: PREFIX must be an absolute path, not $prefix" >&2; exit 2 ;;
+esac
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)
+fc=${FC:-$(command -v gfortran || true)}
+
+cargo build --profile "$profile" -p hopbine --bin hopbine
+cargo build --profile "$profile" -p hopbine-capi
+built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
+[ "$profile" != dev ] || built=${built%/dev}/debug
+
+install -d "$prefix"/{bin,include,lib/pkgconfig,lib/cmake/hopbine,share/hopbine/fortran}
+install -m 755 "$built/hopbine" "$prefix/bin/hopbine"
+install -m 755 "$built/libhopbine_capi.so" "$prefix/lib/libhopbine.so.$version"
+ln -sfn "libhopbine.so.$version" "$prefix/lib/libhopbine.so.0"
+ln -sfn libhopbine.so.0 "$prefix/lib/libhopbine.so"
+install -m 644 "$built/libhopbine_capi.a" "$prefix/lib/libhopbine.a"
+install -m 644 include/*.h "$prefix/include/"
+install -m 644 fortran/*.f90 "$prefix/share/hopbine/fortran/"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$PWD
+
+# Fortran NAME COMPILER SOURCE...: modules to include, and their objects as a static library.
+fortran() {
+  local name=$1 compiler=$2 source objects=()
+  shift 2
+  for source in "$@"; do
+    (cd "$work" && "$compiler" -O2 -fPIC -c "$root/fortran/$source.f90" -o "$source.o")
+    objects+=("$work/$source.o")
+  done
+  rm -f "$prefix/lib/lib$name.a"
+  ar rcs "$prefix/lib/lib$name.a" "${objects[@]}"
+  install -m 644 "$work"/*.mod "$prefix/include/"
+}
+if [ -n "$fc" ]; then
+  fortran hopbine_fortran "$fc" hopbine_c hopbine_base hopbine
+else
+  echo "install.sh: no Fortran compiler (FC): its modules are installed as sources only" >&2
+fi
+
+if [ -n "${MPICC:-}" ]; then
+  flags=(-std=gnu11 -O2 -fPIC -fvisibility=hidden -shared -Iinclude)
+  link=(-L"$prefix/lib" -lhopbine "-Wl,-rpath,\$ORIGIN" -ldl -lpthread)
+  "$MPICC" "${flags[@]}" capi/mpi/{types,serve,shaped,fortran}.c -o "$prefix/lib/libhopbine_hb.so" "${link[@]}"
+  "$MPICC" "${flags[@]}" capi/mpi/{types,serve,preload}.c -o "$prefix/lib/libhopbine_mpi.so" "${link[@]}"
+  [ -z "${MPIFC:-}" ] || fortran hopbine_hb_fortran "$MPIFC" hopbine_mpi_c hopbine_mpi
+fi
+
+# The libraries that a static libhopbine needs.
+needs="-lpthread -ldl -lm -lrt"
+cat >"$prefix/lib/pkgconfig/hopbine.pc" <<EOF
+prefix=$prefix
+libdir=\${prefix}/lib
+includedir=\${prefix}/include
+
+Name: hopbine
+Description: MPI-style collectives along the links of a torus
+Version: $version
+Cflags: -I\${includedir}
+Libs: -L\${libdir} -lhopbine -Wl,-rpath,\${libdir}
+Libs.private: $needs
+EOF
+cat >"$prefix/lib/pkgconfig/hopbine-fortran.pc" <<EOF
+prefix=$prefix
+libdir=\${prefix}/lib
+includedir=\${prefix}/include
+
+Name: hopbine-fortran
+Description: hopbine's Fortran module
+Version: $version
+Requires: hopbine
+Cflags: -I\${includedir}
+Libs: -L\${libdir} -lhopbine_fortran
+EOF
+sed "s/@VERSION@/$version/g; s/@NEEDS@/pthread;dl;m;rt/" capi/hopbine-config.cmake.in \
+  >"$prefix/lib/cmake/hopbine/hopbine-config.cmake"
+sed "s/@VERSION@/$version/g" capi/hopbine-config-version.cmake.in \
+  >"$prefix/lib/cmake/hopbine/hopbine-config-version.cmake"
+echo "hopbine $version is installed under $prefix"

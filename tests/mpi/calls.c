@@ -1,0 +1,250 @@
+/* MPI's collectives with everything that MPI allows about them; the same program plain, under the
+ * preload library, and, compiled with -DHB, through HB_ calls. With an argument, also what is wrong.
+ * Prints "all correct" on rank 0. */
+#include <mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef HB
+#include <hopbine_mpi.h>
+#define CALL(name) HB_##name
+#else
+#define CALL(name) MPI_##name
+#endif
+
+static int rank, size;
+
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: rank %d of %d: not true: %s\n", __FILE__, __LINE__, rank, size, \
+                    #condition);                                                                   \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                                          \
+        }                                                                                          \
+    } while (0)
+
+enum { MOST = 16, N = 2000 };
+static double send[MOST * N], recv[MOST * N];
+
+static void fill(double *buffer, int blocks, int n) {
+    for (int b = 0; b < blocks; b++)
+        for (int i = 0; i < n; i++) buffer[b * n + i] = 1000 * rank + 100000 * b + i;
+}
+
+static double value(int r, int b, int i) { return 1000 * r + 100000 * b + i; }
+
+static double total(int b, int i) { return size * value(0, b, i) + 1000 * (size * (size - 1) / 2); }
+
+static void collectives(MPI_Comm comm, int n) {
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    const int root = size - 1;
+    for (int in_place = 0; in_place < 2; in_place++) {
+        double *input = in_place ? recv : send;
+        const void *from = in_place ? MPI_IN_PLACE : (void *)send;
+        fill(input, 1, n);
+        CALL(Allreduce)(from, recv, n, MPI_DOUBLE, MPI_SUM, comm);
+        for (int i = 0; i < n; i++) EXPECT(recv[i] == total(0, i));
+        /* To rank 0: MPICH 4.0 fails in place with another root. */
+        fill(rank == 0 ? input : send, 1, n);
+        CALL(Reduce)(rank == 0 ? from : send, rank == 0 ? recv : NULL, n, MPI_DOUBLE, MPI_SUM, 0, comm);
+        for (int i = 0; rank == 0 && i < n; i++) EXPECT(recv[i] == total(0, i));
+        fill(input, size, n);
+        CALL(Reduce_scatter_block)(from, recv, n, MPI_DOUBLE, MPI_SUM, comm);
+        for (int i = 0; i < n; i++) EXPECT(recv[i] == total(rank, i));
+        fill(in_place ? recv + rank * n : send, 1, n);
+        CALL(Allgather)(from, in_place ? 0 : n, in_place ? MPI_DATATYPE_NULL : MPI_DOUBLE, recv, n, MPI_DOUBLE, comm);
+        for (int r = 0; r < size; r++)
+            for (int i = 0; i < n; i++) EXPECT(recv[r * n + i] == value(r, 0, i));
+        fill(in_place && rank == root ? recv + rank * n : send, 1, n);
+        CALL(Gather)(rank == root ? from : send, n, MPI_DOUBLE, recv, n, MPI_DOUBLE, root, comm);
+        for (int r = 0; rank == root && r < size; r++)
+            for (int i = 0; i < n; i++) EXPECT(recv[r * n + i] == value(r, 0, i));
+        fill(send, size, n);
+        void *to = in_place && rank == root ? MPI_IN_PLACE : (void *)recv;
+        CALL(Scatter)(rank == root ? send : NULL, n, MPI_DOUBLE, to, n, MPI_DOUBLE, root, comm);
+        const double *mine = in_place && rank == root ? send + rank * n : recv;
+        for (int i = 0; i < n; i++) EXPECT(mine[i] == value(root, rank, i));
+        fill(input, size, n);
+        CALL(Alltoall)(from, n, MPI_DOUBLE, recv, n, MPI_DOUBLE, comm);
+        for (int r = 0; r < size; r++)
+            for (int i = 0; i < n; i++) EXPECT(recv[r * n + i] == value(r, rank, i));
+    }
+    fill(recv, 1, n);
+    CALL(Bcast)(recv, n, MPI_DOUBLE, root, comm);
+    for (int i = 0; i < n; i++) EXPECT(recv[i] == value(root, 0, i));
+    CALL(Barrier)(comm);
+}
+
+/* Counts and displacements, which all of MPI's vector forms have. */
+static void vectors(MPI_Comm comm) {
+    int counts[MOST], displs[MOST], at = 0;
+    for (int r = 0; r < size; r++) counts[r] = r + 1, displs[r] = at + r, at += 2 * r + 2;
+    fill(send, 1, size);
+    CALL(Allgatherv)(send, rank + 1, MPI_DOUBLE, recv, counts, displs, MPI_DOUBLE, comm);
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i <= r; i++) EXPECT(recv[displs[r] + i] == value(r, 0, i));
+    memset(recv, 0, sizeof recv);
+    CALL(Gatherv)(send, rank + 1, MPI_DOUBLE, recv, rank == 0 ? counts : NULL, rank == 0 ? displs : NULL, MPI_DOUBLE, 0, comm);
+    for (int r = 0; rank == 0 && r < size; r++)
+        for (int i = 0; i <= r; i++) EXPECT(recv[displs[r] + i] == value(r, 0, i));
+    CALL(Scatterv)(recv, counts, displs, MPI_DOUBLE, send, rank + 1, MPI_DOUBLE, 0, comm);
+    for (int i = 0; i <= rank; i++) EXPECT(send[i] == value(rank, 0, i));
+    fill(send, 1, size * (size + 1) / 2);
+    CALL(Reduce_scatter)(send, recv, counts, MPI_DOUBLE, MPI_SUM, comm);
+    for (int i = 0; i <= rank; i++) EXPECT(recv[i] == total(0, rank * (rank + 1) / 2 + i));
+    int to[MOST], to_at[MOST];
+    for (int r = 0; r < size; r++) counts[r] = rank + 1, displs[r] = r * (rank + 1), to[r] = r + 1, to_at[r] = r * (r + 1) / 2;
+    fill(send, 1, size * (rank + 1));
+    CALL(Alltoallv)(send, counts, displs, MPI_DOUBLE, recv, to, to_at, MPI_DOUBLE, comm);
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i <= r; i++) EXPECT(recv[to_at[r] + i] == value(r, 0, rank * (r + 1) + i));
+}
+
+static void larger(void *in, void *inout, int *n, MPI_Datatype *type) {
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        if (((int *)in)[i] > ((int *)inout)[i]) ((int *)inout)[i] = ((int *)in)[i];
+}
+
+/* Types and operators of all sorts. */
+static void types(MPI_Comm comm) {
+    struct { double x; int at; } pair = {rank % 3, rank}, best;
+    CALL(Allreduce)(&pair, &best, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm);
+    EXPECT(best.x == (size > 2 ? 2 : size - 1) && best.at == best.x);
+    MPI_Op op;
+    int number = rank, most = -1;
+    MPI_Op_create(larger, 1, &op);
+    CALL(Allreduce)(&number, &most, 1, MPI_INT, op, comm);
+    MPI_Op_free(&op);
+    EXPECT(most == size - 1);
+    float x = 1;
+    CALL(Allreduce)(MPI_IN_PLACE, &x, 1, MPI_FLOAT, MPI_SUM, comm);
+    EXPECT(x == size);
+    long l = 1L << rank;
+    CALL(Allreduce)(MPI_IN_PLACE, &l, 1, MPI_LONG, MPI_BOR, comm);
+    EXPECT(l == (1L << size) - 1);
+    /* A matrix's column, as every other element of a row, and as plain elements elsewhere. */
+    MPI_Datatype column, row, turned;
+    MPI_Type_vector(10, 1, 3, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    MPI_Type_contiguous(10, MPI_INT, &row);
+    MPI_Type_commit(&row);
+    int matrix[30], plain[10 * MOST];
+    for (int i = 0; i < 30; i++) matrix[i] = 100 * rank + i;
+    memset(plain, 0, sizeof plain);
+    CALL(Allgather)(matrix, 1, column, plain, 1, row, comm);
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < 10; i++) EXPECT(plain[10 * r + i] == 100 * r + 3 * i);
+    if (rank == 0) CALL(Bcast)(plain, 10, MPI_INT, 0, comm);
+    else CALL(Bcast)(matrix, 1, column, 0, comm);
+    for (int i = 0; i < 30; i++) EXPECT(matrix[i] == (i % 3 || rank == 0 ? 100 * rank + i : i));
+    /* Two elements in turned order: no holes, but not as they lie. */
+    const int lengths[] = {1, 1}, at[] = {1, 0};
+    MPI_Type_indexed(2, lengths, at, MPI_INT, &turned);
+    MPI_Type_commit(&turned);
+    int two[2] = {10 * rank, 10 * rank + 1};
+    CALL(Gather)(two, 1, turned, plain, 2, MPI_INT, 0, comm);
+    for (int r = 0; rank == 0 && r < size; r++) EXPECT(plain[2 * r] == 10 * r + 1 && plain[2 * r + 1] == 10 * r);
+    MPI_Type_free(&column);
+    MPI_Type_free(&row);
+    MPI_Type_free(&turned);
+}
+
+/* Requests of collectives among those of messages. */
+static void requests(MPI_Comm comm) {
+    MPI_Request all[4];
+    int out = rank, in = -1, sum = 0, told = rank == 0 ? 42 : 0;
+    MPI_Irecv(&in, 1, MPI_INT, (rank + size - 1) % size, 5, comm, &all[0]);
+    CALL(Iallreduce)(&out, &sum, 1, MPI_INT, MPI_SUM, comm, &all[1]);
+    MPI_Isend(&out, 1, MPI_INT, (rank + 1) % size, 5, comm, &all[2]);
+    CALL(Ibcast)(&told, 1, MPI_INT, 0, comm, &all[3]);
+    int before = 0;
+    CALL(Allreduce)(&out, &before, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Waitall(4, all, MPI_STATUSES_IGNORE);
+    EXPECT(in == (rank + size - 1) % size && sum == size * (size - 1) / 2 && sum == before && told == 42);
+}
+
+/* A long message that needs both sides, while one is in a collective. */
+static void progress(MPI_Comm comm) {
+    enum { LONG = 1 << 20 };
+    static int out[LONG], in[LONG];
+    MPI_Request request = MPI_REQUEST_NULL;
+    for (int i = 0; i < LONG; i++) out[i] = i;
+    if (rank == 0) MPI_Isend(out, LONG, MPI_INT, size - 1, 6, comm, &request);
+    if (rank == size - 1 && size > 1) {
+        MPI_Recv(in, LONG, MPI_INT, 0, 6, comm, MPI_STATUS_IGNORE);
+        for (int i = 0; i < LONG; i++) EXPECT(in[i] == i);
+    } else if (size == 1) {
+        MPI_Recv(in, LONG, MPI_INT, 0, 6, comm, MPI_STATUS_IGNORE);
+    }
+    CALL(Barrier)(comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void communicators(void) {
+    MPI_Comm comm, inter, half;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int round = 0; round < 30; round++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        int one = 1;
+        CALL(Allreduce)(MPI_IN_PLACE, &one, 1, MPI_INT, MPI_SUM, comm);
+        MPI_Comm_size(comm, &size);
+        EXPECT(one == size);
+        MPI_Comm_free(&comm);
+    }
+    const int world = rank;
+    MPI_Comm_split(MPI_COMM_WORLD, world % 2, -world, &half);
+    collectives(half, 7);
+    collectives(MPI_COMM_SELF, 7);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size >= 2) {
+        MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, world % 2 ? (size - 1) / 2 * 2 : (size / 2) * 2 - 1, 9, &inter);
+        int mine = world % 2, theirs = 0, others;
+        MPI_Comm_remote_size(inter, &others);
+        CALL(Allreduce)(&mine, &theirs, 1, MPI_INT, MPI_SUM, inter);
+        EXPECT(theirs == (world % 2 ? 0 : others));
+        MPI_Comm_free(&inter);
+    }
+    MPI_Comm_free(&half);
+}
+
+/* What is wrong gives MPI's error classes, through the communicator's error handler. */
+static void errors(void) {
+    MPI_Comm comm;
+    int x = 1, y, class;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Error_class(CALL(Allreduce)(&x, &y, -1, MPI_INT, MPI_SUM, comm), &class);
+    EXPECT(class == MPI_ERR_COUNT);
+    MPI_Error_class(CALL(Bcast)(&x, 1, MPI_INT, size, comm), &class);
+    EXPECT(class == MPI_ERR_ROOT);
+    MPI_Error_class(CALL(Allreduce)(&x, &y, 1, MPI_INT, MPI_OP_NULL, comm), &class);
+    EXPECT(class == MPI_ERR_OP);
+    MPI_Error_class(CALL(Allreduce)(&x, &y, 1, MPI_DATATYPE_NULL, MPI_SUM, comm), &class);
+    EXPECT(class == MPI_ERR_TYPE || class == MPI_ERR_OP);
+    EXPECT(CALL(Allreduce)(&x, &y, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS && y == size);
+    MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv) {
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    collectives(MPI_COMM_WORLD, 1);
+    collectives(MPI_COMM_WORLD, 33);
+    collectives(MPI_COMM_WORLD, N);
+    CALL(Allreduce)(NULL, NULL, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    vectors(MPI_COMM_WORLD);
+    types(MPI_COMM_WORLD);
+    requests(MPI_COMM_WORLD);
+    progress(MPI_COMM_WORLD);
+    communicators();
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    /* Not every MPI checks what it is given. */
+    if (argc > 1) errors();
+    MPI_Finalize();
+    if (rank == 0) puts("all correct");
+    return 0;
+}

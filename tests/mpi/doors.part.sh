@@ -1,0 +1,67 @@
+# The C, Fortran and preload doors: tests/mpi/calls.c, tests/mpi/calls.f90 and the examples, plain,
+# through HB_ calls, and under libhopbine_mpi.so. Sourced by tests/mpi.sh.
+# shellcheck shell=bash disable=SC2154
+
+build_doors() {
+  local name flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow -Iinclude)
+  local library=(-fPIC -fvisibility=hidden -shared) f90=mpif90.$mpi link
+  link=(-L"$programs" -lhopbine_hb -lhopbine -lm "-Wl,-rpath,$programs")
+  cargo_programs build -p hopbine -p hopbine-capi --lib || return 1
+  for name in libhopbine.so libhopbine.so.0; do
+    ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
+  done
+  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,serve,shaped,fortran}.c \
+    -o "$programs/libhopbine_hb.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" || return 1
+  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,serve,preload}.c \
+    -o "$programs/libhopbine_mpi.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" -ldl || return 1
+  "$MPICC" "${flags[@]}" tests/mpi/calls.c -o "$programs/calls" || return 1
+  "$MPICC" "${flags[@]}" -DHB tests/mpi/calls.c -o "$programs/calls-hb" "${link[@]}" || return 1
+  for name in heat fft; do
+    "$MPICC" "${flags[@]}" "examples/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
+    sed 's/HB_/MPI_/g; s/hopbine_mpi.h/mpi.h/' "examples/mpi/$name.c" >"$programs/$name.c"
+    "$MPICC" "${flags[@]}" "$programs/$name.c" -o "$programs/$name" -lm || return 1
+  done
+  # MPICH's modules for Fortran are not quite standard themselves: no -std=f2018 with them.
+  for name in hopbine_mpi_c hopbine_mpi; do
+    "$f90" -O1 -Wall -J"$programs" -c "fortran/$name.f90" -o "$programs/$name.o" || return 1
+  done
+  for name in heat cg; do
+    "$f90" -O1 -Wall -I"$programs" "examples/mpi/$name.f90" "$programs"/hopbine_mpi{,_c}.o \
+      -o "$programs/$name-hb-f" "${link[@]}" || return 1
+    sed 's/HB_/MPI_/g; /use hopbine_mpi/d' "examples/mpi/$name.f90" >"$programs/$name.f90"
+    "$f90" -O1 -Wall "$programs/$name.f90" -o "$programs/$name-f" || return 1
+  done
+  for name in mpif mpi mpi_f08; do
+    "$f90" -O1 -w -fallow-argument-mismatch -cpp "-DUSE_$name" tests/mpi/calls.f90 -o "$programs/calls-$name" || return 1
+  done
+}
+
+# Runs a program on N ranks plain, renamed, and under the library: the same words each time.
+same() {
+  local n=$1 plain=$2 renamed=$3 said
+  shift 3
+  said=$(ranks "$n" "$plain" "$@") || return 1
+  said=${said#* s  }
+  for other in "$renamed" "LD_PRELOAD=$programs/libhopbine_mpi.so $plain"; do
+    # shellcheck disable=SC2086
+    [[ $(ranks "$n" $other "$@") == *"$said" ]] || { echo "$other on $n ranks differs from: $said"; return 1; }
+  done
+  echo "   $(basename "$plain") on $n ranks: $said"
+}
+
+run_doors() {
+  local n name status=0 preload=LD_PRELOAD=$programs/libhopbine_mpi.so
+  for n in 2 4 7; do
+    ranks $n "$programs/calls-hb" wrong || status=1
+    ranks $n "$preload" "$programs/calls" wrong || status=1
+  done
+  for name in mpif mpi mpi_f08; do
+    ranks 3 "$preload" "$programs/calls-$name" || status=1
+  done
+  ranks 2 "$preload" HOPBINE_EXCEPT=bcast,allreduce "$programs/calls" || status=1
+  same 4 "$programs/heat" "$programs/heat-hb" 20 20 || status=1
+  same 2 "$programs/fft" "$programs/fft-hb" 64 || status=1
+  same 3 "$programs/heat-f" "$programs/heat-hb-f" 20 20 || status=1
+  same 3 "$programs/cg-f" "$programs/cg-hb-f" 10 || status=1
+  return $status
+}
