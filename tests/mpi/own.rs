@@ -74,7 +74,7 @@ pub fn run(level: &str) {
     let world = unsafe { init_mpi(world_comm()) }.unwrap();
     let comm = world.communicator();
     let (rank, n) = (comm.rank(), comm.size());
-    for _ in 0..10 {
+    for _ in 0..3 {
         own_traffic(rank, n);
         defaults(comm, &[3, 3000]);
     }
@@ -144,8 +144,8 @@ fn threads(world: &World) {
     let second = comm.duplicate().unwrap();
     std::thread::scope(|threads| {
         threads.spawn(|| (0..20).for_each(|_| own_traffic(rank, n)));
-        threads.spawn(|| (0..5).for_each(|_| defaults(&second, &[1, 4000])));
-        (0..5).for_each(|_| defaults(comm, &[2, 5000]));
+        threads.spawn(|| (0..2).for_each(|_| defaults(&second, &[1, 4000])));
+        (0..2).for_each(|_| defaults(comm, &[2, 5000]));
     });
 }
 
