@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(extent(1).positions(&(0..500)), 0..1);
         assert_eq!(extent(1).positions(&(499..504)), 0..4);
         assert_eq!(extent(1).positions(&(500..503)), 2..3);
-        assert_eq!(extent(0).held(Run::new(1, 2), true)[..], [500..502]);
+        assert_eq!(extent(0).held(Run::new(1, 2), true).to_vec(), vec![500..502; 1]);
     }
 
     #[test]
