@@ -30,6 +30,15 @@ pub use world::{
     Scope, Wire, World, emulate, init, init_over,
 };
 
+#[cfg(feature = "mpi")]
+pub use world::init_mpi;
+
+/// MPI's own names, of the implementation that this crate is built with.
+#[cfg(feature = "mpi")]
+pub mod mpi {
+    pub use ::mpi::ffi;
+}
+
 /// A rank of a communicator, as MPI counts them.
 pub type Rank = u32;
 

@@ -23,6 +23,10 @@
 //! learn why messages do not come has an [`Observer`].
 
 mod calls;
+#[cfg(feature = "mpi")]
+pub mod mpi;
+mod numbered;
+pub mod router;
 pub mod shm;
 mod status;
 pub mod utofu;
@@ -287,5 +291,5 @@ pub trait Observer {
     fn tell(&mut self, blame: Blame);
 
     /// What another rank has told.
-    fn told(&self) -> Option<Blame>;
+    fn told(&mut self) -> Option<Blame>;
 }

@@ -7,7 +7,9 @@ use hopbine_torus::geometry::{RankMap, Shape};
 use utofu_sys::bootstrap::Exchange;
 
 use super::call::{Call, Caller};
+use super::config::Drive;
 use super::info::{DeviceInfo, GatesInfo};
+use super::near::Near;
 use super::select::Wire;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, WireError};
@@ -37,6 +39,14 @@ pub(super) trait Backend: Send + Sync {
     /// [`WireError`] if the device does not say.
     fn n_interfaces(&self) -> Result<usize, WireError>;
 
+    /// Who may drive its ports, if `wanted` is what was asked for.
+    ///
+    /// # Errors
+    /// Why not.
+    fn drive(&self, wanted: Drive) -> Result<Drive, String> {
+        Ok(wanted)
+    }
+
     /// Opens the ports of all ranks, and what the hardware does by itself; collective over
     /// `exchange`. One set of endpoints serves all communicators.
     ///
@@ -56,6 +66,8 @@ pub(super) struct Layout<'a> {
     pub(super) map: &'a RankMap,
     /// This rank's number among those of its node.
     pub(super) place: usize,
+    /// How the ranks of this node speak with each other, if not as those of different nodes do.
+    pub(super) near: Option<Near>,
 }
 
 /// What a rank has of its device.

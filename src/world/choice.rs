@@ -1,7 +1,12 @@
 //! Which device a world is on.
 
+use std::sync::Arc;
+
+use utofu_sys::bootstrap::Exchange;
+
 use super::backend::Backend;
-use super::shm::Shm;
+use super::mpi::Session;
+use super::shm::{self, Shm};
 use super::tofu::Tofu;
 use crate::error::Error;
 use crate::memory::CacheConfig;
@@ -10,33 +15,67 @@ use crate::memory::CacheConfig;
 pub(super) type Tried = Vec<(String, String)>;
 
 /// The backend of that name, or the best one; with what was tried before it. `cache` configures
-/// registration cache.
+/// the registration cache. If there is a session of MPI's, `exchange` is between its ranks.
 ///
 /// # Errors
-/// [`Error::Backend`], [`Error::Setting`] for a name that does not exist.
+/// [`Error::Backend`], [`Error::Setting`] for a name that does not exist, [`Error::Meeting`].
 pub(super) fn choose(
     name: Option<&str>,
     cache: CacheConfig,
+    session: Option<&Arc<Session>>,
+    exchange: &mut dyn Exchange,
 ) -> Result<(Box<dyn Backend>, Tried), Error> {
     match name {
-        None | Some("auto") => Ok(match Tofu::vendor(cache) {
-            Ok(device) => (Box::new(device), Vec::new()),
-            Err(reason) => (Box::new(Shm::from_env()?), vec![("tofu".to_owned(), reason)]),
-        }),
+        None | Some("auto") => {
+            let reason = match Tofu::vendor(cache) {
+                Ok(device) => return Ok((Box::new(device), Vec::new())),
+                Err(reason) => reason,
+            };
+            let mut tried = vec![("tofu".to_owned(), reason)];
+            if let Some(session) = session
+                && !shm::is_one_host(exchange)?
+            {
+                tried.push(("shm".to_owned(), "the ranks are on several hosts".to_owned()));
+                return Ok((session.backend(), tried));
+            }
+            Ok((Box::new(Shm::from_env()?), tried))
+        }
         Some("tofu") => match Tofu::vendor(cache) {
             Ok(device) => Ok((Box::new(device), Vec::new())),
             Err(reason) => Err(unusable("tofu", reason)),
         },
         Some("shm") => Ok((Box::new(Shm::from_env()?), Vec::new())),
-        Some("emu") => Ok((Box::new(Tofu::emulated(Some(cache))), Vec::new())),
-        Some("mpi") => {
-            Err(unusable("mpi", "this build has no MPI backend; use tofu, shm or emu".to_owned()))
+        Some("emu") => {
+            if let Some(session) = session {
+                same_ranks(session)?;
+            }
+            Ok((Box::new(Tofu::emulated(Some(cache))), Vec::new()))
         }
+        Some("mpi") => match session {
+            Some(session) => Ok((session.backend(), Vec::new())),
+            None => Err(unusable("mpi", "MPI was not started".to_owned())),
+        },
         Some(other) => Err(Error::Setting {
             setting: "HOPBINE_BACKEND",
             found: other.to_owned(),
             valid: "tofu, shm, emu, mpi or auto".to_owned(),
         }),
+    }
+}
+
+/// The emulated device learns from the environment who a process is.
+fn same_ranks(session: &Session) -> Result<(), Error> {
+    let (rank, size) = session.place();
+    match utofu_emu::env::place() {
+        Ok(place) if place == (rank, size) => Ok(()),
+        Ok((other, of)) => Err(unusable(
+            "emu",
+            format!(
+                "for the emulated device this is rank {other} of {of}, as the environment says, \
+                 but for MPI it is rank {rank} of {size}: use all ranks of the job, in their order"
+            ),
+        )),
+        Err(error) => Err(unusable("emu", error.to_string())),
     }
 }
 

@@ -148,7 +148,7 @@ impl World<'_> {
         let cache =
             reg_cache.then(|| CacheConfig { max_regions: KEPT_REGIONS, ..CacheConfig::default() });
         let n_ports = self.n_ports as usize;
-        let layout = Layout { n_ports, shape, map, place: 0 };
+        let layout = Layout { n_ports, shape, map, place: 0, near: None };
         let opened = match self.config.wire {
             Wire::Network => self.emulation.device(cache).open(exchange, &layout),
             Wire::Memory => Shm::from_env()?.open(exchange, &layout),

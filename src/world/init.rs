@@ -2,10 +2,11 @@
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `HOPBINE_BACKEND` | `tofu`, `shm`, `emu` or `mpi`; by default Tofu where there is one, else shared memory |
+//! | `HOPBINE_BACKEND` | `tofu`, `shm`, `emu` or `mpi`; by default Tofu where there is one, else shared memory if the ranks are on one host, else MPI |
+//! | `HOPBINE_SHM` | `off`: ranks of one node speak with each other as those of different nodes do; `on`, through its memory, if unset |
 //! | `HOPBINE_SHM_READ` | `off`: no rank reads another process's memory; `on` if unset |
 //! | `HOPBINE_UTOFU_LIB` | path of the uTofu library |
-//! | `HOPBINE_RANK`, `HOPBINE_SIZE`, `HOPBINE_RENDEZVOUS` | who this is among how many ranks, and the file through which they meet; one rank if unset |
+//! | `HOPBINE_RANK`, `HOPBINE_SIZE`, `HOPBINE_RENDEZVOUS` | who this is among how many ranks, and the file through which they meet; what `mpirun`, `mpiexec` or `srun` says if unset, else one rank |
 //! | `HOPBINE_RANKS_PER_NODE` | ranks on each node; 1 if unset |
 //! | `HOPBINE_TORUS` | shape of the nodes, as `4x2x2` |
 //! | `HOPBINE_RANK_MAP` | file with the ranks' coordinates in the world's shape, one a line; without it the first dimension varies fastest |
@@ -18,12 +19,11 @@
 //! Tofu and they fill a box; in shared memory it is a line of all ranks; else it is
 //! [`near_cubic`](super::near_cubic).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu_sys::bootstrap::{
-    Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, LocalExchange,
-};
+use utofu_sys::bootstrap::{BootstrapError, Exchange};
 
 use super::backend::{Backend, Layout};
 use super::choice;
@@ -31,9 +31,13 @@ use super::communicator::Communicator;
 use super::config::{DEFAULT_TIMEOUT, Drive, Lookup, parse_cores, parse_on_timeout, parse_timeout};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::info::{Attempt, GatesInfo, Info, environment};
+use super::launcher::{meet, meeting};
 use super::layout::{lay_out, n_ports, torus};
 use super::members::Members;
+use super::mpi::{self, Session};
+use super::near::{self, Near};
 use super::rank::{MOST_RANKS, RankOfWorld};
+use super::shm::Shm;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
@@ -46,6 +50,8 @@ pub struct World {
     /// `None` only while being dropped.
     comm: Option<Communicator>,
     exchange: Box<dyn Exchange>,
+    /// MPI, if the ranks have met by it.
+    session: Option<Arc<Session>>,
     about: About,
 }
 
@@ -80,20 +86,28 @@ pub(super) struct About {
 /// within `HOPBINE_TIMEOUT`; [`Error::Layout`] and [`Error::Setting`] say what does not fit;
 /// [`Error::Startup`] if the device cannot be set up.
 pub fn init() -> Result<World, Error> {
-    World::join(&from_environment, |timeout| meet(&from_environment, timeout))
+    let meeting = mpi::find(&from_environment)?.map_or(Meeting::Environment, Meeting::Mpi);
+    World::join(&from_environment, meeting)
 }
 
 /// As [`init`], with ranks that have found each other already: `exchange` says who they are, in
-/// place of `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`. MPI, PMIx or a rank's own
+/// place of `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`. PMIx or a rank's own
 /// sockets can be behind it.
 ///
 /// # Errors
 /// As [`init`].
-pub fn init_over(mut exchange: Box<dyn Exchange>) -> Result<World, Error> {
-    World::join(&from_environment, |timeout| {
-        exchange.set_timeout(timeout);
-        Ok(exchange)
-    })
+pub fn init_over(exchange: Box<dyn Exchange>) -> Result<World, Error> {
+    World::join(&from_environment, Meeting::Exchange(exchange))
+}
+
+/// How the ranks find each other.
+enum Meeting {
+    /// As the environment says.
+    Environment,
+    /// They have.
+    Exchange(Box<dyn Exchange>),
+    /// They have, and speak MPI.
+    Mpi(Arc<Session>),
 }
 
 fn from_environment(name: &str) -> Option<String> {
@@ -111,10 +125,18 @@ struct Card {
 }
 
 impl World {
-    fn join(
-        get: Lookup<'_>,
-        meet: impl FnOnce(Duration) -> Result<Box<dyn Exchange>, Error>,
-    ) -> Result<World, Error> {
+    /// The world of MPI's ranks.
+    #[cfg(feature = "mpi")]
+    pub(super) fn of_session(session: Arc<Session>) -> Result<World, Error> {
+        World::join(&from_environment, Meeting::Mpi(session))
+    }
+
+    #[cfg(feature = "mpi")]
+    pub(super) fn session(&self) -> Option<&Session> {
+        self.session.as_deref()
+    }
+
+    fn join(get: Lookup<'_>, by: Meeting) -> Result<World, Error> {
         let timeout = get("HOPBINE_TIMEOUT").map_or(Ok(DEFAULT_TIMEOUT), |t| parse_timeout(&t))?;
         let drive = get("HOPBINE_DRIVE").map_or(Ok(Drive::Auto), |text| text.parse())?;
         let on_timeout =
@@ -127,9 +149,21 @@ impl World {
         })?;
         let ports = number(get, "HOPBINE_PORTS")?;
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
-        let (backend, tried) = choice::choose(get("HOPBINE_BACKEND").as_deref(), cache)?;
-
-        let mut exchange = meet(timeout)?;
+        let near = near::is_wanted(get)?.then(Shm::from_env).transpose()?;
+        let (mut exchange, session) = match by {
+            Meeting::Environment => (meet(get, timeout)?, None),
+            Meeting::Exchange(exchange) => (exchange, None),
+            Meeting::Mpi(session) => (session.exchange(timeout), Some(session)),
+        };
+        exchange.set_timeout(timeout);
+        let name = get("HOPBINE_BACKEND");
+        let (backend, tried) =
+            choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;
+        let drive = backend.drive(drive).map_err(|valid| Error::Setting {
+            setting: "HOPBINE_DRIVE",
+            found: get("HOPBINE_DRIVE").unwrap_or_default(),
+            valid: format!("inline or auto: {valid}"),
+        })?;
         let (rank, n_ranks) = (exchange.rank() as u32, exchange.size() as u32);
         let startup = |source: WireError| Error::Startup { rank, source };
         if u64::from(n_ranks) > MOST_RANKS {
@@ -146,9 +180,11 @@ impl World {
             cores: seat_number(&available),
             coords,
             settings: format!(
-                "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node} HOPBINE_PORTS={} backend={}",
+                "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node} HOPBINE_PORTS={} \
+                 HOPBINE_SHM={} backend={}",
                 get("HOPBINE_TORUS").unwrap_or_default(),
                 ports.map_or(String::new(), |ports| ports.to_string()),
+                if near.is_some() { "on" } else { "off" },
                 backend.name(),
             ),
         };
@@ -195,7 +231,16 @@ impl World {
             caller: current_core(),
             wanted: &wanted_cores,
         });
-        let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node };
+        // Where no device says which node a rank is on, the setting does.
+        let nodes: Vec<u64> = match get("HOPBINE_RANKS_PER_NODE") {
+            Some(_) if !backend.is_physical() => {
+                (0..u64::from(n_ranks)).map(|rank| rank / u64::from(per_node)).collect()
+            }
+            _ => all.iter().map(|&coords| node_number(coords)).collect(),
+        };
+        let several = nodes.iter().collect::<HashSet<_>>().len() < nodes.len();
+        let near = near.filter(|_| several).map(|shm| Near { node: nodes[rank as usize], shm });
+        let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
         let config = EngineConfig {
             workers: seating.workers,
@@ -210,7 +255,7 @@ impl World {
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
         let about = About { backend, tried, coords, ranks_per_node, seating, timeout };
-        Ok(World { comm: Some(comm), exchange, about })
+        Ok(World { comm: Some(comm), exchange, session, about })
     }
 
     /// The communicator of all ranks.
@@ -290,9 +335,13 @@ impl World {
         match outcome {
             Ok(()) => drop(comm),
             // Memory that peers may still write to must not be freed.
-            Err(_) => std::mem::forget(comm),
+            Err(error) => {
+                std::mem::forget(comm);
+                return Err(error);
+            }
         }
-        outcome
+        let Some(session) = &self.session else { return Ok(()) };
+        session.end().map_err(|source| Error::Wire { rank, port: 0, step: None, source })
     }
 }
 
@@ -322,28 +371,8 @@ impl Card {
     }
 }
 
-/// The exchange of the ranks that the environment names, or of this process alone.
-fn meet(get: Lookup<'_>, timeout: Duration) -> Result<Box<dyn Exchange>, Error> {
-    let alone = get(ENV_SIZE).is_none_or(|size| size.trim() == "1")
-        && get(ENV_RENDEZVOUS).is_none()
-        && get(ENV_RANK).is_none_or(|rank| rank.trim() == "0");
-    if alone && let Some(exchange) = LocalExchange::group(1, timeout).pop() {
-        return Ok(Box::new(exchange));
-    }
-    match Bootstrap::from_env(timeout) {
-        Ok(bootstrap) => Ok(Box::new(bootstrap)),
-        Err(error) => {
-            let rank = get(ENV_RANK).and_then(|rank| rank.trim().parse().ok());
-            // A missing rank's error says who waits.
-            let rank = rank.filter(|_| !matches!(error, BootstrapError::Missing { .. }));
-            Err(Error::Meeting { rank, reason: error.to_string() })
-        }
-    }
-}
-
-fn meeting(rank: u32, error: &BootstrapError) -> Error {
-    let rank = (!matches!(error, BootstrapError::Missing { .. })).then_some(rank);
-    Error::Meeting { rank, reason: error.to_string() }
+fn node_number(coords: [u8; 6]) -> u64 {
+    coords.iter().fold(0, |number, &at| number << 8 | u64::from(at))
 }
 
 fn number(get: Lookup<'_>, setting: &'static str) -> Result<Option<u32>, Error> {

@@ -18,8 +18,15 @@ mod explain;
 mod info;
 mod init;
 mod inner;
+mod launcher;
 mod layout;
 mod members;
+#[cfg(feature = "mpi")]
+mod mpi;
+#[cfg(not(feature = "mpi"))]
+#[path = "no_mpi.rs"]
+mod mpi;
+mod near;
 mod options;
 mod persistent;
 mod place;
@@ -40,6 +47,8 @@ pub use emulate::emulate;
 pub use explain::Explanation;
 pub use info::{Attempt, Barrier, DeviceInfo, GatesInfo, Info, Onesided};
 pub use init::{World, init, init_over};
+#[cfg(feature = "mpi")]
+pub use mpi::init_mpi;
 pub use options::{CallOptions, Hardware};
 pub use persistent::Persistent;
 pub use place::near_cubic;

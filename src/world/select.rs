@@ -6,7 +6,7 @@
 //!
 //! | collective | short | long |
 //! | --- | --- | --- |
-//! | allreduce | the latency form, where the shape has one | `mixed` |
+//! | allreduce | a latency form | `mixed` |
 //! | bcast, reduce | `mixed-tree` | `mixed` (two phases) |
 //! | alltoall | `mixed` (logarithmic) | `pairwise`; in place, `mixed` |
 //! | others | `mixed` | `mixed` |
@@ -81,27 +81,22 @@ pub fn choose(
         _ => bytes.saturating_mul(u64::from(shape.n_nodes())),
     };
     let is_short = total <= SHORT_VECTOR_BYTES;
-    let wanted: &[&str] = match collective {
-        Collective::Allreduce if is_short => &["mixed-l", "bine-l", "multiplying-l", "mixed"],
-        Collective::Bcast | Collective::Reduce if is_short => &["mixed-tree"],
+    let known = registry::algorithms(collective);
+    let wanted: &str = match collective {
+        Collective::Allreduce if is_short => latency_form(shape, &known),
+        Collective::Bcast | Collective::Reduce if is_short => "mixed-tree",
         // Ports that share blocks cannot permute them in place.
         Collective::Alltoall
             if bytes > SHORT_BLOCK_BYTES && shape.n_nodes() <= MOST_PEERS && !in_place =>
         {
-            &["pairwise"]
+            "pairwise"
         }
-        _ => &["mixed"],
+        _ => "mixed",
     };
-    let known = registry::algorithms(collective);
-    let named = wanted.iter().filter_map(|name| known.iter().find(|known| known.name == *name));
-    let is_too_wide = |name: &str| {
-        let widest = shape.sizes().into_iter().map(largest_prime_factor).max();
-        name == "multiplying-l" && widest > Some(MAX_WIDTH)
-    };
-    let mut serving =
-        named.filter(|algorithm| !is_too_wide(&algorithm.name) && algorithm.serves(shape).is_ok());
+    let serves =
+        |algorithm: &&Algorithm| algorithm.name == wanted && algorithm.serves(shape).is_ok();
     // `mixed` serves every shape, and is the first algorithm of every collective.
-    let algorithm = serving.next().unwrap_or(&known[0]).clone();
+    let algorithm = known.iter().find(serves).unwrap_or(&known[0]).clone();
     let ports = if total <= ONE_PORT_BYTES { 1 } else { n_ports };
     let segment = (total / u64::from(ports) / SEGMENTS).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1);
     Choice { algorithm, ports, segment_bytes: segment }
@@ -129,6 +124,22 @@ fn in_memory(collective: Collective, shape: &Shape, bytes: u64, in_place: bool) 
     Choice { algorithm, ports: 1, segment_bytes }
 }
 
+/// One message at a time where all ranks take part, else a few at once, else what folds some
+/// ranks onto others: two steps more.
+fn latency_form(shape: &Shape, known: &[Algorithm]) -> &'static str {
+    let takes_all = |name: &str| {
+        let algorithm = known.iter().find(|algorithm| algorithm.name == name);
+        algorithm
+            .is_some_and(|algorithm| algorithm.serves(shape).is_ok() && !algorithm.folds(shape))
+    };
+    let widest = shape.sizes().into_iter().map(largest_prime_factor).max();
+    match takes_all("multiplying-l") {
+        _ if takes_all("mixed-l") => "mixed-l",
+        true if widest > Some(MAX_WIDTH) => "mixed-l",
+        _ => "multiplying-l",
+    }
+}
+
 fn largest_prime_factor(mut size: u32) -> u32 {
     let mut factor = 2;
     while factor * factor <= size {
@@ -151,10 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn short_vectors_take_the_latency_form_where_there_is_one() {
+    fn short_vectors_take_a_latency_form() {
         assert_eq!(chosen(Collective::Allreduce, &[4, 4], 8), "mixed-l");
         assert_eq!(chosen(Collective::Allreduce, &[7], 8), "multiplying-l");
-        assert_eq!(chosen(Collective::Allreduce, &[23], 8), "mixed");
+        assert_eq!(chosen(Collective::Allreduce, &[23], 8), "multiplying-l");
+        assert_eq!(chosen(Collective::Allreduce, &[13], 8), "mixed-l");
+        assert_eq!(chosen(Collective::Allreduce, &[48, 69, 48], 8), "multiplying-l");
         assert_eq!(chosen(Collective::Allreduce, &[4, 4], 1 << 20), "mixed");
     }
 

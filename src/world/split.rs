@@ -252,9 +252,13 @@ impl Communicator {
         if own == 0 {
             serial.number = None;
         }
-        let members = self.inner.members.some(ranks, own, |_| false);
+        let members = &self.inner.members;
+        // The same ranks share the programs.
+        let is_all = ranks.iter().copied().eq(0..self.size());
+        let members =
+            if is_all { members.clone() } else { Arc::new(members.some(ranks, own, |_| false)) };
         let context = context(members.world_rank(0), number);
-        Ok(self.another(context, Arc::new(members)))
+        Ok(self.another(context, members))
     }
 
     /// Another communicator of this world.

@@ -15,6 +15,7 @@ fn scenarios() {
     run_scenario(|name| {
         Some(match name {
             "every_algorithm" => every_algorithm,
+            "near" => near,
             "defaults" => defaults,
             "types" => types,
             "persistent" => persistent,
@@ -67,6 +68,34 @@ fn every_algorithm_on_a_late_device() {
 #[test]
 fn every_algorithm_with_several_ranks_on_each_node() {
     ranks(6, "every_algorithm", &[("HOPBINE_TORUS", "3"), ("HOPBINE_RANKS_PER_NODE", "2")]);
+}
+
+/// Says whether this rank has a wire through the memory of its node.
+fn near() {
+    let world = init().unwrap();
+    let case = Case {
+        collective: Collective::Alltoall,
+        n_ranks: world.communicator().size(),
+        count: 5000,
+        root: 0,
+    };
+    check(world.communicator(), &case, "default");
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    println!("near: {}", maps.contains("/memfd:hopbine (deleted)"));
+    world.finish().unwrap();
+}
+
+#[test]
+fn ranks_of_a_node_speak_through_its_memory_unless_told_not_to() {
+    let near = [("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_DRIVE", "workers")];
+    for (shm, is_near) in [("on", true), ("off", false)] {
+        for ended in ranks(4, "near", &[near[0], near[1], ("HOPBINE_SHM", shm)]) {
+            assert!(ended.text.contains(&format!("near: {is_near}")), "{}", ended.text);
+        }
+    }
+    for ended in ranks(3, "near", &[]) {
+        assert!(ended.text.contains("near: false"), "{}", ended.text);
+    }
 }
 
 #[test]

@@ -269,7 +269,8 @@ fn one_thread_frees_while_another_finds_out() {
                 let mut vector = vec![1u64; len].into_boxed_slice();
                 comm.allreduce_in_place(&mut vector, Op::Sum).map(|()| vector[0])
             };
-            let second = comm.duplicate().unwrap();
+            // On a busy machine the ranks may miss each other here already.
+            let Ok(second) = comm.duplicate() else { return 0 };
             // What one rank sends reaches the other just before, while, or after it gives up.
             if comm.rank() == 1 {
                 std::thread::sleep(Duration::from_millis(50 * (round as u64 % 12)));

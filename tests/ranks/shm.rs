@@ -17,7 +17,7 @@ fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
     std::thread::scope(|threads| {
         let open = |mut exchange: LocalExchange| {
             threads.spawn(move || {
-                let config = ShmConfig { n_ports: 1, may_read };
+                let config = ShmConfig { n_ports: 1, node: 0, may_read };
                 connect(&mut exchange, config).unwrap().endpoints.pop().unwrap()
             })
         };

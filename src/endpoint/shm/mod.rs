@@ -32,14 +32,16 @@ use std::sync::Arc;
 use crate::Rank;
 
 pub use board::{Board, Contribution};
+pub(crate) use process::host;
 pub use setup::{ShmConfig, connect};
 
 use super::Posted as Taken;
 use super::calls::Calls;
+use super::numbered::Numbered;
 use super::{Arrival, Endpoint, Event, Observer, Slot, Status, Tag, WireError, WireRegion};
 use crate::error::Blame;
 use layout::{Layout, SLOT_BYTES};
-use lending::{Landing, Lent, Numbered, Pulled};
+use lending::{Landing, Lent, Pulled};
 use peer::{Body, Peer, Posted};
 use queue::{Descriptor, INLINE_BYTES, Kind};
 use reach::Reads;

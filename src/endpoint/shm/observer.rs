@@ -75,7 +75,7 @@ impl Observer for ShmEndpoint {
         }
     }
 
-    fn told(&self) -> Option<Blame> {
+    fn told(&mut self) -> Option<Blame> {
         // Relaxed: as above.
         blame_from_word(self.rank_word(self.me, NEWS).load(Ordering::Relaxed))
     }

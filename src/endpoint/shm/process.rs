@@ -43,7 +43,7 @@ fn stat(pid: u32) -> Option<(u8, u64)> {
 
 /// A number that processes have in common exactly if they can meet: on one host, since one boot,
 /// in one space of process numbers.
-pub(super) fn host() -> u64 {
+pub(crate) fn host() -> u64 {
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let mut hasher = DefaultHasher::new();

@@ -8,7 +8,6 @@ use utofu_sys::bootstrap::{BootstrapError, Exchange};
 
 use super::board::{self, Board};
 use super::layout::Layout;
-use super::lending::Numbered;
 use super::peer::Peer;
 use super::process::{self, Process};
 use super::queue::{Inbox, Outbox};
@@ -17,6 +16,7 @@ use super::segment::Segment;
 use super::staging::Staging;
 use super::{Opened, ShmEndpoint};
 use crate::endpoint::calls::Calls;
+use crate::endpoint::numbered::Numbered;
 use crate::endpoint::{Rank, WireError};
 
 /// How ranks of a host are connected.
@@ -24,6 +24,8 @@ use crate::endpoint::{Rank, WireError};
 pub struct ShmConfig {
     /// Ports per rank.
     pub n_ports: usize,
+    /// Only ranks that say the same number here are connected, if they are on one host.
+    pub node: u64,
     /// Whether long messages may be read from the memory of their senders, if the system allows
     /// that. All ranks must say the same.
     pub may_read: bool,
@@ -33,18 +35,24 @@ pub struct ShmConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Card {
     host: u64,
+    node: u64,
     process: Process,
     /// Where its probe is: a word that holds `token`.
     probe: u64,
     token: u64,
 }
 
-const CARD_BYTES: usize = 40;
+const CARD_BYTES: usize = 48;
 
 impl Card {
+    /// What ranks that are to be connected have in common.
+    fn place(self) -> (u64, u64) {
+        (self.host, self.node)
+    }
+
     fn encode(self) -> [u8; CARD_BYTES] {
-        let Card { host, process, probe, token } = self;
-        let words = [host, u64::from(process.pid), process.started, probe, token];
+        let Card { host, node, process, probe, token } = self;
+        let words = [host, node, u64::from(process.pid), process.started, probe, token];
         let mut bytes = [0; CARD_BYTES];
         for (into, word) in bytes.chunks_exact_mut(8).zip(words) {
             into.copy_from_slice(&word.to_le_bytes());
@@ -54,15 +62,14 @@ impl Card {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
-        let &[host, pid, started, probe, token] = words else { return None };
-        let [host, pid, started, probe, token] =
-            [host, pid, started, probe, token].map(u64::from_le_bytes);
+        let &words: &[_; CARD_BYTES / 8] = words.try_into().ok()?;
+        let [host, node, pid, started, probe, token] = words.map(u64::from_le_bytes);
         let pid = u32::try_from(pid).ok()?;
-        Some(Card { host, process: Process { pid, started }, probe, token })
+        Some(Card { host, node, process: Process { pid, started }, probe, token })
     }
 }
 
-/// Connects the ports of this rank with those of all other ranks of its host; collective over
+/// Connects the ports of this rank with those of all other ranks of its node; collective over
 /// `exchange`.
 ///
 /// # Errors
@@ -74,6 +81,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let probe = Box::new(AtomicU64::new(token));
     let card = Card {
         host: process::host(),
+        node: config.node,
         process: Process::own(),
         probe: probe.as_ptr().expose_provenance() as u64,
         token,
@@ -82,7 +90,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let cards: Option<Vec<Card>> = cards.iter().map(|bytes| Card::decode(bytes)).collect();
     let cards = cards.ok_or_else(|| failed("a rank has sent something else than its card"))?;
     let locals: Vec<(Rank, Card)> =
-        (0..).zip(cards).filter(|(_, other)| other.host == card.host).collect();
+        (0..).zip(cards).filter(|(_, other)| other.place() == card.place()).collect();
     let layout =
         Layout { n_ranks: locals.len(), n_ports: config.n_ports, board_bytes: board::RANK_BYTES };
 

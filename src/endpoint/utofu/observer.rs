@@ -117,7 +117,7 @@ impl Observer for UtofuEndpoint {
         }
     }
 
-    fn told(&self) -> Option<Blame> {
+    fn told(&mut self) -> Option<Blame> {
         self.news()
     }
 }

@@ -6,9 +6,10 @@ use utofu_sys::bootstrap::Exchange;
 
 use super::backend::{Backend, Layout, Opened, SmallCollectives};
 use super::info::DeviceInfo;
+use super::launcher::meeting;
 use super::select::Wire;
 use crate::endpoint::Endpoint;
-use crate::endpoint::shm::{ShmConfig, connect};
+use crate::endpoint::shm::{ShmConfig, connect, host};
 use crate::error::{Error, WireError};
 use board::SharedBoard;
 
@@ -38,6 +39,16 @@ impl Shm {
     }
 }
 
+/// Whether all ranks are on one host; collective.
+///
+/// # Errors
+/// [`Error::Meeting`].
+pub(super) fn is_one_host(exchange: &mut dyn Exchange) -> Result<bool, Error> {
+    let rank = exchange.rank() as u32;
+    let all = exchange.allgather(&host().to_le_bytes()).map_err(|error| meeting(rank, &error))?;
+    Ok(all.iter().all(|other| *other == all[0]))
+}
+
 impl Backend for Shm {
     fn name(&self) -> &'static str {
         "shm"
@@ -61,7 +72,7 @@ impl Backend for Shm {
     }
 
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
-        let config = ShmConfig { n_ports: layout.n_ports, may_read: self.may_read };
+        let config = ShmConfig { n_ports: layout.n_ports, node: 0, may_read: self.may_read };
         let opened = connect(exchange, config)?;
         let Some(board) = opened.board else {
             // On all of them alike.

@@ -11,8 +11,8 @@ use utofu_sys::{Api, BarrierCaps, OnesidedCaps, UtofuError};
 
 use super::backend::{Backend, CacheFigures, Layout, Opened, SmallCollectives};
 use super::info::{Barrier, DeviceInfo, Onesided};
+use super::near::beside;
 use super::select::Wire;
-use crate::endpoint::Endpoint;
 use crate::endpoint::utofu::{Cached, Direct, Registrar, connect};
 use crate::error::WireError;
 use crate::memory::CacheConfig;
@@ -82,10 +82,11 @@ impl Backend for Tofu {
                 parts.into_iter().map(|part| Box::new(part) as Box<dyn Registrar>).collect()
             }
         };
-        let endpoints = connect(self.api, exchange, layout.place, registrars)?;
+        let ports = connect(self.api, exchange, layout.place, registrars)?;
+        let endpoints = beside(layout.near, ports, exchange)?;
         let small = Gates::open(self.api, exchange, layout)?;
         Ok(Opened {
-            endpoints: endpoints.into_iter().map(|e| Box::new(e) as Box<dyn Endpoint>).collect(),
+            endpoints,
             small: small.map(|gates| Box::new(gates) as Box<dyn SmallCollectives>),
             cache,
         })

@@ -45,7 +45,7 @@ const AGREED: u64 = 1;
 
 /// Which of a rank's records.
 #[derive(Clone, Copy)]
-enum Slot {
+pub(super) enum Slot {
     Hello,
     Agreement,
     Data,
@@ -61,14 +61,16 @@ impl Slot {
 /// The ranks of a job, met through a file.
 #[derive(Debug)]
 pub struct Bootstrap {
-    path: PathBuf,
-    collected: PathBuf,
-    rank: usize,
-    size: usize,
+    pub(super) path: PathBuf,
+    pub(super) collected: PathBuf,
+    pub(super) rank: usize,
+    pub(super) size: usize,
     timeout: Duration,
-    session: u64,
+    pub(super) session: u64,
     round: u64,
     exchanges: u64,
+    /// The files go with the ranks.
+    pub(super) is_temporary: bool,
 }
 
 impl Bootstrap {
@@ -115,6 +117,7 @@ impl Bootstrap {
             session: 0,
             round: AGREED,
             exchanges: 0,
+            is_temporary: false,
         };
         let mine = fresh_number();
         this.write(Slot::Hello, 0, mine, &[], 0)?;
@@ -292,12 +295,12 @@ impl Bootstrap {
         BootstrapError::Missing { rank, size, missing, phase, waited, other_size }
     }
 
-    fn open(&self, path: &Path) -> Result<File, BootstrapError> {
+    pub(super) fn open(&self, path: &Path) -> Result<File, BootstrapError> {
         open_own(path, OpenOptions::new().read(true)).map_err(|e| file_error(path, e))
     }
 
     /// Writes a record of this rank's.
-    fn write(
+    pub(super) fn write(
         &self,
         slot: Slot,
         session: u64,
@@ -350,7 +353,7 @@ impl Bootstrap {
     }
 
     /// A record without a payload, if there is one: a short read.
-    fn read_head(
+    pub(super) fn read_head(
         &self,
         file: &File,
         slot: Slot,

@@ -100,6 +100,35 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// The largest size up to `size` on which the pattern's groups nest far first: where the
+    /// latency form meets while the rest waits (algorithms.md, section 5). Of products of
+    /// radices that with the fewest factors, and none below half of `size`. `size` itself if
+    /// there is none.
+    pub fn core(&self, size: u32) -> u32 {
+        match self {
+            Kind::Bine | Kind::Doubling | Kind::Circulant => 1 << size.ilog2(),
+            Kind::Knomial { radix } | Kind::Bruck { radix } => radix.pow(size.ilog(*radix)),
+            Kind::Multiplying { max_radix } if self.serves(size).is_err() => {
+                let smooth = |core: &u32| factors(*core, *max_radix).iter().all(|k| k <= max_radix);
+                let n_steps = |core: &u32| factors(*core, *max_radix).len();
+                let cores = (size.div_ceil(2)..=size).rev().filter(smooth);
+                cores.min_by_key(n_steps).unwrap_or(size)
+            }
+            Kind::Radices(radices) => {
+                let product = radices.iter().map(|&radix| u64::from(radix)).product::<u64>();
+                let size = u64::from(size);
+                if (size.div_ceil(2)..=size).contains(&product) {
+                    product as u32
+                } else {
+                    size as u32
+                }
+            }
+            _ => size,
+        }
+    }
+}
+
 fn at_most(limit: u32, why: &str) -> String {
     format!("at most {limit} coordinates, {why}")
 }

@@ -350,6 +350,25 @@ fn groups_nest_where_they_should() {
     assert!(!nests("kring:4", 8, false) && !nests("circulant", 12, true));
 }
 
+/// What is folded onto a core meets there in groups that nest.
+#[test]
+fn cores_nest() {
+    let names = ["bine", "doubling", "circulant", "multiplying:2", "multiplying:4"];
+    for name in names.into_iter().chain(["multiplying:7", "knomial:3", "bruck:4"]) {
+        for size in 1..300 {
+            let core = name.parse::<Kind>().unwrap().core(size);
+            assert!((1..=size).contains(&core) && size / core < 4, "{name} on {size}: {core}");
+            assert!(pattern(name, core).far_first(true).groups_nest(), "{name} on {size}: {core}");
+        }
+    }
+    let core = |name: &str, size| name.parse::<Kind>().unwrap().core(size);
+    assert_eq!((core("multiplying:4", 69), core("multiplying:4", 48)), (64, 48));
+    assert_eq!((core("multiplying:4", 7), core("multiplying:4", 23)), (7, 16));
+    assert_eq!((core("multiplying:3,4", 12), core("multiplying:3,4", 19)), (12, 12));
+    // What has no core stays as it is, and is refused.
+    assert_eq!((core("ring", 6), core("kring:3", 6), core("multiplying:3,4", 30)), (6, 6, 30));
+}
+
 /// The blocks that reach a coordinate in a step, from every source: the same where folds are
 /// said to be even, and not everywhere else.
 #[test]

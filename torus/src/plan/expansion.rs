@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::flow::{Flow, LaneHeader, Message};
+use super::fold::FoldPass;
 use super::order::{PositionOrder, Tile};
 use super::pairwise::{self, PairwisePass};
 use super::pass::{ResendPass, WalkPass};
@@ -32,6 +33,7 @@ pub struct Expansion {
 #[derive(Debug)]
 enum Pass {
     Walk(WalkPass),
+    Fold(FoldPass),
     Resend(ResendPass),
     Pairwise(PairwisePass),
     Tree(TreePass),
@@ -41,7 +43,7 @@ impl Pass {
     fn n_steps(&self) -> usize {
         match self {
             Pass::Walk(pass) => pass.n_steps(),
-            Pass::Resend(_) => 1,
+            Pass::Fold(_) | Pass::Resend(_) => 1,
             Pass::Pairwise(pass) => pass.displacements.len(),
             Pass::Tree(pass) => pass.n_steps(),
         }
@@ -104,6 +106,7 @@ impl Flow for Expansion {
     fn action(&self, lane: usize, step: usize, _rank: Rank) -> Action {
         match self.pass(lane, step).0 {
             Pass::Walk(pass) => pass.action(),
+            Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
             Pass::Resend(_) | Pass::Pairwise(_) => Action::Copy,
         }
@@ -112,7 +115,7 @@ impl Flow for Expansion {
     fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
         match self.pass(lane, step) {
             (Pass::Walk(pass), step) => pass.own_at_step(step, self.places.coord(rank)),
-            (Pass::Resend(_) | Pass::Pairwise(_) | Pass::Tree(_), _) => 0,
+            (Pass::Fold(_) | Pass::Resend(_) | Pass::Pairwise(_) | Pass::Tree(_), _) => 0,
         }
     }
 
@@ -120,7 +123,7 @@ impl Flow for Expansion {
         let n_positions = self.headers[lane].space.n_positions;
         let order = self.lanes[lane].iter().find_map(|pass| match pass {
             Pass::Walk(pass) => pass.tiles(most),
-            Pass::Resend(_) | Pass::Pairwise(_) | Pass::Tree(_) => None,
+            Pass::Fold(_) | Pass::Resend(_) | Pass::Pairwise(_) | Pass::Tree(_) => None,
         });
         order.unwrap_or_else(|| Tile::ranges(n_positions, most))
     }
@@ -128,6 +131,7 @@ impl Flow for Expansion {
     fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
         match self.pass(lane, step) {
             (Pass::Walk(pass), step) => pass.messages(step, tile, visit),
+            (Pass::Fold(pass), _) => pass.messages(visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
             (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
             (Pass::Tree(pass), step) => pass.messages(step, visit),
@@ -145,6 +149,7 @@ impl Flow for Expansion {
             for pass in passes {
                 match pass {
                     Pass::Walk(pass) => pass.list(at, &mut steps),
+                    Pass::Fold(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
                     Pass::Pairwise(pass) => pass.list(at, &mut steps),
                     Pass::Tree(pass) => pass.list(at, &mut steps),
@@ -205,7 +210,9 @@ fn walk_lane(
         let (places, order) = (places.clone(), order.clone());
         is_resent.then_some(Pass::Resend(ResendPass { places, order, backwards }))
     };
-    let mut passes = Vec::new();
+    // In the latency form the patterns may be smaller than the dimensions.
+    let fold = |action| FoldPass::new(places, walk.sizes(), action).map(Pass::Fold);
+    let mut passes = Vec::from_iter(fold(Action::Reduce));
     for &phase in phases {
         let (places, walk, order) = (places.clone(), walk.clone(), order.clone());
         let pass = Pass::Walk(WalkPass::new(places, walk, order, phase, root, is_whole));
@@ -216,6 +223,7 @@ fn walk_lane(
         passes.push(pass);
         passes.extend(resend(false).filter(|_| puts_right && !phase.backwards));
     }
+    passes.extend(fold(Action::Copy));
     let header = LaneHeader {
         port: port as u16,
         part: port,

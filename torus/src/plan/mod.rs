@@ -3,6 +3,7 @@
 pub mod check;
 mod expansion;
 mod flow;
+mod fold;
 pub mod layout;
 mod listed;
 mod order;

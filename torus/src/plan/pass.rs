@@ -139,9 +139,13 @@ impl WalkPass {
         if self.is_whole { Blocks::from_slice(&[Run::new(0, 1)]) } else { self.order.runs(sets) }
     }
 
-    /// Appends what the node at `at` does.
+    /// Appends what the node at `at` does: nothing beyond the walk's coordinates.
     pub fn list(&self, at: Coord, steps: &mut Vec<Step>) {
         let first = steps.len();
+        if self.walk.sizes().iter().enumerate().any(|(dim, &size)| at[dim] >= size) {
+            let idle = Step { action: self.phase.action, ..Step::default() };
+            return steps.resize(first + self.n_steps(), idle);
+        }
         let n_dims = self.walk.sizes().len();
         let needs_others = !self.is_whole || self.phase.paths == Paths::ToRoot;
         let full = Members::default();
@@ -207,6 +211,9 @@ impl WalkPass {
     fn own_at(&self, number: usize, at: Coord) -> u32 {
         let GlobalStep { dim, t } = self.walk.steps()[number];
         let Some(groups) = &self.groups else { return 0 };
+        if at[dim] >= self.walk.sizes()[dim] {
+            return 0;
+        }
         let leader = |a: u32| groups[number][a as usize];
         let sources = self.walk.pattern(dim).sources(t, at[dim]);
         sources.iter().filter(|&&b| leader(b) < leader(at[dim])).count() as u32
@@ -293,7 +300,7 @@ struct Product<'a, 'b> {
 impl Product<'_, '_> {
     fn descend(&mut self, dim: usize, from: Node, to: Node) {
         let Some(here) = self.concerned.get(dim) else { return self.meet(from, to) };
-        let size = self.pass.walk.sizes()[dim];
+        let size = self.pass.places.shape.size(dim);
         for (a, peer, set) in here {
             self.sets.push(set);
             let peer = if dim == self.dim { *peer } else { *a };

@@ -209,14 +209,26 @@ impl Schedule {
         Ok(())
     }
 
-    /// The patterns of the dimensions, mirrored where there are links if `mirrored`.
+    /// True if some ranks take part only before and after: those beyond the core of a latency
+    /// form.
+    pub fn is_folded(&self) -> bool {
+        let Recipe::Walk(WalkRecipe { form: Form::Latency, patterns, .. }) = &self.recipe else {
+            return false;
+        };
+        patterns.iter().zip(self.shape.sizes()).any(|(kind, size)| kind.core(size) < size)
+    }
+
+    /// The patterns of the dimensions, mirrored where there are links if `mirrored`; in the
+    /// latency form those of the core, onto which the others are folded.
     pub(super) fn ring_patterns(
         &self,
         recipe: &WalkRecipe,
         mirrored: bool,
     ) -> Result<Vec<Pattern>, ScheduleError> {
         let pattern = |(dim, kind): (usize, &Kind)| {
-            let pattern = Pattern::new(kind.clone(), self.shape.size(dim)).map_err(|unserved| {
+            let size = self.shape.size(dim);
+            let size = if recipe.form == Form::Latency { kind.core(size) } else { size };
+            let pattern = Pattern::new(kind.clone(), size).map_err(|unserved| {
                 ScheduleError::Unserved { shape: self.shape.to_string(), unserved }
             })?;
             Ok(pattern.mirrored(mirrored).far_first(recipe.order == StepOrder::FarFirst))

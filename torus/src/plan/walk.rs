@@ -32,8 +32,9 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// The walk over `patterns` (one per dimension of `shape`) that starts at the
-    /// `start`-th dimension with links, counted cyclically.
+    /// The walk over `patterns` (one per dimension of `shape`, of its size or of a smaller one, at
+    /// whose coordinates alone the walk is) that starts at the `start`-th dimension with links,
+    /// counted cyclically.
     pub fn new(
         shape: &Shape,
         patterns: Vec<Pattern>,
@@ -56,8 +57,9 @@ impl Walk {
             Interleave::Sequential => steps.extend(linked.iter().copied().flat_map(whole)),
         }
         let visited = shape.node_dim().into_iter().chain(linked).collect();
+        let sizes = patterns.iter().map(Pattern::size).collect();
         let toward = patterns.into_iter().map(Toward::new).collect();
-        Walk { sizes: shape.sizes(), toward, steps, visited }
+        Walk { sizes, toward, steps, visited }
     }
 
     /// The global steps in order.
@@ -65,7 +67,7 @@ impl Walk {
         &self.steps
     }
 
-    /// Sizes of the dimensions.
+    /// Sizes of the patterns, by dimension.
     pub fn sizes(&self) -> &[u32] {
         &self.sizes
     }

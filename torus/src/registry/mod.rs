@@ -94,6 +94,12 @@ pub fn best_pattern(size: u32) -> Kind {
     }
 }
 
+/// The same in the latency form, where groups must nest; beyond the largest power of two the
+/// others are folded.
+fn best_nesting_pattern(size: u32) -> Kind {
+    if size <= 3 { Kind::Direct } else { Kind::Bine }
+}
+
 /// The pattern for the ranks of one node, who all reach each other at once.
 fn node_pattern(size: u32) -> Kind {
     if Kind::Direct.serves(size).is_ok() { Kind::Direct } else { Kind::Circulant }
@@ -133,13 +139,18 @@ impl Algorithm {
     /// # Errors
     /// [`ScheduleError`] saying which dimension it does not serve and which sizes it would.
     pub fn serves(&self, shape: &Shape) -> Result<(), ScheduleError> {
-        self.schedule(&Request {
-            shape: shape.clone(),
-            map: RankMap::RowMajor,
-            root: 0,
-            ports: Some(1),
-        })
-        .map(drop)
+        self.on(shape).map(drop)
+    }
+
+    /// True if it serves the shape with some ranks folded onto others: see
+    /// [`Schedule::is_folded`].
+    pub fn folds(&self, shape: &Shape) -> bool {
+        self.on(shape).is_ok_and(|schedule| schedule.is_folded())
+    }
+
+    fn on(&self, shape: &Shape) -> Result<Schedule, ScheduleError> {
+        let map = RankMap::RowMajor;
+        self.schedule(&Request { shape: shape.clone(), map, root: 0, ports: Some(1) })
     }
 
     /// The schedule for a request.
@@ -153,7 +164,7 @@ impl Algorithm {
             Way::Trees => Recipe::Trees,
             Way::Walk { form, positions, order } => Recipe::Walk(WalkRecipe {
                 form,
-                patterns: self.patterns_on(shape),
+                patterns: self.patterns_on(shape, form),
                 order,
                 interleave: self.row.family.interleave,
                 positions,
@@ -171,7 +182,7 @@ impl Algorithm {
         Ok(schedule)
     }
 
-    fn patterns_on(&self, shape: &Shape) -> Vec<Kind> {
+    fn patterns_on(&self, shape: &Shape, form: Form) -> Vec<Kind> {
         let on_axis = |kind: &dyn Fn(u32) -> Kind| {
             let axes = shape.axes().iter();
             let pattern = |axis: &crate::geometry::Axis| match axis.link {
@@ -182,6 +193,7 @@ impl Algorithm {
         };
         match &self.patterns {
             Patterns::Only(kind) => on_axis(&|_| kind.clone()),
+            Patterns::Best if form == Form::Latency => on_axis(&best_nesting_pattern),
             Patterns::Best => on_axis(&best_pattern),
             Patterns::Each(kinds) => kinds.clone(),
         }

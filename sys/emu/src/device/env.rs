@@ -23,7 +23,7 @@ use crate::arena::Arena;
 use crate::coords;
 use crate::error::JobError;
 use crate::job::Job;
-use crate::launcher::{self, Launched};
+use crate::launcher::Launched;
 use crate::layout::Plan;
 use crate::model::Model;
 use crate::nodes::Layout;
@@ -97,9 +97,14 @@ fn product(sizes: &[u32]) -> Option<usize> {
 
 fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
     let ours = ["HOPBINE_SIZE", "HOPBINE_RANK"].iter().any(|name| get(name).is_some());
-    let launched = if ours { Ok(None) } else { launcher::find(get) };
-    let launched =
-        launched.map_err(|(name, value, wanted)| JobError::Variable { name, value, wanted })?;
+    let launched = if ours { None } else { Launched::find(get)? };
+    if let Some(Launched { size, elsewhere: Some((name, value)), .. }) = &launched {
+        let wanted = format!(
+            "not all {size} ranks are on this host, but the emulated device's share its memory: \
+             start them on one"
+        );
+        return Err(JobError::Variable { name, value: value.clone(), wanted });
+    }
     let (rank, size) = match &launched {
         Some(l) => (l.rank, l.size),
         None => (number(get, "HOPBINE_RANK", 0, 0)?, number(get, "HOPBINE_SIZE", 1usize, 1)?),
@@ -161,6 +166,15 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
     })
 }
 
+/// This process's rank, and the number of ranks.
+///
+/// # Errors
+/// [`JobError::Variable`].
+pub fn place() -> Result<(usize, usize), JobError> {
+    let s = settings(&|name| std::env::var(name).ok())?;
+    Ok((s.rank, s.size))
+}
+
 /// Makes this process a rank of the environment's job; waits for the other ranks.
 pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     let s = settings(&|name| std::env::var(name).ok())?;
@@ -186,16 +200,14 @@ fn meeting(s: &Settings) -> Result<Meeting, JobError> {
     if let Some(path) = s.rendezvous.clone() {
         return Ok(Meeting { path, is_ours: false, timeout });
     }
-    let unset = |why: String| JobError::Variable {
-        name: "HOPBINE_RENDEZVOUS",
-        value: String::new(),
-        wanted: format!("must be the path of a fresh file, the same for all {} ranks{why}", s.size),
+    let Some(launched) = &s.launched else {
+        return Err(JobError::Variable {
+            name: "HOPBINE_RENDEZVOUS",
+            value: String::new(),
+            wanted: format!("must be the path of a fresh file, the same for all {} ranks", s.size),
+        });
     };
-    let Some(launched) = &s.launched else { return Err(unset(String::new())) };
-    let Some(name) = launcher::name(launched) else {
-        return Err(unset(": the process that started them cannot be found".to_owned()));
-    };
-    let path = rendezvous::path_for(&name).map_err(|error| unset(format!(": {error}")))?;
+    let path = launched.meeting_place()?;
     Ok(Meeting { path, is_ours: true, timeout })
 }
 

@@ -1,6 +1,10 @@
 //! Who the launchers of MPI say that a process is, for programs that one of them starts.
 
+use std::path::PathBuf;
+
 use crate::env::Lookup;
+use crate::error::JobError;
+use crate::rendezvous;
 
 /// A launcher, and what it calls things: rank, number of ranks, and ranks on this host.
 struct Names {
@@ -35,16 +39,56 @@ const LAUNCHERS: [Names; 3] = [
 
 /// What a launcher says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Launched {
-    pub(crate) rank: usize,
-    pub(crate) size: usize,
+pub struct Launched {
+    /// This process's rank.
+    pub rank: usize,
+    /// Number of ranks.
+    pub size: usize,
     /// The variable that names the rank, by which its processes are known.
     pub(crate) variable: &'static str,
+    /// The variable that tells that some ranks are on other hosts.
+    pub(crate) elsewhere: Option<(&'static str, String)>,
+}
+
+impl Launched {
+    /// What a launcher says; `None` if none has started this process.
+    ///
+    /// # Errors
+    /// [`JobError::Variable`] if it makes no sense.
+    pub fn find(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, JobError> {
+        find(get).map_err(|(name, value, wanted)| JobError::Variable { name, value, wanted })
+    }
+
+    /// A path that the ranks have in common, and with no other job: in a directory of this user's.
+    ///
+    /// # Errors
+    /// [`JobError::Variable`] if they are on several hosts, or if there is no place for it.
+    pub fn meeting_place(&self) -> Result<PathBuf, JobError> {
+        if let Some((name, value)) = &self.elsewhere {
+            let wanted = format!(
+                "not all {} ranks are on this host: give them HOPBINE_RENDEZVOUS, a path on a file \
+                 system that all share",
+                self.size
+            );
+            return Err(JobError::Variable { name, value: value.clone(), wanted });
+        }
+        let unset = |why: &str| JobError::Variable {
+            name: "HOPBINE_RENDEZVOUS",
+            value: String::new(),
+            wanted: format!(
+                "must be the path of a fresh file, the same for all {} ranks: {why}",
+                self.size
+            ),
+        };
+        let name = name(self);
+        let name = name.ok_or_else(|| unset("the process that started them cannot be found"))?;
+        rendezvous::path_for(&name).map_err(|error| unset(&error.to_string()))
+    }
 }
 
 /// The launcher that has started this process; None if none has. The error is a variable, its value
 /// and what would be right.
-pub(crate) fn find(get: Lookup<'_>) -> Result<Option<Launched>, (&'static str, String, String)> {
+fn find(get: Lookup<'_>) -> Result<Option<Launched>, (&'static str, String, String)> {
     for Names { launcher, rank, size, here } in LAUNCHERS {
         let (Some(at), Some(of)) = (get(rank), get(size)) else { continue };
         let bad = |name, value: String| {
@@ -55,23 +99,16 @@ pub(crate) fn find(get: Lookup<'_>) -> Result<Option<Launched>, (&'static str, S
         };
         let Some(r) = at.trim().parse().ok().filter(|r| *r < n) else { return bad(rank, at) };
         // Slurm writes `4(x2)` for two nodes of four tasks.
-        if let Some(value) = get(here)
-            && value.trim().parse() != Ok(n)
-        {
-            let what = format!(
-                "not all {n} ranks are on this host, but the emulated device's share its memory: \
-                 start them on one"
-            );
-            return Err((here, value, what));
-        }
-        return Ok(Some(Launched { rank: r, size: n, variable: rank }));
+        let elsewhere = get(here).filter(|value| value.trim().parse() != Ok(n));
+        let elsewhere = elsewhere.map(|value| (here, value));
+        return Ok(Some(Launched { rank: r, size: n, variable: rank, elsewhere }));
     }
     Ok(None)
 }
 
 /// A name for the process that has started this job's ranks: the nearest ancestor that is no rank
 /// itself. Ranks that are wrapped in scripts have it in common all the same.
-pub(crate) fn name(launched: &Launched) -> Option<String> {
+fn name(launched: &Launched) -> Option<String> {
     let mut pid = std::process::id();
     // Chains are short; a bound keeps a strange /proc from holding us.
     for _ in 0..64 {
@@ -114,7 +151,8 @@ mod tests {
 
     #[test]
     fn launchers_are_recognised() {
-        let launched = |rank, size, variable| Ok(Some(Launched { rank, size, variable }));
+        let launched =
+            |rank, size, variable| Ok(Some(Launched { rank, size, variable, elsewhere: None }));
         assert_eq!(with(&[]), Ok(None));
         let open = [
             ("OMPI_COMM_WORLD_RANK", "3"),
@@ -138,10 +176,12 @@ mod tests {
             (&[("PMI_RANK", "2"), ("PMI_SIZE", "2")][..], "PMI_RANK"),
             (&[("PMI_RANK", "-1"), ("PMI_SIZE", "2")], "PMI_RANK"),
             (&[("PMI_RANK", "0"), ("PMI_SIZE", "many")], "PMI_SIZE"),
-            (&[("PMI_RANK", "0"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")], "MPI_LOCALNRANKS"),
         ] {
             assert_eq!(with(vars).unwrap_err().0, name);
         }
+        let apart = [("PMI_RANK", "0"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")];
+        let error = with(&apart).unwrap().unwrap().meeting_place().unwrap_err().to_string();
+        assert!(error.contains("MPI_LOCALNRANKS=2") && error.contains("HOPBINE_RENDEZVOUS"));
     }
 
     #[test]
@@ -150,7 +190,8 @@ mod tests {
         assert_eq!(parse_stat(text), Some((42, 9911)));
         let (parent, started) = stat(std::process::id()).expect("is there");
         assert!(parent > 0 && started > 0);
-        let launched = Launched { rank: 0, size: 1, variable: "HOPBINE_NO_SUCH_VARIABLE" };
+        let launched =
+            Launched { rank: 0, size: 1, variable: "HOPBINE_NO_SUCH_VARIABLE", elsewhere: None };
         assert_eq!(name(&launched).unwrap(), format!("job-{parent}-{}", stat(parent).unwrap().1));
     }
 }

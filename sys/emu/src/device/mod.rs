@@ -30,4 +30,5 @@ pub(crate) mod vcq;
 
 pub use error::JobError;
 pub use job::{Entered, Job};
+pub use launcher::Launched;
 pub use model::Model;

@@ -1,0 +1,126 @@
+//! What stands at the start of every message of our own: 32 bytes, and behind them what a short
+//! message carries.
+
+use crate::endpoint::Tag;
+
+/// Bytes of a header.
+pub(super) const HEADER_BYTES: usize = 32;
+
+/// What a message is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// A short message, which follows.
+    Eager = 1,
+    /// A receive is posted: its message is to be sent with the MPI tag `mpi_tag`.
+    Ready,
+    /// A long message has been waiting for its receive.
+    Waits,
+    /// Nothing but credits.
+    Credit,
+    /// `operation` says who has failed, and why.
+    News,
+    /// What are you doing? Question `message`.
+    Ask,
+    /// The answer to question `message`: the status is `operation`.
+    Answer,
+}
+
+/// In the order of their numbers, which start at 1.
+const KINDS: [Kind; 7] =
+    [Kind::Eager, Kind::Ready, Kind::Waits, Kind::Credit, Kind::News, Kind::Ask, Kind::Answer];
+
+/// See the module documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) kind: Kind,
+    pub(super) call: u16,
+    pub(super) message: u32,
+    pub(super) operation: u64,
+    /// The length of the message.
+    pub(super) len: u64,
+    pub(super) mpi_tag: i32,
+    /// Messages that its receiver may send in addition.
+    pub(super) credits: u32,
+}
+
+impl Header {
+    /// About a message.
+    pub(super) fn about(kind: Kind, tag: Tag, len: usize) -> Self {
+        Header {
+            kind,
+            call: tag.call,
+            message: tag.message,
+            operation: tag.operation_id(),
+            len: len as u64,
+            mpi_tag: 0,
+            credits: 0,
+        }
+    }
+
+    /// About something else.
+    pub(super) fn plain(kind: Kind, operation: u64, message: u32) -> Self {
+        Header { kind, call: 0, message, operation, len: 0, mpi_tag: 0, credits: 0 }
+    }
+
+    /// The message that it is about.
+    pub(super) fn tag(&self) -> Tag {
+        Tag::of_operation(self.operation, self.message, self.call)
+    }
+
+    /// Ranks of one job have one byte order: the machine's.
+    #[inline]
+    pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0..8].copy_from_slice(&self.operation.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&self.len.to_ne_bytes());
+        bytes[16..20].copy_from_slice(&self.message.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&self.mpi_tag.to_ne_bytes());
+        bytes[24..28].copy_from_slice(&self.credits.to_ne_bytes());
+        bytes[28..30].copy_from_slice(&self.call.to_ne_bytes());
+        bytes[30] = self.kind as u8;
+        bytes
+    }
+
+    /// `None` if it is none.
+    #[inline]
+    pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let half = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        let (words, _) = bytes.as_chunks::<8>();
+        let kind = *KINDS.get(usize::from(bytes[30]).checked_sub(1)?)?;
+        Some(Header {
+            kind,
+            call: u16::from_ne_bytes([bytes[28], bytes[29]]),
+            message: u32::from_ne_bytes(half(16)),
+            operation: u64::from_ne_bytes(words[0]),
+            len: u64::from_ne_bytes(words[1]),
+            mpi_tag: i32::from_ne_bytes(half(20)),
+            credits: u32::from_ne_bytes(half(24)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_round_trip_and_garbage_is_none() {
+        for kind in KINDS {
+            let header = Header {
+                kind,
+                call: 0xfedc,
+                message: 0xdead_beef,
+                operation: 1 << 63 | 7,
+                len: 1 << 40,
+                mpi_tag: 32_767,
+                credits: 9,
+            };
+            assert_eq!(Header::decode(&header.encode()), Some(header));
+            assert_eq!(Header::decode(&[0; HEADER_BYTES]), None);
+            assert_eq!(Header::decode(&[77; HEADER_BYTES]), None);
+        }
+        let tag = Tag { context: 5, operation: 6, message: 7, call: 8 };
+        assert_eq!(Header::about(Kind::Ready, tag, 100).tag(), tag);
+    }
+}

@@ -1,0 +1,156 @@
+//! What peers have sent: matched with receives and sends.
+
+use super::State;
+use super::header::{HEADER_BYTES, Header, Kind};
+use super::peer::{Announced, CREDITS, Early, is_same};
+use super::ring::Taken;
+use crate::Rank;
+use crate::endpoint::{Arrival, Event, View, WireError};
+use crate::error::{Blame, Fault};
+
+impl State {
+    /// A message is in the ring.
+    pub(super) fn arrived(&mut self, taken: &Taken) -> Result<(), WireError> {
+        let rank = taken.source as Rank;
+        if rank >= self.n_ranks || taken.len < HEADER_BYTES {
+            return Err(garbled(rank));
+        }
+        // SAFETY: a slot of the ring begins with the bytes of a header, which have arrived.
+        let header = Header::decode(unsafe { &*taken.ptr.cast() });
+        let header = header.ok_or_else(|| garbled(rank))?;
+        let index = self.peer(rank);
+        let peer = &mut self.peers[index as usize];
+        peer.credits += header.credits;
+        match header.kind {
+            Kind::Eager => {
+                if header.len != (taken.len - HEADER_BYTES) as u64 {
+                    return Err(garbled(rank));
+                }
+                peer.owed += 1;
+                // SAFETY: within the slot.
+                self.came(index, &header, unsafe { taken.ptr.add(HEADER_BYTES) })?;
+            }
+            Kind::Ready => {
+                peer.owed += 1;
+                self.announced(index, &header)?;
+            }
+            Kind::Waits => {
+                peer.owed += 1;
+                self.waits(index, &header)?;
+            }
+            Kind::Credit => {}
+            Kind::News => self.hear(header.operation),
+            Kind::Ask => self.reply(rank, header.message)?,
+            Kind::Answer => self.question.answered(rank, header.message, header.operation),
+        }
+        let peer = &mut self.peers[index as usize];
+        if peer.owed >= CREDITS / 2 {
+            let credits = std::mem::take(&mut peer.owed);
+            let header = Header { credits, ..Header::plain(Kind::Credit, 0, 0) };
+            // SAFETY: no message.
+            unsafe { self.outbound.send(rank, &header, None) }?;
+        }
+        Ok(())
+    }
+
+    /// A short message.
+    fn came(&mut self, index: u32, header: &Header, data: *const u8) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        let (rank, tag) = (peer.rank, header.tag());
+        if self.calls.differs(tag) {
+            return Err(self.differs(rank));
+        }
+        let len = header.len as usize;
+        let Some(at) = peer.posted.iter().position(|posted| is_same(posted.tag, tag)) else {
+            let landings = &self.transfers.landings;
+            let long = landings.iter().find(|long| long.from == rank && is_same(long.tag, tag));
+            if let Some(&long) = long {
+                return self.check_len(rank, header.len, long.len);
+            }
+            // SAFETY: the message has this length, as checked.
+            let data = unsafe { std::slice::from_raw_parts(data, len) }.to_vec();
+            peer.early.push_back(Early { tag, data });
+            self.n_early += 1;
+            return Ok(());
+        };
+        // In order: the oldest is the likeliest to be met next.
+        let posted = peer.posted.remove(at);
+        self.check_len(rank, header.len, posted.region.len)?;
+        if posted.arrival == Arrival::Anywhere {
+            // The ring keeps it until the next poll.
+            self.events.push(Event::Viewed(posted.slot, View { ptr: data, len }));
+            return Ok(());
+        }
+        if len > 0 {
+            // SAFETY: the receive is posted, so its region is valid and nobody else's; it has the
+            // message's length.
+            unsafe { data.copy_to_nonoverlapping(posted.region.ptr, len) };
+        }
+        self.events.push(Event::Received(posted.slot));
+        Ok(())
+    }
+
+    /// A peer is ready to receive a long message.
+    fn announced(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        let (rank, tag) = (peer.rank, header.tag());
+        if self.calls.differs(tag) {
+            return Err(self.differs(rank));
+        }
+        let &Header { len, mpi_tag, .. } = header;
+        let Some(at) = peer.waiting.iter().position(|waiting| is_same(waiting.tag, tag)) else {
+            peer.announced.push_back(Announced { tag, len, mpi_tag });
+            self.n_early += 1;
+            return Ok(());
+        };
+        let waiting = peer.waiting.remove(at);
+        self.check_len(rank, len, waiting.region.len)?;
+        // SAFETY: a send that has been posted and not reported.
+        unsafe { self.transfers.send(rank, mpi_tag, waiting.slot, waiting.region) }
+    }
+
+    /// A peer has been waiting for long to send a long message.
+    fn waits(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
+        let peer = &self.peers[index as usize];
+        let (rank, tag) = (peer.rank, header.tag());
+        if self.calls.differs(tag) {
+            return Err(self.differs(rank));
+        }
+        match peer.posted.iter().find(|posted| is_same(posted.tag, tag)) {
+            Some(posted) => {
+                let len = posted.region.len;
+                self.check_len(rank, header.len, len)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Both sides of a message must give the same length.
+    #[inline]
+    pub(super) fn check_len(
+        &mut self,
+        rank: Rank,
+        theirs: u64,
+        ours: usize,
+    ) -> Result<(), WireError> {
+        if theirs == ours as u64 {
+            return Ok(());
+        }
+        self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
+        let reason = format!("a message of {theirs} bytes there, and of {ours} here");
+        Err(WireError { call: "matching of messages", reason, peer: Some(rank) })
+    }
+
+    pub(super) fn differs(&mut self, rank: Rank) -> WireError {
+        self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
+        WireError {
+            call: "matching of messages",
+            reason: "a message of another call".to_owned(),
+            peer: Some(rank),
+        }
+    }
+}
+
+fn garbled(rank: Rank) -> WireError {
+    WireError { call: "MPI_Irecv", reason: format!("a garbled message of rank {rank}"), peer: None }
+}

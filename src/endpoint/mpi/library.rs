@@ -1,0 +1,141 @@
+//! The MPI library of this process: who may call it, and what its answers mean.
+//!
+//! Names with P only (`PMPI_...`): tools, ours among them, put themselves behind the others.
+
+use std::sync::{Mutex, MutexGuard};
+use std::thread::ThreadId;
+
+use mpi::ffi;
+
+use crate::error::WireError;
+use crate::sync::lock;
+
+/// A communicator of MPI's.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Comm(pub ffi::MPI_Comm);
+
+// SAFETY: a handle; `Library` says which threads may use it.
+unsafe impl Send for Comm {}
+// SAFETY: as above.
+unsafe impl Sync for Comm {}
+
+/// MPI, initialised by whomever.
+#[derive(Debug)]
+pub struct Library(Rule);
+
+/// Which threads may call.
+#[derive(Debug)]
+enum Rule {
+    /// `MPI_THREAD_FUNNELED`, or less.
+    Only(ThreadId),
+    /// `MPI_THREAD_SERIALIZED`.
+    OneAtATime(Mutex<()>),
+    /// `MPI_THREAD_MULTIPLE`.
+    Any,
+}
+
+/// MPI may be called as long as this lives.
+pub struct Inside<'a>(#[expect(dead_code, reason = "held")] Option<MutexGuard<'a, ()>>);
+
+impl Library {
+    /// MPI as it has been initialised.
+    ///
+    /// # Errors
+    /// [`WireError`] if it has not been, or is at its end; and on a thread that may not call it.
+    pub fn get() -> Result<Self, WireError> {
+        if !is_running() {
+            return Err(refused(
+                "MPI is not initialised, or has been finalised already".to_owned(),
+            ));
+        }
+        let (mut level, mut is_main) = (0, 0);
+        // SAFETY: MPI is running; both are written to.
+        unsafe {
+            check("MPI_Query_thread", ffi::PMPI_Query_thread(&mut level))?;
+            check("MPI_Is_thread_main", ffi::PMPI_Is_thread_main(&mut is_main))?;
+        }
+        // SAFETY: constants of MPI's.
+        let (serialized, multiple) =
+            unsafe { (ffi::RSMPI_THREAD_SERIALIZED, ffi::RSMPI_THREAD_MULTIPLE) };
+        let rule = if level >= multiple {
+            Rule::Any
+        } else if level >= serialized {
+            Rule::OneAtATime(Mutex::new(()))
+        } else if is_main != 0 {
+            Rule::Only(std::thread::current().id())
+        } else {
+            return Err(other_thread());
+        };
+        Ok(Library(rule))
+    }
+
+    /// To be held while MPI is called.
+    ///
+    /// # Errors
+    /// [`WireError`] on a thread that may not call it.
+    #[inline]
+    pub fn enter(&self) -> Result<Inside<'_>, WireError> {
+        match &self.0 {
+            Rule::Any => Ok(Inside(None)),
+            Rule::OneAtATime(mutex) => Ok(Inside(Some(lock(mutex)))),
+            Rule::Only(thread) if *thread == std::thread::current().id() => Ok(Inside(None)),
+            Rule::Only(_) => Err(other_thread()),
+        }
+    }
+
+    /// Whether threads of ours may call it at any time.
+    pub fn is_free(&self) -> bool {
+        matches!(self.0, Rule::Any)
+    }
+}
+
+/// Whether MPI has been initialised and not finalised.
+pub fn is_running() -> bool {
+    let (mut is_initialised, mut is_finalised) = (0, 0);
+    // SAFETY: these two may be called at any time.
+    let codes = unsafe {
+        (ffi::PMPI_Initialized(&mut is_initialised), ffi::PMPI_Finalized(&mut is_finalised))
+    };
+    codes == (SUCCESS, SUCCESS) && is_initialised != 0 && is_finalised == 0
+}
+
+/// What every function of MPI returns if nothing is wrong.
+const SUCCESS: std::ffi::c_int = 0;
+
+/// The failure that a return code of `call` stands for.
+///
+/// # Errors
+/// [`WireError`] with MPI's own words.
+#[inline]
+pub fn check(call: &'static str, code: std::ffi::c_int) -> Result<(), WireError> {
+    if code == SUCCESS { Ok(()) } else { Err(failed(call, code)) }
+}
+
+#[cold]
+fn failed(call: &'static str, code: std::ffi::c_int) -> WireError {
+    // Longer than MPI_MAX_ERROR_STRING of any.
+    let mut text = [0u8; 4096];
+    let mut len = 0;
+    // SAFETY: the text has room for whatever MPI says.
+    let told = unsafe { ffi::PMPI_Error_string(code, text.as_mut_ptr().cast(), &mut len) };
+    let reason = match usize::try_from(len) {
+        Ok(len @ 1..4096) if told == SUCCESS => {
+            String::from_utf8_lossy(&text[..len]).trim().to_owned()
+        }
+        _ => format!("error {code}"),
+    };
+    WireError { call, reason, peer: None }
+}
+
+fn other_thread() -> WireError {
+    refused(
+        "only the thread that initialised MPI may call, or initialise it with \
+         MPI_THREAD_MULTIPLE"
+            .to_owned(),
+    )
+}
+
+fn refused(reason: String) -> WireError {
+    WireError { call: "MPI", reason, peer: None }
+}

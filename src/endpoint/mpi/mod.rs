@@ -1,0 +1,439 @@
+//! Messages over MPI: for clusters, and wherever else there is an MPI.
+//!
+//! # Protocol
+//! All that ports say to each other of their own accord begins with a header of 32 bytes, has one
+//! tag of MPI's, and meets receives that are always posted: a ring of them per port.
+//!
+//! | bytes | way |
+//! | --- | --- |
+//! | up to [`EAGER_BYTES`] | behind the header; the receiver matches it with its receive |
+//! | more | the receiver posts a receive of MPI's into the region and announces it, with a tag of MPI's that nothing else on its way to that port has; the sender then sends from region to region |
+//!
+//! So long messages never come unexpected, and MPI neither keeps nor copies them; tags stay below
+//! `MPI_TAG_UB` because there are never more receives than tags; and a peer that has given up sends
+//! nothing into memory that is gone. What comes while a rank does not look is kept by MPI: short
+//! messages and announcements are under credits, [`CREDITS`](peer::CREDITS) for each
+//! sender and port. Whatever has been taken from the ring gives its credit back at once, also if it has
+//! met no receive, so no message waits for another. Lengths are cut where `int` ends.
+//!
+//! # Trouble
+//! News of a failure and questions are messages as well: a rank answers while it polls. One that
+//! does not is not called lost, since it may compute; the launchers of MPI end a job of which a
+//! rank has died.
+//!
+//! # The end
+//! [`abandon`](Endpoint::abandon) takes posted receives back. MPI cannot take back a send, but sends
+//! of users' memory only begin when their receive has been posted: they are waited for, for 100 ms
+//! at most. One whose receiver is gone then stays with MPI, which may still read that memory: this
+//! is what the contract of endpoints cannot be kept in. [`Ending::end`] gives everything back to MPI
+//! when all ranks are done.
+
+mod header;
+mod inbound;
+mod library;
+mod observer;
+mod outbound;
+mod peer;
+mod ring;
+mod transfers;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use mpi::ffi;
+
+pub use library::{Comm, Library, check, is_running};
+
+use super::calls::Calls;
+use super::{
+    Arrival, Endpoint, Event, Observer, Posted as Taken, Slot, Status, Tag, WireError, WireRegion,
+};
+use crate::Rank;
+use crate::error::Blame;
+use crate::sync::lock;
+use header::{Header, Kind};
+use observer::Question;
+use outbound::Outbound;
+use peer::{Announced, Outgoing, Peer, Posted, Waiting, is_same};
+use ring::Ring;
+use transfers::Transfers;
+
+/// The longest message that goes behind its header.
+pub const EAGER_BYTES: usize = 4096 - header::HEADER_BYTES;
+/// MPI's tag of everything with a header.
+const HEADERS: i32 = 0;
+/// MPI's tag of the first long message; those of others follow.
+const FIRST_DATA: i32 = 1;
+/// Messages taken in one poll: bounds how long a poll takes.
+const MESSAGES_PER_POLL: usize = 64;
+/// How long an endpoint that is abandoned waits for what it has sent.
+const LAST_WAIT: Duration = Duration::from_millis(100);
+/// No peer.
+const NOBODY: u32 = u32::MAX;
+
+/// One port of a rank.
+#[derive(Debug)]
+pub struct MpiEndpoint {
+    library: Arc<Library>,
+    state: Arc<Mutex<State>>,
+}
+
+/// Gives what an endpoint holds of MPI's back, also if the endpoint lives on.
+#[derive(Debug)]
+pub struct Ending {
+    library: Arc<Library>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    rank: Rank,
+    n_ranks: u32,
+    /// The last tag that MPI allows.
+    last_tag: i32,
+    peers: Vec<Peer>,
+    peer_of_rank: Vec<u32>,
+    ring: Ring,
+    outbound: Outbound,
+    transfers: Transfers,
+    /// Peers with something in their outbox.
+    listed: Vec<u32>,
+    /// To be reported by the next poll.
+    events: Vec<Event>,
+    calls: Calls,
+    /// Messages and announcements that have come before this rank asked for them.
+    n_early: usize,
+    status: Status,
+    news: Option<Blame>,
+    has_reported: bool,
+    question: Question,
+    is_abandoned: bool,
+}
+
+// SAFETY: handles of MPI's, which any thread may use that `Library` lets in, and memory.
+unsafe impl Send for State {}
+
+impl MpiEndpoint {
+    /// A port of this rank over `comm`, which nothing else sends messages on; all ranks of `comm`
+    /// make theirs. Ranks are those of `comm`.
+    ///
+    /// # Safety
+    /// `comm` must be an intracommunicator with `MPI_ERRORS_RETURN`, and live until the
+    /// [`Ending::end`] or for ever.
+    ///
+    /// # Errors
+    /// [`WireError`] if MPI fails.
+    pub unsafe fn new(library: Arc<Library>, comm: Comm) -> Result<Self, WireError> {
+        let inside = library.enter()?;
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: the caller's promise.
+        unsafe {
+            check("MPI_Comm_rank", ffi::PMPI_Comm_rank(comm.0, &mut rank))?;
+            check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
+        }
+        // SAFETY: the caller's promise.
+        let last_tag = unsafe { last_tag(comm) }?;
+        let state = State {
+            rank: rank as Rank,
+            n_ranks: size as u32,
+            last_tag,
+            peers: Vec::new(),
+            peer_of_rank: vec![NOBODY; size as usize],
+            ring: Ring::new(comm)?,
+            outbound: Outbound::new(comm),
+            transfers: Transfers::new(comm),
+            listed: Vec::new(),
+            events: Vec::with_capacity(64),
+            calls: Calls::new(),
+            n_early: 0,
+            status: Status::Busy,
+            news: None,
+            has_reported: false,
+            question: Question::default(),
+            is_abandoned: false,
+        };
+        drop(inside);
+        Ok(MpiEndpoint { library, state: Arc::new(Mutex::new(state)) })
+    }
+
+    /// For the end.
+    pub fn ending(&self) -> Ending {
+        Ending { library: self.library.clone(), state: self.state.clone() }
+    }
+}
+
+/// The value of `MPI_TAG_UB`.
+///
+/// # Safety
+/// `comm` must be a communicator.
+unsafe fn last_tag(comm: Comm) -> Result<i32, WireError> {
+    let (mut value, mut is_set) = (std::ptr::null_mut::<i32>(), 0);
+    // SAFETY: the caller's promise. The attribute is a pointer to the number.
+    unsafe {
+        let at = (&raw mut value).cast();
+        let key = ffi::MPI_TAG_UB as i32;
+        check("MPI_Comm_get_attr", ffi::PMPI_Comm_get_attr(comm.0, key, at, &mut is_set))?;
+        // What the standard guarantees.
+        Ok(if is_set == 0 || value.is_null() { 32_767 } else { *value })
+    }
+}
+
+impl Ending {
+    /// When all ranks are done with their endpoints: gives everything back to MPI. Also the
+    /// communicator can be freed then.
+    ///
+    /// # Errors
+    /// [`WireError`] on a thread that may not call MPI; then nothing is given back.
+    pub fn end(self) -> Result<(), WireError> {
+        let _inside = self.library.enter()?;
+        lock(&self.state).give_up();
+        Ok(())
+    }
+}
+
+impl Endpoint for MpiEndpoint {
+    #[inline]
+    unsafe fn post_send(
+        &mut self,
+        slot: Slot,
+        to: Rank,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Result<Taken, WireError> {
+        let _inside = self.library.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { lock(&self.state).post_send(slot, to, tag, region) }
+    }
+
+    #[inline]
+    unsafe fn post_recv(
+        &mut self,
+        slot: Slot,
+        from: Rank,
+        tag: Tag,
+        region: WireRegion,
+        arrival: Arrival,
+    ) -> Result<Taken, WireError> {
+        let _inside = self.library.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { lock(&self.state).post_recv(slot, from, tag, region, arrival) }
+    }
+
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        let _inside = self.library.enter()?;
+        lock(&self.state).poll(events)
+    }
+
+    fn is_flushed(&self) -> bool {
+        let state = lock(&self.state);
+        state.listed.is_empty() && state.outbound.is_empty()
+    }
+
+    fn abandon(&mut self) {
+        // Another thread may not help: then everything stays as it is.
+        let inside = self.library.enter();
+        let mut state = lock(&self.state);
+        match inside {
+            Ok(_) => state.give_up(),
+            Err(_) => state.is_abandoned = true,
+        }
+    }
+
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        Some(self)
+    }
+}
+
+impl Drop for MpiEndpoint {
+    fn drop(&mut self) {
+        // Whoever ends MPI first has to let go of it: see `Ending`.
+        if is_running() {
+            self.abandon();
+        }
+    }
+}
+
+impl State {
+    unsafe fn post_send(
+        &mut self,
+        slot: Slot,
+        to: Rank,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Result<Taken, WireError> {
+        let index = self.enter_call(to, tag)?;
+        let peer = &mut self.peers[index as usize];
+        if region.len <= EAGER_BYTES {
+            let header = Header::about(Kind::Eager, tag, region.len);
+            self.say(index, Outgoing { header, message: Some((slot, region)) })?;
+            return Ok(Taken::Accepted);
+        }
+        let found = peer.announced.iter().position(|announced| is_same(announced.tag, tag));
+        match found.and_then(|at| peer.announced.remove(at)) {
+            Some(Announced { len, mpi_tag, .. }) => {
+                self.n_early -= 1;
+                self.check_len(to, len, region.len)?;
+                // SAFETY: the caller's promise.
+                unsafe { self.transfers.send(to, mpi_tag, slot, region) }?;
+            }
+            None => peer.waiting.push(Waiting { tag, slot, region }),
+        }
+        Ok(Taken::Accepted)
+    }
+
+    unsafe fn post_recv(
+        &mut self,
+        slot: Slot,
+        from: Rank,
+        tag: Tag,
+        region: WireRegion,
+        arrival: Arrival,
+    ) -> Result<Taken, WireError> {
+        let index = self.enter_call(from, tag)?;
+        let peer = &mut self.peers[index as usize];
+        let found = peer.early.iter().position(|early| is_same(early.tag, tag));
+        if let Some(early) = found.and_then(|at| peer.early.remove(at)) {
+            self.n_early -= 1;
+            self.check_len(from, early.data.len() as u64, region.len)?;
+            if region.len > 0 {
+                // SAFETY: the region is valid for writes by the caller's promise, and has the
+                // message's length.
+                unsafe { early.data.as_ptr().copy_to_nonoverlapping(region.ptr, region.len) };
+            }
+            self.events.push(Event::Received(slot));
+        } else if region.len <= EAGER_BYTES {
+            peer.posted.push(Posted { tag, slot, region, arrival });
+        } else {
+            if self.transfers.landings.next() as i64 + i64::from(FIRST_DATA)
+                > i64::from(self.last_tag)
+            {
+                // Those that are posted finish by themselves.
+                return Ok(Taken::Later);
+            }
+            // SAFETY: the caller's promise.
+            let mpi_tag = unsafe { self.transfers.receive(from, tag, slot, region) }?;
+            let header = Header { mpi_tag, ..Header::about(Kind::Ready, tag, region.len) };
+            self.say(index, Outgoing { header, message: None })?;
+        }
+        Ok(Taken::Accepted)
+    }
+
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        if self.is_abandoned {
+            return Ok(());
+        }
+        self.ring.repost()?;
+        for _ in 0..MESSAGES_PER_POLL {
+            let Some(taken) = self.ring.next()? else { break };
+            self.arrived(&taken)?;
+        }
+        self.transfers.advance(&mut self.events)?;
+        self.outbound.collect()?;
+        if !self.listed.is_empty() {
+            for index in std::mem::take(&mut self.listed) {
+                self.peers[index as usize].is_listed = false;
+                self.flush(index)?;
+            }
+        }
+        events.append(&mut self.events);
+        if let Some(blame) = self.news
+            && !std::mem::replace(&mut self.has_reported, true)
+        {
+            events.push(Event::News(blame));
+        }
+        Ok(())
+    }
+
+    /// This rank posts a message of a call, to or from a peer.
+    #[inline]
+    fn enter_call(&mut self, rank: Rank, tag: Tag) -> Result<u32, WireError> {
+        if self.is_abandoned {
+            let reason = "the port has been given up".to_owned();
+            return Err(WireError { call: "posting", reason, peer: None });
+        }
+        if self.calls.enter(tag) && self.n_early > 0 {
+            // What has come already.
+            if let Some(peer) = self.peers.iter().find(|peer| peer.has_other_call(tag)) {
+                let rank = peer.rank;
+                return Err(self.differs(rank));
+            }
+        }
+        Ok(self.peer(rank))
+    }
+
+    #[inline]
+    fn peer(&mut self, rank: Rank) -> u32 {
+        let known = self.peer_of_rank[rank as usize];
+        if known != NOBODY {
+            return known;
+        }
+        let index = self.peers.len() as u32;
+        self.peers.push(Peer::new(rank));
+        self.peer_of_rank[rank as usize] = index;
+        index
+    }
+
+    /// Sends something that needs a credit, now or as soon as there is one.
+    #[inline]
+    fn say(&mut self, index: u32, outgoing: Outgoing) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        if peer.credits > 0 && peer.outbox.is_empty() {
+            return self.put(index, outgoing);
+        }
+        peer.outbox.push_back(outgoing);
+        self.list(index);
+        Ok(())
+    }
+
+    fn list(&mut self, index: u32) {
+        let peer = &mut self.peers[index as usize];
+        if !std::mem::replace(&mut peer.is_listed, true) {
+            self.listed.push(index);
+        }
+    }
+
+    /// Sends what there are credits for.
+    fn flush(&mut self, index: u32) -> Result<(), WireError> {
+        while self.peers[index as usize].credits > 0 {
+            let Some(outgoing) = self.peers[index as usize].outbox.pop_front() else {
+                return Ok(());
+            };
+            self.put(index, outgoing)?;
+        }
+        if !self.peers[index as usize].outbox.is_empty() {
+            self.list(index);
+        }
+        Ok(())
+    }
+
+    /// Sends something for a credit that there is.
+    #[inline]
+    fn put(&mut self, index: u32, Outgoing { header, message }: Outgoing) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        peer.credits -= 1;
+        let header = Header { credits: std::mem::take(&mut peer.owed), ..header };
+        // SAFETY: the region of a send that has not been reported is valid for reads.
+        unsafe { self.outbound.send(peer.rank, &header, message.map(|(_, region)| region)) }?;
+        if let Some((slot, _)) = message {
+            self.events.push(Event::Sent(slot));
+        }
+        Ok(())
+    }
+
+    /// Lets go of everything that is posted.
+    fn give_up(&mut self) {
+        if std::mem::replace(&mut self.is_abandoned, true) {
+            return;
+        }
+        let end = Instant::now() + LAST_WAIT;
+        self.peers.iter_mut().for_each(Peer::abandon);
+        self.listed.clear();
+        self.events.clear();
+        self.transfers.abandon(end);
+        self.outbound.finish(end);
+        if self.ring.cancel(end) {
+            // SAFETY: as `cancel` says; an endpoint that is abandoned does not use it.
+            unsafe { self.ring.free() };
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What ranks can learn of each other besides messages, as far as messages tell it.
+
+use std::time::{Duration, Instant};
+
+use super::header::{Header, Kind};
+use super::peer::Outgoing;
+use super::{MpiEndpoint, State};
+use crate::Rank;
+use crate::endpoint::status::{blame_from_word, blame_to_word, confidants};
+use crate::endpoint::{Observer, Status, WireError};
+use crate::error::Blame;
+use crate::sync::lock;
+
+/// How long a rank that polls may take to answer. Whoever does not may be computing.
+const ANSWER_TAKES: Duration = Duration::from_millis(300);
+
+/// What this rank has asked another one.
+#[derive(Debug, Default)]
+pub(super) struct Question {
+    number: u32,
+    open: Option<(Rank, Instant)>,
+    answer: Option<Status>,
+}
+
+impl Question {
+    /// An answer has come, perhaps to a question of long ago.
+    pub(super) fn answered(&mut self, rank: Rank, number: u32, word: u64) {
+        if self.number == number && self.open.is_some_and(|(asked, _)| asked == rank) {
+            self.open = None;
+            self.answer = Some(Status::from_word(word));
+        }
+    }
+}
+
+impl State {
+    /// Takes note of something that others would otherwise tell.
+    pub(super) fn note(&mut self, blame: Blame) {
+        self.news.get_or_insert(blame);
+    }
+
+    /// Another rank tells who has failed.
+    pub(super) fn hear(&mut self, word: u64) {
+        if let Some(blame) = blame_from_word(word) {
+            self.note(blame);
+        }
+    }
+
+    /// Another rank asks what this one is doing.
+    pub(super) fn reply(&mut self, rank: Rank, question: u32) -> Result<(), WireError> {
+        let header = Header::plain(Kind::Answer, self.status.to_word(), question);
+        // SAFETY: no message.
+        unsafe { self.outbound.send(rank, &header, None) }
+    }
+
+    /// Tells the receivers of all long messages that wait, who may have got the length wrong.
+    fn remind(&mut self) -> Result<(), WireError> {
+        for index in 0..self.peers.len() {
+            for at in 0..self.peers[index].waiting.len() {
+                let waiting = self.peers[index].waiting[at];
+                let header = Header::about(Kind::Waits, waiting.tag, waiting.region.len);
+                self.say(index as u32, Outgoing { header, message: None })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Observer for MpiEndpoint {
+    fn show(&mut self, status: Status) {
+        let Ok(_inside) = self.library.enter() else { return };
+        let state = &mut *lock(&self.state);
+        state.status = status;
+        if status != Status::Busy && !state.is_abandoned {
+            // What fails now fails again in the next poll.
+            let _ = state.remind();
+        }
+    }
+
+    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+        let _inside = self.library.enter()?;
+        let state = &mut *lock(&self.state);
+        if state.question.open.is_some() || state.is_abandoned {
+            return Ok(false);
+        }
+        if rank >= state.n_ranks {
+            // Not what a rank of ours would say.
+            state.question.answer = Some(Status::Unknown);
+            return Ok(true);
+        }
+        let number = state.question.number.wrapping_add(1);
+        // SAFETY: no message.
+        unsafe { state.outbound.send(rank, &Header::plain(Kind::Ask, 0, number), None) }?;
+        let open = Some((rank, Instant::now()));
+        state.question = Question { number, open, answer: None };
+        Ok(true)
+    }
+
+    fn answer(&mut self) -> Option<Status> {
+        let question = &mut lock(&self.state).question;
+        if question.open.is_some_and(|(_, asked)| asked.elapsed() > ANSWER_TAKES) {
+            (question.open, question.answer) = (None, Some(Status::Unknown));
+        }
+        question.answer.take()
+    }
+
+    fn tell(&mut self, blame: Blame) {
+        let Ok(_inside) = self.library.enter() else { return };
+        let state = &mut *lock(&self.state);
+        if state.is_abandoned {
+            return;
+        }
+        let header = Header::plain(Kind::News, blame_to_word(blame), 0);
+        for rank in confidants(state.rank, state.n_ranks) {
+            // Somebody who cannot be told is somebody who is gone.
+            // SAFETY: no message.
+            let _ = unsafe { state.outbound.send(rank, &header, None) };
+        }
+    }
+
+    fn told(&mut self) -> Option<Blame> {
+        lock(&self.state).news
+    }
+}

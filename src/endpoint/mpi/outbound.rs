@@ -1,0 +1,106 @@
+//! What goes out with a header: copied to a buffer, which is MPI's until it has gone.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use mpi::ffi;
+
+use super::header::{HEADER_BYTES, Header};
+use super::library::{Comm, check};
+use super::{EAGER_BYTES, HEADERS};
+use crate::Rank;
+use crate::endpoint::{WireError, WireRegion};
+
+type Buffer = Box<[u8; HEADER_BYTES + EAGER_BYTES]>;
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(super) struct Outbound {
+    comm: Comm,
+    free: Vec<Buffer>,
+    /// In the order in which they were sent.
+    leaving: VecDeque<(ffi::MPI_Request, Buffer)>,
+}
+
+impl Outbound {
+    pub(super) fn new(comm: Comm) -> Self {
+        Outbound { comm, free: Vec::new(), leaving: VecDeque::with_capacity(64) }
+    }
+
+    /// Sends a header and the message behind it.
+    ///
+    /// # Safety
+    /// The region must be valid for reads; it may be empty.
+    #[inline]
+    pub(super) unsafe fn send(
+        &mut self,
+        to: Rank,
+        header: &Header,
+        message: Option<WireRegion>,
+    ) -> Result<(), WireError> {
+        let mut buffer = self.free.pop().unwrap_or_else(|| Box::new([0; _]));
+        buffer[..HEADER_BYTES].copy_from_slice(&header.encode());
+        let len = message.map_or(0, |region| region.len);
+        if let Some(region) = message.filter(|region| region.len > 0) {
+            let into = &mut buffer[HEADER_BYTES..HEADER_BYTES + len];
+            // SAFETY: the caller's promise; a buffer of ours is not the user's memory.
+            unsafe { region.ptr.copy_to_nonoverlapping(into.as_mut_ptr(), len) };
+        }
+        // SAFETY: a constant of MPI's.
+        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        // SAFETY: the buffer stays where it is, and unchanged, until the request is complete.
+        let code = unsafe {
+            ffi::PMPI_Isend(
+                buffer.as_ptr().cast(),
+                (HEADER_BYTES + len) as i32,
+                ffi::RSMPI_UINT8_T,
+                to as i32,
+                HEADERS,
+                self.comm.0,
+                &mut request,
+            )
+        };
+        if code != 0 {
+            // Whatever MPI does with it.
+            std::mem::forget(buffer);
+            return check("MPI_Isend", code).map_err(|error| WireError { peer: Some(to), ..error });
+        }
+        self.leaving.push_back((request, buffer));
+        Ok(())
+    }
+
+    /// Takes the buffers back that have gone.
+    #[inline]
+    pub(super) fn collect(&mut self) -> Result<(), WireError> {
+        while let Some((request, _)) = self.leaving.front_mut() {
+            let mut is_gone = 0;
+            // SAFETY: an active request.
+            let code = unsafe { ffi::PMPI_Test(request, &mut is_gone, ffi::RSMPI_STATUS_IGNORE) };
+            check("MPI_Test", code)?;
+            if is_gone == 0 {
+                break;
+            }
+            self.free.extend(self.leaving.pop_front().map(|(_, buffer)| buffer));
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is on its way out.
+    pub(super) fn is_empty(&self) -> bool {
+        self.leaving.is_empty()
+    }
+
+    /// Waits for all that is on its way, at most until `end`; what is not gone then is left to
+    /// MPI for good.
+    pub(super) fn finish(&mut self, end: Instant) {
+        while self.collect().is_ok() && !self.is_empty() && Instant::now() < end {
+            std::thread::yield_now();
+        }
+        self.leave_all();
+    }
+
+    /// Leaves everything that is on its way to MPI.
+    pub(super) fn leave_all(&mut self) {
+        self.leaving.drain(..).for_each(|(_, buffer)| std::mem::forget(buffer));
+    }
+}

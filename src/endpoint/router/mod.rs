@@ -1,0 +1,142 @@
+//! One port made of two wires: ranks that are near sit behind one, all others behind the other.
+//!
+//! Ranks stay those of the world, and nothing is added to messages, so whoever posts does not
+//! notice. A wire of memory between the ranks of a node goes with one between nodes.
+//!
+//! What the wires know of each other's ranks is not put together: a rank that makes another call
+//! is found by the wire that its message comes through.
+
+#[cfg(test)]
+mod tests;
+
+use super::{
+    Arrival, Endpoint, Event, Observer, Posted, Registry, Slot, Status, Tag, WireError, WireRegion,
+};
+use crate::Rank;
+use crate::error::Blame;
+
+/// See the module documentation.
+#[derive(Debug)]
+pub struct Router<N, F> {
+    near: N,
+    far: F,
+    /// In ascending order.
+    near_ranks: Box<[Rank]>,
+    /// The question that is open was put to the near wire.
+    asked_near: bool,
+}
+
+impl<N: Endpoint, F: Endpoint> Router<N, F> {
+    /// A port that reaches `near_ranks` through `near` and everybody else through `far`.
+    pub fn new(near: N, near_ranks: impl IntoIterator<Item = Rank>, far: F) -> Self {
+        let mut near_ranks: Box<[Rank]> = near_ranks.into_iter().collect();
+        near_ranks.sort_unstable();
+        Router { near, far, near_ranks, asked_near: false }
+    }
+
+    #[inline]
+    fn is_near(&self, rank: Rank) -> bool {
+        // Ranks of a node mostly follow one another.
+        let Some(&first) = self.near_ranks.first() else { return false };
+        let guess = rank.wrapping_sub(first) as usize;
+        self.near_ranks.get(guess) == Some(&rank) || self.near_ranks.binary_search(&rank).is_ok()
+    }
+}
+
+impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
+    #[inline]
+    unsafe fn post_send(
+        &mut self,
+        slot: Slot,
+        to: Rank,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Result<Posted, WireError> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.is_near(to) {
+                self.near.post_send(slot, to, tag, region)
+            } else {
+                self.far.post_send(slot, to, tag, region)
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn post_recv(
+        &mut self,
+        slot: Slot,
+        from: Rank,
+        tag: Tag,
+        region: WireRegion,
+        arrival: Arrival,
+    ) -> Result<Posted, WireError> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.is_near(from) {
+                self.near.post_recv(slot, from, tag, region, arrival)
+            } else {
+                self.far.post_recv(slot, from, tag, region, arrival)
+            }
+        }
+    }
+
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        self.near.poll(events)?;
+        self.far.poll(events)
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.near.is_flushed() && self.far.is_flushed()
+    }
+
+    fn abandon(&mut self) {
+        self.near.abandon();
+        self.far.abandon();
+    }
+
+    /// At most one of the wires has one: keys are its.
+    fn registry(&mut self) -> Option<&mut dyn Registry> {
+        debug_assert!(self.near.registry().is_none() || self.far.registry().is_none());
+        match self.far.registry() {
+            Some(registry) => Some(registry),
+            None => self.near.registry(),
+        }
+    }
+
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        let has_one = self.near.observer().is_some() || self.far.observer().is_some();
+        has_one.then_some(self)
+    }
+}
+
+impl<N: Endpoint, F: Endpoint> Router<N, F> {
+    fn observers(&mut self) -> impl Iterator<Item = &mut dyn Observer> {
+        self.near.observer().into_iter().chain(self.far.observer())
+    }
+}
+
+impl<N: Endpoint, F: Endpoint> Observer for Router<N, F> {
+    fn show(&mut self, status: Status) {
+        self.observers().for_each(|observer| observer.show(status));
+    }
+
+    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+        self.asked_near = self.is_near(rank);
+        let observer = if self.asked_near { self.near.observer() } else { self.far.observer() };
+        observer.map_or(Ok(false), |observer| observer.ask(rank))
+    }
+
+    fn answer(&mut self) -> Option<Status> {
+        let observer = if self.asked_near { self.near.observer() } else { self.far.observer() };
+        observer?.answer()
+    }
+
+    fn tell(&mut self, blame: Blame) {
+        self.observers().for_each(|observer| observer.tell(blame));
+    }
+
+    fn told(&mut self) -> Option<Blame> {
+        self.observers().find_map(|observer| observer.told())
+    }
+}

@@ -1,0 +1,205 @@
+//! Over wires that only take notes.
+
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::endpoint::{Access, Owner};
+use crate::error::Fault;
+use crate::sync::lock;
+
+/// What was asked of the wires, in order.
+type Log = Arc<Mutex<Vec<String>>>;
+
+struct Fake {
+    name: &'static str,
+    log: Log,
+    is_flushed: bool,
+    keys: Option<u64>,
+    answers: Option<Status>,
+}
+
+impl Fake {
+    fn new(name: &'static str, log: &Log) -> Self {
+        Fake { name, log: log.clone(), is_flushed: true, keys: None, answers: None }
+    }
+
+    fn note(&self, what: impl std::fmt::Display) {
+        lock(&self.log).push(format!("{} {what}", self.name));
+    }
+}
+
+impl Endpoint for Fake {
+    unsafe fn post_send(
+        &mut self,
+        _: Slot,
+        to: Rank,
+        _: Tag,
+        _: WireRegion,
+    ) -> Result<Posted, WireError> {
+        self.note(format_args!("send {to}"));
+        Ok(Posted::Later)
+    }
+
+    unsafe fn post_recv(
+        &mut self,
+        _: Slot,
+        from: Rank,
+        _: Tag,
+        _: WireRegion,
+        _: Arrival,
+    ) -> Result<Posted, WireError> {
+        self.note(format_args!("recv {from}"));
+        Ok(Posted::Accepted)
+    }
+
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        self.note("poll");
+        events.push(Event::Sent(Slot { run: 0, task: self.name.len() as u32 }));
+        Ok(())
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.is_flushed
+    }
+
+    fn abandon(&mut self) {
+        self.note("abandon");
+    }
+
+    fn registry(&mut self) -> Option<&mut dyn Registry> {
+        self.keys.is_some().then_some(self)
+    }
+
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        self.answers.is_some().then_some(self)
+    }
+}
+
+impl Registry for Fake {
+    unsafe fn register(
+        &mut self,
+        _: *mut u8,
+        _: usize,
+        _: Access,
+        _: Owner<'_>,
+    ) -> Result<u64, WireError> {
+        unreachable!()
+    }
+
+    fn release(&mut self, _: u64) -> Result<(), WireError> {
+        unreachable!()
+    }
+
+    fn keyless_bytes(&self) -> u64 {
+        self.keys.unwrap_or(0)
+    }
+
+    fn fence(&mut self) -> Result<bool, WireError> {
+        unreachable!()
+    }
+
+    fn unfenced(&self) -> Option<Rank> {
+        None
+    }
+}
+
+impl Observer for Fake {
+    fn show(&mut self, _: Status) {
+        self.note("show");
+    }
+
+    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+        self.note(format_args!("ask {rank}"));
+        Ok(true)
+    }
+
+    fn answer(&mut self) -> Option<Status> {
+        self.answers
+    }
+
+    fn tell(&mut self, _: Blame) {
+        self.note("tell");
+    }
+
+    fn told(&mut self) -> Option<Blame> {
+        (self.name == "far").then_some(Blame { rank: 3, fault: Fault::Failed, by: 4 })
+    }
+}
+
+fn router(log: &Log, change: impl Fn(&mut Fake)) -> Router<Fake, Fake> {
+    let (mut near, mut far) = (Fake::new("near", log), Fake::new("far", log));
+    change(&mut near);
+    change(&mut far);
+    Router::new(near, [9, 4, 5, 2], far)
+}
+
+#[test]
+fn posts_go_to_the_peers_wire() {
+    let log = Log::default();
+    let mut router = router(&log, |_| {});
+    let (slot, tag) =
+        (Slot { run: 0, task: 0 }, Tag { context: 0, operation: 0, message: 0, call: 0 });
+    let region = WireRegion { ptr: std::ptr::null_mut(), len: 0, key: 0 };
+    for rank in 0..11 {
+        // SAFETY: nothing is in the region.
+        let sent = unsafe { router.post_send(slot, rank, tag, region) };
+        assert_eq!(sent.unwrap(), Posted::Later);
+        // SAFETY: as above.
+        let posted = unsafe { router.post_recv(slot, rank, tag, region, Arrival::InRegion) };
+        assert_eq!(posted.unwrap(), Posted::Accepted);
+        let wire = if [2, 4, 5, 9].contains(&rank) { "near" } else { "far" };
+        let took = std::mem::take(&mut *lock(&log));
+        assert_eq!(took, [format!("{wire} send {rank}"), format!("{wire} recv {rank}")]);
+    }
+    let nobody = Router::new(Fake::new("near", &log), [], Fake::new("far", &log));
+    assert!(!nobody.is_near(0));
+}
+
+#[test]
+fn all_wires_are_polled_flushed_and_abandoned() {
+    let log = Log::default();
+    let mut router = router(&log, |_| {});
+    let mut events = Vec::new();
+    router.poll(&mut events).unwrap();
+    router.abandon();
+    assert_eq!(*lock(&log), ["near poll", "far poll", "near abandon", "far abandon"]);
+    assert_eq!(events.len(), 2);
+    assert!(router.is_flushed());
+    router.near.is_flushed = false;
+    assert!(!router.is_flushed());
+    (router.near.is_flushed, router.far.is_flushed) = (true, false);
+    assert!(!router.is_flushed());
+}
+
+#[test]
+fn keys_are_those_of_the_wire_that_has_some() {
+    let log = Log::default();
+    let mut router = router(&log, |_| {});
+    assert!(router.registry().is_none());
+    router.far.keys = Some(16);
+    assert_eq!(router.registry().map(|registry| registry.keyless_bytes()), Some(16));
+    (router.far.keys, router.near.keys) = (None, Some(8));
+    assert_eq!(router.registry().map(|registry| registry.keyless_bytes()), Some(8));
+}
+
+#[test]
+fn questions_go_to_the_ranks_wire_and_news_everywhere() {
+    let log = Log::default();
+    assert!(router(&log, |_| {}).observer().is_none());
+    let waits = |fake: &mut Fake| fake.answers = Some(Status::WaitsFor(fake.name.len() as Rank));
+    let mut router = router(&log, waits);
+    let observer = router.observer().unwrap();
+    observer.show(Status::Busy);
+    assert!(observer.ask(5).unwrap());
+    assert_eq!(observer.answer(), Some(Status::WaitsFor(4)));
+    assert!(observer.ask(6).unwrap());
+    assert_eq!(observer.answer(), Some(Status::WaitsFor(3)));
+    let told = observer.told();
+    observer.tell(told.unwrap());
+    let notes = ["near show", "far show", "near ask 5", "far ask 6", "near tell", "far tell"];
+    assert_eq!(*lock(&log), notes);
+    // A wire without an observer leaves questions unanswered.
+    router.far.answers = None;
+    assert!(!router.observer().unwrap().ask(6).unwrap());
+    assert_eq!(router.observer().unwrap().answer(), None);
+}

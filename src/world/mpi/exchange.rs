@@ -1,0 +1,158 @@
+//! MPI as the way by which ranks meet.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mpi::ffi;
+use utofu_sys::bootstrap::{BootstrapError, Exchange};
+
+use super::session::Session;
+use crate::endpoint::mpi::check;
+use crate::error::WireError;
+
+/// A wait this long ends in naps, so that ranks that come late have the cores.
+const YIELD_TIME: Duration = Duration::from_millis(10);
+const NAP: Duration = Duration::from_micros(200);
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(super) struct MpiExchange {
+    pub(super) session: Arc<Session>,
+    pub(super) timeout: Duration,
+}
+
+impl MpiExchange {
+    /// Waits for what `start` has started. False if it takes too long: MPI then keeps whatever
+    /// memory was given to it.
+    fn wait(
+        &self,
+        call: &'static str,
+        start: impl FnOnce(&mut ffi::MPI_Request) -> c_int,
+    ) -> Result<bool, WireError> {
+        // SAFETY: a constant of MPI's.
+        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        {
+            let _inside = self.session.library.enter()?;
+            check(call, start(&mut request))?;
+        }
+        let began = Instant::now();
+        loop {
+            let mut is_done = 0;
+            {
+                let _inside = self.session.library.enter()?;
+                // SAFETY: the request that was started.
+                let code =
+                    unsafe { ffi::PMPI_Test(&mut request, &mut is_done, ffi::RSMPI_STATUS_IGNORE) };
+                check(call, code)?;
+            }
+            if is_done != 0 {
+                return Ok(true);
+            }
+            match began.elapsed() {
+                waited if waited > self.timeout => return Ok(false),
+                waited if waited > YIELD_TIME => std::thread::sleep(NAP),
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+
+    fn all(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, WireError> {
+        let comm = self.session.comm.0;
+        let n_ranks = self.session.n_ranks as usize;
+        let own_len = Box::new(mine.len() as u64);
+        let mut lens = vec![0u64; n_ranks];
+        let is_done = self.wait("MPI_Iallgather", |request| {
+            // SAFETY: a word there, and room for one of each rank here, until it is done; and for
+            // ever if it takes too long.
+            unsafe {
+                ffi::PMPI_Iallgather(
+                    (&raw const *own_len).cast(),
+                    1,
+                    ffi::RSMPI_UINT64_T,
+                    lens.as_mut_ptr().cast(),
+                    1,
+                    ffi::RSMPI_UINT64_T,
+                    comm,
+                    request,
+                )
+            }
+        })?;
+        if !is_done {
+            std::mem::forget((own_len, lens));
+            return Err(self.late("MPI_Iallgather"));
+        }
+        let mut at = 0u64;
+        let ends: Vec<u64> = lens
+            .iter()
+            .map(|len| {
+                at += len;
+                at
+            })
+            .collect();
+        if c_int::try_from(at).is_err() {
+            let reason = format!("{at} bytes are more than MPI gathers");
+            return Err(WireError { call: "MPI_Iallgatherv", reason, peer: None });
+        }
+        if at == 0 {
+            // Some MPIs refuse to gather nothing.
+            return Ok(vec![Vec::new(); n_ranks]);
+        }
+        let counts: Vec<c_int> = lens.iter().map(|&len| len as c_int).collect();
+        let starts: Vec<c_int> =
+            ends.iter().zip(&lens).map(|(end, len)| (end - len) as c_int).collect();
+        let (mine, mut all) = (mine.to_vec(), vec![0u8; at as usize]);
+        let is_done = self.wait("MPI_Iallgatherv", |request| {
+            // SAFETY: as above.
+            unsafe {
+                ffi::PMPI_Iallgatherv(
+                    mine.as_ptr().cast(),
+                    mine.len() as c_int,
+                    ffi::RSMPI_UINT8_T,
+                    all.as_mut_ptr().cast(),
+                    counts.as_ptr(),
+                    starts.as_ptr(),
+                    ffi::RSMPI_UINT8_T,
+                    comm,
+                    request,
+                )
+            }
+        })?;
+        if !is_done {
+            std::mem::forget((mine, all, counts, starts));
+            return Err(self.late("MPI_Iallgatherv"));
+        }
+        let parts = ends.iter().zip(&lens);
+        Ok(parts.map(|(&end, &len)| all[(end - len) as usize..end as usize].to_vec()).collect())
+    }
+
+    fn late(&self, call: &'static str) -> WireError {
+        WireError {
+            call,
+            reason: format!(
+                "not all {} ranks took part within {:.1} s; MPI does not say which",
+                self.session.n_ranks,
+                self.timeout.as_secs_f64()
+            ),
+            peer: None,
+        }
+    }
+}
+
+impl Exchange for MpiExchange {
+    fn rank(&self) -> usize {
+        self.session.rank as usize
+    }
+
+    fn size(&self) -> usize {
+        self.session.n_ranks as usize
+    }
+
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        self.all(mine).map_err(|error| BootstrapError::Failed(Box::new(error)))
+    }
+}

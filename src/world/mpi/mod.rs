@@ -1,0 +1,179 @@
+//! MPI as a backend, and as the way by which ranks of any backend meet.
+
+mod exchange;
+mod session;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mpi::ffi;
+use utofu_sys::bootstrap::Exchange;
+
+pub(super) use session::Session;
+
+use super::backend::{Backend, Layout, Opened};
+use super::communicator::Communicator;
+use super::config::{Drive, Lookup};
+use super::info::DeviceInfo;
+use super::init::World;
+use super::launcher;
+use super::near::beside;
+use super::select::Wire;
+use crate::endpoint::mpi::{Comm, is_running};
+use crate::error::{Error, WireError};
+use exchange::MpiExchange;
+
+/// The session of a program that does not bring MPI along: if it asks for MPI, if MPI runs
+/// already, or if a launcher of MPI's has started it and nothing else says who it is.
+///
+/// # Errors
+/// [`Error::Backend`].
+pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
+    let asks = get("HOPBINE_BACKEND").as_deref() == Some("mpi");
+    if !asks && (launcher::is_said(get) || !(is_running() || launcher::find(get)?.is_some())) {
+        return Ok(None);
+    }
+    let session = if is_running() {
+        // SAFETY: all ranks of the program, in a communicator that always exists.
+        unsafe { Session::over(session::world(), false) }
+    } else {
+        Session::start()
+    };
+    session.map(Some).map_err(unusable)
+}
+
+fn unusable(error: WireError) -> Error {
+    let tried = vec![("mpi".to_owned(), error.to_string())];
+    Error::Backend { wanted: "mpi".to_owned(), tried }
+}
+
+impl Session {
+    /// As the way by which ranks meet.
+    pub(super) fn exchange(self: &Arc<Self>, timeout: Duration) -> Box<dyn Exchange> {
+        Box::new(MpiExchange { session: self.clone(), timeout })
+    }
+
+    /// As a backend.
+    pub(super) fn backend(self: &Arc<Self>) -> Box<dyn Backend> {
+        Box::new(Mpi(self.clone()))
+    }
+
+    /// Who this is.
+    pub(super) fn place(&self) -> (usize, usize) {
+        (self.rank as usize, self.n_ranks as usize)
+    }
+}
+
+/// See the module documentation.
+struct Mpi(Arc<Session>);
+
+impl Backend for Mpi {
+    fn name(&self) -> &'static str {
+        "mpi"
+    }
+
+    fn coordinates(&self) -> Result<[u8; 6], WireError> {
+        Ok([0; 6])
+    }
+
+    fn is_physical(&self) -> bool {
+        false
+    }
+
+    fn wire(&self) -> Wire {
+        Wire::Network
+    }
+
+    fn n_interfaces(&self) -> Result<usize, WireError> {
+        // Whoever calls MPI moves its messages.
+        Ok(1)
+    }
+
+    fn drive(&self, wanted: Drive) -> Result<Drive, String> {
+        match wanted {
+            Drive::Workers if !self.0.library.is_free() => {
+                Err("over MPI workers need MPI_THREAD_MULTIPLE, which MPI was not initialised with"
+                    .to_owned())
+            }
+            // Threads that poll MPI slow each other down.
+            Drive::Auto => Ok(Drive::Inline),
+            wanted => Ok(wanted),
+        }
+    }
+
+    fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
+        let ports = self.0.endpoints(layout.n_ports)?;
+        Ok(Opened {
+            endpoints: beside(layout.near, ports, exchange)?,
+            small: Err("MPI has no barrier gates".to_owned()),
+            cache: None,
+        })
+    }
+
+    fn describe(&self) -> DeviceInfo {
+        let mut text = vec![0u8; 8192];
+        let mut len = 0;
+        let inside = self.0.library.enter();
+        // SAFETY: longer than MPI_MAX_LIBRARY_VERSION_STRING of any.
+        let code = inside
+            .map(|_| unsafe { ffi::PMPI_Get_library_version(text.as_mut_ptr().cast(), &mut len) });
+        text.truncate(if code == Ok(0) { len.max(0) as usize } else { 0 });
+        let name = String::from_utf8_lossy(&text);
+        let first = name.lines().next().unwrap_or_default();
+        let first = first.split(", package").next().unwrap_or_default().trim();
+        DeviceInfo::without_tofu(if first.is_empty() { "MPI" } else { first })
+    }
+}
+
+/// Joins a world of the ranks of `comm`, in its order: for programs that have initialised MPI
+/// themselves. All ranks of `comm` must call it. It makes a communicator of its own (MPI_Comm_dup),
+/// on which all that it sends goes.
+///
+/// The backend is what `HOPBINE_BACKEND` says; else Tofu where there is one, else shared memory if
+/// all ranks are on one host, else MPI, with shared memory between the ranks of each host.
+///
+/// The world must be dropped, on all ranks, before MPI is finalised. MPI may have been initialised
+/// for any level of threads: below `MPI_THREAD_SERIALIZED` only the thread that did may call
+/// hopbine; below `MPI_THREAD_MULTIPLE` calls of hopbine and of MPI must not coincide.
+///
+/// # Safety
+/// `comm` must be an intracommunicator of the MPI that this crate is linked to.
+///
+/// # Errors
+/// As [`init`](crate::init); [`Error::Backend`] if MPI is not initialised.
+pub unsafe fn init_mpi(comm: ffi::MPI_Comm) -> Result<World, Error> {
+    // SAFETY: the caller's promise.
+    let session = unsafe { Session::over(Comm(comm), false) }.map_err(unusable)?;
+    World::of_session(session)
+}
+
+impl World {
+    /// The communicator of the ranks of `comm`, in its order, with which the two have nothing else
+    /// in common. All ranks of `comm` must call it, and nobody else need.
+    ///
+    /// # Safety
+    /// `comm` must be an intracommunicator of the MPI that this world was made over.
+    ///
+    /// # Errors
+    /// [`Error::Group`] if the world was not made over MPI, if a rank of `comm` is not in it, or if
+    /// there are a million communicators already; [`Error::Wire`] if MPI fails.
+    pub unsafe fn communicator_of(&self, comm: ffi::MPI_Comm) -> Result<Communicator, Error> {
+        let refused = |reason: &str| Error::Group { reason: reason.to_owned() };
+        let all = self.communicator();
+        let session = self.session().ok_or_else(|| refused("this world is not one of MPI's"))?;
+        let wire = |source| Error::Wire { rank: all.rank(), port: 0, step: None, source };
+        // SAFETY: the caller's promise.
+        let ranks = unsafe { session.members(Comm(comm)) }.map_err(wire)?;
+        let ranks = ranks.ok_or_else(|| refused("some of its ranks are not in this world"))?;
+        let mut told = Ok(());
+        let made = all.join(&ranks, |word| {
+            // SAFETY: the caller's promise.
+            let answer = unsafe { session.tell(Comm(comm), word) };
+            answer.unwrap_or_else(|error| {
+                told = Err(wire(error));
+                0
+            })
+        });
+        told.and(made)
+    }
+}

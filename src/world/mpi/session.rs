@@ -1,0 +1,183 @@
+//! MPI as this process has it: a communicator of our own, from the start of a world to its end.
+
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex};
+
+use mpi::ffi;
+
+use crate::Rank;
+use crate::endpoint::mpi::{Comm, Ending, Library, MpiEndpoint, check};
+use crate::error::WireError;
+use crate::sync::lock;
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(in crate::world) struct Session {
+    pub(super) library: Arc<Library>,
+    /// A duplicate of the program's.
+    pub(super) comm: Comm,
+    pub(super) rank: Rank,
+    pub(super) n_ranks: u32,
+    /// What is to be given back at the end.
+    held: Mutex<Held>,
+    /// MPI was initialised for this.
+    is_ours: bool,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    endpoints: Vec<Ending>,
+    comms: Vec<Comm>,
+}
+
+impl Session {
+    /// Over the ranks of a communicator; collective over it.
+    ///
+    /// # Safety
+    /// `comm` must be an intracommunicator.
+    ///
+    /// # Errors
+    /// [`WireError`].
+    pub(super) unsafe fn over(comm: Comm, is_ours: bool) -> Result<Arc<Self>, WireError> {
+        let library = Library::get()?;
+        let inside = library.enter()?;
+        // SAFETY: the caller's promise.
+        let comm = unsafe { duplicate(comm) }?;
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: a communicator of ours.
+        unsafe {
+            check("MPI_Comm_rank", ffi::PMPI_Comm_rank(comm.0, &mut rank))?;
+            check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
+        }
+        drop(inside);
+        let held = Mutex::new(Held { endpoints: Vec::new(), comms: vec![comm] });
+        let (rank, n_ranks, library) = (rank as Rank, size as u32, Arc::new(library));
+        Ok(Arc::new(Session { library, comm, rank, n_ranks, held, is_ours }))
+    }
+
+    /// Initialises MPI, with as many threads as it allows, and joins all ranks of the program.
+    ///
+    /// # Errors
+    /// [`WireError`].
+    pub(super) fn start() -> Result<Arc<Self>, WireError> {
+        let mut level = 0;
+        // SAFETY: MPI has not been initialised. No arguments are as good as any.
+        let code = unsafe {
+            let (none, nothing) = (std::ptr::null_mut(), std::ptr::null_mut());
+            ffi::PMPI_Init_thread(none, nothing, ffi::RSMPI_THREAD_MULTIPLE, &mut level)
+        };
+        check("MPI_Init_thread", code)?;
+        // SAFETY: MPI runs now.
+        unsafe { Session::over(world(), true) }
+    }
+
+    /// Ports over communicators of their own; collective.
+    pub(super) fn endpoints(&self, n_ports: usize) -> Result<Vec<MpiEndpoint>, WireError> {
+        let held = &mut *lock(&self.held);
+        let ports = (0..n_ports).map(|port| {
+            let comm = if port == 0 {
+                self.comm
+            } else {
+                let _inside = self.library.enter()?;
+                // SAFETY: a communicator of ours.
+                let comm = unsafe { duplicate(self.comm) }?;
+                held.comms.push(comm);
+                comm
+            };
+            // SAFETY: only collectives use it besides the port, and it is freed after the port's
+            // end.
+            let endpoint = unsafe { MpiEndpoint::new(self.library.clone(), comm) }?;
+            held.endpoints.push(endpoint.ending());
+            Ok(endpoint)
+        });
+        ports.collect()
+    }
+
+    /// The members of an intracommunicator as ranks of this session, in their order; `None` if some
+    /// are not of this session.
+    ///
+    /// # Safety
+    /// `comm` must be an intracommunicator of this process.
+    pub(super) unsafe fn members(&self, comm: Comm) -> Result<Option<Vec<Rank>>, WireError> {
+        let _inside = self.library.enter()?;
+        let mut size = 0;
+        // SAFETY: the caller's promise; groups are freed below.
+        unsafe {
+            check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
+            let (mut theirs, mut ours) = (ffi::RSMPI_GROUP_NULL, ffi::RSMPI_GROUP_NULL);
+            check("MPI_Comm_group", ffi::PMPI_Comm_group(comm.0, &mut theirs))?;
+            let code = ffi::PMPI_Comm_group(self.comm.0, &mut ours);
+            let ranks: Vec<c_int> = (0..size).collect();
+            let mut translated = vec![ffi::RSMPI_UNDEFINED; size as usize];
+            let code = match code {
+                0 => ffi::PMPI_Group_translate_ranks(
+                    theirs,
+                    size,
+                    ranks.as_ptr(),
+                    ours,
+                    translated.as_mut_ptr(),
+                ),
+                code => code,
+            };
+            ffi::PMPI_Group_free(&mut theirs);
+            ffi::PMPI_Group_free(&mut ours);
+            check("MPI_Group_translate_ranks", code)?;
+            let known = |rank: c_int| (rank != ffi::RSMPI_UNDEFINED).then_some(rank as Rank);
+            Ok(translated.into_iter().map(known).collect())
+        }
+    }
+
+    /// Gives everybody what the first member says; collective over `comm`.
+    ///
+    /// # Safety
+    /// As [`members`](Session::members).
+    pub(super) unsafe fn tell(&self, comm: Comm, mut word: u64) -> Result<u64, WireError> {
+        let _inside = self.library.enter()?;
+        // SAFETY: the caller's promise; one word.
+        let code =
+            unsafe { ffi::PMPI_Bcast((&raw mut word).cast(), 1, ffi::RSMPI_UINT64_T, 0, comm.0) };
+        check("MPI_Bcast", code)?;
+        Ok(word)
+    }
+
+    /// All ranks are done: gives everything back to MPI, and finalises it if that is ours to do.
+    ///
+    /// # Errors
+    /// [`WireError`].
+    pub(in crate::world) fn end(&self) -> Result<(), WireError> {
+        let Held { endpoints, comms } = std::mem::take(&mut *lock(&self.held));
+        endpoints.into_iter().try_for_each(Ending::end)?;
+        let inside = self.library.enter()?;
+        for mut comm in comms {
+            // SAFETY: nothing uses it any more.
+            check("MPI_Comm_free", unsafe { ffi::PMPI_Comm_free(&mut comm.0) })?;
+        }
+        drop(inside);
+        if self.is_ours {
+            // SAFETY: as above.
+            check("MPI_Finalize", unsafe { ffi::PMPI_Finalize() })?;
+        }
+        Ok(())
+    }
+}
+
+/// All ranks of the program.
+pub(super) fn world() -> Comm {
+    // SAFETY: a constant of MPI's.
+    Comm(unsafe { ffi::RSMPI_COMM_WORLD })
+}
+
+/// A duplicate that returns errors; collective.
+///
+/// # Safety
+/// `comm` must be a communicator, and MPI be called.
+unsafe fn duplicate(comm: Comm) -> Result<Comm, WireError> {
+    let mut own = comm;
+    // SAFETY: the caller's promise.
+    unsafe {
+        check("MPI_Comm_dup", ffi::PMPI_Comm_dup(comm.0, &mut own.0))?;
+        let returns = ffi::PMPI_Comm_set_errhandler(own.0, ffi::RSMPI_ERRORS_RETURN);
+        check("MPI_Comm_set_errhandler", returns)?;
+    }
+    Ok(own)
+}

@@ -1,0 +1,59 @@
+//! The ranks of one node among those of many: they speak with each other through its memory,
+//! whatever carries messages between nodes.
+
+use utofu_sys::bootstrap::Exchange;
+
+use super::config::Lookup;
+use super::shm::Shm;
+use crate::endpoint::Endpoint;
+use crate::endpoint::router::Router;
+use crate::endpoint::shm::{ShmConfig, connect};
+use crate::error::{Error, WireError};
+
+/// See the module documentation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Near {
+    /// The same for the ranks of a node, and different for those of different nodes of one host.
+    pub(super) node: u64,
+    pub(super) shm: Shm,
+}
+
+/// What `HOPBINE_SHM` says: `on` (also if unset) or `off`.
+///
+/// # Errors
+/// [`Error::Setting`].
+pub(super) fn is_wanted(get: Lookup<'_>) -> Result<bool, Error> {
+    let setting = "HOPBINE_SHM";
+    match get(setting).as_deref() {
+        None | Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(other) => {
+            Err(Error::Setting { setting, found: other.to_owned(), valid: "on or off".to_owned() })
+        }
+    }
+}
+
+/// The ports over `far`, with the ranks of the node as near as `near` says; collective over
+/// `exchange`, with all or none having a `near`.
+///
+/// # Errors
+/// [`WireError`]; the same on all ranks.
+pub(super) fn beside<F: Endpoint + 'static>(
+    near: Option<Near>,
+    far: Vec<F>,
+    exchange: &mut dyn Exchange,
+) -> Result<Vec<Box<dyn Endpoint>>, WireError> {
+    let Some(Near { node, shm }) = near else {
+        return Ok(far.into_iter().map(|far| Box::new(far) as Box<dyn Endpoint>).collect());
+    };
+    let config = ShmConfig { n_ports: far.len(), node, may_read: shm.may_read };
+    let opened = connect(exchange, config).map_err(|error| WireError {
+        reason: format!("{} (HOPBINE_SHM=off does without)", error.reason),
+        ..error
+    })?;
+    let ports = opened.endpoints.into_iter().zip(far).map(|(near, far)| {
+        let ranks: Vec<_> = near.ranks().collect();
+        Box::new(Router::new(near, ranks, far)) as Box<dyn Endpoint>
+    });
+    Ok(ports.collect())
+}

@@ -1,0 +1,41 @@
+//! A build without MPI: there are no sessions.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use utofu_sys::bootstrap::Exchange;
+
+use super::backend::Backend;
+use super::config::Lookup;
+use crate::error::{Error, WireError};
+
+/// None.
+pub(super) struct Session(Infallible);
+
+pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
+    if get("HOPBINE_BACKEND").as_deref() != Some("mpi") {
+        return Ok(None);
+    }
+    let reason = "this build has no MPI backend (feature mpi); use tofu, shm or emu".to_owned();
+    let tried = vec![("mpi".to_owned(), reason)];
+    Err(Error::Backend { wanted: "mpi".to_owned(), tried })
+}
+
+impl Session {
+    pub(super) fn exchange(self: &Arc<Self>, _: Duration) -> Box<dyn Exchange> {
+        match self.0 {}
+    }
+
+    pub(super) fn backend(self: &Arc<Self>) -> Box<dyn Backend> {
+        match self.0 {}
+    }
+
+    pub(super) fn place(&self) -> (usize, usize) {
+        match self.0 {}
+    }
+
+    pub(super) fn end(&self) -> Result<(), WireError> {
+        match self.0 {}
+    }
+}

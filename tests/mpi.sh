@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Everything under Open MPI and MPICH: builds with each of them, in a directory of its own, and runs
+# what the parts in tests/mpi/*.part.sh say.
+#
+#   tests/mpi.sh [--install] [--build] [openmpi] [mpich]
+#
+#   --install   install what is missing first (Debian, as root)
+#   --build     build only
+#
+# Exit status 3: something is missing here, which is named.
+#
+# A part is a file with two functions, named after it: build_PART and run_PART. They find
+#   $mpi      openmpi or mpich
+#   $MPICC    its compiler wrapper, for cargo as well
+#   $target   the directory of cargo's for this MPI (also CARGO_TARGET_DIR); programs go to $programs
+#   ranks N [NAME=VALUE]... PROGRAM [ARGUMENT]...
+#             runs a program on N ranks, at most a minute; its output is shown if it fails, or if it
+#             is the last thing of the function. Ranks are more than cores here: they yield.
+#   cargo_programs [ARGUMENT]...
+#             cargo build or test with these arguments; says nothing unless it fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+install=false build_only=false
+mpis=()
+for argument; do
+  case $argument in
+    --install) install=true ;;
+    --build) build_only=true ;;
+    openmpi | mpich) mpis+=("$argument") ;;
+    *) sed -n '2,22s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  esac
+done
+[ ${#mpis[@]} != 0 ] || mpis=(openmpi mpich)
+
+if $install; then
+  apt-get install -y -qq --no-install-recommends gcc libc6-dev libclang-dev clang pkg-config \
+    openmpi-bin libopenmpi-dev mpich libmpich-dev >/dev/null
+fi
+missing=()
+for mpi in "${mpis[@]}"; do
+  command -v "mpicc.$mpi" >/dev/null || missing+=("$mpi (its compiler and launcher)")
+done
+ldconfig -p | grep -q libclang || ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1 ||
+  missing+=("libclang (libclang-dev)")
+if [ ${#missing[@]} != 0 ]; then
+  echo "tests/mpi.sh needs: ${missing[*]}" >&2
+  exit 3
+fi
+
+export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0} CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
+# What the ranks write to, and how long they wait for each other on a machine that is busy.
+export HOPBINE_TIMEOUT=${HOPBINE_TIMEOUT:-50} RUST_BACKTRACE=${RUST_BACKTRACE:-0}
+
+# As the launchers are set up here: with more ranks than cores, and also for root.
+launch() {
+  case $mpi in
+    openmpi)
+      mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
+        --mca mpi_yield_when_idle 1 --mca btl_base_warn_component_unused 0 -n "$@" ;;
+    mpich) mpiexec.mpich -n "$@" ;;
+  esac
+}
+
+ranks() {
+  local n=$1 started=$SECONDS said status=0 variables=()
+  shift
+  while [[ $1 == *=* ]]; do
+    variables+=("$1")
+    shift
+  done
+  said=$(
+    [ ${#variables[@]} = 0 ] || export "${variables[@]}"
+    launch_within 60 "$n" "$@" 2>&1
+  ) || status=$?
+  if [ $status != 0 ]; then
+    printf 'FAILED (%s): %s ranks: %s %s\n%s\n' "$status" "$n" "${variables[*]}" "$*" "$said" >&2
+    return 1
+  fi
+  printf '   %3s s  %s\n' "$((SECONDS - started))" "$(tail -n 1 <<<"$said")"
+}
+
+# `timeout` starts programs only.
+launch_within() {
+  local seconds=$1
+  shift
+  export mpi
+  export -f launch
+  timeout -k 5 "$seconds" bash -c 'launch "$@"' launch "$@"
+}
+
+cargo_programs() {
+  local said
+  said=$(cargo "$@" 2>&1) || { printf '%s\n' "$said" >&2; return 1; }
+}
+
+parts=()
+for file in tests/mpi/*.part.sh; do
+  # shellcheck source=/dev/null
+  . "$file"
+  parts+=("$(basename "$file" .part.sh)")
+done
+
+failed=()
+for mpi in "${mpis[@]}"; do
+  export MPICC=mpicc.$mpi
+  target=${CARGO_TARGET_DIR:-$PWD/target}/$mpi
+  programs=$target/programs
+  mkdir -p "$programs"
+  for part in "${parts[@]}"; do
+    for step in build run; do
+      [ $step = build ] || ! $build_only || continue
+      echo "== $mpi: $step $part"
+      started=$SECONDS
+      # A function in a condition does not stop at errors: they say so themselves.
+      if ! (set -e; CARGO_TARGET_DIR=$target; export CARGO_TARGET_DIR; "${step}_$part"); then
+        failed+=("$mpi: $step $part")
+        break
+      fi
+      echo "-- $((SECONDS - started)) s"
+    done
+  done
+done
+[ ${#failed[@]} = 0 ] || { printf 'FAILED: %s\n' "${failed[@]}" >&2; exit 1; }

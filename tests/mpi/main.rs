@@ -1,0 +1,113 @@
+//! Ranks under a launcher of MPI's: `mpirun -n 4 mpi TEST [ARGUMENT]`; see tests/mpi.sh. Without
+//! arguments a process alone does what a process alone can.
+
+#[allow(dead_code, reason = "for ranks that are threads")]
+#[path = "../common/calls.rs"]
+mod calls;
+mod own;
+#[path = "../common/reference.rs"]
+mod reference;
+
+use hopbine::torus::{Algorithm, Collective, registry};
+use hopbine::{CallOptions, Communicator, init};
+
+use calls::check;
+use reference::Case;
+
+/// The backend of worlds of threads, which this program has none of.
+mod processes {
+    #[allow(dead_code, reason = "asked for by what is not called")]
+    pub fn backend() -> String {
+        String::new()
+    }
+}
+
+fn main() {
+    // Where messages are to travel is the environment's affair.
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["matrix"] => matrix(),
+        ["own", level] => own::run(level),
+        ["many"] => own::many(),
+        ["mismatch"] => mismatch(),
+        ["long"] => long(),
+        // The test harness may pass options of its own.
+        _ => matrix(),
+    }
+}
+
+/// Every collective by every algorithm, of all lengths that travel differently.
+fn matrix() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let algorithms: Vec<Algorithm> = registry::all()
+        .into_iter()
+        .filter(|algorithm| algorithm.serves(comm.shape()).is_ok())
+        .collect();
+    let lengths = [0, 1, 13, 700];
+    for (at, algorithm) in algorithms.iter().enumerate() {
+        // Two of the lengths for each, in turn: this is run on many numbers of ranks.
+        for index in [at % lengths.len(), (at + 2) % lengths.len()] {
+            let count = lengths[index];
+            let collective = algorithm.collective;
+            let root = if collective.is_rooted() { index as u32 % comm.size() } else { 0 };
+            let case = Case { collective, n_ranks: comm.size(), count, root };
+            let options = CallOptions::new()
+                .algorithm(&algorithm.name)
+                .ports(1 + index as u32 % comm.n_ports())
+                .segment_bytes([1 << 20, 4096, 100][index % 3]);
+            check(&comm.with(options), &case, &algorithm.name);
+        }
+    }
+    defaults(comm, &[0, 1, 100, 5000, 20_000]);
+    let (rank, backend) = (comm.rank(), world.info().backend);
+    if rank == 0 {
+        println!("{} algorithms on {} ranks over {backend}", algorithms.len(), comm.size());
+    }
+    world.finish().unwrap();
+}
+
+/// Every collective as it is called by most.
+pub fn defaults(comm: &Communicator, lengths: &[usize]) {
+    for collective in Collective::ALL {
+        for &count in lengths {
+            let root = if collective.is_rooted() { comm.size() - 1 } else { 0 };
+            check(comm, &Case { collective, n_ranks: comm.size(), count, root }, "default");
+        }
+    }
+}
+
+/// Messages of several pieces of what MPI can count, if there is the memory.
+fn long() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let mut bytes = vec![comm.rank() as u8; (1 << 30) + 4097];
+    if comm.rank() == 0 {
+        bytes[1 << 30..].fill(9);
+    }
+    let whole = CallOptions::new().segment_bytes(1 << 40).algorithm("mixed-tree");
+    comm.with(whole).bcast(&mut bytes, 0).unwrap();
+    assert!(bytes[..1 << 30].iter().all(|&byte| byte == 0));
+    assert!(bytes[1 << 30..].iter().all(|&byte| byte == 9));
+    world.finish().unwrap();
+}
+
+/// Ranks that do not make the same call learn it, also where their messages never meet.
+fn mismatch() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let mut vector = vec![1.0; if comm.rank() == 1 { 3000 } else { 100 }];
+    let options = CallOptions::new().hardware(hopbine::Hardware::Never);
+    let error = comm.with(options).allreduce_in_place(&mut vector, hopbine::reduce::Op::Sum);
+    let error = error.expect_err("they differ").to_string();
+    assert!(
+        error.contains("another call") || error.contains("bytes") || error.contains("elsewhere"),
+        "{error}"
+    );
+    if comm.rank() == 0 {
+        println!("told: {error}");
+    }
+    // MPI goes on where it has been initialised by somebody else only.
+    std::process::exit(0);
+}

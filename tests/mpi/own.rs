@@ -1,0 +1,185 @@
+//! Programs that have an MPI of their own.
+
+use std::ffi::c_int;
+
+use hopbine::mpi::ffi;
+use hopbine::reduce::Op;
+use hopbine::{Error, World, init_mpi};
+
+use crate::defaults;
+
+fn world_comm() -> ffi::MPI_Comm {
+    // SAFETY: a constant.
+    unsafe { ffi::RSMPI_COMM_WORLD }
+}
+
+fn start(level: &str) -> c_int {
+    let mut provided = 0;
+    // SAFETY: at the start of the program.
+    unsafe {
+        let wanted = match level {
+            "funneled" => ffi::RSMPI_THREAD_FUNNELED,
+            "serialized" => ffi::RSMPI_THREAD_SERIALIZED,
+            _ => ffi::RSMPI_THREAD_MULTIPLE,
+        };
+        let (none, nothing) = (std::ptr::null_mut(), std::ptr::null_mut());
+        assert_eq!(ffi::MPI_Init_thread(none, nothing, wanted, &mut provided), 0);
+        assert!(provided >= wanted, "{provided} for {wanted}");
+        wanted
+    }
+}
+
+fn split(colour: c_int, key: c_int) -> ffi::MPI_Comm {
+    let mut part = world_comm();
+    // SAFETY: all ranks call it.
+    assert_eq!(unsafe { ffi::MPI_Comm_split(world_comm(), colour, key, &mut part) }, 0);
+    part
+}
+
+fn free(mut comm: ffi::MPI_Comm) {
+    // SAFETY: all its ranks free it.
+    assert_eq!(unsafe { ffi::MPI_Comm_free(&mut comm) }, 0);
+}
+
+/// Traffic of the program's own, with tags that hopbine uses as well.
+fn own_traffic(rank: u32, n: u32) {
+    let (to, from) = ((rank + 1) % n, (rank + n - 1) % n);
+    for tag in [0, 1, 2] {
+        let (mine, mut theirs) = ([rank * 3 + tag], [u32::MAX]);
+        // SAFETY: a word each.
+        let code = unsafe {
+            ffi::MPI_Sendrecv(
+                mine.as_ptr().cast(),
+                1,
+                ffi::RSMPI_UINT32_T,
+                to as c_int,
+                tag as c_int,
+                theirs.as_mut_ptr().cast(),
+                1,
+                ffi::RSMPI_UINT32_T,
+                from as c_int,
+                tag as c_int,
+                world_comm(),
+                ffi::RSMPI_STATUS_IGNORE,
+            )
+        };
+        assert_eq!((code, theirs), (0, [from * 3 + tag]));
+    }
+}
+
+/// hopbine beside the program's own MPI, at a level of threads.
+pub fn run(level: &str) {
+    let wanted = start(level);
+    // SAFETY: all ranks of the program.
+    let world = unsafe { init_mpi(world_comm()) }.unwrap();
+    let comm = world.communicator();
+    let (rank, n) = (comm.rank(), comm.size());
+    for _ in 0..3 {
+        own_traffic(rank, n);
+        defaults(comm, &[3, 3000]);
+    }
+    communicators(&world);
+    // SAFETY: constants.
+    let (funneled, multiple) = unsafe { (ffi::RSMPI_THREAD_FUNNELED, ffi::RSMPI_THREAD_MULTIPLE) };
+    if wanted >= multiple {
+        threads(&world);
+    }
+    if wanted == funneled {
+        let refused = std::thread::scope(|threads| {
+            // The calling thread waits meanwhile.
+            let call = || comm.duplicate().map(drop).unwrap_err();
+            threads.spawn(call).join().unwrap()
+        });
+        let text = refused.to_string();
+        // Where messages do not go through MPI any thread may call; this asks for one that does.
+        assert!(text.contains("only the thread that initialised MPI"), "{text}");
+        drop(world);
+    } else {
+        world.finish().unwrap();
+    }
+    finalize(rank, level);
+}
+
+fn finalize(rank: u32, level: &str) {
+    // SAFETY: the end of the program.
+    assert_eq!(unsafe { ffi::MPI_Finalize() }, 0);
+    if rank == 0 {
+        println!("{level}: done");
+    }
+}
+
+/// Communicators of all kinds.
+fn communicators(world: &World) {
+    let comm = world.communicator();
+    let (rank, n) = (comm.rank(), comm.size());
+    let backwards = split(0, -(rank as c_int));
+    let parts = split((rank % 2) as c_int, 0);
+    // SAFETY: of this world's MPI; all their ranks are here.
+    let (reversed, half) =
+        unsafe { (world.communicator_of(backwards), world.communicator_of(parts)) };
+    let (reversed, half) = (reversed.unwrap(), half.unwrap());
+    assert_eq!((reversed.rank(), reversed.size()), (n - 1 - rank, n));
+    assert_eq!((half.rank(), half.size()), (rank / 2, (n + 1 - rank % 2) / 2));
+    defaults(&reversed, &[5, 2000]);
+    defaults(&half, &[5, 2000]);
+    // Only some of them make one.
+    if rank % 2 == 0 {
+        // SAFETY: as above.
+        let again = unsafe { world.communicator_of(parts) }.unwrap();
+        let mut sum = [again.rank() + 1];
+        again.allreduce_in_place(&mut sum, Op::Sum).unwrap();
+        assert_eq!(sum[0], (1..=again.size()).sum());
+    }
+    comm.barrier().unwrap();
+    free(backwards);
+    free(parts);
+    // They need MPI's no more.
+    defaults(&half, &[7]);
+}
+
+/// Two communicators in a thread each, with traffic of MPI's in a third.
+fn threads(world: &World) {
+    let comm = world.communicator();
+    let (rank, n) = (comm.rank(), comm.size());
+    let second = comm.duplicate().unwrap();
+    std::thread::scope(|threads| {
+        threads.spawn(|| (0..20).for_each(|_| own_traffic(rank, n)));
+        threads.spawn(|| (0..2).for_each(|_| defaults(&second, &[1, 4000])));
+        (0..2).for_each(|_| defaults(comm, &[2, 5000]));
+    });
+}
+
+/// Ten thousand communicators made and dropped leave nothing behind.
+pub fn many() {
+    start("multiple");
+    // SAFETY: all ranks of the program.
+    let world = unsafe { init_mpi(world_comm()) }.unwrap();
+    let comm = world.communicator();
+    let parts = split((comm.rank() % 2) as c_int, 0);
+    let make = |n: usize| {
+        for at in 0..n {
+            // SAFETY: as above.
+            let part: Result<_, Error> = unsafe { world.communicator_of(parts) };
+            let part = part.unwrap();
+            if at % 100 == 0 {
+                part.barrier().unwrap();
+            }
+        }
+    };
+    make(1000);
+    let before = resident();
+    make(10_000);
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 4 << 20, "{grown} bytes more");
+    comm.barrier().unwrap();
+    free(parts);
+    let rank = comm.rank();
+    world.finish().unwrap();
+    finalize(rank, "many");
+}
+
+/// Bytes of memory that this process has.
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap() * 4096
+}

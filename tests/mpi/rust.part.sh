@@ -1,0 +1,29 @@
+# The Rust interface: tests/mpi/main.rs. Sourced by tests/mpi.sh.
+# shellcheck shell=bash
+
+build_rust() {
+  cargo_programs test -p hopbine --features mpi --test mpi --no-run || return 1
+  cp "$(ls -t "$target"/debug/deps/mpi-* | grep -v '\.' | head -n 1)" "$programs/mpi"
+}
+
+run_rust() {
+  local n messages=(HOPBINE_BACKEND=mpi HOPBINE_SHM=off) status=0
+  # Every collective by every algorithm over messages of MPI's; over shared memory, which is what
+  # is chosen here; over the device in software; and over both in one world.
+  for n in 2 4 7 8 12; do
+    ranks $n "${messages[@]}" "$programs/mpi" matrix || status=1
+    ranks $n "$programs/mpi" matrix || status=1
+  done
+  ranks 4 HOPBINE_BACKEND=emu HOPBINE_RANKS_PER_NODE=2 "$programs/mpi" matrix || status=1
+  ranks 6 HOPBINE_BACKEND=mpi HOPBINE_RANKS_PER_NODE=2 "$programs/mpi" matrix || status=1
+  ranks 4 HOPBINE_BACKEND=mpi HOPBINE_PORTS=2 HOPBINE_SHM=off HOPBINE_TORUS=4 "$programs/mpi" matrix || status=1
+  # Programs that bring their own MPI, at every level of threads.
+  for level in funneled serialized multiple; do
+    ranks 4 "${messages[@]}" "$programs/mpi" own $level || status=1
+  done
+  ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_DRIVE=workers "$programs/mpi" own multiple || status=1
+  ranks 3 "$programs/mpi" own multiple || status=1
+  ranks 2 "${messages[@]}" "$programs/mpi" many || status=1
+  ranks 2 "${messages[@]}" "$programs/mpi" long || status=1
+  return $status
+}
