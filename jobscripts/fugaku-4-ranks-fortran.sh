@@ -18,7 +18,7 @@ set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
 export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-}
 # Twelve cores each: eleven threads, and one core that hopbine's waiting does not share with them.
-export OMP_NUM_THREADS=11 HOPBINE_RANKS_PER_NODE=4 HOPBINE_DRIVE=caller HOPBINE_REPORT=1
+export OMP_NUM_THREADS=11 HOPBINE_RANKS_PER_NODE=4 HOPBINE_DRIVE=inline HOPBINE_REPORT=1
 
 llio_transfer ./heat "$prefix/lib/libhopbine.so.0" "$prefix/lib/libhopbine_hb.so"
 mpiexec -n 48 ./heat 192 1000
