@@ -107,7 +107,7 @@ stage "documentation" documentation
 stage "tests" tests
 stage "tests in shared memory" tests_shm
 stage "installation" limited 900 env PROFILE=dev tests/install.sh
-stage "job scripts" tests/jobscripts.sh
+stage "job scripts" limited 60 tests/jobscripts.sh
 stage "under MPI" mpi
 stage "generated bindings" bindings
 stage "the oldest Rust" oldest_rust
