@@ -36,10 +36,10 @@ pub(super) fn meet(get: Lookup<'_>, timeout: Duration) -> Result<Box<dyn Exchang
         let Launched { rank, size, .. } = *launched;
         let refused = |reason: String| Error::Meeting { rank: Some(rank as u32), reason };
         let met = match get(ENV_RENDEZVOUS) {
-            Some(path) => Bootstrap::join(path.as_ref(), rank, size, timeout),
+            Some(path) => Bootstrap::beside(path.as_ref(), rank, size, timeout),
             None => {
                 let path = launched.meeting_place().map_err(|error| refused(error.to_string()))?;
-                Bootstrap::join(&path, rank, size, timeout).map(Bootstrap::temporary)
+                Bootstrap::beside(&path, rank, size, timeout).map(Bootstrap::temporary)
             }
         };
         return met
