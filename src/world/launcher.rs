@@ -26,6 +26,24 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Launched>, Error> {
     Launched::find(get).map_err(|error| Error::Meeting { rank: None, reason: error.to_string() })
 }
 
+/// Number of ranks that the environment says there are: what `HOPBINE_SIZE` says, or a launcher of
+/// MPI's or Slurm's; one if nobody says anything.
+///
+/// # Errors
+/// [`Error::Meeting`] if that makes no sense.
+pub fn n_ranks_said() -> Result<u32, Error> {
+    let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(launched) = find(&get)? {
+        return Ok(launched.size as u32);
+    }
+    let Some(text) = get(ENV_SIZE) else { return Ok(1) };
+    text.trim().parse().map_err(|_| Error::Setting {
+        setting: ENV_SIZE,
+        found: text,
+        valid: "the number of ranks".to_owned(),
+    })
+}
+
 /// The exchange of the ranks that the environment names, or of this process alone.
 ///
 /// # Errors
