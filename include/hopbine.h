@@ -649,6 +649,22 @@ int hopbine_init(hopbine_comm_t *world);
 // an address to write to.
 int hopbine_init_exchange(const hopbine_exchange_t *exchange, hopbine_comm_t *world);
 
+#if defined(HOPBINE_WITH_MPI)
+// As hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
+// messages over MPI where there is nothing faster. MPI must have been initialised, and be
+// finalised after hopbine. `progress` is called now and then, with `argument`, by a thread that
+// waits; it may be null.
+//
+// # Safety
+// `comm` is null or the address of an MPI_Comm of the MPI that this library is built with;
+// `progress` can be called from any thread with `argument` until hopbine_finalize() has returned;
+// `world` is null or an address to write to.
+int hopbine_init_mpi(const void *comm,
+                     void (*progress)(void *argument),
+                     void *argument,
+                     hopbine_comm_t *world);
+#endif
+
 // Leaves the world, after waiting for all ranks. The world's communicator is freed; others that
 // are left, and requests, refuse every call but those that free them. hopbine_init() may follow.
 int hopbine_finalize(void);

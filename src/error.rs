@@ -1,5 +1,7 @@
 //! The one error type: what was wrong, where, and what would have been right.
 
+mod blocks;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +11,7 @@ use hopbine_torus::collectives::Collective;
 use hopbine_torus::plan::Defect;
 
 use crate::reduce::ReduceError;
+pub use blocks::BlockProblem;
 
 /// What a rank was waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,9 +105,16 @@ pub enum CompileError {
     /// The plan breaks a local rule.
     #[error("{0}")]
     Invalid(Defect),
-    /// Lanes that share blocks would overwrite each other's input.
-    #[error("lanes that share a part cannot permute blocks in place")]
-    SharedInPlace,
+    /// Sizes by block in a collective that has no blocks, or not of as many blocks as ranks, or
+    /// different ones for one block.
+    #[error("the sizes of blocks do not fit the collective")]
+    Sizes,
+    /// A block passes through a rank that does not know how long it is.
+    #[error(
+        "blocks pass through ranks that do not know their sizes; use an algorithm in which they go \
+         straight to their owners, `pairwise` or `linear`"
+    )]
+    Forwards,
     /// More tasks than can be numbered.
     #[error("more than 2^32 - 1 tasks; use larger segments")]
     TooLong,
@@ -135,6 +145,14 @@ pub enum Error {
         found: u64,
         /// Ranks of the communicator.
         n_ranks: u32,
+    },
+    /// Blocks of different sizes that make no sense.
+    #[error("{collective}: {problem}")]
+    Blocks {
+        /// The collective called.
+        collective: Collective,
+        /// What is wrong with them.
+        problem: BlockProblem,
     },
     /// The root is not a rank of the communicator.
     #[error("{collective}: root {root} is out of range, ranks are 0..{n_ranks}")]

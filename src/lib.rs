@@ -23,11 +23,11 @@ pub mod reduce;
 mod sync;
 pub mod world;
 
-pub use error::{Awaited, Blame, Error, Fault, WireError};
+pub use error::{Awaited, Blame, BlockProblem, Error, Fault, WireError};
 pub use hopbine_torus as torus;
 pub use world::{
-    CallOptions, Communicator, Drive, EmulationConfig, Hardware, Latency, OnTimeout, Persistent,
-    Scope, Wire, World, emulate, init, init_over,
+    Blocks, CallOptions, Communicator, Drive, EmulationConfig, Hardware, Latency, OnTimeout,
+    Persistent, Scope, Wire, World, emulate, init, init_over,
 };
 
 #[cfg(feature = "mpi")]

@@ -96,7 +96,7 @@ impl Arguments {
     }
 
     /// The call, if it makes sense on this rank.
-    pub(crate) fn call(&self, comm: &Communicator) -> Result<Call, Failure> {
+    pub(crate) fn call(&self, comm: &Communicator) -> Result<Call<'static>, Failure> {
         let Arguments { collective, send, recv, count, .. } = *self;
         let wrong = |code, what: String| Err(Failure::new(code, format!("{collective}: {what}")));
         let Ok(count) = u64::try_from(count) else {

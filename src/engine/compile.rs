@@ -4,10 +4,10 @@
 //! the ranges of bytes they read and write; [`Graph`](super::graph::Graph) derives from these
 //! who waits for whom. Nothing here depends on which algorithm made the plan.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use hopbine_torus::plan::layout::Extent;
-use hopbine_torus::plan::{Invalid, Plan};
+use hopbine_torus::plan::{Invalid, Plan, Step, Transfers};
 
 use crate::error::CompileError;
 
@@ -30,33 +30,63 @@ pub fn compile(plan: &Plan, geometry: &Geometry) -> Result<Program, CompileFailu
         let (lane, step) = (lane.unwrap_or(0), step.unwrap_or(0));
         return Err(CompileFailure { lane, step, error: CompileError::Invalid(defect) });
     }
-    let (bases, work_bytes) = work_layout(plan, geometry);
+    if !geometry.sizes.fit(plan.collective, plan.n_ranks) {
+        return Err(CompileFailure { lane: 0, step: 0, error: CompileError::Sizes });
+    }
+    if !geometry.sizes.are_known() {
+        check_straight(plan)?;
+    }
+    let bases = work_layout(plan, geometry);
     let mut ports: Vec<PortCompiler<'_>> = Vec::new();
     ports.resize_with(plan.n_ports() as usize, || PortCompiler::new(geometry));
-    let mut used_work = false;
     for (lane, base) in bases.into_iter().enumerate() {
-        let space = WorkingSpace::new(plan, lane, geometry, base)
-            .map_err(|error| CompileFailure { lane, step: 0, error })?;
-        used_work |= space.region(&(0..0)).buffer == Buffer::Work && !space.is_token();
+        let space = WorkingSpace::new(plan, lane, geometry, base);
         ports[usize::from(plan.lanes[lane].port)].add_lane(lane, &plan.lanes[lane], space);
     }
-    let work_bytes = if used_work { work_bytes } else { 0 };
-    let ports = ports.into_iter().map(PortCompiler::run).collect::<Result<_, _>>()?;
+    let ports = ports.into_iter().map(PortCompiler::run).collect::<Result<Vec<_>, _>>()?;
+    let (ports, closing): (Vec<_>, Vec<_>) = ports.into_iter().unzip();
+    let work_bytes = ports.iter().map(|port| port.needs[Buffer::Work as usize]).max().unwrap_or(0);
     let (collective, rank) = (plan.collective, plan.rank.0);
-    Ok(Program { collective, rank, ports, work_bytes, call: 0 })
+    Ok(Program { collective, rank, ports, closing: closing.concat().into(), work_bytes, call: 0 })
 }
 
-/// For each lane where its part starts in the working buffer, and the buffer's size.
-fn work_layout(plan: &Plan, geometry: &Geometry) -> (Vec<u64>, u64) {
+/// For each lane where its part starts in the working buffer.
+fn work_layout(plan: &Plan, geometry: &Geometry) -> Vec<u64> {
+    let [given, gotten] = geometry.sizes.counts();
     let mut base_of_part = HashMap::new();
     let mut total = 0;
     let bases = plan.lanes.iter().map(|lane| {
         *base_of_part.entry(lane.part).or_insert_with(|| {
             let base = total;
-            let len = Extent::new(lane, geometry.count).len() * geometry.elem_bytes;
+            let len = Extent::new(lane, plan.rank, &given, &gotten).len() * geometry.elem_bytes;
             total += len.next_multiple_of(ALIGN);
             base
         })
     });
-    (bases.collect(), total)
+    bases.collect()
+}
+
+/// A rank that knows the sizes of its own blocks alone can send what it gives, and receive what
+/// it gets, and nothing in between.
+fn check_straight(plan: &Plan) -> Result<(), CompileFailure> {
+    let Plan { collective, rank, root, .. } = *plan;
+    for (index, lane) in plan.lanes.iter().enumerate() {
+        let gives = lane.space.positions(collective.gives(rank, root), rank);
+        let gets = lane.space.positions(collective.gets(rank, root), rank);
+        let mut received = HashSet::new();
+        for (step, Step { sends, recvs, .. }) in lane.steps.iter().enumerate() {
+            let all = |transfers: &Transfers| -> Vec<u32> {
+                let runs = transfers.iter().flat_map(|transfer| &transfer.blocks);
+                runs.flat_map(|run| run.start..run.end()).collect()
+            };
+            let is_own = |at: &u32| gives.contains(at) && !received.contains(at);
+            let is_straight =
+                all(sends).iter().all(is_own) && all(recvs).iter().all(|at| gets.contains(at));
+            if !is_straight {
+                return Err(CompileFailure { lane: index, step, error: CompileError::Forwards });
+            }
+            received.extend(all(recvs));
+        }
+    }
+    Ok(())
 }

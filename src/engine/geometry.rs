@@ -1,12 +1,18 @@
 //! What the compiler of programs is told, and where it fails.
 
+use std::sync::Arc;
+
+use hopbine_torus::plan::layout::Counts;
+use hopbine_torus::{Block, Collective};
+
+use super::program::Buffer;
 use crate::error::CompileError;
 
 /// What a program needs to know of a call besides the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
-    /// Elements of the vector, or of one user block.
-    pub count: u64,
+    /// How many elements, and where.
+    pub sizes: Sizes,
     /// Bytes of one element.
     pub elem_bytes: u64,
     /// The input is in the receive buffer (for a scatter's root: its output stays in the
@@ -14,6 +20,116 @@ pub struct Geometry {
     pub in_place: bool,
     /// The longest message, in bytes; `None` leaves transfers whole.
     pub segment_bytes: Option<u64>,
+}
+
+/// The sizes of a call's data, and where the user has them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Sizes {
+    /// Elements of the vector, or of every block; blocks lie one after the other.
+    Equal(u64),
+    /// Blocks of any size at any place.
+    PerBlock {
+        /// The blocks that a rank gives, if it gives all; in place, as `recv`.
+        send: BlockSizes,
+        /// The blocks that it gets, if it gets all.
+        recv: BlockSizes,
+        /// Every rank knows the size of every block. Otherwise a rank knows what it gives and
+        /// gets itself, so nobody can forward anything, and a transfer is one message, be it
+        /// empty: both sides find out if they do not agree.
+        known: bool,
+    },
+}
+
+/// Sizes and places of the blocks of all ranks in a user's buffer, in elements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BlockSizes {
+    /// By block, how many elements it has.
+    pub counts: Arc<[u64]>,
+    /// By block, where it starts.
+    pub offsets: Arc<[u64]>,
+}
+
+impl BlockSizes {
+    /// Blocks one after the other.
+    pub fn adjacent(counts: &[u64]) -> Self {
+        let mut at = 0;
+        let offsets = counts.iter().map(|count| (at, at += count).0).collect();
+        BlockSizes { counts: counts.into(), offsets }
+    }
+
+    fn are_adjacent(&self) -> bool {
+        let mut at = 0;
+        self.counts.iter().zip(&*self.offsets).all(|(&count, &offset)| {
+            let is_next = count == 0 || offset == at;
+            at += count;
+            is_next
+        })
+    }
+}
+
+impl Sizes {
+    /// Elements of the blocks at the start and in the end, for
+    /// [`Extent::new`](hopbine_torus::plan::layout::Extent::new).
+    pub(super) fn counts(&self) -> [Counts; 2] {
+        match self {
+            Sizes::Equal(count) => [Counts::Equal(*count), Counts::Equal(*count)],
+            Sizes::PerBlock { send, recv, .. } => {
+                [send, recv].map(|blocks| Counts::PerBlock(blocks.counts.clone()))
+            }
+        }
+    }
+
+    fn blocks(&self, buffer: Buffer) -> Option<&BlockSizes> {
+        match self {
+            Sizes::Equal(_) => None,
+            Sizes::PerBlock { send, .. } if buffer == Buffer::Send => Some(send),
+            Sizes::PerBlock { recv, .. } => Some(recv),
+        }
+    }
+
+    /// Elements of a block, in the words of one of the user's buffers, and where it starts there.
+    pub(super) fn block(&self, buffer: Buffer, block: Block) -> (u64, u64) {
+        match (self, self.blocks(buffer)) {
+            (Sizes::Equal(count), _) => (*count, u64::from(block.0) * count),
+            (_, Some(blocks)) => (blocks.counts[block.index()], blocks.offsets[block.index()]),
+            (_, None) => unreachable!("sizes by block have blocks"),
+        }
+    }
+
+    /// Whether blocks lie one after the other in one of the user's buffers.
+    pub(super) fn are_adjacent(&self, buffer: Buffer) -> bool {
+        self.blocks(buffer).is_none_or(BlockSizes::are_adjacent)
+    }
+
+    /// Whether all blocks have one size.
+    pub(super) fn are_equal(&self) -> bool {
+        matches!(self, Sizes::Equal(_))
+    }
+
+    /// Whether every rank knows all sizes.
+    pub(super) fn are_known(&self) -> bool {
+        !matches!(self, Sizes::PerBlock { known: false, .. })
+    }
+
+    /// Whether these are sizes by block that a call of `collective` can have.
+    pub(super) fn fit(&self, collective: Collective, n_ranks: u32) -> bool {
+        use hopbine_torus::collectives::Cut;
+        let is_long = |blocks: &BlockSizes| {
+            [blocks.counts.len(), blocks.offsets.len()] == [n_ranks as usize; 2]
+        };
+        match self {
+            Sizes::Equal(_) => true,
+            Sizes::PerBlock { send, recv, .. } => {
+                is_long(send)
+                    && is_long(recv)
+                    && match collective.cut() {
+                        Cut::Blocks => send.counts == recv.counts,
+                        Cut::Pairs => true,
+                        Cut::Vector | Cut::Token => false,
+                    }
+            }
+        }
+    }
 }
 
 /// Where in a plan compilation failed.

@@ -65,7 +65,7 @@ pub use crate::error::CompileError;
 pub use compile::compile;
 pub use engine::{Engine, GatesWatch};
 pub use failure::Failure;
-pub use geometry::{CompileFailure, Geometry};
+pub use geometry::{BlockSizes, CompileFailure, Geometry, Sizes};
 pub use group::{EngineConfig, OnIdle, OnTimeout};
 pub use memories::Memory;
 pub use operation::Operation;

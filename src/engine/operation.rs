@@ -24,6 +24,8 @@ pub struct Operation {
     program: Arc<Program>,
     /// The runs of ports that are not under way.
     idle: Box<[AtomicCell<Option<Box<PortRun>>>]>,
+    /// Ports that have not finished.
+    unfinished_ports: AtomicU32,
     /// Ports that are under way.
     busy_ports: AtomicU32,
     has_failed: AtomicBool,
@@ -43,6 +45,7 @@ impl Operation {
             |port| AtomicCell::new(Some(Box::new(PortRun::new(program.clone(), port, reducer))));
         Arc::new(Operation {
             idle: (0..program.ports.len()).map(run).collect(),
+            unfinished_ports: AtomicU32::new(0),
             busy_ports: AtomicU32::new(0),
             has_failed: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -78,6 +81,7 @@ impl Operation {
             *lock(&self.failure) = None;
         }
         // Relaxed: the ports learn of the operation through their mutexes.
+        self.unfinished_ports.store(self.idle.len() as u32, Ordering::Relaxed);
         self.busy_ports.store(self.idle.len() as u32, Ordering::Relaxed);
     }
 
@@ -113,6 +117,12 @@ impl Completion for Operation {
             lock(&self.failure).get_or_insert_with(|| error.clone());
             // Relaxed: ordered by the count.
             self.has_failed.store(true, Ordering::Relaxed);
+        }
+        // AcqRel: the last one sees what the others have written, and whether they failed.
+        let is_last = self.unfinished_ports.fetch_sub(1, Ordering::AcqRel) == 1;
+        // After a failure the user's memory is not touched.
+        if is_last && !self.has_failed.load(Ordering::Relaxed) {
+            run.close();
         }
         self.idle[port].store(Some(run));
         // Release: pairs with the Acquire in `is_done`. It is a decrement, so it also carries

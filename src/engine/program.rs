@@ -159,6 +159,9 @@ pub struct Program {
     pub rank: Rank,
     /// One entry per port.
     pub ports: Vec<PortProgram>,
+    /// Copies from the working space to the user's output for which all ports must be done:
+    /// until then what is there may be another port's input.
+    pub closing: Box<[Move]>,
     /// Bytes of working space needed.
     pub work_bytes: u64,
     /// Stands for the call on the wire; see [`Tag::call`](crate::endpoint::Tag). 0 as compiled:

@@ -247,6 +247,11 @@ impl PortRun {
         Some(bytes)
     }
 
+    /// When the runs of all ports have finished: what only one of them does, for all.
+    pub fn close(&self) {
+        self.program.closing.iter().for_each(|&copy| self.memories.copy(copy));
+    }
+
     /// Before the next poll: puts messages that are still to be read in views where they belong.
     pub fn settle(&mut self) {
         self.memories.settle();

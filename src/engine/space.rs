@@ -8,16 +8,17 @@
 
 use std::ops::Range;
 
-use hopbine_torus::Position;
 use hopbine_torus::collectives::{Collective, Cut, Share};
 use hopbine_torus::plan::layout::Extent;
 use hopbine_torus::plan::{Lane, Plan, Run};
+use hopbine_torus::{Block, Position};
+
+use smallvec::SmallVec;
 
 use super::geometry::Geometry;
 use super::graph::Place;
 use super::intervals::Intervals;
 use super::program::{Buffer, Region};
-use crate::error::CompileError;
 
 /// The working space of one lane.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub(super) struct WorkingSpace<'a> {
     /// For bytes of the space not written yet: the buffer their value is in, and what to add
     /// to the offset in the space (modulo 2^64) to get the offset there.
     origin: Intervals<(Buffer, u64)>,
+    /// Other lanes move other positions of the same part.
+    is_shared: bool,
     /// The positions that this lane gives to the user.
     owned: Vec<Range<u32>>,
 }
@@ -43,42 +46,53 @@ impl<'a> WorkingSpace<'a> {
         index: usize,
         geometry: &'a Geometry,
         work_base: u64,
-    ) -> Result<Self, CompileError> {
+    ) -> Self {
         let lane = &plan.lanes[index];
+        let [given, gotten] = geometry.sizes.counts();
+        let extent = Extent::new(lane, plan.rank, &given, &gotten);
         let base = match lane.space.cut {
             Cut::Token => None,
-            _ => Some(home(plan, lane, geometry).unwrap_or((Buffer::Work, work_base))),
+            _ => Some(home(plan, lane, geometry, &extent).unwrap_or((Buffer::Work, work_base))),
         };
-        let shared = plan.lanes.iter().filter(|other| other.part == lane.part).count() > 1;
-        // One lane may overwrite a block in the user's buffer that another has yet to read.
-        if shared && geometry.in_place && !lane.space.is_identity() {
-            return Err(CompileError::SharedInPlace);
-        }
+        let is_shared = plan.lanes.iter().filter(|other| other.part == lane.part).count() > 1;
         let mut space = WorkingSpace {
             plan,
             lane,
             geometry,
-            extent: Extent::new(lane, geometry.count),
+            extent,
             base,
             origin: Intervals::new(),
-            owned: if shared {
+            is_shared,
+            owned: if is_shared {
                 owned(plan, index)
             } else {
                 std::iter::once(0..lane.space.n_positions).collect()
             },
         };
         space.find_origins();
-        Ok(space)
+        space
     }
 
-    /// Bytes of the space that `run` covers; for tokens, one virtual byte per position.
+    /// Bytes of the space that `run` has room for; for tokens, one virtual byte per position.
     pub(super) fn bytes(&self, run: Run) -> Range<u64> {
         match self.base {
             None => u64::from(run.start)..u64::from(run.end()),
+            Some(_) => self.scaled(self.extent.elements(run)),
+        }
+    }
+
+    fn scaled(&self, elements: Range<u64>) -> Range<u64> {
+        let size = self.geometry.elem_bytes;
+        elements.start * size..elements.end * size
+    }
+
+    /// Bytes of the space that `run` fills when it is sent, or has been received.
+    pub(super) fn filled(&self, run: Run, is_received: bool) -> SmallVec<[Range<u64>; 1]> {
+        match self.base {
+            None => SmallVec::from_elem(self.bytes(run), 1),
             Some(_) => {
-                let elements = self.extent.elements(run);
-                let size = self.geometry.elem_bytes;
-                elements.start * size..elements.end * size
+                let held = self.extent.held(run, is_received);
+                held.into_iter().map(|elements| self.scaled(elements)).collect()
             }
         }
     }
@@ -153,22 +167,37 @@ impl<'a> WorkingSpace<'a> {
         let is_apart = matches!(self.base, Some((Buffer::Work, _)))
             && input_buffer(self.plan, self.geometry) == Buffer::Send;
         let share = self.plan.collective.gets(self.plan.rank, self.plan.root);
-        let part_bytes = self.bytes(Run::new(0, 1)).end;
-        if !is_apart || space.cut == Cut::Vector || share != Share::All || part_bytes == 0 {
+        if !is_apart || space.cut == Cut::Vector || share != Share::All || range.is_empty() {
             return None;
         }
-        let first = range.start / part_bytes;
-        let positions = first as u32..range.end.div_ceil(part_bytes) as u32;
+        let size = self.geometry.elem_bytes;
+        // From the element that the first byte is in to the one that the last byte is in.
+        let elements = range.start / size..range.end.div_ceil(size);
+        let positions = self.extent.positions(&elements);
         let owns =
             |owned: &Range<u32>| owned.start <= positions.start && positions.end <= owned.end;
         if positions.is_empty() || !self.owned.iter().any(owns) {
             return None;
         }
+        let first = self.bytes(Run::new(positions.start, 1));
         let start = self.output_offset(share, positions.start)?;
-        let in_order = positions.clone().zip(0..).all(|(position, at)| {
-            self.output_offset(share, position) == Some(start + at * part_bytes)
+        let in_order = positions.clone().all(|position| {
+            let bytes = self.bytes(Run::new(position, 1));
+            let offset = Some(start + (bytes.start - first.start));
+            bytes.is_empty() || self.output_offset(share, position) == offset
         });
-        in_order.then(|| start + (range.start - first * part_bytes))
+        in_order.then(|| start + (range.start - first.start))
+    }
+
+    /// Whether what remains to be copied at the end must wait for the other ports, too: another
+    /// lane may have to read what the user's buffer still holds there. Where every lane's part
+    /// of the input is where its part of the output goes, none has.
+    pub(super) fn waits_for_others(&self) -> bool {
+        let is_own_part =
+            self.geometry.sizes.are_equal() && (self.lane.space.is_identity() || !self.is_shared);
+        let is_alone = self.plan.lanes.iter().all(|lane| lane.port == self.lane.port);
+        let is_in_place = input_buffer(self.plan, self.geometry) == Buffer::Recv;
+        is_in_place && !is_alone && !is_own_part
     }
 
     /// What remains to be copied at the end so that the user's output is complete: pairs of
@@ -187,13 +216,14 @@ impl<'a> WorkingSpace<'a> {
             }
             if self.lane.space.cut == Cut::Vector {
                 let range = self.bytes(Run::new(positions.start, positions.len() as u32));
-                let offset = self.extent.part.start * self.geometry.elem_bytes + range.start;
-                self.push_output(&range, offset, &mut copies);
+                self.push_output(&range, self.part_offset() + range.start, &mut copies);
                 continue;
             }
             for position in positions {
                 if let Some(offset) = self.output_offset(share, position) {
-                    self.push_output(&self.bytes(Run::new(position, 1)), offset, &mut copies);
+                    for range in self.filled(Run::new(position, 1), true) {
+                        self.push_output(&range, offset, &mut copies);
+                    }
                 }
             }
         }
@@ -226,51 +256,68 @@ impl<'a> WorkingSpace<'a> {
         match share {
             // In place, a scatter's root leaves its block where it is.
             _ if self.geometry.in_place && collective == Collective::Scatter => None,
-            Share::Own => Some(self.block_offset(0)),
+            Share::Own => {
+                let (count, _) = self.geometry.sizes.block(Buffer::Recv, Block(rank.0));
+                Some(self.extent.part_of(count).start * self.geometry.elem_bytes)
+            }
             _ => {
                 let block = self.lane.space.block_at_end(rank, Position(position));
-                Some(self.block_offset(block.0))
+                Some(self.block_offset(Buffer::Recv, block))
             }
         }
     }
 
-    /// This lane's part of a user's block, in bytes from the start of the user's buffer.
-    fn block_offset(&self, block: u32) -> u64 {
-        (u64::from(block) * self.geometry.count + self.extent.part.start) * self.geometry.elem_bytes
+    /// This lane's part of a block of one of the user's buffers, in bytes from its start.
+    fn block_offset(&self, buffer: Buffer, block: Block) -> u64 {
+        let (count, offset) = self.geometry.sizes.block(buffer, block);
+        (offset + self.extent.part_of(count).start) * self.geometry.elem_bytes
+    }
+
+    /// This lane's part of the user's vector, in bytes from its start.
+    fn part_offset(&self) -> u64 {
+        self.block_offset(Buffer::Recv, Block(0))
     }
 
     fn find_origins(&mut self) {
         let Some((home, base)) = self.base else { return };
         let input = input_buffer(self.plan, self.geometry);
-        let mut add = |range: Range<u64>, offset: u64| {
-            if (input, offset) != (home, base + range.start) {
-                self.origin.set(range.clone(), (input, offset.wrapping_sub(range.start)));
-            }
-        };
-        let size = self.geometry.elem_bytes;
-        let part_bytes = (self.extent.part.end - self.extent.part.start) * size;
-        let offset_of =
-            |block: u32| (u64::from(block) * self.geometry.count + self.extent.part.start) * size;
-        let range_of = |position: u32| {
-            let start = u64::from(position) * part_bytes;
-            start..start + part_bytes
-        };
         let Plan { collective, rank, root, .. } = *self.plan;
         let space = &self.lane.space;
         let share = collective.gives(rank, root);
+        let mut origins = Vec::new();
         match share {
             Share::Nothing => {}
-            _ if space.cut == Cut::Vector => add(0..part_bytes, offset_of(0)),
-            Share::All if space.is_identity() && self.lane.parts == 1 => {
-                add(0..range_of(space.n_positions).start, offset_of(0));
+            _ if space.cut == Cut::Vector => {
+                origins.push((self.bytes(Run::new(0, space.n_positions)), self.part_offset()));
             }
-            Share::All => (0..space.n_positions).for_each(|at| {
-                add(range_of(at), offset_of(space.block_at_start(rank, Position(at)).0));
-            }),
+            Share::All
+                if space.is_identity()
+                    && self.lane.parts == 1
+                    && self.geometry.sizes.are_adjacent(input) =>
+            {
+                let all = self.bytes(Run::new(0, space.n_positions));
+                origins.push((all, 0));
+            }
+            Share::All => {
+                for at in 0..space.n_positions {
+                    let offset = self.block_offset(input, space.block_at_start(rank, Position(at)));
+                    let ranges = self.filled(Run::new(at, 1), false);
+                    origins.extend(ranges.into_iter().map(|range| (range, offset)));
+                }
+            }
             Share::Own => {
+                let range = self.bytes(Run::single(space.position_of(rank)));
+                let offset = self.block_offset(input, Block(rank.0));
                 // In place, the caller's own block stands in its place among the others.
-                let block = if input == Buffer::Recv { rank.0 } else { 0 };
-                add(range_of(space.position_of(rank).0), offset_of(block));
+                let first = self.geometry.sizes.block(input, Block(rank.0)).1;
+                let apart = if input == Buffer::Recv { 0 } else { first };
+                origins.push((range, offset - apart * self.geometry.elem_bytes));
+            }
+        }
+        for (range, offset) in origins {
+            if (input, offset) != (home, base + range.start) {
+                let delta = offset.wrapping_sub(range.start);
+                self.origin.set(range, (input, delta));
             }
         }
     }
@@ -288,12 +335,14 @@ fn input_buffer(plan: &Plan, geometry: &Geometry) -> Buffer {
 }
 
 /// The place in the user's output that can serve as working space, if there is one.
-fn home(plan: &Plan, lane: &Lane, geometry: &Geometry) -> Option<(Buffer, u64)> {
+fn home(plan: &Plan, lane: &Lane, geometry: &Geometry, extent: &Extent) -> Option<(Buffer, u64)> {
     let gets_all = plan.collective.gets(plan.rank, plan.root) == Share::All;
-    let in_order = lane.space.cut == Cut::Vector || lane.parts == 1 && lane.space.is_identity();
-    let serves = gets_all && in_order;
-    let part_start = Extent::new(lane, geometry.count).part.start * geometry.elem_bytes;
-    serves.then_some((Buffer::Recv, part_start))
+    let is_vector = lane.space.cut == Cut::Vector;
+    let in_order =
+        lane.parts == 1 && lane.space.is_identity() && geometry.sizes.are_adjacent(Buffer::Recv);
+    let (count, _) = geometry.sizes.block(Buffer::Recv, Block(0));
+    let start = if is_vector { extent.part_of(count).start * geometry.elem_bytes } else { 0 };
+    (gets_all && (is_vector || in_order)).then_some((Buffer::Recv, start))
 }
 
 /// The positions that lane `index` gives to the user, when several lanes share a part: those

@@ -12,6 +12,7 @@ use crossbeam_utils::atomic::AtomicCell;
 use hopbine_torus::Collective;
 use hopbine_torus::plan::Plan;
 
+use super::blocks::{Blocks, Form, KeptBlocks};
 use super::call::Call;
 use super::options::CallOptions;
 use crate::Rank;
@@ -50,6 +51,9 @@ pub(super) struct Key {
     pub(super) op: Option<Op>,
     pub(super) root: Rank,
     pub(super) in_place: bool,
+    pub(super) form: Form,
+    pub(super) send_blocks: Option<KeptBlocks>,
+    pub(super) recv_blocks: Option<KeptBlocks>,
     pub(super) options: CallOptions,
 }
 
@@ -81,8 +85,8 @@ pub(super) struct Ready {
 }
 
 /// What moves data without looking at them does the same for all types.
-fn amount(call: &Call) -> (u64, Dtype) {
-    if call.collective.is_reduction() {
+fn amount(call: &Call<'_>) -> (u64, Dtype) {
+    if call.collective.is_reduction() || call.form != Form::Regular {
         (call.count, call.dtype)
     } else {
         (call.count.saturating_mul(call.dtype.size_bytes() as u64), Dtype::U8)
@@ -91,16 +95,39 @@ fn amount(call: &Call) -> (u64, Dtype) {
 
 impl Key {
     pub(super) fn new(call: &Call, options: &CallOptions) -> Self {
-        let &Call { collective, op, root, in_place, .. } = call;
+        let &Call { collective, op, root, in_place, form, .. } = call;
         let (count, dtype) = amount(call);
-        Key { collective, count, dtype, op, root, in_place, options: options.clone() }
+        let [send_blocks, recv_blocks] =
+            [call.send_blocks, call.recv_blocks].map(|blocks| blocks.map(KeptBlocks::new));
+        let options = options.clone();
+        Key {
+            collective,
+            count,
+            dtype,
+            op,
+            root,
+            in_place,
+            form,
+            send_blocks,
+            recv_blocks,
+            options,
+        }
     }
 
     fn is_of(&self, call: &Call, options: &CallOptions) -> bool {
         (self.collective, self.op, self.root) == (call.collective, call.op, call.root)
             && (self.count, self.dtype) == amount(call)
-            && self.in_place == call.in_place
+            && (self.in_place, self.form) == (call.in_place, call.form)
+            && (self.form == Form::Regular || self.has_blocks_of(call))
             && self.options == *options
+    }
+
+    fn has_blocks_of(&self, call: &Call<'_>) -> bool {
+        let are = |kept: &Option<KeptBlocks>, blocks: Option<Blocks<'_>>| match (kept, blocks) {
+            (Some(kept), Some(blocks)) => kept.are(blocks),
+            (kept, blocks) => kept.is_none() && blocks.is_none(),
+        };
+        are(&self.send_blocks, call.send_blocks) && are(&self.recv_blocks, call.recv_blocks)
     }
 
     /// Where among the recent ones its operation is.

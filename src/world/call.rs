@@ -6,9 +6,10 @@
 use crate::Rank;
 use hopbine_torus::collectives::Collective;
 
+use super::blocks::{Blocks, Form};
 use super::communicator::Communicator;
 use crate::engine::UserMemory;
-use crate::error::Error;
+use crate::error::{BlockProblem, Error};
 use crate::reduce::{Datatype, Dtype, Op, ReduceError};
 
 /// Which ranks there are, and which one calls.
@@ -21,10 +22,12 @@ pub(super) struct Caller {
 /// A call with its buffers as addresses; see [`Communicator::call`](super::Communicator::call)
 /// for who promises what about them.
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
+pub struct Call<'a> {
     /// The collective.
     pub collective: Collective,
-    /// Elements of the vector, or of one block.
+    /// Elements of the vector, or of one block. In a vector form, of this rank's own block: what
+    /// it sends of an allgather or gather, what it receives of a scatter or reduce-scatter; of
+    /// no meaning for an alltoall.
     pub count: u64,
     /// The type of the elements.
     pub dtype: Dtype,
@@ -43,9 +46,17 @@ pub struct Call {
     pub recv: *mut u8,
     /// Elements of the receive buffer.
     pub recv_count: u64,
+    /// Whether blocks have different sizes. The buffers may then be longer than they need be.
+    pub form: Form,
+    /// In a vector form, the blocks of the send buffer: for a reduce-scatter (in place, of the
+    /// receive buffer), an alltoall that is not in place, and a scatter's root.
+    pub send_blocks: Option<Blocks<'a>>,
+    /// In a vector form, the blocks of the receive buffer: for an allgather, an alltoall, and a
+    /// gather's root.
+    pub recv_blocks: Option<Blocks<'a>>,
 }
 
-impl Call {
+impl<'a> Call<'a> {
     /// A call without buffers.
     pub fn new(collective: Collective, count: u64, dtype: Dtype) -> Self {
         Call {
@@ -59,6 +70,9 @@ impl Call {
             send_count: 0,
             recv: std::ptr::null_mut(),
             recv_count: 0,
+            form: Form::Regular,
+            send_blocks: None,
+            recv_blocks: None,
         }
     }
 
@@ -96,6 +110,11 @@ impl Call {
         Ok(Call { in_place: true, ..Call::of(collective, count, &[], buffer) })
     }
 
+    /// As a vector form with these blocks.
+    pub(super) fn vector(self, send: Option<Blocks<'a>>, recv: Option<Blocks<'a>>) -> Self {
+        Call { form: Form::Vector, send_blocks: send, recv_blocks: recv, ..self }
+    }
+
     pub(super) fn op(self, op: Op) -> Self {
         Call { op: Some(op), ..self }
     }
@@ -119,7 +138,71 @@ impl Call {
             };
         let op = self.op.filter(|_| self.collective.is_reduction());
         let root = if self.collective.is_rooted() { self.root } else { 0 };
-        Call { in_place, op, root, ..*self }
+        let call = Call { in_place, op, root, ..*self };
+        if self.form == Form::Regular { call } else { call.normalized_blocks(caller) }
+    }
+
+    /// Which of the user's buffers has blocks that this rank must know.
+    fn block_buffers(&self, Caller { rank, .. }: Caller) -> [bool; 2] {
+        let counts = rank == self.root || self.form == Form::VectorKnown;
+        match self.collective {
+            Collective::Allgather => [false, true],
+            Collective::ReduceScatter => [true, false],
+            Collective::Alltoall => [!self.in_place, true],
+            Collective::Gather => [false, counts],
+            Collective::Scatter => [counts, false],
+            _ => [false, false],
+        }
+    }
+
+    fn normalized_blocks(self, caller: Caller) -> Self {
+        let [send, recv] = self.block_buffers(caller);
+        let send_blocks = self.send_blocks.filter(|_| send);
+        let recv_blocks = self.recv_blocks.filter(|_| recv);
+        let listed = send_blocks.or(recv_blocks);
+        let listed = listed.and_then(|blocks| blocks.counts.get(caller.rank as usize));
+        let count = match listed {
+            _ if self.collective == Collective::Alltoall => 0,
+            Some(&count) if self.in_place => count,
+            _ => self.count,
+        };
+        // A form that says no more than the other is the other.
+        let form = match self.collective {
+            Collective::Gather | Collective::Scatter => self.form,
+            _ => Form::Vector,
+        };
+        Call { count, form, send_blocks, recv_blocks, ..self }
+    }
+
+    /// Checks the blocks of a vector form: that there are as many as ranks, and that this rank's
+    /// own has one size.
+    fn check_blocks(&self, caller: Caller) -> Result<(), Error> {
+        let collective = self.collective;
+        let needed = self.block_buffers(caller);
+        if needed == [false; 2] && !matches!(collective, Collective::Gather | Collective::Scatter) {
+            return Err(BlockProblem::NoForm.of(collective));
+        }
+        let lists = [self.send_blocks, self.recv_blocks];
+        for ((blocks, needed), which) in lists.into_iter().zip(needed).zip(["send", "receive"]) {
+            match blocks {
+                Some(blocks) => blocks.check_len(collective, which, caller.n_ranks)?,
+                None if needed => return Err(BlockProblem::Missing { which }.of(collective)),
+                None => {}
+            }
+        }
+        let own = |blocks: Option<Blocks<'_>>| Some(blocks?.counts[caller.rank as usize]);
+        let (sent, received) = match collective {
+            Collective::Allgather | Collective::Gather => (Some(self.count), own(self.recv_blocks)),
+            Collective::Alltoall => (own(self.send_blocks), own(self.recv_blocks)),
+            _ => (own(self.send_blocks), Some(self.count)),
+        };
+        match (sent, received) {
+            (Some(given), Some(taken)) if given != taken => {
+                let rank = caller.rank;
+                Err(BlockProblem::Own { rank, given, taken }.of(collective))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks everything about the (normalized) call that this rank can know.
@@ -137,10 +220,19 @@ impl Call {
         if collective.is_rooted() && self.root >= n_ranks {
             return Err(Error::Root { collective, root: self.root, n_ranks });
         }
+        if self.form != Form::Regular {
+            self.check_blocks(caller)?;
+        }
         let (send, recv) = self.needed(caller);
         for (which, found, needed) in
             [("send", self.send_count, send), ("receive", self.recv_count, recv)]
         {
+            if self.form != Form::Regular {
+                if found < needed {
+                    return Err(BlockProblem::Beyond { which, found, needed }.of(collective));
+                }
+                continue;
+            }
             // A rank that is not the root may give any buffer where only the root's counts.
             let counts = needed > 0 || !collective.is_rooted() || rank == self.root;
             if found != needed && counts {
@@ -152,7 +244,7 @@ impl Call {
             let start = ptr.addr() as u64;
             start..start.saturating_add(count.saturating_mul(size))
         };
-        let (send, recv) = (bytes(self.send, send), bytes(self.recv, recv));
+        let (send, recv) = (bytes(self.send, send), bytes(self.recv.cast_const(), recv));
         let overlap = send.start < recv.end && recv.start < send.end;
         if !send.is_empty() && !recv.is_empty() && overlap {
             return Err(Error::Overlap { collective });
@@ -163,7 +255,13 @@ impl Call {
     /// Elements that the send and the receive buffer of a rank must hold.
     fn needed(&self, Caller { rank, n_ranks }: Caller) -> (u64, u64) {
         use Collective as C;
-        let (one, all) = (self.count, self.count.saturating_mul(u64::from(n_ranks)));
+        let one = self.count;
+        let all = match (self.form, self.send_blocks, self.recv_blocks) {
+            (Form::Regular, ..) => one.saturating_mul(u64::from(n_ranks)),
+            (_, Some(send), Some(recv)) => return (send.extent(), recv.extent()),
+            (_, Some(blocks), _) | (_, _, Some(blocks)) => blocks.extent(),
+            (_, None, None) => 0,
+        };
         let is_root = rank == self.root;
         let at_root = |count: u64| if is_root { count } else { 0 };
         let (send, recv) = match self.collective {

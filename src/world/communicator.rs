@@ -6,6 +6,7 @@ use crate::Rank;
 use hopbine_torus::geometry::{Coord, Shape};
 
 use super::backend::SmallCollectives;
+use super::blocks::Form;
 use super::call::{Call, Caller};
 use super::inner::Inner;
 use super::members::Members;
@@ -181,6 +182,10 @@ impl Communicator {
         let always = match self.options.hardware {
             options::Hardware::Never => return Ok(None),
             options::Hardware::Auto if self.options.asks_for_a_plan() => return Ok(None),
+            options::Hardware::Auto if call.form != Form::Regular => return Ok(None),
+            options::Hardware::Always if call.form != Form::Regular => {
+                return Err(gates_refuse(call, &"blocks must have one size"));
+            }
             options::Hardware::Auto => false,
             options::Hardware::Always => true,
         };

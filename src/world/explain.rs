@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use super::cache::Key;
 use super::call::Call;
 use super::communicator::Communicator;
-use super::select::{Choice, choose};
+use super::select::Choice;
 use crate::error::Error;
 
 /// What serves a call, and why. The text is one line: `direct-l, 1 port, in memory: 2 ranks, ...`.
@@ -33,7 +34,6 @@ impl Communicator {
     /// As the call itself, where that is not served at all.
     pub fn explain(&self, call: &Call) -> Result<Explanation, Error> {
         let call = call.normalized(self.caller());
-        let bytes = call.count.saturating_mul(call.dtype.size_bytes() as u64);
         if self.uses_gates(&call) {
             let (by, why) = match self.inner.of_world.wire {
                 super::Wire::Memory => ("board", "short, all ranks of the world, one host"),
@@ -42,9 +42,9 @@ impl Communicator {
             return Ok(Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() });
         }
         let (wire, shape) = (self.inner.of_world.wire, self.shape());
-        let Choice { algorithm, ports, segment_bytes } =
-            choose(wire, call.collective, shape, bytes, self.n_ports(), call.in_place);
         let options = &self.options;
+        let Choice { algorithm, ports, segment_bytes } =
+            self.inner.choice(&Key::new(&call, options));
         let (by, why) = match &options.algorithm {
             Some(name) => (name.to_string(), "the call names it".to_owned()),
             None => {

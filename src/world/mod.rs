@@ -7,6 +7,7 @@
 
 mod backend;
 mod blocking;
+mod blocks;
 mod cache;
 mod call;
 mod choice;
@@ -39,7 +40,9 @@ mod select;
 mod shm;
 mod split;
 mod tofu;
+mod vector;
 
+pub use blocks::{Blocks, Form};
 pub use call::Call;
 pub use communicator::Communicator;
 pub use config::{Drive, EmulationConfig, Latency, OnTimeout};

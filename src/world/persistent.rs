@@ -46,7 +46,7 @@ pub struct Persistent<T: Datatype> {
 }
 
 impl<T: Datatype> Persistent<T> {
-    fn new(
+    pub(super) fn new(
         comm: &Communicator,
         call: Call,
         send: Option<Vec<T>>,
@@ -140,7 +140,7 @@ impl<T: Datatype> Drop for Persistent<T> {
 
 /// Errors are those of the blocking methods. Output buffers start as zeros.
 impl Communicator {
-    fn zeros<T: Datatype>(&self, len: usize) -> Vec<T> {
+    pub(super) fn zeros<T: Datatype>(&self, len: usize) -> Vec<T> {
         vec![bytemuck::Zeroable::zeroed(); len]
     }
 

@@ -8,15 +8,16 @@ use hopbine_torus::Request;
 use hopbine_torus::plan::{Flow, Plan};
 use hopbine_torus::registry::{self, Algorithm};
 
+use super::blocks::{Form, KeptBlocks};
 use super::cache::{Cache, Entry, KEPT_BYTES, KEPT_PLANS, KEPT_PROGRAMS, Key, PlanKey, Ready};
-use super::call::Call;
+use super::call::{Call, Caller};
 use super::inner::Inner;
 use super::members::Members;
 use super::options::CallOptions;
-use super::select::{Choice, choose};
+use super::select::{Choice, choose, choose_straight};
 use crate::Rank;
-use crate::engine::{CompileFailure, Geometry, Program, UserKeys, compile};
-use crate::error::Error;
+use crate::engine::{BlockSizes, CompileFailure, Geometry, Program, Sizes, UserKeys, compile};
+use crate::error::{CompileError, Error};
 use crate::reduce::Reducer;
 use crate::sync::lock;
 
@@ -65,22 +66,39 @@ impl Inner {
         Ok(programs.entry(key.clone()).or_insert(entry).clone())
     }
 
+    /// What the library chooses for a call.
+    pub(super) fn choice(&self, key: &Key) -> Choice {
+        let Inner { of_world, members, .. } = self;
+        let (wire, shape, collective) = (of_world.wire, &members.shape, key.collective);
+        let n_ports = of_world.engine.n_ports() as u32;
+        if !key.form.is_known(collective) {
+            return choose_straight(wire, collective, shape, n_ports);
+        }
+        let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
+        choose(wire, collective, shape, bytes, n_ports)
+    }
+
     fn compile(&self, key: &Key) -> Result<(Program, Option<Reducer>), Error> {
         let Inner { of_world, members, .. } = self;
-        let Members { shape, caller, .. } = &**members;
+        let caller = &members.caller;
         let collective = key.collective;
         let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
-        let elem_bytes = key.dtype.size_bytes() as u64;
         let n_ports = of_world.engine.n_ports() as u32;
-        let bytes = key.count.saturating_mul(elem_bytes);
-        let Choice { algorithm: chosen, ports, segment_bytes } =
-            choose(of_world.wire, collective, shape, bytes, n_ports, key.in_place);
+        let is_known = key.form.is_known(collective);
+        let Choice { algorithm: chosen, ports, segment_bytes } = self.choice(key);
         let algorithm = match &key.options.algorithm {
             None => chosen,
             Some(name) => registry::find(collective, name).map_err(|unknown| {
                 Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
             })?,
         };
+        if !is_known && !algorithm.is_straight() {
+            return Err(Error::NotServed {
+                collective,
+                name: algorithm.name.into_owned(),
+                reason: CompileError::Forwards.to_string(),
+            });
+        }
         let ports = key.options.ports.unwrap_or(ports);
         if ports > n_ports {
             return Err(Error::Setting {
@@ -91,8 +109,9 @@ impl Inner {
         }
         let plan = self.plan(&algorithm, key.root, ports)?;
         let segment = key.options.segment_bytes.or(members.segment_bytes);
+        let (sizes, elem_bytes) = key.sizes(*caller)?;
         let geometry = Geometry {
-            count: key.count,
+            sizes,
             elem_bytes,
             in_place: key.in_place,
             segment_bytes: Some(segment.unwrap_or(segment_bytes)),
@@ -138,11 +157,72 @@ impl Inner {
 }
 
 /// Stands for a call: equal on ranks whose calls can meet, different otherwise (but for one in
-/// 65,536). A rank may have its input in place where others do not, unless that changes the
-/// algorithm.
+/// 65,536). A rank may have its input in place where others do not. Of sizes it says what all
+/// ranks know.
 fn call_number(key: &Key, how: &impl Hash) -> u16 {
     let mut hasher = DefaultHasher::new();
-    let Key { collective, count, dtype, op, root, .. } = key;
-    (collective, count, dtype, op, root, how).hash(&mut hasher);
+    let Key { collective, count, dtype, op, root, form, .. } = key;
+    (collective, op, root, form, how).hash(&mut hasher);
+    if *form == Form::Regular {
+        (count, dtype).hash(&mut hasher);
+    } else if collective.is_reduction() {
+        dtype.hash(&mut hasher);
+    }
+    if *form != Form::Regular && form.is_known(*collective) {
+        let unit = key.unit();
+        key.all_counts().iter().for_each(|count| (count * unit).hash(&mut hasher));
+    }
     hasher.finish() as u16
+}
+
+impl Key {
+    /// The counts of a vector form that all ranks know.
+    fn all_counts(&self) -> &[u64] {
+        let blocks = self.send_blocks.as_ref().or(self.recv_blocks.as_ref());
+        blocks.map_or(&[], KeptBlocks::counts)
+    }
+
+    /// Elements of the vector, or of the average block.
+    fn mean_count(&self) -> u64 {
+        match self.all_counts() {
+            [] => self.count,
+            counts => {
+                let sum = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
+                sum / counts.len() as u64
+            }
+        }
+    }
+
+    /// What an element counts as in the sizes of a vector form: what moves data without looking
+    /// at them moves bytes.
+    fn unit(&self) -> u64 {
+        if self.collective.is_reduction() { 1 } else { self.dtype.size_bytes() as u64 }
+    }
+
+    /// The sizes as the engine takes them, and the bytes of what they count.
+    fn sizes(&self, Caller { rank, n_ranks }: Caller) -> Result<(Sizes, u64), Error> {
+        let elem_bytes = self.dtype.size_bytes() as u64;
+        if self.form == Form::Regular {
+            return Ok((Sizes::Equal(self.count), elem_bytes));
+        }
+        if let Some(blocks) = &self.recv_blocks {
+            blocks.check_apart(self.collective)?;
+        }
+        let unit = self.unit();
+        // A rank that has no list knows its own block.
+        let own = || {
+            let mut counts = vec![0; n_ranks as usize];
+            counts[rank as usize] = self.count * unit;
+            BlockSizes::adjacent(&counts)
+        };
+        let [send, recv] = [&self.send_blocks, &self.recv_blocks]
+            .map(|blocks| blocks.as_ref().map(|blocks| blocks.sizes(unit)));
+        let (send, recv) = match (send, recv) {
+            (Some(send), Some(recv)) => (send, recv),
+            (Some(blocks), None) | (None, Some(blocks)) => (blocks.clone(), blocks),
+            (None, None) => (own(), own()),
+        };
+        let known = self.form.is_known(self.collective);
+        Ok((Sizes::PerBlock { send, recv, known }, elem_bytes / unit))
+    }
 }

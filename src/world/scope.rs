@@ -117,7 +117,7 @@ impl Communicator {
 /// Errors are those of the blocking methods; what goes wrong later is returned by
 /// [`Request::wait`].
 impl<'scope> Scope<'scope, '_> {
-    fn start<T: Datatype>(
+    pub(super) fn start<T: Datatype>(
         &'scope self,
         call: &Call,
         recv: NonNull<[T]>,

@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | allreduce | a latency form | `mixed` |
 //! | bcast, reduce | `mixed-tree` | `mixed` (two phases) |
-//! | alltoall | `mixed` (logarithmic) | `pairwise`; in place, `mixed` |
+//! | alltoall | `mixed` (logarithmic) | `pairwise` |
 //! | others | `mixed` | `mixed` |
 
 use hopbine_torus::Collective;
@@ -70,10 +70,9 @@ pub fn choose(
     shape: &Shape,
     bytes: u64,
     n_ports: u32,
-    in_place: bool,
 ) -> Choice {
     if wire == Wire::Memory && shape.sizes().iter().all(|&size| size <= MOST_DIRECT) {
-        return in_memory(collective, shape, bytes, in_place);
+        return in_memory(collective, shape, bytes);
     }
     let n_ports = n_ports.min(max_ports(shape));
     let total = match collective {
@@ -85,10 +84,7 @@ pub fn choose(
     let wanted: &str = match collective {
         Collective::Allreduce if is_short => latency_form(shape, &known),
         Collective::Bcast | Collective::Reduce if is_short => "mixed-tree",
-        // Ports that share blocks cannot permute them in place.
-        Collective::Alltoall
-            if bytes > SHORT_BLOCK_BYTES && shape.n_nodes() <= MOST_PEERS && !in_place =>
-        {
+        Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && shape.n_nodes() <= MOST_PEERS => {
             "pairwise"
         }
         _ => "mixed",
@@ -102,16 +98,30 @@ pub fn choose(
     Choice { algorithm, ports, segment_bytes: segment }
 }
 
+/// Chooses for a call of which ranks know only the blocks that they give and get themselves, so
+/// that nothing can depend on sizes: blocks go straight to their owners, in one message each.
+pub(super) fn choose_straight(
+    wire: Wire,
+    collective: Collective,
+    shape: &Shape,
+    n_ports: u32,
+) -> Choice {
+    let known = registry::algorithms(collective);
+    let algorithm = known.iter().find(|algorithm| algorithm.is_straight()).unwrap_or(&known[0]);
+    let ports = if wire == Wire::Memory { 1 } else { n_ports.min(max_ports(shape)) };
+    Choice { algorithm: algorithm.clone(), ports, segment_bytes: u64::MAX }
+}
+
 /// The choice for ranks that share memory: as few steps as possible, since each is a wait for
 /// others, who may have to get a core first; one port, since a second has nobody to drive it.
-fn in_memory(collective: Collective, shape: &Shape, bytes: u64, in_place: bool) -> Choice {
+fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
     let is_pair = shape.n_nodes() == 2;
     let wanted = match collective {
         Collective::Allreduce if is_pair && bytes <= WHOLE_BYTES => "direct-l",
         // Everybody reads the root's data where they are staged, once.
         Collective::Bcast => "direct-tree",
         Collective::Reduce if is_pair || bytes <= ROOT_FOLDS_BYTES => "direct-tree",
-        Collective::Alltoall if !in_place => "pairwise",
+        Collective::Alltoall => "pairwise",
         _ => "direct",
     };
     let known = registry::algorithms(collective);
@@ -158,7 +168,7 @@ mod tests {
 
     fn chosen(collective: Collective, sizes: &[u32], bytes: u64) -> String {
         let shape = Shape::torus(sizes).unwrap();
-        choose(Wire::Network, collective, &shape, bytes, 4, false).algorithm.name.into_owned()
+        choose(Wire::Network, collective, &shape, bytes, 4).algorithm.name.into_owned()
     }
 
     #[test]
@@ -178,7 +188,7 @@ mod tests {
                 for bytes in [0, 8, 1 << 10, 1 << 20, 1 << 40] {
                     let shape = Shape::torus(sizes).unwrap();
                     for wire in [Wire::Network, Wire::Memory] {
-                        let choice = choose(wire, collective, &shape, bytes, 6, bytes % 3 == 0);
+                        let choice = choose(wire, collective, &shape, bytes, 6);
                         assert!(choice.ports <= max_ports(&shape));
                         choice.algorithm.serves(&shape).unwrap();
                     }

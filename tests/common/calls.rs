@@ -46,17 +46,12 @@ pub fn call_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64
 }
 
 /// As `call`, but with input and output in one buffer where the collective has such a form.
-pub fn call_in_place(comm: &Communicator, case: &Case, what: &str) -> Result<Vec<u64>, Error> {
-    call_in_place_on(comm, case, what, &inputs(case, comm.rank()))
+pub fn call_in_place(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
+    call_in_place_on(comm, case, &inputs(case, comm.rank()))
 }
 
 /// As `call_in_place`, with this input instead of the usual one.
-pub fn call_in_place_on(
-    comm: &Communicator,
-    case: &Case,
-    what: &str,
-    send: &[u64],
-) -> Result<Vec<u64>, Error> {
+pub fn call_in_place_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64>, Error> {
     let rank = comm.rank();
     let mut buffer = send.to_vec();
     match case.collective {
@@ -77,11 +72,7 @@ pub fn call_in_place_on(
             assert!(rank == case.root || buffer == send, "only the root's changes");
             buffer.truncate(case.recv_len(rank));
         }
-        Collective::Alltoall => match comm.alltoall_in_place(&mut buffer) {
-            // Ports that share blocks cannot permute them in place, and say so.
-            Err(Error::Plan { .. }) if what == "pairwise" => return call_on(comm, case, send),
-            outcome => outcome?,
-        },
+        Collective::Alltoall => comm.alltoall_in_place(&mut buffer)?,
         _ => return call_on(comm, case, send),
     }
     Ok(buffer)
@@ -92,8 +83,7 @@ pub fn check(comm: &Communicator, case: &Case, what: &str) {
     let want = expected(case, comm.rank(), u64::wrapping_add);
     let got = call(comm, case).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
     assert!(got == want, "{what} {case:?}: rank {} is wrong", comm.rank());
-    let got =
-        call_in_place(comm, case, what).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
+    let got = call_in_place(comm, case).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
     assert!(got == want, "{what} {case:?} in place: rank {} is wrong", comm.rank());
 }
 

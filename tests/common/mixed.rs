@@ -73,7 +73,7 @@ impl Planned {
         };
         let send = salted(inputs(&self.case, rank));
         let got = if self.in_place {
-            call_in_place_on(&comm, &self.case, self.algorithm.as_deref().unwrap_or(""), &send)
+            call_in_place_on(&comm, &self.case, &send)
         } else {
             call_on(&comm, &self.case, &send)
         };

@@ -8,7 +8,8 @@ use hopbine::endpoint::{
     Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, WireRegion,
 };
 use hopbine::engine::{
-    Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, UserKeys, UserMemory, compile,
+    Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, Sizes, UserKeys, UserMemory,
+    compile,
 };
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine::{Error, WireError};
@@ -30,7 +31,8 @@ fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
     };
     let algorithm = registry::find(Collective::Barrier, "mixed").unwrap();
     let schedule = algorithm.schedule(&request).unwrap().expand().unwrap();
-    let geometry = Geometry { count: 0, elem_bytes: 1, in_place: false, segment_bytes: None };
+    let geometry =
+        Geometry { sizes: Sizes::Equal(0), elem_bytes: 1, in_place: false, segment_bytes: None };
     [0, 1].map(|rank| {
         let config = EngineConfig {
             workers: false,
@@ -179,7 +181,12 @@ fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
     let algorithm = registry::find(Collective::Allreduce, "mixed").unwrap();
     let schedule = algorithm.schedule(&request).unwrap();
     let expansion = schedule.expand().unwrap();
-    let geometry = Geometry { count: len, elem_bytes: 8, in_place: true, segment_bytes: Some(64) };
+    let geometry = Geometry {
+        sizes: Sizes::Equal(len),
+        elem_bytes: 8,
+        in_place: true,
+        segment_bytes: Some(64),
+    };
     [0, 1].map(|rank| {
         let config = EngineConfig {
             workers: true,

@@ -20,3 +20,4 @@ mod regcache;
 mod requests;
 mod shm;
 mod stress;
+mod vector;

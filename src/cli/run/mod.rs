@@ -144,8 +144,7 @@ impl Task {
         let shape = &args.place.torus;
         let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
-        let choice =
-            hopbine::world::choose(config.wire, case.collective, shape, bytes, most, false);
+        let choice = hopbine::world::choose(config.wire, case.collective, shape, bytes, most);
         let algorithm = match &self.algorithm {
             None => choice.algorithm,
             Some(name) => registry::find(case.collective, name)?,

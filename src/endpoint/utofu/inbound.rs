@@ -94,6 +94,10 @@ impl UtofuEndpoint {
                             }
                         }
                     }
+                    Descriptor::Waiting { tag, len } => {
+                        self.check_call(index, tag)?;
+                        self.check_waiting(index, tag, len)?;
+                    }
                     Descriptor::Tiny { tag, len, data } => {
                         self.check_call(index, tag)?;
                         self.received(index, tag, &data[..usize::from(len)], None)?;
@@ -130,9 +134,10 @@ impl UtofuEndpoint {
         let peer = &mut self.peers[index as usize];
         let rank = peer.rank;
         let Some(recv) = take(&mut peer.posted, |posted| posted.tag == tag) else {
+            self.check_landings(index, tag, data.len())?;
             let mut copy = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(EAGER_BYTES));
             copy.extend_from_slice(data);
-            peer.unexpected.push_back(Unexpected { tag, data: copy });
+            self.peers[index as usize].unexpected.push_back(Unexpected { tag, data: copy });
             self.n_early += 1;
             return Ok(false);
         };

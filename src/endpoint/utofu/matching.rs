@@ -4,7 +4,12 @@ use crate::endpoint::{Rank, Tag, WireError};
 use crate::error::{Blame, Fault};
 
 use super::UtofuEndpoint;
-use super::peer::Peer;
+use super::peer::{MOST_SAID, Outbound, Peer, WaitingSend, take};
+use super::wire::EAGER_BYTES;
+
+/// A message that waits for its receive is looked at from time to time; at this look the peer is
+/// told of it.
+const SAID_AT_AGE: u32 = 2;
 
 impl UtofuEndpoint {
     /// This rank posts a message.
@@ -40,6 +45,76 @@ impl UtofuEndpoint {
             return Ok(());
         }
         Err(self.differs(rank, format!("a message has {there} bytes there, and {here} bytes here")))
+    }
+
+    /// A receive is posted: whatever of its message is known already must be as long. Where both
+    /// sides think it short, or both long, they find out when they meet.
+    pub(super) fn check_early(
+        &mut self,
+        index: u32,
+        tag: Tag,
+        len: usize,
+    ) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        let said = take(&mut peer.said, |(said, _)| *said == tag).map(|(_, len)| len);
+        let early = || peer.unexpected.iter().find(|early| early.tag == tag);
+        let there = match said {
+            None if len > EAGER_BYTES => early().map(|early| early.data.len() as u64),
+            said => said,
+        };
+        there.map_or(Ok(()), |there| self.check_len(self.peers[index as usize].rank, there, len))
+    }
+
+    /// A short message has come for which no short receive is posted: nor may a long one be.
+    pub(super) fn check_landings(&self, index: u32, tag: Tag, len: usize) -> Result<(), WireError> {
+        match self.landings.iter().find(|landing| landing.of == (index, tag)) {
+            None => Ok(()),
+            Some(landing) => {
+                self.check_len(self.peers[index as usize].rank, len as u64, landing.len as usize)
+            }
+        }
+    }
+
+    /// A peer waits with a message. If a receive for it is posted that it will never hear of, as
+    /// that expects a short one, they disagree about its length.
+    pub(super) fn check_waiting(
+        &mut self,
+        index: u32,
+        tag: Tag,
+        len: u64,
+    ) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        if let Some(posted) = peer.posted.iter().find(|posted| posted.tag == tag) {
+            let (rank, here) = (peer.rank, posted.region.len);
+            return self.check_len(rank, len, here);
+        }
+        if !self.landings.iter().any(|landing| landing.of == (index, tag)) {
+            if peer.said.len() == MOST_SAID {
+                peer.said.pop_front();
+            }
+            peer.said.push_back((tag, len));
+        }
+        Ok(())
+    }
+
+    /// Tells peers of long messages that have been waiting for their receives for a while: they
+    /// may expect short ones, and announce nothing.
+    pub(super) fn say_lengths(&mut self) -> Result<(), WireError> {
+        for index in 0..self.peers.len() as u32 {
+            let Peer { waiting, outbound, .. } = &mut self.peers[index as usize];
+            let mut says = false;
+            for WaitingSend { tag, region, age, .. } in waiting {
+                *age = age.saturating_add(1);
+                if *age == SAID_AT_AGE {
+                    outbound.push_back(Outbound::Waiting { tag: *tag, len: region.len as u64 });
+                    says = true;
+                }
+            }
+            if says {
+                self.flush_peer(index)?;
+            }
+        }
+        Ok(())
     }
 
     fn differs(&self, rank: Rank, reason: String) -> WireError {

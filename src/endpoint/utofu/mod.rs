@@ -14,7 +14,8 @@
 //!   That memory grows to the largest skew that ever occurred and is reused.
 //! - *Longer* messages wait for their receive: the receiver sends a descriptor with the STADD
 //!   of its region, the sender puts into it (in pieces of at most the TNI's longest put), and
-//!   the notices' addresses tell which receive they belong to.
+//!   the notices' addresses tell which receive they belong to. A receiver that expects a short
+//!   message announces nothing: so a sender that has waited for a while says how long its is.
 //!
 //! # Queues cannot overflow
 //! Writes to a channel are under credits, puts of data are announced, hellos are one per rank.
@@ -81,6 +82,10 @@ use wire::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA, TINY_BYTES, Window};
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
 const NOTICES_PER_POLL: u32 = 64;
+/// Messages that wait for their receives are looked at after so many polls, if so much time has
+/// passed.
+const POLLS_PER_LOOK: u32 = 64;
+const LOOK_AFTER: Duration = Duration::from_millis(10);
 /// Puts and announced receives for which room is made in advance.
 const USUAL_PUTS: usize = 256;
 /// Messages that are read where they are, at a time.
@@ -134,6 +139,8 @@ pub struct UtofuEndpoint {
     /// Posts whose completion the TCQ has yet to report.
     n_open: usize,
     is_abandoned: bool,
+    n_polls: u32,
+    looked: Instant,
 }
 
 impl Endpoint for UtofuEndpoint {
@@ -149,6 +156,10 @@ impl Endpoint for UtofuEndpoint {
         self.enter_call(tag)?;
         let index = self.peer(from)?;
         let peer = &mut self.peers[index as usize];
+        if !peer.said.is_empty() || region.len > EAGER_BYTES && !peer.unexpected.is_empty() {
+            self.check_early(index, tag, region.len)?;
+        }
+        let peer = &mut self.peers[index as usize];
         if region.len > EAGER_BYTES {
             let len = region.len as u64;
             let puts_left = region.len.div_ceil(self.longest_put) as u32;
@@ -157,7 +168,7 @@ impl Endpoint for UtofuEndpoint {
                 return Ok(Posted::Later);
             }
             let at = Stadd(region.key);
-            self.add_landing(Landing { at, len, puts_left, slot });
+            self.add_landing(Landing { of: (index, tag), at, len, puts_left, slot });
             let peer = &mut self.peers[index as usize];
             peer.outbound.push_back(Outbound::Ready { tag, at, len });
             self.flush_peer(index)?;
@@ -197,7 +208,7 @@ impl Endpoint for UtofuEndpoint {
                     self.check_len(to, len, region.len)?;
                     self.send_to(index, slot, region, at)?;
                 }
-                None => peer.waiting.push_back(WaitingSend { tag, slot, region }),
+                None => peer.waiting.push_back(WaitingSend { tag, slot, region, age: 0 }),
             }
             return Ok(Posted::Accepted);
         }
@@ -228,6 +239,11 @@ impl Endpoint for UtofuEndpoint {
         }
         self.poll_completions()?;
         self.flush_puts()?;
+        self.n_polls = self.n_polls.wrapping_add(1);
+        if self.n_polls.is_multiple_of(POLLS_PER_LOOK) && self.looked.elapsed() > LOOK_AFTER {
+            self.looked = Instant::now();
+            self.say_lengths()?;
+        }
         if !self.listed.is_empty() {
             let mut listed = std::mem::take(&mut self.listed);
             for &index in &listed {

@@ -157,6 +157,11 @@ impl UtofuEndpoint {
                 // SAFETY: the credits make the slot this rank's to write.
                 unsafe { self.vcq.put_piggyback(vcq, &bytes[..len], remote, SILENT) }
             }
+            Outbound::Waiting { tag, len } => {
+                let (bytes, len) = Descriptor::Waiting { tag, len }.encode();
+                // SAFETY: as above.
+                unsafe { self.vcq.put_piggyback(vcq, &bytes[..len], remote, SILENT) }
+            }
             Outbound::Tiny { tag, len, data, .. } => {
                 let (bytes, len) = Descriptor::Tiny { tag, len, data }.encode();
                 // SAFETY: as above.
@@ -186,7 +191,7 @@ impl UtofuEndpoint {
         peer.outgoing[lane as usize].used();
         peer.outbound.pop_front();
         match outbound {
-            Outbound::Ready { .. } => {}
+            Outbound::Ready { .. } | Outbound::Waiting { .. } => {}
             Outbound::Tiny { slot, .. } | Outbound::Eager { slot, .. } => {
                 self.events.push(Event::Sent(slot));
             }

@@ -29,6 +29,8 @@ pub(super) struct WaitingSend {
     pub(super) tag: Tag,
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
+    /// How often it was found waiting, from time to time.
+    pub(super) age: u32,
 }
 
 /// A receive that the peer has announced before it was sent to.
@@ -46,11 +48,17 @@ pub(super) struct Unexpected {
     pub(super) data: Vec<u8>,
 }
 
+/// Messages of which the peer has said that it waits with them, and nothing is known here. Those
+/// that are said too late stay for a while: so many are remembered.
+pub(super) const MOST_SAID: usize = 16;
+
 /// Something for the peer's channel that has not been written yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outbound {
     /// "I am ready to receive this at that place."
     Ready { tag: Tag, at: Stadd, len: u64 },
+    /// "I have this message of that length."
+    Waiting { tag: Tag, len: u64 },
     /// A message that fits in a descriptor.
     Tiny { tag: Tag, slot: Slot, len: u8, data: [u8; TINY_BYTES] },
     /// A message for an eager slot; its region stays valid until it is reported as sent.
@@ -60,7 +68,9 @@ pub(super) enum Outbound {
 impl Outbound {
     pub(super) fn lane(&self) -> Lane {
         match self {
-            Outbound::Ready { .. } | Outbound::Tiny { .. } => Lane::Descriptors,
+            Outbound::Ready { .. } | Outbound::Waiting { .. } | Outbound::Tiny { .. } => {
+                Lane::Descriptors
+            }
             Outbound::Eager { .. } => Lane::Eager,
         }
     }
@@ -87,6 +97,8 @@ pub(super) struct Peer {
     pub(super) waiting: VecDeque<WaitingSend>,
     pub(super) announced: VecDeque<Announced>,
     pub(super) unexpected: VecDeque<Unexpected>,
+    /// Tags and lengths of messages that the peer waits with.
+    pub(super) said: VecDeque<(Tag, u64)>,
     /// Whether it is on the endpoint's list of peers with something to do.
     pub(super) is_listed: bool,
 }
@@ -115,6 +127,7 @@ impl Peer {
             waiting: VecDeque::with_capacity(USUAL_MESSAGES),
             announced: VecDeque::with_capacity(USUAL_MESSAGES),
             unexpected: VecDeque::with_capacity(USUAL_MESSAGES),
+            said: VecDeque::new(),
             is_listed: false,
         }
     }
@@ -133,6 +146,7 @@ impl Peer {
         self.waiting.clear();
         self.announced.clear();
         self.unexpected.clear();
+        self.said.clear();
     }
 
     /// True if nothing waits to be written to the peer.

@@ -154,6 +154,8 @@ fn finish(
         lending: Vec::with_capacity(USUAL_VIEWS),
         n_open: 0,
         is_abandoned: false,
+        n_polls: 0,
+        looked: std::time::Instant::now(),
         vcq,
     }
 }

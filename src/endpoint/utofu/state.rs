@@ -3,7 +3,7 @@
 use utofu_sys::handles::Transfer;
 use utofu_sys::{Cookie, Stadd, VcqId};
 
-use crate::endpoint::Slot;
+use crate::endpoint::{Slot, Tag};
 
 /// Words behind the places for hellos.
 pub(super) const TROUBLE_WORDS: usize = 3;
@@ -21,6 +21,8 @@ pub(super) struct Address {
 /// An announced receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Landing {
+    /// The peer, and which of its messages.
+    pub(super) of: (u32, Tag),
     pub(super) at: Stadd,
     pub(super) len: u64,
     pub(super) puts_left: u32,

@@ -43,6 +43,7 @@ pub(super) const BOUNCE_BYTES: usize =
 
 const KIND_READY: u8 = 1;
 const KIND_TINY: u8 = 2;
+const KIND_WAITING: u8 = 3;
 
 /// One of a channel's two kinds of slots; its credit cell has the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +193,14 @@ pub(super) enum Descriptor {
         /// The length that it must have.
         len: u64,
     },
+    /// The sender of this has message `tag` for whoever reads it, and has waited for a while to
+    /// be told where to put it.
+    Waiting {
+        /// Which message.
+        tag: Tag,
+        /// Its length.
+        len: u64,
+    },
     /// A short message, here in full.
     Tiny {
         /// Which message.
@@ -209,6 +218,7 @@ impl Descriptor {
         let mut bytes = [0; DESCRIPTOR_BYTES];
         let (kind, tag) = match self {
             Descriptor::Ready { tag, .. } => (KIND_READY, tag),
+            Descriptor::Waiting { tag, .. } => (KIND_WAITING, tag),
             Descriptor::Tiny { tag, .. } => (KIND_TINY, tag),
         };
         bytes[0] = kind;
@@ -218,6 +228,10 @@ impl Descriptor {
                 bytes[16..24].copy_from_slice(&at.to_le_bytes());
                 bytes[24..].copy_from_slice(&len.to_le_bytes());
                 DESCRIPTOR_BYTES
+            }
+            Descriptor::Waiting { len, .. } => {
+                bytes[16..24].copy_from_slice(&len.to_le_bytes());
+                24
             }
             Descriptor::Tiny { len, data, .. } => {
                 bytes[1] = *len;
@@ -235,6 +249,7 @@ impl Descriptor {
             KIND_READY => {
                 Some(Descriptor::Ready { tag, at: number(bytes, 16), len: number(bytes, 24) })
             }
+            KIND_WAITING => Some(Descriptor::Waiting { tag, len: number(bytes, 16) }),
             KIND_TINY if usize::from(bytes[1]) <= TINY_BYTES => {
                 let mut data = [0; TINY_BYTES];
                 data.copy_from_slice(&bytes[TINY_HEADER_BYTES..]);
@@ -298,6 +313,7 @@ mod tests {
         data[..3].copy_from_slice(b"abc");
         for descriptor in [
             Descriptor::Ready { tag, at: 0x1234_5678_9abc_def0, len: 1 << 40 },
+            Descriptor::Waiting { tag, len: 1 << 40 },
             Descriptor::Tiny { tag, len: 3, data },
         ] {
             let (bytes, len) = descriptor.encode();

@@ -39,6 +39,7 @@ pub(super) struct PortCompiler<'a> {
     staging: Staging,
     recvs: Vec<u32>,
     moves: Vec<Move>,
+    closing: Vec<Move>,
     folds: Vec<Fold>,
     operands: Vec<Region>,
     /// Messages so far to (`true`) and from (`false`) each peer.
@@ -59,6 +60,7 @@ impl<'a> PortCompiler<'a> {
             staging: Staging::new(0, 0, 0),
             recvs: Vec::new(),
             moves: Vec::new(),
+            closing: Vec::new(),
             folds: Vec::new(),
             operands: Vec::new(),
             messages: HashMap::new(),
@@ -88,13 +90,16 @@ impl<'a> PortCompiler<'a> {
             let bytes = |run: &Run| space.bytes(*run).end - space.bytes(*run).start;
             let longest = transfers.map(|transfer| transfer.blocks.iter().map(bytes).sum()).max();
             let longest: u64 = longest.filter(|_| !space.is_token()).unwrap_or(0);
+            if !self.geometry.sizes.are_known() {
+                return longest;
+            }
             longest.min(segment.max(self.geometry.elem_bytes))
         };
         self.lanes.iter().map(longest).max().unwrap_or(0)
     }
 
-    /// The program.
-    pub(super) fn run(mut self) -> Result<PortProgram, CompileFailure> {
+    /// The program, and what is to be copied when all ports have ended theirs.
+    pub(super) fn run(mut self) -> Result<(PortProgram, Vec<Move>), CompileFailure> {
         let steps = |lane: usize| &self.lanes[lane].1.steps;
         let most = |count: fn(&Step) -> usize| {
             let all = (0..self.lanes.len()).flat_map(steps);
@@ -126,12 +131,13 @@ impl<'a> PortCompiler<'a> {
         Ok(self.finish(most_recvs as u32))
     }
 
-    fn transfer(&self, peer: Rank, runs: &[Run]) -> Transfer {
+    fn transfer(&self, peer: Rank, runs: &[Run], is_received: bool) -> Transfer {
         let mut at = 0;
-        let ranges: Vec<_> = runs.iter().map(|&run| self.space().bytes(run)).collect();
+        let filled = |&run: &Run| self.space().filled(run, is_received);
+        let ranges: Vec<_> = runs.iter().flat_map(filled).collect();
         let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
-        let pieces = if self.space().is_token() {
-            // One message that says "I am here".
+        let pieces = if self.space().is_token() || !self.geometry.sizes.are_known() {
+            // One message, which says "I am here", or how much there is.
             std::iter::once(0..lens.iter().sum()).collect()
         } else {
             pieces(&lens, self.geometry.segment_bytes, self.geometry.elem_bytes)
@@ -146,7 +152,7 @@ impl<'a> PortCompiler<'a> {
     fn emit_sends(&mut self, step: &Step) {
         let first = self.graph.len();
         let transfers: Vec<_> =
-            step.sends.iter().map(|send| self.transfer(send.peer, &send.blocks)).collect();
+            step.sends.iter().map(|send| self.transfer(send.peer, &send.blocks, false)).collect();
         for (piece, transfer) in by_piece(&transfers) {
             let ranges = transfer.ranges(piece);
             let mut sources = Vec::new();
@@ -157,6 +163,8 @@ impl<'a> PortCompiler<'a> {
             if self.space().is_token() {
                 let reads: Vec<_> = ranges.iter().map(|range| self.space().place(range)).collect();
                 self.emit_send(transfer.peer, level, NOWHERE, &reads);
+            } else if sources.is_empty() {
+                self.emit_send(transfer.peer, level, NOWHERE, &[]);
             } else if let [source] = sources[..] {
                 self.emit_send(transfer.peer, level, source, &[(source.place(), source.range())]);
             } else {
@@ -203,6 +211,11 @@ impl<'a> PortCompiler<'a> {
     }
 
     fn emit_outputs(&mut self) {
+        if self.space().waits_for_others() {
+            let copies = self.space().outputs();
+            self.closing.extend(copies.into_iter().map(|(from, into)| Move { from, into }));
+            return;
+        }
         let mut batch = Vec::new();
         let mut batch_bytes = 0;
         for (mut from, mut into) in self.space().outputs() {
@@ -238,7 +251,7 @@ impl<'a> PortCompiler<'a> {
                 Task::Copy(_) | Task::Fold(_) => {}
             }
         }
-        self.moves.iter().for_each(|copy| {
+        self.moves.iter().chain(&self.closing).for_each(|copy| {
             note(copy.from);
             note(copy.into);
         });
@@ -247,7 +260,7 @@ impl<'a> PortCompiler<'a> {
         needs
     }
 
-    fn finish(mut self, most_recvs: u32) -> PortProgram {
+    fn finish(mut self, most_recvs: u32) -> (PortProgram, Vec<Move>) {
         let staging = &self.staging;
         let place = |region: &mut Region| {
             if region.buffer == Buffer::Staging {
@@ -284,7 +297,7 @@ impl<'a> PortCompiler<'a> {
             readers: Box::default(),
         };
         program.readers = readers(&program);
-        program
+        (program, self.closing)
     }
 }
 

@@ -25,7 +25,7 @@ impl PortCompiler<'_> {
             // The message lands nowhere; taking note of it is a task of its own, because only
             // that one may have to wait for this step's sends.
             for recv in &step.recvs {
-                let transfer = self.transfer(recv.peer, &recv.blocks);
+                let transfer = self.transfer(recv.peer, &recv.blocks, true);
                 self.emit_token(recv.peer, &transfer.ranges(0));
             }
             return;
@@ -35,7 +35,10 @@ impl PortCompiler<'_> {
             .iter()
             .map(|group| {
                 let of = |&index: &usize| &step.recvs[index];
-                group.iter().map(of).map(|recv| self.transfer(recv.peer, &recv.blocks)).collect()
+                let transfer = |recv: &hopbine_torus::plan::Transfer| {
+                    self.transfer(recv.peer, &recv.blocks, true)
+                };
+                group.iter().map(of).map(transfer).collect()
             })
             .collect();
         // Piece by piece across all transfers, so that a message waits only for messages with
@@ -73,6 +76,10 @@ impl PortCompiler<'_> {
     fn emit_stored(&mut self, transfer: &Transfer, piece: usize) {
         let ranges = transfer.ranges(piece);
         let level = piece as u32;
+        if ranges.is_empty() {
+            self.emit_recv(transfer.peer, level, NOWHERE);
+            return;
+        }
         let into: Vec<_> = ranges.iter().map(|range| self.space().target(range)).collect();
         let still_sent = self.still_read(into.iter().map(|into| (into.place(), into.range())));
         if let ([into], None) = (&into[..], still_sent) {

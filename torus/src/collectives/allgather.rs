@@ -12,5 +12,6 @@ pub(super) static ROW: Row = Row {
     minimal_volume: others_share,
     forms: &[(Form::Butterfly, &[Phase::backwards(Paths::Toward)])],
     is_pairwise: false,
+    is_linear: false,
     along_trees: None,
 };

@@ -18,5 +18,6 @@ pub(super) static ROW: Row = Row {
         (Form::Latency, &[Phase::forwards(Paths::Everything, Action::Reduce)]),
     ],
     is_pairwise: false,
+    is_linear: false,
     along_trees: None,
 };

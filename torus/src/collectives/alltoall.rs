@@ -12,5 +12,6 @@ pub(super) static ROW: Row = Row {
     minimal_volume: others_share,
     forms: &[(Form::Butterfly, &[Phase::forwards(Paths::Displaced, Action::Copy)])],
     is_pairwise: true,
+    is_linear: false,
     along_trees: None,
 };

@@ -12,5 +12,6 @@ pub(super) static ROW: Row = Row {
     minimal_volume: |_| 0.0,
     forms: &[(Form::Butterfly, &[Phase::forwards(Paths::Everything, Action::Reduce)])],
     is_pairwise: false,
+    is_linear: false,
     along_trees: None,
 };

@@ -105,6 +105,11 @@ impl Collective {
         self.row().is_pairwise
     }
 
+    /// True if it also exists as single messages between the root and every other rank.
+    pub const fn is_linear(self) -> bool {
+        self.row().is_linear
+    }
+
     /// What ranks do with whole vectors that travel along spanning trees, if it exists so:
     /// combine them on the way to the root, or store them on the way from it.
     pub const fn along_trees(self) -> Option<Action> {

@@ -12,5 +12,6 @@ pub(super) static ROW: Row = Row {
     minimal_volume: |p| 1.0 / p,
     forms: &[(Form::Tree, &[Phase::forwards(Paths::ToRoot, Action::Copy)])],
     is_pairwise: false,
+    is_linear: true,
     along_trees: None,
 };

@@ -18,5 +18,6 @@ pub(super) static ROW: Row = Row {
         (Form::Tree, &[Phase::forwards(Paths::ToRoot, Action::Reduce)]),
     ],
     is_pairwise: false,
+    is_linear: false,
     along_trees: Some(Action::Reduce),
 };

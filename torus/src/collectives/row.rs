@@ -117,6 +117,8 @@ pub struct Row {
     pub forms: &'static [(Form, &'static [Phase])],
     /// It also exists as single messages between all pairs.
     pub is_pairwise: bool,
+    /// It also exists as single messages between the root and every other rank.
+    pub is_linear: bool,
     /// Along spanning trees of the torus, whole vectors: towards the root (`Reduce`) or from
     /// it (`Copy`).
     pub along_trees: Option<Action>,

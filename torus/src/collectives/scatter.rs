@@ -12,5 +12,6 @@ pub(super) static ROW: Row = Row {
     minimal_volume: others_share,
     forms: &[(Form::Tree, &[Phase::backwards(Paths::ToRoot)])],
     is_pairwise: false,
+    is_linear: true,
     along_trees: None,
 };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::flow::{Flow, LaneHeader, Message};
 use super::fold::FoldPass;
+use super::linear::{self, LinearPass};
 use super::order::{PositionOrder, Tile};
 use super::pairwise::{self, PairwisePass};
 use super::pass::{ResendPass, WalkPass};
@@ -15,7 +16,7 @@ use super::space::{BlockOrder, Displaced, Listing, Space};
 use super::tree::TreePass;
 use super::types::{Lane, Plan};
 use super::walk::Walk;
-use crate::collectives::{Action, Collective, Cut, Form, Paths};
+use crate::collectives::{Action, Collective, Cut, Form, Paths, Share};
 use crate::geometry::{Node, Trees};
 use crate::names::{Block, Rank};
 use crate::patterns::{Kind, Pattern};
@@ -36,6 +37,7 @@ enum Pass {
     Fold(FoldPass),
     Resend(ResendPass),
     Pairwise(PairwisePass),
+    Linear(LinearPass),
     Tree(TreePass),
 }
 
@@ -45,6 +47,7 @@ impl Pass {
             Pass::Walk(pass) => pass.n_steps(),
             Pass::Fold(_) | Pass::Resend(_) => 1,
             Pass::Pairwise(pass) => pass.displacements.len(),
+            Pass::Linear(pass) => pass.n_steps(),
             Pass::Tree(pass) => pass.n_steps(),
         }
     }
@@ -66,6 +69,7 @@ impl Schedule {
                 .into_iter()
                 .unzip(),
             Recipe::Pairwise => pairwise_lanes(&places, schedule.ports),
+            Recipe::Linear => linear_lanes(&places, schedule),
             Recipe::Trees => tree_lanes(&places, schedule),
         };
         let root = Rank(if schedule.collective.is_rooted() { schedule.root } else { 0 });
@@ -108,14 +112,14 @@ impl Flow for Expansion {
             Pass::Walk(pass) => pass.action(),
             Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
-            Pass::Resend(_) | Pass::Pairwise(_) => Action::Copy,
+            Pass::Resend(_) | Pass::Pairwise(_) | Pass::Linear(_) => Action::Copy,
         }
     }
 
     fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
         match self.pass(lane, step) {
             (Pass::Walk(pass), step) => pass.own_at_step(step, self.places.coord(rank)),
-            (Pass::Fold(_) | Pass::Resend(_) | Pass::Pairwise(_) | Pass::Tree(_), _) => 0,
+            _ => 0,
         }
     }
 
@@ -123,7 +127,7 @@ impl Flow for Expansion {
         let n_positions = self.headers[lane].space.n_positions;
         let order = self.lanes[lane].iter().find_map(|pass| match pass {
             Pass::Walk(pass) => pass.tiles(most),
-            Pass::Fold(_) | Pass::Resend(_) | Pass::Pairwise(_) | Pass::Tree(_) => None,
+            _ => None,
         });
         order.unwrap_or_else(|| Tile::ranges(n_positions, most))
     }
@@ -134,6 +138,7 @@ impl Flow for Expansion {
             (Pass::Fold(pass), _) => pass.messages(visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
             (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
+            (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
             (Pass::Tree(pass), step) => pass.messages(step, visit),
         }
     }
@@ -152,6 +157,7 @@ impl Flow for Expansion {
                     Pass::Fold(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
                     Pass::Pairwise(pass) => pass.list(at, &mut steps),
+                    Pass::Linear(pass) => pass.list(at, &mut steps),
                     Pass::Tree(pass) => pass.list(at, &mut steps),
                 }
             }
@@ -264,6 +270,24 @@ fn pairwise_lanes(places: &Arc<Places>, ports: u32) -> (Vec<LaneHeader>, Vec<Vec
             let (port, space) = (port as u16, space.clone());
             let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
             (header, vec![Pass::Pairwise(pass)])
+        })
+        .unzip()
+}
+
+fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let Places { shape, map } = &**places;
+    let root = map.coord_of(shape, schedule.root);
+    let from_root =
+        schedule.collective.gives(Rank(schedule.root), Rank(schedule.root)) == Share::All;
+    let order = BlockOrder::Identity;
+    let space = Arc::new(Space { cut: Cut::Blocks, n_positions: shape.n_nodes(), order });
+    linear::passes(places, root, from_root, schedule.ports)
+        .into_iter()
+        .enumerate()
+        .map(|(port, pass)| {
+            let (n_steps, port, space) = (pass.n_steps(), port as u16, space.clone());
+            let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
+            (header, vec![Pass::Linear(pass)])
         })
         .unzip()
 }

@@ -5,9 +5,13 @@
 //! differ by at most one element; with `n < k` some are empty.
 
 use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use super::types::{Lane, Run};
 use crate::collectives::Cut;
+use crate::names::{Block, Position, Rank};
 
 /// The elements of piece `index` when `count` elements are cut into `pieces`.
 ///
@@ -23,25 +27,92 @@ fn bound(count: u64, pieces: u32, index: u32) -> u64 {
     (u128::from(count) * u128::from(index) / u128::from(pieces)) as u64
 }
 
-/// The extent of one lane's working space, in elements.
+/// How many elements there are: of a vector, or of every block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Counts {
+    /// So many in the vector, or in each block.
+    Equal(u64),
+    /// By block.
+    PerBlock(Arc<[u64]>),
+}
+
+impl Counts {
+    /// The elements of a block; of the vector, whatever the block.
+    pub fn of(&self, block: Block) -> u64 {
+        match self {
+            Counts::Equal(count) => *count,
+            Counts::PerBlock(counts) => counts[block.index()],
+        }
+    }
+}
+
+/// The extent of one lane's working space on one rank, in elements.
+///
+/// Positions follow one another: where one starts is the sum of what those before it have room
+/// for. A position has room for the block that stands there at the start and for the one that
+/// stands there in the end; these differ only where a position is a displacement
+/// ([`Cut::Pairs`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The part of the vector, or of each block, that this lane moves.
-    pub part: Range<u64>,
     n_positions: u32,
-    cut: Cut,
+    parts: u32,
+    part: u32,
+    lens: Lens,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Lens {
+    /// Nothing anywhere.
+    None,
+    /// One vector of this length, cut into the positions.
+    Vector(u64),
+    /// As many in every position.
+    Equal(u64),
+    /// Where positions start, and where the last one ends.
+    Bounds(Box<[u64]>),
+    /// The same, with the lengths of what stands in a position at the start and in the end.
+    Pairs { bounds: Box<[u64]>, lens: Box<[[u64; 2]]> },
+}
+
+/// Where positions of these lengths start, and where the last one ends.
+fn bounds(lens: impl Iterator<Item = u64>) -> Box<[u64]> {
+    let mut at = 0;
+    std::iter::once(0).chain(lens.map(|len| (at += len, at).1)).collect()
 }
 
 impl Extent {
-    /// The extent of `lane` for `count` elements: the length of the vector ([`Cut::Vector`])
-    /// or of one block; ignored for [`Cut::Token`].
-    pub fn new(lane: &Lane, count: u64) -> Self {
-        let cut = lane.space.cut;
-        let part = match cut {
-            Cut::Token => 0..0,
-            Cut::Vector | Cut::Blocks | Cut::Pairs => piece(count, lane.parts, lane.part),
+    /// The extent of `lane` on `rank`, which has blocks of `given` elements at the start and of
+    /// `gotten` elements in the end. Both are the same unless positions are displacements; a
+    /// vector has the length of the first; [`Cut::Token`] has none.
+    pub fn new(lane: &Lane, rank: Rank, given: &Counts, gotten: &Counts) -> Self {
+        let Lane { part, parts, ref space, .. } = *lane;
+        let part_len = |count: u64| {
+            let part = piece(count, parts, part);
+            part.end - part.start
         };
-        Extent { part, n_positions: lane.space.n_positions, cut }
+        let positions = || Position::first(space.n_positions);
+        let at_start = |at| part_len(given.of(space.block_at_start(rank, at)));
+        let at_end = |at| part_len(gotten.of(space.block_at_end(rank, at)));
+        let lens = match (space.cut, given, gotten) {
+            (Cut::Token, ..) => Lens::None,
+            (Cut::Vector, ..) => Lens::Vector(part_len(given.of(Block(0)))),
+            (Cut::Blocks | Cut::Pairs, Counts::Equal(count), Counts::Equal(_)) => {
+                Lens::Equal(part_len(*count))
+            }
+            (Cut::Blocks, ..) => Lens::Bounds(bounds(positions().map(at_start))),
+            (Cut::Pairs, ..) => {
+                let lens: Box<[[u64; 2]]> =
+                    positions().map(|at| [at_start(at), at_end(at)]).collect();
+                let bounds = bounds(lens.iter().map(|&[start, end]| start.max(end)));
+                Lens::Pairs { bounds, lens }
+            }
+        };
+        Extent { n_positions: space.n_positions, part, parts, lens }
+    }
+
+    /// The lane's part of the vector, or of a block, of `count` elements.
+    pub fn part_of(&self, count: u64) -> Range<u64> {
+        piece(count, self.parts, self.part)
     }
 
     /// Elements in the whole working space, position after position.
@@ -57,23 +128,52 @@ impl Extent {
     /// First element of position `position` in the working space; of
     /// `position == n_positions`, the length of the working space.
     pub fn offset(&self, position: u32) -> u64 {
-        let part_len = self.part.end - self.part.start;
-        match self.cut {
-            Cut::Token => 0,
-            Cut::Vector => bound(part_len, self.n_positions, position),
-            Cut::Blocks | Cut::Pairs => part_len * u64::from(position),
+        match &self.lens {
+            Lens::None => 0,
+            Lens::Vector(len) => bound(*len, self.n_positions, position),
+            Lens::Equal(len) => len * u64::from(position),
+            Lens::Bounds(bounds) | Lens::Pairs { bounds, .. } => bounds[position as usize],
         }
     }
 
-    /// The elements of a run of positions in the working space.
+    /// The elements that a run of positions has room for in the working space.
     pub fn elements(&self, run: Run) -> Range<u64> {
         self.offset(run.start)..self.offset(run.end())
+    }
+
+    /// The elements of a run of positions at the start, or in the end: ranges in order, one if
+    /// they fill their room.
+    pub fn held(&self, run: Run, at_end: bool) -> SmallVec<[Range<u64>; 1]> {
+        let Lens::Pairs { bounds, lens } = &self.lens else {
+            return SmallVec::from_elem(self.elements(run), 1);
+        };
+        let positions = run.start as usize..run.end() as usize;
+        let held = positions.map(|at| bounds[at]..bounds[at] + lens[at][usize::from(at_end)]);
+        held.collect()
+    }
+
+    /// The positions of blocks that some elements of the working space belong to, without empty
+    /// ones at either end; of a vector, all.
+    pub fn positions(&self, elements: &Range<u64>) -> Range<u32> {
+        let (start, end) = match &self.lens {
+            _ if elements.is_empty() => (0, 0),
+            Lens::None => (0, 0),
+            // Pieces of a vector are nobody's: whoever asks for some means all.
+            Lens::Vector(_) => (0, u64::from(self.n_positions)),
+            Lens::Equal(len) => (elements.start / len, elements.end.div_ceil(*len)),
+            Lens::Bounds(bounds) | Lens::Pairs { bounds, .. } => {
+                let start = bounds.partition_point(|&bound| bound <= elements.start) - 1;
+                (start as u64, bounds.partition_point(|&bound| bound < elements.end) as u64)
+            }
+        };
+        start as u32..end as u32
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::space::{BlockOrder, Listing, Space};
 
     #[test]
     fn pieces_tile_the_count() {
@@ -90,6 +190,45 @@ mod tests {
                 assert_eq!(at, count);
             }
         }
+    }
+
+    fn lane(cut: Cut, order: BlockOrder, part: u32, parts: u32) -> Lane {
+        let space = Arc::new(Space { cut, n_positions: 4, order });
+        Lane { port: 0, part, parts, space, steps: Vec::new() }
+    }
+
+    #[test]
+    fn blocks_of_any_length_stand_in_the_order_of_positions() {
+        let counts = Counts::PerBlock([5, 0, 1000, 1].into());
+        let order = vec![Block(2), Block(1), Block(0), Block(3)];
+        let order = BlockOrder::Listed(Arc::new(Listing::new(order).unwrap()));
+        let extent = |part| {
+            Extent::new(&lane(Cut::Blocks, order.clone(), part, 2), Rank(0), &counts, &counts)
+        };
+        let offsets = |extent: &Extent| (0..5).map(|at| extent.offset(at)).collect::<Vec<_>>();
+        assert_eq!(offsets(&extent(0)), [0, 500, 500, 502, 502]);
+        assert_eq!(offsets(&extent(1)), [0, 500, 500, 503, 504]);
+        assert_eq!(extent(1).positions(&(0..500)), 0..1);
+        assert_eq!(extent(1).positions(&(499..504)), 0..4);
+        assert_eq!(extent(1).positions(&(500..503)), 2..3);
+        assert_eq!(extent(0).held(Run::new(1, 2), true).to_vec(), vec![500..502; 1]);
+    }
+
+    #[test]
+    fn pairs_have_room_for_what_comes_and_what_goes() {
+        let (given, gotten) = ([3, 0, 7, 2], [3, 4, 0, 9]);
+        let list = Arc::from([Block(0), Block(1), Block(2), Block(3)]);
+        let order = BlockOrder::Own { start: Arc::clone(&list), end: list };
+        let per_block = |counts: [u64; 4]| Counts::PerBlock(counts.into());
+        let extent = Extent::new(
+            &lane(Cut::Pairs, order, 0, 1),
+            Rank(0),
+            &per_block(given),
+            &per_block(gotten),
+        );
+        assert_eq!(extent.len(), 3 + 4 + 7 + 9);
+        assert_eq!(extent.held(Run::new(1, 2), false)[..], [3..3, 7..14]);
+        assert_eq!(extent.held(Run::new(1, 2), true)[..], [3..7, 7..7]);
     }
 
     #[test]

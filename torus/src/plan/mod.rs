@@ -5,6 +5,7 @@ mod expansion;
 mod flow;
 mod fold;
 pub mod layout;
+mod linear;
 mod listed;
 mod order;
 mod pairwise;

@@ -28,16 +28,19 @@ pub struct PairwisePass {
 
 /// The passes of `n_lanes` lanes.
 pub fn passes(places: &Arc<Places>, n_lanes: u32) -> Vec<PairwisePass> {
-    let rounds = rounds(&places.shape, n_lanes as usize);
-    let lane = |lane: usize| PairwisePass {
-        places: places.clone(),
-        displacements: rounds.iter().filter_map(|round| round.get(lane).copied()).collect(),
-    };
+    let lane = |displacements| PairwisePass { places: places.clone(), displacements };
+    displacements(&places.shape, n_lanes).into_iter().map(lane).collect()
+}
+
+/// All displacements but 0 in the order of their rounds, lane by lane.
+pub fn displacements(shape: &Shape, n_lanes: u32) -> Vec<Vec<u32>> {
+    let rounds = rounds(shape, n_lanes as usize);
+    let lane = |lane| rounds.iter().filter_map(|round| round.get(lane).copied()).collect();
     (0..n_lanes as usize).map(lane).collect()
 }
 
 /// The node `by` displaced from `at`, forwards or backwards.
-fn displaced(shape: &Shape, at: Coord, by: Coord, forwards: bool) -> Node {
+pub fn displaced(shape: &Shape, at: Coord, by: Coord, forwards: bool) -> Node {
     let parts: SmallVec<[u32; 8]> = (0..shape.n_dims())
         .map(|dim| {
             let size = u64::from(shape.size(dim));

@@ -54,6 +54,8 @@ pub enum Recipe {
     Walk(WalkRecipe),
     /// Every rank sends to every other directly.
     Pairwise,
+    /// Every rank sends to the root directly, or the root to every rank.
+    Linear,
     /// Along edge-disjoint spanning trees of the torus, one per port, as many as it has.
     Trees,
 }
@@ -126,6 +128,12 @@ pub enum ScheduleError {
         /// The collective.
         collective: Collective,
     },
+    /// Single messages between the root and everyone else perform something else.
+    #[error("{collective} is not made of single messages between the root and every rank")]
+    Linear {
+        /// The collective.
+        collective: Collective,
+    },
     /// Messages that meet in one step of a reduction would carry different blocks.
     #[error(
         "sums of blocks over {kind} meet unevenly on a dimension of size {size}: use a power of its \
@@ -181,7 +189,9 @@ impl Schedule {
             Recipe::Walk(recipe) => recipe,
             Recipe::Pairwise if collective.is_pairwise() => return Ok(()),
             Recipe::Trees if collective.along_trees().is_some() => return Ok(()),
+            Recipe::Linear if collective.is_linear() => return Ok(()),
             Recipe::Pairwise => return Err(ScheduleError::Pairwise { collective }),
+            Recipe::Linear => return Err(ScheduleError::Linear { collective }),
             Recipe::Trees => return Err(ScheduleError::Trees { collective }),
         };
         if recipe.patterns.len() != self.shape.n_dims() {

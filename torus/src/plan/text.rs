@@ -317,6 +317,7 @@ fn parse_transfers(lines: &mut Lines<'_>, keyword: &str) -> Result<Transfers, Te
 
 /// The names of the recipes that have no walk.
 const PAIRWISE: &str = "pairwise";
+const LINEAR: &str = "linear";
 const TREES: &str = "trees";
 
 impl fmt::Display for Schedule {
@@ -325,6 +326,7 @@ impl fmt::Display for Schedule {
         match &self.recipe {
             Recipe::Walk(recipe) => writeln!(f, "form {}", recipe.form)?,
             Recipe::Pairwise => writeln!(f, "form {PAIRWISE}")?,
+            Recipe::Linear => writeln!(f, "form {LINEAR}")?,
             Recipe::Trees => writeln!(f, "form {TREES}")?,
         }
         writeln!(f, "shape {}", self.shape)?;
@@ -365,10 +367,11 @@ impl FromStr for Schedule {
         let collective = Collective::from_str(name).map_err(|error| lines.wrong(error))?;
         let form = lines.need("form")?;
         let walk_form = match form {
-            PAIRWISE | TREES => None,
+            PAIRWISE | LINEAR | TREES => None,
             name => {
                 let form = Form::from_name(name);
-                Some(form.map_err(|known| lines.wrong(format!("{known} {PAIRWISE} {TREES}")))?)
+                let known = |known| format!("{known} {PAIRWISE} {LINEAR} {TREES}");
+                Some(form.map_err(|forms| lines.wrong(known(forms)))?)
             }
         };
         let shape = lines.need("shape")?;
@@ -390,6 +393,7 @@ impl FromStr for Schedule {
         let recipe = match walk_form {
             Some(form) => Recipe::Walk(parse_walk(&mut lines, form)?),
             None if form == TREES => Recipe::Trees,
+            None if form == LINEAR => Recipe::Linear,
             None => Recipe::Pairwise,
         };
         let ports = lines.need("ports")?;

@@ -53,6 +53,7 @@ struct Use {
 enum Way {
     Walk { form: Form, positions: Positions, order: StepOrder },
     Pairwise,
+    Linear,
     Trees,
 }
 
@@ -130,8 +131,15 @@ impl Algorithm {
         match self.row.usage.way {
             Way::Walk { form, .. } => form.name(),
             Way::Pairwise => "pairwise",
+            Way::Linear => "linear",
             Way::Trees => "trees",
         }
+    }
+
+    /// True if every block goes straight from the rank that gives it to the rank that gets it,
+    /// so that no other rank needs to know how long it is.
+    pub fn is_straight(&self) -> bool {
+        matches!(self.row.usage.way, Way::Pairwise | Way::Linear)
     }
 
     /// Checks that the algorithm exists for a shape.
@@ -161,6 +169,7 @@ impl Algorithm {
         let shape = &request.shape;
         let recipe = match self.row.usage.way {
             Way::Pairwise => Recipe::Pairwise,
+            Way::Linear => Recipe::Linear,
             Way::Trees => Recipe::Trees,
             Way::Walk { form, positions, order } => Recipe::Walk(WalkRecipe {
                 form,

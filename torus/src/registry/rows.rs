@@ -88,6 +88,8 @@ static TREE_TO_FAR: Use = usage(Tree, Path, FarFirst, "tree, long distances firs
 static LOGARITHMIC: Use = usage(Butterfly, Path, NearFirst, "blocks sharing a path together");
 static DISSEMINATION: Use = usage(Butterfly, Path, NearFirst, "dissemination");
 static PAIRWISE: Use = Use { way: Way::Pairwise, summary: "rounds over different links" };
+static TO_ROOT: Use = Use { way: Way::Linear, summary: "all to the root directly" };
+static FROM_ROOT: Use = Use { way: Way::Linear, summary: "the root to all directly" };
 static ALONG_TREES: Use = Use { way: Way::Trees, summary: "one tree per port, pipelined" };
 
 const fn row(
@@ -234,6 +236,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Gather, "knomial-far", &KNOMIAL, &TREE_TO_FAR),
     row(Gather, "direct", &DIRECT, &TREE_TO_NEAR),
     row(Gather, "bucket", &BUCKET, &TREE_TO_NEAR),
+    row(Gather, "linear", &ALL, &TO_ROOT),
     // scatter
     row(Scatter, "mixed", &MIXED, &TREE_FROM_FAR),
     row(Scatter, "mixed-near", &MIXED, &TREE_FROM_NEAR),
@@ -249,6 +252,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Scatter, "knomial-near", &KNOMIAL, &TREE_FROM_NEAR),
     row(Scatter, "direct", &DIRECT, &TREE_FROM_FAR),
     row(Scatter, "bucket", &BUCKET, &TREE_FROM_FAR),
+    row(Scatter, "linear", &ALL, &FROM_ROOT),
     // alltoall
     row(Alltoall, "mixed", &MIXED, &LOGARITHMIC),
     row(Alltoall, "bine", &BINE, &LOGARITHMIC),

@@ -1,0 +1,148 @@
+//! Blocks of any size: the vector forms of collectives.
+
+use std::sync::Arc;
+
+use crate::engine::BlockSizes;
+use crate::error::{BlockProblem, Error};
+use hopbine_torus::collectives::Collective;
+
+/// The blocks of all ranks in a buffer, in elements: in rank order, how long each is, and where
+/// it starts.
+///
+/// Lengths may differ as they like, and be 0. Blocks that are received must not overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks<'a> {
+    /// By rank, the elements of its block.
+    pub counts: &'a [u64],
+    /// By rank, where its block starts; without them, one begins where the one before ends.
+    pub displacements: Option<&'a [u64]>,
+}
+
+impl<'a> Blocks<'a> {
+    /// Blocks of `counts` elements, one after the other.
+    pub fn new(counts: &'a [u64]) -> Self {
+        Blocks { counts, displacements: None }
+    }
+
+    /// The same blocks, each starting at its displacement.
+    #[must_use]
+    pub fn at(self, displacements: &'a [u64]) -> Self {
+        Blocks { displacements: Some(displacements), ..self }
+    }
+
+    /// Elements up to the end of the block that ends last. Sums that a u64 cannot hold are more
+    /// than any buffer has.
+    pub(super) fn extent(&self) -> u64 {
+        match self.displacements {
+            None => self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count)),
+            Some(starts) => {
+                let filled = self.counts.iter().zip(starts).filter(|(count, _)| **count > 0);
+                filled.map(|(count, start)| start.saturating_add(*count)).max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Checks that there is one block for each rank.
+    pub(super) fn check_len(
+        &self,
+        collective: Collective,
+        which: &'static str,
+        n_ranks: u32,
+    ) -> Result<(), Error> {
+        let displacements = self.displacements.map(|list| (list.len(), "displacements"));
+        for (found, what) in
+            [Some((self.counts.len(), "counts")), displacements].into_iter().flatten()
+        {
+            if found != n_ranks as usize {
+                let found = found as u64;
+                return Err(BlockProblem::List { which, what, found, n_ranks }.of(collective));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl BlockProblem {
+    /// As the error of a call.
+    pub(super) fn of(self, collective: Collective) -> Error {
+        Error::Blocks { collective, problem: self }
+    }
+}
+
+/// Whose blocks have which size, and who knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// All blocks have the same size.
+    #[default]
+    Regular,
+    /// Sizes differ, and ranks know them as MPI has it: of an allgather and a reduce-scatter
+    /// all of them; of an alltoall what they give and get themselves; and so with gather and
+    /// scatter, where the root gives and gets everything.
+    Vector,
+    /// Gather and scatter: all ranks know all sizes, so that blocks can travel along trees.
+    VectorKnown,
+}
+
+impl Form {
+    /// Whether all ranks know all sizes.
+    pub(super) fn is_known(self, collective: Collective) -> bool {
+        match collective {
+            Collective::Alltoall => self == Form::Regular,
+            Collective::Gather | Collective::Scatter => self != Form::Vector,
+            _ => true,
+        }
+    }
+}
+
+/// The blocks of one buffer, kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct KeptBlocks {
+    counts: Arc<[u64]>,
+    displacements: Option<Arc<[u64]>>,
+}
+
+impl KeptBlocks {
+    pub(super) fn new(blocks: Blocks<'_>) -> Self {
+        let Blocks { counts, displacements } = blocks;
+        KeptBlocks { counts: counts.into(), displacements: displacements.map(Arc::from) }
+    }
+
+    pub(super) fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    pub(super) fn are(&self, blocks: Blocks<'_>) -> bool {
+        *self.counts == *blocks.counts && self.displacements.as_deref() == blocks.displacements
+    }
+
+    /// As the engine takes them, with elements of `size` units.
+    pub(super) fn sizes(&self, size: u64) -> BlockSizes {
+        let scaled = |list: &[u64]| list.iter().map(|elements| elements * size).collect();
+        match &self.displacements {
+            None => {
+                let counts: Vec<u64> = scaled(&self.counts);
+                BlockSizes::adjacent(&counts)
+            }
+            Some(displacements) => BlockSizes {
+                counts: scaled(&self.counts).into(),
+                offsets: scaled(displacements).into(),
+            },
+        }
+    }
+
+    /// Checks that no two blocks share elements.
+    pub(super) fn check_apart(&self, collective: Collective) -> Result<(), Error> {
+        let Some(starts) = &self.displacements else { return Ok(()) };
+        let mut order: Vec<usize> = (0..starts.len()).filter(|&at| self.counts[at] > 0).collect();
+        order.sort_unstable_by_key(|&at| starts[at]);
+        let meet =
+            order.windows(2).find(|pair| starts[pair[0]] + self.counts[pair[0]] > starts[pair[1]]);
+        match meet {
+            None => Ok(()),
+            Some(pair) => {
+                let (first, second) = (pair[0] as u32, pair[1] as u32);
+                Err(BlockProblem::Overlap { first, second }.of(collective))
+            }
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! The vector forms: every algorithm with blocks of any size at any place, compared with what the
+//! definition says, element by element.
+
+use std::time::Duration;
+
+use crate::common::calls::config;
+use crate::common::reference::input;
+use hopbine::reduce::Op;
+use hopbine::torus::geometry::Shape;
+use hopbine::torus::{Algorithm, Collective, registry};
+use hopbine::{
+    BlockProblem, Blocks, CallOptions, Communicator, Drive, EmulationConfig, Error, Wire, emulate,
+};
+
+/// How many elements rank `from` has for rank `to`; where nobody is meant in particular, rank 0.
+type Size = fn(from: u64, to: u64) -> u64;
+
+/// Even, uneven, mostly nothing, and nearly all at one place.
+const SIZES: [(&str, Size); 5] = [
+    ("even", |_, _| 5),
+    ("ramp", |from, to| from + 2 * to),
+    ("mixed", |from, to| (from * 7 + to * 13 + 5) % 11),
+    ("sparse", |from, to| if (from + 3 * to) % 4 == 1 { 9 } else { 0 }),
+    ("skewed", |from, to| if (from, to % 3) == (1, 0) { 1500 } else { u64::from(from == 2) }),
+];
+
+/// Untouched elements.
+const NONE: u64 = u64::MAX;
+
+/// Places with a gap before every block, in reverse order.
+fn spread(counts: &[u64]) -> (Vec<u64>, usize) {
+    let mut at = 0;
+    let mut places = vec![0; counts.len()];
+    for (place, count) in places.iter_mut().zip(counts).rev() {
+        at += 2;
+        *place = at;
+        at += count;
+    }
+    (places, at as usize + 3)
+}
+
+/// Blocks side by side, and spread.
+fn layouts(counts: &[u64]) -> [(Option<Vec<u64>>, usize); 2] {
+    let (places, len) = spread(counts);
+    [(None, counts.iter().sum::<u64>() as usize), (Some(places), len)]
+}
+
+fn blocks<'a>(counts: &'a [u64], places: &'a Option<Vec<u64>>) -> Blocks<'a> {
+    match places {
+        None => Blocks::new(counts),
+        Some(places) => Blocks::new(counts).at(places),
+    }
+}
+
+/// A buffer with the given contents in its blocks.
+fn filled(len: usize, blocks: Blocks<'_>, content: impl Fn(usize, usize) -> u64) -> Vec<u64> {
+    let mut buffer = vec![NONE; len];
+    let mut next = 0;
+    for (rank, &count) in blocks.counts.iter().enumerate() {
+        let start = blocks.displacements.map_or(next, |places| places[rank] as usize);
+        next = start + count as usize;
+        for index in 0..count as usize {
+            buffer[start + index] = content(rank, index);
+        }
+    }
+    buffer
+}
+
+struct Case<'a> {
+    comm: &'a Communicator,
+    size: Size,
+    what: String,
+    root: u32,
+}
+
+impl Case<'_> {
+    fn p(&self) -> u64 {
+        u64::from(self.comm.size())
+    }
+
+    fn me(&self) -> u64 {
+        u64::from(self.comm.rank())
+    }
+
+    /// By rank, the size of its block.
+    fn counts(&self) -> Vec<u64> {
+        (0..self.p()).map(|rank| (self.size)(rank, 0)).collect()
+    }
+
+    fn vector(&self, rank: u64, len: u64) -> Vec<u64> {
+        (0..len as usize).map(|index| input(rank as u32, index)).collect()
+    }
+
+    fn is(&self, got: &[u64], want: &[u64], form: &str) {
+        assert!(got == want, "{} {form}: rank {} is wrong", self.what, self.me());
+    }
+
+    fn gathered(&self) {
+        let counts = self.counts();
+        let own = self.vector(self.me(), counts[self.me() as usize]);
+        for (places, len) in layouts(&counts) {
+            let blocks = blocks(&counts, &places);
+            let want = filled(len, blocks, |rank, index| input(rank as u32, index));
+            let mut got = vec![NONE; len];
+            self.comm.allgatherv(&own, &mut got, blocks).unwrap();
+            self.is(&got, &want, "allgatherv");
+            let mut got =
+                filled(
+                    len,
+                    blocks,
+                    |rank, index| {
+                        if rank as u64 == self.me() { own[index] } else { NONE }
+                    },
+                );
+            self.comm.allgatherv_in_place(&mut got, blocks).unwrap();
+            self.is(&got, &want, "allgatherv in place");
+        }
+    }
+
+    fn gathered_at_root(&self, known: bool) {
+        let counts = self.counts();
+        let own = self.vector(self.me(), counts[self.me() as usize]);
+        let is_root = self.comm.rank() == self.root;
+        for (places, len) in layouts(&counts) {
+            let blocks = blocks(&counts, &places);
+            let want = filled(len, blocks, |rank, index| input(rank as u32, index));
+            let mut got = vec![NONE; if is_root { len } else { 0 }];
+            match known {
+                true => self.comm.gatherv_known(&own, &mut got, blocks, self.root).unwrap(),
+                false => {
+                    let blocks = is_root.then_some(blocks);
+                    self.comm.gatherv(&own, &mut got, blocks, self.root).unwrap();
+                }
+            }
+            self.is(&got, if is_root { &want } else { &[] }, "gatherv");
+        }
+    }
+
+    fn scattered(&self, known: bool) {
+        let counts = self.counts();
+        let is_root = self.comm.rank() == self.root;
+        let want: Vec<u64> = (0..counts[self.me() as usize] as usize)
+            .map(|index| input(self.comm.rank() + 100, index))
+            .collect();
+        for (places, len) in layouts(&counts) {
+            let blocks = blocks(&counts, &places);
+            let mut send = filled(len, blocks, |rank, index| input(rank as u32 + 100, index));
+            if !is_root {
+                send.clear();
+            }
+            let mut got = vec![NONE; want.len()];
+            match known {
+                true => self.comm.scatterv_known(&send, blocks, &mut got, self.root).unwrap(),
+                false => {
+                    let blocks = is_root.then_some(blocks);
+                    self.comm.scatterv(&send, blocks, &mut got, self.root).unwrap();
+                }
+            }
+            self.is(&got, &want, "scatterv");
+        }
+    }
+
+    fn reduced(&self) {
+        let counts = self.counts();
+        let total: u64 = counts.iter().sum();
+        let send = self.vector(self.me(), total);
+        let start: u64 = counts[..self.me() as usize].iter().sum();
+        let own = start as usize..(start + counts[self.me() as usize]) as usize;
+        let sum =
+            |index| (0..self.p()).map(|rank| input(rank as u32, index)).fold(0, u64::wrapping_add);
+        let want: Vec<u64> = own.map(sum).collect();
+        let mut got = vec![NONE; want.len()];
+        self.comm.reduce_scatterv(&send, &mut got, &counts, Op::Sum).unwrap();
+        self.is(&got, &want, "reduce_scatterv");
+        let mut got = send;
+        self.comm.reduce_scatterv_in_place(&mut got, &counts, Op::Sum).unwrap();
+        self.is(&got[..want.len()], &want, "reduce_scatterv in place");
+    }
+
+    fn exchanged(&self) {
+        let (me, size) = (self.me(), self.size);
+        let value = |from: u64, to: u64, index: usize| input((from * 1000 + to) as u32, index);
+        let sent: Vec<u64> = (0..self.p()).map(|to| size(me, to)).collect();
+        let received: Vec<u64> = (0..self.p()).map(|from| size(from, me)).collect();
+        for (send_layout, recv_layout) in layouts(&sent).iter().zip(layouts(&received).iter()) {
+            let send_blocks = blocks(&sent, &send_layout.0);
+            let recv_blocks = blocks(&received, &recv_layout.0);
+            let send = filled(send_layout.1, send_blocks, |to, at| value(me, to as u64, at));
+            let want = filled(recv_layout.1, recv_blocks, |from, at| value(from as u64, me, at));
+            let mut got = vec![NONE; recv_layout.1];
+            self.comm.alltoallv(&send, send_blocks, &mut got, recv_blocks).unwrap();
+            self.is(&got, &want, "alltoallv");
+        }
+        // In place what is sent is as long as what is received.
+        let sizes: Vec<u64> =
+            (0..self.p()).map(|other| size(me.min(other), me.max(other))).collect();
+        for (places, len) in layouts(&sizes) {
+            let blocks = blocks(&sizes, &places);
+            let mut got = filled(len, blocks, |to, at| value(me, to as u64, at));
+            let want = filled(len, blocks, |from, at| value(from as u64, me, at));
+            self.comm.alltoallv_in_place(&mut got, blocks).unwrap();
+            self.is(&got, &want, "alltoallv in place");
+        }
+    }
+}
+
+/// Calls the vector forms that an algorithm serves.
+fn vector_forms(comm: &Communicator, algorithm: &Algorithm, size: Size, what: &str, number: u32) {
+    let p = comm.size();
+    let root = [0, p / 2, p - 1][number as usize % 3];
+    let ports = 1 + number % comm.n_ports();
+    let options = CallOptions::new()
+        .algorithm(&algorithm.name)
+        .ports(ports)
+        .segment_bytes([1 << 20, 4096, 100][number as usize % 3]);
+    let comm = &comm.with(options);
+    let what = format!("{} {what}, {ports} ports, root {root}", algorithm.name);
+    let case = Case { comm, size, what, root };
+    match algorithm.collective {
+        Collective::Allgather => case.gathered(),
+        Collective::ReduceScatter => case.reduced(),
+        Collective::Gather => {
+            case.gathered_at_root(true);
+            if algorithm.is_straight() {
+                case.gathered_at_root(false);
+            }
+        }
+        Collective::Scatter => {
+            case.scattered(true);
+            if algorithm.is_straight() {
+                case.scattered(false);
+            }
+        }
+        Collective::Alltoall if algorithm.is_straight() => case.exchanged(),
+        _ => {}
+    }
+}
+
+fn shapes(texts: &[&str]) {
+    for text in texts {
+        let shape: Shape = text.parse().unwrap();
+        let algorithms: Vec<Algorithm> =
+            registry::all().into_iter().filter(|a| a.serves(&shape).is_ok()).collect();
+        let base = config(&[1], Drive::Inline);
+        let config =
+            EmulationConfig { wire: base.wire, drive: base.drive, ..EmulationConfig::new(shape) };
+        emulate(&config, |comm| {
+            let mut number = 0;
+            for algorithm in &algorithms {
+                // All sizes where it matters most, some elsewhere.
+                let n_sizes = if comm.size() <= 8 || algorithm.is_straight() { 5 } else { 2 };
+                for turn in 0..n_sizes {
+                    let (name, size) = SIZES[(turn + number as usize) % SIZES.len()];
+                    vector_forms(comm, algorithm, size, &format!("{name} on {text}"), number);
+                    number += 1;
+                }
+            }
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn rings() {
+    shapes(&["1", "2", "3", "7", "12"]);
+}
+
+#[test]
+fn more_dimensions() {
+    shapes(&["2x3", "1x5", "3x3", "2x2x2"]);
+}
+
+#[test]
+fn ranks_that_share_nodes() {
+    shapes(&["2x3+2", "3+3"]);
+}
+
+#[test]
+fn what_the_library_chooses() {
+    emulate(&config(&[3, 2], Drive::Inline), |comm| {
+        for (name, size) in SIZES {
+            let case = Case { comm, size, what: format!("chosen {name}"), root: 4 };
+            case.gathered();
+            case.reduced();
+            for known in [false, true] {
+                case.gathered_at_root(known);
+                case.scattered(known);
+            }
+            case.exchanged();
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn non_blocking_and_persistent() {
+    emulate(&config(&[5], Drive::Inline), |comm| {
+        let me = comm.rank();
+        let counts = [3, 0, 5, 1, 2];
+        let blocks = Blocks::new(&counts);
+        let own = vec![me; counts[me as usize] as usize];
+        let want: Vec<u32> =
+            (0..5).flat_map(|rank| vec![rank; counts[rank as usize] as usize]).collect();
+        let given = vec![me; 5 * counts[me as usize] as usize];
+        let taken = [counts[me as usize]; 5];
+        let (mut gathered, mut exchanged) = (vec![0; 11], vec![0; 11]);
+        comm.scope(|scope| {
+            let first = scope.allgatherv(&own, &mut gathered, blocks)?;
+            let second = scope.alltoallv(&given, Blocks::new(&taken), &mut exchanged, blocks)?;
+            assert_eq!(first.wait()?, want);
+            assert_eq!(second.wait()?, want);
+            Ok(())
+        })
+        .unwrap();
+        let mut all = comm.allgatherv_init(own.clone(), blocks).unwrap();
+        let mut pairs = comm.alltoallv_init(given, Blocks::new(&taken), blocks).unwrap();
+        let mut sums = comm.reduce_scatterv_init(vec![1u32; 11], &counts, Op::Sum).unwrap();
+        let at_root = (me == 2).then_some(blocks);
+        let mut gather = comm.gatherv_init(own.clone(), at_root, 2).unwrap();
+        let send = if me == 2 { want.clone() } else { vec![] };
+        let mut scatter = comm.scatterv_init(send, at_root, own.len(), 2).unwrap();
+        for _ in 0..2 {
+            for each in [&mut all, &mut pairs, &mut sums, &mut gather, &mut scatter] {
+                each.start().unwrap();
+                each.wait().unwrap();
+            }
+            assert_eq!(all.buffer().unwrap(), want);
+            assert_eq!(pairs.buffer().unwrap(), want);
+            assert_eq!(sums.buffer().unwrap(), vec![5; own.len()]);
+            assert_eq!(gather.buffer().unwrap(), if me == 2 { &want[..] } else { &[] });
+            assert_eq!(scatter.buffer().unwrap(), own);
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn blocks_that_make_no_sense() {
+    emulate(&config(&[2], Drive::Inline), |comm| {
+        let problem = |outcome: Result<(), Error>| match outcome {
+            Err(Error::Blocks { problem, .. }) => problem,
+            other => panic!("{other:?}"),
+        };
+        let (send, mut recv) = ([0u8; 2], [0u8; 4]);
+        let short = comm.allgatherv(&send, &mut recv, Blocks::new(&[2]));
+        let list = BlockProblem::List { which: "receive", what: "counts", found: 1, n_ranks: 2 };
+        assert_eq!(problem(short), list);
+        let beyond = comm.allgatherv(&send, &mut recv, Blocks::new(&[2, 2]).at(&[0, 3]));
+        let too_far = BlockProblem::Beyond { which: "receive", found: 4, needed: 5 };
+        assert_eq!(problem(beyond), too_far);
+        let huge = [u64::MAX, 2];
+        let beyond = comm.alltoallv(&send, Blocks::new(&huge), &mut recv, Blocks::new(&huge));
+        assert!(matches!(problem(beyond), BlockProblem::Beyond { which: "send", .. }));
+        let overlap = comm.allgatherv(&send, &mut recv, Blocks::new(&[2, 2]).at(&[0, 1]));
+        assert_eq!(problem(overlap), BlockProblem::Overlap { first: 0, second: 1 });
+        let own = comm.allgatherv(&send, &mut recv, Blocks::new(&[1, 1]));
+        let rank = comm.rank();
+        assert_eq!(problem(own), BlockProblem::Own { rank, given: 2, taken: 1 });
+        let missing = comm.gatherv(&send, &mut recv, None, rank);
+        assert_eq!(problem(missing), BlockProblem::Missing { which: "receive" });
+        // The communicator can be used further.
+        comm.barrier().unwrap();
+        let named = comm.with(CallOptions::new().algorithm("mixed"));
+        let counts = Blocks::new(&[1, 1]);
+        let refused = named.alltoallv(&send, counts, &mut recv, counts);
+        assert!(matches!(refused, Err(Error::NotServed { .. })), "{refused:?}");
+    })
+    .unwrap();
+}
+
+/// Rank 2 says that it sends `sent` elements to rank 0, who expects `expected`: both are told,
+/// and nobody waits for ever.
+fn disagree(wire: Wire, sent: u64, expected: u64) {
+    let base = config(&[4], Drive::Inline);
+    let config = EmulationConfig { wire, timeout: Duration::from_secs(600), ..base };
+    let outcomes = emulate(&config, |comm| {
+        let me = comm.rank();
+        let (mut given, mut taken) = ([3u64; 4], [3u64; 4]);
+        if me == 2 {
+            given[0] = sent;
+        }
+        if me == 0 {
+            taken[2] = expected;
+        }
+        let send = vec![me; given.iter().sum::<u64>() as usize];
+        let len = taken.iter().sum::<u64>() as usize;
+        // A guard behind the last block.
+        let mut recv = vec![77; len + 10];
+        let blocks = (Blocks::new(&given), Blocks::new(&taken));
+        let outcome = comm.alltoallv(&send, blocks.0, &mut recv[..len], blocks.1);
+        assert!(recv[len..].iter().all(|&value| value == 77), "rank {me}: overwritten");
+        // Ranks that need neither may get further.
+        outcome.and_then(|()| comm.with(CallOptions::new().algorithm("mixed")).barrier())
+    });
+    let texts: Vec<String> = outcomes
+        .unwrap()
+        .into_iter()
+        .map(|outcome| outcome.expect_err("calls differ").to_string())
+        .collect();
+    let what = format!("{wire:?} {sent} {expected}: {texts:?}");
+    assert!(texts[0].contains("2") && texts[2].contains("rank 0"), "{what}");
+    for text in &texts {
+        assert!(!text.contains("HOPBINE_TIMEOUT"), "{what}");
+    }
+}
+
+#[test]
+fn ranks_that_disagree_about_a_block() {
+    for wire in [Wire::Memory, Wire::Network] {
+        for (sent, expected) in
+            [(5, 4), (4, 5), (5, 0), (0, 5), (300_000, 0), (0, 300_000), (300_000, 8)]
+        {
+            disagree(wire, sent, expected);
+        }
+    }
+}
+
+#[test]
+fn counts_that_differ_between_ranks() {
+    for root in [None, Some(3)] {
+        let outcomes = emulate(&config(&[4], Drive::Inline), |comm| {
+            let counts = if comm.rank() == 1 { [4, 4, 4, 5] } else { [4; 4] };
+            let blocks = Blocks::new(&counts);
+            let own = vec![0u16; counts[comm.rank() as usize] as usize];
+            let mut all = vec![0u16; blocks.counts.iter().sum::<u64>() as usize];
+            match root {
+                None => comm.allgatherv(&own, &mut all, blocks)?,
+                Some(root) => comm.gatherv_known(&own, &mut all, blocks, root)?,
+            }
+            comm.with(CallOptions::new().algorithm("mixed")).barrier()
+        });
+        for outcome in outcomes.unwrap() {
+            let error = outcome.expect_err("counts differ");
+            assert!(error.to_string().contains("another call"), "{error}");
+        }
+    }
+}
