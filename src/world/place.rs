@@ -125,11 +125,15 @@ fn best_box(sizes: &[u32], volume: u32) -> Option<Vec<u32>> {
         all.extend(best_box(rest, volume / side)?);
         Some(all)
     });
-    // For each node, the links that leave: in inverse proportion to the sides that end.
-    let surface = |sides: &Vec<u32>| {
-        sides.iter().zip(sizes).filter(|(b, size)| b < size).map(|(b, _)| 1.0 / f64::from(*b)).sum()
+    // For each node, the links that leave: in inverse proportion to the sides that end. Of equals
+    // the one that is nearest to a cube.
+    let leaves = |sides: &[u32]| -> f64 {
+        let ends = sides.iter().zip(sizes).filter(|(side, size)| side < size);
+        ends.map(|(&side, _)| 1.0 / f64::from(side)).sum()
     };
-    boxes.min_by(|a, b| f64::total_cmp(&surface(a), &surface(b)))
+    boxes.min_by(|a, b| {
+        f64::total_cmp(&leaves(a), &leaves(b)).then(a.iter().max().cmp(&b.iter().max()))
+    })
 }
 
 #[cfg(test)]
