@@ -28,11 +28,7 @@ fc=${FC:-$(command -v gfortran || true)}
 features=() with=()
 if [ -n "${MPICC:-}" ] && [ "${MESSAGES:-yes}" != no ]; then
   export MPICC
-<<<<<<< HEAD
-  features=(--features "hopbine/mpi hopbine-capi/mpi") with=(-DHOPBINE_WITH_MPI)
-=======
   features=(--features "hopbine/mpi,hopbine-capi/mpi") with=(-DHOPBINE_WITH_MPI)
->>>>>>> main
 fi
 cargo build --profile "$profile" -p hopbine -p hopbine-capi --lib --bin hopbine "${features[@]}"
 built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
