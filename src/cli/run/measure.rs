@@ -211,6 +211,12 @@ fn call<T: Datatype>(
         Collective::Gather => comm.gather(send, recv, root),
         Collective::Scatter => comm.scatter(send, recv, root),
         Collective::Alltoall => comm.alltoall(send, recv),
+        Collective::Scan => comm.scan(send, recv, op),
+        Collective::Exscan if recv.is_empty() => {
+            // What rank 0 has then is nobody's business.
+            comm.exscan(send, &mut vec![T::zeroed(); send.len()], op)
+        }
+        Collective::Exscan => comm.exscan(send, recv, op),
         Collective::Barrier => comm.barrier(),
     }
 }

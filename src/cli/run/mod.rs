@@ -279,7 +279,10 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
         (_, Some(range)) => range.sizes().collect(),
     };
     let size = args.dtype.size_bytes() as u64;
-    let is_vector = matches!(collective, C::Allreduce | C::Bcast | C::Reduce | C::Barrier);
+    let is_vector = matches!(
+        collective,
+        C::Allreduce | C::Bcast | C::Reduce | C::Scan | C::Exscan | C::Barrier
+    );
     let unit = if is_vector { size } else { size * u64::from(n_ranks) };
     if let Some(bytes) = sizes.iter().find(|bytes| !bytes.is_multiple_of(size)) {
         return Err(CliError::Usage(format!(

@@ -34,6 +34,8 @@ pub enum Source {
     Rank(u32),
     /// The combined inputs of all ranks.
     All,
+    /// The combined inputs of the ranks below this one.
+    Below(u32),
 }
 
 impl Case {
@@ -42,7 +44,7 @@ impl Case {
         use Collective as C;
         let all_blocks = self.count * self.data.n_ranks as usize;
         match self.collective {
-            C::Allreduce | C::Reduce | C::Allgather | C::Gather => self.count,
+            C::Allreduce | C::Reduce | C::Scan | C::Exscan | C::Allgather | C::Gather => self.count,
             C::ReduceScatter | C::Alltoall => all_blocks,
             C::Bcast => {
                 if rank == self.root {
@@ -81,7 +83,9 @@ impl Case {
             C::Allgather => each(0),
             C::Gather if rank == root => each(0),
             C::Alltoall => each(own),
-            C::Reduce | C::Gather | C::Barrier => vec![],
+            C::Scan => one(Source::Below(rank + 1), 0),
+            C::Exscan if rank > 0 => one(Source::Below(rank), 0),
+            C::Reduce | C::Gather | C::Exscan | C::Barrier => vec![],
         }
     }
 
@@ -126,9 +130,10 @@ impl Reference {
         };
         let n = longest.min(PERIOD);
         let combined = match case.data.op {
-            Some(op) => {
-                (0..n).into_par_iter().map(|index| combine(&case.data, op, index)).collect()
-            }
+            Some(op) => (0..n)
+                .into_par_iter()
+                .map(|index| combine(&case.data, op, case.data.n_ranks, index))
+                .collect(),
             None => Vec::new(),
         };
         Reference { case, number, per_element, combined }
@@ -144,6 +149,10 @@ impl Reference {
         let at = (segment.start + index) % PERIOD;
         match segment.source {
             Source::All => self.combined[at],
+            Source::Below(end) => {
+                let data = &self.case.data;
+                combine(data, data.op.unwrap_or(Op::Sum), end, at)
+            }
             Source::Rank(rank) => {
                 let (first, second) = self.case.data.element(rank, at);
                 Want::Exactly(first, second)
@@ -152,10 +161,10 @@ impl Reference {
     }
 }
 
-/// The combined element of all ranks, in rank order.
-fn combine(data: &Data, op: Op, index: usize) -> Want {
+/// The combined element of the ranks below `end`, in rank order.
+fn combine(data: &Data, op: Op, end: u32, index: usize) -> Want {
     let (number, _) = Number::of(data.dtype);
-    let elements = (0..data.n_ranks).map(|rank| data.element(rank, index));
+    let elements = (0..end).map(|rank| data.element(rank, index));
     if let Number::Int { .. } = number {
         let combined =
             elements.map(|(raw, _)| raw).reduce(|a, b| combine_integers(number, op, a, b));
@@ -168,7 +177,7 @@ fn combine(data: &Data, op: Op, index: usize) -> Want {
         .inspect(|value| (0..2).for_each(|part| absolute[part] += value[part].abs()))
         .reduce(|a, b| combine_reals(op, a, b))
         .unwrap_or_default();
-    if data.is_exact(index) || data.n_ranks == 1 {
+    if data.is_exact(index) || end == 1 {
         return Want::Exactly(number.round(combined[0]), number.round(combined[1]));
     }
     let error = data.relative_error();
@@ -245,7 +254,8 @@ mod tests {
             for op in Op::ALL.into_iter().filter(|op| op.defined_for(dtype)) {
                 for n_ranks in [2, 64, 300] {
                     let data = data(dtype, op, n_ranks);
-                    let wants: Vec<Want> = (0..600).map(|i| combine(&data, op, i)).collect();
+                    let wants: Vec<Want> =
+                        (0..600).map(|i| combine(&data, op, n_ranks, i)).collect();
                     let alike = wants.iter().filter(|want| **want == wants[1]).count();
                     assert!(alike < 580, "{dtype} {op} {n_ranks}: {alike} of 600 alike");
                 }
@@ -260,7 +270,7 @@ mod tests {
                 for n_ranks in [2, 16, 64, 1000] {
                     let data = data(dtype, op, n_ranks);
                     for index in 0..200 {
-                        if let Want::Near(value, tolerance) = combine(&data, op, index) {
+                        if let Want::Near(value, tolerance) = combine(&data, op, n_ranks, index) {
                             assert!(value.iter().all(|v| v.is_finite()), "{dtype} {op}");
                             assert!(tolerance[0] < 0.5 * f64::from(n_ranks), "{dtype} {op}");
                         }
@@ -268,7 +278,7 @@ mod tests {
                 }
             }
         }
-        let tight = combine(&data(Dtype::F32, Op::Sum, 64), Op::Sum, 1);
+        let tight = combine(&data(Dtype::F32, Op::Sum, 64), Op::Sum, 64, 1);
         assert!(matches!(tight, Want::Near(_, tolerance) if tolerance[0] < 3e-4), "{tight:?}");
     }
 
@@ -288,7 +298,7 @@ mod tests {
                             .map(|(re, im)| [number.value(re), number.value(im)])
                             .reduce(|a, b| round(combine_reals(op, a, b)))
                             .unwrap();
-                        let Want::Exactly(re, im) = combine(&data, op, index) else {
+                        let Want::Exactly(re, im) = combine(&data, op, n_ranks, index) else {
                             panic!("{dtype} {op} {index} is exact");
                         };
                         assert_eq!(backwards, [number.value(re), number.value(im)]);
@@ -310,6 +320,8 @@ mod tests {
             (Collective::Scatter, 12, 3, 3),
             (Collective::Alltoall, 12, 12, 12),
             (Collective::Bcast, 3, 3, 3),
+            (Collective::Scan, 3, 3, 3),
+            (Collective::Exscan, 3, 3, 3),
             (Collective::Barrier, 0, 0, 0),
         ] {
             let case = Case { collective, data, root: 2, count: 3 };

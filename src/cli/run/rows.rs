@@ -16,7 +16,7 @@ pub fn total_bytes(case: &Case) -> u64 {
     use Collective as C;
     let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
     match case.collective {
-        C::Allreduce | C::Bcast | C::Reduce | C::Barrier => bytes,
+        C::Allreduce | C::Bcast | C::Reduce | C::Scan | C::Exscan | C::Barrier => bytes,
         _ => bytes * u64::from(case.data.n_ranks),
     }
 }

@@ -12,6 +12,7 @@ mod pairwise;
 mod pass;
 mod paths;
 mod places;
+mod prefix;
 mod schedule;
 mod space;
 mod text;
@@ -26,7 +27,9 @@ pub use expansion::Expansion;
 pub use flow::{Flow, LaneHeader, Message, for_each_message};
 pub use listed::{Listed, Mixed};
 pub use order::Tile;
-pub use schedule::{Positions, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports};
+pub use schedule::{
+    Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
+};
 pub use space::{BlockOrder, Displaced, Listing, Space};
 pub use text::TextError;
 pub use traffic::{Traffic, traffic};

@@ -121,7 +121,7 @@ impl<'a> Execution<'a> {
     fn fill(&mut self) {
         let (collective, root) = (self.flow.collective(), self.flow.root());
         for rank in Rank::first(self.flow.n_ranks()) {
-            let slots = self.slots(collective.gives(rank, root), rank);
+            let slots = self.slots(collective.gives(rank, root, self.flow.n_ranks()), rank);
             self.scratch.state.give(slots.clone(), rank);
             set_bits(&mut self.scratch.live, slots);
         }
@@ -262,11 +262,21 @@ impl<'a> Execution<'a> {
         };
         // The slots that are compared with: those of the first rank that gets any.
         let mut like: Option<Range<usize>> = None;
-        for rank in Rank::first(self.flow.n_ranks()) {
-            let slots = self.slots(collective.gets(rank, root), rank);
+        let n_ranks = self.flow.n_ranks();
+        // Where ranks get sums of prefixes: of more ranks from one rank to the next.
+        let mut of_prefix = expected.nobody();
+        for rank in Rank::first(n_ranks) {
+            let slots = self.slots(collective.gets(rank, root, n_ranks), rank);
             if slots.is_empty() {
                 continue;
             }
+            let end = collective.contributors(rank, n_ranks);
+            let expected = if end == n_ranks {
+                expected
+            } else {
+                of_prefix.extend(end);
+                &of_prefix
+            };
             let offset = slots.start % self.width;
             let is_right = if self.combines() {
                 let like = like.get_or_insert_with(|| slots.clone());
@@ -297,7 +307,8 @@ impl<'a> Execution<'a> {
         let space = self.flow.space(self.lanes[0], rank);
         let block = space.block_at_end(rank, position);
         let root = self.flow.root();
-        match (self.flow.collective().gives(Rank(block.0), root), space.cut) {
+        let n_ranks = self.flow.n_ranks();
+        match (self.flow.collective().gives(Rank(block.0), root, n_ranks), space.cut) {
             (_, Cut::Pairs) | (Share::Own, _) => Rank(block.0),
             _ => root,
         }
