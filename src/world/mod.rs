@@ -57,4 +57,4 @@ pub use persistent::Persistent;
 pub use place::near_cubic;
 pub use raw::{Repeated, Started};
 pub use scope::{Request, Scope};
-pub use select::{Choice, Wire, choose};
+pub use select::{Choice, Wire, choose, choose_straight};

@@ -108,12 +108,7 @@ pub fn choose(
 
 /// Chooses for a call of which ranks know only the blocks that they give and get themselves, so
 /// that nothing can depend on sizes: blocks go straight to their owners, in one message each.
-pub(super) fn choose_straight(
-    wire: Wire,
-    collective: Collective,
-    shape: &Shape,
-    n_ports: u32,
-) -> Choice {
+pub fn choose_straight(wire: Wire, collective: Collective, shape: &Shape, n_ports: u32) -> Choice {
     let known = registry::algorithms(collective);
     let algorithm = known.iter().find(|algorithm| algorithm.is_straight()).unwrap_or(&known[0]);
     let ports = if wire == Wire::Memory { 1 } else { n_ports.min(max_ports(shape)) };

@@ -1,5 +1,6 @@
 //! `hopbine run`: collectives on the emulated torus, verified and timed.
 
+mod counts;
 mod data;
 mod element;
 mod measure;
@@ -23,6 +24,7 @@ use super::output::OutputArg;
 use super::report::{Format, Stream};
 use super::sizes::{self, SizeRange};
 use super::{host, progress};
+use counts::Counts;
 use data::Data;
 use measure::Iterations;
 use reference::{Case, Reference};
@@ -75,7 +77,12 @@ pub struct Args {
     /// Timed iterations; if not given as many as fit into half a second, 5 to 1000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: Option<u64>,
-    /// Seed of the data
+    /// Blocks of different sizes: each up to the size that --bytes gives it, distributed so, or
+    /// as a file lists them, in elements (one number for each rank; for alltoall also for each
+    /// pair). For allgather, gather, scatter, reduce-scatter, alltoall
+    #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE")]
+    counts: Option<Counts>,
+    /// Seed of the data, and of --counts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The root of a rooted collective
@@ -138,9 +145,15 @@ impl Task {
         config: &EmulationConfig,
     ) -> Result<Chosen, CliError> {
         let shape = &args.place.torus;
-        let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
-        let choice = hopbine::world::choose(config.wire, case.collective, shape, bytes, most);
+        let is_straight = case.counts.is_some() && case.collective == Collective::Alltoall;
+        let choice = if is_straight {
+            hopbine::world::choose_straight(config.wire, case.collective, shape, most)
+        } else {
+            let bytes =
+                total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_nodes()) };
+            hopbine::world::choose(config.wire, case.collective, shape, bytes, most)
+        };
         let algorithm = match &self.algorithm {
             None => choice.algorithm,
             Some(name) => registry::find(case.collective, name)?,
@@ -165,6 +178,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         let undefined = ReduceError::Undefined { op: args.op, dtype: args.dtype };
         return Err(CliError::Usage(undefined.to_string()));
     }
+    check_counts(&args)?;
     let most = max_ports(shape);
     let mut config = EmulationConfig::from_env(shape.clone())
         .map_err(|error| CliError::Usage(error.to_string()))?;
@@ -230,6 +244,18 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
 }
 
+/// Refuses counts for collectives without blocks, and lists that do not fit.
+fn check_counts(args: &Args) -> Result<(), CliError> {
+    use hopbine_torus::collectives::Cut;
+    let Some(counts) = args.counts else { return Ok(()) };
+    let cut = args.collective.cut();
+    if !matches!(cut, Cut::Blocks | Cut::Pairs) {
+        let refused = format!("{} has no blocks: leave out --counts", args.collective);
+        return Err(CliError::Usage(refused));
+    }
+    counts.check(args.place.torus.n_nodes(), cut == Cut::Pairs).map_err(CliError::Usage)
+}
+
 /// The algorithms to run, and remarks on those that are not.
 fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String>), CliError> {
     let (collective, shape) = (args.collective, &args.place.torus);
@@ -243,9 +269,14 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
             return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
         }
         "all" => {
-            let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
-                .into_iter()
-                .partition(|algorithm| algorithm.serves(shape).is_ok());
+            // Nobody knows the sizes of all pairs' blocks.
+            let all = registry::algorithms(collective).into_iter().filter(|algorithm| {
+                args.counts.is_none()
+                    || collective != Collective::Alltoall
+                    || algorithm.is_straight()
+            });
+            let (serving, others): (Vec<_>, Vec<_>) =
+                all.partition(|algorithm| algorithm.serves(shape).is_ok());
             notes.extend(args::not_for_this_shape(collective, shape, &others));
             serving
         }
@@ -301,7 +332,9 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     }
     let mut counts: Vec<u64> = sizes.iter().map(|bytes| bytes.div_ceil(unit)).collect();
     counts.dedup();
-    let case = |count: u64| Case { collective, data, root, count: count as usize };
+    let counts_of = args.counts;
+    let case =
+        |count: u64| Case { collective, data, root, count: count as usize, counts: counts_of };
     Ok(counts.into_iter().map(case).collect())
 }
 

@@ -5,6 +5,7 @@ use hopbine::reduce::Op;
 use hopbine_torus::Collective;
 use rayon::prelude::*;
 
+use super::counts::Counts;
 use super::data::{Data, PERIOD};
 use super::element::Number;
 
@@ -14,8 +15,10 @@ pub struct Case {
     pub collective: Collective,
     pub data: Data,
     pub root: u32,
-    /// Elements of the vector, or of each block.
+    /// Elements of the vector, or of each block; of the largest block, if they differ.
     pub count: usize,
+    /// How blocks differ.
+    pub counts: Option<Counts>,
 }
 
 /// Consecutive elements of a result and where their values come from.
@@ -39,52 +42,63 @@ pub enum Source {
 }
 
 impl Case {
+    /// Elements of the block that `from` has for `to`; if it is for nobody in particular, or
+    /// everybody's, of `from`'s.
+    pub fn block(&self, from: u32, to: u32) -> usize {
+        let to = (self.collective == Collective::Alltoall).then_some(to);
+        let Data { seed, n_ranks, .. } = self.data;
+        self.counts.map_or(self.count, |counts| counts.of(seed, n_ranks, self.count, from, to))
+    }
+
+    /// Elements of the blocks of the ranks below `end`.
+    fn blocks_below(&self, end: u32) -> usize {
+        (0..end).map(|rank| self.block(rank, 0)).sum()
+    }
+
     /// Elements of the input of a rank.
     pub fn input_len(&self, rank: u32) -> usize {
         use Collective as C;
-        let all_blocks = self.count * self.data.n_ranks as usize;
+        let n_ranks = self.data.n_ranks;
+        let is_root = rank == self.root;
         match self.collective {
-            C::Allreduce | C::Reduce | C::Scan | C::Exscan | C::Allgather | C::Gather => self.count,
-            C::ReduceScatter | C::Alltoall => all_blocks,
-            C::Bcast => {
-                if rank == self.root {
-                    self.count
-                } else {
-                    0
-                }
-            }
-            C::Scatter => {
-                if rank == self.root {
-                    all_blocks
-                } else {
-                    0
-                }
-            }
-            C::Barrier => 0,
+            C::Allreduce | C::Reduce | C::Scan | C::Exscan => self.count,
+            C::Allgather | C::Gather => self.block(rank, 0),
+            C::ReduceScatter => self.blocks_below(n_ranks),
+            C::Alltoall => (0..n_ranks).map(|to| self.block(rank, to)).sum(),
+            C::Bcast if is_root => self.count,
+            C::Scatter if is_root => self.blocks_below(n_ranks),
+            C::Bcast | C::Scatter | C::Barrier => 0,
         }
     }
 
     /// The definition of the collectives: what the result of a rank consists of.
     pub fn result(&self, rank: u32) -> Vec<Segment> {
         use Collective as C;
-        let (count, root) = (self.count, self.root);
-        let own = rank as usize * count;
-        let one = |source, start| vec![Segment { len: count, source, start }];
-        let each = |start| {
-            let ranks = 0..self.data.n_ranks;
-            ranks.map(|rank| Segment { len: count, source: Source::Rank(rank), start }).collect()
+        let root = self.root;
+        let vector = |source| vec![Segment { len: self.count, source, start: 0 }];
+        let own = |source| {
+            let (len, start) = (self.block(rank, 0), self.blocks_below(rank));
+            vec![Segment { len, source, start }]
+        };
+        let each = |start: &dyn Fn(u32) -> usize| {
+            let of = |from| Segment {
+                len: self.block(from, rank),
+                source: Source::Rank(from),
+                start: start(from),
+            };
+            (0..self.data.n_ranks).map(of).collect()
         };
         match self.collective {
-            C::Allreduce => one(Source::All, 0),
-            C::Reduce if rank == root => one(Source::All, 0),
-            C::ReduceScatter => one(Source::All, own),
-            C::Bcast => one(Source::Rank(root), 0),
-            C::Scatter => one(Source::Rank(root), own),
-            C::Allgather => each(0),
-            C::Gather if rank == root => each(0),
-            C::Alltoall => each(own),
-            C::Scan => one(Source::Below(rank + 1), 0),
-            C::Exscan if rank > 0 => one(Source::Below(rank), 0),
+            C::Allreduce => vector(Source::All),
+            C::Reduce if rank == root => vector(Source::All),
+            C::ReduceScatter => own(Source::All),
+            C::Bcast => vector(Source::Rank(root)),
+            C::Scatter => own(Source::Rank(root)),
+            C::Allgather => each(&|_| 0),
+            C::Gather if rank == root => each(&|_| 0),
+            C::Alltoall => each(&|from| (0..rank).map(|to| self.block(from, to)).sum()),
+            C::Scan => vector(Source::Below(rank + 1)),
+            C::Exscan if rank > 0 => vector(Source::Below(rank)),
             C::Reduce | C::Gather | C::Exscan | C::Barrier => vec![],
         }
     }
@@ -92,6 +106,12 @@ impl Case {
     /// Elements of the result of a rank.
     pub fn result_len(&self, rank: u32) -> usize {
         self.result(rank).iter().map(|segment| segment.len).sum()
+    }
+
+    /// True if its data are a vector, or nothing, in place of blocks.
+    pub fn is_vector(&self) -> bool {
+        use hopbine_torus::collectives::Cut;
+        matches!(self.collective.cut(), Cut::Vector | Cut::Token)
     }
 
     /// True if all ranks must end with the same bits.
@@ -124,7 +144,7 @@ impl Reference {
     pub fn new(case: Case) -> Self {
         let (number, per_element) = Number::of(case.data.dtype);
         let longest = if case.collective == Collective::ReduceScatter {
-            case.count * case.data.n_ranks as usize
+            case.blocks_below(case.data.n_ranks)
         } else {
             case.count
         };
@@ -324,7 +344,7 @@ mod tests {
             (Collective::Exscan, 3, 3, 3),
             (Collective::Barrier, 0, 0, 0),
         ] {
-            let case = Case { collective, data, root: 2, count: 3 };
+            let case = Case { collective, data, root: 2, count: 3, counts: None };
             let found = (case.input_len(2), case.result_len(2), case.result_len(1));
             assert_eq!(found, (input, at_root, elsewhere), "{collective}");
         }

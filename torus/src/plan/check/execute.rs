@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::fault::{Fault, Found, Violation};
 use super::ledger::{Contributors, Expected, Ledger};
 use super::local::Fingerprints;
-use crate::collectives::{Action, Cut, Share};
+use crate::collectives::{Action, Cut, Share, Sums};
 use crate::names::{Position, Rank};
 use crate::plan::flow::{Flow, Message};
 use crate::plan::order::Tile;
@@ -51,6 +51,9 @@ pub(super) struct Execution<'a> {
     tile: &'a Tile,
     width: usize,
     scratch: &'a mut Scratch,
+    /// Some ranks begin with nothing. In other collectives every slot is given something, if
+    /// only by contributors who are not tracked.
+    has_empty: bool,
     found: Vec<Violation>,
 }
 
@@ -70,7 +73,8 @@ impl<'a> Execution<'a> {
             bits.clear();
             bits.resize(slots.div_ceil(64), 0);
         }
-        Execution { flow, lanes, tile, width, scratch, found: Vec::new() }
+        let has_empty = !combines(flow) || flow.collective().sums() != Sums::Everyone;
+        Execution { flow, lanes, tile, width, scratch, has_empty, found: Vec::new() }
     }
 
     fn report(
@@ -153,7 +157,9 @@ impl<'a> Execution<'a> {
         for message in &pending {
             for run in &all_runs[message.runs.clone()] {
                 let slots = self.run_slots(message.from, run);
-                if let Some(slot) = self.scratch.state.first_empty(slots.clone()) {
+                if self.has_empty
+                    && let Some(slot) = self.scratch.state.first_empty(slots.clone())
+                {
                     let at = (message.lane, Some(step));
                     self.report(message.from, at, Some(slot), Fault::SentEmpty);
                 }
@@ -217,6 +223,11 @@ impl<'a> Execution<'a> {
                         self.scratch.state.store(slot, arrived, source, len);
                     }
                     Action::Reduce => {
+                        if self.has_empty
+                            && let Some(slot) = self.scratch.state.first_empty(slot..slot + len)
+                        {
+                            self.report(to, at, Some(slot), Fault::CombinedEmpty);
+                        }
                         let mut is_left = false;
                         if own_at > 0 {
                             for i in 0..len {
@@ -299,7 +310,7 @@ impl<'a> Execution<'a> {
     }
 
     fn combines(&self) -> bool {
-        self.flow.collective().is_reduction() || self.flow.collective().cut() == Cut::Token
+        combines(self.flow)
     }
 
     /// Who must have given what `rank` has in a position in the end, where nothing is combined.
@@ -356,6 +367,10 @@ impl<'a> Execution<'a> {
         let block = space.block_at_start(source, position);
         (block.0 != rank.0).then_some(Found::For(block))
     }
+}
+
+fn combines(flow: &dyn Flow) -> bool {
+    flow.collective().is_reduction() || flow.collective().cut() == Cut::Token
 }
 
 fn any_bit(bits: &[u64], range: Range<usize>) -> bool {

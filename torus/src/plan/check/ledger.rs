@@ -162,8 +162,14 @@ impl Ledger {
             Ledger::Sources(sources) => {
                 slots.clone().zip(&sources[slots]).find(|(_, s)| **s == NOTHING).map(|(at, _)| at)
             }
-            // In reductions every slot is given something.
-            Ledger::Sets { .. } | Ledger::Sums { .. } => None,
+            Ledger::Sets { words, sets, .. } => slots
+                .clone()
+                .zip(sets[slots.start * *words..slots.end * *words].chunks_exact((*words).max(1)))
+                .find(|(_, set)| set.iter().all(|&word| word == 0))
+                .map(|(at, _)| at),
+            Ledger::Sums { sums, .. } => {
+                slots.clone().zip(&sums[slots]).find(|(_, sum)| **sum == 0).map(|(at, _)| at)
+            }
         }
     }
 
