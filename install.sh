@@ -7,6 +7,9 @@
 #   MPICC=mpicc MPIFC=mpifort ./install.sh     also libhopbine_hb (HB_ calls, and their Fortran module)
 #                                              and libhopbine_mpi (for LD_PRELOAD), for this MPI
 #
+# With MPICC, libhopbine itself is linked to that MPI, for messages between hosts (it needs libclang to
+# build); MESSAGES=no leaves that out: then hopbine serves jobs on Tofu or on one host only.
+#
 # Other variables: CC, FC (default: cc, gfortran if there is one), CARGO_BUILD_TARGET (cross build),
 # PROFILE (default: release). Modules of Fortran belong to one compiler: their sources are installed,
 # too, under share/hopbine/fortran.
@@ -22,8 +25,12 @@ esac
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)
 fc=${FC:-$(command -v gfortran || true)}
 
-cargo build --profile "$profile" -p hopbine --bin hopbine
-cargo build --profile "$profile" -p hopbine-capi
+features=() with=()
+if [ -n "${MPICC:-}" ] && [ "${MESSAGES:-yes}" != no ]; then
+  export MPICC
+  features=(--features hopbine/mpi,hopbine-capi/mpi) with=(-DHOPBINE_WITH_MPI)
+fi
+cargo build --profile "$profile" -p hopbine -p hopbine-capi --lib --bin hopbine "${features[@]}"
 built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
 [ "$profile" != dev ] || built=${built%/dev}/debug
 
@@ -59,7 +66,7 @@ else
 fi
 
 if [ -n "${MPICC:-}" ]; then
-  flags=(-std=gnu11 -O2 -fPIC -fvisibility=hidden -shared -Iinclude)
+  flags=("${with[@]}" -std=gnu11 -O2 -fPIC -fvisibility=hidden -shared -Iinclude)
   link=(-L"$prefix/lib" -lhopbine "-Wl,-rpath,\$ORIGIN" -ldl -lpthread)
   "$MPICC" "${flags[@]}" capi/mpi/{types,serve,shaped,fortran}.c -o "$prefix/lib/libhopbine_hb.so" "${link[@]}"
   "$MPICC" "${flags[@]}" capi/mpi/{types,serve,preload}.c -o "$prefix/lib/libhopbine_mpi.so" "${link[@]}"

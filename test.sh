@@ -24,7 +24,7 @@ is_root_on_debian() { command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; }
 say "packages"
 if $install && is_root_on_debian; then
   apt-get update -qq
-  apt-get install -y -qq --no-install-recommends gcc g++ gfortran libc6-dev make cmake pkg-config libclang-dev >/dev/null
+  apt-get install -y -qq --no-install-recommends gcc g++ gfortran libc6-dev make cmake pkg-config shellcheck libclang-dev >/dev/null
 elif ! command -v cc >/dev/null || ! command -v make >/dev/null; then
   echo "please install a C compiler (cc) and make" >&2
   exit 1
@@ -102,6 +102,7 @@ stage "documentation" documentation
 stage "tests" tests
 stage "tests in shared memory" tests_shm
 stage "installation" env PROFILE=dev timeout --kill-after=10 900 tests/install.sh
+stage "job scripts" limited 60 tests/jobscripts.sh
 stage "generated bindings" bindings
 stage "the oldest Rust" oldest_rust
 stage "model checking" model_checking

@@ -649,6 +649,22 @@ int hopbine_init(hopbine_comm_t *world);
 // an address to write to.
 int hopbine_init_exchange(const hopbine_exchange_t *exchange, hopbine_comm_t *world);
 
+#if defined(HOPBINE_WITH_MPI)
+// As hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
+// messages over MPI where there is nothing faster. MPI must have been initialised, and be
+// finalised after hopbine. `progress` is called now and then, with `argument`, by a thread that
+// waits; it may be null.
+//
+// # Safety
+// `comm` is null or the address of an MPI_Comm of the MPI that this library is built with;
+// `progress` can be called from any thread with `argument` until hopbine_finalize() has returned;
+// `world` is null or an address to write to.
+int hopbine_init_mpi(const void *comm,
+                     void (*progress)(void *argument),
+                     void *argument,
+                     hopbine_comm_t *world);
+#endif
+
 // Leaves the world, after waiting for all ranks. The world's communicator is freed; others that
 // are left, and requests, refuse every call but those that free them. hopbine_init() may follow.
 int hopbine_finalize(void);
@@ -664,6 +680,219 @@ hopbine_comm_t hopbine_comm_world(void);
 
 // The library's version, such as "0.1.0". Never null, always valid.
 const char *hopbine_version(void);
+
+// Gives everyone the blocks of all ranks, which may differ in size: `count` elements from this one,
+// `counts[x]` from rank x, to `displs[x]` in `recv`. Counts are the same on all ranks; displacements
+// need not be, and are one block after the other if null.
+//
+// # Safety
+// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
+// meanwhile.
+int hopbine_allgatherv(const void *send,
+                       int64_t count,
+                       void *recv,
+                       const int64_t *counts,
+                       const int64_t *displs,
+                       int dtype,
+                       hopbine_comm_t comm);
+
+// Starts hopbine_allgatherv(). The buffers must be left alone until the request is done; the lists need not.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_iallgatherv(const void *send,
+                        int64_t count,
+                        void *recv,
+                        const int64_t *counts,
+                        const int64_t *displs,
+                        int dtype,
+                        hopbine_comm_t comm,
+                        hopbine_request_t *request);
+
+// Prepares hopbine_allgatherv() on these buffers, with these lists, to be started with hopbine_start().
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_allgatherv_init(const void *send,
+                            int64_t count,
+                            void *recv,
+                            const int64_t *counts,
+                            const int64_t *displs,
+                            int dtype,
+                            hopbine_comm_t comm,
+                            hopbine_request_t *request);
+
+// Gives the root the blocks of all ranks: `count` elements from this one. `recv`, `counts` and `displs`
+// matter on the root only.
+//
+// # Safety
+// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
+// meanwhile.
+int hopbine_gatherv(const void *send,
+                    int64_t count,
+                    void *recv,
+                    const int64_t *counts,
+                    const int64_t *displs,
+                    int dtype,
+                    int root,
+                    hopbine_comm_t comm);
+
+// Starts hopbine_gatherv(). The buffers must be left alone until the request is done; the lists need not.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_igatherv(const void *send,
+                     int64_t count,
+                     void *recv,
+                     const int64_t *counts,
+                     const int64_t *displs,
+                     int dtype,
+                     int root,
+                     hopbine_comm_t comm,
+                     hopbine_request_t *request);
+
+// Prepares hopbine_gatherv() on these buffers, with these lists, to be started with hopbine_start().
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_gatherv_init(const void *send,
+                         int64_t count,
+                         void *recv,
+                         const int64_t *counts,
+                         const int64_t *displs,
+                         int dtype,
+                         int root,
+                         hopbine_comm_t comm,
+                         hopbine_request_t *request);
+
+// Gives rank x the root's block x, of `counts[x]` elements at `displs[x]` of `send`; `count` elements to
+// this one. `send`, `counts` and `displs` matter on the root only.
+//
+// # Safety
+// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
+// meanwhile.
+int hopbine_scatterv(const void *send,
+                     const int64_t *counts,
+                     const int64_t *displs,
+                     void *recv,
+                     int64_t count,
+                     int dtype,
+                     int root,
+                     hopbine_comm_t comm);
+
+// Starts hopbine_scatterv(). The buffers must be left alone until the request is done; the lists need not.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_iscatterv(const void *send,
+                      const int64_t *counts,
+                      const int64_t *displs,
+                      void *recv,
+                      int64_t count,
+                      int dtype,
+                      int root,
+                      hopbine_comm_t comm,
+                      hopbine_request_t *request);
+
+// Prepares hopbine_scatterv() on these buffers, with these lists, to be started with hopbine_start().
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_scatterv_init(const void *send,
+                          const int64_t *counts,
+                          const int64_t *displs,
+                          void *recv,
+                          int64_t count,
+                          int dtype,
+                          int root,
+                          hopbine_comm_t comm,
+                          hopbine_request_t *request);
+
+// Combines vectors of blocks, of `counts[x]` elements for rank x, which gets block x of the result
+// (MPI_Reduce_scatter). In place, the vector is in `recv`, and the result at its start.
+//
+// # Safety
+// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
+// meanwhile.
+int hopbine_reduce_scatterv(const void *send,
+                            void *recv,
+                            const int64_t *counts,
+                            int dtype,
+                            int op,
+                            hopbine_comm_t comm);
+
+// Starts hopbine_reduce_scatterv(). The buffers must be left alone until the request is done; the lists need not.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_ireduce_scatterv(const void *send,
+                             void *recv,
+                             const int64_t *counts,
+                             int dtype,
+                             int op,
+                             hopbine_comm_t comm,
+                             hopbine_request_t *request);
+
+// Prepares hopbine_reduce_scatterv() on these buffers, with these lists, to be started with hopbine_start().
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_reduce_scatterv_init(const void *send,
+                                 void *recv,
+                                 const int64_t *counts,
+                                 int dtype,
+                                 int op,
+                                 hopbine_comm_t comm,
+                                 hopbine_request_t *request);
+
+// Gives rank x `send_counts[x]` elements at `send_displs[x]` of `send`, and gets `recv_counts[x]`
+// elements from it to `recv_displs[x]` of `recv`. In place (on all ranks), the second lists count for
+// both.
+//
+// # Safety
+// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
+// meanwhile.
+int hopbine_alltoallv(const void *send,
+                      const int64_t *send_counts,
+                      const int64_t *send_displs,
+                      void *recv,
+                      const int64_t *recv_counts,
+                      const int64_t *recv_displs,
+                      int dtype,
+                      hopbine_comm_t comm);
+
+// Starts hopbine_alltoallv(). The buffers must be left alone until the request is done; the lists need not.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_ialltoallv(const void *send,
+                       const int64_t *send_counts,
+                       const int64_t *send_displs,
+                       void *recv,
+                       const int64_t *recv_counts,
+                       const int64_t *recv_displs,
+                       int dtype,
+                       hopbine_comm_t comm,
+                       hopbine_request_t *request);
+
+// Prepares hopbine_alltoallv() on these buffers, with these lists, to be started with hopbine_start().
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_alltoallv_init(const void *send,
+                           const int64_t *send_counts,
+                           const int64_t *send_displs,
+                           void *recv,
+                           const int64_t *recv_counts,
+                           const int64_t *recv_displs,
+                           int dtype,
+                           hopbine_comm_t comm,
+                           hopbine_request_t *request);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -35,6 +35,7 @@ static unsigned long generation;
 
 /* -- Starting and ending ------------------------------------------------------------------- */
 
+#ifndef HOPBINE_WITH_MPI
 static int exchange(const void *mine, void *all, int64_t bytes, void *argument) {
     (void)argument;
     within++;
@@ -42,6 +43,7 @@ static int exchange(const void *mine, void *all, int64_t bytes, void *argument) 
     within--;
     return code;
 }
+#endif
 
 /* While a rank waits in hopbine, its messages in MPI move on: testing any request moves all of
  * them, and this one, which nobody answers, is never done. (MPICH's MPI_Iprobe moves nothing.) */
@@ -92,7 +94,6 @@ void start(void) {
     PMPI_Comm_dup(MPI_COMM_SELF, &progress_comm);
     PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, progress_comm, &unanswered);
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
-    hopbine_exchange_t with = {rank, size, exchange, progress, NULL};
     int is_started = 0, n_ranks = 0;
     hopbine_initialized(&is_started);
     if (is_started) {
@@ -100,7 +101,14 @@ void start(void) {
         world = hopbine_comm_world();
         good = hopbine_comm_size(world, &n_ranks) == HOPBINE_SUCCESS && n_ranks == size;
     } else {
+#ifdef HOPBINE_WITH_MPI
+        /* With messages over MPI between hosts. */
+        const MPI_Comm everybody = MPI_COMM_WORLD;
+        good = hopbine_init_mpi(&everybody, progress, NULL, &world) == HOPBINE_SUCCESS;
+#else
+        const hopbine_exchange_t with = {rank, size, exchange, progress, NULL};
         good = hopbine_init_exchange(&with, &world) == HOPBINE_SUCCESS;
+#endif
     }
     if (!good && rank == 0)
         fprintf(stderr, "hopbine: %s; MPI serves all calls\n", hopbine_last_error());

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use hopbine::Communicator;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
-use hopbine::world::Call;
+use hopbine::world::{Blocks, Call, Form};
 
 use crate::failure::{
     Failure, HOPBINE_ERR_BUFFER, HOPBINE_ERR_COUNT, HOPBINE_ERR_OP, HOPBINE_ERR_ROOT,
@@ -95,8 +95,30 @@ impl Arguments {
         Arguments { root, ..self }
     }
 
+    /// Whether the input is where the result will be.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let at_recv = self.collective == Collective::Scatter && self.recv.addr() == IN_PLACE;
+        at_recv || self.send.addr() == IN_PLACE
+    }
+
     /// The call, if it makes sense on this rank.
     pub(crate) fn call(&self, comm: &Communicator) -> Result<Call<'static>, Failure> {
+        let bytes = u64::from(comm.size()).saturating_mul(self.count.max(0) as u64);
+        if bytes.saturating_mul(dtype(self.dtype)?.size_bytes() as u64) > isize::MAX as u64 {
+            let what =
+                format!("{}: {} elements are more than any memory", self.collective, self.count);
+            return Err(Failure::new(HOPBINE_ERR_COUNT, what));
+        }
+        self.vector(comm, Form::Regular, [None, None])
+    }
+
+    /// The call with blocks in its send and receive buffer.
+    pub(crate) fn vector<'a>(
+        &self,
+        comm: &Communicator,
+        form: Form,
+        [send_blocks, recv_blocks]: [Option<Blocks<'a>>; 2],
+    ) -> Result<Call<'a>, Failure> {
         let Arguments { collective, send, recv, count, .. } = *self;
         let wrong = |code, what: String| Err(Failure::new(code, format!("{collective}: {what}")));
         let Ok(count) = u64::try_from(count) else {
@@ -108,20 +130,21 @@ impl Arguments {
             let last = comm.size() - 1;
             return wrong(HOPBINE_ERR_ROOT, format!("root {}: ranks are 0..={last}", self.root));
         };
-        let bytes = count.checked_mul(dtype.size_bytes() as u64);
-        let bytes = bytes.and_then(|bytes| bytes.checked_mul(u64::from(comm.size())));
-        if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
-            return wrong(HOPBINE_ERR_COUNT, format!("{count} elements are more than any memory"));
-        }
-        let at_recv = collective == Collective::Scatter && recv.addr() == IN_PLACE;
-        let in_place = at_recv || send.addr() == IN_PLACE;
         let mut call = Call::new(collective, count, dtype);
-        (call.op, call.root, call.in_place) = (op, root, in_place);
+        (call.op, call.root, call.in_place) = (op, root, self.is_in_place());
+        (call.form, call.send_blocks, call.recv_blocks) = (form, send_blocks, recv_blocks);
         let call = call.at(comm, send.cast(), recv.cast());
         for (which, ptr, count) in [
             ("send", call.send, call.send_count),
             ("receive", call.recv.cast_const(), call.recv_count),
         ] {
+            let bytes = count.saturating_mul(dtype.size_bytes() as u64);
+            if bytes > isize::MAX as u64 {
+                return wrong(
+                    HOPBINE_ERR_COUNT,
+                    format!("{count} elements are more than any memory"),
+                );
+            }
             if count > 0 && ptr.is_null() {
                 return wrong(HOPBINE_ERR_BUFFER, format!("the {which} buffer is null"));
             }

@@ -10,11 +10,13 @@ mod calls;
 mod comms;
 mod failure;
 mod handles;
+mod lists;
 mod nonblocking;
 mod persistent;
 mod report;
 mod requests;
 mod start;
+mod vector;
 
 pub use blocking::*;
 pub use calls::*;
@@ -26,3 +28,4 @@ pub use persistent::*;
 pub use report::*;
 pub use requests::*;
 pub use start::*;
+pub use vector::*;

@@ -111,6 +111,18 @@ fn join(
     Ok(())
 }
 
+/// Has the exchange's `progress` called while ranks wait.
+fn share_waiting(world: &World, exchange: hopbine_exchange_t) {
+    if let Some(progress) = exchange.progress {
+        world.communicator().on_idle(Box::new(move || {
+            // The whole structure, which any thread may use.
+            let exchange = &exchange;
+            // SAFETY: the promise of whoever gave the exchange.
+            unsafe { progress(exchange.argument) }
+        }));
+    }
+}
+
 /// Joins the world that the environment describes (HOPBINE_RANK, HOPBINE_SIZE,
 /// HOPBINE_RENDEZVOUS, which `hopbine launch` sets; without them this process alone), and sets
 /// `*world` to the communicator of all its ranks. All ranks must call it.
@@ -147,14 +159,39 @@ pub unsafe extern "C" fn hopbine_init_exchange(
         }
         join(world, || {
             let world = hopbine::init_over(Box::new(exchange))?;
-            if let Some(progress) = exchange.progress {
-                world.communicator().on_idle(Box::new(move || {
-                    // The whole structure, which any thread may use.
-                    let exchange = &exchange;
-                    // SAFETY: the caller's promise.
-                    unsafe { progress(exchange.argument) }
-                }));
-            }
+            share_waiting(&world, exchange);
+            Ok(world)
+        })
+    })
+}
+
+/// As hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
+/// messages over MPI where there is nothing faster. MPI must have been initialised, and be
+/// finalised after hopbine. `progress` is called now and then, with `argument`, by a thread that
+/// waits; it may be null.
+///
+/// # Safety
+/// `comm` is null or the address of an MPI_Comm of the MPI that this library is built with;
+/// `progress` can be called from any thread with `argument` until hopbine_finalize() has returned;
+/// `world` is null or an address to write to.
+#[cfg(feature = "mpi")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_init_mpi(
+    comm: *const c_void,
+    progress: Option<unsafe extern "C" fn(argument: *mut c_void)>,
+    argument: *mut c_void,
+    world: *mut hopbine_comm_t,
+) -> c_int {
+    entry(|| {
+        if comm.is_null() {
+            return Err(Failure::new(HOPBINE_ERR_ARG, "the address of the communicator is null"));
+        }
+        join(world, || {
+            // SAFETY: the caller's promise.
+            let world = unsafe { hopbine::init_mpi(*comm.cast::<hopbine::mpi::ffi::MPI_Comm>()) }?;
+            let size = world.communicator().size() as c_int;
+            let shared = hopbine_exchange_t { rank: 0, size, allgather: None, progress, argument };
+            share_waiting(&world, shared);
             Ok(world)
         })
     })

@@ -3,7 +3,7 @@
 //! Reads a rank map's file; otherwise only thought.
 
 use super::config::Lookup;
-use super::place::{from_tofu, near_cubic, with_ranks_of_node};
+use super::place::{from_tofu, near_cubic};
 use super::select::Wire;
 use crate::error::Error;
 use hopbine_torus::geometry::{RankMap, Shape};
@@ -52,7 +52,10 @@ pub(super) fn lay_out(
             };
             let torus = torus.map_or_else(|| Shape::torus(&sizes()), Ok);
             let torus = torus.map_err(|error| error.to_string())?;
-            (with_ranks_of_node(&torus, per_node)?, RankMap::default())
+            let shape = torus
+                .with_ranks_per_node(per_node)
+                .map_err(|error| format!("{torus} with {per_node} ranks on each node: {error}"))?;
+            (shape, RankMap::default())
         }
     };
     let Some(path) = get("HOPBINE_RANK_MAP") else { return Ok((shape, map)) };

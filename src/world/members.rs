@@ -79,11 +79,12 @@ impl Members {
                     AxisLink::Torus if size < axis.size => Axis::mesh(size),
                     link => Axis { size, link },
                 });
-                starts.push((dim, first));
+                starts.push((dim, first, size));
             }
         }
-        if axes.is_empty() {
-            axes.push(Axis::torus(1));
+        // The ranks of one node, or one rank, are a torus of one node.
+        if axes.iter().all(|axis| axis.link == AxisLink::Node) {
+            axes.insert(0, Axis::torus(1));
         }
         let n_nodes = axes.iter().map(|axis| u64::from(axis.size)).product::<u64>();
         if n_nodes != ranks.len() as u64 {
@@ -91,13 +92,9 @@ impl Members {
         }
         let shape = Shape::from_axes(axes).ok()?;
         let node_of = coords.iter().map(|coord| {
-            let within = starts.iter().map(|&(dim, first)| coord[dim] - first);
-            let within: Vec<u32> = within.collect();
-            shape
-                .sizes()
-                .iter()
-                .zip(within.iter().chain([&0]))
-                .fold(0, |node, (size, at)| node * size + at)
+            let place =
+                |node, &(dim, first, size): &(usize, u32, u32)| node * size + coord[dim] - first;
+            starts.iter().fold(0, place)
         });
         let map = RankMap::from_nodes(&shape, node_of.map(Node).collect()).ok()?;
         Some((shape, map))

@@ -1,11 +1,11 @@
 //! Where the ranks of a world are: its shape and rank map, from what is known about them.
 //!
-//! Pure functions. With several ranks on each node, the ranks of a node are the *first*
-//! dimension of the shape, and the node's coordinates follow. By default the first dimension
-//! varies fastest, as in pjsub's rank order: so ranks `k*i .. k*i + k` are on node `i`.
+//! Pure functions. Several ranks on each node are the shape's node axis, behind the node's
+//! coordinates. By default they follow one another and then the first dimension varies fastest,
+//! as in pjsub's rank order: so ranks `k*i .. k*i + k` are on node `i`.
 
 use hopbine_torus::geometry::tofu::TofuBox;
-use hopbine_torus::geometry::{Axis, Node, RankMap, Shape};
+use hopbine_torus::geometry::{Node, RankMap, Shape};
 
 /// Sizes of a torus with `n` nodes and at most three dimensions that is as near to a cube as
 /// the divisors of `n` allow: of all ways to write `n` as a product of three, the one with the
@@ -42,21 +42,6 @@ pub fn near_cubic(n: u32) -> Vec<u32> {
     sizes
 }
 
-/// The shape of all ranks if `nodes` is that of the nodes and each has `per_node` of them.
-///
-/// # Errors
-/// What does not fit.
-pub(super) fn with_ranks_of_node(nodes: &Shape, per_node: u32) -> Result<Shape, String> {
-    if per_node == 1 {
-        return Ok(nodes.clone());
-    }
-    let mut axes = vec![Axis::torus(per_node)];
-    // Nodes that make no difference make no dimension.
-    axes.extend(nodes.axes().iter().filter(|axis| axis.size > 1));
-    Shape::from_axes(axes)
-        .map_err(|error| format!("{nodes} with {per_node} ranks on each node: {error}"))
-}
-
 /// Shape and rank map from the ranks' Tofu coordinates, if they fill a box of whole units with
 /// equally many ranks on each node. (A job of whole units is what Fugaku hands out; a box that
 /// wraps around the end of the machine is not recognised.)
@@ -83,15 +68,13 @@ pub(super) fn from_tofu(coords: &[[u8; 6]]) -> Option<(Shape, RankMap)> {
         let mut within = *at;
         (0..3).for_each(|dim| within[dim] -= first[dim]);
         let node = nodes.node(tofu_box.fold(within)?);
-        // As `with_ranks_of_node` has it: the rank within the node is the slowest digit of
-        // the node number, since node numbers run fastest in the last dimension.
-        places.push(Node(ranks_on[node.index()] * nodes.n_nodes() + node.0));
+        places.push(Node(node.0 * per_node + ranks_on[node.index()]));
         ranks_on[node.index()] += 1;
     }
     if ranks_on.iter().any(|&ranks| ranks != per_node) {
         return None;
     }
-    let shape = with_ranks_of_node(&nodes, per_node).ok()?;
+    let shape = nodes.with_ranks_per_node(per_node).ok()?;
     let map = RankMap::from_nodes(&shape, places).ok()?;
     Some((shape, map))
 }
@@ -120,19 +103,6 @@ mod tests {
     }
 
     #[test]
-    fn ranks_of_a_node_are_the_first_dimension() {
-        let nodes: Shape = "4x3".parse().unwrap();
-        let shape = with_ranks_of_node(&nodes, 2).unwrap();
-        assert_eq!(shape.to_string(), "2x4x3");
-        // Ranks 2i and 2i + 1 are on node i, whose first coordinate runs fastest.
-        let at = |rank| RankMap::ColumnMajor.coord_of(&shape, rank);
-        assert_eq!((at(4).as_slice(), at(5).as_slice()), (&[0, 2, 0][..], &[1, 2, 0][..]));
-        assert_eq!(at(8).as_slice(), [0, 0, 1]);
-        let single: Shape = "1".parse().unwrap();
-        assert_eq!(with_ranks_of_node(&single, 4).unwrap().to_string(), "4");
-    }
-
-    #[test]
     fn a_box_of_tofu_units_becomes_its_torus() {
         let tofu_box = TofuBox { units: [2, 1, 3] };
         let nodes = tofu_box.logical_shape().unwrap();
@@ -144,11 +114,11 @@ mod tests {
             })
             .collect();
         let (shape, map) = from_tofu(&coords).unwrap();
-        assert_eq!(shape.to_string(), "2x4x3x6");
+        assert_eq!(shape.to_string(), "4x3x6+2");
         for rank in 0..shape.n_nodes() {
             let at = map.coord_of(&shape, rank);
-            assert_eq!(at[0], rank % 2);
-            assert_eq!(&at.as_slice()[1..], nodes.coord(Node(rank / 2)).as_slice());
+            assert_eq!(at[3], rank % 2);
+            assert_eq!(&at.as_slice()[..3], nodes.coord(Node(rank / 2)).as_slice());
         }
         assert!(from_tofu(&coords[1..]).is_none(), "a node lacks a rank");
         assert!(from_tofu(&[[0; 6]]).is_none(), "less than a unit");

@@ -3,10 +3,10 @@
 # shellcheck shell=bash disable=SC2154
 
 build_doors() {
-  local name flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow -Iinclude)
+  local name flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow -DHOPBINE_WITH_MPI -Iinclude)
   local library=(-fPIC -fvisibility=hidden -shared) f90=mpif90.$mpi link
   link=(-L"$programs" -lhopbine_hb -lhopbine -lm "-Wl,-rpath,$programs")
-  cargo_programs build -p hopbine -p hopbine-capi --lib || return 1
+  cargo_programs build -p hopbine -p hopbine-capi --lib --features hopbine/mpi,hopbine-capi/mpi || return 1
   for name in libhopbine.so libhopbine.so.0; do
     ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
   done
@@ -55,6 +55,9 @@ run_doors() {
     ranks $n "$programs/calls-hb" wrong || status=1
     ranks $n "$preload" "$programs/calls" wrong || status=1
   done
+  # Messages over MPI, as between hosts.
+  ranks 4 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls" wrong || status=1
+  ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1
   for name in mpif mpi mpi_f08; do
     ranks 3 "$preload" "$programs/calls-$name" || status=1
   done

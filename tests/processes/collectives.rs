@@ -202,7 +202,7 @@ fn the_torus_is_the_one_asked_for_or_nearly_cubic() {
     assert_eq!(said(6, &[("HOPBINE_BACKEND", "shm")])[4], "shape 6 at (4)");
     assert_eq!(said(6, &[("HOPBINE_TORUS", "2x3")])[1], "shape 2x3 at (1,0)");
     let per_node = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2")];
-    assert_eq!(said(4, &per_node)[2], "shape 2x2 at (0,1)");
+    assert_eq!(said(4, &per_node)[2], "shape 2+2 at (1,0)");
 
     let dir = tempfile::tempdir().unwrap();
     let map = dir.path().join("map");

@@ -134,6 +134,34 @@ static void collectives(hopbine_comm_t comm, enum form form, int64_t count) {
     CHECK(hopbine_request_free(&request));
 }
 
+/* Blocks of r + 1 elements, with a gap behind each. */
+static void vectors(hopbine_comm_t comm, enum form form) {
+    CHECK(hopbine_comm_rank(comm, &rank));
+    CHECK(hopbine_comm_size(comm, &size));
+    const int type = HOPBINE_INT64, root = size - 1;
+    int64_t counts[MOST], displs[MOST], dense[MOST], to[MOST], to_at[MOST];
+    for (int r = 0; r < size; r++) counts[r] = r + 1, displs[r] = r * (r + 3), dense[r] = r * (r + 1) / 2;
+    fill(send, rank + 1, 1);
+    RUN(form, allgatherv, send, rank + 1, recv, counts, displs, type);
+    for (int r = 0; r < size; r++)
+        for (int64_t i = 0; i <= r; i++) EXPECT(recv[displs[r] + i] == value(r, 0, i));
+    memset(recv, 0, sizeof recv);
+    RUN(form, gatherv, send, rank + 1, recv, rank == root ? counts : NULL, rank == root ? displs : NULL, type, root);
+    for (int r = 0; rank == root && r < size; r++)
+        for (int64_t i = 0; i <= r; i++) EXPECT(recv[displs[r] + i] == value(r, 0, i));
+    memset(send, 0, sizeof send);
+    RUN(form, scatterv, recv, counts, displs, send, rank + 1, type, root);
+    for (int64_t i = 0; i <= rank; i++) EXPECT(send[i] == value(rank, 0, i));
+    fill(recv, size * (size + 1) / 2, 1);
+    RUN(form, reduce_scatterv, HOPBINE_IN_PLACE, recv, counts, type, HOPBINE_SUM);
+    for (int64_t i = 0; i <= rank; i++) EXPECT(recv[i] == total(0, dense[rank] + i));
+    for (int r = 0; r < size; r++) to[r] = rank + 1, to_at[r] = r * (rank + 2);
+    fill(send, size * (rank + 2), 1);
+    RUN(form, alltoallv, send, to, to_at, recv, counts, NULL, type);
+    for (int r = 0; r < size; r++)
+        for (int64_t i = 0; i <= r; i++) EXPECT(recv[dense[r] + i] == value(r, 0, rank * (r + 2) + i));
+}
+
 /* Several at once, waited for together. */
 static void several(hopbine_comm_t comm) {
     hopbine_request_t requests[4];
@@ -210,6 +238,7 @@ int main(void) {
         collectives(world, form, 0);
         collectives(world, form, 5);
         collectives(world, form, LONG);
+        vectors(world, form);
     }
     several(world);
 

@@ -144,13 +144,16 @@ impl Shape {
         self.node_dim().map_or(1, |dim| self.size(dim))
     }
 
-    /// This shape, of one rank per node, with a node axis of `ranks` at its end.
+    /// This shape, of one rank per node, with a node axis of `ranks` at its end; with one rank
+    /// as it is.
     ///
     /// # Errors
     /// [`ShapeError`] for no ranks, a second node axis, or over `u32::MAX` vertices.
     pub fn with_ranks_per_node(&self, ranks: u32) -> Result<Self, ShapeError> {
         let mut axes = self.axes.clone();
-        axes.push(Axis::node(ranks));
+        if ranks != 1 {
+            axes.push(Axis::node(ranks));
+        }
         Self::from_axes(axes)
     }
 

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::types::{Blocks, Run};
 use crate::geometry::{Coord, MAX_DIMS, Node};
@@ -68,17 +68,35 @@ impl Members {
         members
     }
 
-    /// The set of some places, in any order, each once.
-    fn from_places(mut places: SmallVec<[u32; 16]>) -> Self {
-        places.sort_unstable();
+    /// The set of some places below `size`, in any order, each once.
+    fn from_places(size: u32, mut places: SmallVec<[u32; 16]>) -> Self {
         let mut members = Members::default();
-        for place in places {
-            match members.0.last_mut() {
-                Some(last) if last.end == place => last.end += 1,
-                _ => members.0.push(Interval { start: place, end: place + 1 }),
+        if places.len() <= 64 {
+            places.sort_unstable();
+            places.into_iter().for_each(|place| members.append(place, place + 1));
+            return members;
+        }
+        // Many are marked as bits: to sort them would take longer.
+        let mut words: SmallVec<[u64; 8]> = smallvec![0; size.div_ceil(64) as usize];
+        places.into_iter().for_each(|place| words[place as usize / 64] |= 1 << (place % 64));
+        for (index, mut word) in words.into_iter().enumerate() {
+            while word != 0 {
+                let first = word.trailing_zeros();
+                let start = index as u32 * 64 + first;
+                members.append(start, start + (word >> first).trailing_ones());
+                // The carry runs through the ones that are done.
+                word &= word.wrapping_add(1 << first);
             }
         }
         members
+    }
+
+    /// Adds an interval behind all others.
+    fn append(&mut self, start: u32, end: u32) {
+        match self.0.last_mut() {
+            Some(last) if last.end == start => last.end = end,
+            _ => self.0.push(Interval { start, end }),
+        }
     }
 
     /// All places below `size` that are not members.
@@ -218,7 +236,8 @@ impl PositionOrder {
     /// A set of coordinates of `dim`, each named once.
     pub fn members(&self, dim: usize, coords: impl Iterator<Item = u32>) -> Members {
         let place_of = &self.dims[dim].place_of;
-        Members::from_places(coords.map(|coord| place_of[coord as usize]).collect())
+        let size = place_of.len() as u32;
+        Members::from_places(size, coords.map(|coord| place_of[coord as usize]).collect())
     }
 
     /// All coordinates of `dim` but some.

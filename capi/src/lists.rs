@@ -1,0 +1,156 @@
+//! Lists of counts and displacements, from C to a call in its three forms.
+
+use std::ffi::c_int;
+
+use hopbine::Communicator;
+use hopbine::torus::collectives::Collective;
+use hopbine::world::{Blocks, Call, Form};
+
+use crate::calls::Arguments;
+use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COUNT, entry};
+use crate::handles::{self, Request, hopbine_comm_t, hopbine_request_t};
+use crate::report;
+use crate::requests::{give, out};
+
+/// Counts and displacements as C gives them.
+pub(crate) type Lists = Option<(*const i64, *const i64)>;
+
+/// The lists that a collective has beside its other arguments.
+#[derive(Default)]
+pub(crate) struct VectorLists {
+    pub(crate) send: Lists,
+    pub(crate) recv: Lists,
+}
+
+/// The same, copied and checked.
+struct Sizes {
+    counts: Vec<u64>,
+    displacements: Option<Vec<u64>>,
+}
+
+impl Sizes {
+    /// # Safety
+    /// The lists are null or have `n` places.
+    unsafe fn new(n: usize, lists: Lists) -> Result<Option<Self>, Failure> {
+        let Some((counts, displacements)) = lists else { return Ok(None) };
+        // SAFETY: the caller's promise.
+        let Some(counts) = unsafe { numbers(n, counts) }? else {
+            return Err(Failure::new(HOPBINE_ERR_ARG, "the list of counts is null"));
+        };
+        // SAFETY: the caller's promise.
+        let displacements = unsafe { numbers(n, displacements) }?;
+        Ok(Some(Sizes { counts, displacements }))
+    }
+
+    fn blocks(&self) -> Blocks<'_> {
+        let blocks = Blocks::new(&self.counts);
+        self.displacements.as_deref().map_or(blocks, |list| blocks.at(list))
+    }
+}
+
+/// # Safety
+/// `list` is null or has `n` places.
+unsafe fn numbers(n: usize, list: *const i64) -> Result<Option<Vec<u64>>, Failure> {
+    if list.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    let list = unsafe { std::slice::from_raw_parts(list, n) };
+    let number = |&at: &i64| {
+        u64::try_from(at).map_err(|_| Failure::new(HOPBINE_ERR_COUNT, format!("{at} is negative")))
+    };
+    list.iter().map(number).collect::<Result<_, _>>().map(Some)
+}
+
+/// Looks everything up and does `with` the call.
+///
+/// # Safety
+/// The lists are null or have a place for each rank.
+unsafe fn with_call(
+    comm: hopbine_comm_t,
+    arguments: Arguments,
+    lists: VectorLists,
+    with: impl FnOnce(&Communicator, &Call<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let comm = handles::comm(comm)?;
+    let rank = comm.rank();
+    let collective = arguments.collective;
+    let is_rooted = matches!(collective, Collective::Gather | Collective::Scatter);
+    let is_root = usize::try_from(arguments.root).is_ok_and(|root| root == rank as usize);
+    let counts = |lists: Lists| lists.filter(|_| !is_rooted || is_root);
+    let sends = collective != Collective::Alltoall || !arguments.is_in_place();
+    let n = comm.size() as usize;
+    // SAFETY: the caller's promise.
+    let send = unsafe { Sizes::new(n, counts(lists.send).filter(|_| sends)) }?;
+    // SAFETY: the caller's promise.
+    let recv = unsafe { Sizes::new(n, counts(lists.recv)) }?;
+    let mut arguments = arguments;
+    if collective == Collective::ReduceScatter
+        && let Some(send) = &send
+    {
+        arguments.count = send.counts[rank as usize] as i64;
+    }
+    let blocks = [&send, &recv].map(|sizes| sizes.as_ref().map(Sizes::blocks));
+    let call = arguments.vector(&comm, Form::Vector, blocks)?;
+    with(&comm, &call)
+}
+
+/// # Safety
+/// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
+/// meanwhile.
+pub(crate) unsafe fn perform(
+    comm: hopbine_comm_t,
+    arguments: Arguments,
+    lists: VectorLists,
+) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            with_call(comm, arguments, lists, |comm, call| {
+                Ok(report::timed(comm, call, || comm.call(call))?)
+            })
+        }
+    })
+}
+
+/// # Safety
+/// As [`perform`], until the request is done; `request` is null or an address to write to.
+pub(crate) unsafe fn start(
+    comm: hopbine_comm_t,
+    arguments: Arguments,
+    lists: VectorLists,
+    request: *mut hopbine_request_t,
+) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let request = unsafe { out(request, "request") }?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            with_call(comm, arguments, lists, |comm, call| {
+                give(request, Request::Started(comm.started(call)?));
+                Ok(())
+            })
+        }
+    })
+}
+
+/// # Safety
+/// As [`perform`], whenever the request is under way; the buffers are there until it is freed.
+pub(crate) unsafe fn prepare(
+    comm: hopbine_comm_t,
+    arguments: Arguments,
+    lists: VectorLists,
+    request: *mut hopbine_request_t,
+) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let request = unsafe { out(request, "request") }?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            with_call(comm, arguments, lists, |comm, call| {
+                give(request, Request::Repeated(comm.repeated(call)?));
+                Ok(())
+            })
+        }
+    })
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Builds and installs hopbine on a compute node of Fugaku.
+#
+# Needs:  Rust for aarch64 (rustup) under $HOME/.cargo, and its crates fetched before, on a login node
+#         (`cargo fetch --target aarch64-unknown-linux-gnu`): compute nodes reach no network.
+# Submit: pjsub -g GROUP jobscripts/fugaku-build-native.sh
+#
+# Not tried on the machine: see docs/fugaku.md.
+#PJM -L "node=1"
+#PJM -L "rscgrp=small"
+#PJM -L "elapse=00:30:00"
+#PJM -x PJM_LLIO_GFSCACHE=/vol0004
+#PJM -j
+#PJM -S
+set -euo pipefail
+cd "${PJM_O_WORKDIR:-.}"
+
+export PATH=$HOME/.cargo/bin:$PATH PREFIX=${PREFIX:-$HOME/hopbine} CARGO_NET_OFFLINE=true
+export RUSTFLAGS="${RUSTFLAGS:-} -C target-cpu=a64fx"
+export CC=${CC:-fcc} FC=${FC:-frt} MPICC=${MPICC:-mpifcc} MPIFC=${MPIFC:-mpifrt}
+./install.sh

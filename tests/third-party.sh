@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# Programs that are not ours, plain and under libhopbine_mpi.so: what passes without it must pass
+# with it, and compute the same. By hand; a few minutes.
+#
+#   tests/third-party.sh --install   installs them first (Debian, as root: hpcc, lammps, mpi4py, ...)
+#   tests/third-party.sh PREFIX      hopbine as installed by MPICC=mpicc.openmpi ./install.sh
+#
+# They are linked to Open MPI, as Debian's packages are. Exit code: 0 well, 1 something differs, 3
+# nothing could be run.
+set -euo pipefail
+
+if [ "${1:-}" = --install ]; then
+  apt-get install -y -qq --no-install-recommends hpcc lammps python3-mpi4py python3-numpy \
+    netpipe-openmpi openmpi-bin >/dev/null
+  shift
+fi
+library=${1:-/usr/local}/lib/libhopbine_mpi.so
+[ -f "$library" ] || { echo "tests/third-party.sh: there is no $library; see ./install.sh" >&2; exit 3; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# RANKS PROGRAM ...
+plain() {
+  timeout 120 mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
+    --mca mpi_yield_when_idle 1 -n "$@" 2>&1
+}
+preloaded() {
+  local n=$1
+  shift
+  plain "$n" -x LD_PRELOAD="$library" -x HOPBINE_REPORT=1 "$@"
+}
+
+failed=0 ran=0
+# NAME FILTER RANKS PROGRAM ...: runs a program both ways; FILTER keeps of its output what must be
+# the same, and must keep something.
+both() {
+  local name=$1 filter=$2 a b
+  shift 2
+  if ! command -v "$2" >/dev/null; then
+    echo "$name: NOT RUN: there is no $2"
+    return
+  fi
+  ran=$((ran + 1))
+  rm -f hpccoutf.txt
+  a=$(plain "$@") || { echo "$name: fails without hopbine"; return; }
+  [ ! -f hpccoutf.txt ] || a=$(cat hpccoutf.txt)
+  rm -f hpccoutf.txt
+  b=$(preloaded "$@") || { echo "$name: FAILED under hopbine: $b"; failed=1; return; }
+  local report
+  report=$(sed -n '/^hopbine report/,$p' <<<"$b")
+  [ ! -f hpccoutf.txt ] || b=$(cat hpccoutf.txt)
+  a=$($filter <<<"$a") b=$($filter <<<"$b")
+  if [ -z "$a" ] || [ "$a" != "$b" ]; then
+    printf '%s: DIFFERS\n-- without\n%s\n-- with\n%s\n' "$name" "$a" "$b"
+    failed=1
+    return
+  fi
+  local served passed
+  served=$(awk 'NR > 2 && !/MPI: / { for (i = 2; i <= NF; i++) if ($i == "B" || $i ~ /iB$/) { n += $(i + 1); break } } END { print n + 0 }' <<<"$report")
+  passed=$(awk 'NR > 2 && /MPI: / { for (i = 2; i <= NF; i++) if ($i == "B" || $i ~ /iB$/) { n += $(i + 1); break } } END { print n + 0 }' <<<"$report")
+  echo "$name on $1 ranks: the same; rank 0's calls: $served by hopbine, $passed by MPI"
+}
+
+# -- LAMMPS: atoms of a liquid; energies and pressures to all printed digits.
+cat >melt <<'EOF'
+units lj
+lattice fcc 0.8442
+region box block 0 8 0 8 0 8
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 3.0 87287 loop geom
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+fix 1 all nve
+thermo 10
+run 50
+EOF
+# The same with charges: long-range forces by FFTs.
+cat >charges <<'EOF'
+units lj
+atom_style charge
+lattice sc 1.0
+region box block 0 6 0 6 0 6
+create_box 2 box
+create_atoms 1 box
+mass * 1.0
+set group all type/fraction 2 0.5 12393
+set type 1 charge 1.0
+set type 2 charge -1.0
+velocity all create 1.0 87287 loop geom
+pair_style lj/cut/coul/long 1.12246 3.0
+pair_coeff * * 1.0 1.0
+kspace_style pppm 1.0e-4
+fix 1 all nve
+thermo 10
+run 20
+EOF
+thermo() { sed -n '/^Step/,/^Loop/p' | grep -v '^Loop'; }
+both "LAMMPS, a melt" thermo 4 lmp -in melt -log none
+both "LAMMPS, charges" thermo 3 lmp -in charges -log none
+
+# -- HPC Challenge: Linpack, PTRANS, FFT, RandomAccess and more, each of which checks its results.
+cat >hpccinf.txt <<'EOF'
+HPLinpack benchmark input file
+-
+HPL.out
+8
+1
+400
+1
+40
+0
+1
+2
+2
+16.0
+1
+2
+1
+4
+1
+2
+1
+1
+1
+1
+1
+0
+2
+64
+0
+0
+1
+8
+-
+1
+400
+1
+40
+EOF
+checks() { grep -E '_failed|FAILED|^[A-Za-z_]*(Success|verif)[A-Za-z_]*=|tests completed and (passed|failed)' | sed 's/ *[0-9.e+-]* seconds//' | sort -u; }
+both "HPC Challenge" checks 4 hpcc
+
+# -- mpi4py: Python's collectives on numpy's arrays, in place, on parts and with derived types.
+cat >arrays.py <<'EOF'
+import numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+half = world.Split(world.rank % 2, world.rank)
+for comm in world, half, world.Dup(), MPI.COMM_SELF:
+    for dtype in "i", "d", "F", "b", "H":
+        for n in 1, 17, 5000:
+            mine = (np.arange(n) % 5 + comm.rank).astype(dtype)
+            total = np.zeros(n, dtype)
+            comm.Allreduce(mine, total)
+            assert (total == sum((np.arange(n) % 5 + r).astype(dtype) for r in range(comm.size)).astype(dtype)).all()
+            everyone = np.zeros((comm.size, n), dtype)
+            comm.Allgather(mine, everyone)
+            assert all((everyone[r] == (np.arange(n) % 5 + r).astype(dtype)).all() for r in range(comm.size))
+            turned = np.zeros_like(everyone)
+            comm.Alltoall(everyone, turned)
+            assert (turned == everyone[comm.rank]).all()
+            got = np.zeros_like(everyone) if comm.rank == 0 else None
+            comm.Gather(mine, got, root=0)
+            comm.Scatter(got, total, root=0)
+            assert (total == mine).all()
+            comm.Bcast(mine, root=comm.size - 1)
+            assert (mine == (np.arange(n) % 5 + comm.size - 1).astype(dtype)).all()
+    assert comm.allreduce({comm.rank}, op=lambda a, b: a | b) == set(range(comm.size))
+    assert comm.allreduce((comm.rank, comm.rank), op=MPI.MAXLOC)[0] == comm.size - 1
+    comm.Barrier()
+if world.rank == 0:
+    print("arrays are right")
+EOF
+right() { grep right; }
+both "mpi4py, arrays" right 3 /usr/bin/python3 arrays.py
+rings() { grep -E 'passed|ring|Hello' | sed 's/[0-9.]* seconds//; s/ in .*//' | sort; }
+both "mpi4py, its own" rings 3 /usr/bin/python3 -m mpi4py.bench helloworld
+
+[ $ran -gt 0 ] || exit 3
+exit $failed
