@@ -146,6 +146,8 @@ fn blocks_of_different_sizes_are_verified() {
         assert_eq!(value["verified"], true, "{args}");
         assert!(!value["rows"].as_array().unwrap().is_empty(), "{args}");
     }
+    let proved = json("check allgather --torus 2x3 --counts zipf:2 --format json");
+    assert_eq!(proved["proved"], true);
     let refused = |args: &str| text(&hopbine(args).stderr).to_owned();
     let vector = refused("run allreduce --torus 3 --bytes 64 --counts uniform");
     assert!(vector.contains("no blocks"), "{vector}");

@@ -1,6 +1,5 @@
 //! `hopbine run`: collectives on the emulated torus, verified and timed.
 
-mod counts;
 mod data;
 mod element;
 mod measure;
@@ -19,12 +18,12 @@ use hopbine_torus::{Collective, Request};
 use serde_json::Value;
 
 use super::args::{self, Backend, Place};
+use super::counts::Counts;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::report::{Format, Stream};
 use super::sizes::{self, SizeRange};
 use super::{host, progress};
-use counts::Counts;
 use data::Data;
 use measure::Iterations;
 use reference::{Case, Reference};
@@ -178,7 +177,9 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         let undefined = ReduceError::Undefined { op: args.op, dtype: args.dtype };
         return Err(CliError::Usage(undefined.to_string()));
     }
-    check_counts(&args)?;
+    if let Some(counts) = args.counts {
+        counts.check_for(args.collective, shape.n_nodes())?;
+    }
     let most = max_ports(shape);
     let mut config = EmulationConfig::from_env(shape.clone())
         .map_err(|error| CliError::Usage(error.to_string()))?;
@@ -242,18 +243,6 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     }
     stream.finish(vec![("verified", Value::from(is_well))], notes)?;
     Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
-}
-
-/// Refuses counts for collectives without blocks, and lists that do not fit.
-fn check_counts(args: &Args) -> Result<(), CliError> {
-    use hopbine_torus::collectives::Cut;
-    let Some(counts) = args.counts else { return Ok(()) };
-    let cut = args.collective.cut();
-    if !matches!(cut, Cut::Blocks | Cut::Pairs) {
-        let refused = format!("{} has no blocks: leave out --counts", args.collective);
-        return Err(CliError::Usage(refused));
-    }
-    counts.check(args.place.torus.n_nodes(), cut == Cut::Pairs).map_err(CliError::Usage)
 }
 
 /// The algorithms to run, and remarks on those that are not.

@@ -5,9 +5,9 @@ use hopbine::reduce::Op;
 use hopbine_torus::Collective;
 use rayon::prelude::*;
 
-use super::counts::Counts;
 use super::data::{Data, PERIOD};
 use super::element::Number;
+use crate::cli::counts::Counts;
 
 /// A collective with its sizes.
 #[derive(Clone, Copy, Debug)]

@@ -32,7 +32,7 @@ pub use schedule::{
 };
 pub use space::{BlockOrder, Displaced, Listing, Space};
 pub use text::TextError;
-pub use traffic::{Traffic, traffic};
+pub use traffic::{Traffic, traffic, weighed};
 pub use types::{Blocks, Lane, Plan, Run, Step, Transfer, Transfers, n_positions};
 pub use validate::{Defect, Invalid, sent_positions};
 pub use walk::Interleave;

@@ -4,7 +4,10 @@
 
 use std::str::FromStr;
 
-use super::data::mix;
+use hopbine_torus::Collective;
+use hopbine_torus::collectives::Cut;
+
+use super::error::CliError;
 
 /// How large blocks are, as parts of the largest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +52,14 @@ impl FromStr for Counts {
             _ => Ok(Counts::Sparse(value(0.1, 1.0)?)),
         }
     }
+}
+
+/// The finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// Numbers of a file, which stay as long as the program does.
@@ -98,8 +109,20 @@ impl Counts {
         (part.clamp(0.0, 1.0) * most as f64).round() as usize
     }
 
+    /// Refuses collectives without blocks, and lists that do not fit.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`].
+    pub fn check_for(self, collective: Collective, n_ranks: u32) -> Result<(), CliError> {
+        let cut = collective.cut();
+        if !matches!(cut, Cut::Blocks | Cut::Pairs) {
+            return Err(CliError::Usage(format!("{collective} has no blocks: leave out --counts")));
+        }
+        self.check(n_ranks, cut == Cut::Pairs).map_err(CliError::Usage)
+    }
+
     /// Checks that a list has as many numbers as are needed.
-    pub fn check(self, n_ranks: u32, is_for_pairs: bool) -> Result<(), String> {
+    fn check(self, n_ranks: u32, is_for_pairs: bool) -> Result<(), String> {
         let Counts::Listed(list) = self else { return Ok(()) };
         let (n, found) = (n_ranks as usize, list.len());
         if found == n || is_for_pairs && found == n * n {
