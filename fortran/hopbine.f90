@@ -8,6 +8,7 @@ module hopbine
   use, intrinsic :: iso_c_binding, only: c_int
   use hopbine_base, only: at, done
   use hopbine_base
+  use hopbine_vector
   implicit none
   public
   private :: at, done

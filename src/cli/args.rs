@@ -43,7 +43,8 @@ pub struct Place {
     #[arg(long, value_name = "SHAPE")]
     pub torus: Shape,
     /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
-    /// it), row-major, or a file with one coordinate per line
+    /// it), row-major, or a file with one coordinate per line; for ranks that are processes also
+    /// `hosts`: those of one host are neighbours
     #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
     pub map: MapArg,
 }
@@ -53,6 +54,7 @@ pub struct Place {
 pub enum MapArg {
     RowMajor,
     ColumnMajor,
+    Hosts,
     File(PathBuf),
 }
 
@@ -63,6 +65,7 @@ impl FromStr for MapArg {
         Ok(match text {
             "row-major" => MapArg::RowMajor,
             "column-major" => MapArg::ColumnMajor,
+            "hosts" => MapArg::Hosts,
             path => MapArg::File(PathBuf::from(path)),
         })
     }
@@ -79,6 +82,16 @@ impl Place {
 }
 
 impl MapArg {
+    /// As `HOPBINE_RANK_MAP` gives it.
+    pub fn as_setting(&self) -> &std::ffi::OsStr {
+        match self {
+            MapArg::RowMajor => "row-major".as_ref(),
+            MapArg::ColumnMajor => "column-major".as_ref(),
+            MapArg::Hosts => "hosts".as_ref(),
+            MapArg::File(path) => path.as_os_str(),
+        }
+    }
+
     /// The rank map for a shape.
     ///
     /// # Errors
@@ -87,6 +100,9 @@ impl MapArg {
         match self {
             MapArg::RowMajor => Ok(RankMap::RowMajor),
             MapArg::ColumnMajor => Ok(RankMap::ColumnMajor),
+            MapArg::Hosts => Err(CliError::Usage(
+                "a map by hosts is for ranks that are processes: start them with mpirun".to_owned(),
+            )),
             MapArg::File(path) => {
                 let text = read(path)?;
                 RankMap::parse(shape, &text)

@@ -9,7 +9,7 @@
 //! | `HOPBINE_RANK`, `HOPBINE_SIZE`, `HOPBINE_RENDEZVOUS` | who this is among how many ranks, and the file through which they meet; what `mpirun`, `mpiexec` or `srun` says if unset, else one rank |
 //! | `HOPBINE_RANKS_PER_NODE` | ranks on each node; 1 if unset |
 //! | `HOPBINE_TORUS` | shape of the nodes, as `4x2x2` |
-//! | `HOPBINE_RANK_MAP` | file with the ranks' coordinates in the world's shape, one a line; without it the first dimension varies fastest |
+//! | `HOPBINE_RANK_MAP` | file with the ranks' coordinates in the world's shape, one a line; or `row-major`, `column-major` (if unset: the first dimension varies fastest), or `hosts`: ranks of one host are neighbours |
 //! | `HOPBINE_PORTS` | ports per rank; two per dimension and at most one per TNI if unset |
 //! | `HOPBINE_DRIVE`, `HOPBINE_CORES` | see [`Drive`], the list of cores for workers |
 //! | `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT` | seconds without progress after which a wait is too long (60), and what becomes of it then: `warn` (default) or `fail` |
@@ -119,6 +119,8 @@ fn from_environment(name: &str) -> Option<String> {
 struct Card {
     /// Stands for the host and the cores on it that this rank may use.
     cores: u64,
+    /// Stands for the host.
+    host: u64,
     coords: [u8; 6],
     /// The settings that must be the same everywhere.
     settings: String,
@@ -178,6 +180,7 @@ impl World {
             .map_or_else(Vec::new, |cores| cores.into_iter().map(|core| core.id).collect());
         let card = Card {
             cores: seat_number(&available),
+            host: crate::endpoint::shm::host(),
             coords,
             settings: format!(
                 "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node} HOPBINE_PORTS={} \
@@ -202,8 +205,9 @@ impl World {
         }
 
         let all: Vec<[u8; 6]> = cards.iter().map(|card| card.coords).collect();
+        let hosts: Vec<u64> = cards.iter().map(|card| card.host).collect();
         let (shape, map) =
-            lay_out(get, torus, backend.is_physical(), backend.wire(), &all, per_node)
+            lay_out(get, torus, backend.is_physical(), backend.wire(), &all, &hosts, per_node)
                 .map_err(|reason| Error::Layout { rank, reason })?;
         let among = |same: &dyn Fn(&Card) -> bool| {
             let all = cards.iter().filter(|card| same(card)).count();
@@ -337,6 +341,9 @@ impl World {
             // Memory that peers may still write to must not be freed.
             Err(error) => {
                 std::mem::forget(comm);
+                if let Some(session) = &self.session {
+                    session.let_go();
+                }
                 return Err(error);
             }
         }
@@ -354,7 +361,7 @@ impl Drop for World {
 
 impl Card {
     fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.cores.to_le_bytes().to_vec();
+        let mut bytes = [self.cores, self.host].map(u64::to_le_bytes).concat();
         bytes.extend_from_slice(&self.coords);
         bytes.extend_from_slice(self.settings.as_bytes());
         bytes
@@ -362,12 +369,16 @@ impl Card {
 
     /// What `encode` made; whatever else comes differs in its settings.
     fn decode(bytes: &[u8]) -> Self {
-        let (cores, rest) = bytes
-            .split_first_chunk()
-            .map_or((0, bytes), |(cores, rest)| (u64::from_le_bytes(*cores), rest));
+        let number = |rest: &mut &[u8]| {
+            let (number, left) = rest.split_first_chunk()?;
+            *rest = left;
+            Some(u64::from_le_bytes(*number))
+        };
+        let mut rest = bytes;
+        let [cores, host] = [(); 2].map(|()| number(&mut rest).unwrap_or(0));
         let (coords, rest) =
             rest.split_first_chunk().map_or(([0; 6], rest), |(coords, rest)| (*coords, rest));
-        Card { cores, coords, settings: String::from_utf8_lossy(rest).into_owned() }
+        Card { cores, host, coords, settings: String::from_utf8_lossy(rest).into_owned() }
     }
 }
 

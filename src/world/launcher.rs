@@ -26,6 +26,24 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Launched>, Error> {
     Launched::find(get).map_err(|error| Error::Meeting { rank: None, reason: error.to_string() })
 }
 
+/// Number of ranks that the environment says there are: what `HOPBINE_SIZE` says, or a launcher of
+/// MPI's or Slurm's; one if nobody says anything.
+///
+/// # Errors
+/// [`Error::Meeting`] if that makes no sense.
+pub fn n_ranks_said() -> Result<u32, Error> {
+    let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(launched) = find(&get)? {
+        return Ok(launched.size as u32);
+    }
+    let Some(text) = get(ENV_SIZE) else { return Ok(1) };
+    text.trim().parse().map_err(|_| Error::Setting {
+        setting: ENV_SIZE,
+        found: text,
+        valid: "the number of ranks".to_owned(),
+    })
+}
+
 /// The exchange of the ranks that the environment names, or of this process alone.
 ///
 /// # Errors
@@ -36,10 +54,10 @@ pub(super) fn meet(get: Lookup<'_>, timeout: Duration) -> Result<Box<dyn Exchang
         let Launched { rank, size, .. } = *launched;
         let refused = |reason: String| Error::Meeting { rank: Some(rank as u32), reason };
         let met = match get(ENV_RENDEZVOUS) {
-            Some(path) => Bootstrap::join(path.as_ref(), rank, size, timeout),
+            Some(path) => Bootstrap::beside(path.as_ref(), rank, size, timeout),
             None => {
                 let path = launched.meeting_place().map_err(|error| refused(error.to_string()))?;
-                Bootstrap::join(&path, rank, size, timeout).map(Bootstrap::temporary)
+                Bootstrap::beside(&path, rank, size, timeout).map(Bootstrap::temporary)
             }
         };
         return met

@@ -3,7 +3,7 @@
 //! Reads a rank map's file; otherwise only thought.
 
 use super::config::Lookup;
-use super::place::{from_tofu, near_cubic};
+use super::place::{by_host, from_tofu, near_cubic};
 use super::select::Wire;
 use crate::error::Error;
 use hopbine_torus::geometry::{RankMap, Shape};
@@ -28,7 +28,8 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
     Ok(Some(torus))
 }
 
-/// Shape and rank map of all ranks, from their Tofu coordinates or from what was asked for.
+/// Shape and rank map of all ranks, from their Tofu coordinates or from what was asked for. Ranks
+/// with the same number in `hosts` are on one host.
 ///
 /// # Errors
 /// What does not fit.
@@ -38,6 +39,7 @@ pub(super) fn lay_out(
     is_physical: bool,
     wire: Wire,
     coords: &[[u8; 6]],
+    hosts: &[u64],
     per_node: u32,
 ) -> Result<(Shape, RankMap), String> {
     let is_given = is_physical && torus.is_none();
@@ -58,7 +60,16 @@ pub(super) fn lay_out(
             (shape, RankMap::default())
         }
     };
-    let Some(path) = get("HOPBINE_RANK_MAP") else { return Ok((shape, map)) };
+    let path = match get("HOPBINE_RANK_MAP").as_deref() {
+        None => return Ok((shape, map)),
+        Some("column-major") => return Ok((shape, RankMap::ColumnMajor)),
+        Some("row-major") => return Ok((shape, RankMap::RowMajor)),
+        Some("hosts") => {
+            let map = by_host(&shape, hosts)?;
+            return Ok((shape, map));
+        }
+        Some(path) => path.to_owned(),
+    };
     let text = std::fs::read_to_string(&path)
         .map_err(|error| format!("HOPBINE_RANK_MAP={path} cannot be read: {error}"))?;
     let map = RankMap::parse(&shape, &text)

@@ -50,6 +50,7 @@ pub use emulate::emulate;
 pub use explain::Explanation;
 pub use info::{Attempt, Barrier, DeviceInfo, GatesInfo, Info, Onesided};
 pub use init::{World, init, init_over};
+pub use launcher::n_ranks_said;
 #[cfg(feature = "mpi")]
 pub use mpi::init_mpi;
 pub use options::{CallOptions, Hardware};

@@ -79,9 +79,91 @@ pub(super) fn from_tofu(coords: &[[u8; 6]]) -> Option<(Shape, RankMap)> {
     Some((shape, map))
 }
 
+/// A rank map that keeps the ranks of a host together: where all hosts have equally many and boxes
+/// of that size fill the torus, each gets a box, the one with the fewest links to others; else the
+/// hosts follow one another along the last dimension (Bine trees, section 2.2).
+///
+/// # Errors
+/// Not as many ranks as the shape has nodes.
+pub(super) fn by_host(shape: &Shape, hosts: &[u64]) -> Result<RankMap, String> {
+    let mut order: Vec<usize> = (0..hosts.len()).collect();
+    let mut first = std::collections::HashMap::new();
+    for (rank, host) in hosts.iter().enumerate() {
+        first.entry(*host).or_insert(rank);
+    }
+    order.sort_by_key(|&rank| (first[&hosts[rank]], rank));
+    let per_host = hosts.iter().filter(|&host| *host == hosts[0]).count();
+    let is_even =
+        first.keys().all(|at| hosts.iter().filter(|host| *host == at).count() == per_host);
+    let sizes = shape.sizes();
+    let sides = if is_even { best_box(&sizes, per_host as u32) } else { None };
+    let mut nodes: Vec<Node> = (0..shape.n_nodes()).map(Node).collect();
+    if let Some(sides) = sides {
+        // Box by box, in the order of their first nodes.
+        nodes.sort_by_key(|&node| {
+            let at = shape.coord(node);
+            let corner: Vec<u32> = at.as_slice().iter().zip(&sides).map(|(x, b)| x / b).collect();
+            (corner, node.0)
+        });
+    }
+    let mut node_of = vec![Node(0); hosts.len()];
+    for (&rank, &node) in order.iter().zip(&nodes) {
+        node_of[rank] = node;
+    }
+    RankMap::from_nodes(shape, node_of).map_err(|error| error.to_string())
+}
+
+/// Sides of a box of `volume` nodes that divide the sizes, with the fewest links to other boxes.
+fn best_box(sizes: &[u32], volume: u32) -> Option<Vec<u32>> {
+    let Some((&size, rest)) = sizes.split_first() else {
+        return (volume == 1).then(Vec::new);
+    };
+    let sides =
+        (1..=size).filter(|side| size.is_multiple_of(*side) && volume.is_multiple_of(*side));
+    let boxes = sides.filter_map(|side| {
+        let mut all = vec![side];
+        all.extend(best_box(rest, volume / side)?);
+        Some(all)
+    });
+    // For each node, the links that leave: in inverse proportion to the sides that end. Of equals
+    // the one that is nearest to a cube.
+    let leaves = |sides: &[u32]| -> f64 {
+        let ends = sides.iter().zip(sizes).filter(|(side, size)| side < size);
+        ends.map(|(&side, _)| 1.0 / f64::from(side)).sum()
+    };
+    boxes.min_by(|a, b| {
+        f64::total_cmp(&leaves(a), &leaves(b)).then(a.iter().max().cmp(&b.iter().max()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_of_a_host_are_neighbours() {
+        let shape: Shape = "4x4x4".parse().unwrap();
+        // Eight hosts that take ranks in turn.
+        let hosts: Vec<u64> = (0..64).map(|rank| 100 - rank % 8).collect();
+        let map = by_host(&shape, &hosts).unwrap();
+        for rank in 0..8 {
+            let box_of = |rank| {
+                let at = map.coord_of(&shape, rank);
+                at.as_slice().iter().map(|x| x / 2).collect::<Vec<_>>()
+            };
+            for other in (rank..64).step_by(8) {
+                assert_eq!(box_of(rank), box_of(other), "{rank} and {other}");
+            }
+        }
+        assert_eq!(best_box(&[4, 4], 4), Some(vec![2, 2]));
+        // A whole ring has no ends.
+        assert_eq!(best_box(&[2, 8], 4), Some(vec![2, 2]));
+        assert_eq!(best_box(&[3, 4], 5), None);
+        let uneven = by_host(&"3x2".parse().unwrap(), &[7, 7, 8, 7, 9, 9]).unwrap();
+        let at = |rank| uneven.node_of(&"3x2".parse().unwrap(), rank);
+        assert_eq!([at(0), at(1), at(3), at(2)], [0, 1, 2, 3].map(Node));
+        assert!(by_host(&shape, &[1, 2]).is_err());
+    }
 
     #[test]
     fn near_cubic_has_the_right_product_and_the_smallest_sum() {

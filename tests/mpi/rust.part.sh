@@ -4,6 +4,8 @@
 build_rust() {
   cargo_programs test -p hopbine --features mpi --test mpi --no-run || return 1
   cp "$(ls -t "$target"/debug/deps/mpi-* | grep -v '\.' | head -n 1)" "$programs/mpi"
+  cargo_programs build -p hopbine --features mpi --bin hopbine || return 1
+  cp "$target/debug/hopbine" "$programs/hopbine"
 }
 
 run_rust() {
@@ -25,5 +27,11 @@ run_rust() {
   ranks 3 "$programs/mpi" own multiple || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" many || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" long || status=1
+  # The command, on a torus of processes.
+  for n in 12 4; do
+    ranks $n "${messages[@]}" "$programs/hopbine" run allreduce --torus ${n}x1 --bytes 64KiB \
+      --algorithm all --iterations 2 --map hosts || status=1
+  done
+  ranks 8 "$programs/hopbine" run alltoall --torus 2x2x2 --bytes 64KiB --iterations 5 || status=1
   return $status
 }

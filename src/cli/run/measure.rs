@@ -1,13 +1,15 @@
 //! One row: a collective on the emulated torus, timed and verified.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopbine::reduce::{Datatype, Dtype, Op};
-use hopbine::{Blocks, CallOptions, Communicator, EmulationConfig, Error, emulate};
+use hopbine::{Blocks, CallOptions, Communicator, Error, emulate};
 use hopbine_torus::Collective;
 
+use super::ranks::Ranks;
 use super::reference::{Case, Reference};
 use super::verify::{Wrong, verify, verify_same};
 
@@ -46,7 +48,7 @@ pub struct Measured {
 /// As [`emulate`] and the collectives.
 pub fn measure(
     reference: &Reference,
-    config: &EmulationConfig,
+    ranks: &Ranks,
     options: &CallOptions,
     iterations: Iterations,
 ) -> Result<Measured, Error> {
@@ -68,14 +70,20 @@ pub fn measure(
         Dtype::ComplexF32 => measure_as::<Complex<f32>>,
         Dtype::ComplexF64 => measure_as::<Complex<f64>>,
     };
-    call(reference, config, options, iterations)
+    call(reference, ranks, options, iterations)
 }
 
-/// What the ranks of a row share.
+/// What the ranks of a row have in common.
 struct Shared<'a> {
     reference: &'a Reference,
     options: &'a CallOptions,
     iterations: Iterations,
+    /// What ranks that are threads share.
+    threads: Option<Threads>,
+}
+
+#[derive(Default)]
+struct Threads {
     /// The last timed iteration, once rank 0 knows it.
     last: AtomicU64,
     /// Ranks that have entered a barrier under test, counted over all iterations.
@@ -93,20 +101,23 @@ struct OfRank {
 
 fn measure_as<T: Datatype>(
     reference: &Reference,
-    config: &EmulationConfig,
+    ranks: &Ranks,
     options: &CallOptions,
     iterations: Iterations,
 ) -> Result<Measured, Error> {
-    let shared = Shared {
-        reference,
-        options,
-        iterations,
-        last: AtomicU64::new(u64::MAX),
-        entered: AtomicU64::new(0),
-        first: OnceLock::new(),
+    let shared = |threads| Shared { reference, options, iterations, threads };
+    let ranks = match &ranks.world {
+        None => {
+            let threads = Threads { last: AtomicU64::new(u64::MAX), ..Threads::default() };
+            let shared = shared(Some(threads));
+            let ranks = emulate(&ranks.config, |comm| on_rank::<T>(comm, &shared))?;
+            ranks.into_iter().collect::<Result<Vec<OfRank>, Error>>()?
+        }
+        Some(world) => {
+            let comm = world.communicator();
+            gather(comm, on_rank::<T>(comm, &shared(None))?)?
+        }
     };
-    let ranks = emulate(config, |comm| on_rank::<T>(comm, &shared))?;
-    let ranks = ranks.into_iter().collect::<Result<Vec<OfRank>, Error>>()?;
     let n = ranks.iter().map(|rank| rank.seconds.len()).min().unwrap_or(0);
     let slowest = |i: usize| ranks.iter().map(|rank| rank.seconds[i]).fold(0.0, f64::max);
     Ok(Measured {
@@ -137,18 +148,14 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
         if case.collective == Collective::Bcast && rank == case.root {
             recv.copy_from_slice(&send);
         }
-        if rank == 0 && is_enough(shared.iterations, iteration, started) {
-            // Relaxed: the barrier below orders it before every rank's load.
-            shared.last.fetch_min(iteration.saturating_sub(1), Ordering::Relaxed);
-        }
-        world.barrier()?;
-        // A rank that is late may see what rank 0 has stored for the next iteration: that
-        // names this one as the last, so it goes on as all others do.
-        if iteration > shared.last.load(Ordering::Relaxed) {
+        let is_enough = rank == 0 && is_enough(shared.iterations, iteration, started);
+        if shared.is_over(world, iteration, is_enough)? {
             break;
         }
-        // Relaxed: a count, compared only after the barrier under test.
-        shared.entered.fetch_add(1, Ordering::Relaxed);
+        if let Some(threads) = &shared.threads {
+            // Relaxed: a count, compared only after the barrier under test.
+            threads.entered.fetch_add(1, Ordering::Relaxed);
+        }
         let before = Instant::now();
         call(&comm, case, &lists, &send, &mut recv)?;
         let elapsed = before.elapsed();
@@ -156,8 +163,9 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
             seconds.push(elapsed.as_secs_f64());
         }
         if case.collective == Collective::Barrier {
-            let entered = shared.entered.load(Ordering::Relaxed);
-            wrong = wrong.or_else(|| left_early(rank, case, iteration, entered));
+            let entered = shared.threads.as_ref().map(|all| all.entered.load(Ordering::Relaxed));
+            let early = entered.and_then(|entered| left_early(rank, case, iteration, entered));
+            wrong = wrong.or(early);
         } else if iteration == 0 {
             wrong = verify(reference, rank, bytemuck::cast_slice(&recv));
         }
@@ -168,21 +176,79 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
     call(&comm, case, &lists, &send, &mut recv)?;
     corrupt(rank, bytemuck::cast_slice_mut(&mut recv));
     let result: &[u8] = bytemuck::cast_slice(&recv);
-    if rank == 0 && case.is_same_everywhere() {
-        // Set once: only rank 0 does.
-        let _ = shared.first.set(result.to_vec());
-    }
-    world.barrier()?;
+    let first = shared.first(world, case, result)?;
     let wrong = wrong.or_else(|| {
         // Bits that rank 0 has too are judged there.
-        match shared.first.get() {
-            Some(first) if rank != 0 && first == result => None,
+        match first {
+            Some(first) if rank != 0 && *first == *result => None,
             Some(first) => verify(reference, rank, result)
-                .or_else(|| verify_same(reference, rank, result, first)),
+                .or_else(|| verify_same(reference, rank, result, &first)),
             None => verify(reference, rank, result),
         }
     });
     Ok(OfRank { seconds, wrong, has_workers: world.has_workers() })
+}
+
+impl Shared<'_> {
+    /// Whether rank 0 has had enough before this iteration. All ranks leave at the same time.
+    fn is_over(&self, world: &Communicator, iteration: u64, enough: bool) -> Result<bool, Error> {
+        let Some(threads) = &self.threads else {
+            let mut enough = [u8::from(enough)];
+            world.bcast(&mut enough, 0)?;
+            world.barrier()?;
+            return Ok(enough[0] != 0);
+        };
+        if enough {
+            // Relaxed: the barrier below orders it before every rank's load.
+            threads.last.fetch_min(iteration.saturating_sub(1), Ordering::Relaxed);
+        }
+        world.barrier()?;
+        // A rank that is late may see what rank 0 has stored for the next iteration: that
+        // names this one as the last, so it goes on as all others do.
+        Ok(iteration > threads.last.load(Ordering::Relaxed))
+    }
+
+    /// Rank 0's result, if all ranks should have the same.
+    fn first<'a>(
+        &'a self,
+        world: &Communicator,
+        case: &Case,
+        result: &[u8],
+    ) -> Result<Option<Cow<'a, [u8]>>, Error> {
+        if !case.is_same_everywhere() {
+            return Ok(None);
+        }
+        let Some(threads) = &self.threads else {
+            let mut first = result.to_vec();
+            world.bcast(&mut first, 0)?;
+            return Ok(Some(Cow::Owned(first)));
+        };
+        if world.rank() == 0 {
+            // Set once: only rank 0 does.
+            let _ = threads.first.set(result.to_vec());
+        }
+        world.barrier()?;
+        Ok(threads.first.get().map(|first| Cow::Borrowed(&first[..])))
+    }
+}
+
+/// What all ranks bring home, if they are processes.
+fn gather(comm: &Communicator, own: OfRank) -> Result<Vec<OfRank>, Error> {
+    let text = serde_json::to_vec(&(&own.seconds, &own.wrong, own.has_workers));
+    let text = text.unwrap_or_default();
+    let mut lens = vec![0; comm.size() as usize];
+    comm.allgather(&[text.len() as u64], &mut lens)?;
+    let longest = lens.iter().copied().max().unwrap_or(0) as usize;
+    let mut padded = text;
+    padded.resize(longest, b' ');
+    let mut all = vec![0; longest * lens.len()];
+    comm.allgather(&padded, &mut all)?;
+    let ranks = all.chunks(longest.max(1)).map(|text| {
+        let (seconds, wrong, has_workers) =
+            serde_json::from_slice(text).expect("what a rank of ours has written");
+        OfRank { seconds, wrong, has_workers }
+    });
+    Ok(ranks.collect())
 }
 
 fn is_enough(iterations: Iterations, iteration: u64, started: Instant) -> bool {

@@ -3,6 +3,7 @@
 mod data;
 mod element;
 mod measure;
+mod ranks;
 mod reference;
 mod rows;
 mod stats;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use hopbine::reduce::{Dtype, Op, ReduceError};
 use hopbine::{CallOptions, Drive, EmulationConfig};
-use hopbine_torus::plan::{Flow, max_ports};
+use hopbine_torus::plan::Flow;
 use hopbine_torus::registry;
 use hopbine_torus::{Collective, Request};
 use serde_json::Value;
@@ -26,18 +27,20 @@ use super::sizes::{self, SizeRange};
 use super::{host, progress};
 use data::Data;
 use measure::Iterations;
+use ranks::Ranks;
 use reference::{Case, Reference};
 use rows::total_bytes;
 
 /// Run a collective on the emulated torus: verify every element, measure time
 ///
-/// Ranks are threads of this process. Every element on every rank is verified against a
+/// Ranks are threads of this process; or processes, if `mpirun`, `srun` or `hopbine launch` has
+/// started one for each node of the torus. Every element on every rank is verified against a
 /// reference that shares nothing with the library: integers, minima and maxima exactly;
 /// floating-point sums and products exactly for every other element (whose result is exact in
 /// any order), within a proved bound of the rounding errors for the rest; and all ranks of an
 /// allreduce must hold the same bits. Exit status 1 if anything is wrong.
 ///
-/// The times are the emulator's on this host. They say nothing about a network.
+/// The times of threads are the emulator's on this host. They say nothing about a network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,6 +48,7 @@ Examples:
   hopbine run allreduce --torus 4x4 --bytes 8..64KiB:x4 --algorithm all --iterations 20
   hopbine run reduce --torus 3x5 --bytes 6kB --type i16 --op max --root 7 --format csv
   hopbine run barrier --torus 4x4
+  mpirun -n 64 hopbine run allreduce --torus 4x4x4 --bytes 1MiB
 
 Sizes: bytes of a rank's vector, or of all its blocks (those are rounded up to whole blocks).
 Types: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 c32 c64 (complex, bits of one part).
@@ -180,32 +184,30 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     if let Some(counts) = args.counts {
         counts.check_for(args.collective, shape.n_nodes())?;
     }
-    let most = max_ports(shape);
-    let mut config = EmulationConfig::from_env(shape.clone())
-        .map_err(|error| CliError::Usage(error.to_string()))?;
-    config.map = args.place.rank_map()?;
-    config.ports = Some(args.ports.unwrap_or(most.min(DEFAULT_PORTS)));
-    if let Some(backend) = args.backend {
-        config.wire = backend.wire();
-    }
-    config.drive = args.drive.unwrap_or(config.drive);
-    let (tasks, mut notes) = tasks(&args, &config)?;
+    let ranks = Ranks::new(&args)?;
+    let config = &ranks.config;
+    let (tasks, mut notes) = tasks(&args, config)?;
     let cases = cases(&args, &mut notes)?;
-    check_threads(&config)?;
-    for case in &cases {
-        check_memory(case)?;
+    if ranks.world.is_none() {
+        check_threads(config)?;
+        for case in &cases {
+            check_memory(case)?;
+        }
+    } else if args.collective == Collective::Barrier {
+        notes.push("Ranks that are processes: that nobody leaves early is not checked.".to_owned());
     }
     let iterations = args.iterations.map_or(Iterations::For(BUDGET), Iterations::Fixed);
     // All of them before the first row: what cannot be run is said before anything is.
     let mut chosen = vec![];
     for case in &cases {
         for task in &tasks {
-            chosen.push(task.chosen(case, &args, &config)?);
+            chosen.push(task.chosen(case, &args, config)?);
         }
     }
     let bar = progress::bar(chosen.len() as u64, "running");
-    let mut stream =
-        Stream::start(args.format, &args.output, rows::head(&args, &config, &chosen), &[])?;
+    let head = rows::head(&args, &ranks, &chosen);
+    let stream = ranks.reports().then(|| Stream::start(args.format, &args.output, head, &[]));
+    let mut stream = stream.transpose()?;
     let mut wrong = vec![];
     let mut has_workers = false;
     let mut chosen = chosen.iter();
@@ -223,25 +225,32 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
                 ..CallOptions::new()
             };
             let measured =
-                measure::measure(&reference, &config, &options, iterations).map_err(|source| {
+                measure::measure(&reference, &ranks, &options, iterations).map_err(|source| {
                     CliError::Run { algorithm: chosen.algorithm.clone(), bytes, source }
                 })?;
             let name = format!("{}, {}", chosen.algorithm, sizes::show(bytes));
             wrong.extend(measured.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
             has_workers |= measured.has_workers;
-            bar.aside(|| stream.row(&rows::row(case, chosen, &measured)))?;
+            if let Some(stream) = &mut stream {
+                bar.aside(|| stream.row(&rows::row(case, chosen, &measured)))?;
+            }
             bar.advance(1);
         }
     }
     drop(bar);
     let is_well = wrong.is_empty();
-    notes.push(rows::where_measured(&config, has_workers));
+    notes.push(rows::where_measured(&ranks, has_workers));
     let n_more = wrong.len().saturating_sub(LISTED);
     notes.extend(wrong.into_iter().take(LISTED));
     if n_more > 0 {
         notes.push(format!("... and {n_more} more ranks; JSON lists all"));
     }
-    stream.finish(vec![("verified", Value::from(is_well))], notes)?;
+    if let Some(stream) = stream {
+        stream.finish(vec![("verified", Value::from(is_well))], notes)?;
+    }
+    if let Some(world) = ranks.world {
+        world.finish().map_err(CliError::World)?;
+    }
     Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
 }
 

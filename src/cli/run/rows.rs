@@ -1,10 +1,11 @@
 //! What a row shows.
 
-use hopbine::{EmulationConfig, Wire};
+use hopbine::Wire;
 use hopbine_torus::Collective;
 use serde_json::{Value, json};
 
 use super::measure::Measured;
+use super::ranks::Ranks;
 use super::reference::Case;
 use super::stats::{self, Times};
 use super::{Args, Chosen};
@@ -26,17 +27,18 @@ pub fn total_bytes(case: &Case) -> u64 {
     (count * size) as u64
 }
 
-/// As reports name what the messages travel through.
-fn backend(config: &EmulationConfig) -> &'static str {
-    match config.wire {
-        Wire::Network => "emulated",
-        Wire::Memory => "shm",
-    }
-}
-
 /// Where the times are from.
-pub fn where_measured(config: &EmulationConfig, has_workers: bool) -> String {
+pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
+    let config = &ranks.config;
     let n_ranks = config.shape.n_nodes();
+    if let Some(world) = &ranks.world {
+        let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
+        let info = world.info();
+        return format!(
+            "{} ({}): {n_ranks} ranks are processes, ports driven by {who}.",
+            info.backend, info.device.library
+        );
+    }
     let wire = match config.wire {
         Wire::Network => "Emulated",
         Wire::Memory => "Shared memory",
@@ -101,7 +103,7 @@ pub fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
 }
 
 /// What is known before the first row.
-pub fn head(args: &Args, config: &EmulationConfig, chosen: &[Chosen]) -> Head {
+pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
     let shape = args.place.torus.to_string();
     let collective = args.collective;
     let longest_name = chosen.iter().map(|chosen| chosen.algorithm.len()).max().unwrap_or(0);
@@ -123,7 +125,7 @@ pub fn head(args: &Args, config: &EmulationConfig, chosen: &[Chosen]) -> Head {
             ("op", collective.is_reduction().then_some(args.op.name()).into()),
             ("root", collective.is_rooted().then_some(args.root).into()),
             ("seed", Value::from(args.seed)),
-            ("backend", Value::from(backend(config))),
+            ("backend", Value::from(ranks.backend())),
         ],
         heading,
         columns: vec![

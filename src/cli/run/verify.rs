@@ -6,7 +6,7 @@ use super::element::Number;
 use super::reference::{Reference, Want};
 
 /// What is wrong on one rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Wrong {
     /// The rank.
     pub rank: u32,

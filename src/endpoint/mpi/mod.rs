@@ -108,6 +108,8 @@ struct State {
     has_reported: bool,
     question: Question,
     is_abandoned: bool,
+    /// Nothing is posted any more.
+    has_let_go: bool,
 }
 
 // SAFETY: handles of MPI's, which any thread may use that `Library` lets in, and memory.
@@ -151,6 +153,7 @@ impl MpiEndpoint {
             has_reported: false,
             question: Question::default(),
             is_abandoned: false,
+            has_let_go: false,
         };
         drop(inside);
         Ok(MpiEndpoint { library, state: Arc::new(Mutex::new(state)) })
@@ -230,7 +233,7 @@ impl Endpoint for MpiEndpoint {
     }
 
     fn abandon(&mut self) {
-        // Another thread may not help: then everything stays as it is.
+        // A thread that may not call MPI leaves it to the world's end.
         let inside = self.library.enter();
         let mut state = lock(&self.state);
         match inside {
@@ -422,7 +425,8 @@ impl State {
 
     /// Lets go of everything that is posted.
     fn give_up(&mut self) {
-        if std::mem::replace(&mut self.is_abandoned, true) {
+        self.is_abandoned = true;
+        if std::mem::replace(&mut self.has_let_go, true) {
             return;
         }
         let end = Instant::now() + LAST_WAIT;

@@ -140,6 +140,15 @@ impl Session {
         Ok(word)
     }
 
+    /// After a failure: lets go of everything that is posted. Nothing is finalised: others may not
+    /// come so far.
+    pub(in crate::world) fn let_go(&self) {
+        for ending in std::mem::take(&mut lock(&self.held).endpoints) {
+            // On a thread that may not call MPI nobody can help it.
+            let _ = ending.end();
+        }
+    }
+
     /// All ranks are done: gives everything back to MPI, and finalises it if that is ours to do.
     ///
     /// # Errors

@@ -82,9 +82,27 @@ impl Bootstrap {
     pub fn from_env(timeout: Duration) -> Result<Bootstrap, BootstrapError> {
         let size = number(ENV_SIZE, 1..u32::MAX as usize)?;
         let rank = number(ENV_RANK, 0..size)?;
-        let mut path = std::env::var_os(ENV_RENDEZVOUS)
+        let path = std::env::var_os(ENV_RENDEZVOUS)
             .filter(|p| !p.is_empty())
             .ok_or(BootstrapError::NotSet { variable: ENV_RENDEZVOUS })?;
+        Bootstrap::beside(Path::new(&path), rank, size, timeout)
+    }
+
+    /// As [`Bootstrap::join`], at files whose names begin with that of `rendezvous`, which is the
+    /// emulated device's.
+    ///
+    /// # Errors
+    /// As [`Bootstrap::from_env`].
+    ///
+    /// # Panics
+    /// If `rank` is not below `size`.
+    pub fn beside(
+        rendezvous: &Path,
+        rank: usize,
+        size: usize,
+        timeout: Duration,
+    ) -> Result<Bootstrap, BootstrapError> {
+        let mut path = rendezvous.as_os_str().to_owned();
         path.push(SUFFIX);
         Bootstrap::join(Path::new(&path), rank, size, timeout)
     }

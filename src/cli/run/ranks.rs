@@ -1,0 +1,94 @@
+//! Where the ranks of a run are: threads of this process, or processes of a job.
+
+use hopbine::{Drive, EmulationConfig, Wire, World};
+use hopbine_torus::plan::max_ports;
+
+use super::{Args, DEFAULT_PORTS};
+use crate::cli::error::CliError;
+
+/// See the module documentation.
+pub struct Ranks {
+    /// Shape, map and ports; the threads' settings, if they are threads.
+    pub config: EmulationConfig,
+    /// The job, if this process is a rank of one.
+    pub world: Option<World>,
+}
+
+impl Ranks {
+    /// As the environment says; see [`n_ranks_said`](hopbine::world::n_ranks_said).
+    ///
+    /// # Errors
+    /// [`CliError`].
+    pub fn new(args: &Args) -> Result<Self, CliError> {
+        match hopbine::world::n_ranks_said().map_err(CliError::World)? {
+            1 => Ranks::threads(args),
+            _ => Ranks::processes(args),
+        }
+    }
+
+    fn threads(args: &Args) -> Result<Self, CliError> {
+        let shape = &args.place.torus;
+        let mut config = EmulationConfig::from_env(shape.clone())
+            .map_err(|error| CliError::Usage(error.to_string()))?;
+        config.map = args.place.rank_map()?;
+        config.ports = Some(args.ports.unwrap_or(max_ports(shape).min(DEFAULT_PORTS)));
+        if let Some(backend) = args.backend {
+            config.wire = backend.wire();
+        }
+        config.drive = args.drive.unwrap_or(config.drive);
+        Ok(Ranks { config, world: None })
+    }
+
+    fn processes(args: &Args) -> Result<Self, CliError> {
+        let shape = &args.place.torus;
+        let torus = shape.to_string();
+        let ports = args.ports.map(|ports| ports.to_string());
+        let drive = args.drive.map(|drive| match drive {
+            Drive::Workers => "workers",
+            Drive::Inline => "inline",
+            Drive::Auto => "auto",
+        });
+        let settings = [
+            ("HOPBINE_TORUS", Some(torus.as_ref())),
+            ("HOPBINE_RANK_MAP", Some(args.place.map.as_setting())),
+            ("HOPBINE_PORTS", ports.as_deref().map(AsRef::as_ref)),
+            ("HOPBINE_DRIVE", drive.map(AsRef::as_ref)),
+            ("HOPBINE_BACKEND", args.backend.map(|backend| backend.name().as_ref())),
+        ];
+        for (name, value) in settings {
+            if let Some(value) = value {
+                // SAFETY: this program has no other threads yet.
+                unsafe { std::env::set_var(name, value) };
+            }
+        }
+        let world = hopbine::init().map_err(CliError::World)?;
+        let comm = world.communicator();
+        if comm.shape() != shape {
+            return Err(CliError::Usage(format!(
+                "the ranks are a torus of {}, not of {shape}: leave out HOPBINE_RANKS_PER_NODE",
+                comm.shape()
+            )));
+        }
+        let mut config = EmulationConfig::new(shape.clone());
+        config.ports = Some(comm.n_ports());
+        config.wire = match world.info().backend {
+            "shm" => Wire::Memory,
+            _ => Wire::Network,
+        };
+        Ok(Ranks { config, world: Some(world) })
+    }
+
+    /// Whether this process is the one that says what comes of it.
+    pub fn reports(&self) -> bool {
+        self.world.as_ref().is_none_or(|world| world.communicator().rank() == 0)
+    }
+
+    /// As reports name what the messages travel through.
+    pub fn backend(&self) -> &'static str {
+        match (&self.world, self.config.wire) {
+            (Some(world), _) => world.info().backend,
+            (None, Wire::Network) => "emulated",
+            (None, Wire::Memory) => "shm",
+        }
+    }
+}

@@ -1,0 +1,16 @@
+# Programs without the feature `mpi`: ranks that mpirun or mpiexec has started find each other by
+# their variables. Sourced by tests/mpi.sh.
+# shellcheck shell=bash disable=SC2154
+
+build_plain() {
+  cargo_programs build -p hopbine --example collectives || return 1
+  cp "$target/debug/examples/collectives" "$programs/plain"
+}
+
+run_plain() {
+  local backend status=0
+  for backend in shm emu; do
+    ranks 4 HOPBINE_BACKEND=$backend "$programs/plain" allreduce,alltoall,barrier 8,4096 1 || status=1
+  done
+  return $status
+}
