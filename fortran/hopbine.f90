@@ -26,6 +26,22 @@ contains
     call done(hopbine_allreduce_c(at(send), at(recv), count, type, op, comm), ierror)
   end subroutine
 
+  ! Registers a buffer with the network until hopbine_deregister: see hopbine.h.
+  subroutine hopbine_register(comm, buffer, bytes, registration, ierror)
+    integer(hopbine_handle), intent(in) :: comm
+    type(*), dimension(..), contiguous, target, asynchronous :: buffer
+    integer(hopbine_count), intent(in) :: bytes
+    integer(hopbine_handle), intent(out) :: registration
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_register_c(comm, at(buffer), bytes, registration), ierror)
+  end subroutine
+
+  subroutine hopbine_deregister(registration, ierror)
+    integer(hopbine_handle), intent(inout) :: registration
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_deregister_c(registration), ierror)
+  end subroutine
+
   subroutine hopbine_iallreduce(send, recv, count, type, op, comm, request, ierror)
     type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
     type(*), dimension(..), contiguous, target, asynchronous :: recv

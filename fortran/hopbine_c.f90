@@ -322,6 +322,20 @@ module hopbine_c
       integer(c_int) :: n_dims, sizes(*), coordinates(*)
       integer(c_int) :: code
     end function
+    function hopbine_register_c(comm, buffer, bytes, registration) &
+      result(code) bind(C, name="hopbine_register")
+      import
+      integer(c_int64_t), value :: comm, bytes
+      type(c_ptr), value :: buffer
+      integer(c_int64_t) :: registration
+      integer(c_int) :: code
+    end function
+    function hopbine_deregister_c(registration) &
+      result(code) bind(C, name="hopbine_deregister")
+      import
+      integer(c_int64_t) :: registration
+      integer(c_int) :: code
+    end function
     function hopbine_comm_duplicate_c(comm, made) &
       result(code) bind(C, name="hopbine_comm_duplicate")
       import

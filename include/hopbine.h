@@ -158,6 +158,9 @@ typedef void (*hopbine_error_handler_t)(int code, const char *message, void *arg
 // A request: a collective under way, or a persistent one.
 typedef uint64_t hopbine_request_t;
 
+// Memory that is registered. Ended by hopbine_deregister().
+typedef uint64_t hopbine_registration_t;
+
 // How ranks that have found each other by other means tell each other what hopbine needs to
 // start, and what it shares its waiting with.
 typedef struct {
@@ -574,6 +577,25 @@ int hopbine_alltoall_init(const void *send,
 // # Safety
 // `request` is an address to write to.
 int hopbine_barrier_init(hopbine_comm_t comm, hopbine_request_t *request);
+
+// Registers memory with the network, so that calls of any communicator that send from it or
+// receive into it need not: worth while for buffers used often where the system does not tell
+// hopbine what memory goes (`hopbine info` says whether it does). Local. Does nothing on wires
+// without registration.
+//
+// # Safety
+// The `bytes` bytes at `buffer` stay readable and writable until hopbine_deregister(), and no call
+// uses them then; `registration` is null or an address to write to.
+int hopbine_register(hopbine_comm_t comm,
+                     void *buffer,
+                     int64_t bytes,
+                     hopbine_registration_t *registration);
+
+// Ends a registration, and sets it to 0. No call may be using the memory.
+//
+// # Safety
+// `registration` is null or the address of one.
+int hopbine_deregister(hopbine_registration_t *registration);
 
 // 1 if HOPBINE_REPORT asks for a report, which hopbine_finalize() then prints; else 0.
 int hopbine_report_wanted(void);

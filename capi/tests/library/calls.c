@@ -216,6 +216,16 @@ static void wrong_calls(hopbine_comm_t comm) {
     REFUSED(HOPBINE_ERR_COMM, hopbine_comm_free(&freed));
     freed = comm;
     REFUSED(HOPBINE_ERR_COMM, hopbine_comm_free(&freed));
+    hopbine_registration_t kept, stale_kept;
+    REFUSED(HOPBINE_ERR_ARG, hopbine_register(comm, NULL, 8, &kept));
+    REFUSED(HOPBINE_ERR_ARG, hopbine_register(comm, &x, -1, &kept));
+    REFUSED(HOPBINE_ERR_COMM, hopbine_register(HOPBINE_COMM_NULL, &x, sizeof x, &kept));
+    CHECK(hopbine_register(comm, &x, sizeof x, &kept));
+    CHECK(hopbine_allreduce(&x, &y, 1, n, sum, comm));
+    stale_kept = kept;
+    CHECK(hopbine_deregister(&kept));
+    EXPECT(kept == 0);
+    REFUSED(HOPBINE_ERR_ARG, hopbine_deregister(&stale_kept));
     CHECK(hopbine_comm_with(comm, "no such algorithm", 0, 0, &other));
     REFUSED(HOPBINE_ERR_ALGORITHM, hopbine_allreduce(&x, &y, 1, n, sum, other));
     CHECK(hopbine_comm_free(&other));

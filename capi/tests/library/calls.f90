@@ -151,6 +151,12 @@ program calls
   call hopbine_allreduce(HOPBINE_IN_PLACE, scalar, 1_hopbine_count, HOPBINE_FLOAT, HOPBINE_PROD, world)
   call expect(nint(scalar) == 2**n_ranks, 'scalar')
 
+  ! Any handle of 64 bits will do.
+  call hopbine_register(world, one, 8 * n, half)
+  call hopbine_allreduce(HOPBINE_IN_PLACE, one, n, HOPBINE_INT64, HOPBINE_MAX, world)
+  call hopbine_deregister(half)
+  call hopbine_deregister(half, code)
+  call expect(code == HOPBINE_ERR_ARG, 'deregistered')
   call hopbine_comm_split(world, mod(rank, 2), 0, half)
   call hopbine_comm_size(half, i)
   call expect(i == (n_ranks + 1 - mod(rank, 2)) / 2, 'split')

@@ -7,6 +7,7 @@ mod fold;
 pub mod layout;
 mod linear;
 mod listed;
+mod members;
 mod order;
 mod pairwise;
 mod pass;
@@ -26,7 +27,7 @@ pub use check::{Checker, Expect, Fault, Found, Violation, check};
 pub use expansion::Expansion;
 pub use flow::{Flow, LaneHeader, Message, for_each_message};
 pub use listed::{Listed, Mixed};
-pub use order::Tile;
+pub use members::Tile;
 pub use schedule::{
     Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
 };

@@ -9,7 +9,7 @@ use super::local::Fingerprints;
 use crate::collectives::{Action, Cut, Share, Sums};
 use crate::names::{Position, Rank};
 use crate::plan::flow::{Flow, Message};
-use crate::plan::order::Tile;
+use crate::plan::members::Tile;
 use crate::plan::types::Run;
 
 /// What a unit of work finds; more of the same kind are not worth listing.

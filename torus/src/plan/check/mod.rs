@@ -32,7 +32,7 @@ mod local;
 use std::sync::{Mutex, PoisonError};
 
 use super::flow::Flow;
-use super::order::Tile;
+use super::members::Tile;
 use crate::collectives::Cut;
 use crate::names::Rank;
 use execute::{Execution, Scratch};
