@@ -60,4 +60,4 @@ pub use place::near_cubic;
 pub use raw::{Repeated, Started};
 pub use registered::Registered;
 pub use scope::{Request, Scope};
-pub use select::{Choice, Wire, choose};
+pub use select::{Choice, Wire, choose, choose_straight};

@@ -13,6 +13,7 @@ mod pairwise;
 mod pass;
 mod paths;
 mod places;
+mod prefix;
 mod schedule;
 mod space;
 mod text;
@@ -27,10 +28,12 @@ pub use expansion::Expansion;
 pub use flow::{Flow, LaneHeader, Message, for_each_message};
 pub use listed::{Listed, Mixed};
 pub use members::Tile;
-pub use schedule::{Positions, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports};
+pub use schedule::{
+    Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
+};
 pub use space::{BlockOrder, Displaced, Listing, Space};
 pub use text::TextError;
-pub use traffic::{Traffic, traffic};
+pub use traffic::{Traffic, traffic, weighed};
 pub use types::{Blocks, Lane, Plan, Run, Step, Transfer, Transfers, n_positions};
 pub use validate::{Defect, Invalid, sent_positions};
 pub use walk::Interleave;

@@ -162,8 +162,14 @@ impl Ledger {
             Ledger::Sources(sources) => {
                 slots.clone().zip(&sources[slots]).find(|(_, s)| **s == NOTHING).map(|(at, _)| at)
             }
-            // In reductions every slot is given something.
-            Ledger::Sets { .. } | Ledger::Sums { .. } => None,
+            Ledger::Sets { words, sets, .. } => slots
+                .clone()
+                .zip(sets[slots.start * *words..slots.end * *words].chunks_exact((*words).max(1)))
+                .find(|(_, set)| set.iter().all(|&word| word == 0))
+                .map(|(at, _)| at),
+            Ledger::Sums { sums, .. } => {
+                slots.clone().zip(&sums[slots]).find(|(_, sum)| **sum == 0).map(|(at, _)| at)
+            }
         }
     }
 
@@ -388,24 +394,38 @@ impl Ledger {
     }
 }
 
-/// What "everyone" is in the representations of sets.
+/// What all ranks below some number are in the representations of sets.
 #[derive(Debug)]
 pub(super) struct Expected {
     set: Vec<u64>,
+    base: u32,
     sum: u64,
+    /// That number.
+    end: u32,
 }
 
 impl Expected {
     /// Of `n_ranks` ranks, for sets of `words` words from `base` on.
     pub(super) fn new(n_ranks: u32, words: usize, base: u32) -> Self {
-        let mut ledger = Ledger::sets(words);
-        ledger.reset(1, base, false);
-        Rank::first(n_ranks).for_each(|rank| ledger.give(0..1, rank));
-        let set = match ledger {
-            Ledger::Sets { sets, .. } => sets,
-            Ledger::Sources(_) | Ledger::Sums { .. } => Vec::new(),
-        };
-        let sum = Rank::first(n_ranks).map(number).fold(0, u64::wrapping_add);
-        Expected { set, sum }
+        let mut expected = Expected { set: vec![0; words], base, sum: 0, end: 0 };
+        expected.extend(n_ranks);
+        expected
+    }
+
+    /// Of no ranks, for the same sets.
+    pub(super) fn nobody(&self) -> Self {
+        Expected::new(0, self.set.len(), self.base)
+    }
+
+    /// Adds the ranks that are not there yet, below `end`.
+    pub(super) fn extend(&mut self, end: u32) {
+        for rank in self.end..end {
+            self.sum = self.sum.wrapping_add(number(Rank(rank)));
+            let bit = rank.checked_sub(self.base).map(|bit| bit as usize);
+            if let Some(bit) = bit.filter(|bit| bit / 64 < self.set.len()) {
+                self.set[bit / 64] |= 1 << (bit % 64);
+            }
+        }
+        self.end = self.end.max(end);
     }
 }
