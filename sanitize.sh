@@ -153,15 +153,16 @@ run_address() {
     --test handles --test jtofu --test library --test model --test processes --test threads \
     -- --skip lost:: --skip memory_comes_back --skip processes_tell_each_other
   tests 70 --test cli --test ranks -- endpoint:: ending:: launch:: regcache:: requests:: \
-    --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker
+    shm:: --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker
   # What ends with a failure leaves behind what a peer may still write to, as the library promises,
   # and one test forgets requests: without the search for leaks.
-  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 7 --test processes --test ranks -- --exact \
+  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 9 --test processes --test ranks -- --exact \
     mismatch::processes_tell_each_other requests::dropped_and_forgotten_requests_complete \
     lost::all_that_are_missing_can_be_asked_for lost::a_rank_in_another_call_is_named \
     duplicate_ends::what_outlives_a_communicator_works_and_what_outlives_the_world_refuses \
     duplicate_ends::when_a_rank_panics_everybody_ends \
-    ending::a_panic_in_a_worker_is_a_failure_of_its_rank
+    ending::a_panic_in_a_worker_is_a_failure_of_its_rank \
+    failures::one_thread_frees_while_another_finds_out failures::nor_do_workers
   tests 100 --test conformance
   tests 1 --test bootstrap_processes
   tests 12 --test ranks -- --exact \

@@ -289,7 +289,12 @@ fn one_thread_frees_while_another_finds_out() {
             });
             halves.iter().filter(|half| half.is_err()).count()
         });
-        too_late += ended.unwrap().into_iter().sum::<usize>();
+        too_late += match ended {
+            Ok(halves) => halves.into_iter().sum::<usize>(),
+            // On a busy machine they may miss each other at the end as well.
+            Err(Error::Lost { .. }) => 0,
+            Err(other) => panic!("round {round}: {other}"),
+        };
     }
     assert!(too_late > 0, "nobody was too late");
 }
