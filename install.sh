@@ -28,7 +28,7 @@ fc=${FC:-$(command -v gfortran || true)}
 features=() with=()
 if [ -n "${MPICC:-}" ] && [ "${MESSAGES:-yes}" != no ]; then
   export MPICC
-  features=(--features hopbine/mpi,hopbine-capi/mpi) with=(-DHOPBINE_WITH_MPI)
+  features=(--features "hopbine/mpi,hopbine-capi/mpi") with=(-DHOPBINE_WITH_MPI)
 fi
 cargo build --profile "$profile" -p hopbine -p hopbine-capi --lib --bin hopbine "${features[@]}"
 built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
@@ -60,7 +60,7 @@ fortran() {
   install -m 644 "$work"/*.mod "$prefix/include/"
 }
 if [ -n "$fc" ]; then
-  fortran hopbine_fortran "$fc" hopbine_c hopbine_base hopbine
+  fortran hopbine_fortran "$fc" hopbine_c hopbine_base hopbine_vector hopbine
 else
   echo "install.sh: no Fortran compiler (FC): its modules are installed as sources only" >&2
 fi
@@ -68,8 +68,8 @@ fi
 if [ -n "${MPICC:-}" ]; then
   flags=("${with[@]}" -std=gnu11 -O2 -fPIC -fvisibility=hidden -shared -Iinclude)
   link=(-L"$prefix/lib" -lhopbine "-Wl,-rpath,\$ORIGIN" -ldl -lpthread)
-  "$MPICC" "${flags[@]}" capi/mpi/{types,serve,shaped,fortran}.c -o "$prefix/lib/libhopbine_hb.so" "${link[@]}"
-  "$MPICC" "${flags[@]}" capi/mpi/{types,serve,preload}.c -o "$prefix/lib/libhopbine_mpi.so" "${link[@]}"
+  "$MPICC" "${flags[@]}" capi/mpi/{types,names,serve,vector,shaped,fortran}.c -o "$prefix/lib/libhopbine_hb.so" "${link[@]}"
+  "$MPICC" "${flags[@]}" capi/mpi/{types,names,serve,vector,preload}.c -o "$prefix/lib/libhopbine_mpi.so" "${link[@]}"
   [ -z "${MPIFC:-}" ] || fortran hopbine_hb_fortran "$MPIFC" hopbine_mpi_c hopbine_mpi
 fi
 

@@ -5,9 +5,9 @@
 #   ./test.sh --offline  the same without installing anything first
 #
 # Needed beyond Rust: C, C++ and Fortran compilers (gcc, g++, gfortran), for the uTofu conformance
-# suite and the programs on the C interface. Some checks
-# need more; where that is missing they are left out and named at the end, except in CI (CI=true),
-# where nothing may be left out.
+# suite and the programs on the C interface. Some checks need more (Open MPI and MPICH, libclang,
+# cmake, shellcheck, qemu); where that is missing they are left out and named at the end, except in
+# CI (CI=true), where nothing may be left out.
 #
 # One stage after the other: ranks wait for each other by yielding their core, so that whatever
 # computes beside them slows them down by orders of magnitude.
@@ -24,7 +24,8 @@ is_root_on_debian() { command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; }
 say "packages"
 if $install && is_root_on_debian; then
   apt-get update -qq
-  apt-get install -y -qq --no-install-recommends gcc g++ gfortran libc6-dev make cmake pkg-config shellcheck libclang-dev >/dev/null
+  apt-get install -y -qq --no-install-recommends gcc g++ gfortran libc6-dev make cmake pkg-config \
+    libclang-dev shellcheck >/dev/null
 elif ! command -v cc >/dev/null || ! command -v make >/dev/null; then
   echo "please install a C compiler (cc) and make" >&2
   exit 1
@@ -92,6 +93,10 @@ model_checking() {
     cargo test --quiet --package utofu-emu --release --lib loom_
 }
 
+mpi() {
+  if $install && is_root_on_debian; then limited 1500 tests/mpi.sh --install; else limited 1500 tests/mpi.sh; fi
+}
+
 arm() {
   if $install && is_root_on_debian; then limited 1500 ./arm.sh --install; else limited 1500 ./arm.sh; fi
 }
@@ -101,8 +106,9 @@ stage "lints" clippy
 stage "documentation" documentation
 stage "tests" tests
 stage "tests in shared memory" tests_shm
-stage "installation" env PROFILE=dev timeout --kill-after=10 900 tests/install.sh
+stage "installation" limited 900 env PROFILE=dev tests/install.sh
 stage "job scripts" limited 60 tests/jobscripts.sh
+stage "under MPI" mpi
 stage "generated bindings" bindings
 stage "the oldest Rust" oldest_rust
 stage "model checking" model_checking

@@ -8,6 +8,7 @@ module hopbine
   use, intrinsic :: iso_c_binding, only: c_int
   use hopbine_base, only: at, done
   use hopbine_base
+  use hopbine_vector
   implicit none
   public
   private :: at, done
@@ -23,6 +24,22 @@ contains
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
     call done(hopbine_allreduce_c(at(send), at(recv), count, type, op, comm), ierror)
+  end subroutine
+
+  ! Registers a buffer with the network until hopbine_deregister: see hopbine.h.
+  subroutine hopbine_register(comm, buffer, bytes, registration, ierror)
+    integer(hopbine_handle), intent(in) :: comm
+    type(*), dimension(..), contiguous, target, asynchronous :: buffer
+    integer(hopbine_count), intent(in) :: bytes
+    integer(hopbine_handle), intent(out) :: registration
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_register_c(comm, at(buffer), bytes, registration), ierror)
+  end subroutine
+
+  subroutine hopbine_deregister(registration, ierror)
+    integer(hopbine_handle), intent(inout) :: registration
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_deregister_c(registration), ierror)
   end subroutine
 
   subroutine hopbine_iallreduce(send, recv, count, type, op, comm, request, ierror)
@@ -111,6 +128,72 @@ contains
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
     call done(hopbine_reduce_scatter_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  ! Rank x gets the combination of the vectors of ranks 0 to x.
+  subroutine hopbine_scan(send, recv, count, type, op, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_scan_c(at(send), at(recv), count, type, op, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_iscan(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_iscan_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_scan_init(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_scan_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  ! The same without its own; the buffer of rank 0 stays as it is.
+  subroutine hopbine_exscan(send, recv, count, type, op, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_exscan_c(at(send), at(recv), count, type, op, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_iexscan(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_iexscan_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_exscan_init(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_exscan_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
   end subroutine
 
   ! Everyone gets the root's vector.

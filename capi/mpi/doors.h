@@ -23,15 +23,15 @@ enum collective {
     SCATTER,
     ALLTOALL,
     BARRIER,
-    N_SERVED, /* From here on all go to MPI. */
-    ALLGATHERV = N_SERVED,
+    ALLGATHERV,
     GATHERV,
     SCATTERV,
     ALLTOALLV,
-    ALLTOALLW,
     REDUCE_SCATTER,
     SCAN,
     EXSCAN,
+    N_SERVED, /* From here on all go to MPI. */
+    ALLTOALLW = N_SERVED,
     N_COLLECTIVES,
 };
 
@@ -48,6 +48,9 @@ struct call {
     void *recv;
     MPI_Count recv_count;
     MPI_Datatype recv_type;
+    /* Lists of the vector forms: of MPI_Count and MPI_Aint if they are wide, else of int. */
+    const void *send_counts, *send_displs, *recv_counts, *recv_displs;
+    int is_wide;
     MPI_Op op;
     int root;
     MPI_Comm comm;
@@ -67,6 +70,13 @@ void start(void);
 
 /* Nonzero within hopbine or MPI: whatever comes in then is their own and goes to MPI. */
 extern __thread int within;
+
+/* Serve a vector form as bytes, and set *code; or return what is wrong with its arguments. */
+int serve_vector(struct call *call, hopbine_comm_t comm, int rank, int size, int *code);
+int serve_reduce_scatter(struct call *call, hopbine_comm_t comm, int size, int element, int op, int *code);
+
+/* Copies `count` elements of a type with holes, of `each` bytes of data, into a row, or back. */
+int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back);
 
 /* What hopbine has to know of a type. */
 struct type {

@@ -49,23 +49,31 @@
       (const void *send, N n, MPI_Datatype type, void *recv, const N counts[], const D displs[],   \
        MPI_Datatype to, MPI_Comm comm),                                                            \
       (send, n, type, recv, counts, displs, to, comm),                                             \
-      (.send = send, .send_count = n, .send_type = type, .recv = recv, .comm = comm))              \
+      (.send = send, .send_count = n, .send_type = type, .recv = recv, .recv_type = to,            \
+       .recv_counts = counts, .recv_displs = displs, .is_wide = sizeof(N) > sizeof(int),           \
+       .comm = comm))                                                                              \
     X(Gatherv, gatherv, GATHERV,                                                                   \
       (const void *send, N n, MPI_Datatype type, void *recv, const N counts[], const D displs[],   \
        MPI_Datatype to, int root, MPI_Comm comm),                                                  \
       (send, n, type, recv, counts, displs, to, root, comm),                                       \
-      (.send = send, .send_count = n, .send_type = type, .recv = recv, .root = root,               \
+      (.send = send, .send_count = n, .send_type = type, .recv = recv, .recv_type = to,            \
+       .recv_counts = counts, .recv_displs = displs, .is_wide = sizeof(N) > sizeof(int),           \
+       .root = root,                                                                               \
        .comm = comm))                                                                              \
     X(Scatterv, scatterv, SCATTERV,                                                                \
       (const void *send, const N counts[], const D displs[], MPI_Datatype type, void *recv, N m,   \
        MPI_Datatype to, int root, MPI_Comm comm),                                                  \
       (send, counts, displs, type, recv, m, to, root, comm),                                       \
-      (.send = send, .recv = recv, .recv_count = m, .recv_type = to, .root = root, .comm = comm))  \
+      (.send = send, .send_type = type, .send_counts = counts, .send_displs = displs,              \
+       .is_wide = sizeof(N) > sizeof(int), .recv = recv, .recv_count = m, .recv_type = to,         \
+       .root = root, .comm = comm))                                                                \
     X(Alltoallv, alltoallv, ALLTOALLV,                                                             \
       (const void *send, const N counts[], const D displs[], MPI_Datatype type, void *recv,        \
        const N to_counts[], const D to_displs[], MPI_Datatype to, MPI_Comm comm),                  \
       (send, counts, displs, type, recv, to_counts, to_displs, to, comm),                          \
-      (.send = send, .recv = recv, .comm = comm))                                                  \
+      (.send = send, .send_type = type, .send_counts = counts, .send_displs = displs,              \
+       .recv = recv, .recv_type = to, .recv_counts = to_counts, .recv_displs = to_displs,          \
+       .is_wide = sizeof(N) > sizeof(int), .comm = comm))                                          \
     X(Alltoallw, alltoallw, ALLTOALLW,                                                             \
       (const void *send, const N counts[], const D displs[], const MPI_Datatype types[],           \
        void *recv, const N to_counts[], const D to_displs[], const MPI_Datatype to_types[],        \
@@ -76,7 +84,8 @@
       (const void *send, void *recv, const N counts[], MPI_Datatype type, MPI_Op op,               \
        MPI_Comm comm),                                                                             \
       (send, recv, counts, type, op, comm),                                                        \
-      (.send = send, .recv = recv, .recv_type = type, .op = op, .comm = comm))                     \
+      (.send = send, .recv = recv, .recv_type = type, .send_counts = counts,                       \
+       .is_wide = sizeof(N) > sizeof(int), .op = op, .comm = comm))                                \
     X(Scan, scan, SCAN,                                                                            \
       (const void *send, void *recv, N n, MPI_Datatype type, MPI_Op op, MPI_Comm comm),            \
       (send, recv, n, type, op, comm),                                                             \

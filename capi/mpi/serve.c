@@ -7,11 +7,8 @@
  * error that it would have raised anyway. */
 #include "doors.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 __thread int within;
 
@@ -192,22 +189,24 @@ struct side {
     MPI_Count bytes;
 };
 
-/* Copies `count` elements of a type with holes to the copy, or back: in portions that MPI's int
- * can count. */
-static int copy(struct side *side, void *buffer, MPI_Count count, MPI_Datatype type, int is_back) {
-    const MPI_Count each = side->bytes / count;
+/* In portions that MPI's int can count. */
+int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
     const MPI_Count most = each < (1 << 30) ? (1 << 30) / each : 1;
     MPI_Aint lower, extent;
     PMPI_Type_get_extent(type, &lower, &extent);
     for (MPI_Count done = 0; done < count; done += most) {
         const int n = (int)(count - done < most ? count - done : most), bytes = (int)(n * each);
-        char *const row = (char *)side->copy + done * each, *const loose = (char *)buffer + done * extent;
+        char *const to = row + done * each, *const from = loose + done * extent;
         int at = 0;
-        const int code = is_back ? PMPI_Unpack(row, bytes, &at, loose, n, type, MPI_COMM_SELF)
-                                 : PMPI_Pack(loose, n, type, row, bytes, &at, MPI_COMM_SELF);
+        const int code = is_back ? PMPI_Unpack(to, bytes, &at, from, n, type, MPI_COMM_SELF)
+                                 : PMPI_Pack(from, n, type, to, bytes, &at, MPI_COMM_SELF);
         if (code != MPI_SUCCESS || at != bytes) return 0;
     }
     return 1;
+}
+
+static int copy(struct side *side, void *buffer, MPI_Count count, MPI_Datatype type, int is_back) {
+    return copy_loose(side->copy, buffer, count, type, side->bytes / count, is_back);
 }
 
 /* What MPI's error classes say of a failure of hopbine's. */
@@ -220,17 +219,19 @@ static int failed(int code, MPI_Comm comm) {
     return error;
 }
 
+static int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_BLOCK || c >= REDUCE_SCATTER; }
+
 /* What is wrong with a call that every rank could see in its own arguments; MPI libraries may be
  * built without such checks. MPI_SUCCESS if nothing is. */
 static int error_of(const struct call *call, const struct state *state) {
     const enum collective c = call->collective;
     const int is_root = state->rank == call->root;
+    if (c == ALLGATHERV || c == GATHERV || c == SCATTERV || c == ALLTOALLV) return MPI_SUCCESS;
     if ((c == REDUCE || c == BCAST || c == GATHER || c == SCATTER) &&
         (call->root < 0 || call->root >= state->size))
         return MPI_ERR_ROOT;
-    const int is_reduction = c <= REDUCE_SCATTER_BLOCK;
-    if (is_reduction && call->op == MPI_OP_NULL) return MPI_ERR_OP;
-    const int sends = !is_reduction && c != BCAST && call->send != MPI_IN_PLACE && (c != SCATTER || is_root);
+    if (is_reduction(c) && call->op == MPI_OP_NULL) return MPI_ERR_OP;
+    const int sends = !is_reduction(c) && c != BCAST && call->send != MPI_IN_PLACE && (c != SCATTER || is_root);
     const int receives = call->recv != MPI_IN_PLACE && (c != GATHER || is_root);
     if ((sends && call->send_count < 0) || (receives && call->recv_count < 0)) return MPI_ERR_COUNT;
     if ((sends && call->send_type == MPI_DATATYPE_NULL) || (receives && call->recv_type == MPI_DATATYPE_NULL))
@@ -245,6 +246,8 @@ static int perform(const struct call *call, const struct state *state, const voi
     case ALLREDUCE: return hopbine_allreduce(send, recv, count, element, op, comm);
     case REDUCE: return hopbine_reduce(send, recv, count, element, op, call->root, comm);
     case REDUCE_SCATTER_BLOCK: return hopbine_reduce_scatter(send, recv, count, element, op, comm);
+    case SCAN: return hopbine_scan(send, recv, count, element, op, comm);
+    case EXSCAN: return hopbine_exscan(send, recv, count, element, op, comm);
     case BCAST: return hopbine_bcast(recv, count, element, call->root, comm);
     case ALLGATHER: return hopbine_allgather(send, recv, count, element, comm);
     case GATHER: return hopbine_gather(send, recv, count, element, call->root, comm);
@@ -255,13 +258,18 @@ static int perform(const struct call *call, const struct state *state, const voi
 }
 
 /* Serves a reduction, if it is one of hopbine's types and operators. */
-static int reduction(struct call *call, const struct state *state, int *code) {
+static int reduction(struct call *call, const struct state *state, int *code, int *error) {
     struct type type;
     const int op = operator_of(call->op);
     const int is_root = call->collective != REDUCE || state->rank == call->root;
     if (op < 0) return call->reason = "operator", 0;
     if (!look_at_type(call->recv_type, &type)) return call->reason = "argument", 0;
     if (type.element < 0 || !is_defined(op, type.element)) return call->reason = "type", 0;
+    if (call->collective == REDUCE_SCATTER) {
+        if (!call->send_counts) return call->reason = "argument", 0;
+        *error = serve_reduce_scatter(call, state->comm, state->size, type.element, op, code);
+        return 1;
+    }
     if (call->recv_count <= 0) return call->reason = "no data", 0;
     const int in_place = call->send == MPI_IN_PLACE;
     if (in_place && !is_root) return call->reason = "argument", 0;
@@ -342,8 +350,11 @@ int serve(struct call *call, int *code) {
     } else if (call->collective == BARRIER) {
         *code = hopbine_barrier(state->comm);
         served = 1;
-    } else if (call->collective <= REDUCE_SCATTER_BLOCK) {
-        served = reduction(call, state, code);
+    } else if (is_reduction(call->collective)) {
+        served = reduction(call, state, code, &error);
+    } else if (call->collective > BARRIER) {
+        error = serve_vector(call, state->comm, state->rank, state->size, code);
+        served = 1;
     } else {
         served = movement(call, state, code);
     }
@@ -366,59 +377,4 @@ int passed(const struct call *call, int code) {
     hopbine_report_add(call_name(call->collective, call->form), (uint64_t)bytes, by,
                        PMPI_Wtime() - call->began);
     return code;
-}
-
-/* -- Names --------------------------------------------------------------------------------- */
-
-static const char *const names[N_COLLECTIVES] = {
-    [ALLREDUCE] = "allreduce",
-    [REDUCE] = "reduce",
-    [REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
-    [BCAST] = "bcast",
-    [ALLGATHER] = "allgather",
-    [GATHER] = "gather",
-    [SCATTER] = "scatter",
-    [ALLTOALL] = "alltoall",
-    [BARRIER] = "barrier",
-    [ALLGATHERV] = "allgatherv",
-    [GATHERV] = "gatherv",
-    [SCATTERV] = "scatterv",
-    [ALLTOALLV] = "alltoallv",
-    [ALLTOALLW] = "alltoallw",
-    [REDUCE_SCATTER] = "reduce_scatter",
-    [SCAN] = "scan",
-    [EXSCAN] = "exscan",
-};
-
-const char *call_name(enum collective collective, enum form form) {
-    static __thread char name[64];
-    snprintf(name, sizeof name, "MPI_%s%s%s", form == NONBLOCKING ? "I" : "", names[collective],
-             form == PERSISTENT ? "_init" : "");
-    if (form != NONBLOCKING) name[4] = (char)(name[4] - 'a' + 'A');
-    return name;
-}
-
-/* Whether a list of names has this one. */
-static int lists(const char *list, const char *name) {
-    const size_t length = strlen(name);
-    while (*list) {
-        const size_t word = strcspn(list, ", ");
-        if (word == length && strncasecmp(list, name, length) == 0) return 1;
-        list += word + (list[word] != 0);
-    }
-    return 0;
-}
-
-static int wanted[N_COLLECTIVES];
-static pthread_once_t asked = PTHREAD_ONCE_INIT;
-
-static void ask(void) {
-    const char *only = getenv("HOPBINE_ONLY"), *except = getenv("HOPBINE_EXCEPT");
-    for (int c = 0; c < N_COLLECTIVES; c++)
-        wanted[c] = (!only || !*only || lists(only, names[c])) && !(except && lists(except, names[c]));
-}
-
-int is_wanted(enum collective collective) {
-    pthread_once(&asked, ask);
-    return wanted[collective];
 }

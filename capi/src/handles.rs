@@ -51,7 +51,7 @@ struct Place<T> {
 const GENERATION_BITS: u32 = 28;
 
 impl<T> Table<T> {
-    const fn new(kind: u64) -> Self {
+    pub(crate) const fn new(kind: u64) -> Self {
         Table { kind, places: OnceLock::new() }
     }
 

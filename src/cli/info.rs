@@ -125,7 +125,7 @@ fn text(info: &Info) -> String {
             None => "not kept".to_owned(),
             Some(CacheMode::Off) => "not kept (HOPBINE_REG_CACHE=0)".to_owned(),
             Some(CacheMode::NoEvents { reason }) => {
-                format!("kept by persistent collectives only: {reason}")
+                format!("kept for persistent collectives and memory that the program registers: {reason}")
             }
             Some(CacheMode::Events { source }) => format!("kept; events by {source}"),
         },

@@ -9,6 +9,7 @@
 
 mod args;
 mod check;
+mod counts;
 mod error;
 mod host;
 mod info;

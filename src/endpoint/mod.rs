@@ -134,6 +134,9 @@ pub enum Owner<'a> {
     User(&'a mut Option<Settled>),
     /// The user's, and nothing is to be kept.
     UserOnce,
+    /// The user's, who promises that it stays valid until the release: until then others find
+    /// it, also where the system does not tell what goes.
+    Explicit,
 }
 
 /// What memory is registered for.

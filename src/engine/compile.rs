@@ -69,10 +69,10 @@ fn work_layout(plan: &Plan, geometry: &Geometry) -> Vec<u64> {
 /// A rank that knows the sizes of its own blocks alone can send what it gives, and receive what
 /// it gets, and nothing in between.
 fn check_straight(plan: &Plan) -> Result<(), CompileFailure> {
-    let Plan { collective, rank, root, .. } = *plan;
+    let Plan { collective, rank, root, n_ranks, .. } = *plan;
     for (index, lane) in plan.lanes.iter().enumerate() {
-        let gives = lane.space.positions(collective.gives(rank, root), rank);
-        let gets = lane.space.positions(collective.gets(rank, root), rank);
+        let gives = lane.space.positions(collective.gives(rank, root, n_ranks), rank);
+        let gets = lane.space.positions(collective.gets(rank, root, n_ranks), rank);
         let mut received = HashSet::new();
         for (step, Step { sends, recvs, .. }) in lane.steps.iter().enumerate() {
             let all = |transfers: &Transfers| -> Vec<u32> {

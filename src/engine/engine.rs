@@ -164,7 +164,22 @@ impl Engine {
         unsafe { user_memory::register(self.ports(), operation, memory, keep, keys) }
     }
 
-    /// Releases what [`register`](Engine::register) has registered; the operation is done.
+    /// Registers the user's memory at all ports until its keys are released: operations on it
+    /// find it registered, also where the system does not tell what memory goes.
+    ///
+    /// # Safety
+    /// The memory must stay valid until the keys have been released.
+    ///
+    /// # Errors
+    /// As [`register`](Engine::register).
+    pub unsafe fn register_explicitly(&self, memory: UserMemory) -> Result<UserKeys, Error> {
+        self.check()?;
+        // SAFETY: the caller's promise.
+        unsafe { user_memory::register_explicitly(self.ports(), memory) }
+    }
+
+    /// Releases what [`register`](Engine::register) or
+    /// [`register_explicitly`](Engine::register_explicitly) has registered; nothing uses it.
     pub fn release(&self, keys: &mut UserKeys) {
         user_memory::release(self.ports(), keys);
     }

@@ -166,7 +166,7 @@ impl<'a> WorkingSpace<'a> {
         let Lane { space, .. } = self.lane;
         let is_apart = matches!(self.base, Some((Buffer::Work, _)))
             && input_buffer(self.plan, self.geometry) == Buffer::Send;
-        let share = self.plan.collective.gets(self.plan.rank, self.plan.root);
+        let share = gets(self.plan);
         if !is_apart || space.cut == Cut::Vector || share != Share::All || range.is_empty() {
             return None;
         }
@@ -207,7 +207,7 @@ impl<'a> WorkingSpace<'a> {
         if self.is_token() {
             return copies;
         }
-        let share = self.plan.collective.gets(self.plan.rank, self.plan.root);
+        let share = gets(self.plan);
         let gets = self.lane.space.positions(share, self.plan.rank);
         for owned in &self.owned {
             let positions = owned.start.max(gets.start)..owned.end.min(gets.end);
@@ -281,9 +281,9 @@ impl<'a> WorkingSpace<'a> {
     fn find_origins(&mut self) {
         let Some((home, base)) = self.base else { return };
         let input = input_buffer(self.plan, self.geometry);
-        let Plan { collective, rank, root, .. } = *self.plan;
+        let Plan { collective, rank, root, n_ranks, .. } = *self.plan;
         let space = &self.lane.space;
-        let share = collective.gives(rank, root);
+        let share = collective.gives(rank, root, n_ranks);
         let mut origins = Vec::new();
         match share {
             Share::Nothing => {}
@@ -323,6 +323,11 @@ impl<'a> WorkingSpace<'a> {
     }
 }
 
+/// What the rank has in the end.
+fn gets(plan: &Plan) -> Share {
+    plan.collective.gets(plan.rank, plan.root, plan.n_ranks)
+}
+
 /// Where the user's input is.
 fn input_buffer(plan: &Plan, geometry: &Geometry) -> Buffer {
     match plan.collective {
@@ -336,7 +341,7 @@ fn input_buffer(plan: &Plan, geometry: &Geometry) -> Buffer {
 
 /// The place in the user's output that can serve as working space, if there is one.
 fn home(plan: &Plan, lane: &Lane, geometry: &Geometry, extent: &Extent) -> Option<(Buffer, u64)> {
-    let gets_all = plan.collective.gets(plan.rank, plan.root) == Share::All;
+    let gets_all = gets(plan) == Share::All;
     let is_vector = lane.space.cut == Cut::Vector;
     let in_order =
         lane.parts == 1 && lane.space.is_identity() && geometry.sizes.are_adjacent(Buffer::Recv);

@@ -72,7 +72,32 @@ pub(super) unsafe fn register(
     Ok(())
 }
 
-/// Releases what [`register`] has registered; the operation is done.
+/// Registers memory at all ports, for operations to find.
+///
+/// # Safety
+/// See [`Engine::register_explicitly`](super::Engine::register_explicitly).
+pub(super) unsafe fn register_explicitly(
+    ports: &[Arc<Port>],
+    UserMemory { ptr, len }: UserMemory,
+) -> Result<UserKeys, Error> {
+    let mut keys = UserKeys::default();
+    for port in ports {
+        // SAFETY: the caller's promise.
+        let key = unsafe {
+            port.register_if_needed(ptr, len as usize, len, Access::Write, Owner::Explicit)
+        };
+        match key {
+            Ok(key) => keys.0.push([key, None]),
+            Err(error) => {
+                release(ports, &mut keys);
+                return Err(error);
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// Releases what [`register`] or [`register_explicitly`] has registered; nothing uses it.
 pub(super) fn release(ports: &[Arc<Port>], keys: &mut UserKeys) {
     for (keys, port) in keys.0.drain(..).zip(ports) {
         keys.into_iter().flatten().for_each(|key| port.release(key));

@@ -34,8 +34,11 @@ unsafe impl Sync for WorkMemory {}
 impl WorkMemory {
     /// The memory that `program` needs, registered where the wire wants it.
     pub(super) fn new(program: &Program, ports: &[Arc<Port>]) -> Result<Self, Error> {
-        let pages = |len: u64| (len > 0).then(|| Pages::new(len));
-        let work = pages(program.work_bytes);
+        let pages = |port: &Port, len: u64| {
+            let pages = (len > 0).then(|| Pages::new(len)).transpose();
+            pages.map_err(|source| port.wire_error(None, source))
+        };
+        let work = pages(&ports[0], program.work_bytes)?;
         let mut memory = WorkMemory { ports: Vec::new(), work };
         for (code, port) in program.ports.iter().zip(ports) {
             // What is registered is noted at once, so that a later failure releases it.
@@ -44,7 +47,7 @@ impl WorkMemory {
                 keys: Vec::new(),
                 work: Memory::NONE,
                 staging: Memory::NONE,
-                staging_pages: pages(code.needs[Buffer::Staging as usize]),
+                staging_pages: pages(port, code.needs[Buffer::Staging as usize])?,
             });
             let WorkMemory { ports, work } = &mut memory;
             let Some(PortMemory { keys, work: work_memory, staging, staging_pages, .. }) =

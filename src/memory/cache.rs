@@ -54,6 +54,8 @@ pub struct Lease<H> {
 enum Kind<H> {
     /// One use of a region that is kept.
     Kept(u32),
+    /// The same, of a region that ends with it: see [`Cache::keep`].
+    Explicit(u32),
     /// A registration of its own.
     Once(H),
 }
@@ -185,11 +187,11 @@ impl<H> Cache<H> {
         self.regions.drop_doomed(port);
         self.regions.tick();
         for _ in 0..ATTEMPTS {
-            if !settled.0 || self.source.is_none() || forks::is_child() {
+            if !settled.0 || forks::is_child() {
                 break;
             }
             let Some(id) = self.regions.covering(span) else {
-                if !self.make_room(span) {
+                if self.source.is_none() || !self.make_room(span) {
                     break;
                 }
                 let handle = self.register(port, span, &mut register)?;
@@ -226,6 +228,41 @@ impl<H> Cache<H> {
         Ok(self.lone(span, addr, handle))
     }
 
+    /// Registers memory that the caller promises not to take away before the lease is given back:
+    /// until then lookups find it, with or without events. It is not evicted.
+    ///
+    /// # Errors
+    /// As [`Cache::get`].
+    pub fn keep<E>(
+        &mut self,
+        port: usize,
+        addr: usize,
+        len: usize,
+        mut register: impl FnMut(usize, usize) -> Result<H, E>,
+    ) -> Result<Lease<H>, CacheError<E>> {
+        let span = Span::of_pages(addr, len, self.page)?;
+        self.hear();
+        self.regions.drop_doomed(port);
+        self.regions.tick();
+        let known = self.regions.covering(span);
+        let whole = known.map_or(span, |id| self.regions.span(id));
+        if known.is_none_or(|id| self.regions.handle(id, port).is_none()) {
+            let handle = self.register(port, whole, &mut register)?;
+            match self.regions.covering(span) {
+                // To make room may have ended it.
+                Some(id) if Some(id) == known => self.regions.put(id, port, handle),
+                _ if forks::is_child() => return Ok(self.lone(whole, addr, handle)),
+                _ => {
+                    let id = self.regions.admit(whole, port, handle);
+                    let Lease { offset, .. } = self.lease(id, addr);
+                    return Ok(Lease { kind: Kind::Explicit(id), offset });
+                }
+            }
+        }
+        let id = self.regions.covering(span).expect("it was found, and has been kept");
+        Ok(self.lease(id, addr))
+    }
+
     /// A registration of its own for this call.
     ///
     /// # Errors
@@ -249,7 +286,7 @@ impl<H> Cache<H> {
     /// If it is from another port or another cache.
     pub fn handle<'a>(&'a self, port: usize, lease: &'a Lease<H>) -> &'a H {
         match &lease.kind {
-            Kind::Kept(id) => self
+            Kind::Kept(id) | Kind::Explicit(id) => self
                 .regions
                 .handle(*id, port)
                 .expect("a region in use keeps the registrations that were leased"),
@@ -259,8 +296,13 @@ impl<H> Cache<H> {
 
     /// Ends the use of a registration at its port.
     pub fn give_back(&mut self, port: usize, lease: Lease<H>) {
-        if let Kind::Kept(id) = lease.kind {
-            self.regions.end_use(id);
+        match lease.kind {
+            Kind::Kept(id) => self.regions.end_use(id),
+            Kind::Explicit(id) => {
+                self.regions.end_one(id);
+                self.regions.end_use(id);
+            }
+            Kind::Once(_) => {}
         }
         self.regions.drop_doomed(port);
     }

@@ -14,7 +14,8 @@ const MOST_REGIONS: u32 = 1 << 20;
 /// How a registration cache behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// Keep registrations at all. Without, every call registers and releases.
+    /// Keep registrations by itself. Without, every call registers and releases what the user
+    /// has not registered.
     pub enabled: bool,
     /// Most bytes to keep registered; `None`: as many as the regions have.
     pub max_bytes: Option<u64>,

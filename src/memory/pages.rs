@@ -3,6 +3,8 @@
 
 use std::ptr::NonNull;
 
+use crate::error::WireError;
+
 /// Zeroed bytes in pages of their own, accessed through raw pointers only. Registration works
 /// on whole pages; sharing one with other memory would register that too.
 ///
@@ -24,13 +26,18 @@ impl Pages {
     /// At least `len` bytes, in whole pages. A child of this process does not get them: a fork
     /// would otherwise leave the registered pages to whoever writes last.
     ///
-    /// # Panics
-    /// If the operating system has no room for `len` bytes.
-    pub(crate) fn new(len: u64) -> Self {
+    /// # Errors
+    /// [`WireError`] if the operating system has no room for `len` bytes.
+    pub(crate) fn new(len: u64) -> Result<Self, WireError> {
+        let failed = |why: &dyn std::fmt::Display| WireError {
+            call: "mmap",
+            reason: format!("no room for {len} bytes of hopbine's own: {why}"),
+            peer: None,
+        };
         let whole = usize::try_from(len.max(1))
             .ok()
             .and_then(|len| len.checked_next_multiple_of(super::page_bytes()));
-        let len = whole.unwrap_or_else(|| panic!("{len} bytes exceed the address space"));
+        let len = whole.ok_or_else(|| failed(&"more than the address space"))?;
         // SAFETY: a mapping of its own, at an address that the kernel chooses.
         let ptr = unsafe {
             libc::mmap(
@@ -43,13 +50,13 @@ impl Pages {
             )
         };
         if ptr == libc::MAP_FAILED {
-            panic!("no room for {len} bytes: {}", std::io::Error::last_os_error());
+            return Err(failed(&std::io::Error::last_os_error()));
         }
         // SAFETY: the new mapping; the advice changes nothing in this process. A refusal leaves it to
         // the forking user to be careful.
         unsafe { libc::madvise(ptr, len, libc::MADV_DONTFORK) };
         let ptr = NonNull::new(ptr.cast()).expect("the kernel never chooses address 0");
-        Pages { ptr, len }
+        Ok(Pages { ptr, len })
     }
 
     /// The first byte.
@@ -68,5 +75,21 @@ impl Drop for Pages {
         // SAFETY: mapped in `new` with this length, and unmapped nowhere else.
         let code = unsafe { libc::munmap(self.ptr.as_ptr().cast(), self.len) };
         debug_assert_eq!(code, 0, "munmap: {}", std::io::Error::last_os_error());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_much_is_an_error() {
+        let pages = Pages::new(1).unwrap();
+        assert_eq!(pages.len(), super::super::page_bytes());
+        for len in [u64::MAX, 1 << 60, i64::MAX as u64] {
+            let error = Pages::new(len).unwrap_err();
+            assert_eq!(error.call, "mmap");
+            assert!(error.reason.contains(&len.to_string()), "{error}");
+        }
     }
 }

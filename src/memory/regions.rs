@@ -134,6 +134,15 @@ impl<H> Regions<H> {
         ended.into_iter().for_each(|id| self.leave(id));
     }
 
+    /// Ends a region, if it is still alive.
+    pub(super) fn end_one(&mut self, id: u32) {
+        let Region { span, is_alive, .. } = self.regions[id as usize];
+        if is_alive {
+            self.map.remove_exact(span);
+            self.leave(id);
+        }
+    }
+
     /// Ends the idle region that was not used for longest. Returns the parts of its range that no
     /// other region has; `None` if all are in use.
     pub(super) fn evict(&mut self) -> Option<Vec<Span>> {

@@ -128,7 +128,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Collective(other) => {
-                write!(f, "they can do barrier and allreduce, not {other}")
+                write!(f, "they cannot do {other}")
             }
             Refusal::Elements { op, dtype } => {
                 let op = op.map_or("no operator", |op| op.name());

@@ -166,6 +166,41 @@ impl Communicator {
         self.blocking(&Call::of_blocks(Collective::Alltoall, self.caller(), buffer)?)
     }
 
+    /// Combines the vectors of the ranks up to this one, in their order.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn scan<T: Datatype>(&self, send: &[T], recv: &mut [T], op: Op) -> Result<(), Error> {
+        self.blocking(&Call::of(Collective::Scan, send.len(), send, recv).op(op))
+    }
+
+    /// [`scan`](Communicator::scan) with the input in the receive buffer.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn scan_in_place<T: Datatype>(&self, buffer: &mut [T], op: Op) -> Result<(), Error> {
+        let count = buffer.len();
+        self.blocking(&Call::of(Collective::Scan, count, &[], buffer).op(op).in_place())
+    }
+
+    /// Combines the vectors of the ranks before this one, in their order. What the receive
+    /// buffer of rank 0 holds stays as it is.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn exscan<T: Datatype>(&self, send: &[T], recv: &mut [T], op: Op) -> Result<(), Error> {
+        self.blocking(&Call::of(Collective::Exscan, send.len(), send, recv).op(op))
+    }
+
+    /// [`exscan`](Communicator::exscan) with the input in the receive buffer.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn exscan_in_place<T: Datatype>(&self, buffer: &mut [T], op: Op) -> Result<(), Error> {
+        let count = buffer.len();
+        self.blocking(&Call::of(Collective::Exscan, count, &[], buffer).op(op).in_place())
+    }
+
     /// Returns when all ranks have called it.
     ///
     /// # Errors

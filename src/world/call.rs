@@ -265,7 +265,7 @@ impl<'a> Call<'a> {
         let is_root = rank == self.root;
         let at_root = |count: u64| if is_root { count } else { 0 };
         let (send, recv) = match self.collective {
-            C::Allreduce => (one, one),
+            C::Allreduce | C::Scan | C::Exscan => (one, one),
             C::ReduceScatter if self.in_place => return (0, all),
             C::ReduceScatter => (all, one),
             C::Allgather => (one, all),

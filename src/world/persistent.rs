@@ -254,6 +254,26 @@ impl Communicator {
         Persistent::new(self, call, Some(send), self.blocks(count))
     }
 
+    /// Prepares [`scan`](Communicator::scan) of `send`.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn scan_init<T: Datatype>(&self, send: Vec<T>, op: Op) -> Result<Persistent<T>, Error> {
+        let count = send.len();
+        let call = Call::new(Collective::Scan, count as u64, T::DTYPE).op(op);
+        Persistent::new(self, call, Some(send), self.zeros(count))
+    }
+
+    /// Prepares [`exscan`](Communicator::exscan) of `send`.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn exscan_init<T: Datatype>(&self, send: Vec<T>, op: Op) -> Result<Persistent<T>, Error> {
+        let count = send.len();
+        let call = Call::new(Collective::Exscan, count as u64, T::DTYPE).op(op);
+        Persistent::new(self, call, Some(send), self.zeros(count))
+    }
+
     /// Prepares [`barrier`](Communicator::barrier).
     ///
     /// # Errors

@@ -258,6 +258,34 @@ impl<'scope> Scope<'scope, '_> {
         self.start(&Call::of(Collective::Alltoall, count, send, recv), recv.into())
     }
 
+    /// See [`Communicator::scan`].
+    ///
+    /// # Errors
+    /// See above.
+    pub fn scan<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+        op: Op,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Scan, send.len(), send, recv).op(op);
+        self.start(&call, recv.into())
+    }
+
+    /// See [`Communicator::exscan`].
+    ///
+    /// # Errors
+    /// See above.
+    pub fn exscan<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+        op: Op,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Exscan, send.len(), send, recv).op(op);
+        self.start(&call, recv.into())
+    }
+
     /// See [`Communicator::barrier`].
     ///
     /// # Errors

@@ -9,6 +9,7 @@
 //! | allreduce | a latency form | `mixed` |
 //! | bcast, reduce | `mixed-tree` | `mixed` (two phases) |
 //! | alltoall | `mixed` (logarithmic) | `pairwise` |
+//! | scan, exscan | `sweeps` | `chain` |
 //! | others | `mixed` | `mixed` |
 
 use hopbine_torus::Collective;
@@ -31,6 +32,8 @@ const SEGMENTS: u64 = 4;
 /// But segments are no shorter, and no longer, than this.
 const SEGMENT_BYTES: (u64, u64) = (64 * 1024, 1024 * 1024);
 
+/// Prefixes of longer vectors go from rank to rank, segment after segment.
+const CHAIN_BYTES: u64 = 1 << 20;
 /// With this many ranks in a dimension everybody can talk to everybody.
 const MOST_DIRECT: u32 = 64;
 /// On one host: two ranks give each other vectors of up to this length as they are.
@@ -76,7 +79,11 @@ pub fn choose(
     }
     let n_ports = n_ports.min(max_ports(shape));
     let total = match collective {
-        Collective::Allreduce | Collective::Bcast | Collective::Reduce => bytes,
+        Collective::Allreduce
+        | Collective::Bcast
+        | Collective::Reduce
+        | Collective::Scan
+        | Collective::Exscan => bytes,
         _ => bytes.saturating_mul(u64::from(shape.n_nodes())),
     };
     let is_short = total <= SHORT_VECTOR_BYTES;
@@ -84,6 +91,7 @@ pub fn choose(
     let wanted: &str = match collective {
         Collective::Allreduce if is_short => latency_form(shape, &known),
         Collective::Bcast | Collective::Reduce if is_short => "mixed-tree",
+        Collective::Scan | Collective::Exscan if bytes > CHAIN_BYTES => "chain",
         Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && shape.n_nodes() <= MOST_PEERS => {
             "pairwise"
         }
@@ -91,7 +99,7 @@ pub fn choose(
     };
     let serves =
         |algorithm: &&Algorithm| algorithm.name == wanted && algorithm.serves(shape).is_ok();
-    // `mixed` serves every shape, and is the first algorithm of every collective.
+    // The first algorithm of every collective serves every shape; mostly it is `mixed`.
     let algorithm = known.iter().find(serves).unwrap_or(&known[0]).clone();
     let ports = if total <= ONE_PORT_BYTES { 1 } else { n_ports };
     let segment = (total / u64::from(ports) / SEGMENTS).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1);
@@ -100,12 +108,7 @@ pub fn choose(
 
 /// Chooses for a call of which ranks know only the blocks that they give and get themselves, so
 /// that nothing can depend on sizes: blocks go straight to their owners, in one message each.
-pub(super) fn choose_straight(
-    wire: Wire,
-    collective: Collective,
-    shape: &Shape,
-    n_ports: u32,
-) -> Choice {
+pub fn choose_straight(wire: Wire, collective: Collective, shape: &Shape, n_ports: u32) -> Choice {
     let known = registry::algorithms(collective);
     let algorithm = known.iter().find(|algorithm| algorithm.is_straight()).unwrap_or(&known[0]);
     let ports = if wire == Wire::Memory { 1 } else { n_ports.min(max_ports(shape)) };

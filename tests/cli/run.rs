@@ -128,3 +128,29 @@ fn a_failure_of_the_library_is_an_error() {
     let output = hopbine("run allreduce --torus 2x2 --bytes 8 --algorithm all --ports 5");
     assert!(text(&output.stderr).contains("use 1 to 4"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn blocks_of_different_sizes_are_verified() {
+    for (collective, counts) in [
+        ("alltoall", "zipf:2"),
+        ("allgather", "uniform"),
+        ("gather", "power"),
+        ("scatter", "sparse:0.5"),
+        ("reduce-scatter", "normal"),
+    ] {
+        let args = format!(
+            "run {collective} --torus 2x3 --bytes 6KiB --counts {counts} --seed 3 --iterations 1 \
+             --algorithm all --root 0 --format json"
+        );
+        let value = json(&args);
+        assert_eq!(value["verified"], true, "{args}");
+        assert!(!value["rows"].as_array().unwrap().is_empty(), "{args}");
+    }
+    let proved = json("check allgather --torus 2x3 --counts zipf:2 --format json");
+    assert_eq!(proved["proved"], true);
+    let refused = |args: &str| text(&hopbine(args).stderr).to_owned();
+    let vector = refused("run allreduce --torus 3 --bytes 64 --counts uniform");
+    assert!(vector.contains("no blocks"), "{vector}");
+    let unknown = refused("run alltoall --torus 3 --bytes 64 --counts gauss");
+    assert!(unknown.contains("no distribution"), "{unknown}");
+}

@@ -40,6 +40,8 @@ pub fn call_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64
         Collective::Gather => comm.gather(send, &mut recv, case.root)?,
         Collective::Scatter => comm.scatter(send, &mut recv, case.root)?,
         Collective::Alltoall => comm.alltoall(send, &mut recv)?,
+        Collective::Scan => comm.scan(send, &mut recv, Op::Sum)?,
+        Collective::Exscan => comm.exscan(send, &mut recv, Op::Sum)?,
         Collective::Barrier => comm.barrier()?,
     }
     Ok(recv)
@@ -73,6 +75,14 @@ pub fn call_in_place_on(comm: &Communicator, case: &Case, send: &[u64]) -> Resul
             buffer.truncate(case.recv_len(rank));
         }
         Collective::Alltoall => comm.alltoall_in_place(&mut buffer)?,
+        Collective::Scan => comm.scan_in_place(&mut buffer, Op::Sum)?,
+        Collective::Exscan => {
+            comm.exscan_in_place(&mut buffer, Op::Sum)?;
+            if rank == 0 {
+                assert_eq!(buffer, send, "rank 0 keeps its input");
+                buffer.fill(u64::MAX);
+            }
+        }
         _ => return call_on(comm, case, send),
     }
     Ok(buffer)

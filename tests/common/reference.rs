@@ -18,6 +18,7 @@ impl Case {
         let p = self.n_ranks as usize;
         match self.collective {
             Collective::Allreduce | Collective::Reduce => self.count,
+            Collective::Scan | Collective::Exscan => self.count,
             Collective::Allgather | Collective::Gather => self.count,
             Collective::ReduceScatter | Collective::Alltoall => p * self.count,
             Collective::Scatter if rank == self.root => p * self.count,
@@ -30,6 +31,7 @@ impl Case {
         let p = self.n_ranks as usize;
         match self.collective {
             Collective::Allreduce | Collective::Bcast => self.count,
+            Collective::Scan | Collective::Exscan => self.count,
             Collective::ReduceScatter | Collective::Scatter => self.count,
             Collective::Reduce if rank == self.root => self.count,
             Collective::Gather if rank == self.root => p * self.count,
@@ -70,6 +72,12 @@ pub fn expected(case: &Case, rank: u32, combine: impl Fn(u64, u64) -> u64) -> Ve
         }
         Collective::Alltoall => {
             ranks.flat_map(|from| (own..own + count).map(move |index| input(from, index))).collect()
+        }
+        Collective::Scan | Collective::Exscan => {
+            let end = rank + u32::from(case.collective == Collective::Scan);
+            // Rank 0 gets nothing of an exscan.
+            let of = |index| (0..end).map(|from| input(from, index)).reduce(&combine);
+            (0..count).map(|index| of(index).unwrap_or(u64::MAX)).collect()
         }
         Collective::Barrier => Vec::new(),
     }

@@ -50,6 +50,13 @@ static void collectives(MPI_Comm comm, int n) {
         fill(rank == 0 ? input : send, 1, n);
         CALL(Reduce)(rank == 0 ? from : send, rank == 0 ? recv : NULL, n, MPI_DOUBLE, MPI_SUM, 0, comm);
         for (int i = 0; rank == 0 && i < n; i++) EXPECT(recv[i] == total(0, i));
+        fill(input, 1, n);
+        CALL(Scan)(from, recv, n, MPI_DOUBLE, MPI_SUM, comm);
+        for (int i = 0; i < n; i++) EXPECT(recv[i] == (rank + 1) * value(0, 0, i) + 1000 * (rank * (rank + 1) / 2));
+        fill(input, 1, n);
+        CALL(Exscan)(from, recv, n, MPI_DOUBLE, MPI_SUM, comm);
+        for (int i = 0; rank > 0 && i < n; i++)
+            EXPECT(recv[i] == rank * value(0, 0, i) + 1000 * (rank * (rank - 1) / 2));
         fill(input, size, n);
         CALL(Reduce_scatter_block)(from, recv, n, MPI_DOUBLE, MPI_SUM, comm);
         for (int i = 0; i < n; i++) EXPECT(recv[i] == total(rank, i));
@@ -95,6 +102,21 @@ static void vectors(MPI_Comm comm) {
     CALL(Reduce_scatter)(send, recv, counts, MPI_DOUBLE, MPI_SUM, comm);
     for (int i = 0; i <= rank; i++) EXPECT(recv[i] == total(0, rank * (rank + 1) / 2 + i));
     int to[MOST], to_at[MOST];
+    /* Every other element here, plain ones there. */
+    MPI_Datatype loose;
+    MPI_Type_create_resized(MPI_DOUBLE, 0, 2 * sizeof(double), &loose);
+    MPI_Type_commit(&loose);
+    for (int r = 0, next = 0; r < size; next += counts[r++]) counts[r] = r + 1, displs[r] = next;
+    fill(send, 1, 2 * size);
+    CALL(Allgatherv)(send, rank + 1, rank % 2 ? loose : MPI_DOUBLE, recv, counts, displs, rank % 3 ? MPI_DOUBLE : loose, comm);
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i <= r; i++) EXPECT(recv[(rank % 3 ? 1 : 2) * (displs[r] + i)] == value(r, 0, r % 2 ? 2 * i : i));
+    MPI_Type_free(&loose);
+    memset(recv, 0, sizeof recv);
+    for (int i = 0; i <= rank; i++) recv[displs[rank] + i] = value(rank, 0, i);
+    CALL(Allgatherv)(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, recv, counts, displs, MPI_DOUBLE, comm);
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i <= r; i++) EXPECT(recv[displs[r] + i] == value(r, 0, i));
     for (int r = 0; r < size; r++) counts[r] = rank + 1, displs[r] = r * (rank + 1), to[r] = r + 1, to_at[r] = r * (r + 1) / 2;
     fill(send, 1, size * (rank + 1));
     CALL(Alltoallv)(send, counts, displs, MPI_DOUBLE, recv, to, to_at, MPI_DOUBLE, comm);

@@ -10,9 +10,9 @@ build_doors() {
   for name in libhopbine.so libhopbine.so.0; do
     ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
   done
-  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,serve,shaped,fortran}.c \
+  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,serve,vector,shaped,fortran}.c \
     -o "$programs/libhopbine_hb.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" || return 1
-  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,serve,preload}.c \
+  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,serve,vector,preload}.c \
     -o "$programs/libhopbine_mpi.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" -ldl || return 1
   "$MPICC" "${flags[@]}" tests/mpi/calls.c -o "$programs/calls" || return 1
   "$MPICC" "${flags[@]}" -DHB tests/mpi/calls.c -o "$programs/calls-hb" "${link[@]}" || return 1

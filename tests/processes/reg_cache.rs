@@ -15,6 +15,7 @@ fn scenarios() {
         "steady" => Some(|| steady(init().unwrap().communicator())),
         "address_reuse" => Some(|| address_reuse(init().unwrap().communicator())),
         "off" => Some(|| off(init().unwrap().communicator())),
+        "explicit" => Some(|| explicit(init().unwrap().communicator())),
         _ => None,
     });
 }
@@ -156,4 +157,36 @@ fn address_reuse(comm: &Communicator) {
 #[test]
 fn memory_that_comes_back_is_registered_again() {
     ranks(3, "address_reuse", &[]);
+}
+
+/// What the user has registered is not registered again by calls, also of a duplicate, whatever
+/// the cache may keep.
+fn explicit(comm: &Communicator) {
+    let mut send: Vec<u64> = (0..60_000).collect();
+    let mut recv = vec![0u64; 60_000];
+    let bytes = 8 * 60_000;
+    let other = comm.duplicate().unwrap();
+    // SAFETY: both vectors live longer than the registrations, and no call is under way then.
+    let registered = unsafe {
+        [send.as_mut_ptr(), recv.as_mut_ptr()].map(|ptr| comm.register(ptr.cast(), bytes).unwrap())
+    };
+    // SAFETY: no bytes.
+    drop(unsafe { comm.register(std::ptr::null_mut(), 0) }.unwrap());
+    reduce(comm, &send, &mut recv);
+    let first = registrations(comm);
+    for _ in 0..10 {
+        reduce(comm, &send, &mut recv);
+        reduce(&other, &send[100..50_000], &mut recv[..49_900]);
+    }
+    assert_eq!(registrations(comm), first);
+    drop(registered);
+    reduce(comm, &send, &mut recv);
+    assert!(registrations(comm) > first, "given back");
+}
+
+#[test]
+fn memory_may_be_registered_explicitly() {
+    for cache in ["1", "0"] {
+        ranks(3, "explicit", &[("HOPBINE_TORUS", "3"), ("HOPBINE_REG_CACHE", cache)]);
+    }
 }

@@ -126,7 +126,13 @@ pub fn buffers(case: &Case, in_place: bool, rank: u32) -> [Vec<u64>; 2] {
             recv[at..at + case.count].copy_from_slice(&own);
             send.clear();
         }
-        Collective::ReduceScatter | Collective::Allreduce | Collective::Alltoall if in_place => {
+        Collective::ReduceScatter
+        | Collective::Allreduce
+        | Collective::Alltoall
+        | Collective::Scan
+        | Collective::Exscan
+            if in_place =>
+        {
             recv = own;
             send.clear();
         }
@@ -157,6 +163,9 @@ fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plan: impl F
         let mut want = expected(&case, rank, u64::wrapping_add);
         if in_place && case.collective == Collective::Scatter && rank == case.root {
             want.clear();
+        }
+        if case.collective == Collective::Exscan && rank == 0 && in_place {
+            want = inputs(&case, rank);
         }
         let got = &state.buffers[Buffer::Recv as usize][..want.len()];
         assert!(

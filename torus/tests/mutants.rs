@@ -197,8 +197,8 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
     };
     for plan in plans {
         for part in 0..parts {
-            for position in
-                space(plan.rank, part).positions(collective.gives(plan.rank, root), plan.rank)
+            for position in space(plan.rank, part)
+                .positions(collective.gives(plan.rank, root, plan.n_ranks), plan.rank)
             {
                 let value = content(plan.rank, part, position);
                 state.insert((plan.rank, part, position), (value, value, 1 << plan.rank.0));
@@ -242,13 +242,15 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
     for rank in all() {
         for part in 0..parts {
             let own = space(rank, part);
-            for position in own.positions(collective.gets(rank, root), rank) {
+            for position in own.positions(collective.gets(rank, root, plans.len() as u32), rank) {
                 let block = own.block_at_end(rank, Position(position));
                 let want = if collective.is_reduction() {
-                    all().map(|from| content(from, part, position)).fold(0, u64::wrapping_add)
+                    let end = collective.contributors(rank, plans.len() as u32);
+                    let some = all().filter(|from| from.0 < end);
+                    some.map(|from| content(from, part, position)).fold(0, u64::wrapping_add)
                 } else if own.cut == Cut::Pairs {
                     given(Rank(block.0), rank.0, part)
-                } else if collective.gives(Rank(0), Rank(1)) == Share::Own {
+                } else if collective.gives(Rank(0), Rank(1), 2) == Share::Own {
                     given(Rank(block.0), block.0, part)
                 } else {
                     content(root, part, position)

@@ -95,6 +95,15 @@ static void collectives(hopbine_comm_t comm, enum form form, int64_t count) {
         RUN(form, reduce, is_root ? from : send, recv, count, type, HOPBINE_SUM, root);
         for (int64_t i = 0; is_root && i < count; i++) EXPECT(recv[i] == total(0, i));
 
+        fill(input, count, 1);
+        RUN(form, scan, from, recv, count, type, HOPBINE_SUM);
+        for (int64_t i = 0; i < count; i++)
+            EXPECT(recv[i] == (rank + 1) * value(0, 0, i) + 1000003 * (rank * (rank + 1) / 2));
+        fill(input, count, 1);
+        RUN(form, exscan, from, recv, count, type, HOPBINE_SUM);
+        for (int64_t i = 0; rank > 0 && i < count; i++)
+            EXPECT(recv[i] == rank * value(0, 0, i) + 1000003 * (rank * (rank - 1) / 2));
+
         fill(input, count, size);
         RUN(form, reduce_scatter, from, recv, count, type, HOPBINE_SUM);
         for (int64_t i = 0; i < count; i++) EXPECT(recv[i] == total(rank, i));
@@ -216,6 +225,16 @@ static void wrong_calls(hopbine_comm_t comm) {
     REFUSED(HOPBINE_ERR_COMM, hopbine_comm_free(&freed));
     freed = comm;
     REFUSED(HOPBINE_ERR_COMM, hopbine_comm_free(&freed));
+    hopbine_registration_t kept, stale_kept;
+    REFUSED(HOPBINE_ERR_ARG, hopbine_register(comm, NULL, 8, &kept));
+    REFUSED(HOPBINE_ERR_ARG, hopbine_register(comm, &x, -1, &kept));
+    REFUSED(HOPBINE_ERR_COMM, hopbine_register(HOPBINE_COMM_NULL, &x, sizeof x, &kept));
+    CHECK(hopbine_register(comm, &x, sizeof x, &kept));
+    CHECK(hopbine_allreduce(&x, &y, 1, n, sum, comm));
+    stale_kept = kept;
+    CHECK(hopbine_deregister(&kept));
+    EXPECT(kept == 0);
+    REFUSED(HOPBINE_ERR_ARG, hopbine_deregister(&stale_kept));
     CHECK(hopbine_comm_with(comm, "no such algorithm", 0, 0, &other));
     REFUSED(HOPBINE_ERR_ALGORITHM, hopbine_allreduce(&x, &y, 1, n, sum, other));
     CHECK(hopbine_comm_free(&other));

@@ -10,13 +10,14 @@ program calls
   integer(int64), asynchronous :: one(n), other(n)
   integer(int64), allocatable, asynchronous :: blocks(:, :), more(:, :)
   complex(real64) :: z(2, 3), sum_z(2, 3)
+  integer(hopbine_count), allocatable :: counts(:), displs(:), sent(:)
   real(real32) :: scalar
   logical :: flag
 
   call hopbine_init(world)
   call hopbine_comm_rank(world, rank)
   call hopbine_comm_size(world, n_ranks)
-  allocate (blocks(n, 0:n_ranks - 1), more(n, 0:n_ranks - 1))
+  allocate (blocks(n, 0:n_ranks - 1), more(n, 0:n_ranks - 1), sent(n_ranks))
 
   do form = 1, 3
     one = rank + [(i, i=1, int(n))]
@@ -56,6 +57,42 @@ program calls
     do i = 0, n_ranks - 1
       call expect(all(blocks(:, i) == one - rank + i), 'allgather')
       call expect(all(more(:, i) == one), 'alltoall')
+    end do
+
+    counts = [(int(i, hopbine_count), i=1, n_ranks)]
+    displs = [(int(n * (i - 1), hopbine_count), i=1, n_ranks)]
+    more = -1
+    select case (form)
+    case (1)
+      call hopbine_allgatherv(one, counts(rank + 1), more, counts, displs, HOPBINE_INT64, world)
+      call hopbine_gatherv(one, counts(rank + 1), blocks, counts, displs, HOPBINE_INT64, 0, world)
+    case (2)
+      call hopbine_iallgatherv(one, counts(rank + 1), more, counts, displs, HOPBINE_INT64, world, request)
+      call hopbine_wait(request)
+      call hopbine_igatherv(one, counts(rank + 1), blocks, counts, displs, HOPBINE_INT64, 0, world, request)
+      call hopbine_wait(request)
+    case (3)
+      call hopbine_allgatherv_init(one, counts(rank + 1), more, counts, displs, HOPBINE_INT64, world, request)
+      call twice(request)
+      call hopbine_gatherv_init(one, counts(rank + 1), blocks, counts, displs, HOPBINE_INT64, 0, world, request)
+      call twice(request)
+    end select
+    do i = 0, n_ranks - 1
+      call expect(all(more(:i + 1, i) == one(:i + 1) - rank + i) .and. all(more(i + 2:, i) == -1), 'allgatherv')
+    end do
+    call hopbine_scatterv(blocks, counts, displs, other, counts(rank + 1), HOPBINE_INT64, 0, world)
+    call expect(all(other(:rank + 1) == one(:rank + 1)), 'scatterv')
+    ! Rank x sends x + 1 elements to everyone.
+    blocks = rank
+    sent = counts(rank + 1)
+    call hopbine_alltoallv(blocks, sent, displs, more, counts, displs, HOPBINE_INT64, world)
+    do i = 0, n_ranks - 1
+      call expect(all(more(:i + 1, i) == i), 'alltoallv')
+    end do
+    call hopbine_reduce_scatterv(one, other, [(1_hopbine_count, i=1, n_ranks)], HOPBINE_INT64, HOPBINE_SUM, world)
+    call expect(other(1) == n_ranks * (n_ranks - 1) / 2 + n_ranks * (rank + 1), 'reduce_scatterv')
+    do i = 0, n_ranks - 1
+      blocks(:, i) = one - rank + i
     end do
 
     other = merge(7_int64, 0_int64, rank == 0)
@@ -103,6 +140,10 @@ program calls
     call expect(all(one == rank + [(i, i=1, int(n))]), 'reduce_scatter')
   end do
 
+  one = rank + [(i, i=1, int(n))]
+  call hopbine_scan(one, other, n, HOPBINE_INT64, HOPBINE_SUM, world)
+  call expect(all(other == rank * (rank + 1) / 2 + (rank + 1) * [(i, i=1, int(n))]), 'scan')
+
   ! A matrix, every other element of an array (copied by the compiler), and a scalar.
   z = cmplx(rank, 1, real64)
   call hopbine_allreduce(z, sum_z, 6_hopbine_count, HOPBINE_DOUBLE_COMPLEX, HOPBINE_SUM, world)
@@ -114,6 +155,12 @@ program calls
   call hopbine_allreduce(HOPBINE_IN_PLACE, scalar, 1_hopbine_count, HOPBINE_FLOAT, HOPBINE_PROD, world)
   call expect(nint(scalar) == 2**n_ranks, 'scalar')
 
+  ! Any handle of 64 bits will do.
+  call hopbine_register(world, one, 8 * n, half)
+  call hopbine_allreduce(HOPBINE_IN_PLACE, one, n, HOPBINE_INT64, HOPBINE_MAX, world)
+  call hopbine_deregister(half)
+  call hopbine_deregister(half, code)
+  call expect(code == HOPBINE_ERR_ARG, 'deregistered')
   call hopbine_comm_split(world, mod(rank, 2), 0, half)
   call hopbine_comm_size(half, i)
   call expect(i == (n_ranks + 1 - mod(rank, 2)) / 2, 'split')

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::args::{self, AllOr, MapArg};
+use super::counts::Counts;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::progress;
@@ -56,6 +57,14 @@ pub struct Args {
     /// The root of a rooted collective, or all ranks in turn
     #[arg(long, value_name = "RANK|all", default_value = "0")]
     root: AllOr<u32>,
+    /// Count volumes for blocks of different sizes (what is proved holds for all sizes): see
+    /// `hopbine run`. For an alltoall only `pairwise` can serve them
+    #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE",
+          conflicts_with_all = ["schedule", "plans"])]
+    counts: Option<Counts>,
+    /// Seed of --counts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
     /// Check the schedule written in a file instead (as from `plan --format schedule`)
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["collective", "torus", "map", "algorithm", "ports", "root"])]
@@ -134,7 +143,7 @@ fn from_schedule(path: &std::path::Path) -> Result<(Shape, Vec<Row>, Vec<String>
         .parse()
         .map_err(|error| CliError::Text { path: path.to_owned(), message: format!("{error}") })?;
     let bar = progress::bar(0, "checking");
-    let verdict = judge::schedule(&schedule, &[schedule.root], Expect::default(), &bar);
+    let verdict = judge::schedule(&schedule, &[schedule.root], Expect::default(), None, &bar);
     let row = Row {
         collective: schedule.collective,
         algorithm: format!("schedule ({})", path.display()),
@@ -182,11 +191,17 @@ fn from_registry(
 ) -> Result<(Vec<Row>, Vec<String>), CliError> {
     let collective = args.collective.ok_or_else(|| usage("the collective is missing"))?;
     let mut notes = vec![];
+    if let Some(counts) = args.counts {
+        counts.check_for(collective, shape.n_nodes())?;
+        notes.push("n is the sum of all blocks; of an alltoall, the mean of the ranks.".to_owned());
+    }
+    let is_pairs = collective == Collective::Alltoall;
     let algorithms = match &args.algorithm {
         AllOr::One(name) => vec![registry::find(collective, name)?],
         AllOr::All => {
             let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
                 .into_iter()
+                .filter(|algorithm| args.counts.is_none() || !is_pairs || algorithm.is_straight())
                 .partition(|algorithm| algorithm.serves(shape).is_ok());
             notes.extend(args::not_for_this_shape(collective, shape, &others));
             serving
@@ -228,7 +243,13 @@ fn from_registry(
             algorithm: algorithm.name.to_string(),
             ports: schedule.ports as usize,
             root: root.clone(),
-            verdict: judge::schedule(schedule, &roots, expect, &bar),
+            verdict: judge::schedule(
+                schedule,
+                &roots,
+                expect,
+                args.counts.map(|counts| (counts, args.seed)),
+                &bar,
+            ),
         }
     };
     let rows = tasks.par_iter().map(judge).collect();

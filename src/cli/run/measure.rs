@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopbine::reduce::{Datatype, Dtype, Op};
-use hopbine::{CallOptions, Communicator, Error, emulate};
+use hopbine::{Blocks, CallOptions, Communicator, Error, emulate};
 use hopbine_torus::Collective;
 
 use super::ranks::Ranks;
@@ -134,6 +134,7 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
     let mut send = vec![<T as bytemuck::Zeroable>::zeroed(); case.input_len(rank)];
     case.data.fill(rank, bytemuck::cast_slice_mut(&mut send));
     let mut recv = vec![<T as bytemuck::Zeroable>::zeroed(); case.result_len(rank)];
+    let lists = Lists::new(case, rank);
     let mut seconds = Vec::new();
     let mut wrong = None;
     let mut started = Instant::now();
@@ -156,7 +157,7 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
             threads.entered.fetch_add(1, Ordering::Relaxed);
         }
         let before = Instant::now();
-        call(&comm, case, &send, &mut recv)?;
+        call(&comm, case, &lists, &send, &mut recv)?;
         let elapsed = before.elapsed();
         if iteration >= WARM_UP {
             seconds.push(elapsed.as_secs_f64());
@@ -172,7 +173,7 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
     }
     // The buffers hold stale bytes again: one more call, whose result is verified like the
     // first one's, now that everything has been used often.
-    call(&comm, case, &send, &mut recv)?;
+    call(&comm, case, &lists, &send, &mut recv)?;
     corrupt(rank, bytemuck::cast_slice_mut(&mut recv));
     let result: &[u8] = bytemuck::cast_slice(&recv);
     let first = shared.first(world, case, result)?;
@@ -260,15 +261,43 @@ fn is_enough(iterations: Iterations, iteration: u64, started: Instant) -> bool {
     }
 }
 
+/// The sizes of blocks, where they differ: of those that a rank sends, and of those that it
+/// receives, if it sends or receives all.
+struct Lists {
+    send: Vec<u64>,
+    recv: Vec<u64>,
+}
+
+impl Lists {
+    fn new(case: &Case, rank: u32) -> Self {
+        let ranks = 0..if case.counts.is_some() { case.data.n_ranks } else { 0 };
+        let is_pairs = case.collective == Collective::Alltoall;
+        let sent = |to| if is_pairs { case.block(rank, to) } else { case.block(to, 0) };
+        let send = ranks.clone().map(|to| sent(to) as u64).collect();
+        Lists { send, recv: ranks.map(|from| case.block(from, rank) as u64).collect() }
+    }
+}
+
 fn call<T: Datatype>(
     comm: &Communicator,
     case: &Case,
+    lists: &Lists,
     send: &[T],
     recv: &mut [T],
 ) -> Result<(), Error> {
     // Collectives that do not combine pass it over.
     let (op, root) = (case.data.op.unwrap_or(Op::Sum), case.root);
+    let (sent, received) = (Blocks::new(&lists.send), Blocks::new(&lists.recv));
     match case.collective {
+        Collective::ReduceScatter if case.counts.is_some() => {
+            comm.reduce_scatterv(send, recv, &lists.send, op)
+        }
+        Collective::Allgather if case.counts.is_some() => comm.allgatherv(send, recv, received),
+        Collective::Gather if case.counts.is_some() => {
+            comm.gatherv_known(send, recv, received, root)
+        }
+        Collective::Scatter if case.counts.is_some() => comm.scatterv_known(send, sent, recv, root),
+        Collective::Alltoall if case.counts.is_some() => comm.alltoallv(send, sent, recv, received),
         Collective::Allreduce => comm.allreduce(send, recv, op),
         Collective::ReduceScatter => comm.reduce_scatter(send, recv, op),
         Collective::Allgather => comm.allgather(send, recv),
@@ -277,6 +306,12 @@ fn call<T: Datatype>(
         Collective::Gather => comm.gather(send, recv, root),
         Collective::Scatter => comm.scatter(send, recv, root),
         Collective::Alltoall => comm.alltoall(send, recv),
+        Collective::Scan => comm.scan(send, recv, op),
+        Collective::Exscan if recv.is_empty() => {
+            // What rank 0 has then is nobody's business.
+            comm.exscan(send, &mut vec![T::zeroed(); send.len()], op)
+        }
+        Collective::Exscan => comm.exscan(send, recv, op),
         Collective::Barrier => comm.barrier(),
     }
 }

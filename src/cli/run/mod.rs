@@ -19,6 +19,7 @@ use hopbine_torus::{Collective, Request};
 use serde_json::Value;
 
 use super::args::{self, Backend, Place};
+use super::counts::Counts;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::report::{Format, Stream};
@@ -79,7 +80,12 @@ pub struct Args {
     /// Timed iterations; if not given as many as fit into half a second, 5 to 1000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: Option<u64>,
-    /// Seed of the data
+    /// Blocks of different sizes: each up to the size that --bytes gives it, distributed so, or
+    /// as a file lists them, in elements (one number for each rank; for alltoall also for each
+    /// pair). For allgather, gather, scatter, reduce-scatter, alltoall
+    #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE")]
+    counts: Option<Counts>,
+    /// Seed of the data, and of --counts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The root of a rooted collective
@@ -142,9 +148,15 @@ impl Task {
         config: &EmulationConfig,
     ) -> Result<Chosen, CliError> {
         let shape = &args.place.torus;
-        let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
-        let choice = hopbine::world::choose(config.wire, case.collective, shape, bytes, most);
+        let is_straight = case.counts.is_some() && case.collective == Collective::Alltoall;
+        let choice = if is_straight {
+            hopbine::world::choose_straight(config.wire, case.collective, shape, most)
+        } else {
+            let bytes =
+                total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_nodes()) };
+            hopbine::world::choose(config.wire, case.collective, shape, bytes, most)
+        };
         let algorithm = match &self.algorithm {
             None => choice.algorithm,
             Some(name) => registry::find(case.collective, name)?,
@@ -168,6 +180,9 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     if args.collective.is_reduction() && !args.op.defined_for(args.dtype) {
         let undefined = ReduceError::Undefined { op: args.op, dtype: args.dtype };
         return Err(CliError::Usage(undefined.to_string()));
+    }
+    if let Some(counts) = args.counts {
+        counts.check_for(args.collective, shape.n_nodes())?;
     }
     let ranks = Ranks::new(&args)?;
     let config = &ranks.config;
@@ -252,9 +267,14 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
             return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
         }
         "all" => {
-            let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
-                .into_iter()
-                .partition(|algorithm| algorithm.serves(shape).is_ok());
+            // Nobody knows the sizes of all pairs' blocks.
+            let all = registry::algorithms(collective).into_iter().filter(|algorithm| {
+                args.counts.is_none()
+                    || collective != Collective::Alltoall
+                    || algorithm.is_straight()
+            });
+            let (serving, others): (Vec<_>, Vec<_>) =
+                all.partition(|algorithm| algorithm.serves(shape).is_ok());
             notes.extend(args::not_for_this_shape(collective, shape, &others));
             serving
         }
@@ -288,7 +308,10 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
         (_, Some(range)) => range.sizes().collect(),
     };
     let size = args.dtype.size_bytes() as u64;
-    let is_vector = matches!(collective, C::Allreduce | C::Bcast | C::Reduce | C::Barrier);
+    let is_vector = matches!(
+        collective,
+        C::Allreduce | C::Bcast | C::Reduce | C::Scan | C::Exscan | C::Barrier
+    );
     let unit = if is_vector { size } else { size * u64::from(n_ranks) };
     if let Some(bytes) = sizes.iter().find(|bytes| !bytes.is_multiple_of(size)) {
         return Err(CliError::Usage(format!(
@@ -307,7 +330,9 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     }
     let mut counts: Vec<u64> = sizes.iter().map(|bytes| bytes.div_ceil(unit)).collect();
     counts.dedup();
-    let case = |count: u64| Case { collective, data, root, count: count as usize };
+    let counts_of = args.counts;
+    let case =
+        |count: u64| Case { collective, data, root, count: count as usize, counts: counts_of };
     Ok(counts.into_iter().map(case).collect())
 }
 

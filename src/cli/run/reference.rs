@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::data::{Data, PERIOD};
 use super::element::Number;
+use crate::cli::counts::Counts;
 
 /// A collective with its sizes.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +15,10 @@ pub struct Case {
     pub collective: Collective,
     pub data: Data,
     pub root: u32,
-    /// Elements of the vector, or of each block.
+    /// Elements of the vector, or of each block; of the largest block, if they differ.
     pub count: usize,
+    /// How blocks differ.
+    pub counts: Option<Counts>,
 }
 
 /// Consecutive elements of a result and where their values come from.
@@ -34,60 +37,81 @@ pub enum Source {
     Rank(u32),
     /// The combined inputs of all ranks.
     All,
+    /// The combined inputs of the ranks below this one.
+    Below(u32),
 }
 
 impl Case {
+    /// Elements of the block that `from` has for `to`; if it is for nobody in particular, or
+    /// everybody's, of `from`'s.
+    pub fn block(&self, from: u32, to: u32) -> usize {
+        let to = (self.collective == Collective::Alltoall).then_some(to);
+        let Data { seed, n_ranks, .. } = self.data;
+        self.counts.map_or(self.count, |counts| counts.of(seed, n_ranks, self.count, from, to))
+    }
+
+    /// Elements of the blocks of the ranks below `end`.
+    fn blocks_below(&self, end: u32) -> usize {
+        (0..end).map(|rank| self.block(rank, 0)).sum()
+    }
+
     /// Elements of the input of a rank.
     pub fn input_len(&self, rank: u32) -> usize {
         use Collective as C;
-        let all_blocks = self.count * self.data.n_ranks as usize;
+        let n_ranks = self.data.n_ranks;
+        let is_root = rank == self.root;
         match self.collective {
-            C::Allreduce | C::Reduce | C::Allgather | C::Gather => self.count,
-            C::ReduceScatter | C::Alltoall => all_blocks,
-            C::Bcast => {
-                if rank == self.root {
-                    self.count
-                } else {
-                    0
-                }
-            }
-            C::Scatter => {
-                if rank == self.root {
-                    all_blocks
-                } else {
-                    0
-                }
-            }
-            C::Barrier => 0,
+            C::Allreduce | C::Reduce | C::Scan | C::Exscan => self.count,
+            C::Allgather | C::Gather => self.block(rank, 0),
+            C::ReduceScatter => self.blocks_below(n_ranks),
+            C::Alltoall => (0..n_ranks).map(|to| self.block(rank, to)).sum(),
+            C::Bcast if is_root => self.count,
+            C::Scatter if is_root => self.blocks_below(n_ranks),
+            C::Bcast | C::Scatter | C::Barrier => 0,
         }
     }
 
     /// The definition of the collectives: what the result of a rank consists of.
     pub fn result(&self, rank: u32) -> Vec<Segment> {
         use Collective as C;
-        let (count, root) = (self.count, self.root);
-        let own = rank as usize * count;
-        let one = |source, start| vec![Segment { len: count, source, start }];
-        let each = |start| {
-            let ranks = 0..self.data.n_ranks;
-            ranks.map(|rank| Segment { len: count, source: Source::Rank(rank), start }).collect()
+        let root = self.root;
+        let vector = |source| vec![Segment { len: self.count, source, start: 0 }];
+        let own = |source| {
+            let (len, start) = (self.block(rank, 0), self.blocks_below(rank));
+            vec![Segment { len, source, start }]
+        };
+        let each = |start: &dyn Fn(u32) -> usize| {
+            let of = |from| Segment {
+                len: self.block(from, rank),
+                source: Source::Rank(from),
+                start: start(from),
+            };
+            (0..self.data.n_ranks).map(of).collect()
         };
         match self.collective {
-            C::Allreduce => one(Source::All, 0),
-            C::Reduce if rank == root => one(Source::All, 0),
-            C::ReduceScatter => one(Source::All, own),
-            C::Bcast => one(Source::Rank(root), 0),
-            C::Scatter => one(Source::Rank(root), own),
-            C::Allgather => each(0),
-            C::Gather if rank == root => each(0),
-            C::Alltoall => each(own),
-            C::Reduce | C::Gather | C::Barrier => vec![],
+            C::Allreduce => vector(Source::All),
+            C::Reduce if rank == root => vector(Source::All),
+            C::ReduceScatter => own(Source::All),
+            C::Bcast => vector(Source::Rank(root)),
+            C::Scatter => own(Source::Rank(root)),
+            C::Allgather => each(&|_| 0),
+            C::Gather if rank == root => each(&|_| 0),
+            C::Alltoall => each(&|from| (0..rank).map(|to| self.block(from, to)).sum()),
+            C::Scan => vector(Source::Below(rank + 1)),
+            C::Exscan if rank > 0 => vector(Source::Below(rank)),
+            C::Reduce | C::Gather | C::Exscan | C::Barrier => vec![],
         }
     }
 
     /// Elements of the result of a rank.
     pub fn result_len(&self, rank: u32) -> usize {
         self.result(rank).iter().map(|segment| segment.len).sum()
+    }
+
+    /// True if its data are a vector, or nothing, in place of blocks.
+    pub fn is_vector(&self) -> bool {
+        use hopbine_torus::collectives::Cut;
+        matches!(self.collective.cut(), Cut::Vector | Cut::Token)
     }
 
     /// True if all ranks must end with the same bits.
@@ -120,15 +144,16 @@ impl Reference {
     pub fn new(case: Case) -> Self {
         let (number, per_element) = Number::of(case.data.dtype);
         let longest = if case.collective == Collective::ReduceScatter {
-            case.count * case.data.n_ranks as usize
+            case.blocks_below(case.data.n_ranks)
         } else {
             case.count
         };
         let n = longest.min(PERIOD);
         let combined = match case.data.op {
-            Some(op) => {
-                (0..n).into_par_iter().map(|index| combine(&case.data, op, index)).collect()
-            }
+            Some(op) => (0..n)
+                .into_par_iter()
+                .map(|index| combine(&case.data, op, case.data.n_ranks, index))
+                .collect(),
             None => Vec::new(),
         };
         Reference { case, number, per_element, combined }
@@ -144,6 +169,10 @@ impl Reference {
         let at = (segment.start + index) % PERIOD;
         match segment.source {
             Source::All => self.combined[at],
+            Source::Below(end) => {
+                let data = &self.case.data;
+                combine(data, data.op.unwrap_or(Op::Sum), end, at)
+            }
             Source::Rank(rank) => {
                 let (first, second) = self.case.data.element(rank, at);
                 Want::Exactly(first, second)
@@ -152,10 +181,10 @@ impl Reference {
     }
 }
 
-/// The combined element of all ranks, in rank order.
-fn combine(data: &Data, op: Op, index: usize) -> Want {
+/// The combined element of the ranks below `end`, in rank order.
+fn combine(data: &Data, op: Op, end: u32, index: usize) -> Want {
     let (number, _) = Number::of(data.dtype);
-    let elements = (0..data.n_ranks).map(|rank| data.element(rank, index));
+    let elements = (0..end).map(|rank| data.element(rank, index));
     if let Number::Int { .. } = number {
         let combined =
             elements.map(|(raw, _)| raw).reduce(|a, b| combine_integers(number, op, a, b));
@@ -168,7 +197,7 @@ fn combine(data: &Data, op: Op, index: usize) -> Want {
         .inspect(|value| (0..2).for_each(|part| absolute[part] += value[part].abs()))
         .reduce(|a, b| combine_reals(op, a, b))
         .unwrap_or_default();
-    if data.is_exact(index) || data.n_ranks == 1 {
+    if data.is_exact(index) || end == 1 {
         return Want::Exactly(number.round(combined[0]), number.round(combined[1]));
     }
     let error = data.relative_error();
@@ -245,7 +274,8 @@ mod tests {
             for op in Op::ALL.into_iter().filter(|op| op.defined_for(dtype)) {
                 for n_ranks in [2, 64, 300] {
                     let data = data(dtype, op, n_ranks);
-                    let wants: Vec<Want> = (0..600).map(|i| combine(&data, op, i)).collect();
+                    let wants: Vec<Want> =
+                        (0..600).map(|i| combine(&data, op, n_ranks, i)).collect();
                     let alike = wants.iter().filter(|want| **want == wants[1]).count();
                     assert!(alike < 580, "{dtype} {op} {n_ranks}: {alike} of 600 alike");
                 }
@@ -260,7 +290,7 @@ mod tests {
                 for n_ranks in [2, 16, 64, 1000] {
                     let data = data(dtype, op, n_ranks);
                     for index in 0..200 {
-                        if let Want::Near(value, tolerance) = combine(&data, op, index) {
+                        if let Want::Near(value, tolerance) = combine(&data, op, n_ranks, index) {
                             assert!(value.iter().all(|v| v.is_finite()), "{dtype} {op}");
                             assert!(tolerance[0] < 0.5 * f64::from(n_ranks), "{dtype} {op}");
                         }
@@ -268,7 +298,7 @@ mod tests {
                 }
             }
         }
-        let tight = combine(&data(Dtype::F32, Op::Sum, 64), Op::Sum, 1);
+        let tight = combine(&data(Dtype::F32, Op::Sum, 64), Op::Sum, 64, 1);
         assert!(matches!(tight, Want::Near(_, tolerance) if tolerance[0] < 3e-4), "{tight:?}");
     }
 
@@ -288,7 +318,7 @@ mod tests {
                             .map(|(re, im)| [number.value(re), number.value(im)])
                             .reduce(|a, b| round(combine_reals(op, a, b)))
                             .unwrap();
-                        let Want::Exactly(re, im) = combine(&data, op, index) else {
+                        let Want::Exactly(re, im) = combine(&data, op, n_ranks, index) else {
                             panic!("{dtype} {op} {index} is exact");
                         };
                         assert_eq!(backwards, [number.value(re), number.value(im)]);
@@ -310,9 +340,11 @@ mod tests {
             (Collective::Scatter, 12, 3, 3),
             (Collective::Alltoall, 12, 12, 12),
             (Collective::Bcast, 3, 3, 3),
+            (Collective::Scan, 3, 3, 3),
+            (Collective::Exscan, 3, 3, 3),
             (Collective::Barrier, 0, 0, 0),
         ] {
-            let case = Case { collective, data, root: 2, count: 3 };
+            let case = Case { collective, data, root: 2, count: 3, counts: None };
             let found = (case.input_len(2), case.result_len(2), case.result_len(1));
             assert_eq!(found, (input, at_root, elsewhere), "{collective}");
         }

@@ -12,14 +12,19 @@ use super::{Args, Chosen};
 use crate::cli::report::{Cell, Column, Head};
 use crate::cli::sizes;
 
-/// Bytes of the vector, or of all blocks.
+/// Bytes of the vector, or of all blocks of a rank.
 pub fn total_bytes(case: &Case) -> u64 {
     use Collective as C;
-    let bytes = (case.count * case.data.dtype.size_bytes()) as u64;
-    match case.collective {
-        C::Allreduce | C::Bcast | C::Reduce | C::Barrier => bytes,
-        _ => bytes * u64::from(case.data.n_ranks),
-    }
+    let (size, n_ranks) = (case.data.dtype.size_bytes(), case.data.n_ranks);
+    let count = match case.collective {
+        _ if case.is_vector() => case.count,
+        // The mean of the ranks.
+        C::Alltoall if case.counts.is_some() => {
+            (0..n_ranks).map(|rank| case.input_len(rank)).sum::<usize>() / n_ranks as usize
+        }
+        _ => (0..n_ranks).map(|rank| case.block(rank, 0)).sum(),
+    };
+    (count * size) as u64
 }
 
 /// Where the times are from.

@@ -97,6 +97,7 @@ impl Registrar for Cached {
                 cache.get(settled, port, addr, len, register)
             }
             Owner::UserOnce => cache.get_uncached(port, addr, len, register),
+            Owner::Explicit => cache.keep(port, addr, len, register),
         };
         let lease = match leased {
             Ok(lease) => lease,

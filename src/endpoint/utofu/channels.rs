@@ -7,6 +7,7 @@
 
 use std::ptr::NonNull;
 
+use utofu_sys::abi::UTOFU_ERR_OUT_OF_MEMORY;
 use utofu_sys::handles::{Access, Registration, Vcq};
 use utofu_sys::{Stadd, UtofuError};
 
@@ -65,6 +66,7 @@ impl Channels {
     pub(super) fn add(&mut self, vcq: &mut Vcq) -> Result<PeerMemory, UtofuError> {
         if self.slabs.is_empty() || self.given == CHANNELS_PER_SLAB {
             let pages = Pages::new((CHANNELS_PER_SLAB * STRIDE) as u64);
+            let pages = pages.map_err(|_| UtofuError::new("mmap", UTOFU_ERR_OUT_OF_MEMORY))?;
             // SAFETY: the pages live beside the registration and longer. Peers write to their
             // channels only, which are read through raw pointers, and only where a notice has
             // said that a write is complete.

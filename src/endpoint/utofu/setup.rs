@@ -110,7 +110,7 @@ fn half(api: Api, tni: utofu_sys::Tni, n_ranks: usize) -> Result<Half, WireError
     // communicators on the same CQ. Without the flag uTofu posts to the CQ without a lock.
     let vcq = Vcq::create(api, tni, VcqFlags::THREAD_SAFE);
     let mut vcq = vcq.map_err(|error| failed(error, None))?;
-    let mailbox = Pages::new(8 * (n_ranks + TROUBLE_WORDS) as u64);
+    let mailbox = Pages::new(8 * (n_ranks + TROUBLE_WORDS) as u64)?;
     // SAFETY: the pages outlive the registration. Peers write their places once; this rank
     // reads them through raw pointers after the notice. For the words behind them see there.
     let registration = unsafe { vcq.register(mailbox.ptr(), mailbox.len(), Access::ReadWrite) };

@@ -69,6 +69,8 @@ impl SharedBoard {
             Collective::Allgather | Collective::Gather => (bytes, all),
             Collective::Scatter => (all, bytes),
             Collective::Alltoall | Collective::ReduceScatter => (all, all),
+            // Refused.
+            Collective::Scan | Collective::Exscan => (0, 0),
         }
     }
 
@@ -89,6 +91,8 @@ impl SharedBoard {
         match call.collective {
             Collective::Barrier => Task { given: Some(0), len: 0, part: Some(0), ..everybody },
             Collective::Allreduce => Task { folds: true, ..everybody },
+            // Refused.
+            Collective::Scan | Collective::Exscan => everybody,
             Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
             Collective::Allgather => everybody,
             Collective::Gather => Task { part: is_root.then_some(block), ..everybody },
@@ -147,6 +151,9 @@ fn signature(call: &Call, bytes: u64) -> u16 {
 impl SmallCollectives for SharedBoard {
     #[inline]
     fn serves(&self, call: &Call, _any_bits: bool) -> Result<(), Refusal> {
+        if matches!(call.collective, Collective::Scan | Collective::Exscan) {
+            return Err(Refusal::Collective(call.collective));
+        }
         let size = call.dtype.size_bytes() as u64;
         let bytes = call.count.saturating_mul(size);
         let (given, read) = self.volume(call.collective, bytes);

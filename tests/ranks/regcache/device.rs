@@ -149,6 +149,17 @@ impl Shared {
         Ok(self.used(&cache, 0, lease))
     }
 
+    pub fn keep_at(
+        &self,
+        port: usize,
+        addr: usize,
+        len: usize,
+    ) -> Result<Use<'_>, CacheError<Full>> {
+        let mut cache = self.cache.lock().unwrap();
+        let lease = cache.keep(port, addr, len, |addr, len| self.device.register(addr, len))?;
+        Ok(self.used(&cache, port, lease))
+    }
+
     fn used<'c>(&'c self, cache: &Cache<Handle>, port: usize, lease: Lease<Handle>) -> Use<'c> {
         let Handle { id, addr, len, .. } = *cache.handle(port, &lease);
         let offset = lease.offset();

@@ -464,3 +464,62 @@ fn many_threads() {
     assert_eq!((stats.waiting_regions, stats.registered_regions, device.live()), (0, 0, 0));
     assert!(stats.hits > 0 && stats.misses > 0 && stats.evictions > 0 && stats.uncached > 0);
 }
+
+/// With events, without, with a cache that is full, and with a source that refuses.
+#[test]
+fn what_is_registered_explicitly_is_found_until_it_is_given_back() {
+    let config = CacheConfig { max_regions: NonZeroU32::new(1).unwrap(), ..CacheConfig::default() };
+    for source in [None, Some(ByHand::with_queue(8)), Some(ByHand::refusing())] {
+        let cache = Shared::new(Device::default(), config, PORTS, source.clone());
+        let device = cache.device.clone();
+        let kept = [0, 1].map(|port| cache.keep_at(port, page(0), pages(4)).unwrap());
+        assert_eq!(device.made(), 2);
+        for _ in 0..3 {
+            for (port, kept) in kept.iter().enumerate() {
+                let found = cache.get_at(port, page(1) + 8, pages(2)).unwrap();
+                assert_eq!((found.id, found.offset), (kept.id, (pages(1) + 8) as u64));
+            }
+        }
+        // A port that has not registered it does so once.
+        let third = cache.get_at(2, page(0), 1).unwrap().id;
+        assert_eq!(cache.get_at(2, page(3), 1).unwrap().id, third);
+        assert_eq!((device.made(), cache.stats().hits), (3, 7));
+        // Others do not push it out.
+        drop(cache.get(page(9), 1).unwrap());
+        assert_eq!(cache.get(page(0), 1).unwrap().id, kept[0].id);
+        drop(kept);
+        // What each port had goes in its next call; nothing is found any more.
+        let again = cache.get(page(0), 1).unwrap().id;
+        assert!(!device.is_live(third) || again != third);
+        for port in 0..PORTS {
+            drop(cache.get_at(port, page(20), 1).unwrap());
+        }
+        assert!(!device.is_live(0) && !device.is_live(1) && !device.is_live(third));
+        if source.is_none() {
+            assert_eq!(device.live(), 0);
+        }
+    }
+}
+
+#[test]
+fn explicit_registrations_end_with_their_memory_or_by_a_larger_one() {
+    let (source, cache) = cache();
+    let kept = cache.keep_at(0, page(2), pages(2)).unwrap();
+    let larger = cache.get(page(0), pages(8)).unwrap().id;
+    assert_eq!(cache.get(page(2), 1).unwrap().id, larger);
+    drop(kept);
+    assert_eq!(cache.get(page(2), 1).unwrap().id, larger, "the larger one stays");
+    let kept = cache.keep_at(0, page(4), pages(1)).unwrap();
+    assert_eq!(kept.id, larger, "what is there serves");
+    source.unmap(page(0), pages(8));
+    assert_ne!(cache.get(page(4), 1).unwrap().id, larger);
+    drop(kept);
+    let device = cache.device.clone();
+    assert!(!device.is_live(larger));
+    // A device that is full refuses, and keeps what it has.
+    let full = Shared::new(Device::with_room(1), CacheConfig::default(), PORTS, None);
+    let kept = full.keep_at(0, page(0), 1).unwrap();
+    let refused = CacheError::Register { addr: page(5), len: pages(1), source: Full };
+    assert_eq!(full.keep_at(0, page(5), 1).unwrap_err(), refused);
+    assert_eq!(full.get(page(0), 1).unwrap().id, kept.id);
+}

@@ -1,6 +1,6 @@
 //! Allgather: every rank ends with every rank's block.
 
-use super::row::{Cut, Form, Paths, Phase, Row, Share, Shares, others_share};
+use super::row::{Cut, Form, Paths, Phase, Row, Share, Shares, Sums, others_share};
 
 pub(super) static ROW: Row = Row {
     name: "allgather",
@@ -9,6 +9,7 @@ pub(super) static ROW: Row = Row {
     cut: Cut::Blocks,
     gives: Shares::Each(Share::Own),
     gets: Shares::Each(Share::All),
+    sums: Sums::Everyone,
     minimal_volume: others_share,
     forms: &[(Form::Butterfly, &[Phase::backwards(Paths::Toward)])],
     is_pairwise: false,

@@ -1,6 +1,6 @@
 //! Allreduce: every rank ends with the reduction of all ranks' vectors.
 
-use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, others_share};
+use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums, others_share};
 
 pub(super) static ROW: Row = Row {
     name: "allreduce",
@@ -9,6 +9,7 @@ pub(super) static ROW: Row = Row {
     cut: Cut::Vector,
     gives: Shares::Each(Share::All),
     gets: Shares::Each(Share::All),
+    sums: Sums::Everyone,
     minimal_volume: |p| 2.0 * others_share(p),
     forms: &[
         (

@@ -1,6 +1,6 @@
 //! Bcast: every rank ends with the root's vector.
 
-use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares};
+use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums};
 
 pub(super) static ROW: Row = Row {
     name: "bcast",
@@ -9,6 +9,7 @@ pub(super) static ROW: Row = Row {
     cut: Cut::Vector,
     gives: Shares::Root(Share::All),
     gets: Shares::Each(Share::All),
+    sums: Sums::Everyone,
     minimal_volume: |_| 1.0,
     forms: &[
         (

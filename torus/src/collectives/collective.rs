@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::row::{Action, Cut, Form, Phase, Row, Share, Shares};
+use super::row::{Action, Cut, Form, Phase, Row, Share, Shares, Sums};
 use super::{
-    allgather, allreduce, alltoall, barrier, bcast, gather, reduce, reduce_scatter, scatter,
+    allgather, allreduce, alltoall, barrier, bcast, exscan, gather, reduce, reduce_scatter, scan,
+    scatter,
 };
 use crate::names::Rank;
 
@@ -28,13 +29,17 @@ pub enum Collective {
     Scatter,
     /// Rank `x` ends with every rank's block for `x`.
     Alltoall,
+    /// Rank `x` ends with the reduction of the vectors of ranks 0 to `x`.
+    Scan,
+    /// Rank `x` ends with the reduction of the vectors of ranks 0 to `x - 1`; rank 0 with nothing.
+    Exscan,
     /// No rank leaves before every rank has entered.
     Barrier,
 }
 
 impl Collective {
     /// All of them, in the order of the documentation's tables.
-    pub const ALL: [Collective; 9] = [
+    pub const ALL: [Collective; 11] = [
         Collective::Allreduce,
         Collective::ReduceScatter,
         Collective::Allgather,
@@ -43,6 +48,8 @@ impl Collective {
         Collective::Gather,
         Collective::Scatter,
         Collective::Alltoall,
+        Collective::Scan,
+        Collective::Exscan,
         Collective::Barrier,
     ];
 
@@ -56,6 +63,8 @@ impl Collective {
             Collective::Gather => &gather::ROW,
             Collective::Scatter => &scatter::ROW,
             Collective::Alltoall => &alltoall::ROW,
+            Collective::Scan => &scan::ROW,
+            Collective::Exscan => &exscan::ROW,
             Collective::Barrier => &barrier::ROW,
         }
     }
@@ -80,19 +89,35 @@ impl Collective {
         self.row().cut
     }
 
-    /// What `rank` brings.
-    pub fn gives(self, rank: Rank, root: Rank) -> Share {
-        self.row().gives.of(rank, root)
+    /// What `rank` of `n_ranks` brings.
+    pub fn gives(self, rank: Rank, root: Rank, n_ranks: u32) -> Share {
+        self.row().gives.of(rank, root, n_ranks)
     }
 
-    /// What `rank` has in the end.
-    pub fn gets(self, rank: Rank, root: Rank) -> Share {
-        self.row().gets.of(rank, root)
+    /// What `rank` of `n_ranks` has in the end.
+    pub fn gets(self, rank: Rank, root: Rank, n_ranks: u32) -> Share {
+        self.row().gets.of(rank, root, n_ranks)
+    }
+
+    /// Whose contributions are combined in what a rank gets.
+    pub const fn sums(self) -> Sums {
+        self.row().sums
+    }
+
+    /// The ranks whose contributions are combined in what `rank` gets: those below this one.
+    pub fn contributors(self, rank: Rank, n_ranks: u32) -> u32 {
+        match self.sums() {
+            Sums::Everyone => n_ranks,
+            Sums::UpToOwn => rank.0 + 1,
+            Sums::Before => rank.0,
+        }
     }
 
     /// True if several ranks get the same reduction: it must have the same bits everywhere.
     pub fn gets_copies(self) -> bool {
-        self.is_reduction() && self.row().gets == Shares::Each(Share::All)
+        self.is_reduction()
+            && self.row().gets == Shares::Each(Share::All)
+            && self.sums() == Sums::Everyone
     }
 
     /// The passes of a form, if the collective has it.
@@ -137,7 +162,7 @@ impl fmt::Display for Collective {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a collective; known are allreduce, reduce-scatter, allgather, bcast, reduce, \
-     gather, scatter, alltoall, barrier"
+     gather, scatter, alltoall, scan, exscan, barrier"
 )]
 pub struct UnknownCollective(pub String);
 

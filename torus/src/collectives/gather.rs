@@ -1,6 +1,6 @@
 //! Gather: the root ends with every rank's block.
 
-use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares};
+use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums};
 
 pub(super) static ROW: Row = Row {
     name: "gather",
@@ -9,6 +9,7 @@ pub(super) static ROW: Row = Row {
     cut: Cut::Blocks,
     gives: Shares::Each(Share::Own),
     gets: Shares::Root(Share::All),
+    sums: Sums::Everyone,
     minimal_volume: |p| 1.0 / p,
     forms: &[(Form::Tree, &[Phase::forwards(Paths::ToRoot, Action::Copy)])],
     is_pairwise: false,

@@ -7,11 +7,13 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod collective;
+mod exscan;
 mod gather;
 mod reduce;
 mod reduce_scatter;
 mod row;
+mod scan;
 mod scatter;
 
 pub use collective::{Collective, UnknownCollective};
-pub use row::{Action, Cut, Form, Paths, Phase, Share};
+pub use row::{Action, Cut, Form, Paths, Phase, Share, Sums};

@@ -1,6 +1,6 @@
 //! Reduce: the root ends with the reduction of all ranks' vectors.
 
-use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares};
+use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums};
 
 pub(super) static ROW: Row = Row {
     name: "reduce",
@@ -9,6 +9,7 @@ pub(super) static ROW: Row = Row {
     cut: Cut::Vector,
     gives: Shares::Each(Share::All),
     gets: Shares::Root(Share::All),
+    sums: Sums::Everyone,
     minimal_volume: |_| 1.0,
     forms: &[
         (

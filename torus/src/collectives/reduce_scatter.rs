@@ -1,6 +1,6 @@
 //! Reduce-scatter: rank x ends with the reduction of all ranks' blocks x.
 
-use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, others_share};
+use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums, others_share};
 
 pub(super) static ROW: Row = Row {
     name: "reduce-scatter",
@@ -9,6 +9,7 @@ pub(super) static ROW: Row = Row {
     cut: Cut::Blocks,
     gives: Shares::Each(Share::All),
     gets: Shares::Each(Share::Own),
+    sums: Sums::Everyone,
     minimal_volume: others_share,
     forms: &[(Form::Butterfly, &[Phase::forwards(Paths::Toward, Action::Reduce)])],
     is_pairwise: false,

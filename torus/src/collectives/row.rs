@@ -20,6 +20,21 @@ pub enum Shares {
     Each(Share),
     /// The root alone.
     Root(Share),
+    /// Every rank but the first, who has nothing.
+    ButFirst(Share),
+    /// Every rank but the last, who has nothing.
+    ButLast(Share),
+}
+
+/// Whose contributions what is combined consists of in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sums {
+    /// Everyone's, on every rank.
+    Everyone,
+    /// Those of the ranks up to the one that gets it, itself included.
+    UpToOwn,
+    /// Those of the ranks before the one that gets it.
+    Before,
 }
 
 /// What the data consist of.
@@ -110,6 +125,8 @@ pub struct Row {
     /// Post-condition: what each rank has in the end. All that was given to a position must be
     /// in it, each contribution once.
     pub gets: Shares,
+    /// Whose contributions there are in what a rank gets, if it is combined.
+    pub sums: Sums,
     /// The least that the busiest of p ranks must send, as a multiple of n, the bytes of the
     /// vector or of all blocks of a rank.
     pub minimal_volume: fn(p: f64) -> f64,
@@ -130,11 +147,13 @@ pub fn others_share(p: f64) -> f64 {
 }
 
 impl Shares {
-    pub fn of(self, rank: Rank, root: Rank) -> Share {
-        match self {
-            Shares::Each(share) => share,
-            Shares::Root(share) if rank == root => share,
-            Shares::Root(_) => Share::Nothing,
-        }
+    pub fn of(self, rank: Rank, root: Rank, n_ranks: u32) -> Share {
+        let (share, has) = match self {
+            Shares::Each(share) => (share, true),
+            Shares::Root(share) => (share, rank == root),
+            Shares::ButFirst(share) => (share, rank.0 > 0),
+            Shares::ButLast(share) => (share, rank.0 + 1 < n_ranks),
+        };
+        if has { share } else { Share::Nothing }
     }
 }

@@ -6,17 +6,19 @@ use std::sync::Arc;
 use super::flow::{Flow, LaneHeader, Message};
 use super::fold::FoldPass;
 use super::linear::{self, LinearPass};
-use super::order::{PositionOrder, Tile};
+use super::members::Tile;
+use super::order::PositionOrder;
 use super::pairwise::{self, PairwisePass};
 use super::pass::{ResendPass, WalkPass};
 use super::paths::{path_order, tree_order};
 use super::places::Places;
-use super::schedule::{Positions, Recipe, Schedule, ScheduleError, WalkRecipe};
+use super::prefix::PrefixPass;
+use super::schedule::{Positions, PrefixSteps, Recipe, Schedule, ScheduleError, WalkRecipe};
 use super::space::{BlockOrder, Displaced, Listing, Space};
 use super::tree::TreePass;
 use super::types::{Lane, Plan};
 use super::walk::Walk;
-use crate::collectives::{Action, Collective, Cut, Form, Paths, Share};
+use crate::collectives::{Action, Collective, Cut, Form, Paths, Share, Sums};
 use crate::geometry::{Node, Trees};
 use crate::names::{Block, Rank};
 use crate::patterns::{Kind, Pattern};
@@ -38,6 +40,7 @@ enum Pass {
     Resend(ResendPass),
     Pairwise(PairwisePass),
     Linear(LinearPass),
+    Prefix(PrefixPass),
     Tree(TreePass),
 }
 
@@ -48,6 +51,7 @@ impl Pass {
             Pass::Fold(_) | Pass::Resend(_) => 1,
             Pass::Pairwise(pass) => pass.displacements.len(),
             Pass::Linear(pass) => pass.n_steps(),
+            Pass::Prefix(pass) => pass.n_steps(),
             Pass::Tree(pass) => pass.n_steps(),
         }
     }
@@ -70,6 +74,7 @@ impl Schedule {
                 .unzip(),
             Recipe::Pairwise => pairwise_lanes(&places, schedule.ports),
             Recipe::Linear => linear_lanes(&places, schedule),
+            Recipe::Prefix(how) => prefix_lanes(&places, schedule, *how),
             Recipe::Trees => tree_lanes(&places, schedule),
         };
         let root = Rank(if schedule.collective.is_rooted() { schedule.root } else { 0 });
@@ -108,7 +113,9 @@ impl Flow for Expansion {
     }
 
     fn action(&self, lane: usize, step: usize, _rank: Rank) -> Action {
-        match self.pass(lane, step).0 {
+        let (pass, step) = self.pass(lane, step);
+        match pass {
+            Pass::Prefix(pass) => pass.action(step),
             Pass::Walk(pass) => pass.action(),
             Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
@@ -119,6 +126,7 @@ impl Flow for Expansion {
     fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
         match self.pass(lane, step) {
             (Pass::Walk(pass), step) => pass.own_at_step(step, self.places.coord(rank)),
+            (Pass::Prefix(pass), step) => pass.own_at(step, self.places.coord(rank)),
             _ => 0,
         }
     }
@@ -139,6 +147,7 @@ impl Flow for Expansion {
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
             (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
             (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
+            (Pass::Prefix(pass), step) => pass.messages(step, visit),
             (Pass::Tree(pass), step) => pass.messages(step, visit),
         }
     }
@@ -158,6 +167,7 @@ impl Flow for Expansion {
                     Pass::Resend(pass) => pass.list(at, &mut steps),
                     Pass::Pairwise(pass) => pass.list(at, &mut steps),
                     Pass::Linear(pass) => pass.list(at, &mut steps),
+                    Pass::Prefix(pass) => pass.list(at, &mut steps),
                     Pass::Tree(pass) => pass.list(at, &mut steps),
                 }
             }
@@ -278,7 +288,8 @@ fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> (Vec<LaneHeader>, 
     let Places { shape, map } = &**places;
     let root = map.coord_of(shape, schedule.root);
     let from_root =
-        schedule.collective.gives(Rank(schedule.root), Rank(schedule.root)) == Share::All;
+        schedule.collective.gives(Rank(schedule.root), Rank(schedule.root), shape.n_nodes())
+            == Share::All;
     let order = BlockOrder::Identity;
     let space = Arc::new(Space { cut: Cut::Blocks, n_positions: shape.n_nodes(), order });
     linear::passes(places, root, from_root, schedule.ports)
@@ -290,6 +301,23 @@ fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> (Vec<LaneHeader>, 
             (header, vec![Pass::Linear(pass)])
         })
         .unzip()
+}
+
+/// One lane for each port, with its part of the vector.
+fn prefix_lanes(
+    places: &Arc<Places>,
+    schedule: &Schedule,
+    how: PrefixSteps,
+) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let is_exclusive = schedule.collective.sums() == Sums::Before;
+    let space = Arc::new(Space { cut: Cut::Vector, n_positions: 1, order: BlockOrder::Identity });
+    let parts = schedule.ports;
+    let lane = |part: u32| {
+        let pass = PrefixPass::new(places.clone(), how, is_exclusive);
+        let (n_steps, space) = (pass.n_steps(), space.clone());
+        (LaneHeader { port: part as u16, part, parts, space, n_steps }, vec![Pass::Prefix(pass)])
+    };
+    (0..parts).map(lane).unzip()
 }
 
 /// One lane for each tree, as many as there are ports and trees.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::order::Tile;
+use super::members::Tile;
 use super::space::Space;
 use super::types::{Plan, Run};
 use crate::collectives::{Action, Collective};

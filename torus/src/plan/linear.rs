@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::flow::Message;
-use super::order::Tile;
+use super::members::Tile;
 use super::pairwise::{self, displaced};
 use super::places::Places;
 use super::types::{Blocks, Run, Step, Transfer};

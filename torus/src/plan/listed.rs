@@ -1,7 +1,7 @@
 //! Plans that somebody has listed, as a flow: what the checker reads from files.
 
 use super::flow::{Flow, LaneHeader, Message};
-use super::order::Tile;
+use super::members::Tile;
 use super::space::Space;
 use super::types::{Lane, Plan, Run, n_positions};
 use crate::collectives::{Action, Collective, Cut};

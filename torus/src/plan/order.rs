@@ -11,10 +11,7 @@
 //! Sets are products over the dimensions and are never enumerated: [`PositionOrder::runs`]
 //! descends the levels and stops wherever a subtree lies wholly inside or outside the set.
 
-use std::ops::Range;
-
-use smallvec::{SmallVec, smallvec};
-
+use super::members::{Interval, Members, Tile};
 use super::types::{Blocks, Run};
 use crate::geometry::{Coord, MAX_DIMS, Node};
 
@@ -51,124 +48,6 @@ struct Groups {
     dim: usize,
     /// The group of each place.
     group_of: Vec<Interval>,
-}
-
-/// A set of coordinates of one dimension: disjoint intervals of places, ascending, none
-/// touching the next.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Members(SmallVec<[Interval; 2]>);
-
-impl Members {
-    /// The places `range`.
-    pub fn interval(range: Range<u32>) -> Self {
-        let mut members = Members::default();
-        if !range.is_empty() {
-            members.0.push(Interval { start: range.start, end: range.end });
-        }
-        members
-    }
-
-    /// The set of some places below `size`, in any order, each once.
-    fn from_places(size: u32, mut places: SmallVec<[u32; 16]>) -> Self {
-        let mut members = Members::default();
-        if places.len() <= 64 {
-            places.sort_unstable();
-            places.into_iter().for_each(|place| members.append(place, place + 1));
-            return members;
-        }
-        // Many are marked as bits: to sort them would take longer.
-        let mut words: SmallVec<[u64; 8]> = smallvec![0; size.div_ceil(64) as usize];
-        places.into_iter().for_each(|place| words[place as usize / 64] |= 1 << (place % 64));
-        for (index, mut word) in words.into_iter().enumerate() {
-            while word != 0 {
-                let first = word.trailing_zeros();
-                let start = index as u32 * 64 + first;
-                members.append(start, start + (word >> first).trailing_ones());
-                // The carry runs through the ones that are done.
-                word &= word.wrapping_add(1 << first);
-            }
-        }
-        members
-    }
-
-    /// Adds an interval behind all others.
-    fn append(&mut self, start: u32, end: u32) {
-        match self.0.last_mut() {
-            Some(last) if last.end == start => last.end = end,
-            _ => self.0.push(Interval { start, end }),
-        }
-    }
-
-    /// All places below `size` that are not members.
-    fn complement(&self, size: u32) -> Self {
-        let mut others = Members::default();
-        let mut at = 0;
-        for interval in self.0.iter().copied().chain([Interval { start: size, end: size }]) {
-            if interval.start > at {
-                others.0.push(Interval { start: at, end: interval.start });
-            }
-            at = interval.end;
-        }
-        others
-    }
-
-    fn count(&self, interval: Interval) -> u32 {
-        self.0.iter().map(|own| own.common(interval)).sum()
-    }
-
-    /// True if there is no member.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// True if a member's place lies within the tile.
-    pub fn meets(&self, tile: &Tile, dim: usize) -> bool {
-        self.0.iter().any(|own| own.common(tile.box_[dim]) > 0)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Interval {
-    start: u32,
-    end: u32,
-}
-
-/// Consecutive positions whose blocks are a box: an interval of places in every dimension.
-#[derive(Clone, Debug)]
-pub struct Tile {
-    first: u32,
-    volume: u32,
-    box_: [Interval; MAX_DIMS],
-    /// The first level that may part the box.
-    depth: usize,
-}
-
-impl Tile {
-    /// Positions `0..n_positions` in tiles of at most `most`, for spaces without an order.
-    pub fn ranges(n_positions: u32, most: u32) -> Vec<Tile> {
-        let tile = |first: u32| Tile {
-            first,
-            volume: most.min(n_positions - first),
-            box_: [Interval { start: 0, end: 0 }; MAX_DIMS],
-            depth: 0,
-        };
-        (0..n_positions).step_by(most.max(1) as usize).map(tile).collect()
-    }
-
-    /// The positions.
-    pub fn positions(&self) -> Range<u32> {
-        self.first..self.first + self.volume
-    }
-}
-
-impl Interval {
-    fn common(self, other: Interval) -> u32 {
-        self.end.min(other.end).saturating_sub(self.start.max(other.start))
-    }
-
-    fn len(self) -> u32 {
-        self.end - self.start
-    }
 }
 
 impl PositionOrder {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::flow::Message;
-use super::order::Tile;
+use super::members::Tile;
 use super::places::Places;
 use super::types::{Blocks, Run, Step, Transfer};
 use crate::geometry::{Axis, AxisLink, Coord, Direction, Node, Route, Shape};

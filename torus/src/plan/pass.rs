@@ -6,7 +6,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::flow::Message;
-use super::order::{Members, PositionOrder, Tile};
+use super::members::{Members, Tile};
+use super::order::PositionOrder;
 use super::paths::Moves;
 use super::places::Places;
 use super::types::{Blocks, Run, Step, Transfer, Transfers};

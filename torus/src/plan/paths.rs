@@ -5,7 +5,8 @@
 //! dimension k, and in every other dimension those that stand *beside* it there by now. A
 //! message exists if no factor is empty. What a node receives is what its sources send.
 
-use super::order::{Level, Members, PositionOrder};
+use super::members::Members;
+use super::order::{Level, PositionOrder};
 use super::walk::{GlobalStep, Walk};
 use crate::collectives::Paths;
 use crate::geometry::Coord;

@@ -4,7 +4,7 @@
 //! longer). It names no buffers and no bytes; the same schedule serves every count.
 
 use super::walk::Interleave;
-use crate::collectives::{Action, Collective, Form, Paths};
+use crate::collectives::{Action, Collective, Form, Paths, Sums};
 use crate::geometry::{RankMap, Shape};
 use crate::patterns::{Kind, Pattern, Unserved};
 
@@ -28,6 +28,15 @@ pub enum StepOrder {
     NearFirst,
     /// Long distances first (distance halving).
     FarFirst,
+}
+
+/// How sums of prefixes come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PrefixSteps {
+    /// Rank after rank.
+    Chain,
+    /// Up and down a tree of ranks.
+    Sweeps,
 }
 
 /// A collective on a torus, for all ranks.
@@ -56,6 +65,8 @@ pub enum Recipe {
     Pairwise,
     /// Every rank sends to the root directly, or the root to every rank.
     Linear,
+    /// Prefixes of the ranks, combined in their order.
+    Prefix(PrefixSteps),
     /// Along edge-disjoint spanning trees of the torus, one per port, as many as it has.
     Trees,
 }
@@ -134,6 +145,12 @@ pub enum ScheduleError {
         /// The collective.
         collective: Collective,
     },
+    /// Sums of prefixes are another collective.
+    #[error("{collective} does not combine prefixes of the ranks; scan and exscan do")]
+    Prefix {
+        /// The collective.
+        collective: Collective,
+    },
     /// Messages that meet in one step of a reduction would carry different blocks.
     #[error(
         "sums of blocks over {kind} meet unevenly on a dimension of size {size}: use a power of its \
@@ -190,6 +207,8 @@ impl Schedule {
             Recipe::Pairwise if collective.is_pairwise() => return Ok(()),
             Recipe::Trees if collective.along_trees().is_some() => return Ok(()),
             Recipe::Linear if collective.is_linear() => return Ok(()),
+            Recipe::Prefix(_) if collective.sums() != Sums::Everyone => return Ok(()),
+            Recipe::Prefix(_) => return Err(ScheduleError::Prefix { collective }),
             Recipe::Pairwise => return Err(ScheduleError::Pairwise { collective }),
             Recipe::Linear => return Err(ScheduleError::Linear { collective }),
             Recipe::Trees => return Err(ScheduleError::Trees { collective }),

@@ -24,7 +24,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::schedule::{Positions, Recipe, Schedule, StepOrder, WalkRecipe};
+use super::schedule::{Positions, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe};
 use super::space::{BlockOrder, Listing, Space};
 use super::types::{Lane, Plan, Run, Step, Transfer, Transfers};
 use super::walk::Interleave;
@@ -318,6 +318,8 @@ fn parse_transfers(lines: &mut Lines<'_>, keyword: &str) -> Result<Transfers, Te
 /// The names of the recipes that have no walk.
 const PAIRWISE: &str = "pairwise";
 const LINEAR: &str = "linear";
+const CHAIN: &str = "chain";
+const SWEEPS: &str = "sweeps";
 const TREES: &str = "trees";
 
 impl fmt::Display for Schedule {
@@ -327,6 +329,8 @@ impl fmt::Display for Schedule {
             Recipe::Walk(recipe) => writeln!(f, "form {}", recipe.form)?,
             Recipe::Pairwise => writeln!(f, "form {PAIRWISE}")?,
             Recipe::Linear => writeln!(f, "form {LINEAR}")?,
+            Recipe::Prefix(PrefixSteps::Chain) => writeln!(f, "form {CHAIN}")?,
+            Recipe::Prefix(PrefixSteps::Sweeps) => writeln!(f, "form {SWEEPS}")?,
             Recipe::Trees => writeln!(f, "form {TREES}")?,
         }
         writeln!(f, "shape {}", self.shape)?;
@@ -367,10 +371,10 @@ impl FromStr for Schedule {
         let collective = Collective::from_str(name).map_err(|error| lines.wrong(error))?;
         let form = lines.need("form")?;
         let walk_form = match form {
-            PAIRWISE | LINEAR | TREES => None,
+            PAIRWISE | LINEAR | CHAIN | SWEEPS | TREES => None,
             name => {
                 let form = Form::from_name(name);
-                let known = |known| format!("{known} {PAIRWISE} {LINEAR} {TREES}");
+                let known = |known| format!("{known} {PAIRWISE} {LINEAR} {CHAIN} {SWEEPS} {TREES}");
                 Some(form.map_err(|forms| lines.wrong(known(forms)))?)
             }
         };
@@ -394,6 +398,8 @@ impl FromStr for Schedule {
             Some(form) => Recipe::Walk(parse_walk(&mut lines, form)?),
             None if form == TREES => Recipe::Trees,
             None if form == LINEAR => Recipe::Linear,
+            None if form == CHAIN => Recipe::Prefix(PrefixSteps::Chain),
+            None if form == SWEEPS => Recipe::Prefix(PrefixSteps::Sweeps),
             None => Recipe::Pairwise,
         };
         let ports = lines.need("ports")?;

@@ -3,7 +3,7 @@
 //! Counted on the routes of a [`Topology`], in fractions of n, the bytes of the vector (of all
 //! blocks of a rank, for collectives on blocks). Purely static: no time, no protocol.
 
-use super::flow::Flow;
+use super::flow::{Flow, Message};
 use super::types::n_positions;
 use crate::geometry::{Node, Topology};
 use crate::names::Rank;
@@ -64,6 +64,18 @@ impl Traffic {
 
 /// Adds up the messages of all ranks; `place` says at which vertex of the topology a rank is.
 pub fn traffic(flow: &dyn Flow, topology: &dyn Topology, place: impl Fn(Rank) -> Node) -> Traffic {
+    let shares: Vec<f64> = flow.lanes().iter().map(|lane| lane.position_share()).collect();
+    weighed(flow, topology, place, |lane, message| n_positions(message.runs) as f64 * shares[lane])
+}
+
+/// The same, where `volume` says what a message of a lane carries, as a multiple of n: for
+/// positions that are not all alike.
+pub fn weighed(
+    flow: &dyn Flow,
+    topology: &dyn Topology,
+    place: impl Fn(Rank) -> Node,
+    volume: impl Fn(usize, &Message<'_>) -> f64,
+) -> Traffic {
     let n_ranks = flow.n_ranks();
     let lanes = flow.lanes();
     let n_steps = lanes.iter().map(|lane| lane.n_steps).max().unwrap_or(0);
@@ -77,11 +89,10 @@ pub fn traffic(flow: &dyn Flow, topology: &dyn Topology, place: impl Fn(Rank) ->
     let mut touched = Vec::new();
     let tiles: Vec<_> = (0..lanes.len()).map(|lane| flow.tiles(lane, u32::MAX)).collect();
     for step in 0..n_steps {
-        for (index, lane) in lanes.iter().enumerate().filter(|(_, lane)| step < lane.n_steps) {
-            let share = lane.position_share();
+        for (index, _) in lanes.iter().enumerate().filter(|(_, lane)| step < lane.n_steps) {
             for tile in &tiles[index] {
                 flow.messages(index, step, tile, &mut |message| {
-                    let volume = n_positions(message.runs) as f64 * share;
+                    let volume = volume(index, &message);
                     sent[message.from.index()] += volume;
                     messages[message.from.index()] += 1;
                     max_runs = max_runs.max(message.runs.len());

@@ -17,7 +17,8 @@ use crate::collectives::{Collective, Form};
 use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::{
-    Interleave, Positions, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
+    Interleave, Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe,
+    max_ports,
 };
 use rows::{ROWS, Row};
 
@@ -54,6 +55,7 @@ enum Way {
     Walk { form: Form, positions: Positions, order: StepOrder },
     Pairwise,
     Linear,
+    Prefix(PrefixSteps),
     Trees,
 }
 
@@ -132,6 +134,8 @@ impl Algorithm {
             Way::Walk { form, .. } => form.name(),
             Way::Pairwise => "pairwise",
             Way::Linear => "linear",
+            Way::Prefix(PrefixSteps::Chain) => "chain",
+            Way::Prefix(PrefixSteps::Sweeps) => "sweeps",
             Way::Trees => "trees",
         }
     }
@@ -170,6 +174,7 @@ impl Algorithm {
         let recipe = match self.row.usage.way {
             Way::Pairwise => Recipe::Pairwise,
             Way::Linear => Recipe::Linear,
+            Way::Prefix(how) => Recipe::Prefix(how),
             Way::Trees => Recipe::Trees,
             Way::Walk { form, positions, order } => Recipe::Walk(WalkRecipe {
                 form,

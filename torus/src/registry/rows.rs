@@ -2,12 +2,14 @@
 
 use super::{DEFAULT_MAX_RADIX, Family, Patterns, Use, Way};
 use crate::collectives::Collective::{
-    self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Reduce, ReduceScatter, Scatter,
+    self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Exscan, Gather, Reduce, ReduceScatter,
+    Scan, Scatter,
 };
 use crate::collectives::Form::{self, Butterfly, Latency, Tree, TwoPhase};
 use crate::patterns::Kind;
 use crate::plan::Interleave::{self, RoundRobin, Sequential};
 use crate::plan::Positions::{self, Path, Rank, Resend};
+use crate::plan::PrefixSteps;
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
 
 /// One algorithm.
@@ -41,6 +43,7 @@ const KNOMIAL_PAPER: &str = "generalized radix, section III";
 const KRING_PAPER: &str = "generalized radix, section V";
 const BRUCK_PAPER: &str = "Bruck et al. 1997";
 const TRINARYX: &str = "after Fujitsu's trinaryx; docs/algorithms.md";
+const PREFIX_PAPERS: &str = "Brent and Kung 1982; Blelloch 1990";
 const OURS: &str = "algorithms.md, section 1";
 const RADIX: Kind = Kind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
 
@@ -64,6 +67,7 @@ static DIRECT: Family = only(Kind::Direct, "one step per dimension", OURS);
 static BUCKET: Family =
     family(Patterns::Only(Kind::Ring), Sequential, "rings, one dimension at a time", BUCKET_PAPER);
 static TREES: Family = family(Patterns::Best, RoundRobin, "edge-disjoint spanning trees", TRINARYX);
+static PREFIX: Family = family(Patterns::Best, RoundRobin, "prefixes in rank order", PREFIX_PAPERS);
 static ALL: Family = family(Patterns::Best, RoundRobin, "every block straight to its owner", OURS);
 
 const fn usage(form: Form, positions: Positions, order: StepOrder, summary: &'static str) -> Use {
@@ -90,6 +94,10 @@ static DISSEMINATION: Use = usage(Butterfly, Path, NearFirst, "dissemination");
 static PAIRWISE: Use = Use { way: Way::Pairwise, summary: "rounds over different links" };
 static TO_ROOT: Use = Use { way: Way::Linear, summary: "all to the root directly" };
 static FROM_ROOT: Use = Use { way: Way::Linear, summary: "the root to all directly" };
+static CHAIN: Use =
+    Use { way: Way::Prefix(PrefixSteps::Chain), summary: "rank after rank, pipelined" };
+static SWEEPS: Use =
+    Use { way: Way::Prefix(PrefixSteps::Sweeps), summary: "up and down a binomial tree" };
 static ALONG_TREES: Use = Use { way: Way::Trees, summary: "one tree per port, pipelined" };
 
 const fn row(
@@ -263,6 +271,12 @@ pub(super) static ROWS: &[Row] = &[
     row(Alltoall, "direct", &DIRECT, &LOGARITHMIC),
     row(Alltoall, "bucket", &BUCKET, &LOGARITHMIC),
     row(Alltoall, "pairwise", &ALL, &PAIRWISE),
+    // scan
+    row(Scan, "sweeps", &PREFIX, &SWEEPS),
+    row(Scan, "chain", &PREFIX, &CHAIN),
+    // exscan
+    row(Exscan, "sweeps", &PREFIX, &SWEEPS),
+    row(Exscan, "chain", &PREFIX, &CHAIN),
     // barrier
     row(Barrier, "mixed", &MIXED, &DISSEMINATION),
     row(Barrier, "bine", &BINE, &DISSEMINATION),

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::expected::Expected;
 use super::fault::{Fault, Found, Violation};
-use super::ledger::{Contributors, Expected, Ledger};
+use super::ledger::{Contributors, Ledger};
 use super::local::Fingerprints;
-use crate::collectives::{Action, Cut, Share};
+use crate::collectives::{Action, Cut, Share, Sums};
 use crate::names::{Position, Rank};
 use crate::plan::flow::{Flow, Message};
-use crate::plan::order::Tile;
+use crate::plan::members::Tile;
 use crate::plan::types::Run;
 
 /// What a unit of work finds; more of the same kind are not worth listing.
@@ -51,6 +52,8 @@ pub(super) struct Execution<'a> {
     tile: &'a Tile,
     width: usize,
     scratch: &'a mut Scratch,
+    /// Some ranks begin with nothing; elsewhere every slot is given something, tracked or not.
+    has_empty: bool,
     found: Vec<Violation>,
 }
 
@@ -70,7 +73,8 @@ impl<'a> Execution<'a> {
             bits.clear();
             bits.resize(slots.div_ceil(64), 0);
         }
-        Execution { flow, lanes, tile, width, scratch, found: Vec::new() }
+        let has_empty = !combines(flow) || flow.collective().sums() != Sums::Everyone;
+        Execution { flow, lanes, tile, width, scratch, has_empty, found: Vec::new() }
     }
 
     fn report(
@@ -121,7 +125,7 @@ impl<'a> Execution<'a> {
     fn fill(&mut self) {
         let (collective, root) = (self.flow.collective(), self.flow.root());
         for rank in Rank::first(self.flow.n_ranks()) {
-            let slots = self.slots(collective.gives(rank, root), rank);
+            let slots = self.slots(collective.gives(rank, root, self.flow.n_ranks()), rank);
             self.scratch.state.give(slots.clone(), rank);
             set_bits(&mut self.scratch.live, slots);
         }
@@ -153,7 +157,9 @@ impl<'a> Execution<'a> {
         for message in &pending {
             for run in &all_runs[message.runs.clone()] {
                 let slots = self.run_slots(message.from, run);
-                if let Some(slot) = self.scratch.state.first_empty(slots.clone()) {
+                if self.has_empty
+                    && let Some(slot) = self.scratch.state.first_empty(slots.clone())
+                {
                     let at = (message.lane, Some(step));
                     self.report(message.from, at, Some(slot), Fault::SentEmpty);
                 }
@@ -217,6 +223,11 @@ impl<'a> Execution<'a> {
                         self.scratch.state.store(slot, arrived, source, len);
                     }
                     Action::Reduce => {
+                        if self.has_empty
+                            && let Some(slot) = self.scratch.state.first_empty(slot..slot + len)
+                        {
+                            self.report(to, at, Some(slot), Fault::CombinedEmpty);
+                        }
                         let mut is_left = false;
                         if own_at > 0 {
                             for i in 0..len {
@@ -262,11 +273,21 @@ impl<'a> Execution<'a> {
         };
         // The slots that are compared with: those of the first rank that gets any.
         let mut like: Option<Range<usize>> = None;
-        for rank in Rank::first(self.flow.n_ranks()) {
-            let slots = self.slots(collective.gets(rank, root), rank);
+        let n_ranks = self.flow.n_ranks();
+        // Where ranks get sums of prefixes: of more ranks from one rank to the next.
+        let mut of_prefix = expected.nobody();
+        for rank in Rank::first(n_ranks) {
+            let slots = self.slots(collective.gets(rank, root, n_ranks), rank);
             if slots.is_empty() {
                 continue;
             }
+            let end = collective.contributors(rank, n_ranks);
+            let expected = if end == n_ranks {
+                expected
+            } else {
+                of_prefix.extend(end);
+                &of_prefix
+            };
             let offset = slots.start % self.width;
             let is_right = if self.combines() {
                 let like = like.get_or_insert_with(|| slots.clone());
@@ -289,7 +310,7 @@ impl<'a> Execution<'a> {
     }
 
     fn combines(&self) -> bool {
-        self.flow.collective().is_reduction() || self.flow.collective().cut() == Cut::Token
+        combines(self.flow)
     }
 
     /// Who must have given what `rank` has in a position in the end, where nothing is combined.
@@ -297,7 +318,8 @@ impl<'a> Execution<'a> {
         let space = self.flow.space(self.lanes[0], rank);
         let block = space.block_at_end(rank, position);
         let root = self.flow.root();
-        match (self.flow.collective().gives(Rank(block.0), root), space.cut) {
+        let n_ranks = self.flow.n_ranks();
+        match (self.flow.collective().gives(Rank(block.0), root, n_ranks), space.cut) {
             (_, Cut::Pairs) | (Share::Own, _) => Rank(block.0),
             _ => root,
         }
@@ -345,6 +367,10 @@ impl<'a> Execution<'a> {
         let block = space.block_at_start(source, position);
         (block.0 != rank.0).then_some(Found::For(block))
     }
+}
+
+fn combines(flow: &dyn Flow) -> bool {
+    flow.collective().is_reduction() || flow.collective().cut() == Cut::Token
 }
 
 fn any_bit(bits: &[u64], range: Range<usize>) -> bool {

@@ -54,6 +54,8 @@ pub enum Fault {
     DifferentFlow,
     /// A position is sent that holds nothing.
     SentEmpty,
+    /// Something is combined with a position that holds nothing.
+    CombinedEmpty,
     /// A contribution is counted twice.
     CountedTwice {
         /// The peer whose message repeats it.
@@ -134,6 +136,7 @@ impl fmt::Display for Fault {
             ),
             Fault::DifferentFlow => f.write_str("the plans' messages are not those executed"),
             Fault::SentEmpty => f.write_str("nothing is there to be sent"),
+            Fault::CombinedEmpty => f.write_str("nothing is there to be combined with"),
             Fault::CountedTwice { from } => write!(f, "rank {from} repeats a contribution"),
             Fault::Overwritten => f.write_str("overwritten before it was sent on"),
             Fault::WrongResult { block, found } => {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::expected::Expected;
 use crate::names::Rank;
 
 /// The contents of some slots, in the representation that their collective needs.
@@ -31,7 +32,7 @@ type Orders = Vec<u64>;
 const NOTHING: u32 = u32::MAX;
 
 /// The number that stands for a rank in sums.
-fn number(rank: Rank) -> u64 {
+pub(super) fn number(rank: Rank) -> u64 {
     scramble(u64::from(rank.0) + 1)
 }
 
@@ -162,8 +163,14 @@ impl Ledger {
             Ledger::Sources(sources) => {
                 slots.clone().zip(&sources[slots]).find(|(_, s)| **s == NOTHING).map(|(at, _)| at)
             }
-            // In reductions every slot is given something.
-            Ledger::Sets { .. } | Ledger::Sums { .. } => None,
+            Ledger::Sets { words, sets, .. } => slots
+                .clone()
+                .zip(sets[slots.start * *words..slots.end * *words].chunks_exact((*words).max(1)))
+                .find(|(_, set)| set.iter().all(|&word| word == 0))
+                .map(|(at, _)| at),
+            Ledger::Sums { sums, .. } => {
+                slots.clone().zip(&sums[slots]).find(|(_, sum)| **sum == 0).map(|(at, _)| at)
+            }
         }
     }
 
@@ -385,27 +392,5 @@ impl Ledger {
             (Ledger::Sums { sums, .. }, Contributors::Everyone) => sums[slot] == expected.sum,
             _ => false,
         }
-    }
-}
-
-/// What "everyone" is in the representations of sets.
-#[derive(Debug)]
-pub(super) struct Expected {
-    set: Vec<u64>,
-    sum: u64,
-}
-
-impl Expected {
-    /// Of `n_ranks` ranks, for sets of `words` words from `base` on.
-    pub(super) fn new(n_ranks: u32, words: usize, base: u32) -> Self {
-        let mut ledger = Ledger::sets(words);
-        ledger.reset(1, base, false);
-        Rank::first(n_ranks).for_each(|rank| ledger.give(0..1, rank));
-        let set = match ledger {
-            Ledger::Sets { sets, .. } => sets,
-            Ledger::Sources(_) | Ledger::Sums { .. } => Vec::new(),
-        };
-        let sum = Rank::first(n_ranks).map(number).fold(0, u64::wrapping_add);
-        Expected { set, sum }
     }
 }

@@ -1,0 +1,66 @@
+//! Memory that the program registers with the network itself.
+
+use std::ffi::{c_int, c_void};
+
+use hopbine::world::Registered;
+
+use crate::failure::{Failure, HOPBINE_ERR_ARG, entry};
+use crate::handles::{self, Table, hopbine_comm_t};
+use crate::requests::out;
+
+/// Memory that is registered. Ended by hopbine_deregister().
+#[expect(non_camel_case_types, reason = "named as C names types")]
+pub type hopbine_registration_t = u64;
+
+/// What this process has registered.
+static REGISTRATIONS: Table<Registered> = Table::new(3);
+
+/// Registers memory with the network, so that calls of any communicator that send from it or
+/// receive into it need not: worth while for buffers used often where the system does not tell
+/// hopbine what memory goes (`hopbine info` says whether it does). Local. Does nothing on wires
+/// without registration.
+///
+/// # Safety
+/// The `bytes` bytes at `buffer` stay readable and writable until hopbine_deregister(), and no call
+/// uses them then; `registration` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_register(
+    comm: hopbine_comm_t,
+    buffer: *mut c_void,
+    bytes: i64,
+    registration: *mut hopbine_registration_t,
+) -> c_int {
+    entry(|| {
+        let wrong = |what: String| Failure::new(HOPBINE_ERR_ARG, what);
+        // SAFETY: the caller's promise.
+        let registration = unsafe { out(registration, "registration") }?;
+        let comm = handles::comm(comm)?;
+        let len =
+            u64::try_from(bytes).map_err(|_| wrong(format!("{bytes} bytes are no memory")))?;
+        if len > 0 && buffer.is_null() {
+            return Err(wrong("the buffer is null".to_owned()));
+        }
+        // SAFETY: the caller's promise.
+        let registered = unsafe { comm.register(buffer.cast(), len) }?;
+        *registration = REGISTRATIONS.insert(registered);
+        Ok(())
+    })
+}
+
+/// Ends a registration, and sets it to 0. No call may be using the memory.
+///
+/// # Safety
+/// `registration` is null or the address of one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_deregister(registration: *mut hopbine_registration_t) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let registration = unsafe { out(registration, "registration") }?;
+        if REGISTRATIONS.remove(*registration).is_none() {
+            let what = "this is not, or no longer, a registration";
+            return Err(Failure::new(HOPBINE_ERR_ARG, what));
+        }
+        *registration = 0;
+        Ok(())
+    })
+}

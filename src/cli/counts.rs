@@ -1,0 +1,164 @@
+//! Blocks of different sizes: the distributions of irregular all-to-all's papers, and files.
+//!
+//! Every rank computes every size for itself, from the seed and the ranks that the block is for.
+
+use std::str::FromStr;
+
+use hopbine_torus::Collective;
+use hopbine_torus::collectives::Cut;
+
+use super::error::CliError;
+
+/// How large blocks are, as parts of the largest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Counts {
+    /// Anything up to the largest alike.
+    Uniform,
+    /// Around one half, with this standard deviation.
+    Normal(f64),
+    /// A uniform number to this power: the higher, the rarer are large blocks.
+    Power(f64),
+    /// 1 / k to this power, k any number up to that of the ranks.
+    Zipf(f64),
+    /// The largest with this probability, or nothing.
+    Sparse(f64),
+    /// As listed, in elements: one for each rank, or for each pair, the sender's after another.
+    Listed(&'static [u64]),
+}
+
+impl FromStr for Counts {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, number) = match text.split_once(':') {
+            Some((name, number)) => (name, Some(number)),
+            None => (text, None),
+        };
+        let known = ["uniform", "normal", "power", "zipf", "sparse"].contains(&name);
+        if !known {
+            return from_file(text);
+        }
+        let value = |default: f64, most: f64| match number.map(f64::from_str) {
+            None => Ok(default),
+            Some(Ok(value)) if value > 0.0 && value <= most => Ok(value),
+            Some(_) => Err(format!("the number of `{text}` must be above 0 and at most {most}")),
+        };
+        match name {
+            "uniform" if number.is_some() => Err("uniform takes no number".to_owned()),
+            "uniform" => Ok(Counts::Uniform),
+            "normal" => Ok(Counts::Normal(value(0.25, 10.0)?)),
+            "power" => Ok(Counts::Power(value(4.0, 100.0)?)),
+            "zipf" => Ok(Counts::Zipf(value(1.0, 100.0)?)),
+            _ => Ok(Counts::Sparse(value(0.1, 1.0)?)),
+        }
+    }
+}
+
+/// The finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Numbers of a file, which stay as long as the program does.
+fn from_file(path: &str) -> Result<Counts, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        format!(
+            "`{path}` is no distribution (uniform, normal:SD, power:E, zipf:S, sparse:P), and no \
+             file that can be read: {error}"
+        )
+    })?;
+    let numbers: Result<Vec<u64>, _> = text.split_whitespace().map(u64::from_str).collect();
+    let numbers = numbers.map_err(|_| format!("{path} must hold whole numbers only"))?;
+    Ok(Counts::Listed(Box::leak(numbers.into_boxed_slice())))
+}
+
+impl Counts {
+    /// The elements of a block, at most `most` unless they are listed. `to` is `None` where a
+    /// block is not meant for one rank.
+    pub fn of(self, seed: u64, n_ranks: u32, most: usize, from: u32, to: Option<u32>) -> usize {
+        let pair = u64::from(from) << 32 | u64::from(to.unwrap_or(u32::MAX));
+        let first = mix(seed ^ mix(pair ^ 0x5eed));
+        // Above 0, up to 1.
+        let unit = |random: u64| ((random >> 11) + 1) as f64 * f64::powi(2.0, -53);
+        let u = unit(first);
+        let part = match self {
+            Counts::Uniform => u,
+            Counts::Normal(deviation) => {
+                // Box and Muller.
+                let angle = std::f64::consts::TAU * unit(mix(first));
+                0.5 + deviation * (-2.0 * u.ln()).sqrt() * angle.cos()
+            }
+            Counts::Power(exponent) => u.powf(exponent),
+            Counts::Zipf(exponent) => {
+                (1.0 + first as u32 as f64 % f64::from(n_ranks)).powf(-exponent)
+            }
+            Counts::Sparse(probability) => f64::from(u8::from(u <= probability)),
+            Counts::Listed(list) => {
+                let at = match to {
+                    Some(to) if list.len() > n_ranks as usize => {
+                        from as usize * n_ranks as usize + to as usize
+                    }
+                    _ => from as usize,
+                };
+                return list[at] as usize;
+            }
+        };
+        (part.clamp(0.0, 1.0) * most as f64).round() as usize
+    }
+
+    /// Refuses collectives without blocks, and lists that do not fit.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`].
+    pub fn check_for(self, collective: Collective, n_ranks: u32) -> Result<(), CliError> {
+        let cut = collective.cut();
+        if !matches!(cut, Cut::Blocks | Cut::Pairs) {
+            return Err(CliError::Usage(format!("{collective} has no blocks: leave out --counts")));
+        }
+        self.check(n_ranks, cut == Cut::Pairs).map_err(CliError::Usage)
+    }
+
+    /// Checks that a list has as many numbers as are needed.
+    fn check(self, n_ranks: u32, is_for_pairs: bool) -> Result<(), String> {
+        let Counts::Listed(list) = self else { return Ok(()) };
+        let (n, found) = (n_ranks as usize, list.len());
+        if found == n || is_for_pairs && found == n * n {
+            return Ok(());
+        }
+        let pairs =
+            if is_for_pairs { format!(", or {} for its pairs", n * n) } else { String::new() };
+        Err(format!(
+            "the file of --counts has {found} numbers, {n} are needed for {n} ranks{pairs}"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distributions_look_like_themselves() {
+        let sizes = |text: &str| -> Vec<usize> {
+            let counts: Counts = text.parse().unwrap();
+            (0..64)
+                .flat_map(|from| (0..64).map(move |to| counts.of(7, 64, 1000, from, Some(to))))
+                .collect()
+        };
+        let mean = |text: &str| sizes(text).iter().sum::<usize>() / 4096;
+        assert!((470..530).contains(&mean("uniform")), "{}", mean("uniform"));
+        assert!((470..530).contains(&mean("normal:0.1")), "{}", mean("normal:0.1"));
+        assert!((180..220).contains(&mean("power:4")), "{}", mean("power:4"));
+        assert!((50..100).contains(&mean("zipf")), "{}", mean("zipf"));
+        assert!((80..120).contains(&mean("sparse:0.1")), "{}", mean("sparse:0.1"));
+        assert!(sizes("sparse").iter().all(|&size| size == 0 || size == 1000));
+        assert_eq!(
+            "zipf:0".parse::<Counts>().unwrap_err(),
+            "the number of `zipf:0` must be above 0 and at most 100"
+        );
+        assert!("nofile".parse::<Counts>().unwrap_err().contains("no distribution"));
+    }
+}

@@ -1,0 +1,125 @@
+//! Scans: prefixes of the ranks' vectors, combined in the order of ranks.
+//!
+//! Every rank holds the sum of an interval of ranks that ends with itself. A rank that receives
+//! the sum of the interval that ends just before its own puts it to the left of that, so
+//! operands stand in the order of ranks, and one value per rank is enough.
+//!
+//! - *Chain*: rank after rank. p - 1 steps, but the segments of a long vector follow one another.
+//! - *Sweeps*: upwards, a rank whose number ends with k ones in binary comes to hold the sum of
+//!   2^k ranks; downwards, ranks that hold a whole prefix give it to those whose intervals begin
+//!   behind it. 2 log2 p - 1 steps at most, for every p (Brent and Kung, 1982; Blelloch, 1990).
+//!
+//! An exscan is a scan of all ranks but the last, and one more step in which every rank hands its
+//! sum to the next one.
+
+use std::sync::Arc;
+
+use super::flow::Message;
+use super::places::Places;
+use super::schedule::PrefixSteps;
+use super::types::{Blocks, Run, Step, Transfer, Transfers};
+use crate::collectives::Action;
+use crate::geometry::Coord;
+use crate::names::Rank;
+
+/// The steps of one lane; all lanes take the same.
+#[derive(Debug)]
+pub struct PrefixPass {
+    places: Arc<Places>,
+    steps: Vec<PrefixStep>,
+}
+
+/// Ranks `first`, `first + stride`, ... below `end` send to the ranks `distance` after them.
+#[derive(Clone, Copy, Debug)]
+struct PrefixStep {
+    first: u32,
+    stride: u32,
+    end: u32,
+    distance: u32,
+    action: Action,
+}
+
+impl PrefixStep {
+    fn sends(&self, rank: u32) -> bool {
+        (self.first..self.end).contains(&rank) && (rank - self.first).is_multiple_of(self.stride)
+    }
+}
+
+impl PrefixPass {
+    /// The steps of a scan, or of one that leaves each rank's own vector out.
+    pub fn new(places: Arc<Places>, how: PrefixSteps, is_exclusive: bool) -> Self {
+        let n_ranks = places.shape.n_nodes();
+        let summed = if is_exclusive { n_ranks - 1 } else { n_ranks };
+        let fold = |first, stride, distance| PrefixStep {
+            first,
+            stride,
+            end: summed.saturating_sub(distance),
+            distance,
+            action: Action::Reduce,
+        };
+        let mut steps: Vec<PrefixStep> = match how {
+            PrefixSteps::Chain => (1..summed).map(|to| fold(to - 1, summed, 1)).collect(),
+            PrefixSteps::Sweeps => {
+                let distances = || (0..31).map(|bit| 1u32 << bit);
+                let up = distances().take_while(|by| 2 * by <= summed);
+                let down = distances().take_while(|by| 3 * by <= summed);
+                let down: Vec<u32> = down.collect();
+                up.map(|by| fold(by - 1, 2 * by, by))
+                    .chain(down.into_iter().rev().map(|by| fold(2 * by - 1, 2 * by, by)))
+                    .collect()
+            }
+        };
+        if is_exclusive && n_ranks > 1 {
+            let action = Action::Copy;
+            steps.push(PrefixStep { first: 0, stride: 1, end: n_ranks - 1, distance: 1, action });
+        }
+        PrefixPass { places, steps }
+    }
+
+    /// Number of steps.
+    pub fn n_steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// What becomes of what arrives.
+    pub fn action(&self, step: usize) -> Action {
+        self.steps[step].action
+    }
+
+    /// What arrives stands to the left of a rank's own value.
+    pub fn own_at(&self, step: usize, at: Coord) -> u32 {
+        u32::from(self.action(step) == Action::Reduce && self.source(step, at).is_some())
+    }
+
+    /// The rank that sends to the one at `at`.
+    fn source(&self, step: usize, at: Coord) -> Option<u32> {
+        let step = &self.steps[step];
+        let from = self.places.rank(at).0.checked_sub(step.distance);
+        from.filter(|&from| step.sends(from))
+    }
+
+    /// Appends what the node at `at` does.
+    pub fn list(&self, at: Coord, steps: &mut Vec<Step>) {
+        let rank = self.places.rank(at).0;
+        let transfer =
+            |peer| Transfer { peer: Rank(peer), blocks: Blocks::from_slice(&[Run::new(0, 1)]) };
+        steps.extend(self.steps.iter().enumerate().map(|(number, step)| {
+            let target = step.sends(rank).then(|| rank + step.distance);
+            Step {
+                sends: target.map(transfer).into_iter().collect::<Transfers>(),
+                recvs: self.source(number, at).map(transfer).into_iter().collect(),
+                action: step.action,
+                own_at: self.own_at(number, at),
+            }
+        }));
+    }
+
+    /// Visits the messages of a step.
+    pub fn messages(&self, step: usize, visit: &mut dyn FnMut(Message<'_>)) {
+        let PrefixStep { first, stride, end, distance, .. } = self.steps[step];
+        for from in (first..end).step_by(stride as usize) {
+            let (from, to) = (Rank(from), Rank(from + distance));
+            visit(Message { from, to, runs: &[Run::new(0, 1)] });
+        }
+    }
+}
