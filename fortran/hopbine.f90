@@ -130,6 +130,72 @@ contains
     call done(hopbine_reduce_scatter_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
   end subroutine
 
+  ! Rank x gets the combination of the vectors of ranks 0 to x.
+  subroutine hopbine_scan(send, recv, count, type, op, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_scan_c(at(send), at(recv), count, type, op, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_iscan(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_iscan_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_scan_init(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_scan_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  ! The same without its own; the buffer of rank 0 stays as it is.
+  subroutine hopbine_exscan(send, recv, count, type, op, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: send
+    type(*), dimension(..), contiguous, target :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_exscan_c(at(send), at(recv), count, type, op, comm), ierror)
+  end subroutine
+
+  subroutine hopbine_iexscan(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_iexscan_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
+  subroutine hopbine_exscan_init(send, recv, count, type, op, comm, request, ierror)
+    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
+    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    integer(hopbine_count), intent(in) :: count
+    integer(c_int), intent(in) :: type, op
+    integer(hopbine_handle), intent(in) :: comm
+    integer(hopbine_handle), intent(out) :: request
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_exscan_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
+  end subroutine
+
   ! Everyone gets the root's vector.
   subroutine hopbine_bcast(buffer, count, type, root, comm, ierror)
     type(*), dimension(..), contiguous, target :: buffer

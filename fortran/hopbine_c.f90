@@ -107,6 +107,58 @@ module hopbine_c
       integer(c_int64_t) :: request
       integer(c_int) :: code
     end function
+    function hopbine_scan_c(send, recv, count, type, op, comm) &
+      result(code) bind(C, name="hopbine_scan")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int) :: code
+    end function
+    function hopbine_iscan_c(send, recv, count, type, op, comm, request) &
+      result(code) bind(C, name="hopbine_iscan")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_scan_init_c(send, recv, count, type, op, comm, request) &
+      result(code) bind(C, name="hopbine_scan_init")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_exscan_c(send, recv, count, type, op, comm) &
+      result(code) bind(C, name="hopbine_exscan")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int) :: code
+    end function
+    function hopbine_iexscan_c(send, recv, count, type, op, comm, request) &
+      result(code) bind(C, name="hopbine_iexscan")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
+    function hopbine_exscan_init_c(send, recv, count, type, op, comm, request) &
+      result(code) bind(C, name="hopbine_exscan_init")
+      import
+      type(c_ptr), value :: send, recv
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: type, op
+      integer(c_int64_t) :: request
+      integer(c_int) :: code
+    end function
     function hopbine_bcast_c(recv, count, type, root, comm) &
       result(code) bind(C, name="hopbine_bcast")
       import

@@ -273,6 +273,29 @@ int hopbine_alltoall(const void *send, void *recv, int64_t count, int dtype, hop
 // Ends when all ranks have called it.
 int hopbine_barrier(hopbine_comm_t comm);
 
+// Combines vectors of `count` elements: rank x gets the combination of those of ranks 0 to x.
+//
+// # Safety
+// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+int hopbine_scan(const void *send,
+                 void *recv,
+                 int64_t count,
+                 int dtype,
+                 int op,
+                 hopbine_comm_t comm);
+
+// As hopbine_scan(), without the rank's own vector: rank x gets the combination of those of ranks 0 to
+// x - 1, and `recv` of rank 0 stays as it is.
+//
+// # Safety
+// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+int hopbine_exscan(const void *send,
+                   void *recv,
+                   int64_t count,
+                   int dtype,
+                   int op,
+                   hopbine_comm_t comm);
+
 // The calling rank, from 0.
 //
 // # Safety
@@ -470,6 +493,30 @@ int hopbine_ialltoall(const void *send,
 // `request` is an address to write to.
 int hopbine_ibarrier(hopbine_comm_t comm, hopbine_request_t *request);
 
+// Starts hopbine_scan(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_iscan(const void *send,
+                  void *recv,
+                  int64_t count,
+                  int dtype,
+                  int op,
+                  hopbine_comm_t comm,
+                  hopbine_request_t *request);
+
+// Starts hopbine_exscan(). The buffers must be left alone until the request is done.
+//
+// # Safety
+// As the blocking call, until the request is done; `request` is an address to write to.
+int hopbine_iexscan(const void *send,
+                    void *recv,
+                    int64_t count,
+                    int dtype,
+                    int op,
+                    hopbine_comm_t comm,
+                    hopbine_request_t *request);
+
 // Prepares hopbine_allreduce() on these buffers, to be started with hopbine_start(), again and again.
 //
 // # Safety
@@ -577,6 +624,32 @@ int hopbine_alltoall_init(const void *send,
 // # Safety
 // `request` is an address to write to.
 int hopbine_barrier_init(hopbine_comm_t comm, hopbine_request_t *request);
+
+// Prepares hopbine_scan() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_scan_init(const void *send,
+                      void *recv,
+                      int64_t count,
+                      int dtype,
+                      int op,
+                      hopbine_comm_t comm,
+                      hopbine_request_t *request);
+
+// Prepares hopbine_exscan() on these buffers, to be started with hopbine_start(), again and again.
+//
+// # Safety
+// As the blocking call, whenever the request is under way; the buffers are there until it is
+// freed; `request` is an address to write to.
+int hopbine_exscan_init(const void *send,
+                        void *recv,
+                        int64_t count,
+                        int dtype,
+                        int op,
+                        hopbine_comm_t comm,
+                        hopbine_request_t *request);
 
 // Registers memory with the network, so that calls of any communicator that send from it or
 // receive into it need not: worth while for buffers used often where the system does not tell

@@ -28,10 +28,10 @@ enum collective {
     SCATTERV,
     ALLTOALLV,
     REDUCE_SCATTER,
-    N_SERVED, /* From here on all go to MPI. */
-    ALLTOALLW = N_SERVED,
     SCAN,
     EXSCAN,
+    N_SERVED, /* From here on all go to MPI. */
+    ALLTOALLW = N_SERVED,
     N_COLLECTIVES,
 };
 

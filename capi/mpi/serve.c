@@ -219,6 +219,8 @@ static int failed(int code, MPI_Comm comm) {
     return error;
 }
 
+static int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_BLOCK || c >= REDUCE_SCATTER; }
+
 /* What is wrong with a call that every rank could see in its own arguments; MPI libraries may be
  * built without such checks. MPI_SUCCESS if nothing is. */
 static int error_of(const struct call *call, const struct state *state) {
@@ -228,9 +230,8 @@ static int error_of(const struct call *call, const struct state *state) {
     if ((c == REDUCE || c == BCAST || c == GATHER || c == SCATTER) &&
         (call->root < 0 || call->root >= state->size))
         return MPI_ERR_ROOT;
-    const int is_reduction = c <= REDUCE_SCATTER_BLOCK || c == REDUCE_SCATTER;
-    if (is_reduction && call->op == MPI_OP_NULL) return MPI_ERR_OP;
-    const int sends = !is_reduction && c != BCAST && call->send != MPI_IN_PLACE && (c != SCATTER || is_root);
+    if (is_reduction(c) && call->op == MPI_OP_NULL) return MPI_ERR_OP;
+    const int sends = !is_reduction(c) && c != BCAST && call->send != MPI_IN_PLACE && (c != SCATTER || is_root);
     const int receives = call->recv != MPI_IN_PLACE && (c != GATHER || is_root);
     if ((sends && call->send_count < 0) || (receives && call->recv_count < 0)) return MPI_ERR_COUNT;
     if ((sends && call->send_type == MPI_DATATYPE_NULL) || (receives && call->recv_type == MPI_DATATYPE_NULL))
@@ -245,6 +246,8 @@ static int perform(const struct call *call, const struct state *state, const voi
     case ALLREDUCE: return hopbine_allreduce(send, recv, count, element, op, comm);
     case REDUCE: return hopbine_reduce(send, recv, count, element, op, call->root, comm);
     case REDUCE_SCATTER_BLOCK: return hopbine_reduce_scatter(send, recv, count, element, op, comm);
+    case SCAN: return hopbine_scan(send, recv, count, element, op, comm);
+    case EXSCAN: return hopbine_exscan(send, recv, count, element, op, comm);
     case BCAST: return hopbine_bcast(recv, count, element, call->root, comm);
     case ALLGATHER: return hopbine_allgather(send, recv, count, element, comm);
     case GATHER: return hopbine_gather(send, recv, count, element, call->root, comm);
@@ -347,7 +350,7 @@ int serve(struct call *call, int *code) {
     } else if (call->collective == BARRIER) {
         *code = hopbine_barrier(state->comm);
         served = 1;
-    } else if (call->collective <= REDUCE_SCATTER_BLOCK || call->collective == REDUCE_SCATTER) {
+    } else if (is_reduction(call->collective)) {
         served = reduction(call, state, code, &error);
     } else if (call->collective > BARRIER) {
         error = serve_vector(call, state->comm, state->rank, state->size, code);

@@ -180,3 +180,40 @@ pub extern "C" fn hopbine_barrier(comm: hopbine_comm_t) -> c_int {
     // SAFETY: there are no buffers.
     unsafe { perform(comm, &arguments) }
 }
+
+/// Combines vectors of `count` elements: rank x gets the combination of those of ranks 0 to x.
+///
+/// # Safety
+/// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_scan(
+    send: *const c_void,
+    recv: *mut c_void,
+    count: i64,
+    dtype: c_int,
+    op: c_int,
+    comm: hopbine_comm_t,
+) -> c_int {
+    let arguments = Arguments::new(Collective::Scan, send, recv, count, dtype).op(op);
+    // SAFETY: the caller's promise.
+    unsafe { perform(comm, &arguments) }
+}
+
+/// As hopbine_scan(), without the rank's own vector: rank x gets the combination of those of ranks 0 to
+/// x - 1, and `recv` of rank 0 stays as it is.
+///
+/// # Safety
+/// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_exscan(
+    send: *const c_void,
+    recv: *mut c_void,
+    count: i64,
+    dtype: c_int,
+    op: c_int,
+    comm: hopbine_comm_t,
+) -> c_int {
+    let arguments = Arguments::new(Collective::Exscan, send, recv, count, dtype).op(op);
+    // SAFETY: the caller's promise.
+    unsafe { perform(comm, &arguments) }
+}

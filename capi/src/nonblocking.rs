@@ -195,3 +195,41 @@ pub unsafe extern "C" fn hopbine_ibarrier(
     // SAFETY: the caller's promise.
     unsafe { start(comm, &arguments, request) }
 }
+
+/// Starts hopbine_scan(). The buffers must be left alone until the request is done.
+///
+/// # Safety
+/// As the blocking call, until the request is done; `request` is an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_iscan(
+    send: *const c_void,
+    recv: *mut c_void,
+    count: i64,
+    dtype: c_int,
+    op: c_int,
+    comm: hopbine_comm_t,
+    request: *mut hopbine_request_t,
+) -> c_int {
+    let arguments = Arguments::new(Collective::Scan, send, recv, count, dtype).op(op);
+    // SAFETY: the caller's promise.
+    unsafe { start(comm, &arguments, request) }
+}
+
+/// Starts hopbine_exscan(). The buffers must be left alone until the request is done.
+///
+/// # Safety
+/// As the blocking call, until the request is done; `request` is an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_iexscan(
+    send: *const c_void,
+    recv: *mut c_void,
+    count: i64,
+    dtype: c_int,
+    op: c_int,
+    comm: hopbine_comm_t,
+    request: *mut hopbine_request_t,
+) -> c_int {
+    let arguments = Arguments::new(Collective::Exscan, send, recv, count, dtype).op(op);
+    // SAFETY: the caller's promise.
+    unsafe { start(comm, &arguments, request) }
+}

@@ -204,3 +204,43 @@ pub unsafe extern "C" fn hopbine_barrier_init(
     // SAFETY: the caller's promise.
     unsafe { prepare(comm, &arguments, request) }
 }
+
+/// Prepares hopbine_scan() on these buffers, to be started with hopbine_start(), again and again.
+///
+/// # Safety
+/// As the blocking call, whenever the request is under way; the buffers are there until it is
+/// freed; `request` is an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_scan_init(
+    send: *const c_void,
+    recv: *mut c_void,
+    count: i64,
+    dtype: c_int,
+    op: c_int,
+    comm: hopbine_comm_t,
+    request: *mut hopbine_request_t,
+) -> c_int {
+    let arguments = Arguments::new(Collective::Scan, send, recv, count, dtype).op(op);
+    // SAFETY: the caller's promise.
+    unsafe { prepare(comm, &arguments, request) }
+}
+
+/// Prepares hopbine_exscan() on these buffers, to be started with hopbine_start(), again and again.
+///
+/// # Safety
+/// As the blocking call, whenever the request is under way; the buffers are there until it is
+/// freed; `request` is an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_exscan_init(
+    send: *const c_void,
+    recv: *mut c_void,
+    count: i64,
+    dtype: c_int,
+    op: c_int,
+    comm: hopbine_comm_t,
+    request: *mut hopbine_request_t,
+) -> c_int {
+    let arguments = Arguments::new(Collective::Exscan, send, recv, count, dtype).op(op);
+    // SAFETY: the caller's promise.
+    unsafe { prepare(comm, &arguments, request) }
+}

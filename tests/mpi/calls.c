@@ -50,6 +50,13 @@ static void collectives(MPI_Comm comm, int n) {
         fill(rank == 0 ? input : send, 1, n);
         CALL(Reduce)(rank == 0 ? from : send, rank == 0 ? recv : NULL, n, MPI_DOUBLE, MPI_SUM, 0, comm);
         for (int i = 0; rank == 0 && i < n; i++) EXPECT(recv[i] == total(0, i));
+        fill(input, 1, n);
+        CALL(Scan)(from, recv, n, MPI_DOUBLE, MPI_SUM, comm);
+        for (int i = 0; i < n; i++) EXPECT(recv[i] == (rank + 1) * value(0, 0, i) + 1000 * (rank * (rank + 1) / 2));
+        fill(input, 1, n);
+        CALL(Exscan)(from, recv, n, MPI_DOUBLE, MPI_SUM, comm);
+        for (int i = 0; rank > 0 && i < n; i++)
+            EXPECT(recv[i] == rank * value(0, 0, i) + 1000 * (rank * (rank - 1) / 2));
         fill(input, size, n);
         CALL(Reduce_scatter_block)(from, recv, n, MPI_DOUBLE, MPI_SUM, comm);
         for (int i = 0; i < n; i++) EXPECT(recv[i] == total(rank, i));

@@ -1,16 +1,12 @@
 //! The vector forms: every algorithm with blocks of any size at any place, compared with what the
 //! definition says, element by element.
 
-use std::time::Duration;
-
 use crate::common::calls::config;
 use crate::common::reference::input;
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
 use hopbine::torus::{Algorithm, Collective, registry};
-use hopbine::{
-    BlockProblem, Blocks, CallOptions, Communicator, Drive, EmulationConfig, Error, Wire, emulate,
-};
+use hopbine::{Blocks, CallOptions, Communicator, Drive, EmulationConfig, emulate};
 
 /// How many elements rank `from` has for rank `to`; where nobody is meant in particular, rank 0.
 type Size = fn(from: u64, to: u64) -> u64;
@@ -332,106 +328,4 @@ fn non_blocking_and_persistent() {
         }
     })
     .unwrap();
-}
-
-#[test]
-fn blocks_that_make_no_sense() {
-    emulate(&config(&[2], Drive::Inline), |comm| {
-        let problem = |outcome: Result<(), Error>| match outcome {
-            Err(Error::Blocks { problem, .. }) => problem,
-            other => panic!("{other:?}"),
-        };
-        let (send, mut recv) = ([0u8; 2], [0u8; 4]);
-        let short = comm.allgatherv(&send, &mut recv, Blocks::new(&[2]));
-        let list = BlockProblem::List { which: "receive", what: "counts", found: 1, n_ranks: 2 };
-        assert_eq!(problem(short), list);
-        let beyond = comm.allgatherv(&send, &mut recv, Blocks::new(&[2, 2]).at(&[0, 3]));
-        let too_far = BlockProblem::Beyond { which: "receive", found: 4, needed: 5 };
-        assert_eq!(problem(beyond), too_far);
-        let huge = [u64::MAX, 2];
-        let beyond = comm.alltoallv(&send, Blocks::new(&huge), &mut recv, Blocks::new(&huge));
-        assert!(matches!(problem(beyond), BlockProblem::Beyond { which: "send", .. }));
-        let overlap = comm.allgatherv(&send, &mut recv, Blocks::new(&[2, 2]).at(&[0, 1]));
-        assert_eq!(problem(overlap), BlockProblem::Overlap { first: 0, second: 1 });
-        let own = comm.allgatherv(&send, &mut recv, Blocks::new(&[1, 1]));
-        let rank = comm.rank();
-        assert_eq!(problem(own), BlockProblem::Own { rank, given: 2, taken: 1 });
-        let missing = comm.gatherv(&send, &mut recv, None, rank);
-        assert_eq!(problem(missing), BlockProblem::Missing { which: "receive" });
-        // The communicator can be used further.
-        comm.barrier().unwrap();
-        let named = comm.with(CallOptions::new().algorithm("mixed"));
-        let counts = Blocks::new(&[1, 1]);
-        let refused = named.alltoallv(&send, counts, &mut recv, counts);
-        assert!(matches!(refused, Err(Error::NotServed { .. })), "{refused:?}");
-    })
-    .unwrap();
-}
-
-/// Rank 2 says that it sends `sent` elements to rank 0, who expects `expected`: both are told,
-/// and nobody waits for ever.
-fn disagree(wire: Wire, sent: u64, expected: u64) {
-    let base = config(&[4], Drive::Inline);
-    let config = EmulationConfig { wire, timeout: Duration::from_secs(600), ..base };
-    let outcomes = emulate(&config, |comm| {
-        let me = comm.rank();
-        let (mut given, mut taken) = ([3u64; 4], [3u64; 4]);
-        if me == 2 {
-            given[0] = sent;
-        }
-        if me == 0 {
-            taken[2] = expected;
-        }
-        let send = vec![me; given.iter().sum::<u64>() as usize];
-        let len = taken.iter().sum::<u64>() as usize;
-        // A guard behind the last block.
-        let mut recv = vec![77; len + 10];
-        let blocks = (Blocks::new(&given), Blocks::new(&taken));
-        let outcome = comm.alltoallv(&send, blocks.0, &mut recv[..len], blocks.1);
-        assert!(recv[len..].iter().all(|&value| value == 77), "rank {me}: overwritten");
-        // Ranks that need neither may get further.
-        outcome.and_then(|()| comm.with(CallOptions::new().algorithm("mixed")).barrier())
-    });
-    let texts: Vec<String> = outcomes
-        .unwrap()
-        .into_iter()
-        .map(|outcome| outcome.expect_err("calls differ").to_string())
-        .collect();
-    let what = format!("{wire:?} {sent} {expected}: {texts:?}");
-    assert!(texts[0].contains("2") && texts[2].contains("rank 0"), "{what}");
-    for text in &texts {
-        assert!(!text.contains("HOPBINE_TIMEOUT"), "{what}");
-    }
-}
-
-#[test]
-fn ranks_that_disagree_about_a_block() {
-    for wire in [Wire::Memory, Wire::Network] {
-        for (sent, expected) in
-            [(5, 4), (4, 5), (5, 0), (0, 5), (300_000, 0), (0, 300_000), (300_000, 8)]
-        {
-            disagree(wire, sent, expected);
-        }
-    }
-}
-
-#[test]
-fn counts_that_differ_between_ranks() {
-    for root in [None, Some(3)] {
-        let outcomes = emulate(&config(&[4], Drive::Inline), |comm| {
-            let counts = if comm.rank() == 1 { [4, 4, 4, 5] } else { [4; 4] };
-            let blocks = Blocks::new(&counts);
-            let own = vec![0u16; counts[comm.rank() as usize] as usize];
-            let mut all = vec![0u16; blocks.counts.iter().sum::<u64>() as usize];
-            match root {
-                None => comm.allgatherv(&own, &mut all, blocks)?,
-                Some(root) => comm.gatherv_known(&own, &mut all, blocks, root)?,
-            }
-            comm.with(CallOptions::new().algorithm("mixed")).barrier()
-        });
-        for outcome in outcomes.unwrap() {
-            let error = outcome.expect_err("counts differ");
-            assert!(error.to_string().contains("another call"), "{error}");
-        }
-    }
 }

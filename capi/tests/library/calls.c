@@ -95,6 +95,15 @@ static void collectives(hopbine_comm_t comm, enum form form, int64_t count) {
         RUN(form, reduce, is_root ? from : send, recv, count, type, HOPBINE_SUM, root);
         for (int64_t i = 0; is_root && i < count; i++) EXPECT(recv[i] == total(0, i));
 
+        fill(input, count, 1);
+        RUN(form, scan, from, recv, count, type, HOPBINE_SUM);
+        for (int64_t i = 0; i < count; i++)
+            EXPECT(recv[i] == (rank + 1) * value(0, 0, i) + 1000003 * (rank * (rank + 1) / 2));
+        fill(input, count, 1);
+        RUN(form, exscan, from, recv, count, type, HOPBINE_SUM);
+        for (int64_t i = 0; rank > 0 && i < count; i++)
+            EXPECT(recv[i] == rank * value(0, 0, i) + 1000003 * (rank * (rank - 1) / 2));
+
         fill(input, count, size);
         RUN(form, reduce_scatter, from, recv, count, type, HOPBINE_SUM);
         for (int64_t i = 0; i < count; i++) EXPECT(recv[i] == total(rank, i));

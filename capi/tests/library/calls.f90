@@ -140,6 +140,10 @@ program calls
     call expect(all(one == rank + [(i, i=1, int(n))]), 'reduce_scatter')
   end do
 
+  one = rank + [(i, i=1, int(n))]
+  call hopbine_scan(one, other, n, HOPBINE_INT64, HOPBINE_SUM, world)
+  call expect(all(other == rank * (rank + 1) / 2 + (rank + 1) * [(i, i=1, int(n))]), 'scan')
+
   ! A matrix, every other element of an array (copied by the compiler), and a scalar.
   z = cmplx(rank, 1, real64)
   call hopbine_allreduce(z, sum_z, 6_hopbine_count, HOPBINE_DOUBLE_COMPLEX, HOPBINE_SUM, world)

@@ -12,7 +12,7 @@
 //! So long messages never come unexpected, and MPI neither keeps nor copies them; tags stay below
 //! `MPI_TAG_UB` because there are never more receives than tags; and a peer that has given up sends
 //! nothing into memory that is gone. What comes while a rank does not look is kept by MPI: short
-//! messages and announcements are under credits, [`CREDITS`](peer::CREDITS) for each
+//! messages and announcements are under credits, 32 for each
 //! sender and port. Whatever has been taken from the ring gives its credit back at once, also if it has
 //! met no receive, so no message waits for another. Lengths are cut where `int` ends.
 //!

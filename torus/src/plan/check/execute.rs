@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::expected::Expected;
 use super::fault::{Fault, Found, Violation};
-use super::ledger::{Contributors, Expected, Ledger};
+use super::ledger::{Contributors, Ledger};
 use super::local::Fingerprints;
 use crate::collectives::{Action, Cut, Share, Sums};
 use crate::names::{Position, Rank};
@@ -51,8 +52,7 @@ pub(super) struct Execution<'a> {
     tile: &'a Tile,
     width: usize,
     scratch: &'a mut Scratch,
-    /// Some ranks begin with nothing. In other collectives every slot is given something, if
-    /// only by contributors who are not tracked.
+    /// Some ranks begin with nothing; elsewhere every slot is given something, tracked or not.
     has_empty: bool,
     found: Vec<Violation>,
 }

@@ -25,6 +25,7 @@
 //! decided.
 
 mod execute;
+mod expected;
 mod fault;
 mod ledger;
 mod local;
@@ -36,8 +37,9 @@ use super::members::Tile;
 use crate::collectives::Cut;
 use crate::names::Rank;
 use execute::{Execution, Scratch};
+use expected::Expected;
 pub use fault::{Fault, Found, Violation};
-use ledger::{Expected, Ledger};
+use ledger::Ledger;
 use local::Fingerprints;
 
 /// Up to this many ranks sets of contributors are bit sets.
