@@ -42,7 +42,7 @@ export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
 run() { cargo test --quiet --target $target --no-default-features --no-fail-fast "$@"; }
 
 failed=0
-run -p hopbine -p hopbine-torus -p utofu-emu -p utofu-sys --lib --test allocation --test atomics \
+run -p hopbine -p hopbine-torus -p utofu-emu -p utofu --lib --test allocation --test atomics \
   --test brk --test errors --test handles --test jtofu --test model --test threads \
   -- --skip a_lock_outlives_its_owner || failed=1
 run -p hopbine --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \

@@ -120,7 +120,7 @@ probe() {
   done
 }
 
-packages=(-p utofu-emu -p utofu-emu-capi -p utofu-sys -p hopbine)
+packages=(-p utofu-emu -p utofu-emu-capi -p utofu -p hopbine)
 failed=0
 
 # tests AT_LEAST ARGUMENTS...: cargo test of these targets; fewer tests than that are a failure,

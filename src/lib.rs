@@ -13,7 +13,7 @@
 //! - [`endpoint`]: messages over uTofu.
 //!
 //! Plans come from the pure crate [`hopbine_torus`] (here [`torus`]); the uTofu interface,
-//! Fujitsu's or the emulated device's, is the crate `utofu-sys`.
+//! Fujitsu's or the emulated device's, is the crate `utofu`.
 
 pub mod endpoint;
 pub mod engine;

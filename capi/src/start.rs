@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hopbine::{CallOptions, World};
-use utofu_sys::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::{BootstrapError, Exchange};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_STATE, entry};
 use crate::handles::{COMMS, hopbine_comm_t};

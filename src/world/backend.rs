@@ -4,7 +4,7 @@ use std::fmt;
 
 use hopbine_torus::collectives::Collective;
 use hopbine_torus::geometry::{RankMap, Shape};
-use utofu_sys::bootstrap::Exchange;
+use utofu::bootstrap::Exchange;
 
 use super::call::{Call, Caller};
 use super::config::Drive;

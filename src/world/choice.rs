@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use utofu_sys::bootstrap::Exchange;
+use utofu::bootstrap::Exchange;
 
 use super::backend::Backend;
 use super::mpi::Session;

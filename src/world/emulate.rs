@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu_sys::bootstrap::{Exchange, LocalExchange};
+use utofu::bootstrap::{Exchange, LocalExchange};
 
 use super::backend::{Backend, Layout};
 use super::communicator::Communicator;

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu_sys::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::{BootstrapError, Exchange};
 
 use super::backend::{Backend, Layout};
 use super::choice;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use utofu_emu::Launched;
-use utofu_sys::bootstrap::{
+use utofu::bootstrap::{
     Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, LocalExchange,
 };
+use utofu_emu::Launched;
 
 use super::config::Lookup;
 use crate::error::Error;

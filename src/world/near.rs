@@ -1,7 +1,7 @@
 //! The ranks of one node among those of many: they speak with each other through its memory,
 //! whatever carries messages between nodes.
 
-use utofu_sys::bootstrap::Exchange;
+use utofu::bootstrap::Exchange;
 
 use super::config::Lookup;
 use super::shm::Shm;

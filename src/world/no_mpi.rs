@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu_sys::bootstrap::Exchange;
+use utofu::bootstrap::Exchange;
 
 use super::backend::Backend;
 use super::config::Lookup;

@@ -18,7 +18,7 @@ fn main() {
     if let Some(dir) = std::env::var_os("UTOFU_INCLUDE") {
         println!(
             "cargo::error=UTOFU_INCLUDE={} asks for bindings of another utofu.h, which needs the \
-             feature `bindgen` of utofu-abi (and libclang): enable it, or unset UTOFU_INCLUDE to \
+             feature `bindgen` of utofu-sys (and libclang): enable it, or unset UTOFU_INCLUDE to \
              use the checked-in bindings",
             dir.to_string_lossy()
         );

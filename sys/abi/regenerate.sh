@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")"
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
-env -u UTOFU_INCLUDE UTOFU_ABI_COPY="$new" cargo check --quiet -p utofu-abi --features bindgen
+env -u UTOFU_INCLUDE UTOFU_ABI_COPY="$new" cargo check --quiet -p utofu-sys --features bindgen
 {
     echo '// Made by bindgen from sys/include; do not edit: run sys/abi/regenerate.sh instead.'
     echo

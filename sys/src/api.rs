@@ -4,7 +4,7 @@
 //! run time, or the emulated device) is decided once, where the `Api` is made. This file must not
 //! know how to find a library (`load.rs`) nor what the functions mean (`handles`).
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// States the table once and derives from it the struct and the way to fill it.
 macro_rules! table {
@@ -14,15 +14,15 @@ macro_rules! table {
     ) => {
         /// One pointer per uTofu function, under the function's own name.
         ///
-        /// What a function demands and returns is documented at its type in [`utofu_abi`].
+        /// What a function demands and returns is documented at its type in [`utofu_sys`].
         #[derive(Debug)]
         pub struct Functions {
             $(
-                #[doc = concat!("See [`utofu_abi::", stringify!($req_ty), "`].")]
+                #[doc = concat!("See [`utofu_sys::", stringify!($req_ty), "`].")]
                 pub $req: $req_ty,
             )*
             $(
-                #[doc = concat!("See [`utofu_abi::", stringify!($opt_ty), "`]; not in every library.")]
+                #[doc = concat!("See [`utofu_sys::", stringify!($opt_ty), "`]; not in every library.")]
                 pub $opt: Option<$opt_ty>,
             )*
         }

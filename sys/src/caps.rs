@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::fmt;
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 use crate::{Api, UtofuError};
 

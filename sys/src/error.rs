@@ -7,7 +7,7 @@ use core::ffi::{c_char, c_int};
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 use crate::Api;
 

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 use crate::{Api, Coords, Tni, UtofuError};
 

@@ -23,4 +23,4 @@ pub use caps::{BarrierCaps, Coords, OnesidedCaps, Tni, Version};
 pub use error::UtofuError;
 pub use ids::{Cookie, Stadd, VcqId, VcqInfo};
 pub use load::{ENV_LIBRARY, LoadError};
-pub use utofu_abi as abi;
+pub use utofu_sys as abi;

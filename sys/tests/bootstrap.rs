@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use utofu_sys::bootstrap::{Bootstrap, BootstrapError, Exchange, LocalExchange, Phase};
+use utofu::bootstrap::{Bootstrap, BootstrapError, Exchange, LocalExchange, Phase};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -4,9 +4,7 @@
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use utofu_sys::bootstrap::{
-    Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange,
-};
+use utofu::bootstrap::{Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange};
 
 fn main() -> ExitCode {
     if std::env::var_os(ENV_RANK).is_some() {

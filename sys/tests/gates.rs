@@ -5,9 +5,9 @@ mod common;
 use std::thread;
 
 use common::ranks;
-use utofu_sys::Api;
-use utofu_sys::bootstrap::{Exchange, LocalExchange};
-use utofu_sys::handles::*;
+use utofu::Api;
+use utofu::bootstrap::{Exchange, LocalExchange};
+use utofu::handles::*;
 
 /// Two ranks: one gate each, which waits for itself and the other.
 fn pair_of_gates(x: &mut LocalExchange) -> GateSet {

@@ -6,10 +6,10 @@ use std::sync::Mutex;
 use std::thread;
 
 use common::ranks;
-use utofu_sys::abi::*;
-use utofu_sys::bootstrap::{Exchange, LocalExchange};
-use utofu_sys::handles::*;
-use utofu_sys::{Api, Cookie, Stadd, UtofuError, VcqId};
+use utofu::abi::*;
+use utofu::bootstrap::{Exchange, LocalExchange};
+use utofu::handles::*;
+use utofu::{Api, Cookie, Stadd, UtofuError, VcqId};
 
 /// Memory that peers may write: never behind a reference while they can.
 struct Memory(*mut u64, usize);

@@ -17,8 +17,8 @@ use hopbine::{
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use utofu_sys::Api;
-use utofu_sys::handles::{Vcq, VcqFlags};
+use utofu::Api;
+use utofu::handles::{Vcq, VcqFlags};
 
 const DRIVES: [Drive; 2] = [Drive::Inline, Drive::Workers];
 /// VCQs on a TNI.

@@ -10,9 +10,9 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
+use utofu::Api;
+use utofu::bootstrap::LocalExchange;
 use utofu_emu::{Job, Model};
-use utofu_sys::Api;
-use utofu_sys::bootstrap::LocalExchange;
 
 /// Two connected endpoints, of ranks 0 and 1.
 fn pair() -> [UtofuEndpoint; 2] {

@@ -10,7 +10,7 @@ use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Status, Tag, Wir
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use utofu_sys::bootstrap::LocalExchange;
+use utofu::bootstrap::LocalExchange;
 
 fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
     let exchanges = LocalExchange::group(n_ranks, Duration::from_secs(60));

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use utofu_sys::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::{BootstrapError, Exchange};
 
 use super::board::{self, Board};
 use super::layout::Layout;

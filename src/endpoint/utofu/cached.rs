@@ -7,9 +7,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use utofu_sys::UtofuError;
-use utofu_sys::abi::UTOFU_ERR_INVALID_ADDRESS;
-use utofu_sys::handles::{self, Registration, Vcq};
+use utofu::UtofuError;
+use utofu::abi::UTOFU_ERR_INVALID_ADDRESS;
+use utofu::handles::{self, Registration, Vcq};
 
 use super::registrar::{Direct, Registrar};
 use crate::endpoint::{Access, Owner};

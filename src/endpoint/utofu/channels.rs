@@ -7,9 +7,9 @@
 
 use std::ptr::NonNull;
 
-use utofu_sys::abi::UTOFU_ERR_OUT_OF_MEMORY;
-use utofu_sys::handles::{Access, Registration, Vcq};
-use utofu_sys::{Stadd, UtofuError};
+use utofu::abi::UTOFU_ERR_OUT_OF_MEMORY;
+use utofu::handles::{Access, Registration, Vcq};
+use utofu::{Stadd, UtofuError};
 
 use crate::memory::Pages;
 

@@ -4,8 +4,8 @@
 //! a strongly ordered put says that it has arrived, and with it all that this VCQ has put to
 //! that target before. So each peer gets one more put: its mailbox's word once again.
 
-use utofu_sys::Cookie;
-use utofu_sys::handles::{Mark, PostFlags};
+use utofu::Cookie;
+use utofu::handles::{Mark, PostFlags};
 
 use crate::endpoint::{Endpoint, WireError};
 

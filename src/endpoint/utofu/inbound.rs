@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use utofu_sys::Stadd;
+use utofu::Stadd;
 
 use crate::endpoint::{Arrival, Event, Tag, WireError};
 

@@ -66,8 +66,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use utofu_sys::handles::{Notice, NoticeError, Registration, Vcq};
-use utofu_sys::{Stadd, UtofuError};
+use utofu::handles::{Notice, NoticeError, Registration, Vcq};
+use utofu::{Stadd, UtofuError};
 
 use super::calls::Calls;
 use super::{

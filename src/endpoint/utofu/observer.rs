@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use utofu_sys::handles::{Mark, PostError, PostFlags, Transfer};
-use utofu_sys::{Cookie, Stadd};
+use utofu::handles::{Mark, PostError, PostFlags, Transfer};
+use utofu::{Cookie, Stadd};
 
 use crate::endpoint::status::{blame_from_word, blame_to_word, confidants};
 use crate::endpoint::{Observer, Rank, Status, WireError};

@@ -1,7 +1,7 @@
 //! What goes to peers: puts of data, channel slots, credits, hellos.
 
-use utofu_sys::handles::{CompletionError, Mark, PostError, PostFlags, Transfer};
-use utofu_sys::{Cookie, Stadd};
+use utofu::handles::{CompletionError, Mark, PostError, PostFlags, Transfer};
+use utofu::{Cookie, Stadd};
 
 use crate::endpoint::{Event, Slot, WireError, WireRegion};
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use utofu_sys::{Stadd, VcqId};
+use utofu::{Stadd, VcqId};
 
 use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 

@@ -2,8 +2,8 @@
 //!
 //! A seam: [`Cached`](super::Cached) does the same with less work for memory that it has seen.
 
-use utofu_sys::UtofuError;
-use utofu_sys::handles::{self, Registration, Vcq};
+use utofu::UtofuError;
+use utofu::handles::{self, Registration, Vcq};
 
 use super::wire::EAGER_BYTES;
 use super::{UtofuEndpoint, failed};
@@ -70,7 +70,7 @@ impl Registrar for Direct {
         match found {
             Some(index) => self.registrations.swap_remove(index).release(),
             None => {
-                let code = utofu_sys::abi::UTOFU_ERR_INVALID_STADD;
+                let code = utofu::abi::UTOFU_ERR_INVALID_STADD;
                 Err(UtofuError::new("utofu_dereg_mem", code))
             }
         }

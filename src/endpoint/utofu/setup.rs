@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use utofu_sys::bootstrap::{BootstrapError, Exchange};
-use utofu_sys::handles::{Access, Registration, Vcq, VcqFlags};
-use utofu_sys::{Api, Stadd, VcqId};
+use utofu::bootstrap::{BootstrapError, Exchange};
+use utofu::handles::{Access, Registration, Vcq, VcqFlags};
+use utofu::{Api, Stadd, VcqId};
 
 use super::channels::Channels;
 use super::registrar::Registrar;
@@ -105,7 +105,7 @@ fn halves(api: Api, n_ranks: usize, n_ports: usize, place: usize) -> Result<Vec<
     (0..n_ports).map(|port| half(api, tni(port), n_ranks)).collect()
 }
 
-fn half(api: Api, tni: utofu_sys::Tni, n_ranks: usize) -> Result<Half, WireError> {
+fn half(api: Api, tni: utofu::Tni, n_ranks: usize) -> Result<Half, WireError> {
     // Each VCQ is used by one thread at a time, but not always the same, and beside VCQs of other
     // communicators on the same CQ. Without the flag uTofu posts to the CQ without a lock.
     let vcq = Vcq::create(api, tni, VcqFlags::THREAD_SAFE);

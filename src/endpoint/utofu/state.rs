@@ -1,7 +1,7 @@
 //! What an endpoint keeps besides its peers.
 
-use utofu_sys::handles::Transfer;
-use utofu_sys::{Cookie, Stadd, VcqId};
+use utofu::handles::Transfer;
+use utofu::{Cookie, Stadd, VcqId};
 
 use crate::endpoint::{Slot, Tag};
 

@@ -12,7 +12,7 @@
 //! Every write has a notice of its own, and its address says what was written; so nothing
 //! depends on the order in which two writes arrive.
 
-use utofu_sys::Stadd;
+use utofu::Stadd;
 
 use crate::endpoint::Tag;
 

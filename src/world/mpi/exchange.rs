@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mpi::ffi;
-use utofu_sys::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::{BootstrapError, Exchange};
 
 use super::session::Session;
 use crate::endpoint::mpi::check;

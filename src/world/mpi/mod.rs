@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mpi::ffi;
-use utofu_sys::bootstrap::Exchange;
+use utofu::bootstrap::Exchange;
 
 pub(super) use session::Session;
 

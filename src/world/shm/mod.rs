@@ -2,7 +2,7 @@
 
 mod board;
 
-use utofu_sys::bootstrap::Exchange;
+use utofu::bootstrap::Exchange;
 
 use super::backend::{Backend, Layout, Opened, SmallCollectives};
 use super::info::DeviceInfo;

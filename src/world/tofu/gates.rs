@@ -9,15 +9,15 @@ use std::sync::Mutex;
 
 use hopbine_torus::collectives::Collective;
 use hopbine_torus::geometry::Node;
-use utofu_sys::abi::{
+use utofu::abi::{
     UTOFU_BARRIER_CAP_REDUCE_OP_BAND, UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER,
     UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM, UTOFU_BARRIER_CAP_REDUCE_OP_BOR,
     UTOFU_BARRIER_CAP_REDUCE_OP_BXOR, UTOFU_BARRIER_CAP_REDUCE_OP_MAX,
     UTOFU_BARRIER_CAP_REDUCE_OP_SUM,
 };
-use utofu_sys::bootstrap::Exchange;
-use utofu_sys::handles::{GateError, GateId, GateLink, GateSet, ReduceOp};
-use utofu_sys::{Api, BarrierCaps, Tni};
+use utofu::bootstrap::Exchange;
+use utofu::handles::{GateError, GateId, GateLink, GateSet, ReduceOp};
+use utofu::{Api, BarrierCaps, Tni};
 
 use super::topology::{Arrangement, Wires};
 use crate::error::{Error, WireError};
@@ -257,6 +257,6 @@ fn allocate(api: Api, place: usize, n_gates: usize) -> Result<(GateSet, BarrierC
     Ok((set, caps, tni))
 }
 
-fn lost(error: utofu_sys::bootstrap::BootstrapError) -> WireError {
+fn lost(error: utofu::bootstrap::BootstrapError) -> WireError {
     WireError { call: "connecting the barrier gates", reason: error.to_string(), peer: None }
 }

@@ -6,8 +6,8 @@ mod topology;
 
 pub(super) use emulated::Emulation;
 
-use utofu_sys::bootstrap::Exchange;
-use utofu_sys::{Api, BarrierCaps, OnesidedCaps, UtofuError};
+use utofu::bootstrap::Exchange;
+use utofu::{Api, BarrierCaps, OnesidedCaps, UtofuError};
 
 use super::backend::{Backend, CacheFigures, Layout, Opened, SmallCollectives};
 use super::info::{Barrier, DeviceInfo, Onesided};
@@ -112,7 +112,7 @@ impl Backend for Tofu {
 }
 
 fn onesided_info(caps: OnesidedCaps) -> Onesided {
-    use utofu_sys::abi::{UTOFU_ONESIDED_CAP_FLAG_ARMW, UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE};
+    use utofu::abi::{UTOFU_ONESIDED_CAP_FLAG_ARMW, UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE};
     Onesided {
         num_cmp_ids: caps.num_cmp_ids,
         num_reserved_stags: caps.num_reserved_stags,

@@ -1,4 +1,4 @@
-//! Types and constants of the uTofu C interface, for both sides of it: the callers (`utofu-sys`)
+//! Types and constants of the uTofu C interface, for both sides of it: the callers (`utofu`)
 //! and the emulated device that implements it (`utofu-emu`).
 //!
 //! The names are those of the C headers (`sys/include/utofu.h`, `jtofu.h`); the reference is

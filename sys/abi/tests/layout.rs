@@ -3,7 +3,7 @@
 
 use core::mem::{align_of, offset_of, size_of};
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Offsets of the named members, in the order given.
 macro_rules! offsets {

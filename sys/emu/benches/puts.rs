@@ -11,8 +11,8 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use utofu_abi::*;
 use utofu_emu::Job;
+use utofu_sys::*;
 
 #[path = "../tests/common/mod.rs"]
 mod common;

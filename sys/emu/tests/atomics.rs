@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use std::sync::atomic::{AtomicU64, Ordering};
-use utofu_abi::*;
 use utofu_emu::{Job, c};
+use utofu_sys::*;
 
 /// Adds from all ranks, and from the owner's code at the same time, are all counted.
 #[test]

@@ -5,8 +5,8 @@ mod common;
 use std::sync::Mutex;
 
 use common::*;
-use utofu_abi::*;
 use utofu_emu::{Job, c};
+use utofu_sys::*;
 
 /// Two end points of ranks on two nodes, in one thread.
 struct Pair {

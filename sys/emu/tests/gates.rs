@@ -1,8 +1,8 @@
 //! Barrier gates under load: many operations one after the other, in several shapes.
 
 use std::sync::Barrier;
-use utofu_abi::*;
 use utofu_emu::{Job, c};
+use utofu_sys::*;
 
 const NONE: utofu_vbg_id_t = UTOFU_VBG_ID_NULL;
 

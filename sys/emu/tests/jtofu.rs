@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
-use utofu_abi::*;
 use utofu_emu::{Job, Model, c};
+use utofu_sys::*;
 
 /// Held by tests that begin and end the use of jTofu, which is the process's.
 static USE: Mutex<()> = Mutex::new(());

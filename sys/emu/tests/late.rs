@@ -7,8 +7,8 @@ use common::*;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::Arc;
-use utofu_abi::*;
 use utofu_emu::{Job, Model, c};
+use utofu_sys::*;
 
 fn job(ranks: u32, checked: bool) -> Arc<Job> {
     let model = Model { late: Some(7), checked, ..Model::default() };

@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use utofu_abi::*;
 use utofu_emu::{Job, Model};
+use utofu_sys::*;
 
 /// End points of two neighbours on `buffers`.
 fn neighbours(job: &Arc<Job>, buffers: &mut [Vec<u64>; 2]) -> [EndPoint; 2] {

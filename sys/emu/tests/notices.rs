@@ -3,8 +3,8 @@
 mod common;
 
 use common::*;
-use utofu_abi::*;
 use utofu_emu::{Job, c};
+use utofu_sys::*;
 
 const BOTH: std::ffi::c_ulong = LCL | RMT;
 

@@ -6,8 +6,8 @@ use common::*;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use utofu_abi::*;
 use utofu_emu::c;
+use utofu_sys::*;
 
 /// Names the part that a started rank plays.
 const PART: &str = "HOPBINE_TEST_PART";

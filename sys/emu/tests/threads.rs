@@ -3,8 +3,8 @@
 mod common;
 
 use common::*;
-use utofu_abi::*;
 use utofu_emu::{Job, c};
+use utofu_sys::*;
 
 /// Many senders push into one queue; every sender's notices must come in its order.
 #[test]

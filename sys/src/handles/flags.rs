@@ -3,7 +3,7 @@
 use core::ffi::{c_uint, c_ulong};
 use core::ops::BitOr;
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// How a VCQ is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

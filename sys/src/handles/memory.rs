@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 use super::Vcq;
 use super::vcq::Core;

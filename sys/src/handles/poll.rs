@@ -1,6 +1,6 @@
 //! What comes out of a VCQ's two queues.
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 use super::Vcq;
 use crate::{Cookie, Stadd, UtofuError, VcqId};

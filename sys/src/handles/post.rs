@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_ulong, c_void};
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 use super::{ArmwOp, PostFlags, Vcq};
 use crate::{Api, Cookie, Stadd, UtofuError, VcqId};

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_uint};
 use core::fmt;
 use core::marker::PhantomData;
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 use crate::{Api, Tni, UtofuError};
 

@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 use super::VcqFlags;
 use crate::{Api, OnesidedCaps, Tni, UtofuError, VcqId};

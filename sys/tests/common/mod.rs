@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
+use utofu::bootstrap::{Exchange, LocalExchange};
 use utofu_emu::Job;
-use utofu_sys::bootstrap::{Exchange, LocalExchange};
 
 /// Runs `body` as each of `n` ranks on nodes in a row.
 pub fn ranks(n: usize, body: impl Fn(&mut LocalExchange) + Sync) {

@@ -6,7 +6,7 @@ use crate::common::{EndPoint, RMT, TCQ};
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// The longest put of the interface.
 const LONGEST: usize = (16 << 20) - 1;

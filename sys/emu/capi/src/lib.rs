@@ -14,7 +14,7 @@ mod threads;
 
 use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 
-use utofu_abi::*;
+use utofu_sys::*;
 
 pub use threads::utofu_emu_enter_as_thread;
 

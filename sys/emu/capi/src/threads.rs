@@ -5,8 +5,8 @@ use core::ffi::c_int;
 use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use utofu_abi::{UTOFU_ERR_FATAL, UTOFU_ERR_INVALID_NUMBER, UTOFU_ERR_USED, UTOFU_SUCCESS};
 use utofu_emu::Job;
+use utofu_sys::{UTOFU_ERR_FATAL, UTOFU_ERR_INVALID_NUMBER, UTOFU_ERR_USED, UTOFU_SUCCESS};
 
 /// The process's job of threads, and which of its ranks are taken.
 static JOB: Mutex<Option<(Arc<Job>, Vec<bool>)>> = Mutex::new(None);

@@ -9,7 +9,7 @@
 use crate::copy::{self, CopyError, Space};
 use crate::lock::SpinLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// What is done to the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use crate::atomic_op::Update;
 use crate::error::{Result, fail};
 use std::ffi::c_ulong;
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Bytes of one TOQ entry.
 pub(crate) const ENTRY: usize = 32;

@@ -18,7 +18,7 @@ use crate::sync::{AtomicU64, Ordering};
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Gates of a TNI.
 const GATES: usize = 48;

@@ -16,7 +16,7 @@
 
 use crate::error::{Result, fail};
 use crate::layout::{CQS, FIRST_EXTRA, PLACES, TNIS};
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Coordinates x, y, z, a, b, c of a node.
 pub(crate) type Coords = [u8; 6];

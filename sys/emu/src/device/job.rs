@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, RwLock, Weak};
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// A set of ranks that communicate.
 pub struct Job {

@@ -23,7 +23,7 @@ use std::ffi::c_int;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// What a VCQ and the device's thread share.
 #[derive(Default)]

@@ -15,7 +15,7 @@ use crate::lock::SpinLock;
 use crate::sync::{AtomicU64, Ordering};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::fence;
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Entries for user STags: 256 for each of eight VCQs.
 const USER: usize = PLACES * USER_STAGS as usize;

@@ -18,7 +18,7 @@ use crate::sync::Ordering;
 use crate::toq;
 use crate::vcq::{Origin, Sender, Target, Vcq};
 use std::ffi::c_int;
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Notice type, edata and return code in one word.
 pub(crate) fn pack_meta(kind: utofu_mrq_notice_type, edata: u8, code: c_int) -> u64 {

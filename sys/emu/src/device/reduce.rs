@@ -3,7 +3,7 @@
 use crate::bfpsum::{self, Sum};
 use crate::error::{Result, fail};
 use std::ffi::c_int;
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Most integers in one reduction.
 pub(crate) const MAX_INTEGERS: usize = 6;

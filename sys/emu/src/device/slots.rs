@@ -8,7 +8,7 @@ use crate::vcq::Vcq;
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// VCQs that may exist at once in one process.
 const SLOTS: usize = 1 << 16;

@@ -6,7 +6,7 @@
 use crate::error::{Code, Result};
 use std::collections::VecDeque;
 use std::ffi::c_int;
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Entries that can be in use.
 pub(crate) const DEPTH: usize = 2011;

@@ -20,7 +20,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// In `CqRecord::used`: one VCQ has the CQ to itself.
 const EXCLUSIVE: u32 = 1 << 31;

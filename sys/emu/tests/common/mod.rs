@@ -4,8 +4,8 @@
 
 use std::ffi::{c_ulong, c_void};
 use std::sync::{Barrier, Mutex};
-use utofu_abi::*;
 use utofu_emu::c;
+use utofu_sys::*;
 
 pub const TCQ: c_ulong = UTOFU_ONESIDED_FLAG_TCQ_NOTICE;
 pub const LCL: c_ulong = UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;

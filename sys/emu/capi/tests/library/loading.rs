@@ -1,11 +1,11 @@
-//! The run-time loader of utofu-sys with a complete uTofu library: this one.
+//! The run-time loader of utofu with a complete uTofu library: this one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use utofu_sys::handles::{PostFlags, Vcq, VcqFlags};
-use utofu_sys::{Api, Cookie, Functions, LoadError};
+use utofu::handles::{PostFlags, Vcq, VcqFlags};
+use utofu::{Api, Cookie, Functions, LoadError};
 
 /// What was opened stays open for ever: here, so that a search for leaks finds it in use.
 fn opened(path: &Path) -> Result<Api, LoadError> {

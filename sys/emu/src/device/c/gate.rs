@@ -7,7 +7,7 @@ use crate::ids::GatePlace;
 use crate::reduce::{Kind, MAX_DOUBLES, MAX_INTEGERS, Packet};
 use crate::{gates, job};
 use std::ffi::{c_int, c_ulong};
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// An array of the caller.
 ///

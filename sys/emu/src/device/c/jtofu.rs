@@ -10,7 +10,7 @@ use crate::job::{self, Context};
 use crate::sync::Ordering;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::AtomicU32;
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Runs the body of a jTofu function, whose errors are numbered otherwise than uTofu's.
 fn answer(body: impl FnOnce() -> Result<()>) -> c_int {

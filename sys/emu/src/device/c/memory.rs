@@ -7,7 +7,7 @@ use crate::mem::Range;
 use crate::slots;
 use crate::vcq::Vcq;
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
-use utofu_abi::*;
+use utofu_sys::*;
 
 fn range(vcq: &Vcq, addr: *mut c_void, size: usize, flags: c_ulong) -> Range {
     Range {

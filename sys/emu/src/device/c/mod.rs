@@ -30,7 +30,7 @@ pub use vcq::*;
 use crate::error::{Result, fail, record};
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Runs the body of a C function.
 #[inline]

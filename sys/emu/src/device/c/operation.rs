@@ -11,7 +11,7 @@ use crate::ops;
 use crate::slots;
 use crate::vcq::Vcq;
 use std::ffi::{c_ulong, c_void};
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// One operation, or several that differ by a stride on both sides.
 pub(super) struct Blocks {

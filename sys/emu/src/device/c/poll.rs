@@ -5,7 +5,7 @@ use crate::error::{Code, fail};
 use crate::ops::unpack_meta;
 use crate::{model, slots};
 use std::ffi::{c_int, c_ulong, c_void};
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// The next noticed completion: 0 or its TCQ code, and its cbdata. NOT_FOUND, INVALID_VCQ_HDL,
 /// INVALID_POINTER, TCQ_*.

@@ -9,7 +9,7 @@ use crate::desc::{ENTRY, Op};
 use crate::error::fail;
 use crate::{ops, slots};
 use std::ffi::{c_int, c_ulong, c_void};
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// Makes the two functions of each operation from its parameters and how they become blocks.
 macro_rules! operations {

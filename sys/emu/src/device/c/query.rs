@@ -9,7 +9,7 @@ use crate::layout::TNIS;
 use crate::reduce::{MAX_DOUBLES, MAX_INTEGERS};
 use std::ffi::{c_char, c_int};
 use std::ops::Range;
-use utofu_abi::*;
+use utofu_sys::*;
 
 /// A record that the library owns and callers may read for ever.
 struct Own<T>(T);

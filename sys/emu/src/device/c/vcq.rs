@@ -8,7 +8,7 @@ use crate::layout::{CQS, FIRST_EXTRA, TNIS};
 use crate::slots;
 use crate::vcq::Vcq;
 use std::ffi::{c_int, c_ulong};
-use utofu_abi::*;
+use utofu_sys::*;
 
 fn create(
     tni: utofu_tni_id_t,
