@@ -1,7 +1,7 @@
 //! hopbine's C interface: `include/hopbine.h`, `libhopbine.so` and `libhopbine.a`.
 //!
-//! Every call looks its handles up in a table ([`handles`]), checks what it was given, and ends in
-//! a code ([`failure`]): nothing that a C program passes is trusted but the addresses of its
+//! Every call looks its handles up in a table (`handles`), checks what it was given, and ends in
+//! a code (`failure`): nothing that a C program passes is trusted but the addresses of its
 //! buffers, and no panic leaves a call. The functions are written out, one by one, since the
 //! header is made from their source.
 
