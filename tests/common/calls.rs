@@ -10,11 +10,16 @@ use super::reference::{Case, expected, inputs};
 /// A torus of ranks that are threads, driven in one way. Their wire is the emulated device, or
 /// what [`BACKEND`](super::processes::BACKEND) says.
 pub fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
+    config_on(Shape::torus(sizes).unwrap(), drive)
+}
+
+/// The same on any shape.
+fn config_on(shape: Shape, drive: Drive) -> EmulationConfig {
     let wire = match super::processes::backend().as_str() {
         "shm" => Wire::Memory,
         _ => Wire::Network,
     };
-    EmulationConfig { drive, wire, ..EmulationConfig::new(Shape::torus(sizes).unwrap()) }
+    EmulationConfig { drive, wire, ..EmulationConfig::new(shape) }
 }
 
 /// Calls a collective on u64 sums and returns what this rank has received.
@@ -100,7 +105,7 @@ pub fn check(comm: &Communicator, case: &Case, what: &str) {
 /// Runs every algorithm that serves a shape, with each of the lengths; ports, roots and segment
 /// sizes change from one to the next.
 pub fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
-    on_every_algorithm(sizes, drive, |comm, _, algorithm| {
+    on_every_algorithm(&Shape::torus(sizes).unwrap(), drive, |comm, _, algorithm| {
         for index in 0..lengths.len() {
             one_call(comm, algorithm, lengths, index);
         }
@@ -108,25 +113,24 @@ pub fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
 }
 
 /// As [`every_algorithm`], but each with one of the lengths only, the next one for the next.
-pub fn every_algorithm_once(sizes: &[u32], drive: Drive, lengths: &[usize]) {
-    on_every_algorithm(sizes, drive, |comm, number, algorithm| {
+pub fn every_algorithm_once(shape: &Shape, drive: Drive, lengths: &[usize]) {
+    on_every_algorithm(shape, drive, |comm, number, algorithm| {
         one_call(comm, algorithm, lengths, number % lengths.len());
     });
 }
 
 fn on_every_algorithm(
-    sizes: &[u32],
+    shape: &Shape,
     drive: Drive,
     run: impl Fn(&Communicator, usize, &Algorithm) + Sync,
 ) {
-    let shape = Shape::torus(sizes).unwrap();
     let all = registry::all().into_iter().enumerate();
     let algorithms: Vec<(usize, Algorithm)> =
-        all.filter(|(_, algorithm)| algorithm.serves(&shape).is_ok()).collect();
+        all.filter(|(_, algorithm)| algorithm.serves(shape).is_ok()).collect();
     // Ranks keep the programs that they have run, with their memory, and all ranks are here: the
     // more of them, the fewer algorithms for each world.
     for algorithms in algorithms.chunks((256 / shape.n_nodes() as usize).max(1)) {
-        emulate(&config(sizes, drive), |comm| {
+        emulate(&config_on(shape.clone(), drive), |comm| {
             algorithms.iter().for_each(|(number, algorithm)| run(comm, *number, algorithm));
         })
         .unwrap();

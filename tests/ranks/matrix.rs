@@ -13,15 +13,15 @@ use rand::{Rng, SeedableRng};
 /// Runs every algorithm on each shape, with one of the lengths 0, 1, p-1, p and p+1.
 fn shapes(texts: &[&str]) {
     for text in texts {
-        let (sizes, lengths) = lengths_of(text);
-        every_algorithm_once(&sizes, Drive::Inline, &lengths);
+        let (shape, lengths) = lengths_of(text);
+        every_algorithm_once(&shape, Drive::Inline, &lengths);
     }
 }
 
-fn lengths_of(text: &str) -> (Vec<u32>, [usize; 5]) {
+fn lengths_of(text: &str) -> (Shape, [usize; 5]) {
     let shape: Shape = text.parse().unwrap();
     let p = shape.n_nodes() as usize;
-    (shape.sizes().to_vec(), [0, 1, p - 1, p, p + 1])
+    (shape, [0, 1, p - 1, p, p + 1])
 }
 
 const RINGS: [&str; 12] = ["2", "3", "4", "5", "7", "8", "12", "16", "23", "24", "31", "32"];
@@ -40,12 +40,18 @@ fn boxes() {
     shapes(&BOXES);
 }
 
+/// Several ranks on each node.
+#[test]
+fn nodes() {
+    shapes(&["1+4", "4+2", "5+3", "2x3+4", "4x4+2", "3x3x3+2"]);
+}
+
 #[test]
 #[ignore = "takes ten minutes: cargo test --test ranks -- --ignored"]
 fn every_length_on_every_shape() {
     for text in RINGS.iter().chain(&BOXES).chain(&["4x6x4", "2x3x2x2x3x2", "6x9x4"]) {
-        let (sizes, lengths) = lengths_of(text);
-        every_algorithm(&sizes, Drive::Inline, &lengths);
+        let (shape, lengths) = lengths_of(text);
+        every_algorithm(&shape.sizes(), Drive::Inline, &lengths);
     }
 }
 
