@@ -241,7 +241,12 @@ impl<H> Cache<H> {
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Lease<H>, CacheError<E>> {
         let span = Span::of_pages(addr, len, self.page)?;
+        let settled = self.settle();
         self.hear();
+        if !settled.0 {
+            // What is kept there may be of memory that has gone.
+            self.regions.end(Some(span));
+        }
         self.regions.drop_doomed(port);
         self.regions.tick();
         let known = self.regions.covering(span);

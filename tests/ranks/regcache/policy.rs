@@ -523,3 +523,15 @@ fn explicit_registrations_end_with_their_memory_or_by_a_larger_one() {
     assert_eq!(full.keep_at(0, page(5), 1).unwrap_err(), refused);
     assert_eq!(full.get(page(0), 1).unwrap().id, kept.id);
 }
+
+/// What is kept is not trusted for memory that the caller has just received, either.
+#[test]
+fn explicit_registrations_do_not_trust_what_is_not_settled() {
+    let cache = cache_with(Device::default(), CacheConfig::default(), &ByHand::stuck());
+    let first = cache.keep_at(0, page(0), pages(4)).unwrap();
+    let second = cache.keep_at(0, page(1), pages(2)).unwrap();
+    assert_ne!(first.id, second.id);
+    let device = cache.device.clone();
+    drop((first, second));
+    assert_eq!((device.made(), device.live()), (2, 0));
+}
