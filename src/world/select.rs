@@ -141,9 +141,7 @@ fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
 /// ranks onto others: two steps more.
 fn latency_form(shape: &Shape, known: &[Algorithm]) -> &'static str {
     let takes_all = |name: &str| {
-        let algorithm = known.iter().find(|algorithm| algorithm.name == name);
-        algorithm
-            .is_some_and(|algorithm| algorithm.serves(shape).is_ok() && !algorithm.folds(shape))
+        known.iter().any(|algorithm| algorithm.name == name && algorithm.serves_unfolded(shape))
     };
     let widest = shape.sizes().into_iter().map(largest_prime_factor).max();
     match takes_all("multiplying-l") {

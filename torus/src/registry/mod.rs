@@ -154,10 +154,10 @@ impl Algorithm {
         self.on(shape).map(drop)
     }
 
-    /// True if it serves the shape with some ranks folded onto others: see
+    /// True if it serves the shape with no rank folded onto another: see
     /// [`Schedule::is_folded`].
-    pub fn folds(&self, shape: &Shape) -> bool {
-        self.on(shape).is_ok_and(|schedule| schedule.is_folded())
+    pub fn serves_unfolded(&self, shape: &Shape) -> bool {
+        self.on(shape).is_ok_and(|schedule| !schedule.is_folded())
     }
 
     fn on(&self, shape: &Shape) -> Result<Schedule, ScheduleError> {
