@@ -123,7 +123,9 @@ impl Flow for Expansion {
             Pass::Walk(pass) => pass.action(),
             Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
-            Pass::Resend(_) | Pass::Pairwise(_) | Pass::ParLinNa(_) | Pass::Linear(_) => Action::Copy,
+            Pass::Resend(_) | Pass::Pairwise(_) | Pass::ParLinNa(_) | Pass::Linear(_) => {
+                Action::Copy
+            }
         }
     }
 

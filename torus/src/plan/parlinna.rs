@@ -110,7 +110,8 @@ impl Rows<'_> {
 
     fn displacement(&self, row: u32, places: u32) -> Coord {
         let nodes = self.nodes.coord(Node(row));
-        let mut parts: SmallVec<[u32; 8]> = (0..self.nodes.n_dims()).map(|dim| nodes[dim]).collect();
+        let mut parts: SmallVec<[u32; 8]> =
+            (0..self.nodes.n_dims()).map(|dim| nodes[dim]).collect();
         parts.extend((self.shape.n_dims() > parts.len()).then_some(places));
         Coord::new(&parts)
     }

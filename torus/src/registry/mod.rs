@@ -17,8 +17,8 @@ use crate::collectives::{Collective, Form};
 use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::{
-    Interleave, ParLinNa, Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe,
-    max_ports,
+    Interleave, ParLinNa, Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder,
+    WalkRecipe, max_ports,
 };
 use rows::{ROWS, Row};
 

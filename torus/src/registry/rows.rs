@@ -9,8 +9,8 @@ use crate::collectives::Form::{self, Butterfly, Latency, Tree, TwoPhase};
 use crate::patterns::Kind;
 use crate::plan::Interleave::{self, RoundRobin, Sequential};
 use crate::plan::Positions::{self, Path, Rank, Resend};
-use crate::plan::{ParLinNa, PrefixSteps};
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
+use crate::plan::{ParLinNa, PrefixSteps};
 
 /// One algorithm.
 #[derive(Debug)]
@@ -99,8 +99,7 @@ static TREE_TO_FAR: Use = usage(Tree, Path, FarFirst, "tree, long distances firs
 static LOGARITHMIC: Use = usage(Butterfly, Path, NearFirst, "blocks sharing a path together");
 static DISSEMINATION: Use = usage(Butterfly, Path, NearFirst, "dissemination");
 static PAIRWISE: Use = Use { way: Way::Pairwise, summary: "rounds over different links" };
-const PARLINNA: ParLinNa =
-    ParLinNa { radix: DEFAULT_MAX_RADIX, batch: Some(1), staggered: false };
+const PARLINNA: ParLinNa = ParLinNa { radix: DEFAULT_MAX_RADIX, batch: Some(1), staggered: false };
 static COALESCED: Use =
     Use { way: Way::ParLinNa(PARLINNA), summary: "all blocks for a rank in one message" };
 static STAGGERED: Use = Use {
