@@ -48,7 +48,7 @@ use values::Values;
 pub const EXACT_RANKS: u32 = 1024;
 
 /// Positions of a tile: many share a message's cost, few keep the state of all ranks short.
-const TILE_POSITIONS: u32 = 1024;
+const TILE_POSITIONS: u32 = 512;
 /// Contributors of a barrier that are tracked at once, in words of 64.
 const BARRIER_WORDS: usize = 64;
 /// Plans in a unit of work.

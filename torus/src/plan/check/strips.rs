@@ -42,6 +42,9 @@ impl Strips {
     /// The piece that starts at `at`, cut off there if need be.
     fn cut(&mut self, rank: Rank, at: u32) -> usize {
         let strip = &mut self.strips[rank.index()];
+        if at == 0 {
+            return 0;
+        }
         if at >= self.width {
             return strip.len();
         }
