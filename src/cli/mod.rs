@@ -16,6 +16,7 @@ mod info;
 mod launch;
 mod list;
 mod output;
+mod parameters;
 mod plan;
 mod progress;
 mod report;

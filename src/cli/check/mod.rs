@@ -14,6 +14,7 @@ use super::args::{self, AllOr, MapArg};
 use super::counts::Counts;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
+use super::parameters::Parameters;
 use super::progress;
 use super::report::{Cell, Column, Format, Report, decimal};
 use judge::Verdict;
@@ -51,6 +52,8 @@ pub struct Args {
     /// One algorithm, or all that serve the shape
     #[arg(long, value_name = "NAME|all", default_value = "all")]
     algorithm: AllOr<String>,
+    #[command(flatten)]
+    parameters: Parameters,
     /// Number of ports: `max` (two per dimension), `all` from 1 to that, or a number
     #[arg(long, value_name = "N|max|all", default_value = "max")]
     ports: PortsArg,
@@ -58,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "RANK|all", default_value = "0")]
     root: AllOr<u32>,
     /// Count volumes for blocks of different sizes (what is proved holds for all sizes): see
-    /// `hopbine run`. For an alltoall only `pairwise` can serve them
+    /// `hopbine run`
     #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE",
           conflicts_with_all = ["schedule", "plans"])]
     counts: Option<Counts>,
@@ -195,13 +198,16 @@ fn from_registry(
         counts.check_for(collective, shape.n_nodes())?;
         notes.push("n is the sum of all blocks; of an alltoall, the mean of the ranks.".to_owned());
     }
-    let is_pairs = collective == Collective::Alltoall;
+    let named = match &args.algorithm {
+        AllOr::One(name) => Some(name.as_str()),
+        AllOr::All => None,
+    };
+    let named = args.parameters.optional(collective, named)?;
     let algorithms = match &args.algorithm {
-        AllOr::One(name) => vec![registry::find(collective, name)?],
+        AllOr::One(name) => vec![registry::find(collective, named.as_deref().unwrap_or(name))?],
         AllOr::All => {
             let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
                 .into_iter()
-                .filter(|algorithm| args.counts.is_none() || !is_pairs || algorithm.is_straight())
                 .partition(|algorithm| algorithm.serves(shape).is_ok());
             notes.extend(args::not_for_this_shape(collective, shape, &others));
             serving
@@ -336,7 +342,7 @@ fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
         }
         _ => Cell::none(),
     };
-    let minimum = traffic.map(|traffic| row.collective.minimal_volume(traffic.n_ranks));
+    let minimum = row.verdict.minimum;
     let link = match traffic.and_then(|traffic| traffic.max_link).filter(|_| has_data) {
         None => Cell::none(),
         Some(link) => Cell::text(shape.link_name(link)),

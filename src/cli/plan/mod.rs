@@ -10,6 +10,7 @@ use hopbine_torus::{Collective, Plan, Rank, Request, Schedule};
 use super::args::{self, Place};
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
+use super::parameters::Parameters;
 
 /// Show what one rank does: step by step, port by port
 ///
@@ -34,6 +35,8 @@ pub struct Args {
     /// The algorithm; the first of `hopbine list` that serves the shape if not given
     #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
+    #[command(flatten)]
+    parameters: Parameters,
     /// Number of ports; two per dimension if not given
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
@@ -80,7 +83,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         ports: args.ports,
     };
     let rank = args::existing_rank(args.rank, shape)?;
-    let (algorithm, schedule) = args::choose(args.collective, args.algorithm.as_deref(), &request)?;
+    let name = args.parameters.optional(args.collective, args.algorithm.as_deref())?;
+    let (algorithm, schedule) = args::choose(args.collective, name.as_deref(), &request)?;
     let algorithm = algorithm.name.into_owned();
     let expansion = schedule
         .expand()

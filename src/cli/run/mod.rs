@@ -22,6 +22,7 @@ use super::args::{self, Backend, Place};
 use super::counts::Counts;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
+use super::parameters::Parameters;
 use super::report::{Format, Stream};
 use super::sizes::{self, SizeRange};
 use super::{host, progress};
@@ -70,6 +71,8 @@ pub struct Args {
     /// One algorithm, all that serve the shape, or what the library chooses
     #[arg(long, value_name = "NAME|all|auto", default_value = "auto")]
     algorithm: String,
+    #[command(flatten)]
+    parameters: Parameters,
     /// Number of ports; if not given as many as the shape has directions, 6 at most (and what
     /// the library chooses for `auto`)
     #[arg(long, value_name = "N")]
@@ -260,6 +263,8 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
     let ports = config.ports;
     let request = Request { shape: shape.clone(), map: config.map.clone(), root: args.root, ports };
     let mut notes = vec![];
+    let named = Some(args.algorithm.as_str()).filter(|name| !["auto", "all"].contains(name));
+    let named = args.parameters.optional(collective, named)?;
     let algorithms = match args.algorithm.as_str() {
         "auto" => {
             // Of any algorithm, only to see whether ports and root fit.
@@ -267,18 +272,13 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
             return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
         }
         "all" => {
-            // Nobody knows the sizes of all pairs' blocks.
-            let all = registry::algorithms(collective).into_iter().filter(|algorithm| {
-                args.counts.is_none()
-                    || collective != Collective::Alltoall
-                    || algorithm.is_straight()
-            });
-            let (serving, others): (Vec<_>, Vec<_>) =
-                all.partition(|algorithm| algorithm.serves(shape).is_ok());
+            let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
+                .into_iter()
+                .partition(|algorithm| algorithm.serves(shape).is_ok());
             notes.extend(args::not_for_this_shape(collective, shape, &others));
             serving
         }
-        name => vec![registry::find(collective, name)?],
+        name => vec![registry::find(collective, named.as_deref().unwrap_or(name))?],
     };
     let task = |algorithm: hopbine_torus::Algorithm| Task {
         algorithm: Some(algorithm.name.into_owned()),

@@ -9,6 +9,7 @@ use super::linear::{self, LinearPass};
 use super::members::Tile;
 use super::order::PositionOrder;
 use super::pairwise::{self, PairwisePass};
+use super::parlinna::{self, ParLinNa, ParLinNaPass};
 use super::pass::{ResendPass, WalkPass};
 use super::paths::{path_order, tree_order};
 use super::places::Places;
@@ -39,6 +40,7 @@ enum Pass {
     Fold(FoldPass),
     Resend(ResendPass),
     Pairwise(PairwisePass),
+    ParLinNa(ParLinNaPass),
     Linear(LinearPass),
     Prefix(PrefixPass),
     Tree(TreePass),
@@ -50,6 +52,7 @@ impl Pass {
             Pass::Walk(pass) => pass.n_steps(),
             Pass::Fold(_) | Pass::Resend(_) => 1,
             Pass::Pairwise(pass) => pass.displacements.len(),
+            Pass::ParLinNa(pass) => pass.n_steps(),
             Pass::Linear(pass) => pass.n_steps(),
             Pass::Prefix(pass) => pass.n_steps(),
             Pass::Tree(pass) => pass.n_steps(),
@@ -73,6 +76,7 @@ impl Schedule {
                 .into_iter()
                 .unzip(),
             Recipe::Pairwise => pairwise_lanes(&places, schedule.ports),
+            Recipe::ParLinNa(recipe) => parlinna_lanes(&places, *recipe, schedule.ports),
             Recipe::Linear => linear_lanes(&places, schedule),
             Recipe::Prefix(how) => prefix_lanes(&places, schedule, *how),
             Recipe::Trees => tree_lanes(&places, schedule),
@@ -119,7 +123,9 @@ impl Flow for Expansion {
             Pass::Walk(pass) => pass.action(),
             Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
-            Pass::Resend(_) | Pass::Pairwise(_) | Pass::Linear(_) => Action::Copy,
+            Pass::Resend(_) | Pass::Pairwise(_) | Pass::ParLinNa(_) | Pass::Linear(_) => {
+                Action::Copy
+            }
         }
     }
 
@@ -146,6 +152,7 @@ impl Flow for Expansion {
             (Pass::Fold(pass), _) => pass.messages(visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
             (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
+            (Pass::ParLinNa(pass), step) => pass.messages(step, tile, visit),
             (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
             (Pass::Prefix(pass), step) => pass.messages(step, visit),
             (Pass::Tree(pass), step) => pass.messages(step, visit),
@@ -166,6 +173,7 @@ impl Flow for Expansion {
                     Pass::Fold(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
                     Pass::Pairwise(pass) => pass.list(at, &mut steps),
+                    Pass::ParLinNa(pass) => pass.list(at, &mut steps),
                     Pass::Linear(pass) => pass.list(at, &mut steps),
                     Pass::Prefix(pass) => pass.list(at, &mut steps),
                     Pass::Tree(pass) => pass.list(at, &mut steps),
@@ -231,12 +239,16 @@ fn walk_lane(
     let mut passes = Vec::from_iter(fold(Action::Reduce));
     for &phase in phases {
         let (places, walk, order) = (places.clone(), walk.clone(), order.clone());
-        let pass = Pass::Walk(WalkPass::new(places, walk, order, phase, root, is_whole));
+        let mut pass = WalkPass::new(places, walk, order, phase, root, is_whole);
+        // A barrier has nothing that could be combined in another order.
+        if cut == Cut::Vector {
+            pass = pass.in_fold_order();
+        }
         // What a reduce-scatter leaves in path order is put right behind it, what an allgather
         // needs in path order before it.
         let puts_right = phase.paths == Paths::Toward;
         passes.extend(resend(true).filter(|_| puts_right && phase.backwards));
-        passes.push(pass);
+        passes.push(Pass::Walk(pass));
         passes.extend(resend(false).filter(|_| puts_right && !phase.backwards));
     }
     passes.extend(fold(Action::Copy));
@@ -280,6 +292,32 @@ fn pairwise_lanes(places: &Arc<Places>, ports: u32) -> (Vec<LaneHeader>, Vec<Vec
             let (port, space) = (port as u16, space.clone());
             let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
             (header, vec![Pass::Pairwise(pass)])
+        })
+        .unzip()
+}
+
+fn parlinna_lanes(
+    places: &Arc<Places>,
+    recipe: ParLinNa,
+    ports: u32,
+) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let shape = &places.shape;
+    let space = Arc::new(Space {
+        cut: Cut::Pairs,
+        n_positions: shape.n_nodes(),
+        order: BlockOrder::Displaced(Arc::new(Displaced {
+            places: places.clone(),
+            patterns: shape.sizes().into_iter().map(shift).collect(),
+            order: Some(Arc::new(PositionOrder::row_major(&shape.sizes()))),
+        })),
+    });
+    parlinna::passes(recipe, places, ports)
+        .into_iter()
+        .enumerate()
+        .map(|(port, pass)| {
+            let (n_steps, space) = (pass.n_steps(), space.clone());
+            let header = LaneHeader { port: port as u16, part: 0, parts: 1, space, n_steps };
+            (header, vec![Pass::ParLinNa(pass)])
         })
         .unzip()
 }

@@ -10,6 +10,7 @@ mod listed;
 mod members;
 mod order;
 mod pairwise;
+mod parlinna;
 mod pass;
 mod paths;
 mod places;
@@ -28,6 +29,7 @@ pub use expansion::Expansion;
 pub use flow::{Flow, LaneHeader, Message, for_each_message};
 pub use listed::{Listed, Mixed};
 pub use members::Tile;
+pub use parlinna::ParLinNa;
 pub use schedule::{
     Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
 };

@@ -3,6 +3,7 @@
 //! A schedule is a few lines of text at any scale (only an explicit rank map makes it
 //! longer). It names no buffers and no bytes; the same schedule serves every count.
 
+use super::parlinna::ParLinNa;
 use super::walk::Interleave;
 use crate::collectives::{Action, Collective, Form, Paths, Sums};
 use crate::geometry::{RankMap, Shape};
@@ -63,6 +64,8 @@ pub enum Recipe {
     Walk(WalkRecipe),
     /// Every rank sends to every other directly.
     Pairwise,
+    /// Inside nodes, then between them directly.
+    ParLinNa(ParLinNa),
     /// Every rank sends to the root directly, or the root to every rank.
     Linear,
     /// Prefixes of the ranks, combined in their order.
@@ -205,11 +208,13 @@ impl Schedule {
         let recipe = match &self.recipe {
             Recipe::Walk(recipe) => recipe,
             Recipe::Pairwise if collective.is_pairwise() => return Ok(()),
+            Recipe::ParLinNa(_) if collective.is_pairwise() => return Ok(()),
             Recipe::Trees if collective.along_trees().is_some() => return Ok(()),
             Recipe::Linear if collective.is_linear() => return Ok(()),
             Recipe::Prefix(_) if collective.sums() != Sums::Everyone => return Ok(()),
             Recipe::Prefix(_) => return Err(ScheduleError::Prefix { collective }),
             Recipe::Pairwise => return Err(ScheduleError::Pairwise { collective }),
+            Recipe::ParLinNa(_) => return Err(ScheduleError::Pairwise { collective }),
             Recipe::Linear => return Err(ScheduleError::Linear { collective }),
             Recipe::Trees => return Err(ScheduleError::Trees { collective }),
         };

@@ -24,6 +24,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::parlinna::ParLinNa;
 use super::schedule::{Positions, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe};
 use super::space::{BlockOrder, Listing, Space};
 use super::types::{Lane, Plan, Run, Step, Transfer, Transfers};
@@ -317,6 +318,7 @@ fn parse_transfers(lines: &mut Lines<'_>, keyword: &str) -> Result<Transfers, Te
 
 /// The names of the recipes that have no walk.
 const PAIRWISE: &str = "pairwise";
+const PARLINNA: &str = "parlinna";
 const LINEAR: &str = "linear";
 const CHAIN: &str = "chain";
 const SWEEPS: &str = "sweeps";
@@ -328,6 +330,7 @@ impl fmt::Display for Schedule {
         match &self.recipe {
             Recipe::Walk(recipe) => writeln!(f, "form {}", recipe.form)?,
             Recipe::Pairwise => writeln!(f, "form {PAIRWISE}")?,
+            Recipe::ParLinNa(_) => writeln!(f, "form {PARLINNA}")?,
             Recipe::Linear => writeln!(f, "form {LINEAR}")?,
             Recipe::Prefix(PrefixSteps::Chain) => writeln!(f, "form {CHAIN}")?,
             Recipe::Prefix(PrefixSteps::Sweeps) => writeln!(f, "form {SWEEPS}")?,
@@ -358,6 +361,11 @@ impl fmt::Display for Schedule {
             writeln!(f, "interleave {interleave}")?;
             writeln!(f, "positions {positions}")?;
         }
+        if let Recipe::ParLinNa(ParLinNa { radix, batch, staggered }) = self.recipe {
+            let batch = batch.map_or("all".to_owned(), |batch| batch.to_string());
+            let messages = if staggered { STAGGERED } else { COALESCED };
+            writeln!(f, "radix {radix}\nbatch {batch}\nmessages {messages}")?;
+        }
         writeln!(f, "ports {}", self.ports)
     }
 }
@@ -371,10 +379,12 @@ impl FromStr for Schedule {
         let collective = Collective::from_str(name).map_err(|error| lines.wrong(error))?;
         let form = lines.need("form")?;
         let walk_form = match form {
-            PAIRWISE | LINEAR | CHAIN | SWEEPS | TREES => None,
+            PAIRWISE | PARLINNA | LINEAR | CHAIN | SWEEPS | TREES => None,
             name => {
                 let form = Form::from_name(name);
-                let known = |known| format!("{known} {PAIRWISE} {LINEAR} {CHAIN} {SWEEPS} {TREES}");
+                let known = |known| {
+                    format!("{known} {PAIRWISE} {PARLINNA} {LINEAR} {CHAIN} {SWEEPS} {TREES}")
+                };
                 Some(form.map_err(|forms| lines.wrong(known(forms)))?)
             }
         };
@@ -397,6 +407,7 @@ impl FromStr for Schedule {
         let recipe = match walk_form {
             Some(form) => Recipe::Walk(parse_walk(&mut lines, form)?),
             None if form == TREES => Recipe::Trees,
+            None if form == PARLINNA => Recipe::ParLinNa(parse_parlinna(&mut lines)?),
             None if form == LINEAR => Recipe::Linear,
             None if form == CHAIN => Recipe::Prefix(PrefixSteps::Chain),
             None if form == SWEEPS => Recipe::Prefix(PrefixSteps::Sweeps),
@@ -409,6 +420,28 @@ impl FromStr for Schedule {
         schedule.validate().map_err(|error| lines.wrong(error))?;
         Ok(schedule)
     }
+}
+
+/// How ParLinNa's messages between nodes are cut.
+const COALESCED: &str = "coalesced";
+const STAGGERED: &str = "staggered";
+
+fn parse_parlinna(lines: &mut Lines<'_>) -> Result<ParLinNa, TextError> {
+    let radix = lines.need("radix")?;
+    let radix: u32 = lines.number(radix)?;
+    let batch = match lines.need("batch")? {
+        "all" => None,
+        number => Some(lines.number(number)?),
+    };
+    if radix < 2 || batch == Some(0) {
+        return Err(lines.wrong("a radix of 2 or more and batches of 1 or more"));
+    }
+    let staggered = match lines.need("messages")? {
+        COALESCED => false,
+        STAGGERED => true,
+        _ => return Err(lines.wrong("coalesced or staggered")),
+    };
+    Ok(ParLinNa { radix, batch, staggered })
 }
 
 fn parse_walk(lines: &mut Lines<'_>, form: Form) -> Result<WalkRecipe, TextError> {

@@ -17,8 +17,8 @@ use crate::collectives::{Collective, Form};
 use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::{
-    Interleave, Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe,
-    max_ports,
+    Interleave, ParLinNa, Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder,
+    WalkRecipe, max_ports,
 };
 use rows::{ROWS, Row};
 
@@ -54,6 +54,7 @@ struct Use {
 enum Way {
     Walk { form: Form, positions: Positions, order: StepOrder },
     Pairwise,
+    ParLinNa(ParLinNa),
     Linear,
     Prefix(PrefixSteps),
     Trees,
@@ -68,6 +69,7 @@ pub struct Algorithm {
     pub name: Cow<'static, str>,
     row: &'static Row,
     patterns: Patterns,
+    way: Way,
 }
 
 /// What a caller wants performed.
@@ -82,6 +84,11 @@ pub struct Request {
     /// Number of ports, or as many as the shape has directions.
     pub ports: Option<u32>,
 }
+
+/// Behind the name of an alltoall whose messages are all sent at once.
+const NONBLOCKING: &str = "-nonblocking";
+/// Behind the name of an alltoall, before how many messages are sent at a time.
+const BATCHED: &str = "-batched:";
 
 /// The default radix limit of the `multiplying` family: near 4 was best on every machine of
 /// the generalized-radix paper (section VI).
@@ -115,6 +122,7 @@ impl Algorithm {
             name: Cow::Borrowed(row.name),
             row,
             patterns: row.family.patterns.clone(),
+            way: row.usage.way,
         }
     }
 
@@ -130,9 +138,10 @@ impl Algorithm {
 
     /// The name of its form in schedules.
     pub fn form(&self) -> &'static str {
-        match self.row.usage.way {
+        match self.way {
             Way::Walk { form, .. } => form.name(),
             Way::Pairwise => "pairwise",
+            Way::ParLinNa(_) => "parlinna",
             Way::Linear => "linear",
             Way::Prefix(PrefixSteps::Chain) => "chain",
             Way::Prefix(PrefixSteps::Sweeps) => "sweeps",
@@ -143,7 +152,7 @@ impl Algorithm {
     /// True if every block goes straight from the rank that gives it to the rank that gets it,
     /// so that no other rank needs to know how long it is.
     pub fn is_straight(&self) -> bool {
-        matches!(self.row.usage.way, Way::Pairwise | Way::Linear)
+        matches!(self.way, Way::Pairwise | Way::Linear)
     }
 
     /// Checks that the algorithm exists for a shape.
@@ -171,8 +180,9 @@ impl Algorithm {
     /// [`ScheduleError`] if the shape, the root or the number of ports does not fit.
     pub fn schedule(&self, request: &Request) -> Result<Schedule, ScheduleError> {
         let shape = &request.shape;
-        let recipe = match self.row.usage.way {
+        let recipe = match self.way {
             Way::Pairwise => Recipe::Pairwise,
+            Way::ParLinNa(recipe) => Recipe::ParLinNa(recipe),
             Way::Linear => Recipe::Linear,
             Way::Prefix(how) => Recipe::Prefix(how),
             Way::Trees => Recipe::Trees,
@@ -217,7 +227,7 @@ impl Algorithm {
     /// volume: p - 1 for each pass over p blocks.
     pub fn promised_volume(&self, shape: &Shape) -> Option<u64> {
         let others = u64::from(shape.n_nodes() - 1);
-        let Way::Walk { form, positions, .. } = self.row.usage.way else { return None };
+        let Way::Walk { form, positions, .. } = self.way else { return None };
         match (form, self.collective) {
             (Form::TwoPhase, Collective::Allreduce) => Some(2 * others),
             (Form::Butterfly, Collective::ReduceScatter | Collective::Allgather)
@@ -260,7 +270,23 @@ pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgo
         let row = rows().find(|row| row.name.strip_prefix(family) == Some(suffix))?;
         Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..Algorithm::new(row) })
     };
-    with_patterns().ok_or_else(|| UnknownAlgorithm {
+    let with_numbers = || {
+        let (rest, batch) = match (name.strip_suffix(NONBLOCKING), name.rsplit_once(BATCHED)) {
+            (Some(rest), _) => (rest, None),
+            (None, Some((rest, batch))) => (rest, Some(batch.parse().ok().filter(|&b| b > 0)?)),
+            (None, None) => (name, Some(1)),
+        };
+        let (base, number) = match rest.split_once(':') {
+            Some((base, number)) => (base, Some(number.parse().ok()?)),
+            None => (rest, None),
+        };
+        let row = rows().find(|row| row.name == base)?;
+        let Way::ParLinNa(recipe) = row.usage.way else { return None };
+        let radix = number.map_or(Some(recipe.radix), |radix| (radix >= 2).then_some(radix))?;
+        let way = Way::ParLinNa(ParLinNa { radix, batch, ..recipe });
+        Some(Algorithm { name: Cow::Owned(name.to_owned()), way, ..Algorithm::new(row) })
+    };
+    with_numbers().or_else(with_patterns).ok_or_else(|| UnknownAlgorithm {
         collective,
         name: name.to_owned(),
         known: rows().map(|row| row.name).collect::<Vec<_>>().join(", "),

@@ -9,8 +9,8 @@ use crate::collectives::Form::{self, Butterfly, Latency, Tree, TwoPhase};
 use crate::patterns::Kind;
 use crate::plan::Interleave::{self, RoundRobin, Sequential};
 use crate::plan::Positions::{self, Path, Rank, Resend};
-use crate::plan::PrefixSteps;
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
+use crate::plan::{ParLinNa, PrefixSteps};
 
 /// One algorithm.
 #[derive(Debug)]
@@ -41,9 +41,10 @@ const RABENSEIFNER: &str = "Rabenseifner; Thakur et al. 2005";
 const RADIX_PAPER: &str = "generalized radix, section IV";
 const KNOMIAL_PAPER: &str = "generalized radix, section III";
 const KRING_PAPER: &str = "generalized radix, section V";
-const BRUCK_PAPER: &str = "Bruck et al. 1997";
+const BRUCK_PAPER: &str = "Bruck et al. 1997; Fan et al. 2025 (ParLogNa)";
 const TRINARYX: &str = "after Fujitsu's trinaryx; docs/algorithms.md";
 const PREFIX_PAPERS: &str = "Brent and Kung 1982; Blelloch 1990";
+const PARLINNA_PAPER: &str = "Fan et al. 2025, section 4 (ParLinNa)";
 const OURS: &str = "algorithms.md, section 1";
 const RADIX: Kind = Kind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
 
@@ -68,6 +69,12 @@ static BUCKET: Family =
     family(Patterns::Only(Kind::Ring), Sequential, "rings, one dimension at a time", BUCKET_PAPER);
 static TREES: Family = family(Patterns::Best, RoundRobin, "edge-disjoint spanning trees", TRINARYX);
 static PREFIX: Family = family(Patterns::Best, RoundRobin, "prefixes in rank order", PREFIX_PAPERS);
+static INSIDE_FIRST: Family = family(
+    Patterns::Best,
+    RoundRobin,
+    "inside nodes by digits of radix 4, then between nodes",
+    PARLINNA_PAPER,
+);
 static ALL: Family = family(Patterns::Best, RoundRobin, "every block straight to its owner", OURS);
 
 const fn usage(form: Form, positions: Positions, order: StepOrder, summary: &'static str) -> Use {
@@ -92,6 +99,13 @@ static TREE_TO_FAR: Use = usage(Tree, Path, FarFirst, "tree, long distances firs
 static LOGARITHMIC: Use = usage(Butterfly, Path, NearFirst, "blocks sharing a path together");
 static DISSEMINATION: Use = usage(Butterfly, Path, NearFirst, "dissemination");
 static PAIRWISE: Use = Use { way: Way::Pairwise, summary: "rounds over different links" };
+const PARLINNA: ParLinNa = ParLinNa { radix: DEFAULT_MAX_RADIX, batch: Some(1), staggered: false };
+static COALESCED: Use =
+    Use { way: Way::ParLinNa(PARLINNA), summary: "all blocks for a rank in one message" };
+static STAGGERED: Use = Use {
+    way: Way::ParLinNa(ParLinNa { staggered: true, ..PARLINNA }),
+    summary: "a message for each block",
+};
 static TO_ROOT: Use = Use { way: Way::Linear, summary: "all to the root directly" };
 static FROM_ROOT: Use = Use { way: Way::Linear, summary: "the root to all directly" };
 static CHAIN: Use =
@@ -271,6 +285,8 @@ pub(super) static ROWS: &[Row] = &[
     row(Alltoall, "direct", &DIRECT, &LOGARITHMIC),
     row(Alltoall, "bucket", &BUCKET, &LOGARITHMIC),
     row(Alltoall, "pairwise", &ALL, &PAIRWISE),
+    row(Alltoall, "parlinna", &INSIDE_FIRST, &COALESCED),
+    row(Alltoall, "parlinna-staggered", &INSIDE_FIRST, &STAGGERED),
     // scan
     row(Scan, "sweeps", &PREFIX, &SWEEPS),
     row(Scan, "chain", &PREFIX, &CHAIN),
