@@ -208,8 +208,9 @@ impl<'a> WorkingSpace<'a> {
             return copies;
         }
         let share = gets(self.plan);
-        let gets = self.lane.space.positions(share, self.plan.rank);
-        for owned in &self.owned {
+        let gets = self.lane.space.positions(share, self.plan.rank, true);
+        let all = self.owned.iter().flat_map(|owned| gets.iter().map(move |gets| (owned, gets)));
+        for (owned, gets) in all {
             let positions = owned.start.max(gets.start)..owned.end.min(gets.end);
             if positions.is_empty() {
                 continue;
@@ -261,7 +262,7 @@ impl<'a> WorkingSpace<'a> {
                 Some(self.extent.part_of(count).start * self.geometry.elem_bytes)
             }
             _ => {
-                let block = self.lane.space.block_at_end(rank, Position(position));
+                let block = self.lane.space.block_at_end(rank, Position(position))?;
                 Some(self.block_offset(Buffer::Recv, block))
             }
         }
@@ -300,7 +301,9 @@ impl<'a> WorkingSpace<'a> {
             }
             Share::All => {
                 for at in 0..space.n_positions {
-                    let offset = self.block_offset(input, space.block_at_start(rank, Position(at)));
+                    let block = space.block_at_start(rank, Position(at));
+                    let Some(block) = block else { continue };
+                    let offset = self.block_offset(input, block);
                     let ranges = self.filled(Run::new(at, 1), false);
                     origins.extend(ranges.into_iter().map(|range| (range, offset)));
                 }

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use super::exchange::{self, Exchange, ExchangePass};
 use super::flow::{Flow, LaneHeader, Message};
 use super::fold::FoldPass;
+use super::grid::Grid;
 use super::linear::{self, LinearPass};
 use super::members::Tile;
 use super::order::PositionOrder;
-use super::pairwise::{self, PairwisePass};
 use super::pass::{ResendPass, WalkPass};
 use super::paths::{path_order, tree_order};
 use super::places::Places;
@@ -21,7 +22,6 @@ use super::walk::Walk;
 use crate::collectives::{Action, Collective, Cut, Form, Paths, Share, Sums};
 use crate::geometry::{Node, Trees};
 use crate::names::{Block, Rank};
-use crate::patterns::{Kind, Pattern};
 
 /// The shared part of all ranks' plans; see the module documentation.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ enum Pass {
     Walk(WalkPass),
     Fold(FoldPass),
     Resend(ResendPass),
-    Pairwise(PairwisePass),
+    Exchange(ExchangePass),
     Linear(LinearPass),
     Prefix(PrefixPass),
     Tree(TreePass),
@@ -49,7 +49,7 @@ impl Pass {
         match self {
             Pass::Walk(pass) => pass.n_steps(),
             Pass::Fold(_) | Pass::Resend(_) => 1,
-            Pass::Pairwise(pass) => pass.displacements.len(),
+            Pass::Exchange(pass) => pass.n_steps(),
             Pass::Linear(pass) => pass.n_steps(),
             Pass::Prefix(pass) => pass.n_steps(),
             Pass::Tree(pass) => pass.n_steps(),
@@ -72,7 +72,7 @@ impl Schedule {
                 .collect::<Result<Vec<_>, _>>()?
                 .into_iter()
                 .unzip(),
-            Recipe::Pairwise => pairwise_lanes(&places, schedule.ports),
+            Recipe::Exchange(exchange) => exchange_lanes(&places, exchange, schedule.ports),
             Recipe::Linear => linear_lanes(&places, schedule),
             Recipe::Prefix(how) => prefix_lanes(&places, schedule, *how),
             Recipe::Trees => tree_lanes(&places, schedule),
@@ -119,7 +119,7 @@ impl Flow for Expansion {
             Pass::Walk(pass) => pass.action(),
             Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
-            Pass::Resend(_) | Pass::Pairwise(_) | Pass::Linear(_) => Action::Copy,
+            Pass::Resend(_) | Pass::Exchange(_) | Pass::Linear(_) => Action::Copy,
         }
     }
 
@@ -145,7 +145,7 @@ impl Flow for Expansion {
             (Pass::Walk(pass), step) => pass.messages(step, tile, visit),
             (Pass::Fold(pass), _) => pass.messages(visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
-            (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
+            (Pass::Exchange(pass), step) => pass.messages(step, tile, visit),
             (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
             (Pass::Prefix(pass), step) => pass.messages(step, visit),
             (Pass::Tree(pass), step) => pass.messages(step, visit),
@@ -165,7 +165,7 @@ impl Flow for Expansion {
                     Pass::Walk(pass) => pass.list(at, &mut steps),
                     Pass::Fold(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
-                    Pass::Pairwise(pass) => pass.list(at, &mut steps),
+                    Pass::Exchange(pass) => pass.list(at, &mut steps),
                     Pass::Linear(pass) => pass.list(at, &mut steps),
                     Pass::Prefix(pass) => pass.list(at, &mut steps),
                     Pass::Tree(pass) => pass.list(at, &mut steps),
@@ -216,7 +216,7 @@ fn walk_lane(
             Cut::Pairs => BlockOrder::Displaced(Arc::new(Displaced {
                 places: places.clone(),
                 patterns: (0..shape.n_dims()).map(|dim| walk.pattern(dim).clone()).collect(),
-                order: Some(order.clone()),
+                order: order.clone(),
             })),
             Cut::Blocks | Cut::Vector | Cut::Token => BlockOrder::Identity,
         },
@@ -261,25 +261,23 @@ fn listed(places: &Places, order: &PositionOrder) -> BlockOrder {
     BlockOrder::Listed(Arc::new(listing))
 }
 
-fn pairwise_lanes(places: &Arc<Places>, ports: u32) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
-    let shape = &places.shape;
-    let space = Arc::new(Space {
-        cut: Cut::Pairs,
-        n_positions: shape.n_nodes(),
-        order: BlockOrder::Displaced(Arc::new(Displaced {
-            places: places.clone(),
-            patterns: shape.sizes().into_iter().map(shift).collect(),
-            order: None,
-        })),
-    });
-    pairwise::passes(places, ports)
+fn exchange_lanes(
+    places: &Arc<Places>,
+    exchange: &Exchange,
+    ports: u32,
+) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let grid = Arc::new(Grid::new(places.clone(), exchange.group, exchange.leaders));
+    let (passes, parts) = exchange::passes(exchange, places, &grid, ports);
+    let n_positions = grid.n_positions();
+    let space = Arc::new(Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) });
+    passes
         .into_iter()
         .enumerate()
         .map(|(port, pass)| {
-            let n_steps = pass.displacements.len();
-            let (port, space) = (port as u16, space.clone());
-            let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
-            (header, vec![Pass::Pairwise(pass)])
+            let (n_steps, space) = (pass.n_steps(), space.clone());
+            let part = port as u32 % parts;
+            let header = LaneHeader { port: port as u16, part, parts, space, n_steps };
+            (header, vec![Pass::Exchange(pass)])
         })
         .unzip()
 }
@@ -335,9 +333,4 @@ fn tree_lanes(places: &Arc<Places>, schedule: &Schedule) -> (Vec<LaneHeader>, Ve
             (header, vec![Pass::Tree(pass)])
         })
         .unzip()
-}
-
-/// A pattern whose renumberings are the shifts of a ring.
-fn shift(size: u32) -> Pattern {
-    Pattern::new(Kind::Circulant, size).expect("circulant serves every size")
 }

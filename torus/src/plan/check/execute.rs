@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::expected::Expected;
 use super::fault::{Fault, Found, Violation};
 use super::ledger::{Contributors, Ledger};
 use super::local::Fingerprints;
 use crate::collectives::{Action, Cut, Share, Sums};
-use crate::names::{Position, Rank};
+use crate::names::{Block, Position, Rank};
 use crate::plan::flow::{Flow, Message};
 use crate::plan::members::Tile;
 use crate::plan::types::Run;
@@ -96,13 +98,16 @@ impl<'a> Execution<'a> {
         rank.index() * self.width + (position - self.tile.positions().start) as usize
     }
 
-    /// The tile's part of a share on a rank, as slots.
-    fn slots(&self, share: Share, rank: Rank) -> Range<usize> {
-        let positions = self.flow.space(self.lanes[0], rank).positions(share, rank);
+    /// The tile's part of a share on a rank, at the start or in the end, as slots.
+    fn slots(&self, share: Share, rank: Rank, at_end: bool) -> SmallVec<[Range<usize>; 1]> {
+        let positions = self.flow.space(self.lanes[0], rank).positions(share, rank, at_end);
         let tile = self.tile.positions();
-        let start = positions.start.clamp(tile.start, tile.end);
-        let end = positions.end.clamp(start, tile.end);
-        self.slot(rank, start)..self.slot(rank, start) + (end - start) as usize
+        let clip = |positions: Range<u32>| {
+            let start = positions.start.clamp(tile.start, tile.end);
+            let end = positions.end.clamp(start, tile.end);
+            self.slot(rank, start)..self.slot(rank, start) + (end - start) as usize
+        };
+        positions.into_iter().map(clip).filter(|slots| !slots.is_empty()).collect()
     }
 
     /// Executes all steps and checks the outcome.
@@ -125,9 +130,11 @@ impl<'a> Execution<'a> {
     fn fill(&mut self) {
         let (collective, root) = (self.flow.collective(), self.flow.root());
         for rank in Rank::first(self.flow.n_ranks()) {
-            let slots = self.slots(collective.gives(rank, root, self.flow.n_ranks()), rank);
-            self.scratch.state.give(slots.clone(), rank);
-            set_bits(&mut self.scratch.live, slots);
+            let gives = collective.gives(rank, root, self.flow.n_ranks());
+            for slots in self.slots(gives, rank, false) {
+                self.scratch.state.give(slots.clone(), rank);
+                set_bits(&mut self.scratch.live, slots);
+            }
         }
     }
 
@@ -268,7 +275,11 @@ impl<'a> Execution<'a> {
         let space = self.flow.space(self.lanes[0], Rank(0));
         let is_of_all = space.cut != Cut::Pairs && !self.combines();
         let givers: Vec<u32> = match is_of_all {
-            true => self.tile.positions().map(|at| self.giver(Rank(0), Position(at)).0).collect(),
+            true => {
+                let block = |at| space.block_at_end(Rank(0), Position(at));
+                let giver = |at| block(at).map_or(u32::MAX, |block| self.giver(block).0);
+                self.tile.positions().map(giver).collect()
+            }
             false => Vec::new(),
         };
         // The slots that are compared with: those of the first rank that gets any.
@@ -277,10 +288,13 @@ impl<'a> Execution<'a> {
         // Where ranks get sums of prefixes: of more ranks from one rank to the next.
         let mut of_prefix = expected.nobody();
         for rank in Rank::first(n_ranks) {
-            let slots = self.slots(collective.gets(rank, root, n_ranks), rank);
-            if slots.is_empty() {
+            let ranges = self.slots(collective.gets(rank, root, n_ranks), rank, true);
+            // What is not combined in pairs may lie here and there.
+            let [slots] = &ranges[..] else {
+                ranges.into_iter().for_each(|slots| self.explain(rank, slots, 0, expected));
                 continue;
-            }
+            };
+            let slots = slots.clone();
             let end = collective.contributors(rank, n_ranks);
             let expected = if end == n_ranks {
                 expected
@@ -313,13 +327,12 @@ impl<'a> Execution<'a> {
         combines(self.flow)
     }
 
-    /// Who must have given what `rank` has in a position in the end, where nothing is combined.
-    fn giver(&self, rank: Rank, position: Position) -> Rank {
-        let space = self.flow.space(self.lanes[0], rank);
-        let block = space.block_at_end(rank, position);
+    /// Who must have given a block that somebody has in the end, where nothing is combined.
+    fn giver(&self, block: Block) -> Rank {
+        let cut = self.flow.collective().cut();
         let root = self.flow.root();
         let n_ranks = self.flow.n_ranks();
-        match (self.flow.collective().gives(Rank(block.0), root, n_ranks), space.cut) {
+        match (self.flow.collective().gives(Rank(block.0), root, n_ranks), cut) {
             (_, Cut::Pairs) | (Share::Own, _) => Rank(block.0),
             _ => root,
         }
@@ -333,9 +346,10 @@ impl<'a> Execution<'a> {
             let offset = slot % self.width;
             let position = Position(self.tile.positions().start + offset as u32);
             let block = self.flow.space(lane, rank).block_at_end(rank, position);
+            let Some(block) = block else { continue };
             let contributors = match self.combines() {
                 true => Contributors::Everyone,
-                false => Contributors::One(self.giver(rank, position)),
+                false => Contributors::One(self.giver(block)),
             };
             let found = if self.scratch.state.is_complete(slot, contributors, expected) {
                 self.misdirected(rank, slot, position)
@@ -364,7 +378,7 @@ impl<'a> Execution<'a> {
         if space.cut != Cut::Pairs {
             return None;
         }
-        let block = space.block_at_start(source, position);
+        let block = space.block_at_start(source, position)?;
         (block.0 != rank.0).then_some(Found::For(block))
     }
 }
