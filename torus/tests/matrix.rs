@@ -44,8 +44,7 @@ const SHAPES: [&str; 33] = [
 ];
 
 /// Shapes whose ranks share nodes.
-const NODE_SHAPES: [&str; 8] =
-    ["1+4", "4+2", "5+3", "2x3+4", "2x2+8", "4x4+2", "3x3x3+2", "5x7+3"];
+const NODE_SHAPES: [&str; 8] = ["1+4", "4+2", "5+3", "2x3+4", "2x2+8", "4x4+2", "3x3x3+2", "5x7+3"];
 
 /// Rank maps: as numbered, reversed, at random, and as a snake that is embedded in the shape.
 fn maps(shape: &Shape) -> [RankMap; 3] {

@@ -114,9 +114,8 @@ impl Volumes {
             let mut sum = 0.0;
             let weigh = |position| {
                 let block = lane.space.block_at_start(Rank(0), position);
-                sum += block.map_or(0.0, |block| sizes[block.index()])
-                    / total
-                    / f64::from(lane.parts);
+                sum +=
+                    block.map_or(0.0, |block| sizes[block.index()]) / total / f64::from(lane.parts);
                 sum
             };
             std::iter::once(0.0).chain(Position::first(lane.space.n_positions).map(weigh)).collect()

@@ -109,7 +109,8 @@ fn json_lane(subject: &Subject, lane: &Lane) -> Value {
     let Lane { port, part, parts, space, steps } = lane;
     let rank = subject.plan.rank;
     let list = |block_at: &dyn Fn(&Space, Rank, Position) -> Option<Block>| {
-        let all = Position::first(space.n_positions).map(|at| block_at(space, rank, at).map(|block| block.0));
+        let all = Position::first(space.n_positions)
+            .map(|at| block_at(space, rank, at).map(|block| block.0));
         Value::from(all.collect::<Vec<_>>())
     };
     let order = match space.cut {

@@ -9,8 +9,9 @@
 //! `batch` of them in a step: 1 is pairwise, all of them non-blocking. They are in the order of
 //! [`rounds`]. With one exchange and no leaders, lanes share the working space and have their
 //! displacements of each round. Else each lane has its part of every block and all displacements:
-//! in each round another lane begins with another one, and where exchanges are along single
-//! dimensions lane q begins with the q-th, so that ports use different links all the time.
+//! in each round another lane begins with another one. Where exchanges are along single dimensions
+//! lane q < D begins with the q-th, and lanes D + q do the same in the opposite direction. So ports
+//! use different links all the time.
 
 use std::sync::Arc;
 
@@ -112,15 +113,15 @@ pub fn passes(
     };
     let batch = exchange.batch.map_or(usize::MAX, |batch| batch.max(1) as usize);
     let along_steps = |along: &SmallVec<[bool; 8]>, order: &[u32]| -> Vec<ExchangeStep> {
-        let step = |by: &[u32]| {
-            ExchangeStep::Along { along: along.clone(), by: SmallVec::from_slice(by) }
-        };
+        let step =
+            |by: &[u32]| ExchangeStep::Along { along: along.clone(), by: SmallVec::from_slice(by) };
         order.chunks(batch).map(step).collect()
     };
     let stages = axes(exchange, grid, shape);
     if let ([along], false) = (&stages[..], exchange.leaders) {
-        let lane = |order: Vec<u32>| {
-            ExchangePass { grid: grid.clone(), steps: along_steps(along, &order) }
+        let lane = |order: Vec<u32>| ExchangePass {
+            grid: grid.clone(),
+            steps: along_steps(along, &order),
         };
         return (dealt(&rounds(along), n_lanes).into_iter().map(lane).collect(), 1);
     }
@@ -136,10 +137,22 @@ pub fn passes(
         order.extend((0..stages.len()).filter(|stage| !turns.contains(stage)));
         let exchanges = order.into_iter().flat_map(|stage| {
             let (rounds, along) = &stages[stage];
-            let turned = rounds.iter().flat_map(|round| {
-                round.iter().cycle().skip(lane % round.len()).take(round.len()).copied()
-            });
-            along_steps(along, &turned.collect::<Vec<u32>>())
+            let order: Vec<u32> = match turns.contains(&stage) {
+                // The other way round: what is opposite leaves on another link.
+                true if lane >= turns.len() => {
+                    let all = rounds.iter().flatten();
+                    all.map(|&by| grid.displaced(0, by, false)).collect()
+                }
+                true => rounds.concat(),
+                false => {
+                    let turned = |round: &Vec<u32>| {
+                        let (before, first) = round.split_at(lane % round.len());
+                        [first, before].concat()
+                    };
+                    rounds.iter().flat_map(turned).collect()
+                }
+            };
+            along_steps(along, &order)
         });
         let members = |in_the_end| {
             (grid.served() > 1).then_some(ExchangeStep::Members { in_the_end }).into_iter()

@@ -223,5 +223,7 @@ fn without(run: Run, position: u32) -> impl Iterator<Item = Run> {
     let at = position.clamp(run.start, run.end());
     let next = if at == position { at + 1 } else { at };
     let runs = [(run.start, at), (next, run.end())];
-    runs.into_iter().filter(|(start, end)| start < end).map(|(start, end)| Run::new(start, end - start))
+    runs.into_iter()
+        .filter(|(start, end)| start < end)
+        .map(|(start, end)| Run::new(start, end - start))
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::flow::Message;
 use super::members::Tile;
-use super::rounds::{self, displaced};
 use super::places::Places;
+use super::rounds::{self, displaced};
 use super::types::{Blocks, Run, Step, Transfer};
 use crate::geometry::{Coord, Node};
 use crate::names::{Position, Rank};

@@ -135,12 +135,7 @@ impl Space {
 
     /// The positions of a share of the data on `rank`, at the start or in the end, as ranges in
     /// order.
-    pub fn positions(
-        &self,
-        share: Share,
-        rank: Rank,
-        at_end: bool,
-    ) -> SmallVec<[Range<u32>; 1]> {
+    pub fn positions(&self, share: Share, rank: Rank, at_end: bool) -> SmallVec<[Range<u32>; 1]> {
         let one = |range| SmallVec::from_elem(range, 1);
         match (share, &self.order) {
             (Share::Nothing, _) => SmallVec::new(),

@@ -214,10 +214,7 @@ impl Algorithm {
     /// True if every block goes straight from the rank that gives it to the rank that gets it,
     /// so that no other rank needs to know how long it is.
     pub fn is_straight(&self) -> bool {
-        matches!(
-            self.way,
-            Way::Linear | Way::Exchange(Blocks { through: Through::Owners, .. })
-        )
+        matches!(self.way, Way::Linear | Way::Exchange(Blocks { through: Through::Owners, .. }))
     }
 
     /// Checks that the algorithm exists for a shape.

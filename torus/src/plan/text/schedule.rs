@@ -8,9 +8,7 @@ use crate::collectives::{Collective, Form};
 use crate::geometry::{Node, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::exchange::{Exchange, Stages};
-use crate::plan::schedule::{
-    Positions, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe,
-};
+use crate::plan::schedule::{Positions, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe};
 use crate::plan::walk::Interleave;
 
 /// The names of the recipes that have no walk.
