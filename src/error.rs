@@ -49,6 +49,8 @@ pub enum Fault {
     Elsewhere,
     /// It waits for a rank that, directly or through others, waits for it: their calls differ.
     Circle,
+    /// It and the rank that found it out do not agree how long the block between them is.
+    Disagrees,
     /// It has reported a failure of its own.
     Failed,
     /// It has left the world.
@@ -77,6 +79,13 @@ impl fmt::Display for Blame {
                     f,
                     "rank {rank} has made another call than rank {by}: collective, count, type, \
                      operator, root and options must be the same on all ranks"
+                );
+            }
+            Fault::Disagrees => {
+                return write!(
+                    f,
+                    "rank {rank} sends rank {by} a block of another size than rank {by} expects of \
+                     it: the counts of the two must agree"
                 );
             }
             Fault::Circle => write!(f, "rank {rank} is in a circle of waits: calls differ")?,
@@ -153,6 +162,21 @@ pub enum Error {
         collective: Collective,
         /// What is wrong with them.
         problem: BlockProblem,
+    },
+    /// Two ranks say different sizes of the block that one sends the other.
+    #[error(
+        "rank {rank}: rank {peer} sends a block of {sent} bytes where this rank expects {expected} \
+         bytes of it: the counts of the two must agree"
+    )]
+    Disagree {
+        /// The rank that expects the block.
+        rank: Rank,
+        /// The rank that sends it.
+        peer: Rank,
+        /// Its bytes as sent.
+        sent: u64,
+        /// Its bytes as expected.
+        expected: u64,
     },
     /// The root is not a rank of the communicator.
     #[error("{collective}: root {root} is out of range, ranks are 0..{n_ranks}")]
@@ -345,6 +369,7 @@ impl Error {
                 awaited: Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer),
                 ..
             } => found(*peer, Fault::Absent),
+            Error::Disagree { peer, .. } => found(*peer, Fault::Disagrees),
             Error::RankPanicked { rank, .. } => found(*rank, Fault::Failed),
             _ => found(rank, Fault::Failed),
         }

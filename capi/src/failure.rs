@@ -80,9 +80,11 @@ fn code_of(error: &Error) -> c_int {
         }
         Error::Timeout { .. } => HOPBINE_ERR_TIMEOUT,
         Error::GatesMismatch { .. }
-        | Error::Lost { blame: Blame { fault: Fault::Elsewhere | Fault::Circle, .. }, .. } => {
-            HOPBINE_ERR_MISMATCH
-        }
+        | Error::Disagree { .. }
+        | Error::Lost {
+            blame: Blame { fault: Fault::Elsewhere | Fault::Circle | Fault::Disagrees, .. },
+            ..
+        } => HOPBINE_ERR_MISMATCH,
         Error::Lost { .. } => HOPBINE_ERR_LOST,
         Error::Wire { .. } | Error::Poisoned(_) => HOPBINE_ERR_WIRE,
         Error::Setting { .. } => HOPBINE_ERR_SETTING,

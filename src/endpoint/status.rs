@@ -66,13 +66,14 @@ impl Status {
 }
 
 /// In the order of their numbers in words, which start at 1.
-const FAULTS: [Fault; 6] = [
+const FAULTS: [Fault; 7] = [
     Fault::Unreachable,
     Fault::Absent,
     Fault::Elsewhere,
     Fault::Circle,
     Fault::Failed,
     Fault::Left,
+    Fault::Disagrees,
 ];
 
 pub(super) fn blame_to_word(blame: Blame) -> u64 {

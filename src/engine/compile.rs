@@ -7,18 +7,14 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use hopbine_torus::plan::layout::Extent;
 use hopbine_torus::plan::{Invalid, Plan, Step, Transfers};
 
 use crate::error::CompileError;
 
-use super::emit::PortCompiler;
+use super::emit::{ALIGN, PortCompiler};
 use super::geometry::{CompileFailure, Geometry};
 use super::program::{Buffer, Program};
 use super::space::WorkingSpace;
-
-/// Parts of the working buffer start at cache lines.
-const ALIGN: u64 = 64;
 
 /// Makes the program of `plan` for a call of the given geometry.
 ///
@@ -37,34 +33,25 @@ pub fn compile(plan: &Plan, geometry: &Geometry) -> Result<Program, CompileFailu
     if !geometry.sizes.are_known() {
         check_straight(plan)?;
     }
-    let bases = work_layout(plan, geometry);
     let mut ports: Vec<PortCompiler<'_>> = Vec::new();
     ports.resize_with(plan.n_ports() as usize, || PortCompiler::new(geometry));
-    for (lane, base) in bases.into_iter().enumerate() {
-        let space = WorkingSpace::new(plan, lane, geometry, base);
-        ports[usize::from(plan.lanes[lane].port)].add_lane(lane, &plan.lanes[lane], space);
+    // Where in the working buffer the lanes' spaces start, which some have in common.
+    let (mut bases, mut end) = (HashMap::new(), 0);
+    for (index, lane) in plan.lanes.iter().enumerate() {
+        let mut space = WorkingSpace::new(plan, index, geometry);
+        let base = *bases.entry(space.memory(index)).or_insert_with(|| {
+            let base = end;
+            end += space.work_bytes().next_multiple_of(ALIGN);
+            base
+        });
+        space.place_at(base);
+        ports[usize::from(lane.port)].add_lane(index, lane, space);
     }
     let ports = ports.into_iter().map(PortCompiler::run).collect::<Result<Vec<_>, _>>()?;
     let (ports, closing): (Vec<_>, Vec<_>) = ports.into_iter().unzip();
     let work_bytes = ports.iter().map(|port| port.needs[Buffer::Work as usize]).max().unwrap_or(0);
     let (collective, rank) = (plan.collective, plan.rank.0);
     Ok(Program { collective, rank, ports, closing: closing.concat().into(), work_bytes, call: 0 })
-}
-
-/// For each lane where its part starts in the working buffer.
-fn work_layout(plan: &Plan, geometry: &Geometry) -> Vec<u64> {
-    let [given, gotten] = geometry.sizes.counts();
-    let mut base_of_part = HashMap::new();
-    let mut total = 0;
-    let bases = plan.lanes.iter().map(|lane| {
-        *base_of_part.entry(lane.part).or_insert_with(|| {
-            let base = total;
-            let len = Extent::new(lane, plan.rank, &given, &gotten).len() * geometry.elem_bytes;
-            total += len.next_multiple_of(ALIGN);
-            base
-        })
-    });
-    bases.collect()
 }
 
 /// A rank that knows the sizes of its own blocks alone can send what it gives, and receive what

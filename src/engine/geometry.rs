@@ -33,11 +33,31 @@ pub enum Sizes {
         send: BlockSizes,
         /// The blocks that it gets, if it gets all.
         recv: BlockSizes,
-        /// Every rank knows the size of every block. Otherwise a rank knows what it gives and
-        /// gets itself, so nobody can forward anything, and a transfer is one message, be it
-        /// empty: both sides find out if they do not agree.
-        known: bool,
+        /// Who knows them.
+        known: Known,
     },
+}
+
+/// Who knows how long a block is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Known {
+    /// Every rank.
+    ByAll,
+    /// The rank that gives it and the one that gets it. So nobody can forward anything, and a
+    /// transfer is one message, be it empty: both sides find out if they do not agree.
+    ByEnds,
+    /// Everyone through whom it passes: [`compile_sizes`](super::compile_sizes).
+    Learnt(Arc<Learnt>),
+}
+
+/// What ranks have told each other about the blocks that the messages of a plan carry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Learnt {
+    /// By lane, the elements of what is received: position by position, in the order of steps,
+    /// receives and runs.
+    pub received: Vec<Box<[u64]>>,
+    /// The longest block of all ranks whose messages lead here, directly or through others.
+    pub longest: u64,
 }
 
 /// Sizes and places of the blocks of all ranks in a user's buffer, in elements.
@@ -106,9 +126,17 @@ impl Sizes {
         matches!(self, Sizes::Equal(_))
     }
 
-    /// Whether every rank knows all sizes.
+    /// Whether both sides of a message know the sizes of all blocks in it.
     pub(super) fn are_known(&self) -> bool {
-        !matches!(self, Sizes::PerBlock { known: false, .. })
+        !matches!(self, Sizes::PerBlock { known: Known::ByEnds, .. })
+    }
+
+    /// What had to be learnt, lane by lane.
+    pub(super) fn learnt(&self) -> Option<&Learnt> {
+        match self {
+            Sizes::PerBlock { known: Known::Learnt(learnt), .. } => Some(learnt),
+            _ => None,
+        }
     }
 
     /// Whether these are sizes by block that a call of `collective` can have.

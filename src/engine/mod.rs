@@ -47,6 +47,7 @@ mod inquiry;
 mod intervals;
 mod memories;
 mod operation;
+mod passing;
 mod pieces;
 mod port;
 mod program;
@@ -63,13 +64,15 @@ mod worker;
 
 pub use crate::error::CompileError;
 pub use compile::compile;
+pub use emit::{compile_sizes, learnt, log_words};
 pub use engine::{Engine, GatesWatch};
 pub use failure::Failure;
-pub use geometry::{BlockSizes, CompileFailure, Geometry, Sizes};
+pub use geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes};
 pub use group::{EngineConfig, OnIdle, OnTimeout};
 pub use memories::Memory;
 pub use operation::Operation;
 pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
 pub use run::PortRun;
+
 pub use user_memory::{UserKeys, UserMemory};
 pub use watchdog::TestWatch;

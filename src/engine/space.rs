@@ -9,15 +9,16 @@
 use std::ops::Range;
 
 use hopbine_torus::collectives::{Collective, Cut, Share};
-use hopbine_torus::plan::layout::Extent;
-use hopbine_torus::plan::{Lane, Plan, Run};
-use hopbine_torus::{Block, Position};
+use hopbine_torus::plan::layout::{Counts, Extent};
+use hopbine_torus::plan::{Lane, Plan, Run, Step};
+use hopbine_torus::{Block, Position, Rank};
 
 use smallvec::SmallVec;
 
 use super::geometry::Geometry;
 use super::graph::Place;
 use super::intervals::Intervals;
+use super::passing::{Passing, positions};
 use super::program::{Buffer, Region};
 
 /// The working space of one lane.
@@ -36,24 +37,38 @@ pub(super) struct WorkingSpace<'a> {
     is_shared: bool,
     /// The positions that this lane gives to the user.
     owned: Vec<Range<u32>>,
+    /// By position, the elements of what stands there now, where that may be less than there is
+    /// room for.
+    lens: Vec<u64>,
+    /// Blocks on their way between others, if it had to be learnt how long they are.
+    passing: Option<Passing<'a>>,
 }
 
 impl<'a> WorkingSpace<'a> {
-    /// The space of lane `index` of `plan`. `work_base` is the place of this lane's part in
-    /// the working buffer.
-    pub(super) fn new(
-        plan: &'a Plan,
-        index: usize,
-        geometry: &'a Geometry,
-        work_base: u64,
-    ) -> Self {
+    /// The space of lane `index` of `plan`.
+    pub(super) fn new(plan: &'a Plan, index: usize, geometry: &'a Geometry) -> Self {
         let lane = &plan.lanes[index];
         let [given, gotten] = geometry.sizes.counts();
-        let extent = Extent::new(lane, plan.rank, &given, &gotten);
+        let mut extent = Extent::new(lane, plan.rank, &given, &gotten);
         let base = match lane.space.cut {
             Cut::Token => None,
-            _ => Some(home(plan, lane, geometry, &extent).unwrap_or((Buffer::Work, work_base))),
+            _ => Some(home(plan, lane, geometry, &extent).unwrap_or((Buffer::Work, 0))),
         };
+        let lens = match extent.is_loose() {
+            true => lens(lane, plan.rank, &extent, &given, false),
+            false => Vec::new(),
+        };
+        let passing = geometry.sizes.learnt().map(|learnt| {
+            let part = |&count: &u64| {
+                let part = extent.part_of(count);
+                part.end - part.start
+            };
+            let keeps = input_buffer(plan, geometry) == Buffer::Recv;
+            Passing::new(lane, learnt.received[index].iter().map(part), keeps)
+        });
+        if let Some(passing) = &passing {
+            extent = extent.for_passing(&passing.longest(lens.clone()));
+        }
         let is_shared = plan.lanes.iter().filter(|other| other.part == lane.part).count() > 1;
         let mut space = WorkingSpace {
             plan,
@@ -68,9 +83,44 @@ impl<'a> WorkingSpace<'a> {
             } else {
                 std::iter::once(0..lane.space.n_positions).collect()
             },
+            lens,
+            passing,
         };
         space.find_origins();
         space
+    }
+
+    /// Bytes of working memory that the space takes, unless the user's memory serves.
+    pub(super) fn work_bytes(&self) -> u64 {
+        let elements = self.passing.as_ref().map_or_else(|| self.extent.len(), Passing::room);
+        elements * self.geometry.elem_bytes
+    }
+
+    /// Lanes that have their working memory in common have the same part; of blocks that pass,
+    /// every lane has its own.
+    pub(super) fn memory(&self, index: usize) -> usize {
+        if self.passing.is_some() { index } else { self.lane.part as usize }
+    }
+
+    /// Gives the space its place in the working buffer, if it needs one.
+    pub(super) fn place_at(&mut self, work_base: u64) {
+        if let Some((Buffer::Work, base)) = &mut self.base {
+            *base = work_base;
+        }
+    }
+
+    /// What a step receives stands in its positions from now on.
+    pub(super) fn receive(&mut self, step: &Step) {
+        if self.lens.is_empty() {
+            return;
+        }
+        let [_, gotten] = self.geometry.sizes.counts();
+        for position in positions(&step.recvs) {
+            self.lens[position as usize] = match &mut self.passing {
+                Some(passing) => passing.receive(position),
+                None => len_at(self.lane, self.plan.rank, &self.extent, &gotten, position, true),
+            };
+        }
     }
 
     /// Bytes of the space that `run` has room for; for tokens, one virtual byte per position.
@@ -86,12 +136,12 @@ impl<'a> WorkingSpace<'a> {
         elements.start * size..elements.end * size
     }
 
-    /// Bytes of the space that `run` fills when it is sent, or has been received.
-    pub(super) fn filled(&self, run: Run, is_received: bool) -> SmallVec<[Range<u64>; 1]> {
+    /// Bytes of the space that what stands in `run` fills.
+    pub(super) fn filled(&self, run: Run) -> SmallVec<[Range<u64>; 1]> {
         match self.base {
             None => SmallVec::from_elem(self.bytes(run), 1),
             Some(_) => {
-                let held = self.extent.held(run, is_received);
+                let held = self.extent.held(run, &self.lens);
                 held.into_iter().map(|elements| self.scaled(elements)).collect()
             }
         }
@@ -142,22 +192,32 @@ impl<'a> WorkingSpace<'a> {
     /// Where to store `range`: where the user wants it in the end, if that is one place that
     /// holds no input.
     pub(super) fn target(&self, range: &Range<u64>) -> Region {
-        match self.final_offset(range) {
-            Some(offset) => Region { buffer: Buffer::Recv, offset, len: range.end - range.start },
-            None => self.region(range),
+        let len = range.end - range.start;
+        match (self.room(range), self.final_offset(range)) {
+            (Some(offset), _) => Region { buffer: Buffer::Work, offset, len },
+            (None, Some(offset)) => Region { buffer: Buffer::Recv, offset, len },
+            (None, None) => self.region(range),
         }
+    }
+
+    /// Where in the working buffer bytes of a block that passes stand.
+    fn room(&self, range: &Range<u64>) -> Option<u64> {
+        let (passing, (_, base)) = (self.passing.as_ref()?, self.base?);
+        let size = self.geometry.elem_bytes;
+        let position = self.extent.positions(&(range.start / size..range.end.div_ceil(size))).start;
+        let within = range.start - self.bytes(Run::new(position, 1)).start;
+        Some(base + passing.place(position)? * size + within)
     }
 
     /// Notes that `range` has been stored in its [`target`](WorkingSpace::target), where whoever
     /// reads it finds it from now on.
     pub(super) fn stored(&mut self, range: &Range<u64>) {
-        match self.final_offset(range) {
-            Some(offset) => {
-                let delta = offset.wrapping_sub(range.start);
-                self.origin.set(range.clone(), (Buffer::Recv, delta));
-            }
-            None => self.written(range),
+        let target = self.target(range);
+        if target == self.region(range) {
+            return self.written(range);
         }
+        let delta = target.offset.wrapping_sub(range.start);
+        self.origin.set(range.clone(), (target.buffer, delta));
     }
 
     /// Where in the user's output all of `range` belongs, one position after the other, if the
@@ -222,7 +282,7 @@ impl<'a> WorkingSpace<'a> {
             }
             for position in positions {
                 if let Some(offset) = self.output_offset(share, position) {
-                    for range in self.filled(Run::new(position, 1), true) {
+                    for range in self.filled(Run::new(position, 1)) {
                         self.push_output(&range, offset, &mut copies);
                     }
                 }
@@ -304,7 +364,7 @@ impl<'a> WorkingSpace<'a> {
                     let block = space.block_at_start(rank, Position(at));
                     let Some(block) = block else { continue };
                     let offset = self.block_offset(input, block);
-                    let ranges = self.filled(Run::new(at, 1), false);
+                    let ranges = self.filled(Run::new(at, 1));
                     origins.extend(ranges.into_iter().map(|range| (range, offset)));
                 }
             }
@@ -324,6 +384,23 @@ impl<'a> WorkingSpace<'a> {
             }
         }
     }
+}
+
+/// The elements of the lane's part of what stands in each position at the start, or in the end.
+fn lens(lane: &Lane, rank: Rank, extent: &Extent, counts: &Counts, at_end: bool) -> Vec<u64> {
+    let positions = 0..lane.space.n_positions;
+    positions.map(|at| len_at(lane, rank, extent, counts, at, at_end)).collect()
+}
+
+fn len_at(lane: &Lane, rank: Rank, extent: &Extent, counts: &Counts, at: u32, at_end: bool) -> u64 {
+    let block = match at_end {
+        false => lane.space.block_at_start(rank, Position(at)),
+        true => lane.space.block_at_end(rank, Position(at)),
+    };
+    // Nothing of this rank's stands where a leader has others' blocks.
+    let Some(block) = block else { return 0 };
+    let part = extent.part_of(counts.of(block));
+    part.end - part.start
 }
 
 /// What the rank has in the end.

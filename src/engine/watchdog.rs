@@ -147,7 +147,7 @@ impl Watchdog {
     /// Whether waiting on is in vain.
     fn is_certain(&self, group: &Group, wanted: Wanted, blame: Blame) -> bool {
         match blame.fault {
-            Fault::Unreachable | Fault::Failed | Fault::Left => true,
+            Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
             // It may still come.
             Fault::Absent => false,
             // A rank shows one of its waits. Where its threads wait for different things, what

@@ -14,6 +14,7 @@ use hopbine_torus::plan::Plan;
 
 use super::blocks::{Blocks, Form, KeptBlocks};
 use super::call::Call;
+use super::learning::{Learning, Then};
 use super::options::CallOptions;
 use crate::Rank;
 use crate::engine::{Operation, Program, UserKeys};
@@ -70,6 +71,8 @@ pub(super) struct PlanKey {
 pub(super) struct Entry {
     pub(super) program: Arc<Program>,
     pub(super) reducer: Option<Reducer>,
+    /// If it is sizes that the program moves, what comes after it.
+    pub(super) then: Option<Arc<Then>>,
     #[expect(clippy::vec_box, reason = "boxes move between here and `recent` without allocating")]
     pub(super) idle: Mutex<Vec<Box<Ready>>>,
     pub(super) last_used: AtomicU64,
@@ -82,6 +85,8 @@ pub(super) struct Ready {
     pub(super) entry: Weak<Entry>,
     pub(super) operation: Arc<Operation>,
     pub(super) keys: UserKeys,
+    /// If it is sizes that it moves, and another operation comes after it.
+    pub(super) learning: Option<Box<Learning>>,
 }
 
 /// What moves data without looking at them does the same for all types.
@@ -150,7 +155,10 @@ impl Cache {
     }
 
     /// Keeps an operation that is not under way for the next time.
-    pub(super) fn put(&self, ready: Box<Ready>) {
+    pub(super) fn put(&self, mut ready: Box<Ready>) {
+        if let Some(learning) = &mut ready.learning {
+            learning.shrink();
+        }
         let place = Key::place(ready.key.collective, ready.key.count);
         if let Some(other) = self.recent[place].swap(Some(ready)) {
             other.rest();

@@ -12,7 +12,7 @@ use super::inner::Inner;
 use super::members::Members;
 use super::options::{self, CallOptions};
 use super::rank::RankOfWorld;
-use super::running::{Prepared, Running};
+use super::running::{Prepared, Registration, Running};
 use crate::engine::OnIdle;
 use crate::error::Error;
 use crate::memory::CacheStats;
@@ -134,10 +134,15 @@ impl Communicator {
         let call = &call.normalized(self.caller());
         let prepared = self.prepare(call)?;
         let memory = call.memory(self.caller());
-        let keep = !self.options.register_anew;
+        let registration = match self.options.register_anew {
+            false => Registration::Kept,
+            true => Registration::Once,
+        };
         // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
         // have the lengths that the program needs and do not overlap.
-        unsafe { prepared.start(memory, keep) }
+        let mut running = unsafe { Running::new(prepared, memory, registration) };
+        running.start()?;
+        Ok(running)
     }
 
     /// Checks a normalized call and gets an operation for it.

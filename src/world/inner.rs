@@ -7,6 +7,9 @@ use super::members::Members;
 use super::rank::RankOfWorld;
 use crate::endpoint::Tag;
 
+/// Operations are numbered modulo this.
+pub(super) const OPERATIONS: u32 = 1 << Tag::OPERATION_BITS;
+
 /// See the module documentation.
 pub(super) struct Inner {
     pub(super) of_world: Arc<RankOfWorld>,
@@ -32,11 +35,12 @@ impl Inner {
         self.context == 0
     }
 
-    /// Names the next operation. Ranks must start operations in the same order.
-    pub(super) fn next_operation(&self) -> (u64, u32) {
+    /// Names the next `n` operations, by context and the number of the first. Ranks must start
+    /// operations in the same order.
+    pub(super) fn next_operations(&self, n: u32) -> (u64, u32) {
         // Relaxed: a plain counter. It wraps after 2^24 operations, long after the first ones
         // have left the wire.
-        let number = self.next_operation.fetch_add(1, Ordering::Relaxed);
-        (self.context, number % (1 << Tag::OPERATION_BITS))
+        let number = self.next_operation.fetch_add(n, Ordering::Relaxed);
+        (self.context, number % OPERATIONS)
     }
 }

@@ -21,6 +21,7 @@ mod init;
 mod inner;
 mod launcher;
 mod layout;
+mod learning;
 mod members;
 #[cfg(feature = "mpi")]
 mod mpi;
@@ -60,4 +61,4 @@ pub use place::near_cubic;
 pub use raw::{Repeated, Started};
 pub use registered::Registered;
 pub use scope::{Request, Scope};
-pub use select::{Choice, Wire, choose, choose_straight};
+pub use select::{Choice, Wire, choose, choose_unknown, learnt_choice};

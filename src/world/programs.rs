@@ -4,21 +4,24 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hopbine_torus::Request;
 use hopbine_torus::plan::{Flow, Plan};
 use hopbine_torus::registry::{self, Algorithm};
+use hopbine_torus::{Collective, Request};
 
 use super::blocks::{Form, KeptBlocks};
 use super::cache::{Cache, Entry, KEPT_BYTES, KEPT_PLANS, KEPT_PROGRAMS, Key, PlanKey, Ready};
 use super::call::{Call, Caller};
 use super::inner::Inner;
+use super::learning::{Learning, Then};
 use super::members::Members;
 use super::options::CallOptions;
-use super::select::{Choice, choose, choose_straight};
+use super::select::{Choice, choose, choose_unknown};
 use crate::Rank;
-use crate::engine::{BlockSizes, CompileFailure, Geometry, Program, Sizes, UserKeys, compile};
+use crate::engine::{
+    BlockSizes, CompileFailure, Geometry, Known, Program, Sizes, UserKeys, compile, compile_sizes,
+};
 use crate::error::{CompileError, Error};
-use crate::reduce::Reducer;
+use crate::reduce::{Dtype, Op, Reducer};
 use crate::sync::lock;
 
 impl Inner {
@@ -28,15 +31,20 @@ impl Inner {
         if let Some(ready) = cache.take(call, options) {
             return Ok(ready);
         }
-        let key = Key::new(call, options);
+        self.ready_for(Key::new(call, options))
+    }
+
+    /// The same for the call that `key` stands for.
+    pub(super) fn ready_for(&self, key: Key) -> Result<Box<Ready>, Error> {
         let entry = self.entry(&key)?;
         if let Some(ready) = lock(&entry.idle).pop() {
             return Ok(ready);
         }
         let (program, reducer) = (entry.program.clone(), entry.reducer);
         let operation = self.of_world.engine.prepare(program, reducer)?;
-        let entry = Arc::downgrade(&entry);
-        Ok(Box::new(Ready { key, entry, operation, keys: UserKeys::default() }))
+        let learning = entry.then.clone().map(|then| Box::new(Learning::new(then)));
+        let (entry, keys) = (Arc::downgrade(&entry), UserKeys::default());
+        Ok(Box::new(Ready { key, entry, operation, keys, learning }))
     }
 
     fn entry(&self, key: &Key) -> Result<Arc<Entry>, Error> {
@@ -48,11 +56,11 @@ impl Inner {
             return Ok(entry.clone());
         }
         // Not under the lock: others go on meanwhile, and perhaps do the same.
-        let (program, reducer) = self.compile(key)?;
+        let (program, reducer, then) = self.compile(key)?;
         let mut kept = program.memory_bytes();
         let last_used = AtomicU64::new(now);
         let (program, idle) = (Arc::new(program), Mutex::default());
-        let entry = Arc::new(Entry { program, reducer, idle, last_used });
+        let entry = Arc::new(Entry { program, reducer, then, idle, last_used });
         let programs = &mut *lock(programs);
         kept += programs.values().map(|entry| entry.program.memory_bytes()).sum::<u64>();
         while programs.len() >= KEPT_PROGRAMS || kept > KEPT_BYTES {
@@ -72,19 +80,18 @@ impl Inner {
         let (wire, shape, collective) = (of_world.wire, &members.shape, key.collective);
         let n_ports = of_world.engine.n_ports() as u32;
         if !key.form.is_known(collective) {
-            return choose_straight(wire, collective, shape, n_ports);
+            return choose_unknown(wire, collective, shape, n_ports);
         }
         let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
         choose(wire, collective, shape, bytes, n_ports)
     }
 
-    fn compile(&self, key: &Key) -> Result<(Program, Option<Reducer>), Error> {
+    /// The program of a call, what reduces in it, and what comes after it.
+    fn compile(&self, key: &Key) -> Result<Compiled, Error> {
         let Inner { of_world, members, .. } = self;
-        let caller = &members.caller;
         let collective = key.collective;
         let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
         let n_ports = of_world.engine.n_ports() as u32;
-        let is_known = key.form.is_known(collective);
         let Choice { algorithm: chosen, ports, segment_bytes } = self.choice(key);
         let algorithm = match &key.options.algorithm {
             None => chosen,
@@ -92,7 +99,8 @@ impl Inner {
                 Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
             })?,
         };
-        if !is_known && !algorithm.is_straight() {
+        let learns = !key.form.is_known(collective) && !algorithm.is_straight();
+        if learns && collective != Collective::Alltoall {
             return Err(Error::NotServed {
                 collective,
                 name: algorithm.name.into_owned(),
@@ -108,28 +116,54 @@ impl Inner {
             });
         }
         let plan = self.plan(&algorithm, key.root, ports)?;
-        let segment = key.options.segment_bytes.or(members.segment_bytes);
-        let (sizes, elem_bytes) = key.sizes(*caller)?;
-        let geometry = Geometry {
-            sizes,
-            elem_bytes,
-            in_place: key.in_place,
-            segment_bytes: Some(segment.unwrap_or(segment_bytes)),
-        };
-        let program = compile(&plan, &geometry);
-        let mut program = program.map_err(|CompileFailure { lane, step, error }| Error::Plan {
+        let segment_bytes =
+            key.options.segment_bytes.or(members.segment_bytes).unwrap_or(segment_bytes);
+        let (sizes, elem_bytes) = key.sizes(members.caller)?;
+        let is_chosen = key.options.algorithm.is_none();
+        let given = if learns { given(&sizes) } else { Box::default() };
+        let then = Then { algorithm, ports, segment_bytes, plan, is_chosen, given };
+        if !learns {
+            return Ok((self.data_program(key, &then, sizes, elem_bytes)?, reducer, None));
+        }
+        let program = compile_sizes(&then.plan);
+        let how = (&then.algorithm.name, ports, members.fingerprint(), "sizes");
+        let program = self.called(program, call_number(key, &how));
+        Ok((program, Some(Reducer::new(Dtype::U64, Op::Max)?), Some(Arc::new(then))))
+    }
+
+    /// The program that moves the data of a call.
+    pub(super) fn data_program(
+        &self,
+        key: &Key,
+        how: &Then,
+        sizes: Sizes,
+        elem_bytes: u64,
+    ) -> Result<Program, Error> {
+        let Then { algorithm, ports, segment_bytes, plan, .. } = how;
+        let Members { caller, .. } = &*self.members;
+        let segment_bytes = Some(*segment_bytes);
+        let geometry = Geometry { sizes, elem_bytes, in_place: key.in_place, segment_bytes };
+        let program = compile(plan, &geometry);
+        let program = program.map_err(|CompileFailure { lane, step, error }| Error::Plan {
             rank: caller.rank,
             lane,
             step,
             source: error,
         })?;
-        let how = (&algorithm.name, ports, geometry.segment_bytes, members.fingerprint());
-        program.call = call_number(key, &how);
-        if !members.is_world() {
-            program = program.renumbered(|rank| members.world_rank(rank));
-        }
-        Ok((program, reducer))
+        let how = (&algorithm.name, *ports, segment_bytes, self.members.fingerprint());
+        Ok(self.called(program, call_number(key, &how)))
     }
+
+    /// The program among the ranks of the world, under the number of its call.
+    fn called(&self, program: Program, call: u16) -> Program {
+        let members = &self.members;
+        let program = Program { call, ..program };
+        if members.is_world() {
+            return program;
+        }
+        program.renumbered(|rank| members.world_rank(rank))
+    }
+
     /// This rank's plan.
     fn plan(&self, algorithm: &Algorithm, root: Rank, ports: u32) -> Result<Arc<Plan>, Error> {
         let Members { shape, map, caller, programs, .. } = &*self.members;
@@ -154,6 +188,16 @@ impl Inner {
         plans.push((key, plan.clone()));
         Ok(plan)
     }
+}
+
+/// A program, what reduces in it, and what comes after it.
+type Compiled = (Program, Option<Reducer>, Option<Arc<Then>>);
+
+/// What a rank tells others of its blocks: by rank, the bytes of the one for it, and the most.
+fn given(sizes: &Sizes) -> Box<[u64]> {
+    let Sizes::PerBlock { send, .. } = sizes else { return Box::default() };
+    let longest = send.counts.iter().copied().max();
+    send.counts.iter().copied().chain(longest).collect()
 }
 
 /// Stands for a call: equal on ranks whose calls can meet, different otherwise (but for one in
@@ -200,7 +244,7 @@ impl Key {
     }
 
     /// The sizes as the engine takes them, and the bytes of what they count.
-    fn sizes(&self, Caller { rank, n_ranks }: Caller) -> Result<(Sizes, u64), Error> {
+    pub(super) fn sizes(&self, Caller { rank, n_ranks }: Caller) -> Result<(Sizes, u64), Error> {
         let elem_bytes = self.dtype.size_bytes() as u64;
         if self.form == Form::Regular {
             return Ok((Sizes::Equal(self.count), elem_bytes));
@@ -222,7 +266,10 @@ impl Key {
             (Some(blocks), None) | (None, Some(blocks)) => (blocks.clone(), blocks),
             (None, None) => (own(), own()),
         };
-        let known = self.form.is_known(self.collective);
+        let known = match self.form.is_known(self.collective) {
+            true => Known::ByAll,
+            false => Known::ByEnds,
+        };
         Ok((Sizes::PerBlock { send, recv, known }, elem_bytes / unit))
     }
 }

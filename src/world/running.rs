@@ -1,10 +1,14 @@
 //! Operations in somebody's hands, and under way.
+//!
+//! A call is one operation, or where sizes have to be learnt a few, one after the other
+//! ([`super::learning`]): its *stages*.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
 use super::cache::Ready;
-use super::inner::Inner;
+use super::inner::{Inner, OPERATIONS};
+use super::learning::Learning;
 use crate::engine::{Engine, Operation, TestWatch, UserMemory};
 use crate::error::Error;
 
@@ -13,6 +17,34 @@ pub(super) struct Prepared<H: Deref<Target = Inner> = Arc<Inner>> {
     inner: H,
     /// `None` only while being dropped.
     ready: Option<Box<Ready>>,
+}
+
+/// The operations of a call, by context and the number of the first.
+#[derive(Clone, Copy)]
+struct Numbers((u64, u32));
+
+impl Numbers {
+    fn of(self, stage: usize) -> (u64, u32) {
+        let Numbers((context, first)) = self;
+        (context, (first + stage as u32) % OPERATIONS)
+    }
+}
+
+impl Ready {
+    /// The operation of a stage that has been reached.
+    fn stage(&mut self, stage: usize) -> &mut Ready {
+        if stage == 0 {
+            return self;
+        }
+        let next = self.learning.as_mut().and_then(|learning| learning.next());
+        let Some(next) = next else { unreachable!("a stage is reached from the one before") };
+        next.stage(stage - 1)
+    }
+
+    /// The memory that the operation works on, the call's unless sizes are all that it moves.
+    fn memory(&mut self, of_call: [UserMemory; 2]) -> [UserMemory; 2] {
+        self.learning.as_mut().map_or(of_call, |learning| learning.memory())
+    }
 }
 
 impl<H: Deref<Target = Inner>> Prepared<H> {
@@ -27,64 +59,48 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
     /// As [`Engine::start`], until this returns.
     ///
     /// # Errors
-    /// As [`Engine::register`], [`Engine::start`] and [`Engine::wait`].
+    /// As [`Engine::register`], [`Engine::start`], [`Engine::wait`] and [`Inner::follow`].
     pub(super) unsafe fn run(mut self, memory: [UserMemory; 2], keep: bool) -> Result<(), Error> {
-        let id = self.inner.next_operation();
-        self.with(|engine, Ready { operation, keys, .. }| {
-            // SAFETY: the buffers stay valid until the keys have been released, here.
-            unsafe { engine.register(operation, memory, keep, keys) }?;
-            let outcome = {
-                let _under_way = UnderWay { engine, operation, id };
-                // SAFETY: the caller's promise; also a panic does not get past `_under_way`
-                // before the operation is done.
-                let started = unsafe { engine.start(operation, memory, keys, id, true) };
-                started.and_then(|()| engine.wait(operation, id))
-            };
-            engine.release(keys);
-            outcome
-        })
-    }
-
-    /// Starts the operation. `keep` allows the wire to remember the memory.
-    ///
-    /// # Safety
-    /// As [`Engine::start`], until the operation is done.
-    ///
-    /// # Errors
-    /// As [`Engine::register`] and [`Engine::start`].
-    pub(super) unsafe fn start(
-        mut self,
-        memory: [UserMemory; 2],
-        keep: bool,
-    ) -> Result<Running<H>, Error> {
-        let id = self.inner.next_operation();
-        self.with(|engine, Ready { operation, keys, .. }| {
-            // SAFETY: the buffers stay valid until the operation is done, and whoever waits
-            // for that releases the keys before telling anybody.
-            unsafe { engine.register(operation, memory, keep, keys) }?;
-            // SAFETY: the caller's promise.
-            let started = unsafe { engine.start(operation, memory, keys, id, false) };
-            if started.is_err() {
+        let numbers = self.numbers();
+        let mut stage = 0;
+        loop {
+            let id = numbers.of(stage);
+            let is_last = self.with(stage, |inner, ready| {
+                let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
+                let Ready { operation, keys, .. } = ready;
+                // SAFETY: the buffers stay valid until the keys have been released, here.
+                unsafe { engine.register(operation, memory, keep, keys) }?;
+                let outcome = {
+                    let _under_way = UnderWay { engine, operation, id };
+                    // SAFETY: the caller's promise; also a panic does not get past `_under_way`
+                    // before the operation is done.
+                    let started = unsafe { engine.start(operation, memory, keys, id, true) };
+                    started.and_then(|()| engine.wait(operation, id))
+                };
                 engine.release(keys);
+                outcome.and_then(|()| inner.follow(ready)).map(|more| !more)
+            })?;
+            if is_last {
+                return Ok(());
             }
-            started
-        })?;
-        Ok(Running { prepared: self, id, watch: TestWatch::default() })
+            stage += 1;
+        }
     }
 
-    /// Gives access to the engine and the operation.
-    pub(super) fn with<R>(&mut self, f: impl FnOnce(&Engine, &mut Ready) -> R) -> R {
+    /// Gives access to the communicator and the operation of a stage.
+    fn with<R>(&mut self, stage: usize, f: impl FnOnce(&Inner, &mut Ready) -> R) -> R {
         let Some(ready) = self.ready.as_deref_mut() else { unreachable!("taken in drop only") };
-        f(&self.inner.of_world.engine, ready)
+        f(&self.inner, ready.stage(stage))
     }
 
-    /// Names the next operation of the communicator.
-    pub(super) fn next_operation(&self) -> (u64, u32) {
-        self.inner.next_operation()
+    /// Names the operations of the call: as many on all ranks, whatever becomes of them.
+    fn numbers(&mut self) -> Numbers {
+        let learning = self.ready.as_ref().and_then(|ready| ready.learning.as_deref());
+        Numbers(self.inner.next_operations(learning.map_or(1, Learning::n_stages)))
     }
 
     /// Whether something has failed.
-    pub(super) fn has_failed(&self) -> bool {
+    fn has_failed(&self) -> bool {
         self.inner.of_world.engine.has_failed()
     }
 }
@@ -113,42 +129,182 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// An operation under way. Dropping it waits for it.
+/// How the wire sees the buffers of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Registration {
+    /// For one run, and it may remember them.
+    Kept,
+    /// For one run.
+    Once,
+    /// For all runs, until the end.
+    Held,
+}
+
+/// A call that is started once or again and again, and that others may start meanwhile.
+/// Dropping it waits for it.
 pub(super) struct Running<H: Deref<Target = Inner> = Arc<Inner>> {
     prepared: Prepared<H>,
-    /// Context and number of the operation.
-    id: (u64, u32),
+    memory: [UserMemory; 2],
+    registration: Registration,
+    /// The operations, while it is under way.
+    active: Option<Numbers>,
+    stage: usize,
     watch: TestWatch,
 }
 
+// SAFETY: the addresses are used only as long as they are valid, which whoever made the value
+// has promised for all threads.
+unsafe impl<H: Deref<Target = Inner> + Send> Send for Running<H> {}
+
 impl<H: Deref<Target = Inner>> Running<H> {
-    /// Moves things on a little; true if the operation is done.
-    pub(super) fn test(&mut self) -> bool {
-        let Running { prepared, id, watch } = self;
-        prepared.with(|engine, ready| engine.test(&ready.operation, *id, watch))
+    /// A call on this memory, not started.
+    ///
+    /// # Safety
+    /// As [`Engine::start`], whenever it is under way; with [`Registration::Held`] the memory must
+    /// stay valid until the value has been dropped.
+    pub(super) unsafe fn new(
+        prepared: Prepared<H>,
+        memory: [UserMemory; 2],
+        registration: Registration,
+    ) -> Self {
+        let watch = TestWatch::default();
+        Running { prepared, memory, registration, active: None, stage: 0, watch }
     }
 
-    /// Waits for the end.
-    pub(super) fn wait(mut self) -> Result<(), Error> {
-        self.finish()
+    /// Starts the call. What has been learnt before, with the memory held, need not be learnt
+    /// again.
+    ///
+    /// # Errors
+    /// As [`Engine::register`] and [`Engine::start`]; [`Error::Active`].
+    pub(super) fn start(&mut self) -> Result<(), Error> {
+        if self.active.is_some() {
+            return Err(Error::Active);
+        }
+        let numbers = self.prepared.numbers();
+        self.begin(numbers)?;
+        self.active = Some(numbers);
+        Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Error> {
-        let id = self.id;
-        self.prepared.with(|engine, Ready { operation, keys, .. }| {
-            let outcome = engine.wait(operation, id);
-            engine.release(keys);
-            outcome
+    /// Registers the memory of the stage at hand, if it is to be held.
+    pub(super) fn hold(&mut self) -> Result<(), Error> {
+        let (of_call, keep) = (self.memory, self.registration == Registration::Kept);
+        self.prepared.with(self.stage, |inner, ready| {
+            let memory = ready.memory(of_call);
+            let Ready { operation, keys, .. } = ready;
+            if !keys.is_released() {
+                return Ok(());
+            }
+            // SAFETY: the buffers stay valid until the operation is done, or the value dropped;
+            // whoever waits for that releases the keys before telling anybody.
+            unsafe { inner.of_world.engine.register(operation, memory, keep, keys) }
         })
+    }
+
+    /// Starts the stage at hand.
+    fn begin(&mut self, numbers: Numbers) -> Result<(), Error> {
+        self.hold()?;
+        let (stage, of_call) = (self.stage, self.memory);
+        let started = self.prepared.with(stage, |inner, ready| {
+            let memory = ready.memory(of_call);
+            let Ready { operation, keys, .. } = ready;
+            let id = numbers.of(stage);
+            // SAFETY: the promise made to `new`.
+            unsafe { inner.of_world.engine.start(operation, memory, keys, id, false) }
+        });
+        if started.is_err() {
+            self.release();
+        }
+        started
+    }
+
+    fn release(&mut self) {
+        self.prepared
+            .with(self.stage, |inner, ready| inner.of_world.engine.release(&mut ready.keys));
+    }
+
+    /// Waits for the stage at hand, and starts the next. True if there is none.
+    fn pass(&mut self, numbers: Numbers) -> Result<bool, Error> {
+        let (stage, holds) = (self.stage, self.registration == Registration::Held);
+        let more = self.prepared.with(stage, |inner, ready| {
+            let engine = &inner.of_world.engine;
+            let outcome = engine.wait(&ready.operation, numbers.of(stage));
+            if !holds || outcome.is_err() || ready.learning.is_some() {
+                // Peers must not reach the buffers any more, which are the caller's now.
+                engine.release(&mut ready.keys);
+            }
+            outcome.and_then(|()| inner.follow(ready))
+        })?;
+        if !more {
+            return Ok(true);
+        }
+        self.stage += 1;
+        let started = self.begin(numbers);
+        // Others have come as far, and wait for this rank.
+        started.inspect_err(|error| self.prepared.inner.of_world.engine.fail(error))?;
+        Ok(false)
+    }
+
+    /// Whether its end has not been seen yet.
+    pub(super) fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Moves things on a little; true if the call is done, or was not started.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub(super) fn test(&mut self) -> Result<bool, Error> {
+        let Some(numbers) = self.active else { return Ok(true) };
+        loop {
+            let Running { prepared, stage, watch, .. } = self;
+            let id = numbers.of(*stage);
+            let is_done = prepared.with(*stage, |inner, ready| {
+                inner.of_world.engine.test(&ready.operation, id, watch)
+            });
+            if !is_done {
+                return Ok(false);
+            }
+            if self.moved_on(numbers)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Waits for the end; returns at once if it was not started.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub(super) fn wait(&mut self) -> Result<(), Error> {
+        let Some(numbers) = self.active else { return Ok(()) };
+        while !self.moved_on(numbers)? {}
+        Ok(())
+    }
+
+    /// As [`pass`](Running::pass), and notes the end.
+    fn moved_on(&mut self, numbers: Numbers) -> Result<bool, Error> {
+        let outcome = self.pass(numbers);
+        if !matches!(outcome, Ok(false)) {
+            self.active = None;
+        }
+        outcome
+    }
+
+    /// Waits for the end and lets go of the buffers; nothing can be started any more.
+    pub(super) fn end(&mut self) {
+        // Whoever ends it without waiting does not want to know how it went.
+        let _ = self.wait();
+        self.release();
+    }
+
+    /// Whether something has failed: a late message may then still be written to the buffers.
+    pub(super) fn has_failed(&self) -> bool {
+        self.prepared.has_failed()
     }
 }
 
 impl<H: Deref<Target = Inner>> Drop for Running<H> {
     fn drop(&mut self) {
-        let ready = self.prepared.ready.as_ref();
-        if ready.is_some_and(|ready| !ready.keys.is_released()) {
-            // Whoever drops an operation without waiting does not want to know.
-            let _ = self.finish();
-        }
+        self.end();
     }
 }

@@ -13,7 +13,7 @@ use hopbine_torus::collectives::Collective;
 
 use super::call::{Call, whole_blocks};
 use super::communicator::Communicator;
-use super::running::Running;
+use super::raw::Started;
 use crate::error::Error;
 use crate::reduce::{Datatype, Dtype, Op};
 use crate::sync::lock;
@@ -46,7 +46,7 @@ use crate::sync::lock;
 /// ```
 pub struct Scope<'scope, 'env: 'scope> {
     comm: &'scope Communicator,
-    running: Mutex<Vec<Option<Running>>>,
+    running: Mutex<Vec<Option<Started>>>,
     /// Invariant in both, as in `std::thread::Scope`: or 'scope could be shrunk and a buffer
     /// be borrowed for less than the scope.
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -56,7 +56,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// A collective under way. Dropping it, or forgetting it, leaves the waiting to the scope.
 #[must_use = "the scope waits in any case, but only `wait` gives the buffer back"]
 pub struct Request<'scope, T> {
-    running: &'scope Mutex<Vec<Option<Running>>>,
+    running: &'scope Mutex<Vec<Option<Started>>>,
     index: usize,
     /// The receive buffer, not as a reference while the collective writes to it.
     recv: NonNull<[T]>,
@@ -124,7 +124,7 @@ impl<'scope> Scope<'scope, '_> {
     ) -> Result<Request<'scope, T>, Error> {
         // SAFETY: the addresses come from slices that the calling method borrows for 'scope,
         // and `scope` does not return before everything in `running` is done.
-        let running = unsafe { self.comm.launch(call) }?;
+        let running = unsafe { self.comm.started(call) }?;
         let all = &mut *lock(&self.running);
         let free = all.iter().position(Option::is_none);
         let index = free.unwrap_or_else(|| {
@@ -312,7 +312,7 @@ impl<'scope, T> Request<'scope, T> {
     /// [`Error::Timeout`], [`Error::Wire`], or [`Error::Poisoned`].
     pub fn wait(self) -> Result<&'scope mut [T], Error> {
         let running = lock(self.running)[self.index].take();
-        running.map_or(Ok(()), Running::wait)?;
+        running.map_or(Ok(()), Started::wait)?;
         // SAFETY: made from a `&'scope mut [T]`, which nobody uses any more: the collective is
         // done, and this request is consumed.
         Ok(unsafe { &mut *self.recv.as_ptr() })

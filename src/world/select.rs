@@ -9,6 +9,7 @@
 //! | allreduce | a latency form | `mixed` |
 //! | bcast, reduce | `mixed-tree` | `mixed` (two phases) |
 //! | alltoall | `mixed` (logarithmic) | `pairwise` |
+//! | alltoallv | `bruck:2` | `pairwise`; between the two `bruck` with the root of the ranks |
 //! | scan, exscan | `sweeps` | `chain` |
 //! | others | `mixed` | `mixed` |
 
@@ -21,6 +22,13 @@ use hopbine_torus::registry::{self, Algorithm};
 const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
 /// A block of an alltoall up to this length is not worth a message of its own.
 const SHORT_BLOCK_BYTES: u64 = 512;
+/// A block of an alltoall beyond this is long: where Fan et al. 2025 saw the volume alone count on
+/// Fugaku.
+const LONG_BLOCK_BYTES: u64 = 32 * 1024;
+/// The radix with the fewest rounds.
+const FEWEST_ROUNDS: u32 = 2;
+/// As many messages to as many ranks are under way before two rounds of a message for each digit.
+const FEW_RANKS: u32 = 16;
 /// With more ranks nobody should talk to everybody: each peer costs an endpoint up to 35 KiB.
 const MOST_PEERS: u32 = 1024;
 /// Data up to this length are not worth several ports.
@@ -107,12 +115,46 @@ pub fn choose(
 }
 
 /// Chooses for a call of which ranks know only the blocks that they give and get themselves, so
-/// that nothing can depend on sizes: blocks go straight to their owners, in one message each.
-pub fn choose_straight(wire: Wire, collective: Collective, shape: &Shape, n_ports: u32) -> Choice {
+/// that nothing can depend on sizes. Between few ranks, or within one host, and where nothing
+/// else is possible, blocks go straight to their owners, in one message each. Otherwise sizes
+/// are learnt first, in as few rounds as there can be: see [`learnt_choice`].
+pub fn choose_unknown(wire: Wire, collective: Collective, shape: &Shape, n_ports: u32) -> Choice {
     let known = registry::algorithms(collective);
-    let algorithm = known.iter().find(|algorithm| algorithm.is_straight()).unwrap_or(&known[0]);
     let ports = if wire == Wire::Memory { 1 } else { n_ports.min(max_ports(shape)) };
+    let n_ranks = shape.n_nodes();
+    let is_few = n_ranks <= if wire == Wire::Memory { MOST_PEERS } else { FEW_RANKS };
+    if collective == Collective::Alltoall && !is_few {
+        let algorithm = alltoall(&radix_name(FEWEST_ROUNDS));
+        return Choice { algorithm, ports: 1, segment_bytes: SEGMENT_BYTES.1 };
+    }
+    let algorithm = known.iter().find(|algorithm| algorithm.is_straight()).unwrap_or(&known[0]);
     Choice { algorithm: algorithm.clone(), ports, segment_bytes: u64::MAX }
+}
+
+/// The algorithm for an alltoall of which all ranks have learnt that its longest block has
+/// `longest` bytes, as Fan et al. 2025 found it (section 5.1): radix 2 for short blocks, where
+/// rounds are what counts; about the root of the number of ranks for those between, where rounds
+/// and volume meet; for long ones as many as there are ranks, which is one message for each
+/// block. But with very many ranks nobody talks to everybody.
+pub fn learnt_choice(shape: &Shape, longest: u64, n_ports: u32) -> Choice {
+    let n_ranks = shape.n_nodes();
+    let ports = n_ports.min(max_ports(shape));
+    let (name, ports) = match longest {
+        ..=SHORT_BLOCK_BYTES => (radix_name(FEWEST_ROUNDS), 1),
+        _ if longest <= LONG_BLOCK_BYTES || n_ranks > MOST_PEERS => {
+            (radix_name(n_ranks.isqrt().max(FEWEST_ROUNDS)), ports)
+        }
+        _ => ("pairwise".to_owned(), ports),
+    };
+    Choice { algorithm: alltoall(&name), ports, segment_bytes: SEGMENT_BYTES.1 }
+}
+
+fn radix_name(radix: u32) -> String {
+    format!("bruck:{radix}")
+}
+
+fn alltoall(name: &str) -> Algorithm {
+    registry::find(Collective::Alltoall, name).expect("an alltoall that serves every shape")
 }
 
 /// The choice for ranks that share memory: as few steps as possible, since each is a wait for

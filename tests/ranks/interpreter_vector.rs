@@ -3,9 +3,13 @@
 
 use super::interpreter::{Execution, SHAPES, SIZE};
 use crate::common::reference::input;
-use hopbine::engine::{BlockSizes, Buffer, Geometry, Sizes, compile};
+use std::sync::Arc;
+
+use hopbine::engine::{
+    BlockSizes, Buffer, Geometry, Known, Sizes, compile, compile_sizes, learnt, log_words,
+};
 use hopbine_torus::geometry::{RankMap, Shape};
-use hopbine_torus::plan::{Flow, max_ports};
+use hopbine_torus::plan::{Expansion, Flow, Plan, max_ports};
 use hopbine_torus::{Collective, Request, registry};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -41,7 +45,8 @@ fn uneven(rank: u32, p: u32, collective: Collective, kind: usize) -> (Sizes, boo
     let place = |counts: Vec<u64>| {
         if kind == 0 { spread(counts) } else { BlockSizes::adjacent(&counts) }
     };
-    (Sizes::PerBlock { send: place(send), recv: place(recv), known: !is_pairs }, is_pairs)
+    let known = if is_pairs { Known::ByEnds } else { Known::ByAll };
+    (Sizes::PerBlock { send: place(send), recv: place(recv), known }, is_pairs)
 }
 
 /// The elements of a block in a buffer with these blocks.
@@ -105,6 +110,28 @@ fn vector_case(
     }
 }
 
+/// What the ranks learn of each other's blocks.
+fn learn(expansion: &Expansion, kind: usize, rng: &mut SmallRng) -> Vec<Known> {
+    let p = expansion.n_ranks();
+    let plans: Vec<Plan> = (0..p).map(|rank| expansion.plan(hopbine_torus::Rank(rank))).collect();
+    let given = |rank: u32| {
+        let (sizes, _) = uneven(rank, p, Collective::Alltoall, kind);
+        let Sizes::PerBlock { send, .. } = sizes else { unreachable!("made by `uneven`") };
+        send.counts.iter().copied().chain([0]).collect::<Vec<u64>>()
+    };
+    let buffers =
+        plans.iter().map(|plan| [given(plan.rank.0), vec![u64::MAX; log_words(plan) as usize]]);
+    let mut execution =
+        Execution::new(plans.iter().map(compile_sizes).collect(), buffers.collect());
+    execution.run(rng);
+    let log = |rank: usize| -> Vec<u64> {
+        let words = &execution.memories[rank].shared[Buffer::Recv as usize];
+        words.iter().map(|word| word.sum).collect()
+    };
+    let known = |(rank, plan): (usize, &Plan)| Known::Learnt(Arc::new(learnt(plan, 0, &log(rank))));
+    plans.iter().enumerate().map(known).collect()
+}
+
 /// As `interpret`, with blocks of different sizes.
 fn interpret_vector(collective: Collective) {
     let mut rng = SmallRng::seed_from_u64(6);
@@ -113,9 +140,6 @@ fn interpret_vector(collective: Collective) {
         let shape: Shape = text.parse().unwrap();
         let (p, most) = (shape.n_nodes(), max_ports(&shape));
         for (number, algorithm) in registry::algorithms(collective).into_iter().enumerate() {
-            if collective == Collective::Alltoall && !algorithm.is_straight() {
-                continue;
-            }
             let root = if collective.is_rooted() { number as u32 % p } else { 0 };
             let ports = Some(if number % 3 == 0 { 1 } else { most });
             let (map, shape) = (RankMap::ColumnMajor, shape.clone());
@@ -132,6 +156,9 @@ fn interpret_vector(collective: Collective) {
                 }
                 let kind = n_run % 2;
                 let segment_bytes = [None, Some(8), Some(16)][n_run % 3];
+                let is_pairs = collective == Collective::Alltoall;
+                let told = (is_pairs && !algorithm.is_straight())
+                    .then(|| learn(&expansion, kind, &mut rng));
                 let mut programs = Vec::new();
                 let (mut inputs, mut wants) = (Vec::new(), Vec::new());
                 for rank in 0..p {
@@ -141,6 +168,9 @@ fn interpret_vector(collective: Collective) {
                         && let Sizes::PerBlock { send, recv, .. } = &mut sizes
                     {
                         *recv = send.clone();
+                    }
+                    if let (Some(told), Sizes::PerBlock { known, .. }) = (&told, &mut sizes) {
+                        *known = told[rank as usize].clone();
                     }
                     let (buffers, want) =
                         vector_case(collective, &sizes, [rank, p, root], in_place);

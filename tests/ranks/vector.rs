@@ -6,7 +6,7 @@ use crate::common::reference::input;
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
 use hopbine::torus::{Algorithm, Collective, registry};
-use hopbine::{Blocks, CallOptions, Communicator, Drive, EmulationConfig, emulate};
+use hopbine::{Blocks, CallOptions, Communicator, Drive, EmulationConfig, Wire, emulate};
 
 /// How many elements rank `from` has for rank `to`; where nobody is meant in particular, rank 0.
 type Size = fn(from: u64, to: u64) -> u64;
@@ -227,7 +227,7 @@ fn vector_forms(comm: &Communicator, algorithm: &Algorithm, size: Size, what: &s
                 case.scattered(false);
             }
         }
-        Collective::Alltoall if algorithm.is_straight() => case.exchanged(),
+        Collective::Alltoall => case.exchanged(),
         _ => {}
     }
 }
@@ -288,6 +288,39 @@ fn what_the_library_chooses() {
     .unwrap();
 }
 
+/// More ranks than talk to each other at once: what the library learns of the sizes decides.
+#[test]
+fn what_the_library_chooses_when_it_knows_the_sizes() {
+    let base = config(&[17], Drive::Inline);
+    let config = EmulationConfig { wire: Wire::Network, ..base };
+    emulate(&config, |comm| {
+        let p = u64::from(comm.size());
+        let sizes: [Size; 4] = [
+            |from, to| (from + 2 * to) % 9,
+            |from, to| if (from, to) == (3, 5) { 1000 } else { from % 3 },
+            |from, to| if (from, to) == (16, 0) { 5000 } else { to % 3 },
+            |_, _| 0,
+        ];
+        for (at, size) in sizes.into_iter().enumerate() {
+            let case = Case { comm, size, what: format!("learnt {at}"), root: 0 };
+            case.exchanged();
+        }
+        // Again with other sizes on other ranks only: nothing here says so.
+        for round in 0..4 {
+            let send = vec![u64::from(comm.rank()); 40];
+            let size = |from: u64, to: u64| u64::from(from == 4 && to == 7) * round;
+            let sent: Vec<u64> = (0..p).map(|to| size(comm.rank().into(), to)).collect();
+            let received: Vec<u64> = (0..p).map(|from| size(from, comm.rank().into())).collect();
+            let mut recv = vec![NONE; 4];
+            comm.alltoallv(&send, Blocks::new(&sent), &mut recv, Blocks::new(&received)).unwrap();
+            let filled = if comm.rank() == 7 { round as usize } else { 0 };
+            assert!(recv[..filled].iter().all(|&value| value == 4), "{recv:?}");
+            assert!(recv[filled..].iter().all(|&value| value == NONE), "{recv:?}");
+        }
+    })
+    .unwrap();
+}
+
 #[test]
 fn non_blocking_and_persistent() {
     emulate(&config(&[5], Drive::Inline), |comm| {
@@ -308,20 +341,36 @@ fn non_blocking_and_persistent() {
             Ok(())
         })
         .unwrap();
+        // Moved on by tests alone, two at a time, through all their stages.
+        let passing = comm.with(CallOptions::new().algorithm("bruck:2"));
+        let (mut one, mut other) = (vec![0; 11], vec![0; 11]);
+        passing
+            .scope(|scope| {
+                let first = scope.alltoallv(&given, Blocks::new(&taken), &mut one, blocks)?;
+                let second = scope.alltoallv(&given, Blocks::new(&taken), &mut other, blocks)?;
+                while !(first.test() & second.test()) {}
+                assert_eq!(first.wait()?, want);
+                assert_eq!(second.wait()?, want);
+                Ok(())
+            })
+            .unwrap();
         let mut all = comm.allgatherv_init(own.clone(), blocks).unwrap();
-        let mut pairs = comm.alltoallv_init(given, Blocks::new(&taken), blocks).unwrap();
+        let mut pairs = comm.alltoallv_init(given.clone(), Blocks::new(&taken), blocks).unwrap();
+        let passing = comm.with(CallOptions::new().algorithm("bruck:2"));
+        let mut passed = passing.alltoallv_init(given, Blocks::new(&taken), blocks).unwrap();
         let mut sums = comm.reduce_scatterv_init(vec![1u32; 11], &counts, Op::Sum).unwrap();
         let at_root = (me == 2).then_some(blocks);
         let mut gather = comm.gatherv_init(own.clone(), at_root, 2).unwrap();
         let send = if me == 2 { want.clone() } else { vec![] };
         let mut scatter = comm.scatterv_init(send, at_root, own.len(), 2).unwrap();
         for _ in 0..2 {
-            for each in [&mut all, &mut pairs, &mut sums, &mut gather, &mut scatter] {
+            for each in [&mut all, &mut passed, &mut pairs, &mut sums, &mut gather, &mut scatter] {
                 each.start().unwrap();
                 each.wait().unwrap();
             }
             assert_eq!(all.buffer().unwrap(), want);
             assert_eq!(pairs.buffer().unwrap(), want);
+            assert_eq!(passed.buffer().unwrap(), want);
             assert_eq!(sums.buffer().unwrap(), vec![5; own.len()]);
             assert_eq!(gather.buffer().unwrap(), if me == 2 { &want[..] } else { &[] });
             assert_eq!(scatter.buffer().unwrap(), own);

@@ -32,8 +32,7 @@ fn blocks_that_make_no_sense() {
         // The communicator can be used further.
         comm.barrier().unwrap();
         let named = comm.with(CallOptions::new().algorithm("mixed"));
-        let counts = Blocks::new(&[1, 1]);
-        let refused = named.alltoallv(&send, counts, &mut recv, counts);
+        let refused = named.gatherv(&send, &mut recv, Some(Blocks::new(&[2, 2])), 0);
         assert!(matches!(refused, Err(Error::NotServed { .. })), "{refused:?}");
     })
     .unwrap();
@@ -41,7 +40,7 @@ fn blocks_that_make_no_sense() {
 
 /// Rank 2 says that it sends `sent` elements to rank 0, who expects `expected`: both are told,
 /// and nobody waits for ever.
-fn disagree(wire: Wire, sent: u64, expected: u64) {
+fn disagree(wire: Wire, algorithm: &str, sent: u64, expected: u64) {
     let base = config(&[4], Drive::Inline);
     let config = EmulationConfig { wire, timeout: Duration::from_secs(600), ..base };
     let outcomes = emulate(&config, |comm| {
@@ -58,7 +57,8 @@ fn disagree(wire: Wire, sent: u64, expected: u64) {
         // A guard behind the last block.
         let mut recv = vec![77; len + 10];
         let blocks = (Blocks::new(&given), Blocks::new(&taken));
-        let outcome = comm.alltoallv(&send, blocks.0, &mut recv[..len], blocks.1);
+        let named = comm.with(CallOptions::new().algorithm(algorithm));
+        let outcome = named.alltoallv(&send, blocks.0, &mut recv[..len], blocks.1);
         assert!(recv[len..].iter().all(|&value| value == 77), "rank {me}: overwritten");
         // Ranks that need neither may get further.
         outcome.and_then(|()| comm.with(CallOptions::new().algorithm("mixed")).barrier())
@@ -68,7 +68,7 @@ fn disagree(wire: Wire, sent: u64, expected: u64) {
         .into_iter()
         .map(|outcome| outcome.expect_err("calls differ").to_string())
         .collect();
-    let what = format!("{wire:?} {sent} {expected}: {texts:?}");
+    let what = format!("{wire:?} {algorithm} {sent} {expected}: {texts:?}");
     assert!(texts[0].contains("2") && texts[2].contains("rank 0"), "{what}");
     for text in &texts {
         assert!(!text.contains("HOPBINE_TIMEOUT"), "{what}");
@@ -81,7 +81,10 @@ fn ranks_that_disagree_about_a_block() {
         for (sent, expected) in
             [(5, 4), (4, 5), (5, 0), (0, 5), (300_000, 0), (0, 300_000), (300_000, 8)]
         {
-            disagree(wire, sent, expected);
+            disagree(wire, "pairwise", sent, expected);
+        }
+        for (sent, expected) in [(5, 4), (0, 5), (5, 0), (300_000, 8)] {
+            disagree(wire, "bruck:2", sent, expected);
         }
     }
 }

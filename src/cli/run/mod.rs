@@ -151,7 +151,7 @@ impl Task {
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
         let is_straight = case.counts.is_some() && case.collective == Collective::Alltoall;
         let choice = if is_straight {
-            hopbine::world::choose_straight(config.wire, case.collective, shape, most)
+            hopbine::world::choose_unknown(config.wire, case.collective, shape, most)
         } else {
             let bytes =
                 total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_nodes()) };

@@ -2,6 +2,7 @@
 //! received in `recvs`. Both ends of a message see the same order of steps and lanes.
 
 mod recvs;
+mod sizes;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,6 +19,7 @@ use crate::engine::space::{WorkingSpace, push_joined};
 use crate::engine::staging::Staging;
 use crate::engine::transfer::{Transfer, by_piece, pair_up};
 use crate::error::CompileError;
+pub use sizes::{compile_sizes, learnt, log_words};
 
 /// Receives posted at a time, unless a step has more: enough to keep the wire busy, few
 /// enough that a peer's table of announced receives stays small.
@@ -25,6 +27,8 @@ const MIN_RECV_WINDOW: u32 = 64;
 /// Copies at the end of a program are split at this length, so that the first can be done
 /// while the last blocks are still on their way.
 const OUTPUT_COPY_BYTES: u64 = 256 * 1024;
+/// Parts of the working buffer start at cache lines.
+pub(super) const ALIGN: u64 = 64;
 /// The region of messages without bytes.
 const NOWHERE: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
 
@@ -131,16 +135,20 @@ impl<'a> PortCompiler<'a> {
         Ok(self.finish(most_recvs as u32))
     }
 
-    fn transfer(&self, peer: Rank, runs: &[Run], is_received: bool) -> Transfer {
+    fn transfer(&self, peer: Rank, runs: &[Run]) -> Transfer {
         let mut at = 0;
-        let filled = |&run: &Run| self.space().filled(run, is_received);
-        let ranges: Vec<_> = runs.iter().flat_map(filled).collect();
+        let ranges: Vec<_> = runs.iter().flat_map(|&run| self.space().filled(run)).collect();
         let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
         let pieces = if self.space().is_token() || !self.geometry.sizes.are_known() {
             // One message, which says "I am here", or how much there is.
             std::iter::once(0..lens.iter().sum()).collect()
         } else {
-            pieces(&lens, self.geometry.segment_bytes, self.geometry.elem_bytes)
+            let mut pieces = pieces(&lens, self.geometry.segment_bytes, self.geometry.elem_bytes);
+            if pieces.is_empty() && self.geometry.sizes.learnt().is_some() {
+                // An empty message: nobody is done before those who may have failed.
+                pieces.extend(std::iter::once(0..0));
+            }
+            pieces
         };
         let runs = ranges.into_iter().zip(&lens).map(|(range, len)| {
             at += len;
@@ -152,7 +160,7 @@ impl<'a> PortCompiler<'a> {
     fn emit_sends(&mut self, step: &Step) {
         let first = self.graph.len();
         let transfers: Vec<_> =
-            step.sends.iter().map(|send| self.transfer(send.peer, &send.blocks, false)).collect();
+            step.sends.iter().map(|send| self.transfer(send.peer, &send.blocks)).collect();
         for (piece, transfer) in by_piece(&transfers) {
             let ranges = transfer.ranges(piece);
             let mut sources = Vec::new();

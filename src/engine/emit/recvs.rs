@@ -25,19 +25,19 @@ impl PortCompiler<'_> {
             // The message lands nowhere; taking note of it is a task of its own, because only
             // that one may have to wait for this step's sends.
             for recv in &step.recvs {
-                let transfer = self.transfer(recv.peer, &recv.blocks, true);
+                let transfer = self.transfer(recv.peer, &recv.blocks);
                 self.emit_token(recv.peer, &transfer.ranges(0));
             }
             return;
         }
+        self.space_mut().receive(step);
         let groups = groups(step);
         let transfers: Vec<Vec<Transfer>> = groups
             .iter()
             .map(|group| {
                 let of = |&index: &usize| &step.recvs[index];
-                let transfer = |recv: &hopbine_torus::plan::Transfer| {
-                    self.transfer(recv.peer, &recv.blocks, true)
-                };
+                let transfer =
+                    |recv: &hopbine_torus::plan::Transfer| self.transfer(recv.peer, &recv.blocks);
                 group.iter().map(of).map(transfer).collect()
             })
             .collect();

@@ -51,7 +51,7 @@ impl Counts {
 /// Positions follow one another: where one starts is the sum of what those before it have room
 /// for. A position has room for the block that stands there at the start and for the one that
 /// stands there in the end; these differ only where a position is a displacement
-/// ([`Cut::Pairs`]).
+/// ([`Cut::Pairs`]). Blocks that pass through it may need more: [`Extent::for_passing`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     n_positions: u32,
@@ -68,10 +68,9 @@ enum Lens {
     Vector(u64),
     /// As many in every position.
     Equal(u64),
-    /// Where positions start, and where the last one ends.
-    Bounds(Box<[u64]>),
-    /// The same, with the lengths of what stands in a position at the start and in the end.
-    Pairs { bounds: Box<[u64]>, lens: Box<[[u64; 2]]> },
+    /// Where positions start, and where the last one ends. What stands in a position may be
+    /// shorter than its room if `is_loose`.
+    Bounds { bounds: Box<[u64]>, is_loose: bool },
 }
 
 /// Where positions of these lengths start, and where the last one ends.
@@ -104,20 +103,34 @@ impl Extent {
                 match space.is_full() {
                     true => Lens::Equal(len),
                     // Only leaders have room for the blocks of others.
-                    false => Lens::Bounds(bounds(
-                        positions().map(|at| len * u64::from(space.has_room(rank, at))),
-                    )),
+                    false => {
+                        let room = |at| len * u64::from(space.has_room(rank, at));
+                        Lens::Bounds { bounds: bounds(positions().map(room)), is_loose: false }
+                    }
                 }
             }
-            (Cut::Blocks, ..) => Lens::Bounds(bounds(positions().map(at_start))),
+            (Cut::Blocks, ..) => {
+                Lens::Bounds { bounds: bounds(positions().map(at_start)), is_loose: false }
+            }
             (Cut::Pairs, ..) => {
-                let lens: Box<[[u64; 2]]> =
-                    positions().map(|at| [at_start(at), at_end(at)]).collect();
-                let bounds = bounds(lens.iter().map(|&[start, end]| start.max(end)));
-                Lens::Pairs { bounds, lens }
+                let rooms = positions().map(|at| at_start(at).max(at_end(at)));
+                Lens::Bounds { bounds: bounds(rooms), is_loose: true }
             }
         };
         Extent { n_positions: space.n_positions, part, parts, lens }
+    }
+
+    /// The extent in which position `i` has room for `rooms[i]` elements, and one more that
+    /// nothing stands in: no two positions touch.
+    #[must_use]
+    pub fn for_passing(self, rooms: &[u64]) -> Self {
+        let bounds = bounds(rooms.iter().map(|room| room + 1));
+        Extent { lens: Lens::Bounds { bounds, is_loose: true }, ..self }
+    }
+
+    /// Whether what stands in a position may be shorter than its room.
+    pub fn is_loose(&self) -> bool {
+        matches!(self.lens, Lens::Bounds { is_loose: true, .. })
     }
 
     /// The lane's part of the vector, or of a block, of `count` elements.
@@ -142,7 +155,7 @@ impl Extent {
             Lens::None => 0,
             Lens::Vector(len) => bound(*len, self.n_positions, position),
             Lens::Equal(len) => len * u64::from(position),
-            Lens::Bounds(bounds) | Lens::Pairs { bounds, .. } => bounds[position as usize],
+            Lens::Bounds { bounds, .. } => bounds[position as usize],
         }
     }
 
@@ -151,15 +164,14 @@ impl Extent {
         self.offset(run.start)..self.offset(run.end())
     }
 
-    /// The elements of a run of positions at the start, or in the end: ranges in order, one if
-    /// they fill their room.
-    pub fn held(&self, run: Run, at_end: bool) -> SmallVec<[Range<u64>; 1]> {
-        let Lens::Pairs { bounds, lens } = &self.lens else {
+    /// The elements of a run of positions in which `lens` stand: ranges in order, one if they
+    /// fill their room anyway.
+    pub fn held(&self, run: Run, lens: &[u64]) -> SmallVec<[Range<u64>; 1]> {
+        let Lens::Bounds { bounds, is_loose: true } = &self.lens else {
             return SmallVec::from_elem(self.elements(run), 1);
         };
         let positions = run.start as usize..run.end() as usize;
-        let held = positions.map(|at| bounds[at]..bounds[at] + lens[at][usize::from(at_end)]);
-        held.collect()
+        positions.map(|at| bounds[at]..bounds[at] + lens[at]).collect()
     }
 
     /// The positions of blocks that some elements of the working space belong to, without empty
@@ -171,7 +183,7 @@ impl Extent {
             // Pieces of a vector are nobody's: whoever asks for some means all.
             Lens::Vector(_) => (0, u64::from(self.n_positions)),
             Lens::Equal(len) => (elements.start / len, elements.end.div_ceil(*len)),
-            Lens::Bounds(bounds) | Lens::Pairs { bounds, .. } => {
+            Lens::Bounds { bounds, .. } => {
                 let start = bounds.partition_point(|&bound| bound <= elements.start) - 1;
                 (start as u64, bounds.partition_point(|&bound| bound < elements.end) as u64)
             }
@@ -221,7 +233,7 @@ mod tests {
         assert_eq!(extent(1).positions(&(0..500)), 0..1);
         assert_eq!(extent(1).positions(&(499..504)), 0..4);
         assert_eq!(extent(1).positions(&(500..503)), 2..3);
-        assert_eq!(extent(0).held(Run::new(1, 2), true).to_vec(), vec![500..502; 1]);
+        assert_eq!(extent(0).held(Run::new(1, 2), &[]).to_vec(), vec![500..502; 1]);
     }
 
     #[test]
@@ -237,8 +249,10 @@ mod tests {
             &per_block(gotten),
         );
         assert_eq!(extent.len(), 3 + 4 + 7 + 9);
-        assert_eq!(extent.held(Run::new(1, 2), false)[..], [3..3, 7..14]);
-        assert_eq!(extent.held(Run::new(1, 2), true)[..], [3..7, 7..7]);
+        assert_eq!(extent.held(Run::new(1, 2), &given)[..], [3..3, 7..14]);
+        assert_eq!(extent.held(Run::new(1, 2), &gotten)[..], [3..7, 7..7]);
+        let passing = extent.for_passing(&[3, 4, 20, 9]);
+        assert_eq!(passing.held(Run::new(1, 2), &[0, 1, 20, 0])[..], [4..5, 9..29]);
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! Calls in which a rank knows the blocks that it gives and gets, and no others: before data
+//! travel on paths that cross other ranks, the sizes travel there.
+//!
+//! Such a call is two operations. The first takes the plan's messages with a word for every
+//! block; after it each rank knows how long every message of its own plan is, and compiles the
+//! program that moves the data, or finds it made for the same sizes before. (Sizes and data round
+//! by round, as in Fan et al. 2025, section 3.2, are as many messages; but the program would
+//! have to change while it runs.) On the way all ranks also learn the longest block of all, so
+//! that the data may take another algorithm than the sizes, the same on all ranks.
+
+use std::sync::{Arc, Weak};
+
+use hopbine_torus::plan::{Lane, Plan};
+use hopbine_torus::registry::Algorithm;
+use hopbine_torus::{Block, Position};
+
+use super::cache::{KEPT_BYTES, KEPT_PROGRAMS, Key, Ready};
+use super::inner::Inner;
+use super::select::{Choice, learnt_choice};
+use crate::Rank;
+use crate::engine::{Known, Learnt, Sizes, UserKeys, UserMemory, learnt, log_words};
+use crate::error::Error;
+
+/// Bytes of working memory kept with what was learnt last.
+const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
+
+/// What follows when sizes have been learnt.
+pub(super) struct Then {
+    pub(super) algorithm: Algorithm,
+    pub(super) ports: u32,
+    pub(super) segment_bytes: u64,
+    pub(super) plan: Arc<Plan>,
+    /// The library chose the algorithm, and may choose another when it knows the sizes.
+    pub(super) is_chosen: bool,
+    /// By rank, the bytes of the block for it; in the end, the most of them.
+    pub(super) given: Box<[u64]>,
+}
+
+/// Sizes on their way.
+pub(super) struct Learning {
+    then: Arc<Then>,
+    given: Box<[u64]>,
+    log: Box<[u64]>,
+    /// What was learnt last, and the operation for it.
+    last: Option<(Learnt, Box<Ready>)>,
+}
+
+impl Then {
+    /// The most operations that a call consists of: as many are numbered on all ranks.
+    pub(super) fn n_stages(&self) -> u32 {
+        if self.is_chosen { 3 } else { 2 }
+    }
+}
+
+impl Learning {
+    pub(super) fn new(then: Arc<Then>) -> Self {
+        let log = vec![0; log_words(&then.plan) as usize].into();
+        Learning { given: then.given.clone(), log, last: None, then }
+    }
+
+    pub(super) fn n_stages(&self) -> u32 {
+        self.then.n_stages()
+    }
+
+    /// The memory of the operation in which sizes travel.
+    pub(super) fn memory(&mut self) -> [UserMemory; 2] {
+        [&mut self.given, &mut self.log].map(|words| UserMemory {
+            ptr: words.as_mut_ptr().cast(),
+            len: size_of_val::<[u64]>(words) as u64,
+        })
+    }
+
+    /// The operation that follows.
+    pub(super) fn next(&mut self) -> Option<&mut Ready> {
+        self.last.as_mut().map(|(_, ready)| &mut **ready)
+    }
+
+    /// Keeps no more memory than is worth it.
+    pub(super) fn shrink(&mut self) {
+        let bytes = |ready: &Ready| ready.operation.program().memory_bytes();
+        self.last.take_if(|(_, ready)| bytes(ready) > KEPT_BYTES_LEARNT);
+    }
+}
+
+impl Inner {
+    /// What comes after an operation that is done. Returns whether there is anything.
+    ///
+    /// # Errors
+    /// [`Error::Disagree`], as on no other rank than the two; and what may be wrong with a program.
+    pub(super) fn follow(&self, ready: &mut Ready) -> Result<bool, Error> {
+        let Some(learning) = &mut ready.learning else { return Ok(false) };
+        let Then { plan, given, .. } = &*learning.then;
+        let own_longest = given.last().copied().unwrap_or(0);
+        let found = learnt(plan, own_longest, &learning.log);
+        if learning.last.as_ref().is_none_or(|(last, _)| *last != found) {
+            // The old operation's memory goes before there is a new one.
+            learning.last = None;
+            let next = self.next(&ready.key, &learning.then, found.clone());
+            // Others have come as far, and wait for this rank.
+            let next = next.inspect_err(|error| self.of_world.engine.fail(error))?;
+            learning.last = Some((found, next));
+        }
+        Ok(true)
+    }
+
+    fn next(&self, key: &Key, then: &Then, found: Learnt) -> Result<Box<Ready>, Error> {
+        let (mut sizes, elem_bytes) = key.sizes(self.members.caller)?;
+        self.check_received(&then.plan, &sizes, &found)?;
+        let shape = &self.members.shape;
+        let n_ports = self.of_world.engine.n_ports() as u32;
+        if then.is_chosen
+            && let Choice { algorithm, ports, .. } = learnt_choice(shape, found.longest, n_ports)
+            && algorithm.name != then.algorithm.name
+        {
+            let mut key = key.clone();
+            key.options.algorithm = Some((*algorithm.name).into());
+            key.options.ports.get_or_insert(ports);
+            return self.ready_for(key);
+        }
+        if let Sizes::PerBlock { known, .. } = &mut sizes {
+            *known = Known::Learnt(Arc::new(found));
+        }
+        let program = self.data_program(key, then, sizes, elem_bytes)?;
+        let operation = self.of_world.engine.prepare(Arc::new(program), None)?;
+        let (key, entry, keys) = (key.clone(), Weak::new(), UserKeys::default());
+        Ok(Box::new(Ready { key, entry, operation, keys, learning: None }))
+    }
+
+    /// Checks that what others send here is what this rank expects of them.
+    fn check_received(&self, plan: &Plan, sizes: &Sizes, found: &Learnt) -> Result<(), Error> {
+        let Sizes::PerBlock { recv, .. } = sizes else { return Ok(()) };
+        for (lane, received) in plan.lanes.iter().zip(&found.received) {
+            for (position, sent) in last_received(lane, received) {
+                // A leader hands others' blocks on.
+                let block = lane.space.block_at_end(plan.rank, position);
+                let Some(Block(peer)) = block else { continue };
+                let expected = recv.counts[peer as usize];
+                if sent != expected {
+                    let world = |rank: Rank| self.members.world_rank(rank);
+                    return Err(Error::Disagree {
+                        rank: world(plan.rank.0),
+                        peer: world(peer),
+                        sent,
+                        expected,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// By position that a lane receives, the length of what comes last.
+fn last_received(lane: &Lane, received: &[u64]) -> impl Iterator<Item = (Position, u64)> {
+    let mut last = vec![None; lane.space.n_positions as usize];
+    let recvs = lane.steps.iter().flat_map(|step| &step.recvs);
+    let runs = recvs.flat_map(|recv| &recv.blocks);
+    let positions = runs.flat_map(|run| run.start..run.end());
+    for (position, &len) in positions.zip(received) {
+        last[position as usize] = Some(len);
+    }
+    let numbered = last.into_iter().zip(0..);
+    numbered.filter_map(|(len, position)| Some((Position(position), len?)))
+}
