@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::args::{self, AllOr, MapArg};
 use super::counts::Counts;
 use super::error::{CliError, Outcome};
+use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::progress;
 use super::report::{Cell, Column, Format, Report, decimal};
@@ -51,6 +52,8 @@ pub struct Args {
     /// One algorithm, or all that serve the shape
     #[arg(long, value_name = "NAME|all", default_value = "all")]
     algorithm: AllOr<String>,
+    #[command(flatten)]
+    numbers: Numbers,
     /// Number of ports: `max` (two per dimension), `all` from 1 to that, or a number
     #[arg(long, value_name = "N|max|all", default_value = "max")]
     ports: PortsArg,
@@ -120,6 +123,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         from_schedule(path)?
     } else {
         let shape = args.torus.clone().ok_or_else(|| usage("--torus is missing"))?;
+        let shape = args.numbers.shape(shape)?;
         let map = args.map.read(&shape)?;
         if args.plans.is_empty() {
             let (rows, notes) = from_registry(&args, &shape, &map)?;
@@ -197,9 +201,11 @@ fn from_registry(
     }
     let is_pairs = collective == Collective::Alltoall;
     let algorithms = match &args.algorithm {
-        AllOr::One(name) => vec![registry::find(collective, name)?],
+        AllOr::One(name) => args.numbers.algorithms(collective, Some(name))?,
         AllOr::All => {
-            let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
+            let (serving, others): (Vec<_>, Vec<_>) = args
+                .numbers
+                .algorithms(collective, None)?
                 .into_iter()
                 .filter(|algorithm| args.counts.is_none() || !is_pairs || algorithm.is_straight())
                 .partition(|algorithm| algorithm.serves(shape).is_ok());
@@ -274,6 +280,8 @@ fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) 
         Column::text("link", "busiest link").yields(6),
         Column::number("messages", "messages").yields(5),
         Column::number("runs", "runs").yields(7),
+        Column::number("between_nodes", "between").yields(9),
+        Column::number("inside_nodes", "inside").yields(9),
         Column::hidden("n_violations"),
         Column::hidden("violations"),
         Column::text("verdict", "verdict"),
@@ -299,6 +307,12 @@ fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) 
              algorithm."
                 .to_owned(),
         );
+        if shape.node_dim().is_some() {
+            notes.push(
+                "Between, inside: what crosses links, and what stays on a node, per rank."
+                    .to_owned(),
+            );
+        }
     }
     notes.extend(listed);
     let name = collective.map_or("", Collective::name);
@@ -377,6 +391,8 @@ fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
         link,
         count(|traffic| traffic.max_messages as u64),
         count(|traffic| traffic.max_runs as u64),
+        multiple(|traffic| traffic.between_nodes),
+        multiple(|traffic| traffic.inside_nodes),
         Cell::count(violations.len() as u64),
         Cell::new(in_full, ""),
         Cell::text(verdict),
