@@ -2,10 +2,11 @@
 # Everything under Open MPI and MPICH: builds with each of them, in a directory of its own, and runs
 # what the parts in tests/mpi/*.part.sh say.
 #
-#   tests/mpi.sh [--install] [--build] [openmpi] [mpich]
+#   tests/mpi.sh [--install] [--build] [--part NAME]... [openmpi] [mpich]
 #
 #   --install   install what is missing first (Debian, as root)
 #   --build     build only
+#   --part      only this part
 #
 # Exit status 3: something is missing here, which is named.
 #
@@ -22,14 +23,16 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 install=false build_only=false
-mpis=()
-for argument; do
-  case $argument in
+mpis=() wanted=()
+while [ $# != 0 ]; do
+  case $1 in
+    --part) wanted+=("${2:?a part}"); shift ;;
     --install) install=true ;;
     --build) build_only=true ;;
-    openmpi | mpich) mpis+=("$argument") ;;
-    *) sed -n '2,22s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    openmpi | mpich) mpis+=("$1") ;;
+    *) sed -n '2,23s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
+  shift
 done
 [ ${#mpis[@]} != 0 ] || mpis=(openmpi mpich)
 
@@ -98,7 +101,8 @@ parts=()
 for file in tests/mpi/*.part.sh; do
   # shellcheck source=/dev/null
   . "$file"
-  parts+=("$(basename "$file" .part.sh)")
+  part=$(basename "$file" .part.sh)
+  if [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $part "* ]]; then parts+=("$part"); fi
 done
 
 failed=()

@@ -9,6 +9,7 @@
 
 #include <hopbine.h>
 #include <mpi.h>
+#include <stdint.h>
 
 /* What is seen outside the library: HB_ and MPI_ calls, and what Fortran calls. */
 #define DOOR_OUT __attribute__((visibility("default")))
@@ -67,21 +68,55 @@ int passed(const struct call *call, int code);
 
 /* Starts hopbine on all ranks of MPI_COMM_WORLD, if that has not been tried: collective. */
 void start(void);
+extern enum status { NEVER_TRIED, STARTED, CANNOT } status;
+extern int wants_report;
 
 /* Nonzero within hopbine or MPI: whatever comes in then is their own and goes to MPI. */
 extern __thread int within;
 
-/* Serve a vector form as bytes, and set *code; or return what is wrong with its arguments. */
-int serve_vector(struct call *call, hopbine_comm_t comm, int rank, int size, int *code);
-int serve_reduce_scatter(struct call *call, hopbine_comm_t comm, int size, int element, int op, int *code);
+/* What is kept with a communicator. */
+struct state {
+    hopbine_comm_t comm;
+    int size, rank;
+    /* Why MPI serves it; null if hopbine does. */
+    const char *reason;
+};
+
+/* What is kept with `comm`; null if it is none. */
+const struct state *state_of(MPI_Comm comm);
+
+/* Each of these serves some collectives and sets *code and *error, to hopbine's code or to what is
+ * wrong with the arguments; or returns 0 and sets the call's reason. */
+int serve_movement(struct call *call, const struct state *state, int *code);
+int serve_vector(struct call *call, const struct state *state, int *code, int *error);
+int serve_reduction(struct call *call, const struct state *state, int *code, int *error);
+int serve_ordered(struct call *call, const struct state *state, int *code, int *error);
+
+/* The call of hopbine's for one of MPI's with equal blocks. */
+int perform(const struct call *call, const struct state *state, const void *send, void *recv,
+            int64_t count, int element, int op);
+
+/* Whether this is a reduction. */
+int is_reduction(enum collective collective);
+
+/* The counts of a reduce-scatter, which is to be freed; null if *error says what is wrong. */
+int64_t *counts_of(const struct call *call, int size, int *error);
 
 /* Copies `count` elements of a type with holes, of `each` bytes of data, into a row, or back. */
 int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back);
 
+/* What a call sends lies where it receives, too. MPI forbids that, but not every MPI refuses it, and
+ * programs rely on what then happens: they get what they would get if it did not. MPICH refuses the
+ * same address: then such a call is MPI's. */
+int do_overlap(const void *send, int64_t sent, const void *recv, int64_t received);
+#if defined(MPICH_NAME) || defined(MPICH_VERSION)
+#define REFUSES_ALIASES 1
+#else
+#define REFUSES_ALIASES 0
+#endif
+
 /* What hopbine has to know of a type. */
 struct type {
-    /* Its number for reductions, or -1. */
-    int element;
     /* Bytes of data of one, and whether they lie in memory as they are sent. */
     MPI_Count bytes;
     int contiguous;
@@ -90,11 +125,17 @@ struct type {
 /* Fills in `type`; 0 if it is no type that can be communicated. */
 int look_at_type(MPI_Datatype datatype, struct type *type);
 
-/* hopbine's number of a predefined operator, or -1. */
-int operator_of(MPI_Op op);
-
-/* Whether hopbine applies an operator to elements of a type as MPI defines it. */
-int is_defined(int op, int element);
+/* Who combines what. */
+enum kernel {
+    /* hopbine, by operator *op and elements of type *element. */
+    OURS,
+    /* MPI_Reduce_local, from the first rank's data to the last one's: a program's own operator, or
+     * one of MPI's on elements that hopbine does not know. */
+    IN_ORDER,
+    /* MPI serves it: not defined, or not known to be. */
+    NOBODY,
+};
+enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *element);
 
 /* The number of a collective that HOPBINE_ONLY and HOPBINE_EXCEPT allow. */
 int is_wanted(enum collective collective);

@@ -21,8 +21,7 @@ static int complex_of(int bytes) {
 }
 
 /* Types that operators are defined for. Fortran's sizes depend on the compiler's options, so they
- * are asked for. MPI_LOGICAL is left to MPI: what a true value looks like is the compiler's
- * business. */
+ * are asked for. */
 enum kind { SIGNED, UNSIGNED, REAL, COMPLEX };
 struct known {
     MPI_Datatype type;
@@ -120,7 +119,6 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
         return 1;
     }
     if (datatype == MPI_DATATYPE_NULL) return 0;
-    type->element = element_of(datatype);
     MPI_Aint lower, extent, true_lower, true_extent;
     MPI_Count bytes;
     if (PMPI_Type_size_x(datatype, &bytes) != MPI_SUCCESS || bytes == MPI_UNDEFINED) return 0;
@@ -129,7 +127,7 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
     const int has_holes = lower != 0 || true_lower != 0 || extent != bytes || true_extent != bytes;
     type->bytes = bytes;
     type->contiguous = !has_holes && is_row(datatype);
-    if (type->element >= 0) {
+    if (element_of(datatype) >= 0) {
         last = datatype;
         of_last = *type;
         has_last = 1;
@@ -137,7 +135,7 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
     return 1;
 }
 
-int operator_of(MPI_Op op) {
+static int operator_of(MPI_Op op) {
     return op == MPI_SUM    ? HOPBINE_SUM
            : op == MPI_MAX  ? HOPBINE_MAX
            : op == MPI_MIN  ? HOPBINE_MIN
@@ -151,8 +149,34 @@ int operator_of(MPI_Op op) {
                             : -1;
 }
 
-int is_defined(int op, int element) {
+/* Whether hopbine applies an operator to elements of a type as MPI defines it. */
+static int is_defined(int op, int element) {
     if (element < HOPBINE_FLOAT16) return 1;
     if (op == HOPBINE_SUM || op == HOPBINE_PROD) return 1;
     return element <= HOPBINE_DOUBLE && (op == HOPBINE_MIN || op == HOPBINE_MAX);
+}
+
+/* The types of MPI_MINLOC and MPI_MAXLOC. */
+static int is_pair(MPI_Datatype type) {
+    return type == MPI_DOUBLE_INT || type == MPI_FLOAT_INT || type == MPI_2INT || type == MPI_LONG_INT ||
+           type == MPI_SHORT_INT || type == MPI_LONG_DOUBLE_INT || type == MPI_2INTEGER || type == MPI_2REAL ||
+           type == MPI_2DOUBLE_PRECISION;
+}
+
+enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *element) {
+    *number = operator_of(op);
+    if (*number >= 0) {
+        *element = element_of(datatype);
+        if (*element >= 0) return is_defined(*number, *element) ? OURS : NOBODY;
+        const int is_logical = *number >= HOPBINE_LAND && *number <= HOPBINE_LXOR;
+        const int is_bitwise = *number >= HOPBINE_BAND;
+        *element = HOPBINE_UINT8;
+        if (datatype == MPI_BYTE) return is_bitwise ? OURS : NOBODY;
+        if (datatype == MPI_C_BOOL) return is_logical ? OURS : NOBODY;
+        /* What a true value looks like is the compiler's business. */
+        if (datatype == MPI_LOGICAL) return is_logical ? IN_ORDER : NOBODY;
+        return datatype == MPI_LONG_DOUBLE && !is_logical && !is_bitwise ? IN_ORDER : NOBODY;
+    }
+    if (op == MPI_MINLOC || op == MPI_MAXLOC) return is_pair(datatype) ? IN_ORDER : NOBODY;
+    return op == MPI_REPLACE || op == MPI_NO_OP || op == MPI_OP_NULL ? NOBODY : IN_ORDER;
 }

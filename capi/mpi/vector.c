@@ -4,6 +4,7 @@
  * what does not lie in memory as it is sent is packed into a row of its own. */
 #include "doors.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 /* One side of a call: where its blocks are in the caller's buffer, and in bytes as hopbine gets
@@ -31,8 +32,45 @@ static MPI_Aint displ_at(const struct rows *rows, int at) {
     return rows->is_wide ? ((const MPI_Aint *)rows->displs)[at] : ((const int *)rows->displs)[at];
 }
 
+/* Has the blocks copied to a row, one after the other. */
+static int pack(struct rows *rows) {
+    int64_t all = 0;
+    for (int r = 0; r < rows->n; r++) {
+        rows->starts[r] = all;
+        all += rows->bytes[r];
+    }
+    rows->copy = malloc(all > 0 ? (size_t)all : 1);
+    return rows->copy ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+static int by_start(const void *a, const void *b) {
+    const int64_t *const one = a, *const other = b;
+    return *one < *other ? -1 : *one > *other;
+}
+
+/* Whether two of the blocks share bytes: forbidden to receive into, but MPIs let it pass. */
+static int share_bytes(const struct rows *rows) {
+    int64_t end = 0;
+    int r = 0;
+    for (; r < rows->n; r++) {
+        if (rows->bytes[r] == 0) continue;
+        if (rows->starts[r] < end) break;
+        end = rows->starts[r] + rows->bytes[r];
+    }
+    if (r == rows->n) return 0;
+    /* Not in the order of ranks. */
+    int64_t(*const list)[2] = malloc((size_t)rows->n * sizeof *list);
+    int n = 0, shared = !list;
+    for (r = 0; list && r < rows->n; r++)
+        if (rows->bytes[r] > 0) list[n][0] = rows->starts[r], list[n++][1] = rows->starts[r] + rows->bytes[r];
+    if (list) qsort(list, (size_t)n, sizeof *list, by_start);
+    for (r = 1; !shared && r < n; r++) shared = list[r][0] < list[r - 1][1];
+    free(list);
+    return shared;
+}
+
 /* Reads the lists; returns what is wrong with them, or MPI_SUCCESS. */
-static int open_rows(struct rows *rows, int n) {
+static int open_rows(struct rows *rows, int n, int is_received) {
     struct type type;
     MPI_Aint lower;
     if (!rows->counts || !rows->displs) return MPI_ERR_ARG;
@@ -44,19 +82,29 @@ static int open_rows(struct rows *rows, int n) {
     if (!rows->bytes) return MPI_ERR_NO_MEM;
     rows->starts = rows->bytes + n;
     int packs = !type.contiguous;
-    int64_t all = 0;
     for (int r = 0; r < n; r++) {
         if (count_at(rows, r) < 0) return MPI_ERR_COUNT;
         packs |= count_at(rows, r) > 0 && displ_at(rows, r) < 0;
-        all += rows->bytes[r] = count_at(rows, r) * rows->each;
+        rows->bytes[r] = count_at(rows, r) * rows->each;
+        rows->starts[r] = rows->bytes[r] > 0 ? displ_at(rows, r) * rows->extent : 0;
     }
-    for (int r = 0, first = 1; r < n; r++) {
-        const int64_t before = first ? 0 : rows->starts[r - 1] + rows->bytes[r - 1];
-        rows->starts[r] = packs ? before : rows->bytes[r] > 0 ? displ_at(rows, r) * rows->extent : 0;
-        first = 0;
+    return packs || (is_received && share_bytes(rows)) ? pack(rows) : MPI_SUCCESS;
+}
+
+/* Whether the memory between the first and the last byte of one side has some of the other's. */
+static int reach_into(const struct rows *one, const struct rows *other) {
+    const struct rows *const both[2] = {one, other};
+    int64_t from[2] = {INT64_MAX, INT64_MAX}, to[2] = {0, 0};
+    for (int side = 0; side < 2; side++) {
+        for (int r = 0; r < both[side]->n; r++) {
+            if (both[side]->bytes[r] == 0) continue;
+            const int64_t start = both[side]->starts[r], end = start + both[side]->bytes[r];
+            from[side] = start < from[side] ? start : from[side];
+            to[side] = end > to[side] ? end : to[side];
+        }
+        if (to[side] == 0) return 0;
     }
-    if (packs && !(rows->copy = malloc(all > 0 ? (size_t)all : 1))) return MPI_ERR_NO_MEM;
-    return MPI_SUCCESS;
+    return do_overlap(one->buffer + from[0], to[0] - from[0], other->buffer + from[1], to[1] - from[1]);
 }
 
 /* Packs or unpacks one block, if it must be. */
@@ -85,10 +133,21 @@ static struct rows only_row(struct only *only, void *buffer, MPI_Count count, MP
 
 static void *data(const struct rows *rows) { return rows->copy ? rows->copy : rows->buffer; }
 
-int serve_vector(struct call *call, hopbine_comm_t comm, int rank, int size, int *code) {
+/* Whether MPI itself is to refuse that a rank receives where it sends from. */
+static int is_refused(const struct call *call, const struct rows *send, const struct rows *recv, int rank) {
+    if (!REFUSES_ALIASES || call->send_type != call->recv_type) return 0;
+    if (call->collective == ALLTOALLV) return send->buffer == recv->buffer && send->counts == recv->counts;
+    const int mine = call->collective == SCATTERV ? 0 : rank, given = call->collective == SCATTERV ? rank : 0;
+    return send->bytes[given] > 0 && recv->bytes[mine] > 0 &&
+           send->buffer + send->starts[given] == recv->buffer + recv->starts[mine];
+}
+
+int serve_vector(struct call *call, const struct state *state, int *code, int *wrong) {
     const enum collective c = call->collective;
+    const hopbine_comm_t comm = state->comm;
+    const int rank = state->rank, size = state->size;
     const int is_root = rank == call->root, at_root = c == GATHERV || c == SCATTERV;
-    if (at_root && (call->root < 0 || call->root >= size)) return MPI_ERR_ROOT;
+    if (at_root && (call->root < 0 || call->root >= size)) return *wrong = MPI_ERR_ROOT, 1;
     const int in_place = call->send == MPI_IN_PLACE || call->recv == MPI_IN_PLACE;
     /* Which side has lists, which is one block, and which is not there. */
     struct only one = {0, 0}, other = {0, 0};
@@ -101,14 +160,22 @@ int serve_vector(struct call *call, hopbine_comm_t comm, int rank, int size, int
                                                  .counts = call->send_counts, .displs = call->send_displs,
                                                  .is_wide = call->is_wide}
                                  : only_row(&one, (void *)call->send, call->send_count, call->send_type);
-        error = open_rows(&send, call->send_counts ? size : 1);
+        error = open_rows(&send, call->send_counts ? size : 1, 0);
     }
     if (receives && error == MPI_SUCCESS) {
         recv = call->recv_counts ? (struct rows){.buffer = call->recv, .type = call->recv_type,
                                                  .counts = call->recv_counts, .displs = call->recv_displs,
                                                  .is_wide = call->is_wide}
                                  : only_row(&other, call->recv, call->recv_count, call->recv_type);
-        error = open_rows(&recv, call->recv_counts ? size : 1);
+        error = open_rows(&recv, call->recv_counts ? size : 1, 1);
+    }
+    if (error == MPI_SUCCESS && sends && receives && !send.copy && !recv.copy && reach_into(&send, &recv)) {
+        if (is_refused(call, &send, &recv, rank)) {
+            call->reason = "argument";
+            error = MPI_ERR_BUFFER;
+        } else {
+            error = pack(&send);
+        }
     }
     int good = error == MPI_SUCCESS;
     *code = HOPBINE_SUCCESS;
@@ -145,20 +212,6 @@ int serve_vector(struct call *call, hopbine_comm_t comm, int rank, int size, int
     free(recv.copy);
     free(send.bytes);
     free(recv.bytes);
-    return error;
-}
-
-int serve_reduce_scatter(struct call *call, hopbine_comm_t comm, int size, int element, int op, int *code) {
-    int64_t *counts = malloc((size_t)size * sizeof *counts);
-    int error = counts ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-    for (int r = 0; error == MPI_SUCCESS && r < size; r++) {
-        counts[r] = call->is_wide ? (int64_t)((const MPI_Count *)call->send_counts)[r] : ((const int *)call->send_counts)[r];
-        if (counts[r] < 0) error = MPI_ERR_COUNT;
-    }
-    if (error == MPI_SUCCESS) {
-        const void *send = call->send == MPI_IN_PLACE ? HOPBINE_IN_PLACE : call->send;
-        *code = hopbine_reduce_scatterv(send, call->recv, counts, element, op, comm);
-    }
-    free(counts);
-    return error;
+    *wrong = call->reason ? MPI_SUCCESS : error;
+    return !call->reason;
 }

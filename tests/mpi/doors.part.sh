@@ -10,11 +10,13 @@ build_doors() {
   for name in libhopbine.so libhopbine.so.0; do
     ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
   done
-  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,serve,vector,shaped,fortran}.c \
+  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,serve,movement,reduction,ordered,vector,shaped,fortran}.c \
     -o "$programs/libhopbine_hb.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" || return 1
-  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,serve,vector,preload}.c \
+  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,serve,movement,reduction,ordered,vector,preload}.c \
     -o "$programs/libhopbine_mpi.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" -ldl || return 1
-  "$MPICC" "${flags[@]}" tests/mpi/calls.c -o "$programs/calls" || return 1
+  for name in calls orders; do
+    "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" || return 1
+  done
   "$MPICC" "${flags[@]}" -DHB tests/mpi/calls.c -o "$programs/calls-hb" "${link[@]}" || return 1
   for name in heat fft; do
     "$MPICC" "${flags[@]}" "examples/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
@@ -58,6 +60,9 @@ run_doors() {
   # Messages over MPI, as between hosts.
   ranks 4 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls" wrong || status=1
   ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1
+  for n in 2 5; do
+    ranks $n "$preload" "$programs/orders" || status=1
+  done
   for name in mpif mpi mpi_f08; do
     ranks 3 "$preload" "$programs/calls-$name" || status=1
   done

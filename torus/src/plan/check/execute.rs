@@ -1,49 +1,51 @@
 //! The symbolic execution of a tile: the positions of one part, on all ranks.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::contents::Content;
 use super::expected::Expected;
 use super::fault::{Fault, Found, Violation};
-use super::ledger::{Contributors, Ledger};
 use super::local::Fingerprints;
+use super::strips::Strips;
+use super::values::{Value, Values};
 use crate::collectives::{Action, Cut, Share, Sums};
-use crate::names::{Block, Position, Rank};
+use crate::names::{Position, Rank};
 use crate::plan::flow::{Flow, Message};
 use crate::plan::members::Tile;
-use crate::plan::types::Run;
 
 /// What a unit of work finds; more of the same kind are not worth listing.
 const MOST_VIOLATIONS: usize = 1000;
+/// Values that nothing holds are forgotten when there are so many of them.
+const MANY_VALUES: usize = 1 << 16;
 
-/// A message of the step at hand.
-struct Pending {
+/// A run of a message of the step at hand, with what is in it.
+#[derive(Clone)]
+struct Sent {
     lane: usize,
     from: Rank,
     to: Rank,
-    /// Its runs in the list of all.
-    runs: Range<usize>,
+    /// Positions, from the tile's first on.
+    range: Range<u32>,
+    content: Content,
 }
 
 /// The memory of an execution, to be used again for the next tile.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    state: Ledger,
-    /// What is under way in a step in which some rank overwrites what it sends.
-    under_way: Ledger,
-    /// Slots whose content was not sent since it was written, as bits.
-    live: Vec<u64>,
-    /// Slots that are sent in the step at hand.
-    sent: Vec<u64>,
+    values: Values,
+    strips: Strips,
+    /// What a rank must have in a position in the end, where all must have the same: the
+    /// expression of the first rank that has it.
+    orders: Vec<Option<(Option<u64>, Rank)>>,
 }
 
 impl Scratch {
-    /// For contents of the kind of `ledger`.
-    pub(super) fn new(ledger: Ledger) -> Self {
-        let under_way = ledger.clone();
-        Scratch { state: ledger, under_way, live: Vec::new(), sent: Vec::new() }
+    /// For such values.
+    pub(super) fn new(values: Values) -> Self {
+        Scratch { values, strips: Strips::default(), orders: Vec::new() }
     }
 }
 
@@ -52,9 +54,8 @@ pub(super) struct Execution<'a> {
     /// The lanes that move the part.
     lanes: &'a [usize],
     tile: &'a Tile,
-    width: usize,
     scratch: &'a mut Scratch,
-    /// Some ranks begin with nothing; elsewhere every slot is given something, tracked or not.
+    /// Some ranks begin with nothing; elsewhere all positions are given something.
     has_empty: bool,
     found: Vec<Violation>,
 }
@@ -68,46 +69,33 @@ impl<'a> Execution<'a> {
         scratch: &'a mut Scratch,
     ) -> Self {
         let width = tile.positions().len();
-        let slots = flow.n_ranks() as usize * width;
         // Expressions are compared if several ranks get the same.
-        scratch.state.reset(slots, base, flow.collective().gets_copies());
-        for bits in [&mut scratch.live, &mut scratch.sent] {
-            bits.clear();
-            bits.resize(slots.div_ceil(64), 0);
-        }
+        scratch.values.reset(base, flow.collective().gets_copies());
+        scratch.strips.reset(flow.n_ranks(), width as u32);
+        scratch.orders.clear();
+        scratch.orders.resize(width, None);
         let has_empty = !combines(flow) || flow.collective().sums() != Sums::Everyone;
-        Execution { flow, lanes, tile, width, scratch, has_empty, found: Vec::new() }
+        Execution { flow, lanes, tile, scratch, has_empty, found: Vec::new() }
     }
 
-    fn report(
-        &mut self,
-        rank: Rank,
-        at: (usize, Option<usize>),
-        slot: Option<usize>,
-        fault: Fault,
-    ) {
+    /// Reports a fault in a position, counted from the tile's first on.
+    fn report(&mut self, rank: Rank, (lane, step): (usize, Option<usize>), at: u32, fault: Fault) {
         if self.found.len() < MOST_VIOLATIONS {
-            let (lane, step) = (Some(at.0), at.1);
-            let position =
-                slot.map(|slot| Position(self.tile.positions().start + (slot % self.width) as u32));
-            self.found.push(Violation { rank, lane, step, position, fault });
+            let position = Some(Position(self.tile.positions().start + at));
+            self.found.push(Violation { rank, lane: Some(lane), step, position, fault });
         }
     }
 
-    fn slot(&self, rank: Rank, position: u32) -> usize {
-        rank.index() * self.width + (position - self.tile.positions().start) as usize
-    }
-
-    /// The tile's part of a share on a rank, at the start or in the end, as slots.
-    fn slots(&self, share: Share, rank: Rank, at_end: bool) -> SmallVec<[Range<usize>; 1]> {
+    /// The tile's part of a share on a rank, at the start or in the end, from the tile's first
+    /// position on.
+    fn share(&self, share: Share, rank: Rank, at_end: bool) -> SmallVec<[Range<u32>; 1]> {
         let positions = self.flow.space(self.lanes[0], rank).positions(share, rank, at_end);
         let tile = self.tile.positions();
         let clip = |positions: Range<u32>| {
             let start = positions.start.clamp(tile.start, tile.end);
-            let end = positions.end.clamp(start, tile.end);
-            self.slot(rank, start)..self.slot(rank, start) + (end - start) as usize
+            start - tile.start..positions.end.clamp(start, tile.end) - tile.start
         };
-        positions.into_iter().map(clip).filter(|slots| !slots.is_empty()).collect()
+        positions.into_iter().map(clip).filter(|range| !range.is_empty()).collect()
     }
 
     /// Executes all steps and checks the outcome.
@@ -119,8 +107,9 @@ impl<'a> Execution<'a> {
         self.fill();
         let n_steps = self.lanes.iter().map(|&lane| self.flow.lanes()[lane].n_steps).max();
         for step in 0..n_steps.unwrap_or(0) {
-            let (pending, runs) = self.send(step, fingerprints);
-            self.receive(step, &pending, &runs);
+            let sent = self.send(step, fingerprints);
+            self.receive(step, &sent);
+            self.forget();
         }
         self.verify(expected);
         self.found
@@ -131,141 +120,130 @@ impl<'a> Execution<'a> {
         let (collective, root) = (self.flow.collective(), self.flow.root());
         for rank in Rank::first(self.flow.n_ranks()) {
             let gives = collective.gives(rank, root, self.flow.n_ranks());
-            for slots in self.slots(gives, rank, false) {
-                self.scratch.state.give(slots.clone(), rank);
-                set_bits(&mut self.scratch.live, slots);
+            for range in self.share(gives, rank, false) {
+                self.scratch.strips.write(rank, &range, Content::of(Value::of(rank)));
             }
         }
     }
 
-    /// The slots of a run on a rank.
-    fn run_slots(&self, rank: Rank, run: &Run) -> Range<usize> {
-        let first = self.slot(rank, run.start);
-        first..first + run.len as usize
-    }
-
-    /// Lists all that is sent in a step. If some rank overwrites what it sends, what is under
-    /// way is read now; else it is where it comes from until it has arrived.
-    fn send(&mut self, step: usize, fingerprints: &mut Fingerprints) -> (Vec<Pending>, Vec<Run>) {
-        let mut pending: Vec<Pending> = Vec::new();
-        let mut all_runs: Vec<Run> = Vec::new();
+    /// All that is sent in a step, read before anything is stored.
+    fn send(&mut self, step: usize, fingerprints: &mut Fingerprints) -> Vec<Sent> {
+        let mut sent: Vec<Sent> = Vec::new();
+        let first = self.tile.positions().start;
         for &lane in self.lanes {
             if step >= self.flow.lanes()[lane].n_steps {
                 continue;
             }
+            let strips = &mut self.scratch.strips;
             let mut visit = |Message { from, to, runs }: Message<'_>| {
-                let runs_of = all_runs.len()..all_runs.len() + runs.len();
-                pending.push(Pending { lane, from, to, runs: runs_of });
                 fingerprints.add_executed(lane, step, from, to, runs);
-                all_runs.extend_from_slice(runs);
+                for run in runs {
+                    let range = run.start - first..run.end() - first;
+                    let content = strips.send(from, &range);
+                    sent.push(Sent { lane, from, to, range, content });
+                }
             };
             self.flow.messages(lane, step, self.tile, &mut visit);
         }
-        for message in &pending {
-            for run in &all_runs[message.runs.clone()] {
-                let slots = self.run_slots(message.from, run);
-                if self.has_empty
-                    && let Some(slot) = self.scratch.state.first_empty(slots.clone())
-                {
-                    let at = (message.lane, Some(step));
-                    self.report(message.from, at, Some(slot), Fault::SentEmpty);
+        if self.has_empty {
+            for Sent { lane, from, range, content, .. } in &sent {
+                if let Some(at) = self.scratch.strips.chunks.first_empty(*content, range) {
+                    self.report(*from, (*lane, Some(step)), at, Fault::SentEmpty);
                 }
-                clear_bits(&mut self.scratch.live, slots.clone());
-                set_bits(&mut self.scratch.sent, slots);
             }
         }
-        let is_overwritten = |message: &Pending| {
-            let mut runs = all_runs[message.runs.clone()].iter();
-            runs.any(|run| any_bit(&self.scratch.sent, self.run_slots(message.to, run)))
-        };
-        let reads_ahead = pending.iter().any(is_overwritten);
-        self.scratch.under_way.clear();
-        for message in &pending {
-            for run in &all_runs[message.runs.clone()] {
-                let slots = self.run_slots(message.from, run);
-                let Scratch { state, under_way, sent, .. } = &mut *self.scratch;
-                if reads_ahead {
-                    under_way.push(state, slots.clone());
-                }
-                clear_bits(sent, slots);
-            }
-        }
-        (pending, all_runs)
+        sent
     }
 
     /// Stores and combines what has arrived in a step.
-    fn receive(&mut self, step: usize, pending: &[Pending], runs: &[Run]) {
-        let under_way = std::mem::replace(&mut self.scratch.under_way, Ledger::sources());
-        let arrived = Some(&under_way).filter(|under_way| !under_way.is_empty());
-        let mut next_under_way = 0;
-        // By slot: operands so far, and the expression of those to the left of the own one.
-        let mut folds: HashMap<usize, (u32, Option<u64>)> = HashMap::new();
-        let is_barrier = self.flow.lanes()[self.lanes[0]].space.cut == Cut::Token;
-        for message in pending {
-            let Pending { lane, from, to, .. } = *message;
+    fn receive(&mut self, step: usize, sent: &[Sent]) {
+        // What is combined with the own value not in the first place.
+        let mut folds: BTreeMap<Rank, (u32, Vec<&Sent>)> = BTreeMap::new();
+        for message in sent {
+            let Sent { lane, to, ref range, content, .. } = *message;
             let at = (lane, Some(step));
-            let action = self.flow.action(lane, step, to);
-            let own_at = match action {
-                Action::Reduce => self.flow.own_at(lane, step, to),
-                Action::Copy => 0,
-            };
-            for run in &runs[message.runs.clone()] {
-                let slot = self.slot(to, run.start);
-                let len = run.len as usize;
-                let source = match arrived {
-                    Some(_) => next_under_way,
-                    None => self.slot(from, run.start),
-                };
-                next_under_way += len;
-                match action {
-                    Action::Copy => {
-                        let is_lost = |i: &usize| {
-                            self.scratch.live[(slot + i) / 64] >> ((slot + i) % 64) & 1 == 1
-                                && self.scratch.state.differs(slot + i, arrived, source + i)
-                        };
-                        let any_live = any_bit(&self.scratch.live, slot..slot + len);
-                        if any_live && let Some(i) = (0..len).find(is_lost) {
-                            self.report(to, at, Some(slot + i), Fault::Overwritten);
-                        }
-                        self.scratch.state.store(slot, arrived, source, len);
+            match self.flow.action(lane, step, to) {
+                Action::Copy => {
+                    let Scratch { strips, values, .. } = &mut *self.scratch;
+                    if let Some(lost) = strips.first_lost(to, range, content, values) {
+                        self.report(to, at, lost, Fault::Overwritten);
                     }
-                    Action::Reduce => {
-                        if self.has_empty
-                            && let Some(slot) = self.scratch.state.first_empty(slot..slot + len)
-                        {
-                            self.report(to, at, Some(slot), Fault::CombinedEmpty);
-                        }
-                        let mut is_left = false;
-                        if own_at > 0 {
-                            for i in 0..len {
-                                let (n_before, left) = folds.entry(slot + i).or_default();
-                                is_left = *n_before < own_at;
-                                if is_left {
-                                    *left =
-                                        self.scratch.state.gather_left(*left, arrived, source + i);
-                                } else if let Some(left) = left.take() {
-                                    self.scratch.state.put_left(slot + i, left);
-                                }
-                                *n_before += 1;
-                            }
-                        }
-                        let repeated =
-                            self.scratch.state.combine(slot, arrived, source, len, is_left);
-                        // A barrier has nothing to count: hearing twice does no harm.
-                        if let Some(slot) = repeated.filter(|_| !is_barrier) {
-                            self.report(to, at, Some(slot), Fault::CountedTwice { from });
-                        }
-                    }
+                    self.scratch.strips.write(to, range, content);
                 }
-                set_bits(&mut self.scratch.live, slot..slot + len);
+                Action::Reduce => match self.flow.own_at(lane, step, to) {
+                    0 => self.fold(step, to, range, &[], &[message]),
+                    own_at => folds.entry(to).or_insert((own_at, Vec::new())).1.push(message),
+                },
             }
         }
-        for (slot, (_, left)) in folds {
-            if let Some(left) = left {
-                self.scratch.state.put_left(slot, left);
+        for (to, (own_at, messages)) in folds {
+            let ends = messages.iter().flat_map(|message| [message.range.start, message.range.end]);
+            let mut ends: Vec<u32> = ends.collect();
+            ends.sort_unstable();
+            ends.dedup();
+            for range in ends.windows(2).map(|ends| ends[0]..ends[1]) {
+                let covers = |message: &&&Sent| {
+                    message.range.start <= range.start && range.end <= message.range.end
+                };
+                let operands: Vec<&Sent> = messages.iter().filter(covers).copied().collect();
+                if !operands.is_empty() {
+                    let (left, right) = operands.split_at(operands.len().min(own_at as usize));
+                    self.fold(step, to, &range, left, right);
+                }
             }
         }
-        self.scratch.under_way = under_way;
+    }
+
+    /// Combines operands in their order with the own value between `left` and `right`, all of
+    /// which reach over `range`.
+    fn fold(&mut self, step: usize, to: Rank, range: &Range<u32>, left: &[&Sent], right: &[&Sent]) {
+        let is_barrier = self.flow.lanes()[self.lanes[0]].space.cut == Cut::Token;
+        let Scratch { strips, values, .. } = &mut *self.scratch;
+        let own = strips.read(to, range);
+        let chunks = &mut strips.chunks;
+        let lacking = if self.has_empty { chunks.first_empty(own, range) } else { None };
+        let mut repeated: Option<(&Sent, u32)> = None;
+        let mut result: Option<Content> = None;
+        let operands = left.iter().map(|sent| Some(*sent));
+        let operands = operands.chain([None]).chain(right.iter().map(|sent| Some(*sent)));
+        for operand in operands {
+            let content = match operand {
+                Some(sent) => chunks.part(sent.content, &sent.range, range),
+                None => own,
+            };
+            result = Some(match result {
+                None => content,
+                Some(so_far) => {
+                    let (content, twice) = chunks.combine(so_far, content, range, values);
+                    let by = operand.or(left.last().copied());
+                    repeated = repeated.or(by.zip(twice));
+                    content
+                }
+            });
+        }
+        if let Some(content) = result {
+            strips.write(to, range, content);
+        }
+        let lane = left.iter().chain(right).map(|sent| sent.lane).next().unwrap_or(self.lanes[0]);
+        if let Some(at) = lacking {
+            self.report(to, (lane, Some(step)), at, Fault::CombinedEmpty);
+        }
+        // A barrier has nothing to count: hearing twice does no harm.
+        if let Some((sent, at)) = repeated.filter(|_| !is_barrier) {
+            let (lane, from) = (sent.lane, sent.from);
+            self.report(to, (lane, Some(step)), at, Fault::CountedTwice { from });
+        }
+    }
+
+    /// Forgets values that no rank holds: those of barriers are long, and of one position each.
+    fn forget(&mut self) {
+        let Scratch { values, strips, .. } = &mut *self.scratch;
+        let is_barrier = self.flow.lanes()[self.lanes[0]].space.cut == Cut::Token;
+        if is_barrier && values.n_free() == 0 && values.len() > MANY_VALUES {
+            let mut is_held = vec![false; values.len()];
+            strips.mark(&mut is_held);
+            values.retain(&is_held);
+        }
     }
 
     /// The collective's post-condition: all that was given to a position is in it.
@@ -274,27 +252,18 @@ impl<'a> Execution<'a> {
         // Where positions mean the same on all ranks, so does what must be in them.
         let space = self.flow.space(self.lanes[0], Rank(0));
         let is_of_all = space.cut != Cut::Pairs && !self.combines();
-        let givers: Vec<u32> = match is_of_all {
-            true => {
-                let block = |at| space.block_at_end(Rank(0), Position(at));
-                let giver = |at| block(at).map_or(u32::MAX, |block| self.giver(block).0);
-                self.tile.positions().map(giver).collect()
-            }
+        let givers: Vec<Option<Rank>> = match is_of_all {
+            true => self.tile.positions().map(|at| self.giver(Rank(0), Position(at))).collect(),
             false => Vec::new(),
         };
-        // The slots that are compared with: those of the first rank that gets any.
-        let mut like: Option<Range<usize>> = None;
         let n_ranks = self.flow.n_ranks();
         // Where ranks get sums of prefixes: of more ranks from one rank to the next.
         let mut of_prefix = expected.nobody();
         for rank in Rank::first(n_ranks) {
-            let ranges = self.slots(collective.gets(rank, root, n_ranks), rank, true);
-            // What is not combined in pairs may lie here and there.
-            let [slots] = &ranges[..] else {
-                ranges.into_iter().for_each(|slots| self.explain(rank, slots, 0, expected));
+            let ranges = self.share(collective.gets(rank, root, n_ranks), rank, true);
+            if ranges.is_empty() {
                 continue;
-            };
-            let slots = slots.clone();
+            }
             let end = collective.contributors(rank, n_ranks);
             let expected = if end == n_ranks {
                 expected
@@ -302,23 +271,30 @@ impl<'a> Execution<'a> {
                 of_prefix.extend(end);
                 &of_prefix
             };
-            let offset = slots.start % self.width;
-            let is_right = if self.combines() {
-                let like = like.get_or_insert_with(|| slots.clone());
-                // Of ranks that get different positions none has anything to be like.
-                let like = if like.len() == slots.len() && like.start % self.width == offset {
-                    like.start
-                } else {
-                    slots.start
-                };
-                self.scratch.state.are_complete(slots.clone(), like, expected)
-            } else {
-                is_of_all
-                    && self.scratch.state.are_from(slots.clone(), &givers[offset..][..slots.len()])
+            let combines = self.combines();
+            let Scratch { values, strips, orders } = &mut *self.scratch;
+            let mut is_right = |value: Value, range: &Range<u32>| {
+                let range = range.start as usize..range.end as usize;
+                if !combines {
+                    let source = values.source(value);
+                    return is_of_all && givers[range].iter().all(|&giver| giver == source);
+                }
+                let order = values.order(value);
+                values.is_complete(value, expected)
+                    && orders[range]
+                        .iter_mut()
+                        .all(|like| like.get_or_insert((order, rank)).0 == order)
             };
-            if !is_right {
-                let like = like.as_ref().map_or(slots.start, |like| like.start);
-                self.explain(rank, slots, like, expected);
+            let is_common = collective.sums() == Sums::Everyone;
+            let mut wrong = Vec::new();
+            let contents = ranges.iter().flat_map(|range| strips.contents(rank, range));
+            for (range, content) in contents {
+                if !strips.chunks.are_right(content, &range, is_common, &mut is_right) {
+                    wrong.push((range, content));
+                }
+            }
+            for (range, content) in wrong {
+                self.explain(rank, range, content, expected);
             }
         }
     }
@@ -327,54 +303,59 @@ impl<'a> Execution<'a> {
         combines(self.flow)
     }
 
-    /// Who must have given a block that somebody has in the end, where nothing is combined.
-    fn giver(&self, block: Block) -> Rank {
-        let cut = self.flow.collective().cut();
+    /// Who must have given what `rank` has in a position in the end, where nothing is combined.
+    fn giver(&self, rank: Rank, position: Position) -> Option<Rank> {
+        let space = self.flow.space(self.lanes[0], rank);
+        let block = space.block_at_end(rank, position)?;
         let root = self.flow.root();
         let n_ranks = self.flow.n_ranks();
-        match (self.flow.collective().gives(Rank(block.0), root, n_ranks), cut) {
+        Some(match (self.flow.collective().gives(Rank(block.0), root, n_ranks), space.cut) {
             (_, Cut::Pairs) | (Share::Own, _) => Rank(block.0),
             _ => root,
+        })
+    }
+
+    /// Says position by position what is wrong, if anything is.
+    fn explain(&mut self, rank: Rank, range: Range<u32>, content: Content, expected: &Expected) {
+        let lane = self.lanes[0];
+        let mut start = range.start;
+        for stretch in self.scratch.strips.chunks.stretches(content, range.end, &range) {
+            for at in start..stretch.end {
+                if let Some(fault) = self.fault(rank, at, stretch.value, expected) {
+                    self.report(rank, (lane, None), at, fault);
+                }
+            }
+            start = stretch.end;
         }
     }
 
-    /// Says slot by slot what is wrong, if anything is; `like` is where the expressions of the
-    /// first slot's position are compared with.
-    fn explain(&mut self, rank: Rank, slots: Range<usize>, like: usize, expected: &Expected) {
-        let lane = self.lanes[0];
-        for slot in slots.clone() {
-            let offset = slot % self.width;
-            let position = Position(self.tile.positions().start + offset as u32);
-            let block = self.flow.space(lane, rank).block_at_end(rank, position);
-            let Some(block) = block else { continue };
-            let contributors = match self.combines() {
-                true => Contributors::Everyone,
-                false => Contributors::One(self.giver(block)),
-            };
-            let found = if self.scratch.state.is_complete(slot, contributors, expected) {
-                self.misdirected(rank, slot, position)
-            } else {
-                Some(match (contributors, self.scratch.state.source(slot)) {
-                    (Contributors::Everyone, _) => Found::Incomplete,
-                    (Contributors::One(_), Some(other)) => Found::From(other),
-                    (Contributors::One(_), None) => Found::Nothing,
-                })
-            };
-            let than = like + (slot - slots.start);
-            if let Some(found) = found {
-                self.report(rank, (lane, None), Some(slot), Fault::WrongResult { block, found });
-            } else if self.scratch.state.order(slot) != self.scratch.state.order(than) {
-                let than = Rank((than / self.width) as u32);
-                self.report(rank, (lane, None), Some(slot), Fault::DifferentOrder { than });
+    /// What is wrong with the value of a position in the end, if anything is.
+    fn fault(&self, rank: Rank, at: u32, value: Value, expected: &Expected) -> Option<Fault> {
+        let position = Position(self.tile.positions().start + at);
+        let space = self.flow.space(self.lanes[0], rank);
+        let Scratch { values, orders, .. } = &*self.scratch;
+        let found = if self.combines() {
+            (!values.is_complete(value, expected)).then_some(Found::Incomplete)
+        } else {
+            match values.source(value) {
+                Some(source) if Some(source) == self.giver(rank, position) => {
+                    self.misdirected(rank, source, position)
+                }
+                Some(other) => Some(Found::From(other)),
+                None => Some(Found::Nothing),
             }
+        };
+        if let Some(found) = found {
+            let block = space.block_at_end(rank, position)?;
+            return Some(Fault::WrongResult { block, found });
         }
+        let (order, than) = orders[at as usize]?;
+        (order != values.order(value)).then_some(Fault::DifferentOrder { than })
     }
 
     /// For pairs: what came from the right rank may have been meant for another.
-    fn misdirected(&self, rank: Rank, slot: usize, position: Position) -> Option<Found> {
-        let lane = self.lanes[0];
-        let source = self.scratch.state.source(slot)?;
-        let space = self.flow.space(lane, source);
+    fn misdirected(&self, rank: Rank, source: Rank, position: Position) -> Option<Found> {
+        let space = self.flow.space(self.lanes[0], source);
         if space.cut != Cut::Pairs {
             return None;
         }
@@ -385,30 +366,4 @@ impl<'a> Execution<'a> {
 
 fn combines(flow: &dyn Flow) -> bool {
     flow.collective().is_reduction() || flow.collective().cut() == Cut::Token
-}
-
-fn any_bit(bits: &[u64], range: Range<usize>) -> bool {
-    let mut any = false;
-    for_words(range, |word, mask| any |= bits[word] & mask != 0);
-    any
-}
-
-fn clear_bits(bits: &mut [u64], range: Range<usize>) {
-    for_words(range, |word, mask| bits[word] &= !mask);
-}
-
-fn set_bits(bits: &mut [u64], range: Range<usize>) {
-    for_words(range, |word, mask| bits[word] |= mask);
-}
-
-/// The words that a range of bits touches, each with the bits of the range in it.
-fn for_words(range: Range<usize>, mut with: impl FnMut(usize, u64)) {
-    let mut at = range.start;
-    while at < range.end {
-        let end = range.end.min((at / 64 + 1) * 64);
-        let n = end - at;
-        let mask = if n == 64 { u64::MAX } else { ((1 << n) - 1) << (at % 64) };
-        with(at / 64, mask);
-        at = end;
-    }
 }

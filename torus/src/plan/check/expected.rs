@@ -1,6 +1,6 @@
 //! What must have been combined in the end.
 
-use super::ledger::number;
+use super::values::number;
 use crate::names::Rank;
 
 /// What all ranks below some number are in the representations of sets.

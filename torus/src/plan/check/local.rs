@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::fault::{Fault, Violation};
-use super::ledger::scramble;
+use super::values::scramble;
 use crate::names::Rank;
 use crate::plan::flow::Flow;
 use crate::plan::types::{Blocks, Plan, Run, n_positions};

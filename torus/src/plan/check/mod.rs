@@ -24,11 +24,13 @@
 //! agree with a probability of about 2^-64. So do the hashes by which points 2, 3 and 6 are
 //! decided.
 
+mod contents;
 mod execute;
 mod expected;
 mod fault;
-mod ledger;
 mod local;
+mod strips;
+mod values;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -39,17 +41,14 @@ use crate::names::Rank;
 use execute::{Execution, Scratch};
 use expected::Expected;
 pub use fault::{Fault, Found, Violation};
-use ledger::Ledger;
 use local::Fingerprints;
+use values::Values;
 
 /// Up to this many ranks sets of contributors are bit sets.
 pub const EXACT_RANKS: u32 = 1024;
 
-/// The state of a tile is at most this long, so that it stays in a processor's cache, but for
-/// the shortest tiles.
-const TILE_BYTES: u64 = 16 << 20;
-/// Tiles have at least this many positions, so that messages are worth being found.
-const LEAST_POSITIONS: u64 = 64;
+/// Positions of a tile: many share a message's cost, few keep the state of all ranks short.
+const TILE_POSITIONS: u32 = 512;
 /// Contributors of a barrier that are tracked at once, in words of 64.
 const BARRIER_WORDS: usize = 64;
 /// Plans in a unit of work.
@@ -117,16 +116,13 @@ impl<'a> Checker<'a> {
         });
         let (units, idle) = (plans.collect(), Mutex::default());
         let mut checker = Checker { flow, expect, units, times: 1, idle };
-        let words = checker.words();
-        let bytes = Ledger::slot_bytes(words, checker.combines()) * u64::from(n_ranks.max(1));
-        let most = (TILE_BYTES / bytes.max(1)).max(LEAST_POSITIONS).min(u64::from(u32::MAX));
         let mut parts: Vec<u32> = flow.lanes().iter().map(|lane| lane.part).collect();
         parts.sort_unstable();
         parts.dedup();
         for part in parts {
             let lanes: Vec<usize> =
                 (0..flow.lanes().len()).filter(|&lane| flow.lanes()[lane].part == part).collect();
-            for tile in flow.tiles(lanes[0], most as u32) {
+            for tile in flow.tiles(lanes[0], TILE_POSITIONS) {
                 let step = if checker.is_barrier() { BARRIER_WORDS * 64 } else { usize::MAX };
                 let bases = (0..n_ranks as usize).step_by(step);
                 checker.times = bases.len() as u64;
@@ -156,11 +152,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn ledger(&self) -> Ledger {
+    fn values(&self) -> Values {
+        let n_ranks = self.flow.n_ranks();
         match (self.combines(), self.words()) {
-            (false, _) => Ledger::sources(),
-            (true, Some(words)) => Ledger::sets(words),
-            (true, None) => Ledger::sums(),
+            (false, _) => Values::single(n_ranks),
+            (true, Some(words)) => Values::bits(n_ranks, words),
+            (true, None) => Values::sums(n_ranks),
         }
     }
 
@@ -196,7 +193,7 @@ impl<'a> Checker<'a> {
                 let expected = Expected::new(self.flow.n_ranks(), words, *base);
                 let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
                 let kept = idle().pop();
-                let mut scratch = kept.unwrap_or_else(|| Scratch::new(self.ledger()));
+                let mut scratch = kept.unwrap_or_else(|| Scratch::new(self.values()));
                 let execution = Execution::new(self.flow, lanes, tile, *base, &mut scratch);
                 found.violations = execution.run(&expected, &mut found.fingerprints);
                 idle().push(scratch);

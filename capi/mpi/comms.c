@@ -1,0 +1,166 @@
+/* Starting and ending hopbine beside MPI, and hopbine's communicators for MPI's. */
+#include "doors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+__thread int within;
+
+enum status status;
+int wants_report;
+static hopbine_comm_t world;
+static MPI_Comm exchange_comm = MPI_COMM_NULL, progress_comm = MPI_COMM_NULL;
+static MPI_Request unanswered = MPI_REQUEST_NULL;
+static MPI_Group world_group;
+static int keyval = MPI_KEYVAL_INVALID, end_keyval = MPI_KEYVAL_INVALID;
+/* Changes whenever a communicator is freed: what threads remember of the last one is then old. */
+static unsigned long generation;
+
+/* -- Starting and ending ------------------------------------------------------------------- */
+
+#ifndef HOPBINE_WITH_MPI
+static int exchange(const void *mine, void *all, int64_t bytes, void *argument) {
+    (void)argument;
+    within++;
+    int code = PMPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, exchange_comm);
+    within--;
+    return code;
+}
+#endif
+
+/* While a rank waits in hopbine, its messages in MPI move on: testing any request moves all of
+ * them, and this one, which nobody answers, is never done. (MPICH's MPI_Iprobe moves nothing.) */
+static void progress(void *argument) {
+    static int is_busy;
+    (void)argument;
+    if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE)) return;
+    int flag;
+    within++;
+    PMPI_Test(&unanswered, &flag, MPI_STATUS_IGNORE);
+    within--;
+    __atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
+}
+
+static int forget(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm, (void)key, (void)extra;
+    struct state *state = value;
+    __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
+    if (state->comm != HOPBINE_COMM_NULL && state->comm != world) hopbine_comm_free(&state->comm);
+    free(state);
+    return MPI_SUCCESS;
+}
+
+/* MPI_Finalize begins by freeing what MPI_COMM_SELF carries. */
+static int end(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm, (void)key, (void)value, (void)extra;
+    if (status != STARTED) return MPI_SUCCESS;
+    status = CANNOT;
+    within++;
+    if (hopbine_finalize() != HOPBINE_SUCCESS) fprintf(stderr, "hopbine: %s\n", hopbine_last_error());
+    PMPI_Cancel(&unanswered);
+    PMPI_Wait(&unanswered, MPI_STATUS_IGNORE);
+    PMPI_Comm_free(&exchange_comm);
+    PMPI_Comm_free(&progress_comm);
+    PMPI_Group_free(&world_group);
+    within--;
+    return MPI_SUCCESS;
+}
+
+void start(void) {
+    if (status != NEVER_TRIED || within) return;
+    int rank, size, good, all;
+    within++;
+    wants_report = hopbine_report_wanted();
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &exchange_comm);
+    PMPI_Comm_dup(MPI_COMM_SELF, &progress_comm);
+    PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, progress_comm, &unanswered);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
+    int is_started = 0, n_ranks = 0;
+    hopbine_initialized(&is_started);
+    if (is_started) {
+        /* By the program, or by the other one of libhopbine_hb and libhopbine_mpi. */
+        world = hopbine_comm_world();
+        good = hopbine_comm_size(world, &n_ranks) == HOPBINE_SUCCESS && n_ranks == size;
+    } else {
+#ifdef HOPBINE_WITH_MPI
+        /* With messages over MPI between hosts. */
+        const MPI_Comm everybody = MPI_COMM_WORLD;
+        good = hopbine_init_mpi(&everybody, progress, NULL, &world) == HOPBINE_SUCCESS;
+#else
+        const hopbine_exchange_t with = {rank, size, exchange, progress, NULL};
+        good = hopbine_init_exchange(&with, &world) == HOPBINE_SUCCESS;
+#endif
+    }
+    if (!good && rank == 0)
+        fprintf(stderr, "hopbine: %s; MPI serves all calls\n", hopbine_last_error());
+    PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, exchange_comm);
+    status = all ? STARTED : CANNOT;
+    if (all) {
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &end_keyval, NULL);
+        if (!is_started) PMPI_Comm_set_attr(MPI_COMM_SELF, end_keyval, NULL);
+    }
+    within--;
+}
+
+/* -- Communicators ------------------------------------------------------------------------- */
+
+/* The number of a new communicator, from its first rank to the others. */
+static uint64_t agree(uint64_t number, void *comm) {
+    return PMPI_Bcast(&number, 1, MPI_UINT64_T, 0, *(MPI_Comm *)comm) == MPI_SUCCESS ? number : 0;
+}
+
+/* Makes hopbine's communicator of the same ranks; all of them are here. */
+static void adopt(MPI_Comm comm, struct state *state) {
+    int is_inter, compared;
+    PMPI_Comm_test_inter(comm, &is_inter);
+    PMPI_Comm_rank(comm, &state->rank);
+    PMPI_Comm_size(comm, &state->size);
+    if (is_inter) {
+        state->reason = "an intercommunicator";
+        return;
+    }
+    if (state->size == 1) {
+        state->reason = "a rank alone";
+        return;
+    }
+    PMPI_Comm_compare(comm, MPI_COMM_WORLD, &compared);
+    if (compared == MPI_IDENT) {
+        state->comm = world;
+        return;
+    }
+    int *members = malloc(2 * (size_t)state->size * sizeof *members), *ranks = members + state->size;
+    MPI_Group group;
+    PMPI_Comm_group(comm, &group);
+    for (int rank = 0; rank < state->size; rank++) members[rank] = rank;
+    PMPI_Group_translate_ranks(group, state->size, members, world_group, ranks);
+    PMPI_Group_free(&group);
+    for (int rank = 0; rank < state->size; rank++)
+        if (ranks[rank] == MPI_UNDEFINED) state->reason = "ranks that are not of MPI_COMM_WORLD";
+    if (!state->reason &&
+        hopbine_comm_join(world, state->size, ranks, agree, &comm, &state->comm) != HOPBINE_SUCCESS)
+        state->reason = "no further communicator could be made";
+    free(members);
+}
+
+const struct state *state_of(MPI_Comm comm) {
+    static __thread MPI_Comm last;
+    static __thread struct state *of_last;
+    static __thread unsigned long at;
+    const unsigned long now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+    if (of_last && at == now && last == comm) return of_last;
+    if (comm == MPI_COMM_NULL) return NULL;
+    struct state *state = NULL;
+    int found = 0;
+    if (PMPI_Comm_get_attr(comm, keyval, &state, &found) != MPI_SUCCESS) return NULL;
+    if (!found) {
+        state = calloc(1, sizeof *state);
+        if (!state) return NULL;
+        adopt(comm, state);
+        PMPI_Comm_set_attr(comm, keyval, state);
+    }
+    last = comm, of_last = state, at = now;
+    return state;
+}

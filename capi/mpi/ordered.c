@@ -1,0 +1,182 @@
+/* Reductions by MPI_Reduce_local, for operators and types of any kind: programs' own operators, also
+ * those that do not commute, MPI_MINLOC and MPI_MAXLOC. hopbine moves the data, and whoever has all
+ * ranks' elements combines them in the order of ranks, ((a0 op a1) op a2) and so on.
+ *
+ * Short vectors are gathered where they are wanted. Of a long one each rank gets a block from
+ * everybody, combines it, and passes it on: as much data as a sum of that length moves. */
+#include "doors.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of all ranks' vectors up to which they are gathered. */
+enum { SHORT = 1 << 14 };
+
+/* How elements lie in memory. */
+struct layout {
+    MPI_Datatype type;
+    struct type is;
+    MPI_Aint extent, true_lower, true_extent;
+};
+
+/* Room for elements as their type has them: at `at` begins the first one. */
+struct room {
+    void *memory;
+    char *at;
+};
+
+static int open_room(struct room *room, const struct layout *of, MPI_Count n) {
+    const MPI_Aint step = of->extent < 0 ? -of->extent : of->extent;
+    const MPI_Aint before = of->extent < 0 ? (n > 0 ? n - 1 : 0) * step : 0;
+    room->memory = calloc((size_t)(of->true_extent + (n > 0 ? n - 1 : 0) * step + 1), 1);
+    if (room->memory) room->at = (char *)room->memory + before - of->true_lower;
+    return room->memory != NULL;
+}
+
+/* inout = in op inout */
+static int combine(const struct layout *of, MPI_Op op, char *in, char *inout, MPI_Count n) {
+    for (MPI_Count done = 0; done < n; done += INT_MAX) {
+        const int now = n - done < INT_MAX ? (int)(n - done) : INT_MAX;
+        const int code = PMPI_Reduce_local(in + done * of->extent, inout + done * of->extent, now, of->type, op);
+        if (code != MPI_SUCCESS) return code;
+    }
+    return MPI_SUCCESS;
+}
+
+/* Combines row 0 with row 1, that with row 2, up to row `last`: each then holds what the ranks up to
+ * its own make. Rows hold `n` elements without holes. */
+static int fold(const struct layout *of, MPI_Op op, char *rows, MPI_Count n, int last) {
+    const MPI_Count bytes = n * of->is.bytes;
+    int code = MPI_SUCCESS;
+    if (of->is.contiguous) {
+        for (int r = 1; code == MPI_SUCCESS && r <= last; r++)
+            code = combine(of, op, rows + (r - 1) * bytes, rows + r * bytes, n);
+        return code;
+    }
+    struct room rooms[2] = {{NULL, NULL}, {NULL, NULL}};
+    int good = open_room(&rooms[0], of, n) && open_room(&rooms[1], of, n);
+    good = good && copy_loose(rows, rooms[0].at, n, of->type, of->is.bytes, 1);
+    for (int r = 1; good && code == MPI_SUCCESS && r <= last; r++) {
+        char *const before = rooms[(r - 1) % 2].at, *const here = rooms[r % 2].at;
+        good = copy_loose(rows + r * bytes, here, n, of->type, of->is.bytes, 1);
+        if (good) code = combine(of, op, before, here, n);
+        good = good && copy_loose(rows + r * bytes, here, n, of->type, of->is.bytes, 0);
+    }
+    free(rooms[0].memory);
+    free(rooms[1].memory);
+    return good ? code : MPI_ERR_NO_MEM;
+}
+
+/* What is under way on this rank: all lengths in bytes. */
+struct work {
+    const struct layout *of;
+    const struct state *state;
+    MPI_Op op;
+    char *input;
+    /* Of every rank's block, and where it begins in the vector; then of rows of this rank's. */
+    int64_t *lengths, *starts, *own, *row_starts;
+};
+
+/* Everybody's vector to everybody, or to the root; `rows` has room for all. */
+static int gather_rows(const struct work *work, char *rows, int64_t bytes, int root, int *error) {
+    const struct state *state = work->state;
+    const int code = root < 0 ? hopbine_allgather(work->input, rows, bytes, HOPBINE_UINT8, state->comm)
+                              : hopbine_gather(work->input, rows, bytes, HOPBINE_UINT8, root, state->comm);
+    const int last = root < 0 || root == state->rank ? state->size - 1 : 0;
+    if (code == HOPBINE_SUCCESS) *error = fold(work->of, work->op, rows, bytes / work->of->is.bytes, last);
+    return code;
+}
+
+/* This rank's block from everybody, combined. */
+static int block_rows(const struct work *work, char *rows, int *error) {
+    const struct state *state = work->state;
+    const int64_t mine = work->lengths[state->rank];
+    const int code = hopbine_alltoallv(work->input, work->lengths, work->starts, rows, work->own, work->row_starts,
+                                       HOPBINE_UINT8, state->comm);
+    if (code == HOPBINE_SUCCESS) *error = fold(work->of, work->op, rows, mine / work->of->is.bytes, state->size - 1);
+    return code;
+}
+
+int serve_ordered(struct call *call, const struct state *state, int *code, int *error) {
+    const enum collective c = call->collective;
+    const int size = state->size, rank = state->rank;
+    struct layout of = {.type = call->recv_type};
+    MPI_Aint lower;
+    if (!look_at_type(of.type, &of.is) || of.is.bytes == 0) return call->reason = "no data", 0;
+    PMPI_Type_get_extent(of.type, &lower, &of.extent);
+    PMPI_Type_get_true_extent(of.type, &of.true_lower, &of.true_extent);
+    struct work work = {.of = &of, .state = state, .op = call->op};
+    /* Whose block is how long: as the call says, or the vector cut evenly. */
+    MPI_Count n = call->recv_count;
+    int64_t *counts = NULL;
+    if (c == REDUCE_SCATTER) {
+        n = 0;
+        counts = counts_of(call, size, error);
+        if (!counts) return 1;
+    } else if (c == REDUCE_SCATTER_BLOCK) {
+        n *= size;
+    }
+    work.lengths = malloc(4 * (size_t)size * sizeof *work.lengths);
+    if (!work.lengths) {
+        free(counts);
+        return *error = MPI_ERR_NO_MEM, 1;
+    }
+    work.starts = work.lengths + size, work.own = work.starts + size, work.row_starts = work.own + size;
+    int64_t at = 0;
+    for (int r = 0; r < size; r++) {
+        const int64_t elements = counts ? counts[r] : n / size + (r < n % size);
+        work.lengths[r] = elements * of.is.bytes;
+        work.starts[r] = at;
+        at += work.lengths[r];
+    }
+    const int64_t bytes = at, mine = work.lengths[rank];
+    n = bytes / of.is.bytes;
+    for (int r = 0; r < size; r++) work.own[r] = mine, work.row_starts[r] = r * mine;
+    free(counts);
+
+    /* The input as a row without holes, and what everybody sends of it. */
+    char *const from = call->send == MPI_IN_PLACE ? call->recv : (char *)call->send;
+    const int gives_result = c != REDUCE || rank == call->root;
+    const int scatters = c == REDUCE_SCATTER || c == REDUCE_SCATTER_BLOCK;
+    const int is_short = !scatters && bytes * size <= SHORT;
+    char *const row = malloc((size_t)bytes);
+    char *const rows = malloc((size_t)(is_short ? bytes * size : mine * size) + 1);
+    char *result = NULL;
+    int good = row && rows && copy_loose(row, from, n, of.type, of.is.bytes, 0);
+    *code = HOPBINE_SUCCESS;
+    work.input = row;
+    if (!good) {
+        *error = MPI_ERR_NO_MEM;
+    } else if (is_short) {
+        *code = gather_rows(&work, rows, bytes, c == REDUCE ? call->root : -1, error);
+        const int which = c == SCAN ? rank : c == EXSCAN ? rank - 1 : size - 1;
+        if (gives_result && which >= 0) result = rows + which * bytes;
+    } else {
+        *code = block_rows(&work, rows, error);
+        char *const combined = rows + (size - 1) * mine;
+        const int is_well = *code == HOPBINE_SUCCESS && *error == MPI_SUCCESS;
+        if (scatters) {
+            result = combined;
+        } else if (is_well && c == ALLREDUCE) {
+            *code = hopbine_allgatherv(combined, mine, result = row, work.lengths, work.starts, HOPBINE_UINT8, state->comm);
+        } else if (is_well && c == REDUCE) {
+            *code = hopbine_gatherv(combined, mine, row, work.lengths, work.starts, HOPBINE_UINT8, call->root, state->comm);
+            if (gives_result) result = row;
+        } else if (is_well) {
+            /* Everybody gets its own prefix of each block; of an exclusive scan, the one before. */
+            if (c == EXSCAN) memmove(rows + mine, rows, (size_t)((size - 1) * mine));
+            *code = hopbine_alltoallv(rows, work.own, work.row_starts, row, work.lengths, work.starts, HOPBINE_UINT8,
+                                      state->comm);
+            if (c == SCAN || rank > 0) result = row;
+        }
+    }
+    const MPI_Count results = scatters ? mine / of.is.bytes : n;
+    if (result && *code == HOPBINE_SUCCESS && *error == MPI_SUCCESS &&
+        !copy_loose(result, call->recv, results, of.type, of.is.bytes, 1))
+        *error = MPI_ERR_INTERN;
+    free(row);
+    free(rows);
+    free(work.lengths);
+    return 1;
+}

@@ -1,0 +1,155 @@
+/* Operators that do not commute, on types with and without holes, and buffers that share memory as
+ * programs have them; plain and under the preload library. Prints "all in order" on rank 0. */
+#include <mpi.h>
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: rank %d of %d: not true: %s\n", __FILE__, __LINE__, rank, size, \
+                    #condition);                                                                   \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                                          \
+        }                                                                                          \
+    } while (0)
+
+/* x -> a x + b modulo a prime: of two, one after the other is another one. */
+enum { PRIME = 10007, MOST = 12, N = 4000 };
+struct map {
+    int a;
+    /* Not sent. */
+    char hole[12];
+    int b;
+};
+
+static struct map after(struct map first, struct map second) {
+    struct map both = {(first.a * second.a) % PRIME, "", (second.a * first.b + second.b) % PRIME};
+    return both;
+}
+
+static void compose(void *in, void *inout, int *n, MPI_Datatype *type) {
+    struct map *first = in, *second = inout;
+    (void)type;
+    for (int i = 0; i < *n; i++) {
+        const struct map both = after(first[i], second[i]);
+        second[i].a = both.a, second[i].b = both.b;
+    }
+}
+
+static struct map of(int r, int i) {
+    struct map map = {(7 * r + i) % PRIME + 1, "", (11 * r + 5 * i) % PRIME};
+    return map;
+}
+
+/* What ranks 0 to `last` make of element i. */
+static struct map up_to(int last, int i) {
+    struct map all = of(0, i);
+    for (int r = 1; r <= last; r++) all = after(all, of(r, i));
+    return all;
+}
+
+static struct map send[N * MOST], recv[N * MOST];
+
+static void fill(struct map *buffer, int n) {
+    memset(recv, 77, sizeof recv);
+    for (int i = 0; i < n; i++) buffer[i].a = of(rank, i).a, buffer[i].b = of(rank, i).b;
+}
+
+static int is_right(struct map got, struct map want) {
+    /* What is no data is left alone. */
+    return got.a == want.a && got.b == want.b && got.hole[0] == 77;
+}
+
+static void reductions(MPI_Datatype type, MPI_Op op, int n) {
+    for (int in_place = 0; in_place < 2; in_place++) {
+        const void *from = in_place ? MPI_IN_PLACE : (void *)send;
+        struct map *input = in_place ? recv : send;
+        fill(input, n);
+        MPI_Allreduce(from, recv, n, type, op, MPI_COMM_WORLD);
+        for (int i = 0; i < n; i++) EXPECT(is_right(recv[i], up_to(size - 1, i)));
+        fill(rank == 0 ? input : send, n);
+        MPI_Reduce(rank == 0 ? from : send, rank == 0 ? recv : NULL, n, type, op, 0, MPI_COMM_WORLD);
+        for (int i = 0; rank == 0 && i < n; i++) EXPECT(is_right(recv[i], up_to(size - 1, i)));
+        fill(input, n);
+        MPI_Scan(from, recv, n, type, op, MPI_COMM_WORLD);
+        for (int i = 0; i < n; i++) EXPECT(is_right(recv[i], up_to(rank, i)));
+        fill(input, n);
+        MPI_Exscan(from, recv, n, type, op, MPI_COMM_WORLD);
+        for (int i = 0; rank > 0 && i < n; i++) EXPECT(is_right(recv[i], up_to(rank - 1, i)));
+        fill(input, n * size);
+        MPI_Reduce_scatter_block(from, recv, n, type, op, MPI_COMM_WORLD);
+        for (int i = 0; i < n; i++) EXPECT(is_right(recv[i], up_to(size - 1, rank * n + i)));
+        int counts[MOST], before = 0, all = 0;
+        for (int r = 0; r < size; r++) {
+            counts[r] = r % 3 ? n + r % 3 : 0;
+            before += r < rank ? counts[r] : 0, all += counts[r];
+        }
+        fill(input, all);
+        MPI_Reduce_scatter(from, recv, counts, type, op, MPI_COMM_WORLD);
+        for (int i = 0; i < counts[rank]; i++) EXPECT(is_right(recv[i], up_to(size - 1, before + i)));
+    }
+}
+
+static void pairs(void) {
+    struct { double x; int at; } best[50], mine[50];
+    struct { float x; int at; } low = {(rank + 1) % size, rank}, lowest;
+    for (int i = 0; i < 50; i++) mine[i].x = (rank + i) % size, mine[i].at = rank;
+    MPI_Allreduce(mine, best, 50, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    for (int i = 0; i < 50; i++) EXPECT(best[i].x == size - 1 && best[i].at == (size - 1 - i % size + size) % size);
+    MPI_Reduce(&low, &lowest, 1, MPI_FLOAT_INT, MPI_MINLOC, 0, MPI_COMM_WORLD);
+    EXPECT(rank != 0 || (lowest.x == 0 && lowest.at == size - 1));
+    long double l = rank + 1, most = 0;
+    MPI_Allreduce(&l, &most, 1, MPI_LONG_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    EXPECT(most == size);
+    unsigned char bits = (unsigned char)(1 << rank % 8), any = 0;
+    MPI_Allreduce(&bits, &any, 1, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+    EXPECT(any == (size < 8 ? (1 << size) - 1 : 255));
+}
+
+/* What one sends lies between what one receives; and one block is sent to everybody. */
+static void interleaved(void) {
+    int board[4 * MOST], counts[MOST], even[MOST], odd[MOST], none[MOST];
+    for (int r = 0; r < size; r++) {
+        counts[r] = 1, even[r] = 2 * r, odd[r] = 2 * r + 1, none[r] = 0;
+        board[even[r]] = 100 * rank + r, board[odd[r]] = -1;
+    }
+    MPI_Alltoallv(board, counts, even, MPI_INT, board + 1, counts, even, MPI_INT, MPI_COMM_WORLD);
+    for (int r = 0; r < size; r++) EXPECT(board[odd[r]] == 100 * r + rank && board[even[r]] == 100 * rank + r);
+    MPI_Alltoallv(board, counts, none, MPI_INT, board + 1, counts, even, MPI_INT, MPI_COMM_WORLD);
+    for (int r = 0; r < size; r++) EXPECT(board[odd[r]] == 100 * r);
+    int backwards[MOST], at[MOST];
+    for (int r = 0; r < size; r++) at[r] = size - 1 - r;
+    MPI_Allgatherv(&rank, 1, MPI_INT, backwards, counts, at, MPI_INT, MPI_COMM_WORLD);
+    for (int r = 0; r < size; r++) EXPECT(backwards[r] == size - 1 - r);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const int lengths[] = {1, 1};
+    const MPI_Aint at[] = {offsetof(struct map, a), offsetof(struct map, b)};
+    const MPI_Datatype ints[] = {MPI_INT, MPI_INT};
+    MPI_Datatype loose, resized;
+    MPI_Type_create_struct(2, lengths, at, ints, &loose);
+    MPI_Type_create_resized(loose, 0, sizeof(struct map), &resized);
+    MPI_Type_commit(&resized);
+    MPI_Op op;
+    MPI_Op_create(compose, 0, &op);
+    reductions(resized, op, 1);
+    reductions(resized, op, 30);
+    reductions(resized, op, 1000);
+    pairs();
+    interleaved();
+    MPI_Op_free(&op);
+    MPI_Type_free(&loose);
+    MPI_Type_free(&resized);
+    MPI_Finalize();
+    if (rank == 0) puts("all in order");
+    return 0;
+}

@@ -1,0 +1,156 @@
+//! What all ranks hold in the positions of a tile: one strip of positions per rank, cut into
+//! pieces. The cost of a message is that of its runs, not of its positions.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::contents::{Chunks, Content, Part, ends};
+use super::values::{Value, Values};
+use crate::names::Rank;
+
+/// A piece of a strip, up to where the next one starts.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    start: u16,
+    /// It was not sent since it was written.
+    is_live: bool,
+    content: Content,
+}
+
+/// The strips of all ranks.
+#[derive(Debug, Default)]
+pub(super) struct Strips {
+    width: u32,
+    strips: Vec<SmallVec<[Piece; 4]>>,
+    pub(super) chunks: Chunks,
+}
+
+impl Strips {
+    /// Makes the strips of `n_ranks` ranks `width` positions long, with nothing in them.
+    pub(super) fn reset(&mut self, n_ranks: u32, width: u32) {
+        self.width = width;
+        self.chunks.clear();
+        let nothing = Piece { start: 0, is_live: false, content: Content::of(Value::NOTHING) };
+        self.strips.resize_with(n_ranks as usize, SmallVec::new);
+        for strip in &mut self.strips {
+            strip.clear();
+            strip.push(nothing);
+        }
+    }
+
+    /// The piece that starts at `at`, cut off there if need be.
+    fn cut(&mut self, rank: Rank, at: u32) -> usize {
+        let strip = &mut self.strips[rank.index()];
+        if at == 0 {
+            return 0;
+        }
+        if at >= self.width {
+            return strip.len();
+        }
+        loop {
+            let index = strip.partition_point(|piece| u32::from(piece.start) <= at) - 1;
+            let piece = strip[index];
+            if u32::from(piece.start) == at {
+                return index;
+            }
+            let Some(parts) = self.chunks.parts(piece.content) else {
+                strip.insert(index + 1, Piece { start: at as u16, ..piece });
+                return index + 1;
+            };
+            strip.remove(index);
+            let pieces =
+                parts.iter().map(|&Part { start, content }| Piece { start, content, ..piece });
+            strip.insert_many(index, pieces);
+        }
+    }
+
+    /// The pieces of exactly some positions.
+    fn cut_out(&mut self, rank: Rank, range: &Range<u32>) -> Range<usize> {
+        let first = self.cut(rank, range.start);
+        first..self.cut(rank, range.end)
+    }
+
+    /// Makes one piece of some positions.
+    fn replace(&mut self, rank: Rank, pieces: Range<usize>, piece: Piece) {
+        let strip = &mut self.strips[rank.index()];
+        strip[pieces.start] = piece;
+        if pieces.len() > 1 {
+            strip.drain(pieces.start + 1..pieces.end);
+        }
+    }
+
+    /// Puts `content` into some positions; it is to be sent, or to stay.
+    pub(super) fn write(&mut self, rank: Rank, range: &Range<u32>, content: Content) {
+        let pieces = self.cut_out(rank, range);
+        let piece = Piece { start: range.start as u16, is_live: true, content };
+        self.replace(rank, pieces, piece);
+    }
+
+    /// What some positions hold, as one content.
+    pub(super) fn read(&mut self, rank: Rank, range: &Range<u32>) -> Content {
+        let pieces = self.cut_out(rank, range);
+        self.join(rank, pieces)
+    }
+
+    /// What some positions hold, as one content, which has been sent then.
+    pub(super) fn send(&mut self, rank: Rank, range: &Range<u32>) -> Content {
+        let pieces = self.cut_out(rank, range);
+        let content = self.join(rank, pieces.clone());
+        self.replace(rank, pieces, Piece { start: range.start as u16, is_live: false, content });
+        content
+    }
+
+    fn join(&mut self, rank: Rank, pieces: Range<usize>) -> Content {
+        match &self.strips[rank.index()][pieces] {
+            [piece] => piece.content,
+            pieces => {
+                let part = |&Piece { start, content, .. }: &Piece| Part { start, content };
+                self.chunks.join(pieces.iter().map(part))
+            }
+        }
+    }
+
+    /// The contents of some positions, piece by piece.
+    pub(super) fn contents(
+        &mut self,
+        rank: Rank,
+        range: &Range<u32>,
+    ) -> SmallVec<[(Range<u32>, Content); 4]> {
+        let pieces = self.cut_out(rank, range);
+        let pieces = &self.strips[rank.index()][pieces];
+        let ends = ends(pieces, |piece| piece.start, range.end);
+        let all = pieces.iter().zip(ends);
+        all.map(|(piece, end)| (u32::from(piece.start)..end, piece.content)).collect()
+    }
+
+    /// The first position of `range`, which `content` will fill, that was not sent since it was
+    /// written and that holds other contributions than `content`.
+    pub(super) fn first_lost(
+        &mut self,
+        rank: Rank,
+        range: &Range<u32>,
+        content: Content,
+        values: &Values,
+    ) -> Option<u32> {
+        let pieces = self.cut_out(rank, range);
+        let pieces = &self.strips[rank.index()][pieces];
+        let mut all = pieces.iter().zip(ends(pieces, |piece| piece.start, range.end));
+        all.find_map(|(piece, end)| {
+            if !piece.is_live || piece.content == content {
+                return None;
+            }
+            let own = (piece.content, &(u32::from(piece.start)..end));
+            self.chunks.first_difference(own, (content, range.end), values)
+        })
+    }
+
+    /// Marks the values that strips hold, where there are no chunks.
+    pub(super) fn mark(&self, is_held: &mut [bool]) {
+        for value in self.strips.iter().flatten().filter_map(|piece| piece.content.value()) {
+            if let Some(is_held) = is_held.get_mut(value.number() as usize) {
+                *is_held = true;
+            }
+        }
+    }
+}
