@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use hopbine_torus::geometry::Topology;
 use hopbine_torus::plan::{Expect, Plan, Schedule, Traffic, max_ports};
-use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape, registry};
+use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 

@@ -287,7 +287,8 @@ impl<'a> Execution<'a> {
             };
             let is_common = collective.sums() == Sums::Everyone;
             let mut wrong = Vec::new();
-            let contents = ranges.iter().flat_map(|range| strips.contents(rank, range));
+            let contents: Vec<_> =
+                ranges.iter().flat_map(|range| strips.contents(rank, range)).collect();
             for (range, content) in contents {
                 if !strips.chunks.are_right(content, &range, is_common, &mut is_right) {
                     wrong.push((range, content));
