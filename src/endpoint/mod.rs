@@ -34,6 +34,9 @@ pub mod utofu;
 pub use status::Status;
 pub(crate) use status::confidants;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use crate::Rank;
 
 use crate::error::Blame;
@@ -231,6 +234,32 @@ pub trait Endpoint: Send {
     fn observer(&mut self) -> Option<&mut dyn Observer> {
         None
     }
+
+    /// What rings when there may be something to poll for, if there is such a thing: one for all
+    /// ports of a rank.
+    fn bell(&self) -> Option<Arc<dyn Bell>> {
+        None
+    }
+}
+
+/// Lets threads of a rank sleep until peers have something for it. A thread
+/// [`arm`](Bell::arm)s it, polls once more, and sleeps if that brought nothing.
+pub trait Bell: Send + Sync + std::fmt::Debug {
+    /// From now on peers ring. Returns the bell's number.
+    fn arm(&self) -> u32;
+
+    /// A number that changes whenever the bell rings.
+    fn number(&self) -> u32;
+
+    /// Sleeps until the bell rings, but not if its number is no longer `number`; for that time at
+    /// most.
+    fn sleep(&self, number: u32, longest: Duration);
+
+    /// Takes back one [`arm`](Bell::arm).
+    fn disarm(&self);
+
+    /// Wakes those threads of this rank that sleep: one of them has got something for another.
+    fn ring(&self);
 }
 
 /// Memory that the device, and so peers, read and write by themselves.

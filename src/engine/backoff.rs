@@ -1,61 +1,148 @@
-//! How to wait: spin, yield, or nap.
+//! How to wait: spin, yield, sleep.
 //!
 //! A waiter with a core of its own spins, then yields, and never naps: a nap costs more than
 //! most waits. Where ranks outnumber cores, spinning keeps the awaited rank from running, and
 //! yielding at once is four to twelve times faster than sleeping in the kernel; only a wait that
-//! has become long ends in naps that grow, so that idle ranks leave the cores to busy ones.
+//! has become long ends in sleep, so that idle ranks leave the cores to busy ones.
+//!
+//! All that holds among programs that yield too. A program that computes takes the whole time
+//! slice that a yield offers it, milliseconds each, while a thread that is woken runs at once. So
+//! whoever finds that its yields take that long sleeps instead, if there is a bell to wake it
+//! ([`Bell`]), for this wait and for some that follow.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::endpoint::Bell;
 
 /// Rounds of polling before a waiter with its own core first gives it away. Longer would not
 /// help it much (a yield on a core of its own costs a microsecond) and hurt a rank whose core is
 /// busy with something else after all.
 const SPIN_ROUNDS: u32 = 300;
+/// As many where others are known to compute on the same cores.
+const SPIN_ROUNDS_BESIDE_OTHERS: u32 = 30;
 /// After this long without progress, nap.
 const YIELD_TIME: Duration = Duration::from_millis(10);
-/// The first and the longest nap.
+/// A yield that takes as long has let a program run that does not yield.
+const SLOW_YIELD: Duration = Duration::from_millis(1);
+/// The first and the longest nap, if nothing wakes this thread,
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
+/// and if something does: it may come from where no bell is rung, or be about other ranks.
+const SLEEPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
+/// So many waits sleep at first before one tries to yield again, and at most.
+const SLEEPY_WAITS: (u32, u32) = (64, 4096);
 /// Rounds of waiting between two calls to whoever else wants to move on meanwhile; the first comes
 /// later, so that short waits cost nothing.
 const ROUNDS_PER_CALL: (u32, u32) = (32, 8);
 /// How many yields pass between two looks at the clock.
 const YIELDS_PER_LOOK: u32 = 8;
 
+/// What the waits of a rank have in common.
+#[derive(Debug, Default)]
+pub struct Waits {
+    bell: Option<Arc<dyn Bell>>,
+    /// Waits that will sleep before one yields again.
+    sleepy: AtomicU32,
+    /// How many they were the last time.
+    last_sleepy: AtomicU32,
+}
+
+impl Waits {
+    /// `bell` is rung whenever something may have come.
+    pub fn new(bell: Option<Arc<dyn Bell>>) -> Self {
+        Waits { bell, ..Waits::default() }
+    }
+
+    // Relaxed, all of them: waits that are counted wrongly only wait in the other way.
+
+    fn are_sleepy(&self) -> bool {
+        self.sleepy.load(Ordering::Relaxed) != 0
+    }
+
+    /// A yield took long.
+    #[cold]
+    fn yielded_slowly(&self) {
+        let last = self.last_sleepy.load(Ordering::Relaxed);
+        let (least, most) = SLEEPY_WAITS;
+        let waits = (2 * last).clamp(least, most);
+        self.last_sleepy.store(waits, Ordering::Relaxed);
+        self.sleepy.store(waits, Ordering::Relaxed);
+    }
+
+    /// A wait has slept.
+    fn slept(&self) {
+        let sleepy = self.sleepy.load(Ordering::Relaxed);
+        self.sleepy.store(sleepy.saturating_sub(1), Ordering::Relaxed);
+    }
+}
+
 /// One wait.
 #[derive(Debug)]
 pub struct Backoff {
     own_core: bool,
     rounds: u32,
-    /// When this wait first looked at the clock.
+    /// When this wait first looked at the clock, and last before a yield.
     start: Option<Instant>,
+    yielded: Option<Instant>,
     nap: Option<Duration>,
+    /// The bell that rings if something comes, and its number.
+    armed: Option<(Arc<dyn Bell>, u32)>,
+}
+
+impl Drop for Backoff {
+    fn drop(&mut self) {
+        self.reset();
+    }
 }
 
 impl Backoff {
     /// A wait; `own_core` says whether it may keep its core busy.
     pub fn new(own_core: bool) -> Self {
-        Backoff { own_core, rounds: 0, start: None, nap: None }
+        Backoff { own_core, rounds: 0, start: None, yielded: None, nap: None, armed: None }
     }
 
     /// Something has happened.
+    #[inline]
     pub fn reset(&mut self) {
         if self.rounds != 0 {
-            *self = Backoff::new(self.own_core);
+            (self.rounds, self.start, self.yielded, self.nap) = (0, None, None, None);
+            if let Some((bell, _)) = self.armed.take() {
+                bell.disarm();
+            }
         }
     }
 
     /// Whether others who want to move on while this rank waits are to be called now.
     pub fn is_time_for_others(&self) -> bool {
         let (first, every) = ROUNDS_PER_CALL;
-        self.rounds >= first && self.rounds.is_multiple_of(every)
+        self.armed.is_some() || self.rounds >= first && self.rounds.is_multiple_of(every)
     }
 
-    /// Nothing has happened: waits a little, as long as seems right. Returns whether it is time
-    /// to look at the clock: not each time.
-    pub fn idle(&mut self) -> bool {
+    /// Nothing has happened: waits a little, as long as seems right; `waits` are those of this
+    /// rank. Returns whether it is time to look at the clock: not each time.
+    pub fn idle(&mut self, waits: &Waits) -> bool {
         self.rounds = self.rounds.wrapping_add(1).max(1);
-        if self.own_core && self.rounds < SPIN_ROUNDS {
-            std::hint::spin_loop();
+        let sleepy = waits.are_sleepy();
+        if self.own_core {
+            let rounds = if sleepy { SPIN_ROUNDS_BESIDE_OTHERS } else { SPIN_ROUNDS };
+            if self.rounds < rounds {
+                std::hint::spin_loop();
+                return false;
+            }
+        }
+        if let Some((bell, number)) = &mut self.armed {
+            let longest = self.nap.unwrap_or(SLEEPS.0);
+            bell.sleep(*number, longest);
+            *number = bell.number();
+            self.nap = Some((longest * 2).min(SLEEPS.1));
+            return true;
+        }
+        if let Some(bell) = waits.bell.as_ref().filter(|_| sleepy || self.nap.is_some()) {
+            // Another poll comes before it sleeps.
+            self.armed = Some((bell.clone(), bell.arm()));
+            self.nap = None;
+            waits.slept();
             return false;
         }
         if let Some(nap) = self.nap {
@@ -63,7 +150,21 @@ impl Backoff {
             self.nap = Some((nap * 2).min(NAPS.1));
             return true;
         }
-        std::thread::yield_now();
+        self.give_way(waits)
+    }
+
+    fn give_way(&mut self, waits: &Waits) -> bool {
+        if waits.bell.is_none() {
+            std::thread::yield_now();
+        } else {
+            let before = self.yielded.unwrap_or_else(Instant::now);
+            std::thread::yield_now();
+            let now = Instant::now();
+            self.yielded = Some(now);
+            if now - before > SLOW_YIELD {
+                waits.yielded_slowly();
+            }
+        }
         if !self.rounds.is_multiple_of(YIELDS_PER_LOOK) {
             return false;
         }
@@ -81,16 +182,61 @@ mod tests {
 
     #[test]
     fn long_waits_nap_without_a_core_until_there_is_progress() {
+        let waits = Waits::default();
         let mut backoff = Backoff::new(false);
         while backoff.nap.is_none() {
-            backoff.idle();
+            backoff.idle(&waits);
         }
         backoff.reset();
         assert!(backoff.nap.is_none() && backoff.start.is_none());
         let (mut backoff, start) = (Backoff::new(true), Instant::now());
         while start.elapsed() < YIELD_TIME * 2 {
-            backoff.idle();
+            backoff.idle(&waits);
         }
         assert!(backoff.nap.is_none());
+    }
+
+    /// A bell that counts its armed threads and those that slept.
+    #[derive(Debug, Default)]
+    struct Counter(AtomicU32, AtomicU32);
+
+    impl Bell for Counter {
+        fn arm(&self) -> u32 {
+            self.0.fetch_add(1, Ordering::Relaxed)
+        }
+        fn number(&self) -> u32 {
+            0
+        }
+        fn sleep(&self, _: u32, longest: Duration) {
+            assert!(longest <= SLEEPS.1);
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+        fn ring(&self) {}
+        fn disarm(&self) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn waits_sleep_after_slow_yields_and_try_again_later() {
+        let bell = Arc::new(Counter::default());
+        let waits = Waits::new(Some(bell.clone()));
+        for own_core in [false, true] {
+            waits.yielded_slowly();
+            let mut n_waits = 0;
+            while waits.are_sleepy() {
+                let mut backoff = Backoff::new(own_core);
+                let before = bell.1.load(Ordering::Relaxed);
+                while bell.1.load(Ordering::Relaxed) == before {
+                    backoff.idle(&waits);
+                }
+                assert_eq!(bell.0.load(Ordering::Relaxed), 1, "armed while it waits");
+                drop(backoff);
+                assert_eq!(bell.0.load(Ordering::Relaxed), 0, "and only then");
+                n_waits += 1;
+            }
+            // The second time they are twice as many.
+            assert_eq!(n_waits, if own_core { 2 } else { 1 } * SLEEPY_WAITS.0);
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::endpoint::{Endpoint, Status};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, Waits};
 use super::failure::Failure;
 use super::group::{EngineConfig, Group, OnIdle};
 use super::memories::Memory;
@@ -50,13 +50,16 @@ impl Engine {
         config: EngineConfig,
         failure: Arc<Failure>,
     ) -> Result<Self, Error> {
-        let ports = endpoints
+        let ports: Box<[_]> = endpoints
             .into_iter()
             .enumerate()
             .map(|(index, endpoint)| Port::new(rank, index, endpoint, failure.clone()))
             .collect();
+        let bells: Option<Vec<_>> = ports.iter().map(|port| port.bell.clone()).collect();
+        let waits = Waits::new(bells.and_then(|bells| bells.into_iter().next()));
         let group = Group {
             rank,
+            waits,
             ports,
             failure,
             config,

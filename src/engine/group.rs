@@ -9,7 +9,7 @@ use crate::Rank;
 use crate::endpoint::Status;
 use crate::error::Error;
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, Waits};
 use super::failure::Failure;
 use super::port::Port;
 
@@ -48,6 +48,7 @@ pub(super) struct Group {
     pub(super) config: EngineConfig,
     /// Operations of several communicators have been started.
     pub(super) several: AtomicBool,
+    pub(super) waits: Waits,
     /// Whoever else moves on while a caller waits.
     pub(super) on_idle: OnceLock<OnIdle>,
 }
@@ -90,7 +91,7 @@ impl Group {
         {
             on_idle();
         }
-        backoff.idle()
+        backoff.idle(&self.waits)
     }
 
     /// Moves on whatever is under way. Returns whether anything happened.

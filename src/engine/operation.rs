@@ -77,7 +77,8 @@ impl Operation {
     /// Marks all ports as under way.
     pub(super) fn begin(&self) {
         assert!(self.is_done(), "an operation is started again only when it is done");
-        if self.has_failed.swap(false, Ordering::Relaxed) {
+        if self.has_failed.load(Ordering::Relaxed) {
+            self.has_failed.store(false, Ordering::Relaxed);
             *lock(&self.failure) = None;
         }
         // Relaxed: the ports learn of the operation through their mutexes.
@@ -118,15 +119,19 @@ impl Completion for Operation {
             // Relaxed: ordered by the count.
             self.has_failed.store(true, Ordering::Relaxed);
         }
+        let is_only = self.idle.len() == 1;
         // AcqRel: the last one sees what the others have written, and whether they failed.
-        let is_last = self.unfinished_ports.fetch_sub(1, Ordering::AcqRel) == 1;
+        let is_last = is_only || self.unfinished_ports.fetch_sub(1, Ordering::AcqRel) == 1;
         // After a failure the user's memory is not touched.
         if is_last && !self.has_failed.load(Ordering::Relaxed) {
             run.close();
         }
         self.idle[port].store(Some(run));
-        // Release: pairs with the Acquire in `is_done`. It is a decrement, so it also carries
-        // on what earlier ports released.
+        if is_only {
+            // Release: pairs with the Acquire in `is_done`.
+            return self.busy_ports.store(0, Ordering::Release);
+        }
+        // Release: as above. It is a decrement, so it also carries on what earlier ports released.
         self.busy_ports.fetch_sub(1, Ordering::Release);
     }
 }

@@ -10,7 +10,7 @@ use crate::Rank;
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
-use crate::endpoint::{Access, Endpoint, Event, Owner, WireError};
+use crate::endpoint::{Access, Bell, Endpoint, Event, Owner, WireError};
 use crate::error::Error;
 use crate::sync::lock;
 
@@ -42,6 +42,8 @@ pub struct Port {
     hints: CachePadded<Hints>,
     /// Counts drives that achieved something. Written under the mutex.
     n_moves: CachePadded<AtomicU64>,
+    /// Wakes threads of this rank that sleep while others drive this port.
+    pub(super) bell: Option<Arc<dyn Bell>>,
     /// Held by a thread that asks another rank something.
     pub(super) asking: Mutex<()>,
 }
@@ -91,6 +93,7 @@ impl Port {
     ) -> Arc<Self> {
         let keyless_bytes =
             endpoint.registry().map_or(u64::MAX, |registry| registry.keyless_bytes());
+        let bell = endpoint.bell();
         let state = State {
             endpoint,
             has_given_up: false,
@@ -107,6 +110,7 @@ impl Port {
             state: CachePadded::new(Mutex::new(state)),
             hints: CachePadded::default(),
             n_moves: CachePadded::default(),
+            bell,
             asking: Mutex::default(),
         })
     }
@@ -251,6 +255,9 @@ impl Port {
             self.n_moves.store(self.n_moves() + 1, Ordering::Relaxed);
         }
         drop(state);
+        if let Some(bell) = self.bell.as_ref().filter(|_| moved) {
+            bell.ring();
+        }
         if let Err(error) = stepped {
             self.failure.set(&self.explained(error));
             self.fail_all(&mut self.reserve(), &mut ended);
@@ -300,8 +307,10 @@ impl Port {
 
     fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>, ended: &mut Ended) {
         if let Some(Active { run, owner }) = place.take() {
-            // Relaxed: seeing a run that is gone costs a worker one more round.
-            self.hints.n_active.fetch_sub(1, Ordering::Relaxed);
+            // Relaxed: seeing a run that is gone costs a worker one more round. Written under the
+            // mutex only, so that it can be written in two steps.
+            let n_active = self.hints.n_active.load(Ordering::Relaxed);
+            self.hints.n_active.store(n_active - 1, Ordering::Relaxed);
             owner.give_back(self.index, run, failure);
             ended.push(owner);
         }

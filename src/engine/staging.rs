@@ -12,8 +12,10 @@
 use super::program::{Buffer, Region};
 
 /// Slots of a ring unless a step needs more at once: enough that some messages are under way
-/// while one is reduced.
-const MIN_SLOTS: u64 = 8;
+/// while one is reduced, and no more than these bytes, which stay in a core's cache, unless that
+/// were one only.
+const SLOTS: (u64, u64) = (2, 8);
+const RING_BYTES: u64 = 512 * 1024;
 /// Slots and exchange bytes start at cache lines.
 const ALIGN: u64 = 64;
 /// While tasks are emitted the sizes of the areas are not known yet: their offsets carry the
@@ -44,12 +46,10 @@ impl Staging {
     /// Staging for messages of at most `slot_bytes`, of which no step sends more than
     /// `sends` or receives more than `recvs` with the same piece number.
     pub(super) fn new(slot_bytes: u64, sends: u64, recvs: u64) -> Self {
-        let ring = |need: u64| Ring { slots: need.max(MIN_SLOTS), next: 0 };
-        Staging {
-            slot_bytes: slot_bytes.next_multiple_of(ALIGN),
-            rings: [ring(sends), ring(recvs)],
-            exchange_at: 0,
-        }
+        let slot_bytes = slot_bytes.next_multiple_of(ALIGN);
+        let usual = (RING_BYTES / slot_bytes.max(1)).clamp(SLOTS.0, SLOTS.1);
+        let ring = |need: u64| Ring { slots: need.max(usual), next: 0 };
+        Staging { slot_bytes, rings: [ring(sends), ring(recvs)], exchange_at: 0 }
     }
 
     /// A slot to pack a message in.

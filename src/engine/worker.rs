@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, Waits};
 use super::port::Port;
 
 /// How long a worker with a core of its own looks out for the next operation before it sleeps:
@@ -65,7 +65,7 @@ impl Drop for Worker {
 }
 
 fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
-    let mut backoff = Backoff::new(own_core);
+    let (mut backoff, waits) = (Backoff::new(own_core), Waits::default());
     // Acquire: pairs with the Release in `Worker::drop`.
     while !stop.load(Ordering::Acquire) {
         if !port.is_active() || port.is_attended() {
@@ -78,7 +78,7 @@ fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
         } else if port.drive() {
             backoff.reset();
         } else {
-            backoff.idle();
+            backoff.idle(&waits);
         }
     }
 }

@@ -24,6 +24,7 @@ mod op;
 mod operators;
 #[cfg(target_arch = "aarch64")]
 mod sve;
+mod table;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
@@ -61,7 +62,7 @@ impl Reducer {
     /// # Errors
     /// [`ReduceError::Undefined`] where [`Op::defined_for`] says no.
     pub fn new(dtype: Dtype, op: Op) -> Result<Reducer, ReduceError> {
-        let kernels = kernels::find(dtype, op).ok_or(ReduceError::Undefined { op, dtype })?;
+        let kernels = table::find(dtype, op).ok_or(ReduceError::Undefined { op, dtype })?;
         Ok(Reducer { dtype, op, kernels })
     }
 

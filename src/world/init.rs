@@ -16,7 +16,7 @@
 //! | `HOPBINE_REG_CACHE` and its kin | see [`CacheConfig`] |
 //!
 //! Without `HOPBINE_TORUS` the torus is that of the ranks' Tofu coordinates, if the backend is
-//! Tofu and they fill a box; in shared memory it is a line of all ranks; else it is
+//! Tofu and they fill a box; in shared memory it is a line of up to 64 ranks; else it is
 //! [`near_cubic`](super::near_cubic).
 
 use std::collections::HashSet;

@@ -4,7 +4,7 @@
 
 use super::config::Lookup;
 use super::place::{by_host, from_tofu, near_cubic};
-use super::select::Wire;
+use super::select::{MOST_DIRECT, Wire};
 use crate::error::Error;
 use hopbine_torus::geometry::{RankMap, Shape};
 
@@ -49,8 +49,9 @@ pub(super) fn lay_out(
             let nodes = coords.len() as u32 / per_node;
             let sizes = || match wire {
                 Wire::Network => near_cubic(nodes),
-                // Everybody is everybody's neighbour.
-                Wire::Memory => vec![nodes],
+                // Everybody is everybody's neighbour, and a dimension is a step.
+                Wire::Memory if nodes <= MOST_DIRECT => vec![nodes],
+                Wire::Memory => near_cubic(nodes),
             };
             let torus = torus.map_or_else(|| Shape::torus(&sizes()), Ok);
             let torus = torus.map_err(|error| error.to_string())?;

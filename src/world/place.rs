@@ -75,7 +75,10 @@ pub(super) fn from_tofu(coords: &[[u8; 6]]) -> Option<(Shape, RankMap)> {
         return None;
     }
     let shape = nodes.with_ranks_per_node(per_node).ok()?;
-    let map = RankMap::from_nodes(&shape, places).ok()?;
+    // The usual order needs no list.
+    let usual = RankMap::default();
+    let is_usual = (0..n_ranks).all(|rank| usual.node_of(&shape, rank) == places[rank as usize]);
+    let map = if is_usual { usual } else { RankMap::from_nodes(&shape, places).ok()? };
     Some((shape, map))
 }
 

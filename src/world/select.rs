@@ -43,7 +43,7 @@ const SEGMENT_BYTES: (u64, u64) = (64 * 1024, 1024 * 1024);
 /// Prefixes of longer vectors go from rank to rank, segment after segment.
 const CHAIN_BYTES: u64 = 1 << 20;
 /// With this many ranks in a dimension everybody can talk to everybody.
-const MOST_DIRECT: u32 = 64;
+pub(super) const MOST_DIRECT: u32 = 64;
 /// On one host: two ranks give each other vectors of up to this length as they are.
 const WHOLE_BYTES: u64 = 2 * 1024 * 1024;
 /// On one host: the root folds vectors of up to this length by itself.

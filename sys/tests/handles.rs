@@ -104,10 +104,13 @@ fn a_put_moves_bytes_and_gives_the_notices_asked_for() {
             // SAFETY: both ranges are registered, and nobody else touches them now.
             unsafe { p.vcq.put(peer, what, mark(7, flags, 99)) }.expect("there is room");
             assert_eq!(p.completion(), Cookie(99));
-            assert_eq!(p.notice(), Notice::LocalPut { peer, edata: 7, remote_end: there + 24 });
+            assert_eq!(
+                p.notice(),
+                Notice::LocalPut { peer: peer.raw(), edata: 7, remote_end: there + 24 }
+            );
         } else {
             let remote_end = p.registration.at(24);
-            assert_eq!(p.notice(), Notice::RemotePut { peer, edata: 7, remote_end });
+            assert_eq!(p.notice(), Notice::RemotePut { peer: peer.raw(), edata: 7, remote_end });
             assert_eq!(p.memory.get(2), 0x1234_5678);
         }
         x.barrier().expect("both");
@@ -128,18 +131,21 @@ fn get_piggyback_and_atomics_do_what_they_say() {
             // SAFETY: all ranges are registered; the other rank only waits meanwhile.
             unsafe {
                 p.vcq.get(peer, get, mark(1, PostFlags::LOCAL, 0)).expect("room");
-                assert_eq!(p.notice(), Notice::LocalGet { peer, edata: 1 });
+                assert_eq!(p.notice(), Notice::LocalGet { peer: peer.raw(), edata: 1 });
                 assert_eq!(p.memory.get(8), 1001);
 
                 let armw = mark(2, PostFlags::LOCAL, 0);
                 p.vcq.armw8(peer, ArmwOp::Add, 5, there, armw).expect("room");
-                let want = Notice::LocalArmw { peer, edata: 2, remote: there, old: 1001 };
+                let want =
+                    Notice::LocalArmw { peer: peer.raw(), edata: 2, remote: there, old: 1001 };
                 assert_eq!(p.notice(), want);
                 p.vcq.armw4(peer, ArmwOp::Xor, 1, there, armw).expect("room");
-                let want = Notice::LocalArmw { peer, edata: 2, remote: there, old: 1006 };
+                let want =
+                    Notice::LocalArmw { peer: peer.raw(), edata: 2, remote: there, old: 1006 };
                 assert_eq!(p.notice(), want);
                 p.vcq.cswap8(peer, 1007, 42, there, armw).expect("room");
-                let want = Notice::LocalArmw { peer, edata: 2, remote: there, old: 1007 };
+                let want =
+                    Notice::LocalArmw { peer: peer.raw(), edata: 2, remote: there, old: 1007 };
                 assert_eq!(p.notice(), want);
 
                 p.vcq
@@ -151,7 +157,7 @@ fn get_piggyback_and_atomics_do_what_they_say() {
             }
         } else {
             let remote_end = p.registration.at(48);
-            assert_eq!(p.notice(), Notice::RemotePut { peer, edata: 4, remote_end });
+            assert_eq!(p.notice(), Notice::RemotePut { peer: peer.raw(), edata: 4, remote_end });
             let got: Vec<_> = (0..6).map(|i| p.memory.get(i)).collect();
             let ones = u64::from_ne_bytes([1; 8]);
             assert_eq!(got, [42, ones, ones, ones, ones, 77]);

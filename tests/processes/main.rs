@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod chaos;
 mod collectives;
 mod communicators;
 mod gates;

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::bell::Doorbell;
 use super::layout::{LINE, Layout};
 use super::segment::Segment;
 
@@ -42,6 +43,7 @@ pub struct Board {
     me: usize,
     /// The start of each rank's part.
     parts: Vec<*mut u8>,
+    bells: Vec<Doorbell>,
     /// The latest call that each rank is known to have entered.
     entered: Vec<u64>,
     call: u64,
@@ -58,6 +60,7 @@ impl Board {
             _segment: segment.clone(),
             me,
             parts: (0..layout.n_ranks).map(part).collect(),
+            bells: (0..layout.n_ranks).map(|rank| Doorbell::new(segment, layout, rank)).collect(),
             entered: vec![0; layout.n_ranks],
             call: 0,
             signature: 0,
@@ -99,6 +102,7 @@ impl Board {
         self.signature = signature;
         // Release: pairs with the Acquire in `is_free`: what was read was read before.
         self.word(self.me, 0).store(self.call, Ordering::Release);
+        self.ring();
     }
 
     /// Whether this rank may contribute: nobody reads what stood in its place before. Names the
@@ -135,6 +139,15 @@ impl Board {
         }
         // Release: pairs with the Acquire in `of`.
         self.word(self.me, place).store(self.stamp(), Ordering::Release);
+        self.ring();
+    }
+
+    /// Everybody may wait for what has been written.
+    #[inline]
+    fn ring(&self) {
+        if self.bells[self.me].may_be_heard() {
+            self.bells.iter().for_each(Doorbell::ring);
+        }
     }
 
     #[inline]

@@ -5,9 +5,9 @@ use crate::endpoint::{Arrival, Event, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
 use super::layout::{self, SLOT_BYTES};
-use super::lending::Landing;
 use super::peer::{Body, Early, Posted};
 use super::queue::{Descriptor, INLINE_BYTES, Kind};
+use super::state::Landing;
 use super::{ShmEndpoint, copy};
 
 impl ShmEndpoint {

@@ -14,7 +14,7 @@ pub(super) const SLOT_BYTES: usize = 64 * 1024;
 const SLOT_STRIDE: usize = SLOT_BYTES + 4096 + LINE;
 
 const HEADER_BYTES: usize = 4096;
-const RANK_BYTES: usize = 2 * LINE;
+const RANK_BYTES: usize = 3 * LINE;
 const QUEUE_BYTES: usize = 2 * LINE + QUEUE_LINES * LINE + PAYLOAD_BYTES;
 const STAGING_BYTES: usize = SLOTS * LINE + SLOTS * SLOT_STRIDE;
 
@@ -29,7 +29,12 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Status and news of a rank, in lines of their own.
+    /// The count of all threads that sleep.
+    pub(super) fn sleepers(&self) -> usize {
+        LINE
+    }
+
+    /// Status, news and bell of a rank, in lines of their own.
     pub(super) fn rank(&self, rank: usize) -> usize {
         HEADER_BYTES + rank * RANK_BYTES
     }

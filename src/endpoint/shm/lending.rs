@@ -3,43 +3,17 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::endpoint::{Event, Slot, WireError, WireRegion};
+use crate::endpoint::{Event, WireError};
 
 use super::layout::SLOT_BYTES;
 use super::queue::{Descriptor, Kind};
 use super::staging::readers;
+use super::state::{Landing, Lent, Pulled};
 use super::{ShmEndpoint, copy};
 
 /// How much is read at a time: little enough to be in the cache when it is folded, and for other
 /// messages not to wait long.
 const READ_BYTES: usize = 512 * 1024;
-
-/// A message that this port has lent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lent {
-    pub(super) slot: Slot,
-    pub(super) region: WireRegion,
-}
-
-/// A message that this port is to read, or gets in pieces.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Landing {
-    pub(super) peer: usize,
-    pub(super) slot: Slot,
-    pub(super) region: WireRegion,
-    pub(super) from: u64,
-    pub(super) id: u32,
-    pub(super) done: usize,
-}
-
-/// A message that this port has lent and is to send in pieces instead.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pulled {
-    peer: usize,
-    id: u32,
-    landing: u32,
-    done: usize,
-}
 
 impl ShmEndpoint {
     /// A lent message has met its receive.

@@ -13,6 +13,7 @@
 //! A queue is emptied whenever its receiver polls, into memory of its own if need be, and a message
 //! that finds no slot is lent. So no message waits for another.
 
+mod bell;
 mod board;
 mod inbound;
 mod layout;
@@ -25,6 +26,7 @@ mod reach;
 mod segment;
 mod setup;
 mod staging;
+mod state;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,15 +40,15 @@ pub use setup::{ShmConfig, connect};
 use super::Posted as Taken;
 use super::calls::Calls;
 use super::numbered::Numbered;
-use super::{Arrival, Endpoint, Event, Observer, Slot, Status, Tag, WireError, WireRegion};
+use super::{Arrival, Bell, Endpoint, Event, Observer, Slot, Status, Tag, WireError, WireRegion};
 use crate::error::Blame;
 use layout::{Layout, SLOT_BYTES};
-use lending::{Landing, Lent, Pulled};
 use peer::{Body, Peer, Posted};
 use queue::{Descriptor, INLINE_BYTES, Kind};
 use reach::Reads;
 use segment::Segment;
 use staging::Staging;
+use state::{Landing, Lent, Pulled};
 
 /// The longest message that travels in the queue.
 const EAGER_BYTES: usize = 2048;
@@ -77,6 +79,7 @@ pub struct ShmEndpoint {
     me: usize,
     layout: Layout,
     segment: Arc<Segment>,
+    bell: Arc<dyn Bell>,
     /// In the order of ranks.
     peers: Vec<Peer>,
     staging: Staging,
@@ -332,6 +335,10 @@ impl Endpoint for ShmEndpoint {
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {
         Some(self)
+    }
+
+    fn bell(&self) -> Option<Arc<dyn Bell>> {
+        Some(self.bell.clone())
     }
 }
 

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::bell::Doorbell;
 use super::layout::{LINE, PAYLOAD_BYTES, QUEUE_LINES};
 use super::segment::Segment;
 
@@ -76,10 +77,12 @@ struct Parts {
     bytes: *mut u8,
     /// Keeps the memory mapped.
     _segment: Arc<Segment>,
+    /// The other side's.
+    bell: Doorbell,
 }
 
 impl Parts {
-    fn new(segment: &Arc<Segment>, offset: usize) -> Self {
+    fn new(segment: &Arc<Segment>, offset: usize, bell: Doorbell) -> Self {
         let lines = offset + 2 * LINE;
         let bytes = lines + QUEUE_LINES * LINE;
         Parts {
@@ -87,6 +90,7 @@ impl Parts {
             lines: segment.at(lines, QUEUE_LINES * LINE).cast(),
             bytes: segment.at(bytes, PAYLOAD_BYTES),
             _segment: segment.clone(),
+            bell,
         }
     }
 
@@ -128,8 +132,9 @@ pub(super) struct Outbox {
 unsafe impl Send for Outbox {}
 
 impl Outbox {
-    pub(super) fn new(segment: &Arc<Segment>, offset: usize) -> Self {
-        let parts = Parts::new(segment, offset);
+    /// `bell` is the receiver's.
+    pub(super) fn new(segment: &Arc<Segment>, offset: usize, bell: Doorbell) -> Self {
+        let parts = Parts::new(segment, offset, bell);
         Outbox { parts, lines_at: 0, bytes_at: 0, lines_taken: 0, bytes_taken: 0 }
     }
 
@@ -193,6 +198,7 @@ impl Outbox {
             // Release: pairs with the Acquire in `Inbox::next`.
             (*line).stamp.store(self.lines_at, Ordering::Release);
         }
+        self.parts.bell.ring();
     }
 }
 
@@ -210,8 +216,9 @@ pub(super) struct Inbox {
 unsafe impl Send for Inbox {}
 
 impl Inbox {
-    pub(super) fn new(segment: &Arc<Segment>, offset: usize) -> Self {
-        Inbox { parts: Parts::new(segment, offset), lines_at: 0, bytes_at: 0, owes: false }
+    /// `bell` is the sender's.
+    pub(super) fn new(segment: &Arc<Segment>, offset: usize, bell: Doorbell) -> Self {
+        Inbox { parts: Parts::new(segment, offset, bell), lines_at: 0, bytes_at: 0, owes: false }
     }
 
     /// Takes the next descriptor, if there is one, and its payload, which is valid until
@@ -271,6 +278,7 @@ impl Inbox {
             let taken = u64::from(self.lines_at) | u64::from(self.bytes_at) << 32;
             // Release: pairs with the Acquire in `Outbox::has_room`.
             self.parts.taken().store(taken, Ordering::Release);
+            self.parts.bell.ring();
         }
     }
 }

@@ -10,7 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
@@ -108,6 +108,16 @@ impl Segment {
         // SAFETY: aligned memory within the mapping, which lives as long as `self`; this part of
         // it is accessed as atomic words only.
         unsafe { AtomicU64::from_ptr(ptr) }
+    }
+}
+
+impl Segment {
+    /// The half word at `offset`, a multiple of 4.
+    pub(super) fn word32(&self, offset: usize) -> &AtomicU32 {
+        let ptr = self.at(offset, 4).cast::<u32>();
+        assert!(ptr.is_aligned());
+        // SAFETY: as in `word`.
+        unsafe { AtomicU32::from_ptr(ptr) }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use utofu::bootstrap::{BootstrapError, Exchange};
 
+use super::bell::{self, Doorbell};
 use super::board::{self, Board};
 use super::layout::Layout;
 use super::peer::Peer;
@@ -17,7 +18,7 @@ use super::staging::Staging;
 use super::{Opened, ShmEndpoint};
 use crate::endpoint::calls::Calls;
 use crate::endpoint::numbered::Numbered;
-use crate::endpoint::{Rank, WireError};
+use crate::endpoint::{Bell, Rank, WireError};
 
 /// How ranks of a host are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,12 +123,15 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         return Err(failed("this rank is not on its own host"));
     };
     let board = (locals.len() == exchange.size()).then(|| Board::new(&segment, layout, me));
+    bell::take_part();
+    let bell = |index| Doorbell::new(&segment, layout, index);
+    let own_bell: Arc<dyn Bell> = Arc::new(bell(me));
     let ports = (0..config.n_ports).map(|port| {
         let peer = |(index, &(rank, card)): (usize, &(Rank, Card))| Peer {
             rank,
             process: card.process,
-            outbox: Outbox::new(&segment, layout.queue(port, me, index)),
-            inbox: Inbox::new(&segment, layout.queue(port, index, me)),
+            outbox: Outbox::new(&segment, layout.queue(port, me, index), bell(index)),
+            inbox: Inbox::new(&segment, layout.queue(port, index, me), bell(index)),
             posted: Vec::with_capacity(64),
             early: Default::default(),
         };
@@ -140,6 +144,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
             staging: Staging::new(segment.clone(), layout, port, me),
             reads: Reads::new(segment.clone(), layout, port, me),
             segment: segment.clone(),
+            bell: own_bell.clone(),
             can_read,
             lent: Numbered::default(),
             reads_due: Default::default(),

@@ -1,43 +1,39 @@
 //! The memory of channels: cut from slabs, each allocated and registered once.
 //!
-//! A CQ has a limited number of STags (6144 chosen by uTofu), and a mapping and a registration
-//! for each peer would cost a system call each at first contact. So one of either serves
-//! [`CHANNELS_PER_SLAB`] peers. Pages are taken from the host only when they are touched; a
-//! device that pins registered memory takes those of a whole slab, which is why slabs are small.
+//! Slabs are registered under steering tags that follow from their numbers, so that peers can
+//! compute where a channel is ([`channel`](super::channel)); each is as large as all before it, up
+//! to a limit. A device that pins registered memory so takes at most twice what is used.
 
 use std::ptr::NonNull;
 
 use utofu::abi::UTOFU_ERR_OUT_OF_MEMORY;
 use utofu::handles::{Access, Registration, Vcq};
-use utofu::{Stadd, UtofuError};
+use utofu::{Api, Stadd, UtofuError, VcqId};
 
 use crate::memory::Pages;
 
-use super::wire::{BOUNCE_BYTES, CHANNEL_BYTES};
+use super::channel::{Numbered, Window};
 
-/// Peers that share a registration: as many as most ranks ever talk to through one port.
-const CHANNELS_PER_SLAB: usize = 16;
-/// From one channel to the next in a slab: whole cache lines, as both parts are.
-const STRIDE: usize = CHANNEL_BYTES + BOUNCE_BYTES;
+/// Steering tag of mailboxes; those of slabs follow.
+pub(super) const MAILBOX_STAG: u32 = 0;
 
-/// The memory of one peer: the channel that it writes to, and behind that the copies of what
-/// goes to its channel there. Valid as long as the [`Channels`] that gave it out.
+/// Memory in a slab. Valid as long as the [`Channels`] that gave it out.
 #[derive(Debug)]
-pub(super) struct PeerMemory {
+pub(super) struct SlabMemory {
     ptr: NonNull<u8>,
     stadd: Stadd,
 }
 
 // SAFETY: an address of a slab, which is owned by the endpoint that owns this too.
-unsafe impl Send for PeerMemory {}
+unsafe impl Send for SlabMemory {}
 
-impl PeerMemory {
-    /// The first byte of the channel.
+impl SlabMemory {
+    /// The first byte.
     pub(super) fn ptr(&self) -> *mut u8 {
         self.ptr.as_ptr()
     }
 
-    /// Where the channel starts, for the wire.
+    /// Where it starts, for the wire.
     pub(super) fn stadd(&self) -> Stadd {
         self.stadd
     }
@@ -50,37 +46,91 @@ struct Slab {
     pages: Pages,
 }
 
-/// All channels of one endpoint. Nothing is given back before the endpoint's end.
+impl Slab {
+    fn new(vcq: &mut Vcq, bytes: usize, stag: Option<u32>) -> Result<Self, UtofuError> {
+        let pages = Pages::new(bytes as u64);
+        let pages = pages.map_err(|_| UtofuError::new("mmap", UTOFU_ERR_OUT_OF_MEMORY))?;
+        let (ptr, len) = (pages.ptr(), pages.len());
+        // SAFETY: the pages live beside the registration and longer. Peers write to their
+        // channels only, which are read through raw pointers, and only where a notice has
+        // said that a write is complete.
+        let registration = unsafe {
+            match stag {
+                Some(stag) => vcq.register_with_stag(ptr, len, stag, Access::ReadWrite),
+                None => vcq.register(ptr, len, Access::ReadWrite),
+            }
+        }?;
+        Ok(Slab { registration, pages })
+    }
+
+    fn memory(&self, offset: usize) -> SlabMemory {
+        assert!(offset < self.pages.len());
+        // SAFETY: within the pages.
+        let ptr = unsafe { self.pages.ptr().add(offset) };
+        let ptr = NonNull::new(ptr).expect("behind the start of a mapping");
+        SlabMemory { ptr, stadd: self.registration.at(offset) }
+    }
+}
+
+/// All channels of one endpoint, and the copies of what goes to its channels elsewhere. Nothing
+/// is given back before the endpoint's end.
 #[derive(Debug, Default)]
 pub(super) struct Channels {
+    n_channels: u32,
     slabs: Vec<Slab>,
-    /// Channels given out of the last slab.
-    given: usize,
+    copies: Vec<Slab>,
+    /// Bytes of the last slab of copies that are given out.
+    copied: usize,
 }
 
 impl Channels {
-    /// Memory for another peer.
+    /// The channel of the next peer.
+    ///
+    /// # Errors
+    /// What the registration returns, `INVALID_STAG` for instance.
+    pub(super) fn add(&mut self, vcq: &mut Vcq) -> Result<SlabMemory, UtofuError> {
+        let Numbered { slab, offset, .. } = Numbered::of(self.n_channels);
+        if slab as usize == self.slabs.len() {
+            let stag = Some(MAILBOX_STAG + 1 + slab);
+            self.slabs.push(Slab::new(vcq, Numbered::slab_bytes(self.n_channels), stag)?);
+        }
+        self.n_channels += 1;
+        Ok(self.slabs[slab as usize].memory(offset))
+    }
+
+    /// Memory for the copies of eager messages to a peer whose channel for this rank is so wide.
     ///
     /// # Errors
     /// What the registration returns, `FULL` for instance.
-    pub(super) fn add(&mut self, vcq: &mut Vcq) -> Result<PeerMemory, UtofuError> {
-        if self.slabs.is_empty() || self.given == CHANNELS_PER_SLAB {
-            let pages = Pages::new((CHANNELS_PER_SLAB * STRIDE) as u64);
-            let pages = pages.map_err(|_| UtofuError::new("mmap", UTOFU_ERR_OUT_OF_MEMORY))?;
-            // SAFETY: the pages live beside the registration and longer. Peers write to their
-            // channels only, which are read through raw pointers, and only where a notice has
-            // said that a write is complete.
-            let registration =
-                unsafe { vcq.register(pages.ptr(), pages.len(), Access::ReadWrite) }?;
-            self.slabs.push(Slab { registration, pages });
-            self.given = 0;
+    pub(super) fn add_copies(
+        &mut self,
+        vcq: &mut Vcq,
+        window: Window,
+    ) -> Result<SlabMemory, UtofuError> {
+        let bytes = window.copies_bytes();
+        let len = self.copies.last().map_or(0, |slab| slab.pages.len());
+        if self.copied + bytes > len {
+            // Twice the last, but no more than 64 wide ones.
+            let most = 64 * Window::Wide.copies_bytes();
+            self.copies.push(Slab::new(vcq, (2 * len).clamp(bytes, most), None)?);
+            self.copied = 0;
         }
-        let slab = &self.slabs[self.slabs.len() - 1];
-        let offset = self.given * STRIDE;
-        self.given += 1;
-        // SAFETY: the slab has room for CHANNELS_PER_SLAB strides, of which `given` were taken.
-        let ptr = unsafe { slab.pages.ptr().add(offset) };
-        let ptr = NonNull::new(ptr).expect("behind the start of a mapping");
-        Ok(PeerMemory { ptr, stadd: slab.registration.at(offset) })
+        let memory = self.copies[self.copies.len() - 1].memory(self.copied);
+        self.copied += bytes;
+        Ok(memory)
     }
+
+    /// Bytes registered.
+    pub(super) fn bytes(&self) -> usize {
+        self.slabs.iter().chain(&self.copies).map(|slab| slab.pages.len()).sum()
+    }
+}
+
+/// Where the channel with that number of another rank's port is.
+///
+/// # Errors
+/// What the library says of its steering tag.
+pub(super) fn channel_of(api: &Api, owner: VcqId, number: u32) -> Result<Stadd, UtofuError> {
+    let Numbered { slab, offset, .. } = Numbered::of(number);
+    Ok(owner.stadd_of_stag(api, MAILBOX_STAG + 1 + slab)? + offset as u64)
 }

@@ -4,7 +4,7 @@
 //! slots in any order, since writes may overtake each other, but gives credit only for slots
 //! that the ring has passed: so a credit always stands for the sender's oldest slots.
 
-use super::wire::{Lane, Window};
+use super::channel::{Lane, Window};
 
 /// The sender's side.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,8 @@ impl Outgoing {
     /// The message has gone to the slot.
     pub(super) fn used(&mut self) {
         self.credits -= 1;
-        self.next = (self.next + 1) % self.lane.slots();
+        let Some(window) = self.window else { return };
+        self.next = (self.next + 1) % window.slots(self.lane);
     }
 
     /// A credit has arrived.
@@ -73,7 +74,7 @@ impl Incoming {
         self.done |= 1 << slot;
         while self.done & 1 << self.head != 0 {
             self.done &= !(1 << self.head);
-            self.head = (self.head + 1) % self.lane.slots();
+            self.head = (self.head + 1) % self.window.slots(self.lane);
             self.passed += 1;
             if self.passed == self.window.credit(self.lane) {
                 self.passed = 0;

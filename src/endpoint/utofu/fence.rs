@@ -2,7 +2,7 @@
 //!
 //! A completion in the TCQ says that a put has left, not that it has arrived. A local notice of
 //! a strongly ordered put says that it has arrived, and with it all that this VCQ has put to
-//! that target before. So each peer gets one more put: its mailbox's word once again.
+//! that target before. So each peer gets one more put: the bytes of its hello once again.
 
 use utofu::Cookie;
 use utofu::handles::{Mark, PostFlags};
@@ -10,7 +10,6 @@ use utofu::handles::{Mark, PostFlags};
 use crate::endpoint::{Endpoint, WireError};
 
 use super::UtofuEndpoint;
-use super::peer::Peer;
 use super::state::Fence;
 
 impl UtofuEndpoint {
@@ -30,12 +29,10 @@ impl UtofuEndpoint {
             if peer.channel.is_none() || !peer.is_quiet() {
                 return Ok(false);
             }
-            let Peer { vcq, mailbox, window, ref memory, .. } = *peer;
-            let hello = window.hello(memory.stadd());
+            let (vcq, at) = (peer.vcq, peer.hello_at());
             // SAFETY: the mailbox is the peer's, which frees it only after a barrier that this
-            // rank has yet to enter. The word is written only by this rank, which has written
-            // the same before: it can be read at any time.
-            let posted = unsafe { self.vcq.put_piggyback8(vcq, hello, mailbox, last) };
+            // rank has yet to enter. What is written there means nothing.
+            let posted = unsafe { self.vcq.put_piggyback8(vcq, 0, at, last) };
             if !self.accepted(posted)? {
                 return Ok(false);
             }

@@ -1,20 +1,19 @@
 //! What peers have written: to channels, to announced receives, to the mailbox.
 
-use std::sync::atomic::Ordering;
+use utofu::{Stadd, VcqId};
 
-use utofu::Stadd;
+use crate::endpoint::{Arrival, Event, Rank, Tag, WireError};
 
-use crate::endpoint::{Arrival, Event, Tag, WireError};
-
+use super::channel::{DESCRIPTOR_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, Written};
+use super::channels::channel_of;
 use super::peer::{Announced, Unexpected, take};
-use super::state::Landing;
-use super::wire::{self, CHANNEL_BYTES, DESCRIPTOR_BYTES, Descriptor, EAGER_BYTES};
-use super::wire::{EAGER_HEADER_BYTES, Lane, Written};
-use super::{UtofuEndpoint, deliver};
+use super::state::{HELLOS_AT, Landing};
+use super::wire::{self, Descriptor, EAGER_BYTES};
+use super::{UtofuEndpoint, deliver, failed};
 
 impl UtofuEndpoint {
-    /// A write of a peer has ended at `end`.
-    pub(super) fn noticed(&mut self, end: Stadd) -> Result<(), WireError> {
+    /// A write of the VCQ `by` has ended at `end`.
+    pub(super) fn noticed(&mut self, by: u64, end: Stadd) -> Result<(), WireError> {
         // The data of an announced receive?
         let behind = self.landings.partition_point(|landing| landing.at < end);
         let index = behind.checked_sub(1).filter(|&index| {
@@ -35,9 +34,10 @@ impl UtofuEndpoint {
         let after = self.channels.partition_point(|(stadd, _)| *stadd < end);
         if let Some(&(start, index)) = after.checked_sub(1).and_then(|at| self.channels.get(at))
             && let Some(offset) = end.offset_from(start)
-            && offset <= CHANNEL_BYTES as u64
+            && let window = self.peers[index as usize].window
+            && offset <= window.channel_bytes() as u64
         {
-            return match wire::written(offset as usize) {
+            return match window.written(offset as usize) {
                 Written::Credit(lane) => {
                     self.peers[index as usize].outgoing[lane as usize].credited();
                     self.flush_peer(index)
@@ -45,15 +45,16 @@ impl UtofuEndpoint {
                 Written::Slot(lane, slot) => self.arrived(index, lane, slot),
             };
         }
-        // A hello?
-        let base = self.mailbox_registration.stadd();
+        // A hello? Its place says the number of the channel, its sender whose that is.
+        let base = self.mailbox_registration.at(HELLOS_AT + 8);
         match end.offset_from(base) {
-            Some(offset) if offset >= 8 && offset <= 8 * self.addresses.len() as u64 => {
-                let rank = (offset / 8 - 1) as u32;
-                // Relaxed: the notice says that it is there. Its writer may write the same again.
-                let hello = self.mailbox_word(rank as usize).load(Ordering::Relaxed);
+            Some(number) if number < u64::from(MOST_PEERS) => {
+                let (rank, number) = (self.rank_of(by)?, number as u32);
                 let index = self.peer(rank)?;
-                self.peers[index as usize].greeted_by(hello);
+                let peer = &mut self.peers[index as usize];
+                let channel = channel_of(self.addresses.api(), peer.vcq, number)
+                    .map_err(|error| failed(error, Some(rank)))?;
+                peer.greeted_by(channel, number);
                 self.flush_peer(index)
             }
             _ => Err(WireError {
@@ -62,6 +63,16 @@ impl UtofuEndpoint {
                 peer: None,
             }),
         }
+    }
+
+    /// Whose VCQ that is.
+    fn rank_of(&self, vcq: u64) -> Result<Rank, WireError> {
+        let id = VcqId::from_raw(self.addresses.api(), vcq).map_err(|error| failed(error, None))?;
+        self.addresses.rank(&id).ok_or_else(|| WireError {
+            call: "first contact",
+            reason: format!("a hello of {id}, which is no rank's"),
+            peer: None,
+        })
     }
 
     /// A slot of a peer's channel has been written.
@@ -73,7 +84,7 @@ impl UtofuEndpoint {
             peer: None,
         };
         // SAFETY: the slot lies within the channel, and stays as it is until it is credited.
-        let ptr = unsafe { peer.memory.ptr().add(lane.offset(slot)) };
+        let ptr = unsafe { peer.memory.ptr().add(peer.window.offset(lane, slot)) };
         match lane {
             Lane::Descriptors => {
                 // SAFETY: as above; any bytes are valid.

@@ -1,13 +1,13 @@
 //! The wire over uTofu: one VCQ per port.
 //!
 //! # Protocol
-//! - *First contact.* Every rank has a mailbox with 8 bytes for each rank of the communicator;
-//!   the mailboxes' STADDs and the VCQ ids are exchanged at start-up. A rank that wants
-//!   anything from a peer allocates a channel for the peer's writes and puts its
-//!   STADD into the peer's mailbox; the peer answers likewise. So memory per port is 8 bytes
-//!   for every rank, and 35 KiB, as far as it is touched, for every rank really talked to, of
-//!   which the plans of collectives need O(log p) (the pairwise alltoall: p). Channels are cut
-//!   from slabs that share a registration.
+//! - *Addresses.* A VCQ's id follows from its rank ([`addresses`]), where a mailbox or a channel is
+//!   from the id ([`channel`]): at start-up each rank tells the place of its VCQs on its node, and
+//!   nothing is kept for ranks that are not talked to.
+//! - *First contact.* A rank that wants anything from a peer gives it a channel to write to and
+//!   says so by a put to the peer's mailbox; the peer answers likewise. A channel has 19 KiB for
+//!   each of the first 32 peers and 2 KiB for others. Of peers the plans of collectives need
+//!   O(log p) (the pairwise alltoall: p).
 //! - *Tiny* messages (up to 16 bytes) travel inside a piggybacked descriptor; *eager* ones (up
 //!   to 2 KiB) are copied and put into an eager slot. Whoever receives either before having
 //!   posted the receive keeps it aside and frees the slot, so no message can block another.
@@ -19,9 +19,8 @@
 //!
 //! # Queues cannot overflow
 //! Writes to a channel are under credits, puts of data are announced, hellos are one per rank.
-//! The hello says how many credits: whoever has few peers gives each the whole channel, those
-//! that come late to a rank with hundreds get a narrow window, and past some thousands
-//! there is an error (`wire`). So the MRQ of a port holds at most 79 notices for each of the
+//! The number of a channel says how many credits there are: those that come late to a rank with
+//! many peers get a narrow window, and past some thousands there is an error (`channel`). So the MRQ of a port holds at most 79 notices for each of the
 //! first peers, 12 for each of the others, and one for each put into
 //! an announced receive, of which there are never more than the queue has room for: further
 //! receives wait. The TOQ is full at times: then
@@ -34,7 +33,7 @@
 //! wrote to.
 //!
 //! # Trouble
-//! Behind the places for hellos the mailbox has three words more: this rank's status, which
+//! A mailbox starts with three words: this rank's status, which
 //! others read with a get when they wait for long (it takes no part in that); the news of a
 //! failure, which others write; and the place where the answers to such gets arrive.
 //!
@@ -43,7 +42,9 @@
 //! [`fence`](crate::endpoint::Registry::fence) has been passed: a last credit may otherwise be written to memory
 //! that is gone.
 
+mod addresses;
 mod cached;
+mod channel;
 mod channels;
 mod credits;
 mod fence;
@@ -52,6 +53,7 @@ mod matching;
 mod observer;
 mod outbound;
 mod peer;
+mod peer_table;
 mod registrar;
 mod setup;
 mod state;
@@ -63,7 +65,6 @@ pub use registrar::{Direct, Registrar};
 pub use setup::connect;
 
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use utofu::handles::{Notice, NoticeError, Registration, Vcq};
@@ -75,10 +76,13 @@ use super::{
     WireRegion,
 };
 use crate::memory::Pages;
+use addresses::Addresses;
+use channel::{MOST_PEERS, MRQ_FOR_DATA, TINY_BYTES};
 use channels::Channels;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
-use state::{Address, Fence, Landing, Leaving, Lent, Put, TROUBLE_WORDS};
-use wire::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA, TINY_BYTES, Window};
+use peer_table::PeerTable;
+use state::{Fence, Landing, Leaving, Lent, Put};
+use wire::EAGER_BYTES;
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
 const NOTICES_PER_POLL: u32 = 64;
@@ -94,8 +98,6 @@ const USUAL_VIEWS: usize = 64;
 const SPARE_BUFFERS: usize = 16;
 /// How long an endpoint that is abandoned waits for what it has posted.
 const LAST_WAIT: Duration = Duration::from_millis(100);
-/// No peer.
-const NOBODY: u32 = u32::MAX;
 
 /// See the module documentation.
 pub struct UtofuEndpoint {
@@ -107,8 +109,8 @@ pub struct UtofuEndpoint {
     peers: Vec<Peer>,
     memory: Channels,
     vcq: Vcq,
-    addresses: Vec<Address>,
-    peer_of_rank: Vec<u32>,
+    addresses: Addresses,
+    peer_of_rank: PeerTable,
     /// STADD of each peer's channel here, with the peer: sorted by STADD.
     channels: Vec<(Stadd, u32)>,
     /// Peers that something is to be written to.
@@ -302,44 +304,48 @@ impl Endpoint for UtofuEndpoint {
 impl UtofuEndpoint {
     /// The peer of a rank; makes first contact if need be.
     fn peer(&mut self, rank: Rank) -> Result<u32, WireError> {
-        let known = self.peer_of_rank[rank as usize];
-        if known != NOBODY {
-            return Ok(known);
+        match self.peer_of_rank.get(rank) {
+            Some(known) => Ok(known),
+            None => self.meet(rank),
         }
-        let window = Window::next(self.peers.len()).ok_or_else(|| WireError {
-            call: "first contact",
-            reason: format!(
-                "a port can exchange messages with at most {MOST_PEERS} ranks; choose an algorithm \
-                 whose ranks have fewer peers"
-            ),
-            // Nothing is wrong with that rank.
-            peer: None,
-        })?;
+    }
+
+    #[cold]
+    fn meet(&mut self, rank: Rank) -> Result<u32, WireError> {
+        if self.peers.len() == MOST_PEERS as usize {
+            return Err(WireError {
+                call: "first contact",
+                reason: format!(
+                    "a port can exchange messages with at most {MOST_PEERS} ranks; choose an \
+                     algorithm whose ranks have fewer peers"
+                ),
+                // Nothing is wrong with that rank.
+                peer: None,
+            });
+        }
+        let (vcq, mailbox) = self.mailbox_of(rank)?;
         let memory = self.memory.add(&mut self.vcq).map_err(|error| failed(error, None))?;
-        let Address { vcq, mailbox } = self.addresses[rank as usize];
-        let index = self.peers.len() as u32;
+        let index = self.peer_of_rank.add(rank);
         let at = memory.stadd();
         let place = self.channels.partition_point(|(stadd, _)| *stadd < at);
         self.channels.insert(place, (at, index));
-        let place_there = mailbox + 8 * u64::from(self.rank);
-        self.peers.push(Peer::new(rank, vcq, place_there, memory, window));
-        self.peer_of_rank[rank as usize] = index;
+        self.peers.push(Peer::new(rank, vcq, mailbox, memory, index));
         self.flush_peer(index)?;
         Ok(index)
     }
 
-    /// A word of the mailbox, which the device may access at any time, by whole words.
-    fn mailbox_word(&self, index: usize) -> &AtomicU64 {
-        assert!(index < self.addresses.len() + TROUBLE_WORDS);
-        // SAFETY: the mailbox has this word (see `setup`), aligned, for as long as the endpoint
-        // lives, and nobody on this side accesses it in any other way.
-        unsafe { AtomicU64::from_ptr(self.mailbox.ptr().cast::<u64>().add(index)) }
+    /// Bytes of this port's own that are registered, of which a device may pin all, and the number
+    /// of ranks that it has met.
+    pub fn footprint(&self) -> (usize, usize) {
+        (self.mailbox.len() + self.memory.bytes(), self.peers.len())
     }
 
     /// Takes a notice from the MRQ, if there is one, and does what is to be done about it.
     fn take_notice(&mut self) -> Result<bool, WireError> {
         match self.vcq.poll_mrq() {
-            Ok(Some(Notice::RemotePut { remote_end, .. })) => self.noticed(remote_end)?,
+            Ok(Some(Notice::RemotePut { peer, remote_end, .. })) => {
+                self.noticed(peer, remote_end)?
+            }
             Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
             Ok(Some(Notice::LocalGet { .. })) => self.answered(),
             // No other notices are ever asked for.
@@ -367,11 +373,7 @@ impl UtofuEndpoint {
 
     fn notice_error(&self, error: &NoticeError) -> WireError {
         let peer = match error {
-            NoticeError::Failed { peer: Some(id), .. } => self
-                .addresses
-                .iter()
-                .position(|address| address.vcq == *id)
-                .map(|rank| rank as Rank),
+            NoticeError::Failed { peer: Some(id), .. } => self.addresses.rank(id),
             _ => None,
         };
         WireError { call: "utofu_poll_mrq", reason: error.to_string(), peer }

@@ -1,18 +1,19 @@
-//! Status words and the news of failures, in the last words of the mailboxes; see
+//! Status words and the news of failures, in the first words of the mailboxes; see
 //! [`status`](crate::endpoint::status) for what they say.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use utofu::handles::{Mark, PostError, PostFlags, Transfer};
-use utofu::{Cookie, Stadd};
+use utofu::{Cookie, Stadd, VcqId};
 
 use crate::endpoint::status::{blame_from_word, blame_to_word, confidants};
 use crate::endpoint::{Observer, Rank, Status, WireError};
 use crate::error::Blame;
 
-use super::UtofuEndpoint;
-use super::state::NEWS_COOKIE;
+use super::channels::MAILBOX_STAG;
+use super::state::{HELLOS_AT, NEWS_COOKIE};
+use super::{UtofuEndpoint, failed};
 
 /// This rank's status: written here, read by others.
 const STATUS: usize = 0;
@@ -27,13 +28,22 @@ const ANSWER: usize = 2;
 const LONGEST_TELLING: Duration = Duration::from_millis(50);
 
 impl UtofuEndpoint {
-    /// A word's distance from the start of any rank's mailbox, in bytes.
-    fn trouble_offset(&self, word: usize) -> u64 {
-        8 * (self.addresses.len() + word) as u64
+    /// A word of the mailbox, which the device may access at any time, by whole words.
+    fn trouble_word(&self, word: usize) -> &AtomicU64 {
+        const { assert!(8 * (ANSWER + 1) <= HELLOS_AT) };
+        assert!(word <= ANSWER);
+        // SAFETY: the mailbox has this word, aligned, for as long as the endpoint lives, and
+        // nobody on this side accesses it in any other way.
+        unsafe { AtomicU64::from_ptr(self.mailbox.ptr().cast::<u64>().add(word)) }
     }
 
-    fn trouble_word(&self, word: usize) -> &AtomicU64 {
-        self.mailbox_word(self.addresses.len() + word)
+    /// How to reach a rank's mailbox.
+    pub(super) fn mailbox_of(&self, rank: Rank) -> Result<(VcqId, Stadd), WireError> {
+        let at = self
+            .addresses
+            .vcq(rank)
+            .and_then(|vcq| Ok((vcq, vcq.stadd_of_stag(self.addresses.api(), MAILBOX_STAG)?)));
+        at.map_err(|error| failed(error, Some(rank)))
     }
 
     pub(super) fn news(&self) -> Option<Blame> {
@@ -63,23 +73,24 @@ impl Observer for UtofuEndpoint {
 
     fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
         self.answer = None;
-        let Some(&address) = self.addresses.get(rank as usize) else {
+        if rank >= self.addresses.n_ranks() {
             // Not what a rank of ours would write; its memory may be somebody else's by now.
             self.answer = Some(Status::Unknown);
             return Ok(true);
-        };
+        }
         if self.asked.is_some() || self.is_abandoned {
             return Ok(false);
         }
+        let (vcq, mailbox) = self.mailbox_of(rank)?;
         let what = Transfer {
-            local: self.mailbox_registration.stadd() + self.trouble_offset(ANSWER),
-            remote: address.mailbox + self.trouble_offset(STATUS),
+            local: self.mailbox_registration.at(8 * ANSWER),
+            remote: mailbox + 8 * STATUS as u64,
             length: 8,
         };
         let mark = Mark { edata: 0, flags: PostFlags::LOCAL, cookie: Cookie(0) };
         // SAFETY: both words belong to mailboxes, which are registered; the answer's is used for
         // one question at a time.
-        let posted = unsafe { self.vcq.get(address.vcq, what, mark) };
+        let posted = unsafe { self.vcq.get(vcq, what, mark) };
         let posted = self.accepted(posted)?;
         self.asked = posted.then_some(rank);
         Ok(posted)
@@ -94,12 +105,13 @@ impl Observer for UtofuEndpoint {
         let mark = Mark { edata: 0, flags, cookie: NEWS_COOKIE };
         let word = blame_to_word(blame);
         let start = Instant::now();
-        for rank in confidants(self.rank, self.addresses.len() as u32) {
-            let address = self.addresses[rank as usize];
-            let at: Stadd = address.mailbox + self.trouble_offset(NEWS);
+        for rank in confidants(self.rank, self.addresses.n_ranks()) {
+            // Somebody who cannot be told is somebody who is gone.
+            let Ok((vcq, mailbox)) = self.mailbox_of(rank) else { continue };
+            let at = mailbox + 8 * NEWS as u64;
             loop {
                 // SAFETY: the word is there for everybody to write.
-                match unsafe { self.vcq.put_piggyback8(address.vcq, word, at, mark) } {
+                match unsafe { self.vcq.put_piggyback8(vcq, word, at, mark) } {
                     Err(PostError::Busy) if start.elapsed() < LONGEST_TELLING => {
                         self.has_posted = true;
                         // What failed before has been reported, or will not matter any more.
@@ -110,7 +122,6 @@ impl Observer for UtofuEndpoint {
                         (self.n_open, self.has_posted) = (self.n_open + 1, true);
                         break;
                     }
-                    // Somebody who cannot be told is somebody who is gone.
                     Err(_) => break,
                 }
             }

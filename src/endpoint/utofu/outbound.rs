@@ -5,13 +5,15 @@ use utofu::{Cookie, Stadd};
 
 use crate::endpoint::{Event, Slot, WireError, WireRegion};
 
+use super::channel::{Lane, copy_offset, credit_offset};
 use super::peer::{Outbound, Peer};
 use super::state::{Leaving, NEWS_COOKIE, Put};
-use super::wire::{self, CHANNEL_BYTES, Descriptor, Lane};
+use super::wire::{self, Descriptor};
 use super::{UtofuEndpoint, failed};
 
-/// A post that only its target hears of.
-const SILENT: Mark = Mark { edata: 0, flags: PostFlags::REMOTE, cookie: Cookie(0) };
+/// A post that only its target hears of, which will look at it at once.
+const SILENT: Mark =
+    Mark { edata: 0, flags: PostFlags::REMOTE.and(PostFlags::CACHE_INJECTION), cookie: Cookie(0) };
 
 impl UtofuEndpoint {
     /// Puts `region` to `at` in the memory of a peer.
@@ -115,21 +117,20 @@ impl UtofuEndpoint {
         if peer.greeted {
             return Ok(());
         }
-        let hello = peer.window.hello(peer.memory.stadd());
-        let (vcq, mailbox) = (peer.vcq, peer.mailbox);
-        // SAFETY: the mailbox is the peer's and its place for this rank is written only here.
-        let posted = unsafe { self.vcq.put_piggyback8(vcq, hello, mailbox, SILENT) };
+        let (vcq, at) = (peer.vcq, peer.hello_at());
+        // SAFETY: the mailbox is the peer's, and what is written there means nothing.
+        let posted = unsafe { self.vcq.put_piggyback8(vcq, 0, at, SILENT) };
         self.peers[index as usize].greeted = self.accepted(posted)?;
         Ok(())
     }
 
     /// Sends a peer the credits that it is owed.
     pub(super) fn pay(&mut self, index: u32) -> Result<(), WireError> {
-        let Some(channel) = self.peers[index as usize].channel else { return Ok(()) };
+        let Some((channel, _)) = self.peers[index as usize].channel else { return Ok(()) };
         for lane in [Lane::Descriptors, Lane::Eager] {
             while self.peers[index as usize].incoming[lane as usize].owes() {
                 let Peer { vcq, .. } = self.peers[index as usize];
-                let cell = channel + wire::credit_offset(lane) as u64;
+                let cell = channel + credit_offset(lane) as u64;
                 // SAFETY: the cell belongs to this rank's channel and is never read.
                 let posted = unsafe { self.vcq.put_piggyback8(vcq, 0, cell, SILENT) };
                 if !self.accepted(posted)? {
@@ -143,13 +144,14 @@ impl UtofuEndpoint {
 
     /// Writes the next thing in a peer's queue, if there is one, and room for it.
     pub(super) fn write_next(&mut self, index: u32) -> Result<bool, WireError> {
-        let peer = &self.peers[index as usize];
-        let (Some(&outbound), Some(channel)) = (peer.outbound.front(), peer.channel) else {
+        let peer = &mut self.peers[index as usize];
+        let (Some(&outbound), Some((channel, window))) = (peer.outbound.front(), peer.channel)
+        else {
             return Ok(false);
         };
         let lane = outbound.lane();
         let Some(place) = peer.outgoing[lane as usize].slot() else { return Ok(false) };
-        let remote = channel + lane.offset(place) as u64;
+        let remote = channel + window.offset(lane, place) as u64;
         let vcq = peer.vcq;
         let posted = match outbound {
             Outbound::Ready { tag, at, len } => {
@@ -168,17 +170,22 @@ impl UtofuEndpoint {
                 unsafe { self.vcq.put_piggyback(vcq, &bytes[..len], remote, SILENT) }
             }
             Outbound::Eager { tag, region, .. } => {
-                let offset = CHANNEL_BYTES + wire::bounce_offset(place);
+                if peer.copies.is_none() {
+                    let copies = self.memory.add_copies(&mut self.vcq, window);
+                    peer.copies = Some(copies.map_err(|error| failed(error, None))?);
+                }
+                let Some(copies) = &peer.copies else { unreachable!("made just now") };
+                let offset = copy_offset(place);
                 let header = wire::eager_header(tag, region.len);
                 // SAFETY: the copy's place has the slot's number and room, and was last read
                 // for a message whose slot has been credited, so it has arrived. The region
                 // is a posted send's.
                 unsafe {
-                    let copy = peer.memory.ptr().add(offset);
+                    let copy = copies.ptr().add(offset);
                     header.as_ptr().copy_to_nonoverlapping(copy, header.len());
                     region.ptr.copy_to_nonoverlapping(copy.add(header.len()), region.len);
                 }
-                let local = peer.memory.stadd() + offset as u64;
+                let local = copies.stadd() + offset as u64;
                 let what = Transfer { local, remote, length: header.len() + region.len };
                 // SAFETY: as above for the local bytes; the credits for the remote ones.
                 unsafe { self.vcq.put(vcq, what, SILENT) }

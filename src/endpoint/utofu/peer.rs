@@ -6,12 +6,13 @@ use utofu::{Stadd, VcqId};
 
 use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 
-use super::channels::PeerMemory;
+use super::channel::{Lane, Numbered, TINY_BYTES, Window};
+use super::channels::SlabMemory;
 use super::credits::{Incoming, Outgoing};
-use super::wire::{Lane, TINY_BYTES, Window};
+use super::state::HELLOS_AT;
 
-/// Messages of each kind for which room is made at first contact: 3 KiB in all, little beside a
-/// channel. Whoever has more under way to one peer makes the room grow once.
+/// Messages of each kind for which room is made at first contact with a peer that has a wide
+/// channel: 3 KiB in all, little beside that. Whoever has more under way makes the room grow once.
 const USUAL_MESSAGES: usize = 16;
 
 /// A receive whose message has not begun to arrive.
@@ -81,15 +82,20 @@ impl Outbound {
 pub(super) struct Peer {
     pub(super) rank: Rank,
     pub(super) vcq: VcqId,
-    pub(super) memory: PeerMemory,
-    /// How much of its channel here the peer may use.
+    /// Its number among the channels here.
+    pub(super) number: u32,
+    /// The peer's channel here.
+    pub(super) memory: SlabMemory,
+    /// How wide that is.
     pub(super) window: Window,
-    /// Where the peer wants its hello.
+    /// The peer's mailbox.
     pub(super) mailbox: Stadd,
     /// Whether it has been told about its channel here.
     pub(super) greeted: bool,
-    /// This rank's channel at the peer, once its hello has arrived.
-    pub(super) channel: Option<Stadd>,
+    /// This rank's channel at the peer, and how wide that is, once its hello has arrived.
+    pub(super) channel: Option<(Stadd, Window)>,
+    /// The copies of what goes to eager slots there, since the first.
+    pub(super) copies: Option<SlabMemory>,
     pub(super) outgoing: [Outgoing; 2],
     pub(super) incoming: [Incoming; 2],
     pub(super) outbound: VecDeque<Outbound>,
@@ -108,35 +114,45 @@ impl Peer {
         rank: Rank,
         vcq: VcqId,
         mailbox: Stadd,
-        memory: PeerMemory,
-        window: Window,
+        memory: SlabMemory,
+        number: u32,
     ) -> Self {
         let lanes = [Lane::Descriptors, Lane::Eager];
+        let window = Numbered::of(number).window;
+        let usual = if window == Window::Wide { USUAL_MESSAGES } else { 0 };
         Peer {
             rank,
             vcq,
+            number,
             memory,
             window,
             mailbox,
             greeted: false,
             channel: None,
+            copies: None,
             outgoing: lanes.map(Outgoing::new),
             incoming: lanes.map(|lane| Incoming::new(lane, window)),
-            outbound: VecDeque::with_capacity(USUAL_MESSAGES),
-            posted: VecDeque::with_capacity(USUAL_MESSAGES),
-            waiting: VecDeque::with_capacity(USUAL_MESSAGES),
-            announced: VecDeque::with_capacity(USUAL_MESSAGES),
-            unexpected: VecDeque::with_capacity(USUAL_MESSAGES),
+            outbound: VecDeque::with_capacity(usual),
+            posted: VecDeque::with_capacity(usual),
+            waiting: VecDeque::with_capacity(usual),
+            announced: VecDeque::with_capacity(usual),
+            unexpected: VecDeque::with_capacity(usual),
             said: VecDeque::new(),
             is_listed: false,
         }
     }
 
-    /// The peer's hello has arrived.
-    pub(super) fn greeted_by(&mut self, hello: u64) {
-        let (channel, window) = Window::of_hello(hello);
-        self.channel = Some(channel);
+    /// The peer's hello has arrived: it has given this rank a channel, at `channel` and with that
+    /// number.
+    pub(super) fn greeted_by(&mut self, channel: Stadd, number: u32) {
+        let window = Numbered::of(number).window;
+        self.channel = Some((channel, window));
         self.outgoing.iter_mut().for_each(|lane| lane.open(window));
+    }
+
+    /// Where a hello to the peer is written, which says the number of its channel here.
+    pub(super) fn hello_at(&self) -> Stadd {
+        self.mailbox + (HELLOS_AT as u64 + u64::from(self.number))
     }
 
     /// Forgets all messages, in either direction.

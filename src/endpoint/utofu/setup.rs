@@ -1,22 +1,25 @@
-//! Start-up: VCQs, mailboxes, and their exchange.
+//! Start-up: VCQs and mailboxes, and what ranks must tell of them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use utofu::bootstrap::{BootstrapError, Exchange};
 use utofu::handles::{Access, Registration, Vcq, VcqFlags};
-use utofu::{Api, Stadd, VcqId};
+use utofu::{Api, VcqId};
 
-use super::channels::Channels;
+use super::addresses::{Addresses, Places};
+use super::channels::{Channels, MAILBOX_STAG};
+use super::peer_table::PeerTable;
 use super::registrar::Registrar;
-use super::state::{Address, Fence, TROUBLE_WORDS};
+use super::state::{Fence, MAILBOX_BYTES};
 use super::wire::EAGER_BYTES;
-use super::{NOBODY, SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
-use crate::endpoint::WireError;
+use super::{SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::calls::Calls;
+use crate::endpoint::{Rank, WireError};
 use crate::memory::Pages;
 
-/// Bytes that a rank tells about one port: its VCQ id and its mailbox's STADD.
-const RECORD_BYTES: usize = 16;
+/// Bytes that a rank tells about one port: the number of its VCQ. Where its memory is follows.
+const RECORD_BYTES: usize = 8;
 /// Puts are cut at a multiple of this, so that pieces start at cache lines.
 const PUT_ALIGN: usize = 256;
 
@@ -43,35 +46,30 @@ pub fn connect(
     registrars: Vec<Box<dyn Registrar>>,
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
     let n_ports = registrars.len();
-    let halves = halves(api, exchange.size(), n_ports, place);
+    let halves = halves(api, n_ports, place);
     let mine = halves.as_ref().map(|halves| {
-        let records = halves.iter().flat_map(|half| {
-            [half.vcq.id().raw(), half.mailbox_registration.stadd().0].map(u64::to_le_bytes)
-        });
-        records.flatten().collect::<Vec<u8>>()
+        halves.iter().flat_map(|half| half.vcq.id().raw().to_le_bytes()).collect::<Vec<u8>>()
     });
     let all = agree(exchange, mine.as_deref().map_err(ToString::to_string))?;
-    let rank = exchange.rank();
-    let addresses = |port: usize| {
-        let addresses = all.iter().enumerate().map(|(peer, records)| {
-            let record = records.get(port * RECORD_BYTES..(port + 1) * RECORD_BYTES);
-            let record = record.ok_or_else(|| WireError {
-                call: "exchange of addresses",
-                reason: format!("rank {peer} has no port {port}, rank {rank} has {n_ports} ports"),
-                peer: Some(peer as u32),
-            })?;
-            let (id, mailbox) = record.split_at(RECORD_BYTES / 2);
-            let id = VcqId::from_raw(&api, number(id))
-                .and_then(|id| id.with_default_path(&api))
-                .map_err(|error| failed(error, Some(peer as u32)))?;
-            Ok(Address { vcq: id, mailbox: Stadd(number(mailbox)) })
-        });
-        addresses.collect::<Result<Vec<_>, WireError>>()
-    };
+    let rank = exchange.rank() as Rank;
+    let places = places(&api, &all, rank).map(Arc::new);
+    drop(all);
     let ports = halves.and_then(|halves| {
+        let places = places?;
         let ports = halves.into_iter().zip(registrars).enumerate();
         ports
-            .map(|(port, (half, of_port))| Ok(finish(half, rank as u32, addresses(port)?, of_port)))
+            .map(|(port, (half, of_port))| {
+                let addresses = Addresses::new(api, places.clone(), port);
+                let computed = addresses.vcq(rank).map_err(|error| failed(error, Some(rank)))?;
+                if computed != half.vcq.id() {
+                    return Err(WireError {
+                        call: "utofu_construct_vcq_id",
+                        reason: format!("{computed}, but it is {}", half.vcq.id()),
+                        peer: Some(rank),
+                    });
+                }
+                Ok(finish(half, rank, addresses, of_port))
+            })
             .collect()
     });
     // A rank that fails here has peers that have not.
@@ -92,7 +90,20 @@ fn agree(
     })
 }
 
-fn halves(api: Api, n_ranks: usize, n_ports: usize, place: usize) -> Result<Vec<Half>, WireError> {
+/// Where all ranks' ports are, from the numbers of their VCQs.
+fn places(api: &Api, all: &[Vec<u8>], rank: Rank) -> Result<Places, WireError> {
+    let ids = all.iter().enumerate().map(|(peer, record)| {
+        let ids = record
+            .as_chunks::<RECORD_BYTES>()
+            .0
+            .iter()
+            .map(|id| VcqId::from_raw(api, u64::from_le_bytes(*id)).map(|id| id.info()));
+        ids.collect::<Result<Vec<_>, _>>().map_err(|error| failed(error, Some(peer as Rank)))
+    });
+    Places::new(&ids.collect::<Result<Vec<_>, _>>()?, rank)
+}
+
+fn halves(api: Api, n_ports: usize, place: usize) -> Result<Vec<Half>, WireError> {
     let tnis = api.onesided_tnis().map_err(|error| failed(error, None))?;
     if tnis.is_empty() {
         return Err(WireError {
@@ -102,26 +113,27 @@ fn halves(api: Api, n_ranks: usize, n_ports: usize, place: usize) -> Result<Vec<
         });
     }
     let tni = |port: usize| tnis[(place * n_ports + port) % tnis.len()];
-    (0..n_ports).map(|port| half(api, tni(port), n_ranks)).collect()
+    (0..n_ports).map(|port| half(api, tni(port))).collect()
 }
 
-fn half(api: Api, tni: utofu::Tni, n_ranks: usize) -> Result<Half, WireError> {
+fn half(api: Api, tni: utofu::Tni) -> Result<Half, WireError> {
     // Each VCQ is used by one thread at a time, but not always the same, and beside VCQs of other
     // communicators on the same CQ. Without the flag uTofu posts to the CQ without a lock.
     let vcq = Vcq::create(api, tni, VcqFlags::THREAD_SAFE);
     let mut vcq = vcq.map_err(|error| failed(error, None))?;
-    let mailbox = Pages::new(8 * (n_ranks + TROUBLE_WORDS) as u64)?;
-    // SAFETY: the pages outlive the registration. Peers write their places once; this rank
-    // reads them through raw pointers after the notice. For the words behind them see there.
-    let registration = unsafe { vcq.register(mailbox.ptr(), mailbox.len(), Access::ReadWrite) };
+    let mailbox = Pages::new(MAILBOX_BYTES as u64)?;
+    let (ptr, len) = (mailbox.ptr(), mailbox.len());
+    // SAFETY: the pages outlive the registration. For the words at their start see `observer`;
+    // what hellos write behind them is never read.
+    let registration = unsafe { vcq.register_with_stag(ptr, len, MAILBOX_STAG, Access::ReadWrite) };
     let mailbox_registration = registration.map_err(|error| failed(error, None))?;
     Ok(Half { mailbox_registration, mailbox, vcq })
 }
 
 fn finish(
     half: Half,
-    rank: u32,
-    addresses: Vec<Address>,
+    rank: Rank,
+    addresses: Addresses,
     registrar: Box<dyn Registrar>,
 ) -> UtofuEndpoint {
     let Half { mailbox_registration, mailbox, vcq } = half;
@@ -133,7 +145,7 @@ fn finish(
         mailbox,
         peers: Vec::new(),
         memory: Channels::default(),
-        peer_of_rank: vec![NOBODY; addresses.len()],
+        peer_of_rank: PeerTable::new(),
         addresses,
         channels: Vec::new(),
         listed: Vec::new(),
@@ -158,10 +170,6 @@ fn finish(
         looked: std::time::Instant::now(),
         vcq,
     }
-}
-
-fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
 fn lost(error: &BootstrapError) -> WireError {

@@ -5,18 +5,15 @@ use utofu::{Cookie, Stadd, VcqId};
 
 use crate::endpoint::{Slot, Tag};
 
-/// Words behind the places for hellos.
-pub(super) const TROUBLE_WORDS: usize = 3;
+use super::channel::MOST_PEERS;
+
+/// Bytes of a mailbox: words for trouble (`observer`), and behind them an area whose content means
+/// nothing: a hello says the number of a channel by where it is written there.
+pub(super) const MAILBOX_BYTES: usize = HELLOS_AT + MOST_PEERS as usize + 8;
+/// Where the hello of channel 0 starts.
+pub(super) const HELLOS_AT: usize = 64;
 /// Of the puts that tell others of a failure.
 pub(super) const NEWS_COOKIE: Cookie = Cookie(usize::MAX);
-
-/// How a rank is reached through one port.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Address {
-    pub(super) vcq: VcqId,
-    /// The start of its mailbox.
-    pub(super) mailbox: Stadd,
-}
 
 /// An announced receive.
 #[derive(Clone, Copy, Debug)]

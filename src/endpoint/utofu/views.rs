@@ -4,8 +4,8 @@
 use crate::endpoint::{Event, Slot, View, WireError};
 
 use super::UtofuEndpoint;
+use super::channel::Lane;
 use super::state::Lent;
-use super::wire::Lane;
 
 impl UtofuEndpoint {
     /// Shows the message of `len` bytes at `ptr`, in eager slot `place` of a peer's channel.

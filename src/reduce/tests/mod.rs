@@ -8,7 +8,8 @@ mod semantics;
 mod texts;
 mod values;
 
-use super::kernels::{Baseline, find_in};
+use super::kernels::Baseline;
+use super::table::find_in;
 use super::{Dtype, Op, Reducer};
 
 /// A reducer for every defined pair in every version of the loops that this processor can run, with a label.

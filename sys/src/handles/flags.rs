@@ -47,6 +47,12 @@ impl PostFlags {
     /// Allow the last cache line to be padded.
     pub const PADDING: PostFlags = PostFlags(UTOFU_ONESIDED_FLAG_PADDING);
 
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: PostFlags) -> PostFlags {
+        PostFlags(self.0 | other.0)
+    }
+
     /// Along this path instead of the target id's own.
     #[must_use]
     pub const fn path(id: u8) -> PostFlags {

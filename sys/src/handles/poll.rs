@@ -1,5 +1,7 @@
 //! What comes out of a VCQ's two queues.
 
+use core::sync::atomic::{Ordering, fence};
+
 use utofu_sys::*;
 
 use super::Vcq;
@@ -36,24 +38,17 @@ pub enum NoticeError {
         /// The type's number.
         raw: u8,
     },
-    /// The notice names a peer that is none.
-    #[error("notice from a peer that is no VCQ, {raw:#x}: {}", error.reason())]
-    UnknownPeer {
-        /// The id's number.
-        raw: u64,
-        /// What the library said about it.
-        error: UtofuError,
-    },
 }
 
-/// One entry of a message receive queue. `peer` is the VCQ on the other side, as that queries
-/// itself; `edata` is the byte given to the post.
+/// One entry of a message receive queue. `peer` is the id of the VCQ on the other side as that
+/// queries itself, as a number: [`VcqId::from_raw`] asks the library what it names, which few
+/// readers of notices need. `edata` is the byte given to the post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A put of this VCQ has reached its target's memory.
     LocalPut {
         /// The target.
-        peer: VcqId,
+        peer: utofu_vcq_id_t,
         /// The post's byte.
         edata: u8,
         /// STADD behind the last byte written.
@@ -62,7 +57,7 @@ pub enum Notice {
     /// Someone's put has arrived in memory here.
     RemotePut {
         /// The sender.
-        peer: VcqId,
+        peer: utofu_vcq_id_t,
         /// The post's byte.
         edata: u8,
         /// STADD (of this side's memory) behind the last byte written.
@@ -71,14 +66,14 @@ pub enum Notice {
     /// A get of this VCQ has brought its data.
     LocalGet {
         /// The target.
-        peer: VcqId,
+        peer: utofu_vcq_id_t,
         /// The post's byte.
         edata: u8,
     },
     /// Someone has fetched data from memory here.
     RemoteGet {
         /// The reader.
-        peer: VcqId,
+        peer: utofu_vcq_id_t,
         /// The post's byte.
         edata: u8,
         /// STADD (of this side's memory) behind the last byte read.
@@ -87,7 +82,7 @@ pub enum Notice {
     /// An atomic operation of this VCQ is done.
     LocalArmw {
         /// The target.
-        peer: VcqId,
+        peer: utofu_vcq_id_t,
         /// The post's byte.
         edata: u8,
         /// STADD of the word.
@@ -98,7 +93,7 @@ pub enum Notice {
     /// Someone has done an atomic operation on memory here.
     RemoteArmw {
         /// The actor.
-        peer: VcqId,
+        peer: utofu_vcq_id_t,
         /// The post's byte.
         edata: u8,
         /// STADD (of this side's memory) of the word.
@@ -107,9 +102,9 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// The VCQ on the other side.
+    /// The id of the VCQ on the other side.
     #[must_use]
-    pub fn peer(&self) -> VcqId {
+    pub fn peer(&self) -> utofu_vcq_id_t {
         match *self {
             Notice::LocalPut { peer, .. }
             | Notice::RemotePut { peer, .. }
@@ -133,13 +128,12 @@ impl Notice {
         }
     }
 
-    fn read(vcq: &Vcq, n: &utofu_mrq_notice) -> Result<Notice, NoticeError> {
+    fn read(n: &utofu_mrq_notice) -> Result<Notice, NoticeError> {
         let kind = utofu_mrq_notice_type::from(n.notice_type);
         if kind > UTOFU_MRQ_TYPE_RMT_ARMW {
             return Err(NoticeError::UnknownKind { raw: n.notice_type });
         }
-        let peer = VcqId::from_raw(&vcq.core.api, n.vcq_id)
-            .map_err(|error| NoticeError::UnknownPeer { raw: n.vcq_id, error })?;
+        let peer = n.vcq_id;
         // Posts take a byte, the width that the capabilities state, so this loses nothing.
         let edata = n.edata as u8;
         let remote = Stadd(n.rmt_stadd);
@@ -173,7 +167,11 @@ impl Vcq {
         // SAFETY: the handle is live and cookie is a valid place for the result.
         let code = unsafe { (self.core.api.utofu_poll_tcq)(self.core.hdl, 0, &mut cookie) };
         match code {
-            UTOFU_SUCCESS => Ok(Some(Cookie(cookie.addr()))),
+            UTOFU_SUCCESS => {
+                // What the operation has read may be written from here on, not before.
+                fence(Ordering::Acquire);
+                Ok(Some(Cookie(cookie.addr())))
+            }
             UTOFU_ERR_NOT_FOUND => Ok(None),
             code => Err(CompletionError {
                 error: self.core.api.error("utofu_poll_tcq", code),
@@ -191,7 +189,11 @@ impl Vcq {
         // SAFETY: the handle is live and n is a valid place for the result.
         let code = unsafe { (self.core.api.utofu_poll_mrq)(self.core.hdl, 0, &mut n) };
         match code {
-            UTOFU_SUCCESS => Notice::read(self, &n).map(Some),
+            UTOFU_SUCCESS => {
+                // The library has seen the entry; what its operation wrote is read after it.
+                fence(Ordering::Acquire);
+                Notice::read(&n).map(Some)
+            }
             UTOFU_ERR_NOT_FOUND => Ok(None),
             code => Err(NoticeError::Failed {
                 error: self.core.api.error("utofu_poll_mrq", code),

@@ -1,6 +1,7 @@
 //! Posting one-sided operations. The contract common to all is at [`Vcq`].
 
 use core::ffi::{c_int, c_ulong, c_void};
+use core::sync::atomic::{Ordering, fence};
 
 use utofu_sys::*;
 
@@ -78,6 +79,13 @@ fn fits(length: usize, max: usize) -> Result<(), PostError> {
     if length <= max { Ok(()) } else { Err(PostError::TooLong { length, max }) }
 }
 
+/// The device reads memory, and peers act on what they are told, once an operation is posted:
+/// everything that this thread has written or read before comes first, also on processors that
+/// reorder (A64FX). On x86 it is no instruction.
+fn before_post() {
+    fence(Ordering::Release);
+}
+
 impl Vcq {
     /// Writes local memory to the target's.
     ///
@@ -88,6 +96,7 @@ impl Vcq {
     /// See [`Vcq`].
     pub unsafe fn put(&mut self, to: VcqId, what: Transfer, mark: Mark) -> Result<(), PostError> {
         fits(what.length, self.caps().max_putget_size)?;
+        before_post();
         // SAFETY: the handle is live; the caller vouches for the memory on both sides.
         posted(&self.core.api, "utofu_put", unsafe {
             (self.core.api.utofu_put)(
@@ -112,6 +121,7 @@ impl Vcq {
     /// See [`Vcq`].
     pub unsafe fn get(&mut self, from: VcqId, what: Transfer, mark: Mark) -> Result<(), PostError> {
         fits(what.length, self.caps().max_putget_size)?;
+        before_post();
         // SAFETY: the handle is live; the caller vouches for the memory on both sides.
         posted(&self.core.api, "utofu_get", unsafe {
             (self.core.api.utofu_get)(
@@ -143,6 +153,7 @@ impl Vcq {
         mark: Mark,
     ) -> Result<(), PostError> {
         fits(data.len(), self.caps().max_piggyback_size)?;
+        before_post();
         // SAFETY: the handle is live; data is only read, during the call (the C prototype merely
         // lacks the const); the caller vouches for the remote memory.
         posted(&self.core.api, "utofu_put_piggyback", unsafe {
@@ -173,6 +184,7 @@ impl Vcq {
         remote: Stadd,
         mark: Mark,
     ) -> Result<(), PostError> {
+        before_post();
         // SAFETY: the handle is live; the caller vouches for the remote memory.
         posted(&self.core.api, "utofu_put_piggyback8", unsafe {
             (self.core.api.utofu_put_piggyback8)(
@@ -203,6 +215,7 @@ impl Vcq {
         remote: Stadd,
         mark: Mark,
     ) -> Result<(), PostError> {
+        before_post();
         // SAFETY: the handle is live; the caller vouches for the remote memory.
         posted(&self.core.api, "utofu_armw8", unsafe {
             (self.core.api.utofu_armw8)(
@@ -233,6 +246,7 @@ impl Vcq {
         remote: Stadd,
         mark: Mark,
     ) -> Result<(), PostError> {
+        before_post();
         // SAFETY: the handle is live; the caller vouches for the remote memory.
         posted(&self.core.api, "utofu_armw4", unsafe {
             (self.core.api.utofu_armw4)(
@@ -264,6 +278,7 @@ impl Vcq {
         remote: Stadd,
         mark: Mark,
     ) -> Result<(), PostError> {
+        before_post();
         // SAFETY: the handle is live; the caller vouches for the remote memory.
         posted(&self.core.api, "utofu_cswap8", unsafe {
             (self.core.api.utofu_cswap8)(

@@ -1,0 +1,181 @@
+//! Sleeping until something comes, and waking who sleeps.
+//!
+//! Each rank has a bell in the segment: a count of its threads that sleep, or are about to, and a
+//! number that changes when it is rung. Whoever has written something for a rank looks at one
+//! word that counts all sleepers of the segment, which stays in its cache; so it costs a load as
+//! long as nobody sleeps.
+//!
+//! A sleeper counts itself, has all processors of the segment's processes pass a barrier
+//! (`membarrier`), looks once more for what it waits for, and sleeps if the number is still what
+//! it was. So whoever writes and looks needs no barrier. Where the system has no such call a
+//! sleeper may rarely miss its bell; it never sleeps for long.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::time::Duration;
+
+use super::layout::{LINE, Layout};
+use super::segment::Segment;
+use crate::endpoint::Bell;
+
+/// The words of a rank's line.
+const NUMBER: usize = 0;
+const SLEEPERS: usize = 4;
+
+/// The bell of one rank.
+#[derive(Clone, Debug)]
+pub(super) struct Doorbell {
+    /// Keeps the words mapped.
+    segment: Arc<Segment>,
+    /// All that sleep in the segment.
+    all: *const AtomicU32,
+    line: usize,
+}
+
+// SAFETY: the pointer is to a word of the segment, accessed as an atomic only.
+unsafe impl Send for Doorbell {}
+// SAFETY: as above.
+unsafe impl Sync for Doorbell {}
+
+impl Doorbell {
+    pub(super) fn new(segment: &Arc<Segment>, layout: Layout, rank: usize) -> Self {
+        let (all, line) = (segment.word32(layout.sleepers()), layout.rank(rank) + 2 * LINE);
+        Doorbell { all, segment: segment.clone(), line }
+    }
+
+    fn all(&self) -> &AtomicU32 {
+        // SAFETY: the segment keeps the word mapped.
+        unsafe { &*self.all }
+    }
+
+    fn word(&self, word: usize) -> &AtomicU32 {
+        self.segment.word32(self.line + word)
+    }
+
+    /// There is something for the rank.
+    #[inline]
+    pub(super) fn ring(&self) {
+        if self.may_be_heard() {
+            self.wake();
+        }
+    }
+
+    /// Whether anybody in the segment sleeps.
+    #[inline]
+    pub(super) fn may_be_heard(&self) -> bool {
+        // Relaxed: the sleeper's barrier orders this load behind what was written before.
+        self.all().load(Ordering::Relaxed) != 0
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // SeqCst: as if there were no `membarrier`, since it matters little here.
+        if self.word(SLEEPERS).load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let number = self.word(NUMBER);
+        number.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: the word is mapped; waking reads nothing else.
+        unsafe { libc::syscall(libc::SYS_futex, number.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    }
+}
+
+impl Bell for Doorbell {
+    fn arm(&self) -> u32 {
+        self.all().fetch_add(1, Ordering::SeqCst);
+        self.word(SLEEPERS).fetch_add(1, Ordering::SeqCst);
+        let number = self.number();
+        barrier_everywhere();
+        number
+    }
+
+    fn number(&self) -> u32 {
+        self.word(NUMBER).load(Ordering::SeqCst)
+    }
+
+    fn sleep(&self, number: u32, longest: Duration) {
+        let longest = libc::timespec {
+            tv_sec: longest.as_secs() as libc::time_t,
+            tv_nsec: longest.subsec_nanos().into(),
+        };
+        let word = self.word(NUMBER).as_ptr();
+        // SAFETY: the word is mapped, and the time lives until the call returns.
+        unsafe {
+            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, number, &raw const longest)
+        };
+    }
+
+    fn disarm(&self) {
+        self.word(SLEEPERS).fetch_sub(1, Ordering::SeqCst);
+        self.all().fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn ring(&self) {
+        Doorbell::ring(self);
+    }
+}
+
+const GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
+const REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
+
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: no memory is involved.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// From now on this process takes part in the barriers of others.
+pub(super) fn take_part() {
+    // A system without it is served as well as can be.
+    membarrier(REGISTER_GLOBAL_EXPEDITED);
+}
+
+fn barrier_everywhere() {
+    if !membarrier(GLOBAL_EXPEDITED) {
+        fence(Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    /// Ten thousand times to and fro, each side asleep whenever it waits.
+    #[test]
+    fn nobody_sleeps_through_its_bell() {
+        take_part();
+        let layout = Layout { n_ranks: 2, n_ports: 0, board_bytes: 0 };
+        let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
+        let segment = Arc::new(segment);
+        let turn = AtomicU64::new(0);
+        let longest = Duration::from_secs(20);
+        let play = |me: u64| {
+            let (own, other) = (
+                Doorbell::new(&segment, layout, me as usize),
+                Doorbell::new(&segment, layout, 1 - me as usize),
+            );
+            let start = std::time::Instant::now();
+            for round in 0..10_000 {
+                let awaited = 2 * round + me;
+                if turn.load(Ordering::Acquire) != awaited {
+                    let mut number = own.arm();
+                    while turn.load(Ordering::Acquire) != awaited {
+                        own.sleep(number, longest);
+                        number = own.number();
+                    }
+                    own.disarm();
+                }
+                turn.store(awaited + 1, Ordering::Release);
+                other.ring();
+            }
+            // One missed bell would take as long by itself.
+            assert!(start.elapsed() < longest);
+        };
+        std::thread::scope(|threads| {
+            threads.spawn(|| play(0));
+            threads.spawn(|| play(1));
+        });
+        assert_eq!(turn.load(Ordering::Relaxed), 20_000);
+        assert_eq!(Doorbell::new(&segment, layout, 0).all().load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,30 @@
+//! What a port keeps of long messages under way.
+
+use crate::endpoint::{Slot, WireRegion};
+
+/// A message that this port has lent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lent {
+    pub(super) slot: Slot,
+    pub(super) region: WireRegion,
+}
+
+/// A message that this port is to read, or gets in pieces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Landing {
+    pub(super) peer: usize,
+    pub(super) slot: Slot,
+    pub(super) region: WireRegion,
+    pub(super) from: u64,
+    pub(super) id: u32,
+    pub(super) done: usize,
+}
+
+/// A message that this port has lent and is to send in pieces instead.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pulled {
+    pub(super) peer: usize,
+    pub(super) id: u32,
+    pub(super) landing: u32,
+    pub(super) done: usize,
+}

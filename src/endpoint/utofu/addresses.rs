@@ -1,0 +1,240 @@
+//! Where ranks are: their VCQ ids, computed and not stored.
+//!
+//! A VCQ's id follows from its node's coordinates and its place there (TNI, control queue,
+//! component). Coordinates follow from the rank by a rule in almost every job, since ranks are
+//! numbered along the dimensions: then what is kept is a few small tables, whatever the number
+//! of ranks. The rule is found, not assumed. In the worst case it is a single table with 8 bytes
+//! for each rank, which all ports share.
+
+use std::sync::Arc;
+
+use utofu::{Api, Tni, UtofuError, VcqId, VcqInfo};
+
+use crate::endpoint::{Rank, WireError};
+
+/// The extra value of a VCQ with component id 0, and of the first without one.
+const FIRST_EXTRA: u16 = 8;
+/// A place on a node: behind the six bytes of the coordinates.
+const KIND_AT: u32 = 48;
+
+/// A VCQ's place on its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Queue {
+    tni: Tni,
+    cq: u16,
+    extra: u16,
+}
+
+/// All ranks' places. A rank's place is a number: its node's coordinates and, in the last two
+/// bytes, which of `kinds` its ports are.
+#[derive(Debug)]
+pub(super) struct Places {
+    n_ranks: u32,
+    first: u64,
+    /// By which numbers the digits of a rank change the place, fastest digit first; digits
+    /// change different bits.
+    digits: Vec<Box<[u64]>>,
+    /// The ports' queues, for each kind of rank.
+    kinds: Vec<Box<[Queue]>>,
+}
+
+impl Places {
+    /// From the VCQ ids of all ranks, of all ports of each.
+    ///
+    /// # Errors
+    /// [`WireError`] if ranks do not have equally many ports as `rank`, which asks.
+    pub(super) fn new(ids: &[Vec<VcqInfo>], rank: Rank) -> Result<Self, WireError> {
+        let n_ports = ids[rank as usize].len();
+        let mut kinds: Vec<Box<[Queue]>> = Vec::new();
+        let mut places = Vec::with_capacity(ids.len());
+        for (peer, ports) in ids.iter().enumerate() {
+            let differ = |reason| WireError {
+                call: "exchange of addresses",
+                reason,
+                peer: Some(peer as Rank),
+            };
+            if ports.len() != n_ports {
+                let theirs = ports.len();
+                return Err(differ(format!(
+                    "rank {peer} has {theirs} ports, rank {rank} has {n_ports} ports"
+                )));
+            }
+            let queue = |id: &VcqInfo| Queue { tni: id.tni, cq: id.cq, extra: id.extra };
+            let queues = ports.iter().map(queue);
+            let known = kinds.iter().position(|kind| kind.iter().copied().eq(queues.clone()));
+            let kind = known.unwrap_or_else(|| {
+                kinds.push(queues.collect());
+                kinds.len() - 1
+            });
+            let kind = u16::try_from(kind)
+                .map_err(|_| differ("more than 65,536 ways to choose queues".to_owned()))?;
+            let coords = ports.first().map_or([0; 6], |id| id.coords);
+            let bytes = coords.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte));
+            places.push(bytes | u64::from(kind) << KIND_AT);
+        }
+        let first = places[0];
+        places.iter_mut().for_each(|place| *place ^= first);
+        Ok(Places { n_ranks: ids.len() as u32, first, digits: digits(places), kinds })
+    }
+
+    pub(super) fn n_ranks(&self) -> u32 {
+        self.n_ranks
+    }
+
+    fn place(&self, rank: Rank) -> u64 {
+        let mut rest = rank as usize;
+        self.digits.iter().fold(self.first, |place, digit| {
+            let by = digit[rest % digit.len()];
+            rest /= digit.len();
+            place ^ by
+        })
+    }
+
+    fn rank(&self, place: u64) -> Option<Rank> {
+        let change = place ^ self.first;
+        let (mut rank, mut stride) = (0, 1);
+        for digit in &self.digits {
+            let bits = changes(digit);
+            rank += stride * digit.iter().position(|&by| by == change & bits)?;
+            stride *= digit.len();
+        }
+        let rank = rank as Rank;
+        (self.place(rank) == place).then_some(rank)
+    }
+}
+
+fn changes(digit: &[u64]) -> u64 {
+    digit.iter().fold(0, |bits, by| bits | by)
+}
+
+/// The smallest first digit that changes places independently of all others, and so on.
+fn digits(mut places: Vec<u64>) -> Vec<Box<[u64]>> {
+    let mut digits = Vec::new();
+    loop {
+        let n = places.len();
+        let is_digit = |&size: &usize| {
+            let low = &places[..size];
+            let high = places.iter().step_by(size).fold(0, |bits, by| bits | by);
+            changes(low) & high == 0
+                && places
+                    .chunks(size)
+                    .all(|chunk| chunk.iter().zip(low).all(|(place, low)| *place == low ^ chunk[0]))
+        };
+        let sizes = (2..n).filter(|size| n.is_multiple_of(*size));
+        match { sizes }.find(is_digit) {
+            Some(size) => {
+                digits.push(places[..size].into());
+                places = places.into_iter().step_by(size).collect();
+            }
+            None => {
+                digits.push(places.into());
+                return digits;
+            }
+        }
+    }
+}
+
+/// How one port reaches all ranks.
+#[derive(Clone, Debug)]
+pub(super) struct Addresses {
+    api: Api,
+    places: Arc<Places>,
+    port: usize,
+}
+
+impl Addresses {
+    pub(super) fn new(api: Api, places: Arc<Places>, port: usize) -> Self {
+        Addresses { api, places, port }
+    }
+
+    pub(super) fn api(&self) -> &Api {
+        &self.api
+    }
+
+    pub(super) fn n_ranks(&self) -> u32 {
+        self.places.n_ranks()
+    }
+
+    /// The id of a rank's VCQ, along the path that the library prefers.
+    ///
+    /// # Errors
+    /// What the library says of such an id.
+    pub(super) fn vcq(&self, rank: Rank) -> Result<VcqId, UtofuError> {
+        let place = self.places.place(rank);
+        let Queue { tni, cq, extra } = self.places.kinds[(place >> KIND_AT) as usize][self.port];
+        let coords = std::array::from_fn(|at| (place >> (8 * at)) as u8);
+        let component = extra.wrapping_sub(FIRST_EXTRA);
+        VcqId::construct(&self.api, coords, tni, cq, component)?.with_default_path(&self.api)
+    }
+
+    /// The rank that a VCQ belongs to.
+    pub(super) fn rank(&self, id: &VcqId) -> Option<Rank> {
+        let VcqInfo { coords, tni, cq, extra } = id.info();
+        let queue = Queue { tni, cq, extra };
+        let node = coords.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte));
+        let kinds = self.places.kinds.iter().enumerate();
+        let may_be = kinds.filter(|(_, queues)| queues[self.port] == queue);
+        { may_be }.find_map(|(kind, _)| self.places.rank(node | (kind as u64) << KIND_AT))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(coords: [u8; 6], place: u16) -> Vec<VcqInfo> {
+        (0..2).map(|tni| VcqInfo { coords, tni, cq: place, extra: 8 }).collect()
+    }
+
+    /// Every rank's place is found from the rank, and the rank from the place; returns how many
+    /// numbers that took.
+    fn numbers(ids: &[Vec<VcqInfo>]) -> usize {
+        let places = Places::new(ids, 0).unwrap();
+        for (rank, ports) in ids.iter().enumerate() {
+            let place = places.place(rank as Rank);
+            assert_eq!(place.to_le_bytes()[..6], ports[0].coords);
+            assert_eq!(places.kinds[(place >> KIND_AT) as usize][1].cq, ports[1].cq);
+            assert_eq!(places.rank(place), Some(rank as Rank));
+        }
+        assert_eq!(places.rank(0x77_7777_7777), None);
+        places.digits.iter().map(|digit| digit.len()).sum()
+    }
+
+    #[test]
+    fn places_of_regular_jobs_take_a_few_numbers() {
+        // A torus of 6 x 9 x 4: rings through x and a, y and b, z and c, as Fugaku has them.
+        let ring = |at: u32, size: u32, short: u32| -> (u8, u8) {
+            let long = size / short;
+            let (column, row) = (at / short, at % short);
+            if short == 2 {
+                // Up one side and down the other.
+                if at < long { (at as u8, 0) } else { ((size - 1 - at) as u8, 1) }
+            } else {
+                (column as u8, if column % 2 == 0 { row as u8 } else { (short - 1 - row) as u8 })
+            }
+        };
+        let mut ids = Vec::new();
+        for rank in 0..6 * 9 * 4 * 4u32 {
+            let (node, place) = (rank / 4, rank % 4);
+            let ((x, a), (y, b), (z, c)) =
+                (ring(node % 6, 6, 2), ring(node / 6 % 9, 9, 3), ring(node / 54, 4, 2));
+            ids.push(id([x + 3, y, z + 1, a, b, c], place as u16));
+        }
+        assert!(numbers(&ids) <= 4 + 6 + 9 + 4, "{}", numbers(&ids));
+        // One rank, two ranks.
+        assert_eq!(numbers(&ids[..1]), 1);
+        assert_eq!(numbers(&ids[..2]), 2);
+    }
+
+    #[test]
+    fn places_without_a_rule_are_listed() {
+        let mut ids: Vec<_> = (0..64).map(|n| id([n % 8, n / 8, 0, 0, 0, 0], 0)).collect();
+        assert!(numbers(&ids) <= 16);
+        ids.swap(3, 17);
+        ids.swap(9, 60);
+        assert_eq!(numbers(&ids), 64);
+        ids[5].pop();
+        let error = Places::new(&ids, 0).unwrap_err();
+        assert!(error.peer == Some(5) && error.reason.contains("rank 5 has 1 ports"), "{error}");
+    }
+}

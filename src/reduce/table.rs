@@ -1,0 +1,77 @@
+//! The table of loops: which loop serves an element type and an operator on the machine at hand.
+//!
+//! On x86-64 every loop exists twice: in the instructions all such processors have, and in those of AVX2 and F16C
+//! (module `x86`); on aarch64 likewise, in NEON and in SVE (module `sve`). All yield the same bits. Elsewhere there
+//! is one version, for the target's baseline.
+
+use half::bf16;
+use num_complex::Complex;
+
+use super::kernels::{Baseline, Kernels, Version};
+use super::loops::block_lanes;
+use super::operators;
+#[cfg(target_arch = "aarch64")]
+use super::sve::Sve;
+#[cfg(target_arch = "x86_64")]
+use super::x86::Avx2;
+use super::{Dtype, Op};
+
+/// The loops for a pair on this processor, or none where the operator is not defined for the type.
+pub(super) fn find(dtype: Dtype, op: Op) -> Option<Kernels> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(version) = Avx2::detect() {
+        return find_in(version, dtype, op);
+    }
+    #[cfg(target_arch = "aarch64")]
+    if let Some(version) = Sve::detect() {
+        return find_in(version, dtype, op);
+    }
+    find_in(Baseline, dtype, op)
+}
+
+/// The loops for a pair in one version, or none where the operator is not defined for the type.
+pub(super) fn find_in<V: Version>(version: V, dtype: Dtype, op: Op) -> Option<Kernels> {
+    macro_rules! select {
+        ($t:ty: $($name:ident)*) => {
+            match op {
+                $(Op::$name => version.kernels::<$t, operators::$name, { block_lanes::<$t>() }>(),)*
+                _ => return None,
+            }
+        };
+    }
+    macro_rules! integer {
+        ($t:ty) => {
+            match op {
+                Op::Sum | Op::Product | Op::Min | Op::Max => select!($t: Sum Product Min Max),
+                Op::LogicalAnd | Op::LogicalOr | Op::LogicalXor => select!($t: LogicalAnd LogicalOr LogicalXor),
+                Op::BitAnd | Op::BitOr | Op::BitXor => select!($t: BitAnd BitOr BitXor),
+            }
+        };
+    }
+    let kernels = match dtype {
+        Dtype::I8 => integer!(i8),
+        Dtype::I16 => integer!(i16),
+        Dtype::I32 => integer!(i32),
+        Dtype::I64 => integer!(i64),
+        Dtype::U8 => integer!(u8),
+        Dtype::U16 => integer!(u16),
+        Dtype::U32 => integer!(u32),
+        Dtype::U64 => integer!(u64),
+        Dtype::F16 => match op {
+            Op::Sum => version.f16_kernels::<operators::Sum>(),
+            Op::Product => version.f16_kernels::<operators::Product>(),
+            Op::Min => version.f16_kernels::<operators::Min>(),
+            Op::Max => version.f16_kernels::<operators::Max>(),
+            _ => return None,
+        },
+        Dtype::Bf16 => select!(bf16: Sum Product Min Max),
+        Dtype::F32 => select!(f32: Sum Product Min Max),
+        Dtype::F64 => select!(f64: Sum Product Min Max),
+        // A complex sum is a real sum of twice the length.
+        Dtype::ComplexF32 if op == Op::Sum => select!(f32: Sum),
+        Dtype::ComplexF64 if op == Op::Sum => select!(f64: Sum),
+        Dtype::ComplexF32 => select!(Complex<f32>: Product),
+        Dtype::ComplexF64 => select!(Complex<f64>: Product),
+    };
+    Some(kernels)
+}

@@ -1,0 +1,167 @@
+//! Memory and messages per rank grow with the ranks that a rank talks to, not with the world.
+//!
+//! Worlds of up to 2,048 emulated ranks, of which most are never driven: rank 0 opens its port and
+//! exchanges a message with each of the partners that recursive doubling gives it. The line at
+//! the end, with `--nocapture`, is what follows for all nodes of Fugaku.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hopbine::endpoint::utofu::{Direct, UtofuEndpoint, connect};
+use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, WireRegion};
+use utofu::Api;
+use utofu::bootstrap::{BootstrapError, Exchange};
+use utofu_emu::{Job, Model};
+
+struct Counting;
+
+/// Bytes allocated and not freed.
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: passes everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Answers for all ranks, as ranks of nodes in this order would: each says the id of its VCQ,
+/// which differs from that of rank 0 by its coordinates.
+struct Everybody {
+    rank: usize,
+    nodes: Arc<[[u8; 6]]>,
+    told: usize,
+}
+
+impl Exchange for Everybody {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn set_timeout(&mut self, _: Duration) {}
+
+    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        self.told += mine.len();
+        let Some((mark, id)) = mine.split_first().filter(|(_, id)| id.len() == 8) else {
+            return Ok(vec![mine.to_vec(); self.nodes.len()]);
+        };
+        let api = Api::emulated();
+        let id = utofu::VcqId::from_raw(&api, u64::from_le_bytes(id.try_into().unwrap())).unwrap();
+        let info = id.info();
+        let of = |&coords: &[u8; 6]| {
+            let id = utofu::VcqId::construct(&api, coords, info.tni, info.cq, info.extra - 8);
+            [&[*mark][..], &id.unwrap().raw().to_le_bytes()].concat()
+        };
+        Ok(self.nodes.iter().map(of).collect())
+    }
+}
+
+/// What one rank has.
+#[derive(Clone, Copy, Debug)]
+struct Footprint {
+    /// Bytes from the allocator and bytes registered after start-up, and after the messages.
+    opened: usize,
+    met: usize,
+    peers: usize,
+    /// Bytes told to all others at start-up.
+    told: usize,
+}
+
+fn poll(endpoint: &mut UtofuEndpoint) -> usize {
+    let mut events = Vec::new();
+    endpoint.poll(&mut events).unwrap();
+    events.iter().filter(|event| matches!(event, Event::Received(_))).count()
+}
+
+fn footprint(n_ranks: u32) -> Footprint {
+    let side = 1 << (n_ranks.ilog2() / 2);
+    let coords = Job::coords_for_shape(&[side, n_ranks / side]).unwrap();
+    let nodes: Arc<[[u8; 6]]> = coords.clone().into();
+    let job = Job::with_model(coords, Model::default()).unwrap();
+    let open = |rank: usize| {
+        let mut exchange = Everybody { rank, nodes: nodes.clone(), told: 0 };
+        let _entered = job.enter(rank);
+        let ports = connect(Api::emulated(), &mut exchange, 0, vec![Box::new(Direct::default())]);
+        (ports.unwrap().pop().unwrap(), exchange.told)
+    };
+    let before = BYTES.load(Ordering::Relaxed);
+    let (mut endpoint, told) = open(0);
+    let mut heap = BYTES.load(Ordering::Relaxed) - before;
+    let opened = heap + endpoint.footprint().0;
+
+    // Those that others allocate meanwhile do not count.
+    let partners: Vec<u32> = (0..n_ranks.ilog2()).map(|bit| 1 << bit).collect();
+    let mut others: Vec<_> = partners.iter().map(|&rank| open(rank as usize).0).collect();
+    let mut data = [1u8; 8];
+    let region = WireRegion { ptr: data.as_mut_ptr(), len: data.len(), key: 0 };
+    let tag = Tag { context: 1, operation: 1, message: 0, call: 7 };
+    let slot = Slot { run: 0, task: 0 };
+    let start = BYTES.load(Ordering::Relaxed);
+    for &rank in &partners {
+        // SAFETY: the buffer outlives the endpoints; all of it is the same bytes.
+        let posted = unsafe { endpoint.post_send(slot, rank, tag, region) };
+        assert_eq!(posted, Ok(Posted::Accepted));
+    }
+    heap += BYTES.load(Ordering::Relaxed) - start;
+    let peers = endpoint.footprint().1;
+    let mut into = vec![[0u8; 8]; others.len()];
+    for (other, into) in others.iter_mut().zip(&mut into) {
+        let region = WireRegion { ptr: into.as_mut_ptr(), len: into.len(), key: 0 };
+        // SAFETY: as above.
+        let posted = unsafe { other.post_recv(slot, 0, tag, region, Arrival::InRegion) };
+        assert_eq!(posted, Ok(Posted::Accepted));
+    }
+    let mut received = 0;
+    for _ in 0..100_000 {
+        let start = BYTES.load(Ordering::Relaxed);
+        poll(&mut endpoint);
+        heap = heap + BYTES.load(Ordering::Relaxed) - start;
+        received += others.iter_mut().map(poll).sum::<usize>();
+        if received == others.len() {
+            break;
+        }
+    }
+    assert_eq!((received, into), (others.len(), vec![data; others.len()]));
+    let met = heap + endpoint.footprint().0;
+    Footprint { opened, met, peers, told }
+}
+
+#[test]
+fn memory_grows_with_peers_and_not_with_the_world() {
+    let sizes = [64, 256, 1024, 2048];
+    let all: Vec<Footprint> = sizes.iter().map(|&n| footprint(n)).collect();
+    for (n, at) in sizes.iter().zip(&all) {
+        println!("{n:6} ranks: {at:?}, {} hellos", 2 * at.peers);
+        assert_eq!((at.peers as u32, at.told), (n.ilog2(), 10), "{n} ranks");
+    }
+    let (small, large) = (all[0], all[3]);
+    // Tables of coordinates grow with the sides.
+    let per_rank = (large.opened as f64 - small.opened as f64) / (2048 - 64) as f64;
+    assert!(per_rank.abs() < 1.0, "{per_rank} bytes for each rank of the world");
+    let per_peer = (large.met - large.opened) as f64 / large.peers as f64;
+    assert!(per_peer < 60_000.0, "{per_peer} bytes for each peer");
+    println!(
+        "158976 ranks, {} peers: about {:.0} KiB for each port, {} bytes told, {} hellos",
+        158_976u32.ilog2() + 2,
+        (large.opened as f64 + per_peer * 19.0) / 1024.0,
+        large.told,
+        2 * 19,
+    );
+}

@@ -1,0 +1,274 @@
+//! Random failures: ranks that are killed, stopped, late, or in another call, at random moments of
+//! random calls, also with full queues. Whatever happens, every other rank ends with a typed
+//! error; and from that moment on nobody touches its buffers, which lie between guard pages and
+//! cannot be accessed any more.
+//!
+//! A few dozen runs here; thousands with `cargo test --test processes chaos -- --ignored`, which
+//! takes `HOPBINE_TEST_SEEDS=from..to`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hopbine::reduce::Op;
+use hopbine::{CallOptions, Communicator, Error, Hardware, init};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use crate::common::processes::{run_scenario, start, wait};
+
+const SEED: &str = "HOPBINE_TEST_SEED";
+const RANKS: u32 = 4;
+/// A rank that is late ends after so many calls; the others go on until they fail.
+const CALLS: u32 = 60;
+/// Longest vectors, in elements.
+const MOST: usize = 70_000;
+/// Of requests at once.
+const BURST: usize = 300;
+
+/// The entry of every rank; see `common::processes`.
+#[test]
+fn scenarios() {
+    run_scenario(|name| (name == "chaos").then_some(chaos as fn()));
+}
+
+/// Elements between two pages that nobody may touch, at their end or at their start.
+struct Guarded {
+    map: *mut u8,
+    pages: usize,
+    data: *mut u64,
+    len: usize,
+}
+
+const PAGE: usize = 64 * 1024;
+
+impl Guarded {
+    fn new(len: usize, at_end: bool) -> Self {
+        let pages = (8 * len).div_ceil(PAGE).max(1);
+        let (whole, protection) = ((pages + 2) * PAGE, libc::PROT_NONE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a mapping of its own.
+        let map = unsafe { libc::mmap(std::ptr::null_mut(), whole, protection, flags, -1, 0) };
+        assert_ne!(map, libc::MAP_FAILED);
+        let map = map.cast::<u8>();
+        let offset = if at_end { PAGE * (pages + 1) - 8 * len } else { PAGE };
+        // SAFETY: within the mapping.
+        let data = unsafe { map.add(offset) }.cast();
+        let guarded = Guarded { map, pages, data, len };
+        guarded.protect(libc::PROT_READ | libc::PROT_WRITE);
+        guarded
+    }
+
+    fn protect(&self, protection: libc::c_int) {
+        // SAFETY: the pages between the guards.
+        let code =
+            unsafe { libc::mprotect(self.map.add(PAGE).cast(), self.pages * PAGE, protection) };
+        assert_eq!(code, 0);
+    }
+
+    fn get(&mut self) -> &mut [u64] {
+        // SAFETY: `len` elements that only this value gives access to; any bits are valid.
+        unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: the mapping that `new` made.
+        unsafe { libc::munmap(self.map.cast(), (self.pages + 2) * PAGE) };
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Killed,
+    Stopped,
+    Late,
+    OtherCall,
+}
+
+/// What all ranks know of a run.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    fate: Fate,
+    victim: u32,
+    /// The number of the call in which it happens.
+    call: u32,
+    /// Microseconds after its start.
+    after: u64,
+}
+
+impl Run {
+    fn of(seed: u64) -> Self {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        // Those that are stopped take others the whole timeout.
+        let fate = match rng.random_range(0..16) {
+            0 => Fate::Stopped,
+            1..=3 => Fate::Late,
+            4..=7 => Fate::OtherCall,
+            _ => Fate::Killed,
+        };
+        let (victim, call) = (rng.random_range(0..RANKS), rng.random_range(0..CALLS / 2));
+        Run { fate, victim, call, after: rng.random_range(0..3000) }
+    }
+}
+
+fn signal(signal: libc::c_int) {
+    // SAFETY: sends a signal to this process.
+    unsafe { libc::kill(libc::getpid(), signal) };
+}
+
+fn chaos() {
+    let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
+    let run = Run::of(seed);
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let mut rng = SmallRng::seed_from_u64(!seed);
+    let mut buffers = [MOST, MOST, BURST].map(|len| Guarded::new(len, rng.random()));
+    let is_victim = comm.rank() == run.victim;
+    for call in 0.. {
+        if call == CALLS && run.fate == Fate::Late {
+            return;
+        }
+        // Gates, and the board, do not tell one length from another in every case.
+        let by_plan = run.fate == Fate::OtherCall && call == run.call;
+        let mut other = false;
+        if is_victim && call == run.call {
+            let after = Duration::from_micros(run.after);
+            match run.fate {
+                Fate::Late => std::thread::sleep(after * 100),
+                Fate::OtherCall => other = true,
+                fate => drop(std::thread::spawn(move || {
+                    std::thread::sleep(after);
+                    signal(if fate == Fate::Killed { libc::SIGKILL } else { libc::SIGSTOP });
+                })),
+            }
+        }
+        if let Err(error) = one(comm, &mut rng, &mut buffers, by_plan, other) {
+            buffers.iter().for_each(|buffer| buffer.protect(libc::PROT_NONE));
+            println!("ERROR in call {call}: {error}");
+            let again = comm.with(CallOptions::new().hardware(Hardware::Never)).barrier();
+            assert!(matches!(again, Err(Error::Poisoned(_))), "{again:?}");
+            // Whoever comes late would find nothing, and fail or be killed.
+            std::thread::sleep(Duration::from_millis(150));
+            return;
+        }
+    }
+}
+
+/// A random call, the same on all ranks unless this one is to make an `other`.
+fn one(
+    comm: &Communicator,
+    rng: &mut SmallRng,
+    [send, recv, many]: &mut [Guarded; 3],
+    by_plan: bool,
+    other: bool,
+) -> Result<(), Error> {
+    let lens = [1, 3, 40, 270, 1000, 9000, MOST / 4 - 1];
+    let (what, len) = (rng.random_range(0..7), lens[rng.random_range(0..lens.len())]);
+    let root = rng.random_range(0..RANKS);
+    let never = rng.random::<bool>() || by_plan;
+    let hardware = if never { Hardware::Never } else { Hardware::Auto };
+    let comm = &comm.with(CallOptions::new().hardware(hardware));
+    let (n, len) = (RANKS as usize, len + usize::from(other));
+    let (send, recv) = (send.get(), recv.get());
+    let sum = u64::from(RANKS * (RANKS - 1) / 2);
+    match what {
+        0 => {
+            send[..len].fill(u64::from(comm.rank()));
+            comm.allreduce(&send[..len], &mut recv[..len], Op::Sum)?;
+            assert!(recv[..len].iter().all(|&value| value == sum));
+        }
+        1 => {
+            recv[..len].fill(u64::from(comm.rank()));
+            comm.bcast(&mut recv[..len], root)?;
+            assert!(recv[..len].iter().all(|&value| value == u64::from(root)));
+        }
+        2 => comm.alltoall(&send[..n * len], &mut recv[..n * len])?,
+        3 => comm.allgather(&send[..len], &mut recv[..n * len])?,
+        4 => comm.reduce_scatter(&send[..n * len], &mut recv[..len], Op::Max)?,
+        5 => comm.reduce(&send[..len], &mut recv[..len], Op::BitXor, root)?,
+        _ => {
+            // More than queues hold.
+            let many = &mut many.get()[..if other { BURST - 1 } else { BURST }];
+            many.fill(1);
+            comm.scope(|scope| {
+                for one in many.chunks_mut(1) {
+                    let _ = scope.allreduce_in_place(one, Op::Sum)?;
+                }
+                Ok(())
+            })?;
+            assert!(many.iter().all(|&value| value == u64::from(RANKS)));
+            // One request less does not show before the next call.
+            if other {
+                comm.barrier()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One run; panics with all that is known unless it ends as it should.
+fn survive(seed: u64, backend: &str) {
+    let run = Run::of(seed);
+    let text = seed.to_string();
+    let env = [
+        (SEED, &text[..]),
+        ("HOPBINE_BACKEND", backend),
+        ("HOPBINE_TIMEOUT", if run.fate == Fate::Stopped { "3" } else { "40" }),
+        ("HOPBINE_ON_TIMEOUT", "fail"),
+    ];
+    let began = Instant::now();
+    let (_dir, mut children) = start(RANKS as usize, "chaos", &env);
+    let mut victim = children.remove(run.victim as usize);
+    let others = wait(children);
+    if run.fate == Fate::Stopped {
+        victim.kill().unwrap();
+    }
+    let victim = wait(vec![victim]).remove(0);
+    let context = |text: &str| format!("seed {seed}, {backend}, {run:?}: {text}");
+    for ended in &others {
+        assert!(ended.status.success(), "{}", context(&format!("{}{}", ended.status, ended.text)));
+        let fails = run.fate != Fate::Late;
+        assert_eq!(ended.text.contains("ERROR in call"), fails, "{}", context(&ended.text));
+    }
+    let ends_well = matches!(run.fate, Fate::Late | Fate::OtherCall);
+    assert_eq!(victim.status.success(), ends_well, "{}", context(&victim.text));
+    assert!(began.elapsed() < Duration::from_secs(60), "{}", context("it took too long"));
+}
+
+/// Two at a time.
+fn sweep(seeds: std::ops::Range<u64>, backend: &str) {
+    let next = AtomicU64::new(seeds.start);
+    let work = || loop {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if seed >= seeds.end {
+            return;
+        }
+        survive(seed, backend);
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(work);
+        threads.spawn(work);
+    });
+}
+
+#[test]
+fn ranks_survive_random_failures_on_the_emulated_device() {
+    sweep(0..14, "emu");
+}
+
+#[test]
+fn ranks_survive_random_failures_in_shared_memory() {
+    sweep(100..114, "shm");
+}
+
+#[test]
+#[ignore = "an hour"]
+fn ranks_survive_thousands_of_random_failures() {
+    let seeds = std::env::var("HOPBINE_TEST_SEEDS").unwrap_or_else(|_| "1000..3000".to_owned());
+    let (from, to) = seeds.split_once("..").expect("from..to");
+    let seeds = from.parse().unwrap()..to.parse().unwrap();
+    for backend in ["emu", "shm"] {
+        sweep(seeds.clone(), backend);
+    }
+}
