@@ -255,6 +255,7 @@ fn report(
     rows: &[(String, u32, Traffic)],
     mut notes: Vec<String>,
 ) -> Report {
+    let has_nodes = shape.node_dim().is_some() && !network.of_ranks;
     let mut columns = vec![
         Column::text("algorithm", "algorithm"),
         Column::number("ports", "ports"),
@@ -271,8 +272,8 @@ fn report(
         Column::number("link_load", "link load"),
         Column::text("link", "busiest link").yields(1),
         Column::number("step_load", "in step"),
-        Column::number("between_nodes", "between").yields(4),
-        Column::number("inside_nodes", "inside").yields(4),
+        Column::number("between_nodes", "between").yields(4).only_if(has_nodes),
+        Column::number("inside_nodes", "inside").yields(4).only_if(has_nodes),
     ]);
     let multiple = |value: f64| Cell::new(value, decimal(value, 4));
     let cells = |(name, ports, found): &(String, u32, Traffic)| {

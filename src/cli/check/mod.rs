@@ -265,6 +265,7 @@ fn from_registry(
 fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) -> Report {
     let collective = rows.first().map(|row| row.collective);
     let is_rooted = collective.is_some_and(Collective::is_rooted);
+    let has_nodes = shape.node_dim().is_some();
     let mut columns =
         vec![Column::text("algorithm", "algorithm"), Column::number("ports", "ports")];
     if is_rooted {
@@ -280,8 +281,8 @@ fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) 
         Column::text("link", "busiest link").yields(6),
         Column::number("messages", "messages").yields(5),
         Column::number("runs", "runs").yields(7),
-        Column::number("between_nodes", "between").yields(9),
-        Column::number("inside_nodes", "inside").yields(9),
+        Column::number("between_nodes", "between").yields(4).only_if(has_nodes),
+        Column::number("inside_nodes", "inside").yields(4).only_if(has_nodes),
         Column::hidden("n_violations"),
         Column::hidden("violations"),
         Column::text("verdict", "verdict"),
@@ -307,7 +308,7 @@ fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) 
              algorithm."
                 .to_owned(),
         );
-        if shape.node_dim().is_some() {
+        if has_nodes {
             notes.push(
                 "Between, inside: what crosses links, and what stays on a node, per rank."
                     .to_owned(),
