@@ -17,7 +17,8 @@ pub struct Numbers {
     /// Ranks of a group: `locality-aware:G`
     #[arg(long, value_name = "G")]
     group: Option<u32>,
-    /// Radix, or size of the small rings: `knomial:K`, `multiplying:K`, `kring:K`, `bruck:K`
+    /// Radix, or size of the small rings: `knomial:K`, `multiplying:K`, `kring:K`, `bruck:K`,
+    /// `parlinna:K`
     #[arg(long, value_name = "K")]
     radix: Option<u32>,
     /// Messages of an alltoall at a time: `pairwise-batched:B` and so on
@@ -28,7 +29,8 @@ pub struct Numbers {
 /// The families that take a number behind their names; one that another begins with comes later.
 const LEADERS: &[&str] = &["multi-leader-node-aware", "multi-leader"];
 const GROUP: &[&str] = &["locality-aware"];
-const RADIX: &[&str] = &["knomial", "multiplying", "kring", "bruck", "parlogna", "parlinna"];
+const RADIX: &[&str] =
+    &["knomial", "multiplying", "kring", "bruck", "parlinna-staggered", "parlinna"];
 
 impl Numbers {
     /// The shape with the ranks of each node.
@@ -122,6 +124,9 @@ mod tests {
         let name = Some("multi-leader-node-aware");
         let found = names(&numbers, Collective::Alltoall, name);
         assert_eq!(found, ["multi-leader-node-aware:4-batched:8"]);
+        let numbers = Numbers { radix: Some(3), block_count: Some(8), ..Numbers::default() };
+        let found = names(&numbers, Collective::Alltoall, Some("parlinna-staggered"));
+        assert_eq!(found, ["parlinna-staggered:3-batched:8"]);
         let numbers = Numbers { radix: Some(3), ..Numbers::default() };
         assert_eq!(names(&numbers, Collective::Bcast, Some("knomial-tree")), ["knomial:3-tree"]);
         let all = names(&numbers, Collective::Allgather, None);

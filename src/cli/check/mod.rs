@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "RANK|all", default_value = "0")]
     root: AllOr<u32>,
     /// Count volumes for blocks of different sizes (what is proved holds for all sizes): see
-    /// `hopbine run`. For an alltoall only `pairwise` can serve them
+    /// `hopbine run`
     #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE",
           conflicts_with_all = ["schedule", "plans"])]
     counts: Option<Counts>,
@@ -199,7 +199,6 @@ fn from_registry(
         counts.check_for(collective, shape.n_nodes())?;
         notes.push("n is the sum of all blocks; of an alltoall, the mean of the ranks.".to_owned());
     }
-    let is_pairs = collective == Collective::Alltoall;
     let algorithms = match &args.algorithm {
         AllOr::One(name) => args.numbers.algorithms(collective, Some(name))?,
         AllOr::All => {
@@ -207,7 +206,6 @@ fn from_registry(
                 .numbers
                 .algorithms(collective, None)?
                 .into_iter()
-                .filter(|algorithm| args.counts.is_none() || !is_pairs || algorithm.is_straight())
                 .partition(|algorithm| algorithm.serves(shape).is_ok());
             notes.extend(args::not_for_this_shape(collective, shape, &others));
             serving
@@ -351,7 +349,7 @@ fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
         }
         _ => Cell::none(),
     };
-    let minimum = traffic.map(|traffic| row.collective.minimal_volume(traffic.n_ranks));
+    let minimum = row.verdict.minimum;
     let link = match traffic.and_then(|traffic| traffic.max_link).filter(|_| has_data) {
         None => Cell::none(),
         Some(link) => Cell::text(shape.link_name(link)),

@@ -286,14 +286,11 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
             return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
         }
         "all" => {
-            // Nobody knows the sizes of all pairs' blocks.
-            let all = args.numbers.algorithms(collective, None)?.into_iter().filter(|algorithm| {
-                args.counts.is_none()
-                    || collective != Collective::Alltoall
-                    || algorithm.is_straight()
-            });
-            let (serving, others): (Vec<_>, Vec<_>) =
-                all.partition(|algorithm| algorithm.serves(shape).is_ok());
+            let (serving, others): (Vec<_>, Vec<_>) = args
+                .numbers
+                .algorithms(collective, None)?
+                .into_iter()
+                .partition(|algorithm| algorithm.serves(shape).is_ok());
             notes.extend(args::not_for_this_shape(collective, shape, &others));
             serving
         }

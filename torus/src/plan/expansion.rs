@@ -10,6 +10,7 @@ use super::grid::Grid;
 use super::linear::{self, LinearPass};
 use super::members::Tile;
 use super::order::PositionOrder;
+use super::parlinna::{self, ParLinNa, ParLinNaPass};
 use super::pass::{ResendPass, WalkPass};
 use super::paths::{path_order, tree_order};
 use super::places::Places;
@@ -39,6 +40,7 @@ enum Pass {
     Fold(FoldPass),
     Resend(ResendPass),
     Exchange(ExchangePass),
+    ParLinNa(ParLinNaPass),
     Linear(LinearPass),
     Prefix(PrefixPass),
     Tree(TreePass),
@@ -50,6 +52,7 @@ impl Pass {
             Pass::Walk(pass) => pass.n_steps(),
             Pass::Fold(_) | Pass::Resend(_) => 1,
             Pass::Exchange(pass) => pass.n_steps(),
+            Pass::ParLinNa(pass) => pass.n_steps(),
             Pass::Linear(pass) => pass.n_steps(),
             Pass::Prefix(pass) => pass.n_steps(),
             Pass::Tree(pass) => pass.n_steps(),
@@ -73,6 +76,7 @@ impl Schedule {
                 .into_iter()
                 .unzip(),
             Recipe::Exchange(exchange) => exchange_lanes(&places, exchange, schedule.ports),
+            Recipe::ParLinNa(recipe) => parlinna_lanes(&places, *recipe, schedule.ports),
             Recipe::Linear => linear_lanes(&places, schedule),
             Recipe::Prefix(how) => prefix_lanes(&places, schedule, *how),
             Recipe::Trees => tree_lanes(&places, schedule),
@@ -119,7 +123,9 @@ impl Flow for Expansion {
             Pass::Walk(pass) => pass.action(),
             Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
-            Pass::Resend(_) | Pass::Exchange(_) | Pass::Linear(_) => Action::Copy,
+            Pass::Resend(_) | Pass::Exchange(_) | Pass::ParLinNa(_) | Pass::Linear(_) => {
+                Action::Copy
+            }
         }
     }
 
@@ -146,6 +152,7 @@ impl Flow for Expansion {
             (Pass::Fold(pass), _) => pass.messages(visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
             (Pass::Exchange(pass), step) => pass.messages(step, tile, visit),
+            (Pass::ParLinNa(pass), step) => pass.messages(step, tile, visit),
             (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
             (Pass::Prefix(pass), step) => pass.messages(step, visit),
             (Pass::Tree(pass), step) => pass.messages(step, visit),
@@ -166,6 +173,7 @@ impl Flow for Expansion {
                     Pass::Fold(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
                     Pass::Exchange(pass) => pass.list(at, &mut steps),
+                    Pass::ParLinNa(pass) => pass.list(at, &mut steps),
                     Pass::Linear(pass) => pass.list(at, &mut steps),
                     Pass::Prefix(pass) => pass.list(at, &mut steps),
                     Pass::Tree(pass) => pass.list(at, &mut steps),
@@ -278,6 +286,25 @@ fn exchange_lanes(
             let part = port as u32 % parts;
             let header = LaneHeader { port: port as u16, part, parts, space, n_steps };
             (header, vec![Pass::Exchange(pass)])
+        })
+        .unzip()
+}
+
+fn parlinna_lanes(
+    places: &Arc<Places>,
+    recipe: ParLinNa,
+    ports: u32,
+) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let grid = Arc::new(Grid::new(places.clone(), places.shape.ranks_per_node(), false));
+    let n_positions = grid.n_positions();
+    let space = Arc::new(Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) });
+    parlinna::passes(recipe, places, ports)
+        .into_iter()
+        .enumerate()
+        .map(|(port, pass)| {
+            let (n_steps, space) = (pass.n_steps(), space.clone());
+            let header = LaneHeader { port: port as u16, part: 0, parts: 1, space, n_steps };
+            (header, vec![Pass::ParLinNa(pass)])
         })
         .unzip()
 }

@@ -11,6 +11,7 @@ mod linear;
 mod listed;
 mod members;
 mod order;
+mod parlinna;
 mod pass;
 mod paths;
 mod places;
@@ -32,6 +33,7 @@ pub use flow::{Flow, LaneHeader, Message, for_each_message};
 pub use grid::Grid;
 pub use listed::{Listed, Mixed};
 pub use members::Tile;
+pub use parlinna::ParLinNa;
 pub use schedule::{
     Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
 };

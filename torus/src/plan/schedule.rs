@@ -4,6 +4,7 @@
 //! longer). It names no buffers and no bytes; the same schedule serves every count.
 
 use super::exchange::{Exchange, Stages};
+use super::parlinna::ParLinNa;
 use super::walk::Interleave;
 use crate::collectives::{Action, Collective, Form, Paths, Sums};
 use crate::geometry::{RankMap, Shape};
@@ -64,6 +65,8 @@ pub enum Recipe {
     Walk(WalkRecipe),
     /// Exchanges between all pairs of ranks, along some axes after others.
     Exchange(Exchange),
+    /// Inside nodes, then between them directly.
+    ParLinNa(ParLinNa),
     /// Every rank sends to the root directly, or the root to every rank.
     Linear,
     /// Prefixes of the ranks, combined in their order.
@@ -264,11 +267,13 @@ impl Schedule {
             Recipe::Exchange(exchange) if collective.is_pairwise() => {
                 return self.validate_exchange(exchange);
             }
+            Recipe::ParLinNa(_) if collective.is_pairwise() => return Ok(()),
             Recipe::Trees if collective.along_trees().is_some() => return Ok(()),
             Recipe::Linear if collective.is_linear() => return Ok(()),
             Recipe::Prefix(_) if collective.sums() != Sums::Everyone => return Ok(()),
             Recipe::Prefix(_) => return Err(ScheduleError::Prefix { collective }),
             Recipe::Exchange(_) => return Err(ScheduleError::Pairwise { collective }),
+            Recipe::ParLinNa(_) => return Err(ScheduleError::Pairwise { collective }),
             Recipe::Linear => return Err(ScheduleError::Linear { collective }),
             Recipe::Trees => return Err(ScheduleError::Trees { collective }),
         };

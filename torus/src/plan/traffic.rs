@@ -71,16 +71,18 @@ impl Traffic {
 /// Adds up the messages of all ranks; `place` says at which vertex of the topology a rank is.
 pub fn traffic(flow: &dyn Flow, topology: &dyn Topology, place: impl Fn(Rank) -> Node) -> Traffic {
     let shares: Vec<f64> = flow.lanes().iter().map(|lane| lane.position_share()).collect();
-    weighed(flow, topology, place, |lane, message| n_positions(message.runs) as f64 * shares[lane])
+    weighed(flow, topology, place, |lane, _, message| {
+        n_positions(message.runs) as f64 * shares[lane]
+    })
 }
 
-/// The same, where `volume` says what a message of a lane carries, as a multiple of n: for
-/// positions that are not all alike.
+/// The same, where `volume` says what a message of a lane and a step carries, as a multiple of n,
+/// asked step after step: for positions that are not all alike.
 pub fn weighed(
     flow: &dyn Flow,
     topology: &dyn Topology,
     place: impl Fn(Rank) -> Node,
-    volume: impl Fn(usize, &Message<'_>) -> f64,
+    volume: impl Fn(usize, usize, &Message<'_>) -> f64,
 ) -> Traffic {
     let n_ranks = flow.n_ranks();
     let lanes = flow.lanes();
@@ -99,7 +101,7 @@ pub fn weighed(
         for (index, _) in lanes.iter().enumerate().filter(|(_, lane)| step < lane.n_steps) {
             for tile in &tiles[index] {
                 flow.messages(index, step, tile, &mut |message| {
-                    let volume = volume(index, &message);
+                    let volume = volume(index, step, &message);
                     sent[message.from.index()] += volume;
                     messages[message.from.index()] += 1;
                     max_runs = max_runs.max(message.runs.len());

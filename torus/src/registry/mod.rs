@@ -18,8 +18,8 @@ use crate::collectives::{Collective, Form};
 use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::{
-    Exchange, Interleave, Positions, PrefixSteps, Recipe, Schedule, ScheduleError, Stages,
-    StepOrder, WalkRecipe, max_ports,
+    Exchange, Interleave, ParLinNa, Positions, PrefixSteps, Recipe, Schedule, ScheduleError,
+    Stages, StepOrder, WalkRecipe, max_ports,
 };
 use rows::{ROWS, Row};
 
@@ -55,6 +55,7 @@ struct Use {
 enum Way {
     Walk { form: Form, positions: Positions, order: StepOrder },
     Exchange(Blocks),
+    ParLinNa(ParLinNa),
     Linear,
     Prefix(PrefixSteps),
     Trees,
@@ -204,6 +205,7 @@ impl Algorithm {
         match self.way {
             Way::Walk { form, .. } => form.name(),
             Way::Exchange(_) => "exchange",
+            Way::ParLinNa(_) => "parlinna",
             Way::Linear => "linear",
             Way::Prefix(PrefixSteps::Chain) => "chain",
             Way::Prefix(PrefixSteps::Sweeps) => "sweeps",
@@ -244,6 +246,7 @@ impl Algorithm {
         let shape = &request.shape;
         let recipe = match self.way {
             Way::Exchange(blocks) => Recipe::Exchange(blocks.on(shape)?),
+            Way::ParLinNa(recipe) => Recipe::ParLinNa(recipe),
             Way::Linear => Recipe::Linear,
             Way::Prefix(how) => Recipe::Prefix(how),
             Way::Trees => Recipe::Trees,
@@ -331,9 +334,17 @@ pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgo
             None => (rest, None),
         };
         let row = rows().find(|row| row.name == base)?;
-        let Way::Exchange(Blocks { through, .. }) = row.usage.way else { return None };
-        let through = number.map_or(Some(through), |number| through.with(number))?;
-        let way = Way::Exchange(Blocks { through, batch });
+        let way = match row.usage.way {
+            Way::Exchange(Blocks { through, .. }) => {
+                let through = number.map_or(Some(through), |number| through.with(number))?;
+                Way::Exchange(Blocks { through, batch })
+            }
+            Way::ParLinNa(recipe) => {
+                let radix = number.unwrap_or(recipe.radix);
+                Way::ParLinNa(ParLinNa { radix: (radix >= 2).then_some(radix)?, batch, ..recipe })
+            }
+            _ => return None,
+        };
         Some(Algorithm { name: Cow::Owned(name.to_owned()), way, ..Algorithm::new(row) })
     };
     let with_patterns = || {

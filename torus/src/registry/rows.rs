@@ -9,8 +9,8 @@ use crate::collectives::Form::{self, Butterfly, Latency, Tree, TwoPhase};
 use crate::patterns::Kind;
 use crate::plan::Interleave::{self, RoundRobin, Sequential};
 use crate::plan::Positions::{self, Path, Rank, Resend};
-use crate::plan::PrefixSteps;
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
+use crate::plan::{ParLinNa, PrefixSteps};
 
 /// One algorithm.
 #[derive(Debug)]
@@ -45,10 +45,11 @@ const RABENSEIFNER: &str = "Rabenseifner; Thakur et al. 2005";
 const RADIX_PAPER: &str = "generalized radix, section IV";
 const KNOMIAL_PAPER: &str = "generalized radix, section III";
 const KRING_PAPER: &str = "generalized radix, section V";
-const BRUCK_PAPER: &str = "Bruck et al. 1997";
+const BRUCK_PAPER: &str = "Bruck et al. 1997; Fan et al. 2025 (ParLogNa)";
 const TRINARYX: &str = "after Fujitsu's trinaryx; docs/algorithms.md";
 const PREFIX_PAPERS: &str = "Brent and Kung 1982; Blelloch 1990";
 const NODE_PAPER: &str = "many-core alltoall, section 3";
+const PARLINNA_PAPER: &str = "Fan et al. 2025, section 4 (ParLinNa)";
 const OURS: &str = "algorithms.md, section 1";
 const RADIX: Kind = Kind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
 
@@ -79,6 +80,12 @@ static NODES: Family = through("between nodes, then inside", NODE_PAPER);
 static GROUPS: Family = through("between groups of 2, then inside", NODE_PAPER);
 static LEADERS_AND_NODES: Family =
     through("2 leaders per node, between nodes, then inside", NODE_PAPER);
+static INSIDE_FIRST: Family = family(
+    Patterns::Best,
+    RoundRobin,
+    "inside nodes by digits of radix 4, then between nodes",
+    PARLINNA_PAPER,
+);
 static ALL: Family = family(Patterns::Best, RoundRobin, "every block straight to its owner", OURS);
 
 const fn usage(form: Form, positions: Positions, order: StepOrder, summary: &'static str) -> Use {
@@ -125,6 +132,13 @@ static GROUPS_FIRST_AT_ONCE: Use = exchange(Through::Groups(2), None, "all at on
 static LEADERS_FIRST: Use = exchange(MULTI_LEADER_NODE_AWARE, ONE, "pairwise");
 static LEADERS_FIRST_AT_ONCE: Use = exchange(MULTI_LEADER_NODE_AWARE, None, "all at once");
 
+const PARLINNA: ParLinNa = ParLinNa { radix: DEFAULT_MAX_RADIX, batch: Some(1), staggered: false };
+static COALESCED: Use =
+    Use { way: Way::ParLinNa(PARLINNA), summary: "all blocks for a rank in one message" };
+static STAGGERED: Use = Use {
+    way: Way::ParLinNa(ParLinNa { staggered: true, ..PARLINNA }),
+    summary: "a message for each block",
+};
 static TO_ROOT: Use = Use { way: Way::Linear, summary: "all to the root directly" };
 static FROM_ROOT: Use = Use { way: Way::Linear, summary: "the root to all directly" };
 static CHAIN: Use =
@@ -316,6 +330,8 @@ pub(super) static ROWS: &[Row] = &[
     row(Alltoall, "locality-aware-nonblocking", &GROUPS, &GROUPS_FIRST_AT_ONCE),
     row(Alltoall, "multi-leader-node-aware", &LEADERS_AND_NODES, &LEADERS_FIRST),
     row(Alltoall, "multi-leader-node-aware-nonblocking", &LEADERS_AND_NODES, &LEADERS_FIRST_AT_ONCE),
+    row(Alltoall, "parlinna", &INSIDE_FIRST, &COALESCED),
+    row(Alltoall, "parlinna-staggered", &INSIDE_FIRST, &STAGGERED),
     // scan
     row(Scan, "sweeps", &PREFIX, &SWEEPS),
     row(Scan, "chain", &PREFIX, &CHAIN),

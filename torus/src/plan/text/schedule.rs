@@ -8,11 +8,13 @@ use crate::collectives::{Collective, Form};
 use crate::geometry::{Node, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::exchange::{Exchange, Stages};
+use crate::plan::parlinna::ParLinNa;
 use crate::plan::schedule::{Positions, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe};
 use crate::plan::walk::Interleave;
 
 /// The names of the recipes that have no walk.
 const EXCHANGE: &str = "exchange";
+const PARLINNA: &str = "parlinna";
 const LINEAR: &str = "linear";
 const CHAIN: &str = "chain";
 const SWEEPS: &str = "sweeps";
@@ -29,6 +31,7 @@ impl fmt::Display for Schedule {
         match &self.recipe {
             Recipe::Walk(recipe) => writeln!(f, "form {}", recipe.form)?,
             Recipe::Exchange(_) => writeln!(f, "form {EXCHANGE}")?,
+            Recipe::ParLinNa(_) => writeln!(f, "form {PARLINNA}")?,
             Recipe::Linear => writeln!(f, "form {LINEAR}")?,
             Recipe::Prefix(PrefixSteps::Chain) => writeln!(f, "form {CHAIN}")?,
             Recipe::Prefix(PrefixSteps::Sweeps) => writeln!(f, "form {SWEEPS}")?,
@@ -68,6 +71,11 @@ impl fmt::Display for Schedule {
                 None => writeln!(f, "batch {ALL}")?,
             }
         }
+        if let Recipe::ParLinNa(ParLinNa { radix, batch, staggered }) = self.recipe {
+            let batch = batch.map_or(ALL.to_owned(), |batch| batch.to_string());
+            let messages = if staggered { STAGGERED } else { COALESCED };
+            writeln!(f, "radix {radix}\nbatch {batch}\nmessages {messages}")?;
+        }
         writeln!(f, "ports {}", self.ports)
     }
 }
@@ -81,10 +89,12 @@ impl FromStr for Schedule {
         let collective = Collective::from_str(name).map_err(|error| lines.wrong(error))?;
         let form = lines.need("form")?;
         let walk_form = match form {
-            EXCHANGE | LINEAR | CHAIN | SWEEPS | TREES => None,
+            EXCHANGE | PARLINNA | LINEAR | CHAIN | SWEEPS | TREES => None,
             name => {
                 let form = Form::from_name(name);
-                let known = |known| format!("{known} {EXCHANGE} {LINEAR} {CHAIN} {SWEEPS} {TREES}");
+                let known = |known| {
+                    format!("{known} {EXCHANGE} {PARLINNA} {LINEAR} {CHAIN} {SWEEPS} {TREES}")
+                };
                 Some(form.map_err(|forms| lines.wrong(known(forms)))?)
             }
         };
@@ -107,6 +117,7 @@ impl FromStr for Schedule {
         let recipe = match walk_form {
             Some(form) => Recipe::Walk(parse_walk(&mut lines, form)?),
             None if form == TREES => Recipe::Trees,
+            None if form == PARLINNA => Recipe::ParLinNa(parse_parlinna(&mut lines)?),
             None if form == LINEAR => Recipe::Linear,
             None if form == CHAIN => Recipe::Prefix(PrefixSteps::Chain),
             None if form == SWEEPS => Recipe::Prefix(PrefixSteps::Sweeps),
@@ -118,6 +129,35 @@ impl FromStr for Schedule {
         let schedule = Schedule { collective, shape, map, root, ports, recipe };
         schedule.validate().map_err(|error| lines.wrong(error))?;
         Ok(schedule)
+    }
+}
+
+/// How ParLinNa's messages between nodes are cut.
+const COALESCED: &str = "coalesced";
+const STAGGERED: &str = "staggered";
+
+fn parse_parlinna(lines: &mut Lines<'_>) -> Result<ParLinNa, TextError> {
+    let radix = lines.need("radix")?;
+    let radix: u32 = lines.number(radix)?;
+    let batch = parse_batch(lines)?;
+    if radix < 2 {
+        return Err(lines.wrong("a radix of 2 or more"));
+    }
+    let staggered = match lines.need("messages")? {
+        COALESCED => false,
+        STAGGERED => true,
+        _ => return Err(lines.wrong(format_args!("{COALESCED} or {STAGGERED}"))),
+    };
+    Ok(ParLinNa { radix, batch, staggered })
+}
+
+fn parse_batch(lines: &mut Lines<'_>) -> Result<Option<u32>, TextError> {
+    match lines.need("batch")? {
+        ALL => Ok(None),
+        batch => match lines.number(batch)? {
+            0 => Err(lines.wrong("batches of 1 or more")),
+            batch => Ok(Some(batch)),
+        },
     }
 }
 
@@ -144,9 +184,6 @@ fn parse_exchange(lines: &mut Lines<'_>) -> Result<Exchange, TextError> {
     };
     let stages = lines.need("stages")?;
     let stages = Stages::from_name(stages).map_err(|expected| lines.wrong(expected))?;
-    let batch = match lines.need("batch")? {
-        ALL => None,
-        batch => Some(lines.number(batch)?),
-    };
+    let batch = parse_batch(lines)?;
     Ok(Exchange { group, leaders, stages, batch })
 }
