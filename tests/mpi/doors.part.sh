@@ -1,4 +1,4 @@
-# The C, Fortran and preload doors: tests/mpi/calls.c, tests/mpi/calls.f90 and the examples, plain,
+# The C, Fortran and preload doors: tests/mpi/*.c, tests/mpi/calls.f90 and the examples, plain,
 # through HB_ calls, and under libhopbine_mpi.so. Sourced by tests/mpi.sh.
 # shellcheck shell=bash disable=SC2154
 
@@ -14,10 +14,12 @@ build_doors() {
     -o "$programs/libhopbine_hb.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" || return 1
   "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,serve,movement,reduction,ordered,vector,preload}.c \
     -o "$programs/libhopbine_mpi.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" -ldl || return 1
-  for name in calls orders; do
+  for name in calls orders threads; do
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" || return 1
   done
-  "$MPICC" "${flags[@]}" -DHB tests/mpi/calls.c -o "$programs/calls-hb" "${link[@]}" || return 1
+  for name in calls threads; do
+    "$MPICC" "${flags[@]}" -DHB "tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
+  done
   for name in heat fft; do
     "$MPICC" "${flags[@]}" "examples/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
     sed 's/HB_/MPI_/g; s/hopbine_mpi.h/mpi.h/' "examples/mpi/$name.c" >"$programs/$name.c"
@@ -63,6 +65,9 @@ run_doors() {
   for n in 2 5; do
     ranks $n "$preload" "$programs/orders" || status=1
   done
+  # Threads, in shared memory and over messages.
+  ranks 3 "$preload" "$programs/threads" || status=1
+  ranks 2 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/threads-hb" || status=1
   for name in mpif mpi mpi_f08; do
     ranks 3 "$preload" "$programs/calls-$name" || status=1
   done

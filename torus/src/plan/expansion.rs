@@ -239,12 +239,16 @@ fn walk_lane(
     let mut passes = Vec::from_iter(fold(Action::Reduce));
     for &phase in phases {
         let (places, walk, order) = (places.clone(), walk.clone(), order.clone());
-        let pass = Pass::Walk(WalkPass::new(places, walk, order, phase, root, is_whole));
+        let mut pass = WalkPass::new(places, walk, order, phase, root, is_whole);
+        // A barrier has nothing that could be combined in another order.
+        if cut == Cut::Vector {
+            pass = pass.in_fold_order();
+        }
         // What a reduce-scatter leaves in path order is put right behind it, what an allgather
         // needs in path order before it.
         let puts_right = phase.paths == Paths::Toward;
         passes.extend(resend(true).filter(|_| puts_right && phase.backwards));
-        passes.push(pass);
+        passes.push(Pass::Walk(pass));
         passes.extend(resend(false).filter(|_| puts_right && !phase.backwards));
     }
     passes.extend(fold(Action::Copy));
