@@ -26,12 +26,13 @@ use std::collections::hash_map::RandomState;
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::own::{file_error, open_own, read_at, write_at};
+use super::piece::Piece;
 use super::record::{Collected, HEADER, PAYLOAD, RECORD, Record, hash};
+use super::wait::Wait;
 use super::{BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, Phase};
 
 /// Appended to `HOPBINE_RENDEZVOUS`: the file of that very name is the emulated device's own.
@@ -384,93 +385,6 @@ impl Bootstrap {
     }
 }
 
-fn file_error(path: &Path, source: io::Error) -> BootstrapError {
-    BootstrapError::File { path: path.to_path_buf(), source }
-}
-
-/// Opens a file of this user's. What is a link or no regular file, belongs to another user, may be
-/// written by others or has further names is refused.
-fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    // Without NONBLOCK the opening of a pipe would wait for its other end.
-    let file =
-        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
-    let file = file.map_err(|e| match e.raw_os_error() {
-        Some(libc::ELOOP) => io::Error::other("is a symbolic link: name a file itself"),
-        _ => e,
-    })?;
-    let about = file.metadata()?;
-    // SAFETY: has no preconditions.
-    let user = unsafe { libc::geteuid() };
-    let trouble = if !about.is_file() {
-        "is no regular file: name a new one"
-    } else if about.uid() != user {
-        "belongs to another user: name a file of your own"
-    } else if about.mode() & 0o022 != 0 {
-        "may be written by others: it needs mode 0600"
-    } else if about.nlink() != 1 {
-        "has further names (hard links): name a new file"
-    } else {
-        return Ok(file);
-    };
-    Err(io::Error::other(trouble))
-}
-
-/// Writes to a file, which is made if it is not there. Others' records are in it: it is not cut.
-fn write_at(path: &Path, bytes: &[u8], at: u64) -> Result<(), BootstrapError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600);
-    let write = || {
-        let file = open_own(path, &mut options)?;
-        file.write_all_at(bytes, at)?;
-        // A network file system reports here what it could not write.
-        // SAFETY: the descriptor is closed once: nobody else owns it any more.
-        match unsafe { libc::close(file.into_raw_fd()) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    };
-    let mut write = write;
-    write().map_err(|e| file_error(path, e))
-}
-
-/// Whether all the bytes could be read: the file may not have grown to that place yet.
-fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<bool> {
-    match file.read_exact_at(bytes, at) {
-        Ok(()) => Ok(true),
-        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(e) => Err(e),
-    }
-}
-
-/// One rank's part of a round.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Piece {
-    /// Length of the whole message.
-    total: u32,
-    bytes: Vec<u8>,
-}
-
-impl Piece {
-    const HEADER: usize = 8;
-
-    fn encode(&self) -> Vec<u8> {
-        let len = self.bytes.len() as u32;
-        [&self.total.to_le_bytes(), &len.to_le_bytes(), self.bytes.as_slice()].concat()
-    }
-
-    /// The pieces of all ranks; None if these bytes are something else.
-    fn all_from(mut bytes: &[u8], n: usize) -> Option<Vec<Piece>> {
-        let mut pieces = Vec::new();
-        while let Some((&total, rest)) = bytes.split_first_chunk() {
-            let (&len, rest) = rest.split_first_chunk()?;
-            let (piece, rest) = rest.split_at_checked(u32::from_le_bytes(len) as usize)?;
-            pieces.push(Piece { total: u32::from_le_bytes(total), bytes: piece.to_vec() });
-            bytes = rest;
-        }
-        (pieces.len() == n && bytes.is_empty()).then_some(pieces)
-    }
-}
-
 impl Exchange for Bootstrap {
     fn rank(&self) -> usize {
         self.rank
@@ -522,46 +436,4 @@ fn number(variable: &'static str, range: std::ops::Range<usize>) -> Result<usize
             wanted: format!("a whole number from {} to {}", range.start, range.end - 1),
         }
     })
-}
-
-/// Looks seldom when nothing happens: a file server has better things to do.
-struct Wait {
-    start: Instant,
-    timeout: Duration,
-    pause: Duration,
-}
-
-impl Wait {
-    fn new(timeout: Duration) -> Wait {
-        Wait { start: Instant::now(), timeout, pause: Duration::from_micros(50) }
-    }
-
-    /// Sleeps a little; after the time-out says how long it has been.
-    fn pause(&mut self) -> Result<(), Duration> {
-        const LONGEST: Duration = Duration::from_millis(5);
-        let waited = self.start.elapsed();
-        if waited >= self.timeout {
-            return Err(waited);
-        }
-        std::thread::sleep(self.pause);
-        self.pause = (self.pause * 2).min(LONGEST);
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_come_back() {
-        let pieces =
-            [Piece { total: 9, bytes: vec![1, 2, 3] }, Piece { total: 0, bytes: Vec::new() }];
-        let bytes: Vec<u8> = pieces.iter().flat_map(Piece::encode).collect();
-        assert_eq!(Piece::all_from(&bytes, 2).as_deref(), Some(&pieces[..]));
-        assert_eq!(Piece::all_from(&bytes, 3), None);
-        for cut in 0..bytes.len() {
-            assert_eq!(Piece::all_from(&bytes[..cut], 2), None, "cut to {cut}");
-        }
-    }
 }

@@ -20,7 +20,10 @@
 mod file;
 mod leaving;
 mod local;
+mod own;
+mod piece;
 mod record;
+mod wait;
 
 use std::path::PathBuf;
 use std::time::Duration;
