@@ -130,7 +130,8 @@ impl Volumes {
                     let space = flow.space(lane, rank);
                     Position::first(space.n_positions).map(move |at| {
                         let to = space.block_at_start(rank, at);
-                        (size(rank.0, Some(to.0)) / mean / f64::from(parts)) as f32
+                        let size = to.map_or(0.0, |to| size(rank.0, Some(to.0)));
+                        (size / mean / f64::from(parts)) as f32
                     })
                 };
                 let now = Rank::first(n).flat_map(stands).collect();
@@ -145,7 +146,8 @@ impl Volumes {
             let mut sum = 0.0;
             let weigh = |position| {
                 let block = lane.space.block_at_start(Rank(0), position);
-                sum += sizes[block.index()] / total / f64::from(lane.parts);
+                sum +=
+                    block.map_or(0.0, |block| sizes[block.index()]) / total / f64::from(lane.parts);
                 sum
             };
             std::iter::once(0.0).chain(Position::first(lane.space.n_positions).map(weigh)).collect()

@@ -9,8 +9,8 @@ use hopbine_torus::{Collective, Plan, Rank, Request, Schedule};
 
 use super::args::{self, Place};
 use super::error::{CliError, Outcome};
+use super::numbers::Numbers;
 use super::output::OutputArg;
-use super::parameters::Parameters;
 
 /// Show what one rank does: step by step, port by port
 ///
@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
     #[command(flatten)]
-    parameters: Parameters,
+    numbers: Numbers,
     /// Number of ports; two per dimension if not given
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
@@ -74,7 +74,8 @@ pub struct Subject {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args) -> Result<Outcome, CliError> {
+pub fn run(mut args: Args) -> Result<Outcome, CliError> {
+    args.place.torus = args.numbers.shape(args.place.torus)?;
     let shape = &args.place.torus;
     let request = Request {
         shape: shape.clone(),
@@ -83,8 +84,10 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         ports: args.ports,
     };
     let rank = args::existing_rank(args.rank, shape)?;
-    let name = args.parameters.optional(args.collective, args.algorithm.as_deref())?;
-    let (algorithm, schedule) = args::choose(args.collective, name.as_deref(), &request)?;
+    let (algorithm, schedule) = {
+        let candidates = args.numbers.algorithms(args.collective, args.algorithm.as_deref())?;
+        args::first_served(args.collective, candidates, &request)?
+    };
     let algorithm = algorithm.name.into_owned();
     let expansion = schedule
         .expand()

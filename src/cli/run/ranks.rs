@@ -41,7 +41,15 @@ impl Ranks {
 
     fn processes(args: &Args) -> Result<Self, CliError> {
         let shape = &args.place.torus;
-        let torus = shape.to_string();
+        // The variable has the nodes' torus; the ranks of each node are said apart.
+        let (torus, per_node) = match shape.node_dim() {
+            None => (shape.to_string(), None),
+            Some(_) => {
+                let text = shape.to_string();
+                let nodes = text.split('+').next().unwrap_or(&text).to_owned();
+                (nodes, Some(shape.ranks_per_node().to_string()))
+            }
+        };
         let ports = args.ports.map(|ports| ports.to_string());
         let drive = args.drive.map(|drive| match drive {
             Drive::Workers => "workers",
@@ -50,6 +58,7 @@ impl Ranks {
         });
         let settings = [
             ("HOPBINE_TORUS", Some(torus.as_ref())),
+            ("HOPBINE_RANKS_PER_NODE", per_node.as_deref().map(AsRef::as_ref)),
             ("HOPBINE_RANK_MAP", Some(args.place.map.as_setting())),
             ("HOPBINE_PORTS", ports.as_deref().map(AsRef::as_ref)),
             ("HOPBINE_DRIVE", drive.map(AsRef::as_ref)),

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use super::exchange::{self, Exchange, ExchangePass};
 use super::flow::{Flow, LaneHeader, Message};
 use super::fold::FoldPass;
+use super::grid::Grid;
 use super::linear::{self, LinearPass};
 use super::members::Tile;
 use super::order::PositionOrder;
-use super::pairwise::{self, PairwisePass};
 use super::parlinna::{self, ParLinNa, ParLinNaPass};
 use super::pass::{ResendPass, WalkPass};
 use super::paths::{path_order, tree_order};
@@ -22,7 +23,6 @@ use super::walk::Walk;
 use crate::collectives::{Action, Collective, Cut, Form, Paths, Share, Sums};
 use crate::geometry::{Node, Trees};
 use crate::names::{Block, Rank};
-use crate::patterns::{Kind, Pattern};
 
 /// The shared part of all ranks' plans; see the module documentation.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ enum Pass {
     Walk(WalkPass),
     Fold(FoldPass),
     Resend(ResendPass),
-    Pairwise(PairwisePass),
+    Exchange(ExchangePass),
     ParLinNa(ParLinNaPass),
     Linear(LinearPass),
     Prefix(PrefixPass),
@@ -51,7 +51,7 @@ impl Pass {
         match self {
             Pass::Walk(pass) => pass.n_steps(),
             Pass::Fold(_) | Pass::Resend(_) => 1,
-            Pass::Pairwise(pass) => pass.displacements.len(),
+            Pass::Exchange(pass) => pass.n_steps(),
             Pass::ParLinNa(pass) => pass.n_steps(),
             Pass::Linear(pass) => pass.n_steps(),
             Pass::Prefix(pass) => pass.n_steps(),
@@ -75,7 +75,7 @@ impl Schedule {
                 .collect::<Result<Vec<_>, _>>()?
                 .into_iter()
                 .unzip(),
-            Recipe::Pairwise => pairwise_lanes(&places, schedule.ports),
+            Recipe::Exchange(exchange) => exchange_lanes(&places, exchange, schedule.ports),
             Recipe::ParLinNa(recipe) => parlinna_lanes(&places, *recipe, schedule.ports),
             Recipe::Linear => linear_lanes(&places, schedule),
             Recipe::Prefix(how) => prefix_lanes(&places, schedule, *how),
@@ -123,7 +123,7 @@ impl Flow for Expansion {
             Pass::Walk(pass) => pass.action(),
             Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
-            Pass::Resend(_) | Pass::Pairwise(_) | Pass::ParLinNa(_) | Pass::Linear(_) => {
+            Pass::Resend(_) | Pass::Exchange(_) | Pass::ParLinNa(_) | Pass::Linear(_) => {
                 Action::Copy
             }
         }
@@ -151,7 +151,7 @@ impl Flow for Expansion {
             (Pass::Walk(pass), step) => pass.messages(step, tile, visit),
             (Pass::Fold(pass), _) => pass.messages(visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
-            (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
+            (Pass::Exchange(pass), step) => pass.messages(step, tile, visit),
             (Pass::ParLinNa(pass), step) => pass.messages(step, tile, visit),
             (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
             (Pass::Prefix(pass), step) => pass.messages(step, visit),
@@ -172,7 +172,7 @@ impl Flow for Expansion {
                     Pass::Walk(pass) => pass.list(at, &mut steps),
                     Pass::Fold(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
-                    Pass::Pairwise(pass) => pass.list(at, &mut steps),
+                    Pass::Exchange(pass) => pass.list(at, &mut steps),
                     Pass::ParLinNa(pass) => pass.list(at, &mut steps),
                     Pass::Linear(pass) => pass.list(at, &mut steps),
                     Pass::Prefix(pass) => pass.list(at, &mut steps),
@@ -224,7 +224,7 @@ fn walk_lane(
             Cut::Pairs => BlockOrder::Displaced(Arc::new(Displaced {
                 places: places.clone(),
                 patterns: (0..shape.n_dims()).map(|dim| walk.pattern(dim).clone()).collect(),
-                order: Some(order.clone()),
+                order: order.clone(),
             })),
             Cut::Blocks | Cut::Vector | Cut::Token => BlockOrder::Identity,
         },
@@ -273,25 +273,23 @@ fn listed(places: &Places, order: &PositionOrder) -> BlockOrder {
     BlockOrder::Listed(Arc::new(listing))
 }
 
-fn pairwise_lanes(places: &Arc<Places>, ports: u32) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
-    let shape = &places.shape;
-    let space = Arc::new(Space {
-        cut: Cut::Pairs,
-        n_positions: shape.n_nodes(),
-        order: BlockOrder::Displaced(Arc::new(Displaced {
-            places: places.clone(),
-            patterns: shape.sizes().into_iter().map(shift).collect(),
-            order: None,
-        })),
-    });
-    pairwise::passes(places, ports)
+fn exchange_lanes(
+    places: &Arc<Places>,
+    exchange: &Exchange,
+    ports: u32,
+) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let grid = Arc::new(Grid::new(places.clone(), exchange.group, exchange.leaders));
+    let (passes, parts) = exchange::passes(exchange, places, &grid, ports);
+    let n_positions = grid.n_positions();
+    let space = Arc::new(Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) });
+    passes
         .into_iter()
         .enumerate()
         .map(|(port, pass)| {
-            let n_steps = pass.displacements.len();
-            let (port, space) = (port as u16, space.clone());
-            let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
-            (header, vec![Pass::Pairwise(pass)])
+            let (n_steps, space) = (pass.n_steps(), space.clone());
+            let part = port as u32 % parts;
+            let header = LaneHeader { port: port as u16, part, parts, space, n_steps };
+            (header, vec![Pass::Exchange(pass)])
         })
         .unzip()
 }
@@ -301,16 +299,9 @@ fn parlinna_lanes(
     recipe: ParLinNa,
     ports: u32,
 ) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
-    let shape = &places.shape;
-    let space = Arc::new(Space {
-        cut: Cut::Pairs,
-        n_positions: shape.n_nodes(),
-        order: BlockOrder::Displaced(Arc::new(Displaced {
-            places: places.clone(),
-            patterns: shape.sizes().into_iter().map(shift).collect(),
-            order: Some(Arc::new(PositionOrder::row_major(&shape.sizes()))),
-        })),
-    });
+    let grid = Arc::new(Grid::new(places.clone(), places.shape.ranks_per_node(), false));
+    let n_positions = grid.n_positions();
+    let space = Arc::new(Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) });
     parlinna::passes(recipe, places, ports)
         .into_iter()
         .enumerate()
@@ -373,9 +364,4 @@ fn tree_lanes(places: &Arc<Places>, schedule: &Schedule) -> (Vec<LaneHeader>, Ve
             (header, vec![Pass::Tree(pass)])
         })
         .unzip()
-}
-
-/// A pattern whose renumberings are the shifts of a ring.
-fn shift(size: u32) -> Pattern {
-    Pattern::new(Kind::Circulant, size).expect("circulant serves every size")
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::types::Run;
 use crate::geometry::MAX_DIMS;
 
 /// A set of coordinates of one dimension: disjoint intervals of places, ascending, none
@@ -133,4 +134,12 @@ impl Interval {
     pub fn len(self) -> u32 {
         self.end - self.start
     }
+}
+
+/// The part of a run that lies in a tile.
+pub fn clip(run: Run, tile: &Tile) -> Option<Run> {
+    let tile = tile.positions();
+    let end = run.start.saturating_add(run.len).min(tile.end);
+    let start = run.start.max(tile.start);
+    (start < end).then(|| Run::new(start, end - start))
 }

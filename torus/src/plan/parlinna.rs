@@ -15,9 +15,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::flow::Message;
-use super::members::Tile;
-use super::pairwise::displacements;
+use super::members::{Tile, clip};
 use super::places::Places;
+use super::rounds::displacements;
 use super::types::{Blocks, Run, Step, Transfer};
 use crate::geometry::{AxisLink, Coord, Node, Shape};
 
@@ -157,13 +157,9 @@ impl ParLinNaPass {
 
     /// Visits the messages of a step as far as they touch a tile.
     pub fn messages(&self, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
-        let (shape, tile) = (&self.places.shape, tile.positions());
+        let shape = &self.places.shape;
         for Hop { by, blocks } in &self.steps[step] {
-            let clip = |run: &Run| {
-                let (start, end) = (run.start.max(tile.start), run.end().min(tile.end));
-                (start < end).then(|| Run::new(start, end - start))
-            };
-            let runs: Blocks = blocks.iter().filter_map(clip).collect();
+            let runs: Blocks = blocks.iter().filter_map(|run| clip(*run, tile)).collect();
             if runs.is_empty() {
                 continue;
             }

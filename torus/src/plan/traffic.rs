@@ -21,6 +21,10 @@ pub struct Traffic {
     pub mean_sent: f64,
     /// Bytes times links crossed, per rank, as a multiple of n.
     pub hop_bytes: f64,
+    /// Bytes that leave their node, crossing at least one link, per rank, as a multiple of n.
+    pub between_nodes: f64,
+    /// Bytes that stay on their node, per rank, as a multiple of n.
+    pub inside_nodes: f64,
     /// What the most loaded link carries in all, as a multiple of n.
     pub max_link_load: f64,
     /// That link's number in the topology; `None` if nothing is sent.
@@ -48,6 +52,8 @@ impl Traffic {
             max_sent: self.max_sent.max(other.max_sent),
             mean_sent: self.mean_sent.max(other.mean_sent),
             hop_bytes: self.hop_bytes.max(other.hop_bytes),
+            between_nodes: self.between_nodes.max(other.between_nodes),
+            inside_nodes: self.inside_nodes.max(other.inside_nodes),
             max_link_load,
             max_link,
             step_load: self.step_load.max(other.step_load),
@@ -86,6 +92,7 @@ pub fn weighed(
     let mut sent = vec![0.0; n_ranks as usize];
     let mut messages = vec![0usize; n_ranks as usize];
     let (mut hop_bytes, mut max_runs, mut step_load) = (0.0, 0, 0.0);
+    let (mut between_nodes, mut inside_nodes) = (0.0, 0.0);
     // Of the step at hand; links touched are put back to 0 after it.
     let mut load_now = vec![0.0; topology.n_links()];
     let mut touched = Vec::new();
@@ -99,13 +106,16 @@ pub fn weighed(
                     messages[message.from.index()] += 1;
                     max_runs = max_runs.max(message.runs.len());
                     let [from, to] = [message.from, message.to].map(|rank| places[rank.index()]);
+                    let mut leaves = false;
                     topology.route(from, to, &mut |link| {
+                        leaves = true;
                         if load_now[link] == 0.0 {
                             touched.push(link);
                         }
                         load_now[link] += volume;
                         hop_bytes += volume;
                     });
+                    *(if leaves { &mut between_nodes } else { &mut inside_nodes }) += volume;
                 });
             }
         }
@@ -124,6 +134,8 @@ pub fn weighed(
         max_sent: sent.iter().copied().fold(0.0, f64::max),
         mean_sent: sent.iter().sum::<f64>() * per_rank,
         hop_bytes: hop_bytes * per_rank,
+        between_nodes: between_nodes * per_rank,
+        inside_nodes: inside_nodes * per_rank,
         max_link_load: 0.0,
         max_link: None,
         step_load,
