@@ -18,6 +18,7 @@
 //! This is for starting up: rounds take file system time, not network time.
 
 mod file;
+mod files;
 mod leaving;
 mod local;
 mod own;
