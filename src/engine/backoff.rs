@@ -7,8 +7,8 @@
 //!
 //! All that holds among programs that yield too. A program that computes takes the whole time
 //! slice that a yield offers it, milliseconds each, while a thread that is woken runs at once. So
-//! whoever finds that its yields take that long sleeps instead, if there is a bell to wake it
-//! ([`Bell`]), for this wait and for some that follow.
+//! whoever finds that its yields take that long, and that more threads than the ranks want cores,
+//! sleeps instead, if there is a bell to wake it ([`Bell`]), for this wait and for some that follow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -73,7 +73,16 @@ impl Waits {
         self.sleepy.load(Ordering::Relaxed) != 0
     }
 
-    /// A yield did not take long.
+    /// Whether more threads want a core than there are cores, and than there are ranks here: a
+    /// yield may take long as well while other ranks move long messages, and then it pays.
+    #[cold]
+    fn others_compute(&self) -> bool {
+        let Some(bell) = &self.bell else { return false };
+        let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        runnable().is_some_and(|runnable| runnable > n_cores.max(bell.n_ranks()))
+    }
+
+    /// A yield did not take long, or only other ranks have made use of it.
     fn yielded_quickly(&self) {
         let quick = self.quick.load(Ordering::Relaxed);
         if quick < MANY_YIELDS {
@@ -102,6 +111,12 @@ impl Waits {
         let sleepy = self.sleepy.load(Ordering::Relaxed);
         self.sleepy.store(sleepy.saturating_sub(1), Ordering::Relaxed);
     }
+}
+
+/// Threads that run or could run now, of all programs; `None` if the system does not tell.
+fn runnable() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_ascii_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }
 
 /// One wait.
@@ -188,7 +203,7 @@ impl Backoff {
             std::thread::yield_now();
             let now = Instant::now();
             self.yielded = Some(now);
-            if now - before > SLOW_YIELD {
+            if now - before > SLOW_YIELD && waits.others_compute() {
                 waits.yielded_slowly();
             } else {
                 waits.yielded_quickly();
@@ -240,10 +255,18 @@ mod tests {
             assert!(longest <= SLEEPS.1);
             self.1.fetch_add(1, Ordering::Relaxed);
         }
+        fn n_ranks(&self) -> usize {
+            2
+        }
         fn ring(&self) {}
         fn disarm(&self) {
             self.0.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    #[test]
+    fn this_thread_runs() {
+        assert!(runnable() >= Some(1));
     }
 
     #[test]

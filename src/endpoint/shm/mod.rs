@@ -302,6 +302,10 @@ impl Endpoint for ShmEndpoint {
         }
         if !self.reads_due.is_empty() {
             self.advance_reads()?;
+            // Nobody else would wake this rank for what is left.
+            if !self.reads_due.is_empty() {
+                self.bell.ring();
+            }
         }
         self.staging.sent();
         std::mem::swap(&mut self.views, &mut self.due_views);
