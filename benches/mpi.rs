@@ -49,7 +49,9 @@ fn main() {
     }
     let mut logs = 0.0;
     let mut n = 0;
-    for bytes in SIZES {
+    // Sizes in bytes may be given.
+    let wanted: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
+    for bytes in if wanted.is_empty() { SIZES.to_vec() } else { wanted } {
         let elements = (bytes / 8).max(loops.n).next_multiple_of(loops.n);
         let mut schedules = vec![("allreduce, ring", "bucket")];
         if bytes == 8 {

@@ -55,15 +55,8 @@ export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0} CARGO_PROFILE_DEV_DEBUG=0 CARGO
 # What the ranks write to, and how long they wait for each other on a machine that is busy.
 export HOPBINE_TIMEOUT=${HOPBINE_TIMEOUT:-50} RUST_BACKTRACE=${RUST_BACKTRACE:-0}
 
-# As the launchers are set up here: with more ranks than cores, and also for root.
-launch() {
-  case $mpi in
-    openmpi)
-      mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
-        --mca mpi_yield_when_idle 1 --mca btl_base_warn_component_unused 0 -n "$@" ;;
-    mpich) mpiexec.mpich -n "$@" ;;
-  esac
-}
+# shellcheck source=/dev/null
+. tests/mpi/launch.sh
 
 ranks() {
   local n=$1 started=$SECONDS said status=0 variables=()
@@ -81,15 +74,6 @@ ranks() {
     return 1
   fi
   printf '   %3s s  %s\n' "$((SECONDS - started))" "$(tail -n 1 <<<"$said")"
-}
-
-# `timeout` starts programs only.
-launch_within() {
-  local seconds=$1
-  shift
-  export mpi
-  export -f launch
-  timeout -k 5 "$seconds" bash -c 'launch "$@"' launch "$@"
 }
 
 cargo_programs() {

@@ -135,20 +135,15 @@ impl<T: FromStr> FromStr for AllOr<T> {
     }
 }
 
-/// The algorithm of that name and its schedule; without a name the registry's first that
-/// serves the request.
+/// The first of some algorithms of a collective that serves the request, and its schedule.
 ///
 /// # Errors
 /// [`CliError`] naming what would do.
-pub fn choose(
+pub fn first_served(
     collective: Collective,
-    name: Option<&str>,
+    candidates: Vec<Algorithm>,
     request: &Request,
 ) -> Result<(Algorithm, Schedule), CliError> {
-    let candidates = match name {
-        Some(name) => vec![registry::find(collective, name)?],
-        None => registry::algorithms(collective),
-    };
     let mut first_error = None;
     for algorithm in candidates {
         match algorithm.schedule(request) {
@@ -175,6 +170,9 @@ pub fn unserved(
         ScheduleError::Unserved { .. }
             | ScheduleError::NotNested { .. }
             | ScheduleError::Uneven { .. }
+            | ScheduleError::NoNodes { .. }
+            | ScheduleError::Groups { .. }
+            | ScheduleError::Leaders { .. }
     );
     let served = if of_shape {
         let names: Vec<String> = registry::algorithms(collective)

@@ -15,6 +15,7 @@ mod host;
 mod info;
 mod launch;
 mod list;
+mod numbers;
 mod output;
 mod plan;
 mod progress;

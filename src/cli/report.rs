@@ -85,6 +85,11 @@ impl Column {
         Column { in_table: false, ..Column::text(key, "") }
     }
 
+    /// Only programs get it unless `shown`.
+    pub const fn only_if(self, shown: bool) -> Self {
+        Column { in_table: shown, ..self }
+    }
+
     /// Its texts may be wrapped where room is scarce.
     pub const fn wraps(self) -> Self {
         Column { wraps: true, ..self }

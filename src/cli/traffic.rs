@@ -8,12 +8,13 @@ use std::str::FromStr;
 use hopbine_torus::geometry::tofu::TofuBox;
 use hopbine_torus::geometry::{Axis, Coord, Embedding, Groups, Node, Topology, parse_coords};
 use hopbine_torus::plan::{Schedule, Traffic, traffic};
-use hopbine_torus::{Collective, Rank, RankMap, Request, Shape, registry};
+use hopbine_torus::{Collective, Rank, RankMap, Request, Shape};
 use rayon::prelude::*;
 use serde_json::Value;
 
 use super::args::{self, AllOr, MapArg};
 use super::error::{CliError, Outcome};
+use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::progress;
 use super::report::{Cell, Column, Format, Report, decimal};
@@ -45,6 +46,8 @@ pub struct Args {
     /// One algorithm, or all that serve the shape
     #[arg(long, value_name = "NAME|all", default_value = "all")]
     algorithm: AllOr<String>,
+    #[command(flatten)]
+    numbers: Numbers,
     /// Number of ports; as many as the shape has directions if not given
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
@@ -143,6 +146,7 @@ fn schedules(args: &Args) -> Result<Schedules, CliError> {
     let (Some(collective), Some(shape)) = (args.collective, args.torus.clone()) else {
         return Err(CliError::Usage("a collective and --torus, or --schedule, are needed".into()));
     };
+    let shape = args.numbers.shape(shape)?;
     if collective == Collective::Barrier {
         return Err(CliError::Usage("a barrier's messages are empty: nothing to count".into()));
     }
@@ -151,9 +155,9 @@ fn schedules(args: &Args) -> Result<Schedules, CliError> {
     let request = Request { shape: shape.clone(), map, root, ports: args.ports };
     let mut notes = vec![];
     let algorithms = match &args.algorithm {
-        AllOr::One(name) => vec![registry::find(collective, name)?],
+        AllOr::One(name) => args.numbers.algorithms(collective, Some(name))?,
         AllOr::All => {
-            let all = registry::algorithms(collective).into_iter();
+            let all = args.numbers.algorithms(collective, None)?.into_iter();
             let (served, others): (Vec<_>, Vec<_>) = all.partition(|a| a.serves(&shape).is_ok());
             notes.extend(args::not_for_this_shape(collective, &shape, &others));
             served
@@ -251,6 +255,7 @@ fn report(
     rows: &[(String, u32, Traffic)],
     mut notes: Vec<String>,
 ) -> Report {
+    let has_nodes = shape.node_dim().is_some() && !network.of_ranks;
     let mut columns = vec![
         Column::text("algorithm", "algorithm"),
         Column::number("ports", "ports"),
@@ -267,6 +272,8 @@ fn report(
         Column::number("link_load", "link load"),
         Column::text("link", "busiest link").yields(1),
         Column::number("step_load", "in step"),
+        Column::number("between_nodes", "between").yields(4).only_if(has_nodes),
+        Column::number("inside_nodes", "inside").yields(4).only_if(has_nodes),
     ]);
     let multiple = |value: f64| Cell::new(value, decimal(value, 4));
     let cells = |(name, ports, found): &(String, u32, Traffic)| {
@@ -290,6 +297,8 @@ fn report(
             multiple(found.max_link_load),
             link.map_or_else(Cell::none, Cell::text),
             multiple(found.step_load),
+            multiple(found.between_nodes),
+            multiple(found.inside_nodes),
         ]);
         cells
     };

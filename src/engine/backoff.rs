@@ -31,7 +31,7 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_mi
 /// and if something does: it may come from where no bell is rung, or be about other ranks.
 const SLEEPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
 /// So many waits sleep at first before one tries to yield again, and at most.
-const SLEEPY_WAITS: (u32, u32) = (256, 8192);
+const SLEEPY_WAITS: (u32, u32) = (256, 2048);
 /// Two slow yields with no more quick ones between them are no accident,
 const FEW_YIELDS: u32 = 8;
 /// and after so many quick ones the cores are free again.

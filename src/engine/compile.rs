@@ -5,6 +5,7 @@
 //! who waits for whom. Nothing here depends on which algorithm made the plan.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use hopbine_torus::plan::{Invalid, Plan, Step, Transfers};
 
@@ -58,17 +59,18 @@ pub fn compile(plan: &Plan, geometry: &Geometry) -> Result<Program, CompileFailu
 fn check_straight(plan: &Plan) -> Result<(), CompileFailure> {
     let Plan { collective, rank, root, n_ranks, .. } = *plan;
     for (index, lane) in plan.lanes.iter().enumerate() {
-        let gives = lane.space.positions(collective.gives(rank, root, n_ranks), rank);
-        let gets = lane.space.positions(collective.gets(rank, root, n_ranks), rank);
+        let gives = lane.space.positions(collective.gives(rank, root, n_ranks), rank, false);
+        let gets = lane.space.positions(collective.gets(rank, root, n_ranks), rank, true);
+        let holds = |ranges: &[Range<u32>], at: &u32| ranges.iter().any(|range| range.contains(at));
         let mut received = HashSet::new();
         for (step, Step { sends, recvs, .. }) in lane.steps.iter().enumerate() {
             let all = |transfers: &Transfers| -> Vec<u32> {
                 let runs = transfers.iter().flat_map(|transfer| &transfer.blocks);
                 runs.flat_map(|run| run.start..run.end()).collect()
             };
-            let is_own = |at: &u32| gives.contains(at) && !received.contains(at);
+            let is_own = |at: &u32| holds(&gives, at) && !received.contains(at);
             let is_straight =
-                all(sends).iter().all(is_own) && all(recvs).iter().all(|at| gets.contains(at));
+                all(sends).iter().all(is_own) && all(recvs).iter().all(|at| holds(&gets, at));
             if !is_straight {
                 return Err(CompileFailure { lane: index, step, error: CompileError::Forwards });
             }

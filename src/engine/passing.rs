@@ -120,7 +120,7 @@ mod tests {
                 let messages: usize = lane.steps.iter().map(|step| step.sends.len()).sum();
                 assert_eq!(messages, n_rounds as usize, "{what}");
                 // In the order of displacements, those that have room.
-                let displaced = |position| lane.space.block_at_start(Rank(0), position).0;
+                let displaced = |position| lane.space.block_at_start(Rank(0), position).unwrap().0;
                 let has_room =
                     |at: u32| passing.rooms[at as usize + 1] > passing.rooms[at as usize];
                 let mut with_room: Vec<u32> =

@@ -268,8 +268,9 @@ impl<'a> WorkingSpace<'a> {
             return copies;
         }
         let share = gets(self.plan);
-        let gets = self.lane.space.positions(share, self.plan.rank);
-        for owned in &self.owned {
+        let gets = self.lane.space.positions(share, self.plan.rank, true);
+        let all = self.owned.iter().flat_map(|owned| gets.iter().map(move |gets| (owned, gets)));
+        for (owned, gets) in all {
             let positions = owned.start.max(gets.start)..owned.end.min(gets.end);
             if positions.is_empty() {
                 continue;
@@ -321,7 +322,7 @@ impl<'a> WorkingSpace<'a> {
                 Some(self.extent.part_of(count).start * self.geometry.elem_bytes)
             }
             _ => {
-                let block = self.lane.space.block_at_end(rank, Position(position));
+                let block = self.lane.space.block_at_end(rank, Position(position))?;
                 Some(self.block_offset(Buffer::Recv, block))
             }
         }
@@ -360,7 +361,9 @@ impl<'a> WorkingSpace<'a> {
             }
             Share::All => {
                 for at in 0..space.n_positions {
-                    let offset = self.block_offset(input, space.block_at_start(rank, Position(at)));
+                    let block = space.block_at_start(rank, Position(at));
+                    let Some(block) = block else { continue };
+                    let offset = self.block_offset(input, block);
                     let ranges = self.filled(Run::new(at, 1));
                     origins.extend(ranges.into_iter().map(|range| (range, offset)));
                 }
@@ -394,6 +397,8 @@ fn len_at(lane: &Lane, rank: Rank, extent: &Extent, counts: &Counts, at: u32, at
         false => lane.space.block_at_start(rank, Position(at)),
         true => lane.space.block_at_end(rank, Position(at)),
     };
+    // Nothing of this rank's stands where a leader has others' blocks.
+    let Some(block) = block else { return 0 };
     let part = extent.part_of(counts.of(block));
     part.end - part.start
 }

@@ -20,6 +20,10 @@ fn tables_look_as_they_did() {
     for (name, args) in [
         ("list", "list barrier --torus 3x5"),
         ("check", "check allreduce --torus 4x6 --algorithm mixed --ports all"),
+        (
+            "check-nodes",
+            "check alltoall --torus 3 --per-node 4 --ports 1 --algorithm multi-leader --leaders 2",
+        ),
         ("check-rooted", "check bcast --torus 5 --algorithm mixed --root all"),
     ] {
         for columns in [80, 160] {

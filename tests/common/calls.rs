@@ -14,7 +14,7 @@ pub fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
 }
 
 /// The same on any shape.
-fn config_on(shape: Shape, drive: Drive) -> EmulationConfig {
+pub fn config_on(shape: Shape, drive: Drive) -> EmulationConfig {
     let wire = match super::processes::backend().as_str() {
         "shm" => Wire::Memory,
         _ => Wire::Network,

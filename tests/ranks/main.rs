@@ -17,6 +17,7 @@ mod failures;
 mod interpreter;
 mod interpreter_vector;
 mod matrix;
+mod nodes;
 mod regcache;
 mod requests;
 mod shm;

@@ -44,7 +44,7 @@ const SHAPES: [&str; 33] = [
 ];
 
 /// Shapes whose ranks share nodes.
-const NODE_SHAPES: [&str; 7] = ["1+4", "4+2", "5+3", "2x3+4", "4x4+2", "3x3x3+2", "5x7+3"];
+const NODE_SHAPES: [&str; 8] = ["1+4", "4+2", "5+3", "2x3+4", "2x2+8", "4x4+2", "3x3x3+2", "5x7+3"];
 
 /// Rank maps: as numbered, reversed, at random, and as a snake that is embedded in the shape.
 fn maps(shape: &Shape) -> [RankMap; 3] {
@@ -172,7 +172,7 @@ fn trees_share_no_link() {
 /// No two rows serve the same shapes with the same plans.
 #[test]
 fn no_row_is_a_copy() {
-    let shapes = ["4", "5", "8", "12", "16", "2x4", "3x5", "4x4", "2x3x4", "8x4"];
+    let shapes = ["4", "5", "8", "12", "16", "2x4", "3x5", "4x4", "2x3x4", "8x4", "3+4", "2x3+8"];
     let plans = |algorithm: &Algorithm, text: &str| {
         let shape: Shape = text.parse().unwrap();
         let root = if algorithm.collective.is_rooted() { shape.n_nodes() / 2 } else { 0 };

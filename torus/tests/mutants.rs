@@ -192,13 +192,15 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
     };
     let parts = plans[0].lanes[0].parts;
     let content = |rank: Rank, part: u32, position: u32| {
-        let block = space(rank, part).block_at_start(rank, Position(position)).0;
+        let block = space(rank, part).block_at_start(rank, Position(position)).unwrap().0;
         given(rank, block, part)
     };
     for plan in plans {
         for part in 0..parts {
             for position in space(plan.rank, part)
-                .positions(collective.gives(plan.rank, root, plan.n_ranks), plan.rank)
+                .positions(collective.gives(plan.rank, root, plan.n_ranks), plan.rank, false)
+                .into_iter()
+                .flatten()
             {
                 let value = content(plan.rank, part, position);
                 state.insert((plan.rank, part, position), (value, value, 1 << plan.rank.0));
@@ -242,8 +244,9 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
     for rank in all() {
         for part in 0..parts {
             let own = space(rank, part);
-            for position in own.positions(collective.gets(rank, root, plans.len() as u32), rank) {
-                let block = own.block_at_end(rank, Position(position));
+            let gets = collective.gets(rank, root, plans.len() as u32);
+            for position in own.positions(gets, rank, true).into_iter().flatten() {
+                let block = own.block_at_end(rank, Position(position)).unwrap();
                 let want = if collective.is_reduction() {
                     let end = collective.contributors(rank, plans.len() as u32);
                     let some = all().filter(|from| from.0 < end);

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 
 use hopbine_torus::geometry::Topology;
 use hopbine_torus::plan::{Expect, Plan, Schedule, Traffic, max_ports};
-use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape, registry};
+use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::args::{self, AllOr, MapArg};
 use super::counts::Counts;
 use super::error::{CliError, Outcome};
+use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::progress;
 use super::report::{Cell, Column, Format, Report, decimal};
@@ -51,6 +52,8 @@ pub struct Args {
     /// One algorithm, or all that serve the shape
     #[arg(long, value_name = "NAME|all", default_value = "all")]
     algorithm: AllOr<String>,
+    #[command(flatten)]
+    numbers: Numbers,
     /// Number of ports: `max` (two per dimension), `all` from 1 to that, or a number
     #[arg(long, value_name = "N|max|all", default_value = "max")]
     ports: PortsArg,
@@ -58,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "RANK|all", default_value = "0")]
     root: AllOr<u32>,
     /// Count volumes for blocks of different sizes (what is proved holds for all sizes): see
-    /// `hopbine run`. For an alltoall only `pairwise` can serve them
+    /// `hopbine run`
     #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE",
           conflicts_with_all = ["schedule", "plans"])]
     counts: Option<Counts>,
@@ -120,6 +123,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         from_schedule(path)?
     } else {
         let shape = args.torus.clone().ok_or_else(|| usage("--torus is missing"))?;
+        let shape = args.numbers.shape(shape)?;
         let map = args.map.read(&shape)?;
         if args.plans.is_empty() {
             let (rows, notes) = from_registry(&args, &shape, &map)?;
@@ -195,13 +199,13 @@ fn from_registry(
         counts.check_for(collective, shape.n_nodes())?;
         notes.push("n is the sum of all blocks; of an alltoall, the mean of the ranks.".to_owned());
     }
-    let is_pairs = collective == Collective::Alltoall;
     let algorithms = match &args.algorithm {
-        AllOr::One(name) => vec![registry::find(collective, name)?],
+        AllOr::One(name) => args.numbers.algorithms(collective, Some(name))?,
         AllOr::All => {
-            let (serving, others): (Vec<_>, Vec<_>) = registry::algorithms(collective)
+            let (serving, others): (Vec<_>, Vec<_>) = args
+                .numbers
+                .algorithms(collective, None)?
                 .into_iter()
-                .filter(|algorithm| args.counts.is_none() || !is_pairs || algorithm.is_straight())
                 .partition(|algorithm| algorithm.serves(shape).is_ok());
             notes.extend(args::not_for_this_shape(collective, shape, &others));
             serving
@@ -259,6 +263,7 @@ fn from_registry(
 fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) -> Report {
     let collective = rows.first().map(|row| row.collective);
     let is_rooted = collective.is_some_and(Collective::is_rooted);
+    let has_nodes = shape.node_dim().is_some();
     let mut columns =
         vec![Column::text("algorithm", "algorithm"), Column::number("ports", "ports")];
     if is_rooted {
@@ -274,6 +279,8 @@ fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) 
         Column::text("link", "busiest link").yields(6),
         Column::number("messages", "messages").yields(5),
         Column::number("runs", "runs").yields(7),
+        Column::number("between_nodes", "between").yields(4).only_if(has_nodes),
+        Column::number("inside_nodes", "inside").yields(4).only_if(has_nodes),
         Column::hidden("n_violations"),
         Column::hidden("violations"),
         Column::text("verdict", "verdict"),
@@ -299,6 +306,12 @@ fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) 
              algorithm."
                 .to_owned(),
         );
+        if has_nodes {
+            notes.push(
+                "Between, inside: what crosses links, and what stays on a node, per rank."
+                    .to_owned(),
+            );
+        }
     }
     notes.extend(listed);
     let name = collective.map_or("", Collective::name);
@@ -336,7 +349,7 @@ fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
         }
         _ => Cell::none(),
     };
-    let minimum = traffic.map(|traffic| row.collective.minimal_volume(traffic.n_ranks));
+    let minimum = row.verdict.minimum;
     let link = match traffic.and_then(|traffic| traffic.max_link).filter(|_| has_data) {
         None => Cell::none(),
         Some(link) => Cell::text(shape.link_name(link)),
@@ -377,6 +390,8 @@ fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
         link,
         count(|traffic| traffic.max_messages as u64),
         count(|traffic| traffic.max_runs as u64),
+        multiple(|traffic| traffic.between_nodes),
+        multiple(|traffic| traffic.inside_nodes),
         Cell::count(violations.len() as u64),
         Cell::new(in_full, ""),
         Cell::text(verdict),

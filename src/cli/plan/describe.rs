@@ -22,6 +22,9 @@ pub fn text(subject: &Subject) -> String {
         let root = map.coord_of(shape, plan.root.0);
         let _ = writeln!(text, "# the root, rank {}, is at {root}", plan.root);
     }
+    if shape.node_dim().is_some() {
+        let _ = writeln!(text, "# {}", sent(subject));
+    }
     // The text form numbers neither lanes nor steps; the remarks do.
     let mut lanes = plan.lanes.iter().enumerate();
     let mut steps = [].iter().enumerate();
@@ -40,6 +43,20 @@ pub fn text(subject: &Subject) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What the rank sends, between nodes and inside its own.
+fn sent(Subject { schedule, plan, .. }: &Subject) -> String {
+    let (shape, map) = (&schedule.shape, &schedule.map);
+    let [here, mut between, mut inside] = [map.node_of(shape, plan.rank.0).0, 0, 0];
+    let (mut n_messages, per_node) = (0, shape.ranks_per_node());
+    for send in plan.lanes.iter().flat_map(|lane| &lane.steps).flat_map(|step| &step.sends) {
+        let there = map.node_of(shape, send.peer.0).0;
+        let is_near = here / per_node == there / per_node;
+        *(if is_near { &mut inside } else { &mut between }) += n_positions(&send.blocks) as u32;
+        n_messages += 1;
+    }
+    format!("{n_messages} messages are sent: {between} blocks to other nodes, {inside} on this one")
 }
 
 /// What a step does, in a few words.
@@ -108,8 +125,9 @@ pub fn json(subject: &Subject) -> String {
 fn json_lane(subject: &Subject, lane: &Lane) -> Value {
     let Lane { port, part, parts, space, steps } = lane;
     let rank = subject.plan.rank;
-    let list = |block_at: &dyn Fn(&Space, Rank, Position) -> Block| {
-        let all = Position::first(space.n_positions).map(|at| block_at(space, rank, at).0);
+    let list = |block_at: &dyn Fn(&Space, Rank, Position) -> Option<Block>| {
+        let all = Position::first(space.n_positions)
+            .map(|at| block_at(space, rank, at).map(|block| block.0));
         Value::from(all.collect::<Vec<_>>())
     };
     let order = match space.cut {

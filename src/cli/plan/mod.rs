@@ -9,6 +9,7 @@ use hopbine_torus::{Collective, Plan, Rank, Request, Schedule};
 
 use super::args::{self, Place};
 use super::error::{CliError, Outcome};
+use super::numbers::Numbers;
 use super::output::OutputArg;
 
 /// Show what one rank does: step by step, port by port
@@ -34,6 +35,8 @@ pub struct Args {
     /// The algorithm; the first of `hopbine list` that serves the shape if not given
     #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
+    #[command(flatten)]
+    numbers: Numbers,
     /// Number of ports; two per dimension if not given
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
@@ -71,7 +74,8 @@ pub struct Subject {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args) -> Result<Outcome, CliError> {
+pub fn run(mut args: Args) -> Result<Outcome, CliError> {
+    args.place.torus = args.numbers.shape(args.place.torus)?;
     let shape = &args.place.torus;
     let request = Request {
         shape: shape.clone(),
@@ -80,7 +84,10 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         ports: args.ports,
     };
     let rank = args::existing_rank(args.rank, shape)?;
-    let (algorithm, schedule) = args::choose(args.collective, args.algorithm.as_deref(), &request)?;
+    let (algorithm, schedule) = {
+        let candidates = args.numbers.algorithms(args.collective, args.algorithm.as_deref())?;
+        args::first_served(args.collective, candidates, &request)?
+    };
     let algorithm = algorithm.name.into_owned();
     let expansion = schedule
         .expand()

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use hopbine::reduce::{Dtype, Op, ReduceError};
 use hopbine::{CallOptions, Drive, EmulationConfig};
-use hopbine_torus::plan::Flow;
+use hopbine_torus::plan::{Flow, Traffic, traffic};
 use hopbine_torus::registry;
 use hopbine_torus::{Collective, Request};
 use serde_json::Value;
@@ -21,6 +21,7 @@ use serde_json::Value;
 use super::args::{self, Backend, Place};
 use super::counts::Counts;
 use super::error::{CliError, Outcome};
+use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::report::{Format, Stream};
 use super::sizes::{self, SizeRange};
@@ -70,6 +71,8 @@ pub struct Args {
     /// One algorithm, all that serve the shape, or what the library chooses
     #[arg(long, value_name = "NAME|all|auto", default_value = "auto")]
     algorithm: String,
+    #[command(flatten)]
+    numbers: Numbers,
     /// Number of ports; if not given as many as the shape has directions, 6 at most (and what
     /// the library chooses for `auto`)
     #[arg(long, value_name = "N")]
@@ -120,6 +123,9 @@ const LISTED: usize = 10;
 const RANK_BYTES: u64 = 128 << 10;
 const PORT_BYTES: u64 = 400 << 10;
 
+/// With more ranks the messages of all of them are not counted before they run.
+const MOST_COUNTED: u32 = 4096;
+
 /// Most ports by default: the network interfaces of a node of Fugaku.
 const DEFAULT_PORTS: u32 = 6;
 
@@ -137,6 +143,8 @@ struct Chosen {
     algorithm: String,
     ports: u32,
     steps: usize,
+    /// What the plan puts on the wires; nothing for blocks of different sizes.
+    traffic: Option<Traffic>,
 }
 
 impl Task {
@@ -169,12 +177,17 @@ impl Task {
         let expansion = algorithm.schedule(&request).and_then(|schedule| schedule.expand());
         let expansion = expansion.map_err(unserved)?;
         let steps = expansion.lanes().iter().map(|lane| lane.n_steps).max().unwrap_or(0);
-        Ok(Chosen { algorithm: algorithm.name.into_owned(), ports, steps })
+        let counted = shape.n_nodes() <= MOST_COUNTED && case.counts.is_none();
+        let map = &config.map;
+        let traffic =
+            counted.then(|| traffic(&expansion, shape, |rank| map.node_of(shape, rank.0)));
+        Ok(Chosen { algorithm: algorithm.name.into_owned(), ports, steps, traffic })
     }
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args) -> Result<Outcome, CliError> {
+pub fn run(mut args: Args) -> Result<Outcome, CliError> {
+    args.place.torus = args.numbers.shape(args.place.torus)?;
     let shape = &args.place.torus;
     args::existing_rank(args.root, shape)?;
     if args.collective.is_reduction() && !args.op.defined_for(args.dtype) {
@@ -261,24 +274,27 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
     let request = Request { shape: shape.clone(), map: config.map.clone(), root: args.root, ports };
     let mut notes = vec![];
     let algorithms = match args.algorithm.as_str() {
+        "auto" if args.numbers.are_of_algorithms() => {
+            return Err(CliError::Usage(
+                "numbers of algorithms are for one that is named, or for all: give --algorithm"
+                    .to_owned(),
+            ));
+        }
         "auto" => {
             // Of any algorithm, only to see whether ports and root fit.
-            args::choose(collective, None, &request)?;
+            args::first_served(collective, registry::algorithms(collective), &request)?;
             return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
         }
         "all" => {
-            // Nobody knows the sizes of all pairs' blocks.
-            let all = registry::algorithms(collective).into_iter().filter(|algorithm| {
-                args.counts.is_none()
-                    || collective != Collective::Alltoall
-                    || algorithm.is_straight()
-            });
-            let (serving, others): (Vec<_>, Vec<_>) =
-                all.partition(|algorithm| algorithm.serves(shape).is_ok());
+            let (serving, others): (Vec<_>, Vec<_>) = args
+                .numbers
+                .algorithms(collective, None)?
+                .into_iter()
+                .partition(|algorithm| algorithm.serves(shape).is_ok());
             notes.extend(args::not_for_this_shape(collective, shape, &others));
             serving
         }
-        name => vec![registry::find(collective, name)?],
+        name => args.numbers.algorithms(collective, Some(name))?,
     };
     let task = |algorithm: hopbine_torus::Algorithm| Task {
         algorithm: Some(algorithm.name.into_owned()),

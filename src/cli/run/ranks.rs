@@ -41,7 +41,9 @@ impl Ranks {
 
     fn processes(args: &Args) -> Result<Self, CliError> {
         let shape = &args.place.torus;
-        let torus = shape.to_string();
+        // The variable has the nodes' torus; the ranks of each node are said apart.
+        let torus = shape.without_node_axis().to_string();
+        let per_node = shape.node_dim().map(|_| shape.ranks_per_node().to_string());
         let ports = args.ports.map(|ports| ports.to_string());
         let drive = args.drive.map(|drive| match drive {
             Drive::Workers => "workers",
@@ -50,6 +52,7 @@ impl Ranks {
         });
         let settings = [
             ("HOPBINE_TORUS", Some(torus.as_ref())),
+            ("HOPBINE_RANKS_PER_NODE", per_node.as_deref().map(AsRef::as_ref)),
             ("HOPBINE_RANK_MAP", Some(args.place.map.as_setting())),
             ("HOPBINE_PORTS", ports.as_deref().map(AsRef::as_ref)),
             ("HOPBINE_DRIVE", drive.map(AsRef::as_ref)),
@@ -65,7 +68,7 @@ impl Ranks {
         let comm = world.communicator();
         if comm.shape() != shape {
             return Err(CliError::Usage(format!(
-                "the ranks are a torus of {}, not of {shape}: leave out HOPBINE_RANKS_PER_NODE",
+                "the ranks are a torus of {}, not of {shape}",
                 comm.shape()
             )));
         }

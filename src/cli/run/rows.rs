@@ -67,6 +67,17 @@ pub fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
         Cell::count(chosen.ports),
         Cell::count(chosen.steps as u64),
     ];
+    match &chosen.traffic {
+        None => cells.extend((0..3).map(|_| Cell::none())),
+        Some(traffic) => {
+            let sent = |multiple: f64| {
+                let sent = (multiple * bytes as f64).round() as u64;
+                Cell::new(sent, sizes::show(sent))
+            };
+            cells.push(Cell::count(traffic.max_messages as u64));
+            cells.extend([traffic.between_nodes, traffic.inside_nodes].map(sent));
+        }
+    }
     match Times::of(measured.seconds.clone()) {
         None => cells.extend((0..5).map(|_| Cell::none())),
         Some(times) => {
@@ -104,6 +115,7 @@ pub fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
 
 /// What is known before the first row.
 pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
+    let has_nodes = args.place.torus.node_dim().is_some();
     let shape = args.place.torus.to_string();
     let collective = args.collective;
     let longest_name = chosen.iter().map(|chosen| chosen.algorithm.len()).max().unwrap_or(0);
@@ -133,6 +145,9 @@ pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
             Column::text("algorithm", "algorithm").expects(longest_name),
             Column::number("ports", "ports").yields(1),
             Column::number("steps", "steps").yields(2),
+            Column::number("messages", "messages").yields(5).only_if(has_nodes),
+            Column::number("between_nodes_bytes", "between").yields(6).only_if(has_nodes),
+            Column::number("inside_nodes_bytes", "inside").yields(6).only_if(has_nodes),
             Column::number("iterations", "iterations").yields(4),
             Column::number("median_s", "median").expects(7),
             Column::number("p10_s", "p10").expects(7).yields(3),

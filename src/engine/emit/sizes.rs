@@ -5,8 +5,8 @@
 //! of everyone, directly or through others, knows the longest of all. Nothing a rank has heard
 //! is overwritten: what it receives goes to a log, in the order of the plan's steps.
 
+use hopbine_torus::Position;
 use hopbine_torus::plan::{Lane, Plan, Transfer};
-use hopbine_torus::{Block, Position};
 
 use super::{ALIGN, PortCompiler};
 use crate::engine::geometry::{Geometry, Learnt, Sizes};
@@ -94,8 +94,9 @@ impl<'a> LaneLog<'a> {
             Region { buffer: Buffer::Send, offset, len: WORD }
         };
         let word = |position| {
-            let Block(block) = lane.space.block_at_start(plan.rank, position);
-            given(block)
+            // Where nothing is given, nothing is sent before something has been received.
+            let block = lane.space.block_at_start(plan.rank, position);
+            given(block.map_or(plan.n_ranks, |block| block.0))
         };
         let words = Position::first(lane.space.n_positions).map(word).collect();
         LaneLog { lane, words, longest: given(plan.n_ranks), start, next: start }

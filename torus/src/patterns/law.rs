@@ -38,7 +38,7 @@ impl Law {
     /// Where `b`, seen from `a`, is.
     pub fn compose(&self, a: u32, b: u32) -> u32 {
         match self {
-            Law::Digits(digits) => digits.zip(a, b, |a, b, radix| (a + b) % radix),
+            Law::Digits(digits) => digits.add(a, b),
             Law::Alternating { size } if a.is_multiple_of(2) => (a + b) % size,
             Law::Alternating { size } => minus(a, b, *size),
         }
@@ -47,7 +47,7 @@ impl Law {
     /// From where 0 is seen as `b` is from 0: `compose(b, inverse(b)) == 0`.
     pub fn inverse(&self, b: u32) -> u32 {
         match self {
-            Law::Digits(digits) => digits.zip(0, b, |_, b, radix| (radix - b) % radix),
+            Law::Digits(digits) => digits.negate(b),
             // An odd coordinate sees back the way it is seen.
             Law::Alternating { .. } if !b.is_multiple_of(2) => b,
             Law::Alternating { size } => minus(0, b, *size),
@@ -61,7 +61,12 @@ fn minus(a: u32, b: u32, size: u32) -> u32 {
 
 /// A mixed-radix number system, least significant digit first.
 #[derive(Clone, Debug)]
-pub(super) struct Digits(SmallVec<[Digit; 4]>);
+pub(super) struct Digits {
+    digits: SmallVec<[Digit; 4]>,
+    /// If all radices are powers of two, so that digits are fields of bits: the highest bit of
+    /// each. Then all digits are computed at once.
+    highest: Option<u32>,
+}
 
 /// One digit.
 #[derive(Clone, Copy, Debug)]
@@ -83,16 +88,12 @@ impl Digits {
     /// Digits of the given radices.
     pub fn new(radices: &[u32]) -> Self {
         let mut stride = 1;
-        Digits(
-            radices
-                .iter()
-                .map(|&radix| {
-                    let digit = Digit { radix, stride };
-                    stride *= radix;
-                    digit
-                })
-                .collect(),
-        )
+        let digits = radices.iter().map(|&radix| {
+            let digit = Digit { radix, stride };
+            stride *= radix;
+            digit
+        });
+        Digits::from_digits(digits.collect())
     }
 
     /// As many digits of one radix as numbers below `size` have; the last has a smaller radix
@@ -104,20 +105,68 @@ impl Digits {
             digits.push(Digit { radix: radix.min(size.div_ceil(stride)), stride });
             stride = stride.saturating_mul(radix);
         }
-        Digits(digits)
+        Digits::from_digits(digits)
+    }
+
+    fn from_digits(digits: SmallVec<[Digit; 4]>) -> Self {
+        let are_fields = digits.iter().all(|digit| digit.radix.is_power_of_two());
+        let highest = |digit: &Digit| digit.stride * digit.radix / 2;
+        // A radix of 1 has no bit.
+        let real = digits.iter().filter(|digit| digit.radix > 1);
+        let highest = are_fields.then(|| real.map(highest).sum());
+        Digits { digits, highest }
     }
 
     /// The digits, least significant first.
     pub fn all(&self) -> &[Digit] {
-        &self.0
+        &self.digits
     }
 
     fn size(&self) -> u32 {
-        self.0.last().map_or(1, |last| last.stride * last.radix)
+        self.digits.last().map_or(1, |last| last.stride * last.radix)
+    }
+
+    /// Digit by digit, without carry.
+    fn add(&self, a: u32, b: u32) -> u32 {
+        match self.highest {
+            // The lower bits cannot carry out of their field; the highest add up to XOR.
+            Some(highest) => ((a & !highest) + (b & !highest)) ^ ((a ^ b) & highest),
+            None => self.zip(a, b, |a, b, radix| (a + b) % radix),
+        }
+    }
+
+    /// What must be added for 0.
+    fn negate(&self, a: u32) -> u32 {
+        match self.highest {
+            // The highest bits lend what the lower ones lack, and are put right.
+            Some(highest) => (highest - (a & !highest)) ^ (!a & highest),
+            None => self.zip(0, a, |_, a, radix| (radix - a) % radix),
+        }
     }
 
     fn zip(&self, a: u32, b: u32, combine: impl Fn(u32, u32, u32) -> u32) -> u32 {
         let digit = |digit: &Digit| combine(digit.of(a), digit.of(b), digit.radix) * digit.stride;
-        self.0.iter().map(digit).sum()
+        self.digits.iter().map(digit).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_bits_are_digits() {
+        for radices in [&[2, 2, 2, 2][..], &[4, 4], &[8, 2, 4], &[16], &[2, 1, 8], &[1]] {
+            let fields = Digits::new(radices);
+            let plain = Digits { highest: None, ..fields.clone() };
+            assert!(fields.highest.is_some());
+            for a in 0..fields.size() {
+                assert_eq!(fields.negate(a), plain.negate(a), "{radices:?}: -{a}");
+                for b in 0..fields.size() {
+                    assert_eq!(fields.add(a, b), plain.add(a, b), "{radices:?}: {a} + {b}");
+                }
+            }
+        }
+        assert_eq!(Digits::new(&[2, 3]).highest, None);
     }
 }

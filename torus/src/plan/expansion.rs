@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use super::exchange::{self, Exchange, ExchangePass};
 use super::flow::{Flow, LaneHeader, Message};
 use super::fold::FoldPass;
+use super::grid::Grid;
 use super::linear::{self, LinearPass};
 use super::members::Tile;
 use super::order::PositionOrder;
-use super::pairwise::{self, PairwisePass};
+use super::parlinna::{self, ParLinNa, ParLinNaPass};
 use super::pass::{ResendPass, WalkPass};
 use super::paths::{path_order, tree_order};
 use super::places::Places;
@@ -21,7 +23,6 @@ use super::walk::Walk;
 use crate::collectives::{Action, Collective, Cut, Form, Paths, Share, Sums};
 use crate::geometry::{Node, Trees};
 use crate::names::{Block, Rank};
-use crate::patterns::{Kind, Pattern};
 
 /// The shared part of all ranks' plans; see the module documentation.
 #[derive(Debug)]
@@ -38,7 +39,8 @@ enum Pass {
     Walk(WalkPass),
     Fold(FoldPass),
     Resend(ResendPass),
-    Pairwise(PairwisePass),
+    Exchange(ExchangePass),
+    ParLinNa(ParLinNaPass),
     Linear(LinearPass),
     Prefix(PrefixPass),
     Tree(TreePass),
@@ -49,7 +51,8 @@ impl Pass {
         match self {
             Pass::Walk(pass) => pass.n_steps(),
             Pass::Fold(_) | Pass::Resend(_) => 1,
-            Pass::Pairwise(pass) => pass.displacements.len(),
+            Pass::Exchange(pass) => pass.n_steps(),
+            Pass::ParLinNa(pass) => pass.n_steps(),
             Pass::Linear(pass) => pass.n_steps(),
             Pass::Prefix(pass) => pass.n_steps(),
             Pass::Tree(pass) => pass.n_steps(),
@@ -72,7 +75,8 @@ impl Schedule {
                 .collect::<Result<Vec<_>, _>>()?
                 .into_iter()
                 .unzip(),
-            Recipe::Pairwise => pairwise_lanes(&places, schedule.ports),
+            Recipe::Exchange(exchange) => exchange_lanes(&places, exchange, schedule.ports),
+            Recipe::ParLinNa(recipe) => parlinna_lanes(&places, *recipe, schedule.ports),
             Recipe::Linear => linear_lanes(&places, schedule),
             Recipe::Prefix(how) => prefix_lanes(&places, schedule, *how),
             Recipe::Trees => tree_lanes(&places, schedule),
@@ -119,7 +123,9 @@ impl Flow for Expansion {
             Pass::Walk(pass) => pass.action(),
             Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
-            Pass::Resend(_) | Pass::Pairwise(_) | Pass::Linear(_) => Action::Copy,
+            Pass::Resend(_) | Pass::Exchange(_) | Pass::ParLinNa(_) | Pass::Linear(_) => {
+                Action::Copy
+            }
         }
     }
 
@@ -145,7 +151,8 @@ impl Flow for Expansion {
             (Pass::Walk(pass), step) => pass.messages(step, tile, visit),
             (Pass::Fold(pass), _) => pass.messages(visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
-            (Pass::Pairwise(pass), step) => pass.messages(step, tile, visit),
+            (Pass::Exchange(pass), step) => pass.messages(step, tile, visit),
+            (Pass::ParLinNa(pass), step) => pass.messages(step, tile, visit),
             (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
             (Pass::Prefix(pass), step) => pass.messages(step, visit),
             (Pass::Tree(pass), step) => pass.messages(step, visit),
@@ -165,7 +172,8 @@ impl Flow for Expansion {
                     Pass::Walk(pass) => pass.list(at, &mut steps),
                     Pass::Fold(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
-                    Pass::Pairwise(pass) => pass.list(at, &mut steps),
+                    Pass::Exchange(pass) => pass.list(at, &mut steps),
+                    Pass::ParLinNa(pass) => pass.list(at, &mut steps),
                     Pass::Linear(pass) => pass.list(at, &mut steps),
                     Pass::Prefix(pass) => pass.list(at, &mut steps),
                     Pass::Tree(pass) => pass.list(at, &mut steps),
@@ -216,7 +224,7 @@ fn walk_lane(
             Cut::Pairs => BlockOrder::Displaced(Arc::new(Displaced {
                 places: places.clone(),
                 patterns: (0..shape.n_dims()).map(|dim| walk.pattern(dim).clone()).collect(),
-                order: Some(order.clone()),
+                order: order.clone(),
             })),
             Cut::Blocks | Cut::Vector | Cut::Token => BlockOrder::Identity,
         },
@@ -231,12 +239,16 @@ fn walk_lane(
     let mut passes = Vec::from_iter(fold(Action::Reduce));
     for &phase in phases {
         let (places, walk, order) = (places.clone(), walk.clone(), order.clone());
-        let pass = Pass::Walk(WalkPass::new(places, walk, order, phase, root, is_whole));
+        let mut pass = WalkPass::new(places, walk, order, phase, root, is_whole);
+        // A barrier has nothing that could be combined in another order.
+        if cut == Cut::Vector {
+            pass = pass.in_fold_order();
+        }
         // What a reduce-scatter leaves in path order is put right behind it, what an allgather
         // needs in path order before it.
         let puts_right = phase.paths == Paths::Toward;
         passes.extend(resend(true).filter(|_| puts_right && phase.backwards));
-        passes.push(pass);
+        passes.push(Pass::Walk(pass));
         passes.extend(resend(false).filter(|_| puts_right && !phase.backwards));
     }
     passes.extend(fold(Action::Copy));
@@ -261,25 +273,42 @@ fn listed(places: &Places, order: &PositionOrder) -> BlockOrder {
     BlockOrder::Listed(Arc::new(listing))
 }
 
-fn pairwise_lanes(places: &Arc<Places>, ports: u32) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
-    let shape = &places.shape;
-    let space = Arc::new(Space {
-        cut: Cut::Pairs,
-        n_positions: shape.n_nodes(),
-        order: BlockOrder::Displaced(Arc::new(Displaced {
-            places: places.clone(),
-            patterns: shape.sizes().into_iter().map(shift).collect(),
-            order: None,
-        })),
-    });
-    pairwise::passes(places, ports)
+fn exchange_lanes(
+    places: &Arc<Places>,
+    exchange: &Exchange,
+    ports: u32,
+) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let grid = Arc::new(Grid::new(places.clone(), exchange.group, exchange.leaders));
+    let (passes, parts) = exchange::passes(exchange, places, &grid, ports);
+    let n_positions = grid.n_positions();
+    let space = Arc::new(Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) });
+    passes
         .into_iter()
         .enumerate()
         .map(|(port, pass)| {
-            let n_steps = pass.displacements.len();
-            let (port, space) = (port as u16, space.clone());
-            let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
-            (header, vec![Pass::Pairwise(pass)])
+            let (n_steps, space) = (pass.n_steps(), space.clone());
+            let part = port as u32 % parts;
+            let header = LaneHeader { port: port as u16, part, parts, space, n_steps };
+            (header, vec![Pass::Exchange(pass)])
+        })
+        .unzip()
+}
+
+fn parlinna_lanes(
+    places: &Arc<Places>,
+    recipe: ParLinNa,
+    ports: u32,
+) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+    let grid = Arc::new(Grid::new(places.clone(), places.shape.ranks_per_node(), false));
+    let n_positions = grid.n_positions();
+    let space = Arc::new(Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) });
+    parlinna::passes(recipe, places, ports)
+        .into_iter()
+        .enumerate()
+        .map(|(port, pass)| {
+            let (n_steps, space) = (pass.n_steps(), space.clone());
+            let header = LaneHeader { port: port as u16, part: 0, parts: 1, space, n_steps };
+            (header, vec![Pass::ParLinNa(pass)])
         })
         .unzip()
 }
@@ -335,9 +364,4 @@ fn tree_lanes(places: &Arc<Places>, schedule: &Schedule) -> (Vec<LaneHeader>, Ve
             (header, vec![Pass::Tree(pass)])
         })
         .unzip()
-}
-
-/// A pattern whose renumberings are the shifts of a ring.
-fn shift(size: u32) -> Pattern {
-    Pattern::new(Kind::Circulant, size).expect("circulant serves every size")
 }

@@ -27,7 +27,7 @@ pub struct LaneHeader {
 impl LaneHeader {
     /// What a position is of n, the bytes of the vector or of all blocks of a rank.
     pub fn position_share(&self) -> f64 {
-        1.0 / (f64::from(self.parts) * f64::from(self.space.n_positions.max(1)))
+        1.0 / (f64::from(self.parts) * f64::from(self.space.n_blocks().max(1)))
     }
 }
 

@@ -90,13 +90,24 @@ impl Extent {
             part.end - part.start
         };
         let positions = || Position::first(space.n_positions);
-        let at_start = |at| part_len(given.of(space.block_at_start(rank, at)));
-        let at_end = |at| part_len(gotten.of(space.block_at_end(rank, at)));
+        let len = |block: Option<Block>, counts: &Counts| {
+            block.map_or(0, |block| part_len(counts.of(block)))
+        };
+        let at_start = |at| len(space.block_at_start(rank, at), given);
+        let at_end = |at| len(space.block_at_end(rank, at), gotten);
         let lens = match (space.cut, given, gotten) {
             (Cut::Token, ..) => Lens::None,
             (Cut::Vector, ..) => Lens::Vector(part_len(given.of(Block(0)))),
             (Cut::Blocks | Cut::Pairs, Counts::Equal(count), Counts::Equal(_)) => {
-                Lens::Equal(part_len(*count))
+                let len = part_len(*count);
+                match space.is_full() {
+                    true => Lens::Equal(len),
+                    // Only leaders have room for the blocks of others.
+                    false => {
+                        let room = |at| len * u64::from(space.has_room(rank, at));
+                        Lens::Bounds { bounds: bounds(positions().map(room)), is_loose: false }
+                    }
+                }
             }
             (Cut::Blocks, ..) => {
                 Lens::Bounds { bounds: bounds(positions().map(at_start)), is_loose: false }
@@ -228,7 +239,7 @@ mod tests {
     #[test]
     fn pairs_have_room_for_what_comes_and_what_goes() {
         let (given, gotten) = ([3, 0, 7, 2], [3, 4, 0, 9]);
-        let list = Arc::from([Block(0), Block(1), Block(2), Block(3)]);
+        let list: Arc<[_]> = (0..4).map(|block| Some(Block(block))).collect();
         let order = BlockOrder::Own { start: Arc::clone(&list), end: list };
         let per_block = |counts: [u64; 4]| Counts::PerBlock(counts.into());
         let extent = Extent::new(

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::flow::Message;
 use super::members::Tile;
-use super::pairwise::{self, displaced};
 use super::places::Places;
+use super::rounds::{self, displaced};
 use super::types::{Blocks, Run, Step, Transfer};
 use crate::geometry::{Coord, Node};
 use crate::names::{Position, Rank};
@@ -33,7 +33,7 @@ pub struct LinearPass {
 pub fn passes(places: &Arc<Places>, root: Coord, from_root: bool, n_lanes: u32) -> Vec<LinearPass> {
     let lane =
         |displacements| LinearPass { places: places.clone(), root, from_root, displacements };
-    pairwise::displacements(&places.shape, n_lanes).into_iter().map(lane).collect()
+    rounds::displacements(&places.shape, n_lanes).into_iter().map(lane).collect()
 }
 
 impl LinearPass {
@@ -48,7 +48,7 @@ impl LinearPass {
         let end = self.displacements.len().min((step + 1) * PER_STEP);
         self.displacements[step * PER_STEP..end].iter().map(|&by| {
             let by = shape.coord(Node(by));
-            self.places.rank_on(displaced(shape, self.root, by, true))
+            self.places.rank_on(displaced(shape, self.root, by))
         })
     }
 

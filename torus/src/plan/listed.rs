@@ -1,9 +1,9 @@
 //! Plans that somebody has listed, as a flow: what the checker reads from files.
 
 use super::flow::{Flow, LaneHeader, Message};
-use super::members::Tile;
+use super::members::{Tile, clip};
 use super::space::Space;
-use super::types::{Lane, Plan, Run, n_positions};
+use super::types::{Lane, Plan, n_positions};
 use crate::collectives::{Action, Collective, Cut};
 use crate::names::Rank;
 
@@ -127,12 +127,4 @@ impl Flow for Listed {
     fn plan(&self, rank: Rank) -> Plan {
         self.plans[rank.index()].clone()
     }
-}
-
-/// The part of a run that lies in a tile.
-fn clip(run: Run, tile: &Tile) -> Option<Run> {
-    let tile = tile.positions();
-    let end = run.start.saturating_add(run.len).min(tile.end);
-    let start = run.start.max(tile.start);
-    (start < end).then(|| Run::new(start, end - start))
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::types::Run;
 use crate::geometry::MAX_DIMS;
 
 /// A set of coordinates of one dimension: disjoint intervals of places, ascending, none
@@ -65,8 +66,19 @@ impl Members {
         others
     }
 
+    /// How many members have places in an interval.
     pub fn count(&self, interval: Interval) -> u32 {
-        self.0.iter().map(|own| own.common(interval)).sum()
+        self.from(interval.start).map(|own| own.common(interval)).take_while(|&n| n > 0).sum()
+    }
+
+    /// The intervals that reach beyond a place.
+    pub fn from(&self, place: u32) -> impl Iterator<Item = Interval> + '_ {
+        // Few are passed over faster than searched.
+        let first = match self.0.len() {
+            0..=8 => self.0.iter().take_while(|own| own.end <= place).count(),
+            _ => self.0.partition_point(|own| own.end <= place),
+        };
+        self.0[first..].iter().copied()
     }
 
     /// True if there is no member.
@@ -122,4 +134,12 @@ impl Interval {
     pub fn len(self) -> u32 {
         self.end - self.start
     }
+}
+
+/// The part of a run that lies in a tile.
+pub fn clip(run: Run, tile: &Tile) -> Option<Run> {
+    let tile = tile.positions();
+    let end = run.start.saturating_add(run.len).min(tile.end);
+    let start = run.start.max(tile.start);
+    (start < end).then(|| Run::new(start, end - start))
 }

@@ -1,19 +1,22 @@
 //! Plans: their types, their derivation, their text form and their proof.
 
 pub mod check;
+mod exchange;
 mod expansion;
 mod flow;
 mod fold;
+mod grid;
 pub mod layout;
 mod linear;
 mod listed;
 mod members;
 mod order;
-mod pairwise;
+mod parlinna;
 mod pass;
 mod paths;
 mod places;
 mod prefix;
+mod rounds;
 mod schedule;
 mod space;
 mod text;
@@ -24,10 +27,13 @@ mod validate;
 mod walk;
 
 pub use check::{Checker, Expect, Fault, Found, Violation, check};
+pub use exchange::{Exchange, Stages};
 pub use expansion::Expansion;
 pub use flow::{Flow, LaneHeader, Message, for_each_message};
+pub use grid::Grid;
 pub use listed::{Listed, Mixed};
 pub use members::Tile;
+pub use parlinna::ParLinNa;
 pub use schedule::{
     Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
 };

@@ -227,7 +227,10 @@ impl PositionOrder {
         let others = volume / whole.len();
         // Group by group, those without a member passed over.
         let mut at = whole.start;
-        for members in &sets[*dim].0 {
+        for members in sets[*dim].from(whole.start) {
+            if members.start >= whole.end {
+                break;
+            }
             at = at.max(members.start);
             while at < members.end.min(whole.end) {
                 let group = group_of[at as usize];

@@ -57,8 +57,6 @@ impl WalkPass {
             done.push(counts.clone());
             counts[step.dim] += 1;
         }
-        let folds = phase.paths == Paths::Everything && is_whole;
-        let groups = folds.then(|| group_leaders(&walk));
         let mut pass = WalkPass {
             places,
             walk,
@@ -69,10 +67,18 @@ impl WalkPass {
             done,
             beside: Vec::new(),
             moving: Vec::new(),
-            groups,
+            groups: None,
         };
         pass.keep_sets();
         pass
+    }
+
+    /// With the operands of folds in an order in which all ranks compute the same expression.
+    pub fn in_fold_order(mut self) -> Self {
+        if self.phase.paths == Paths::Everything {
+            self.groups = Some(group_leaders(&self.walk));
+        }
+        self
     }
 
     fn moves(&self) -> Moves<'_> {
@@ -88,12 +94,7 @@ impl WalkPass {
             let pattern = self.walk.pattern(dim);
             let n_steps = pattern.n_steps();
             let is_small = n_steps as usize * size as usize <= MOST_KEPT_SETS;
-            beside.push((is_small && many_dims).then(|| {
-                (0..=n_steps)
-                    .flat_map(|done| (0..size).map(move |a| (done, a)))
-                    .map(|(done, a)| moves.beside(dim, done, a))
-                    .collect()
-            }));
+            beside.push((is_small && many_dims).then(|| moves.all_beside(dim)));
             moving.push(is_small.then(|| {
                 let of_step = |t| {
                     let n_targets = pattern.targets(t, 0).len() as u32;

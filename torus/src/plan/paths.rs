@@ -5,6 +5,10 @@
 //! dimension k, and in every other dimension those that stand *beside* it there by now. A
 //! message exists if no factor is empty. What a node receives is what its sources send.
 
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
 use super::members::Members;
 use super::order::{Level, PositionOrder};
 use super::walk::{GlobalStep, Walk};
@@ -54,11 +58,12 @@ impl Moves<'_> {
             }
             // All displacements whose path has this hop, wherever it starts.
             Paths::Displaced => {
-                let hopping: Vec<u32> = hopping.collect();
-                let has_hop = |by: &u32| {
-                    let number = toward.number(pattern.normalise(0, *by));
-                    hopping.iter().any(|&b| toward.subtree(b).contains(&number))
-                };
+                let mut passes = vec![false; pattern.size() as usize];
+                for b in hopping {
+                    let Range { start, end } = toward.subtree(b);
+                    passes[start as usize..end as usize].fill(true);
+                }
+                let has_hop = |by: &u32| passes[toward.number(pattern.normalise(0, *by)) as usize];
                 self.order.members(dim, (0..pattern.size()).filter(has_hop))
             }
         }
@@ -88,6 +93,33 @@ impl Moves<'_> {
             }
             Paths::ToRoot => self.held(dim, pattern.normalise(a, self.root[dim]), done),
         }
+    }
+
+    /// [`Moves::beside`] for every coordinate `a` after `done` steps, at `done * size + a`.
+    pub fn all_beside(&self, dim: usize) -> Vec<Members> {
+        let toward = self.walk.toward(dim);
+        let pattern = toward.pattern();
+        let (size, n_steps) = (pattern.size(), pattern.n_steps());
+        if !matches!(self.paths, Paths::FromRoot) {
+            let each = (0..=n_steps).flat_map(|done| (0..size).map(move |a| (done, a)));
+            return each.map(|(done, a)| self.beside(dim, done, a)).collect();
+        }
+        // Block by block from where it is to where it goes next: coordinates as they are seen
+        // from its destination.
+        let root = self.root[dim];
+        let mut seen: Vec<u32> = (0..size).map(|x| pattern.normalise(root, x)).collect();
+        let mut all = Vec::with_capacity((n_steps as usize + 1) * size as usize);
+        for done in 0..=n_steps {
+            let mut here: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::new(); size as usize];
+            for (x, b) in (0..size).zip(&mut seen) {
+                if let Some(hop) = toward.hop(*b).filter(|hop| hop.step < done) {
+                    *b = hop.next;
+                }
+                here[pattern.denormalise(*b, x) as usize].push(x);
+            }
+            all.extend(here.into_iter().map(|x| self.order.members(dim, x.into_iter())));
+        }
+        all
     }
 
     fn all(&self, dim: usize) -> Members {

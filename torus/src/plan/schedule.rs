@@ -3,6 +3,8 @@
 //! A schedule is a few lines of text at any scale (only an explicit rank map makes it
 //! longer). It names no buffers and no bytes; the same schedule serves every count.
 
+use super::exchange::{Exchange, Stages};
+use super::parlinna::ParLinNa;
 use super::walk::Interleave;
 use crate::collectives::{Action, Collective, Form, Paths, Sums};
 use crate::geometry::{RankMap, Shape};
@@ -61,8 +63,10 @@ pub struct Schedule {
 pub enum Recipe {
     /// Over walks: 1-D patterns, interleaved.
     Walk(WalkRecipe),
-    /// Every rank sends to every other directly.
-    Pairwise,
+    /// Exchanges between all pairs of ranks, along some axes after others.
+    Exchange(Exchange),
+    /// Inside nodes, then between them directly.
+    ParLinNa(ParLinNa),
     /// Every rank sends to the root directly, or the root to every rank.
     Linear,
     /// Prefixes of the ranks, combined in their order.
@@ -162,6 +166,48 @@ pub enum ScheduleError {
         /// The size of the dimension.
         size: u32,
     },
+    /// Leaders and groups are of several ranks that share a node.
+    #[error("on shape {shape} no ranks share a node; give it a node axis, as in 4x4+4")]
+    NoNodes {
+        /// The shape.
+        shape: String,
+    },
+    /// The ranks of a node do not fall into equal groups.
+    #[error(
+        "the {per_node} ranks on each node of {shape} are no groups of {group}; groups may have \
+         {sizes}"
+    )]
+    Groups {
+        /// Ranks of a group.
+        group: u32,
+        /// Ranks on a node.
+        per_node: u32,
+        /// The shape.
+        shape: String,
+        /// What would do.
+        sizes: String,
+    },
+    /// The ranks of a node do not fall to equally many for each leader.
+    #[error(
+        "the {per_node} ranks on each node of {shape} cannot be shared by {leaders} leaders; there \
+         may be {counts}"
+    )]
+    Leaders {
+        /// Leaders on a node.
+        leaders: u32,
+        /// Ranks on a node.
+        per_node: u32,
+        /// The shape.
+        shape: String,
+        /// What would do.
+        counts: String,
+    },
+    /// A leader would handle more blocks than positions can be counted.
+    #[error("leaders would handle {n_positions} blocks, more than 2^32; use more leaders")]
+    Blocks {
+        /// The blocks.
+        n_positions: u64,
+    },
     /// Whole vectors from or to one rank are what trees are for.
     #[error("{collective} moves no whole vectors along trees; bcast and reduce do")]
     Trees {
@@ -179,6 +225,20 @@ pub enum ScheduleError {
         /// The size of the dimension.
         size: u32,
     },
+}
+
+impl ScheduleError {
+    /// The error of a number of leaders that the ranks of a node cannot be shared by.
+    pub(crate) fn leaders(leaders: u32, shape: &Shape) -> Self {
+        let (per_node, counts) = (shape.ranks_per_node(), divisors(shape.ranks_per_node()));
+        ScheduleError::Leaders { leaders, per_node, shape: shape.to_string(), counts }
+    }
+}
+
+/// The divisors of a number as a list in a sentence.
+fn divisors(number: u32) -> String {
+    let divisors = (1..=number).filter(|&divisor| number.is_multiple_of(divisor));
+    divisors.map(|divisor| divisor.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Most ports that a shape can use: two per dimension of size above 1 that has links, at least 1.
@@ -204,12 +264,16 @@ impl Schedule {
         let collective = self.collective;
         let recipe = match &self.recipe {
             Recipe::Walk(recipe) => recipe,
-            Recipe::Pairwise if collective.is_pairwise() => return Ok(()),
+            Recipe::Exchange(exchange) if collective.is_pairwise() => {
+                return self.validate_exchange(exchange);
+            }
+            Recipe::ParLinNa(_) if collective.is_pairwise() => return Ok(()),
             Recipe::Trees if collective.along_trees().is_some() => return Ok(()),
             Recipe::Linear if collective.is_linear() => return Ok(()),
             Recipe::Prefix(_) if collective.sums() != Sums::Everyone => return Ok(()),
             Recipe::Prefix(_) => return Err(ScheduleError::Prefix { collective }),
-            Recipe::Pairwise => return Err(ScheduleError::Pairwise { collective }),
+            Recipe::Exchange(_) => return Err(ScheduleError::Pairwise { collective }),
+            Recipe::ParLinNa(_) => return Err(ScheduleError::Pairwise { collective }),
             Recipe::Linear => return Err(ScheduleError::Linear { collective }),
             Recipe::Trees => return Err(ScheduleError::Trees { collective }),
         };
@@ -234,6 +298,23 @@ impl Schedule {
             if adds_blocks && !pattern.folds_evenly() {
                 return Err(ScheduleError::Uneven { kind, size });
             }
+        }
+        Ok(())
+    }
+
+    fn validate_exchange(&self, exchange: &Exchange) -> Result<(), ScheduleError> {
+        let Exchange { group, leaders, stages, .. } = *exchange;
+        let (shape, per_node) = (|| self.shape.to_string(), self.shape.ranks_per_node());
+        if (leaders || stages == Stages::NodesFirst) && self.shape.node_dim().is_none() {
+            return Err(ScheduleError::NoNodes { shape: shape() });
+        }
+        if group == 0 || !per_node.is_multiple_of(group) {
+            let sizes = divisors(per_node);
+            return Err(ScheduleError::Groups { group, per_node, shape: shape(), sizes });
+        }
+        let n_positions = u64::from(self.shape.n_nodes()) * u64::from(group);
+        if leaders && u32::try_from(n_positions).is_err() {
+            return Err(ScheduleError::Blocks { n_positions });
         }
         Ok(())
     }

@@ -1,13 +1,15 @@
 //! Working spaces: which block stands in which position.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::grid::Grid;
 use super::order::PositionOrder;
 use super::places::Places;
 use crate::collectives::{Cut, Share};
-use crate::geometry::{Coord, Node};
+use crate::geometry::Coord;
 use crate::names::{Block, Position, Rank};
 use crate::patterns::Pattern;
 
@@ -31,13 +33,17 @@ pub enum BlockOrder {
     Listed(Arc<Listing>),
     /// A position is a displacement ([`Cut::Pairs`]).
     Displaced(Arc<Displaced>),
+    /// A position is a displacement along axes, and between members of groups that have leaders
+    /// ([`Cut::Pairs`]).
+    Grid(Arc<Grid>),
     /// A displacement as one rank sees it: the block that it sends from each position, and
     /// the block that it has there in the end. Only that rank can say so.
     Own {
-        /// By position, the rank for which the block is meant at the start.
-        start: Arc<[Block]>,
+        /// By position, the rank for which the block is meant at the start; `None` where there is
+        /// none of this rank's.
+        start: Arc<[Option<Block>]>,
         /// By position, the rank from which the block comes that is there in the end.
-        end: Arc<[Block]>,
+        end: Arc<[Option<Block>]>,
     },
 }
 
@@ -67,16 +73,13 @@ impl Listing {
 pub struct Displaced {
     pub(super) places: Arc<Places>,
     pub(super) patterns: Vec<Pattern>,
-    /// Which displacement a position is; row-major if `None`.
-    pub(super) order: Option<Arc<PositionOrder>>,
+    /// Which displacement a position is.
+    pub(super) order: Arc<PositionOrder>,
 }
 
 impl Displaced {
     fn rank(&self, position: Position, at: impl Fn(usize, u32) -> u32) -> Rank {
-        let displacement = match &self.order {
-            Some(order) => order.coord(position.0),
-            None => self.places.shape.coord(Node(position.0)),
-        };
+        let displacement = self.order.coord(position.0);
         let parts: SmallVec<[u32; 8]> =
             (0..self.patterns.len()).map(|dim| at(dim, displacement[dim])).collect();
         self.places.rank(Coord::new(&parts))
@@ -96,22 +99,28 @@ impl Displaced {
 }
 
 impl Space {
-    /// The block in `position` on `rank` at the start, if it gives that.
-    pub fn block_at_start(&self, rank: Rank, position: Position) -> Block {
+    /// The block in `position` on `rank` at the start, if it gives that; `None` if no block of
+    /// this rank's ever stands there at the start.
+    pub fn block_at_start(&self, rank: Rank, position: Position) -> Option<Block> {
+        let block = |rank: Rank| Block(rank.0);
         match &self.order {
-            BlockOrder::Identity => Block(position.0),
-            BlockOrder::Listed(list) => list.block_at[position.index()],
-            BlockOrder::Displaced(displaced) => Block(displaced.destination(rank, position).0),
+            BlockOrder::Identity => Some(Block(position.0)),
+            BlockOrder::Listed(list) => Some(list.block_at[position.index()]),
+            BlockOrder::Displaced(displaced) => Some(block(displaced.destination(rank, position))),
+            BlockOrder::Grid(grid) => grid.destination(rank, position).map(block),
             BlockOrder::Own { start, .. } => start[position.index()],
         }
     }
 
-    /// The block in `position` on `rank` in the end, if it gets that.
-    pub fn block_at_end(&self, rank: Rank, position: Position) -> Block {
+    /// The block in `position` on `rank` in the end, if it gets that; `None` if no block of this
+    /// rank's ever stands there in the end.
+    pub fn block_at_end(&self, rank: Rank, position: Position) -> Option<Block> {
+        let block = |rank: Rank| Block(rank.0);
         match &self.order {
-            BlockOrder::Identity => Block(position.0),
-            BlockOrder::Listed(list) => list.block_at[position.index()],
-            BlockOrder::Displaced(displaced) => Block(displaced.source(rank, position).0),
+            BlockOrder::Identity => Some(Block(position.0)),
+            BlockOrder::Listed(list) => Some(list.block_at[position.index()]),
+            BlockOrder::Displaced(displaced) => Some(block(displaced.source(rank, position))),
+            BlockOrder::Grid(grid) => grid.source(rank, position).map(block),
             BlockOrder::Own { end, .. } => end[position.index()],
         }
     }
@@ -124,15 +133,54 @@ impl Space {
         }
     }
 
-    /// The positions of a share of the data on `rank`.
-    pub fn positions(&self, share: Share, rank: Rank) -> std::ops::Range<u32> {
-        match share {
-            Share::Nothing => 0..0,
-            Share::Own => {
+    /// The positions of a share of the data on `rank`, at the start or in the end, as ranges in
+    /// order.
+    pub fn positions(&self, share: Share, rank: Rank, at_end: bool) -> SmallVec<[Range<u32>; 1]> {
+        let one = |range| SmallVec::from_elem(range, 1);
+        match (share, &self.order) {
+            (Share::Nothing, _) => SmallVec::new(),
+            (Share::Own, _) => {
                 let own = self.position_of(rank).0;
-                own..own + 1
+                one(own..own + 1)
             }
-            Share::All => 0..self.n_positions,
+            (Share::All, BlockOrder::Grid(grid)) => grid.own(rank, at_end),
+            (Share::All, BlockOrder::Own { start, end }) => {
+                let list = if at_end { end } else { start };
+                let mut at = 0;
+                let chunks = list.chunk_by(|a, b| a.is_some() == b.is_some()).map(|chunk| {
+                    at += chunk.len() as u32;
+                    (chunk[0].is_some(), at - chunk.len() as u32..at)
+                });
+                chunks.filter(|(is_own, _)| *is_own).map(|(_, range)| range).collect()
+            }
+            (Share::All, _) => one(0..self.n_positions),
+        }
+    }
+
+    /// True if a block may ever stand in `position` on `rank`: where leaders handle the blocks of
+    /// others, those others need no room for them.
+    pub fn has_room(&self, rank: Rank, position: Position) -> bool {
+        match &self.order {
+            BlockOrder::Grid(grid) => grid.has_room(rank, position),
+            _ => true,
+        }
+    }
+
+    /// True if every position is one of a rank's blocks at the start and in the end.
+    pub fn is_full(&self) -> bool {
+        match &self.order {
+            BlockOrder::Grid(grid) => grid.served() == 1,
+            BlockOrder::Own { start, .. } => start.iter().all(Option::is_some),
+            _ => true,
+        }
+    }
+
+    /// The positions that are a rank's blocks: how many there are of what it gives or gets.
+    pub fn n_blocks(&self) -> u32 {
+        match &self.order {
+            BlockOrder::Grid(grid) => grid.n_ranks(),
+            BlockOrder::Own { start, .. } => start.iter().flatten().count() as u32,
+            _ => self.n_positions,
         }
     }
 
@@ -147,18 +195,21 @@ impl Space {
     /// # Errors
     /// What is wrong, in the words of a sentence about the order.
     pub(super) fn check_order(&self) -> Result<(), &'static str> {
-        let is_permutation = |list: &[Block]| {
-            list.len() == self.n_positions as usize && Listing::new(list.to_vec()).is_some()
+        let is_permutation = |list: &[Option<Block>]| {
+            list.len() == self.n_positions as usize
+                && Listing::new(list.iter().copied().flatten().collect()).is_some()
         };
         match (&self.order, self.cut) {
             (BlockOrder::Identity, Cut::Vector | Cut::Blocks | Cut::Token)
-            | (BlockOrder::Displaced(_), Cut::Pairs) => Ok(()),
+            | (BlockOrder::Displaced(_) | BlockOrder::Grid(_), Cut::Pairs) => Ok(()),
             (BlockOrder::Listed(list), Cut::Blocks) => {
                 let fits = list.block_at.len() == self.n_positions as usize;
                 if fits { Ok(()) } else { Err("is not as long as there are positions") }
             }
             (BlockOrder::Own { start, end }, Cut::Pairs) => {
-                match is_permutation(start) && is_permutation(end) {
+                let n_blocks = |list: &[Option<Block>]| list.iter().flatten().count();
+                let is_right = is_permutation(start) && is_permutation(end);
+                match is_right && n_blocks(start) == n_blocks(end) {
                     true => Ok(()),
                     false => Err("does not hold every block once"),
                 }
@@ -175,6 +226,7 @@ impl Space {
                 (BlockOrder::Identity, BlockOrder::Identity) => true,
                 (BlockOrder::Listed(a), BlockOrder::Listed(b)) => Arc::ptr_eq(a, b) || a == b,
                 (BlockOrder::Displaced(a), BlockOrder::Displaced(b)) if Arc::ptr_eq(a, b) => true,
+                (BlockOrder::Grid(a), BlockOrder::Grid(b)) if Arc::ptr_eq(a, b) => true,
                 _ => Position::first(self.n_positions).all(|position| {
                     self.block_at_start(rank, position) == other.block_at_start(rank, position)
                         && self.block_at_end(rank, position) == other.block_at_end(rank, position)

@@ -21,6 +21,10 @@ pub struct Traffic {
     pub mean_sent: f64,
     /// Bytes times links crossed, per rank, as a multiple of n.
     pub hop_bytes: f64,
+    /// Bytes that leave their node, crossing at least one link, per rank, as a multiple of n.
+    pub between_nodes: f64,
+    /// Bytes that stay on their node, per rank, as a multiple of n.
+    pub inside_nodes: f64,
     /// What the most loaded link carries in all, as a multiple of n.
     pub max_link_load: f64,
     /// That link's number in the topology; `None` if nothing is sent.
@@ -48,6 +52,8 @@ impl Traffic {
             max_sent: self.max_sent.max(other.max_sent),
             mean_sent: self.mean_sent.max(other.mean_sent),
             hop_bytes: self.hop_bytes.max(other.hop_bytes),
+            between_nodes: self.between_nodes.max(other.between_nodes),
+            inside_nodes: self.inside_nodes.max(other.inside_nodes),
             max_link_load,
             max_link,
             step_load: self.step_load.max(other.step_load),
@@ -65,16 +71,18 @@ impl Traffic {
 /// Adds up the messages of all ranks; `place` says at which vertex of the topology a rank is.
 pub fn traffic(flow: &dyn Flow, topology: &dyn Topology, place: impl Fn(Rank) -> Node) -> Traffic {
     let shares: Vec<f64> = flow.lanes().iter().map(|lane| lane.position_share()).collect();
-    weighed(flow, topology, place, |lane, message| n_positions(message.runs) as f64 * shares[lane])
+    weighed(flow, topology, place, |lane, _, message| {
+        n_positions(message.runs) as f64 * shares[lane]
+    })
 }
 
-/// The same, where `volume` says what a message of a lane carries, as a multiple of n: for
-/// positions that are not all alike.
+/// The same, where `volume` says what a message of a lane and a step carries, as a multiple of n,
+/// asked step after step: for positions that are not all alike.
 pub fn weighed(
     flow: &dyn Flow,
     topology: &dyn Topology,
     place: impl Fn(Rank) -> Node,
-    volume: impl Fn(usize, &Message<'_>) -> f64,
+    volume: impl Fn(usize, usize, &Message<'_>) -> f64,
 ) -> Traffic {
     let n_ranks = flow.n_ranks();
     let lanes = flow.lanes();
@@ -84,6 +92,7 @@ pub fn weighed(
     let mut sent = vec![0.0; n_ranks as usize];
     let mut messages = vec![0usize; n_ranks as usize];
     let (mut hop_bytes, mut max_runs, mut step_load) = (0.0, 0, 0.0);
+    let (mut between_nodes, mut inside_nodes) = (0.0, 0.0);
     // Of the step at hand; links touched are put back to 0 after it.
     let mut load_now = vec![0.0; topology.n_links()];
     let mut touched = Vec::new();
@@ -92,18 +101,21 @@ pub fn weighed(
         for (index, _) in lanes.iter().enumerate().filter(|(_, lane)| step < lane.n_steps) {
             for tile in &tiles[index] {
                 flow.messages(index, step, tile, &mut |message| {
-                    let volume = volume(index, &message);
+                    let volume = volume(index, step, &message);
                     sent[message.from.index()] += volume;
                     messages[message.from.index()] += 1;
                     max_runs = max_runs.max(message.runs.len());
                     let [from, to] = [message.from, message.to].map(|rank| places[rank.index()]);
+                    let mut leaves = false;
                     topology.route(from, to, &mut |link| {
+                        leaves = true;
                         if load_now[link] == 0.0 {
                             touched.push(link);
                         }
                         load_now[link] += volume;
                         hop_bytes += volume;
                     });
+                    *(if leaves { &mut between_nodes } else { &mut inside_nodes }) += volume;
                 });
             }
         }
@@ -122,6 +134,8 @@ pub fn weighed(
         max_sent: sent.iter().copied().fold(0.0, f64::max),
         mean_sent: sent.iter().sum::<f64>() * per_rank,
         hop_bytes: hop_bytes * per_rank,
+        between_nodes: between_nodes * per_rank,
+        inside_nodes: inside_nodes * per_rank,
         max_link_load: 0.0,
         max_link: None,
         step_load,

@@ -206,7 +206,8 @@ impl Rules<'_> {
         let cut = collective.cut();
         let fits = space.cut == cut
             && match cut {
-                Cut::Blocks | Cut::Pairs => space.n_positions == n_ranks,
+                Cut::Blocks => space.n_positions == n_ranks,
+                Cut::Pairs => space.n_blocks() == n_ranks,
                 Cut::Vector => space.n_positions >= 1,
                 Cut::Token => space.n_positions == 1,
             };

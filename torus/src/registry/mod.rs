@@ -7,7 +7,8 @@
 //! A row is a collective, a family (which pattern in which dimension) and a way to use it. The
 //! same name with other patterns in it is an algorithm too: `multiplying:4,4,2-l` is the row
 //! `multiplying-l` with these radices, `bine/ring/direct-tree` is `mixed-tree` with a
-//! pattern for each dimension.
+//! pattern for each dimension. Alltoalls through leaders or groups take their number in the same
+//! way, and `-nonblocking` or `-batched:B` behind it: `multi-leader:4-batched:8`.
 
 mod rows;
 
@@ -17,8 +18,8 @@ use crate::collectives::{Collective, Form};
 use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::{
-    Interleave, Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe,
-    max_ports,
+    Exchange, Interleave, ParLinNa, Positions, PrefixSteps, Recipe, Schedule, ScheduleError,
+    Stages, StepOrder, WalkRecipe, max_ports,
 };
 use rows::{ROWS, Row};
 
@@ -53,10 +54,74 @@ struct Use {
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Walk { form: Form, positions: Positions, order: StepOrder },
-    Pairwise,
+    Exchange(Blocks),
+    ParLinNa(ParLinNa),
     Linear,
     Prefix(PrefixSteps),
     Trees,
+}
+
+/// How blocks are exchanged, and how many messages a rank has under way at a time.
+#[derive(Clone, Copy, Debug)]
+struct Blocks {
+    through: Through,
+    batch: Option<u32>,
+}
+
+/// Through whose hands blocks go.
+#[derive(Clone, Copy, Debug)]
+enum Through {
+    /// Nobody's but their owners'.
+    Owners,
+    /// Those of ranks in the same place of all dimensions but one, dimension after dimension.
+    Dimensions,
+    /// Those of so many leaders on each node.
+    Leaders { per_node: u32, node_aware: bool },
+    /// Those of the rank with the sender's place in the receiver's node.
+    Nodes,
+    /// Those of the rank with the sender's place in the receiver's group of so many.
+    Groups(u32),
+}
+
+impl Through {
+    /// The same with another number of leaders, or of ranks in a group, if it has one.
+    fn with(self, number: u32) -> Option<Self> {
+        match self {
+            Through::Leaders { per_node: 1, .. }
+            | Through::Owners
+            | Through::Dimensions
+            | Through::Nodes => None,
+            Through::Leaders { node_aware, .. } => {
+                Some(Through::Leaders { per_node: number, node_aware })
+            }
+            Through::Groups(_) => Some(Through::Groups(number)),
+        }
+    }
+}
+
+impl Blocks {
+    fn on(self, shape: &Shape) -> Result<Exchange, ScheduleError> {
+        let (batch, per_node) = (self.batch, shape.ranks_per_node());
+        let (group, leaders, stages) = match self.through {
+            Through::Owners => (1, false, Stages::Together),
+            Through::Dimensions => (per_node, false, Stages::Dimensions),
+            Through::Leaders { .. } if shape.node_dim().is_none() => {
+                return Err(ScheduleError::NoNodes { shape: shape.to_string() });
+            }
+            Through::Leaders { per_node: leaders, .. }
+                if leaders == 0 || !per_node.is_multiple_of(leaders) =>
+            {
+                return Err(ScheduleError::leaders(leaders, shape));
+            }
+            Through::Leaders { per_node: leaders, node_aware } => {
+                let stages = if node_aware { Stages::NodesFirst } else { Stages::Together };
+                (per_node / leaders, true, stages)
+            }
+            Through::Nodes => (per_node, false, Stages::NodesFirst),
+            Through::Groups(group) => (group, false, Stages::NodesFirst),
+        };
+        Ok(Exchange { group, leaders, stages, batch })
+    }
 }
 
 /// One algorithm for one collective.
@@ -68,6 +133,7 @@ pub struct Algorithm {
     pub name: Cow<'static, str>,
     row: &'static Row,
     patterns: Patterns,
+    way: Way,
 }
 
 /// What a caller wants performed.
@@ -82,6 +148,11 @@ pub struct Request {
     /// Number of ports, or as many as the shape has directions.
     pub ports: Option<u32>,
 }
+
+/// Behind the name of an alltoall whose messages are all sent at once.
+const NONBLOCKING: &str = "-nonblocking";
+/// Behind the name of an alltoall, before how many messages are sent at a time.
+const BATCHED: &str = "-batched:";
 
 /// The default radix limit of the `multiplying` family: near 4 was best on every machine of
 /// the generalized-radix paper (section VI).
@@ -115,6 +186,7 @@ impl Algorithm {
             name: Cow::Borrowed(row.name),
             row,
             patterns: row.family.patterns.clone(),
+            way: row.usage.way,
         }
     }
 
@@ -130,9 +202,10 @@ impl Algorithm {
 
     /// The name of its form in schedules.
     pub fn form(&self) -> &'static str {
-        match self.row.usage.way {
+        match self.way {
             Way::Walk { form, .. } => form.name(),
-            Way::Pairwise => "pairwise",
+            Way::Exchange(_) => "exchange",
+            Way::ParLinNa(_) => "parlinna",
             Way::Linear => "linear",
             Way::Prefix(PrefixSteps::Chain) => "chain",
             Way::Prefix(PrefixSteps::Sweeps) => "sweeps",
@@ -143,7 +216,7 @@ impl Algorithm {
     /// True if every block goes straight from the rank that gives it to the rank that gets it,
     /// so that no other rank needs to know how long it is.
     pub fn is_straight(&self) -> bool {
-        matches!(self.row.usage.way, Way::Pairwise | Way::Linear)
+        matches!(self.way, Way::Linear | Way::Exchange(Blocks { through: Through::Owners, .. }))
     }
 
     /// Checks that the algorithm exists for a shape.
@@ -171,8 +244,9 @@ impl Algorithm {
     /// [`ScheduleError`] if the shape, the root or the number of ports does not fit.
     pub fn schedule(&self, request: &Request) -> Result<Schedule, ScheduleError> {
         let shape = &request.shape;
-        let recipe = match self.row.usage.way {
-            Way::Pairwise => Recipe::Pairwise,
+        let recipe = match self.way {
+            Way::Exchange(blocks) => Recipe::Exchange(blocks.on(shape)?),
+            Way::ParLinNa(recipe) => Recipe::ParLinNa(recipe),
             Way::Linear => Recipe::Linear,
             Way::Prefix(how) => Recipe::Prefix(how),
             Way::Trees => Recipe::Trees,
@@ -217,7 +291,7 @@ impl Algorithm {
     /// volume: p - 1 for each pass over p blocks.
     pub fn promised_volume(&self, shape: &Shape) -> Option<u64> {
         let others = u64::from(shape.n_nodes() - 1);
-        let Way::Walk { form, positions, .. } = self.row.usage.way else { return None };
+        let Way::Walk { form, positions, .. } = self.way else { return None };
         match (form, self.collective) {
             (Form::TwoPhase, Collective::Allreduce) => Some(2 * others),
             (Form::Butterfly, Collective::ReduceScatter | Collective::Allgather)
@@ -249,6 +323,30 @@ pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgo
     if let Some(row) = rows().find(|row| row.name == name) {
         return Ok(Algorithm::new(row));
     }
+    let with_numbers = || {
+        let (rest, batch) = match (name.strip_suffix(NONBLOCKING), name.rsplit_once(BATCHED)) {
+            (Some(rest), _) => (rest, None),
+            (None, Some((rest, batch))) => (rest, Some(batch.parse().ok().filter(|&b| b > 0)?)),
+            (None, None) => (name, Some(1)),
+        };
+        let (base, number) = match rest.split_once(':') {
+            Some((base, number)) => (base, Some(number.parse().ok()?)),
+            None => (rest, None),
+        };
+        let row = rows().find(|row| row.name == base)?;
+        let way = match row.usage.way {
+            Way::Exchange(Blocks { through, .. }) => {
+                let through = number.map_or(Some(through), |number| through.with(number))?;
+                Way::Exchange(Blocks { through, batch })
+            }
+            Way::ParLinNa(recipe) => {
+                let radix = number.unwrap_or(recipe.radix);
+                Way::ParLinNa(ParLinNa { radix: (radix >= 2).then_some(radix)?, batch, ..recipe })
+            }
+            _ => return None,
+        };
+        Some(Algorithm { name: Cow::Owned(name.to_owned()), way, ..Algorithm::new(row) })
+    };
     let with_patterns = || {
         let (patterns, suffix) = name.split_at(name.find('-').unwrap_or(name.len()));
         let kinds: Vec<Kind> =
@@ -260,7 +358,7 @@ pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgo
         let row = rows().find(|row| row.name.strip_prefix(family) == Some(suffix))?;
         Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..Algorithm::new(row) })
     };
-    with_patterns().ok_or_else(|| UnknownAlgorithm {
+    with_numbers().or_else(with_patterns).ok_or_else(|| UnknownAlgorithm {
         collective,
         name: name.to_owned(),
         known: rows().map(|row| row.name).collect::<Vec<_>>().join(", "),

@@ -1,6 +1,6 @@
 //! The rows of the registry.
 
-use super::{DEFAULT_MAX_RADIX, Family, Patterns, Use, Way};
+use super::{Blocks, DEFAULT_MAX_RADIX, Family, Patterns, Through, Use, Way};
 use crate::collectives::Collective::{
     self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Exscan, Gather, Reduce, ReduceScatter,
     Scan, Scatter,
@@ -9,8 +9,8 @@ use crate::collectives::Form::{self, Butterfly, Latency, Tree, TwoPhase};
 use crate::patterns::Kind;
 use crate::plan::Interleave::{self, RoundRobin, Sequential};
 use crate::plan::Positions::{self, Path, Rank, Resend};
-use crate::plan::PrefixSteps;
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
+use crate::plan::{ParLinNa, PrefixSteps};
 
 /// One algorithm.
 #[derive(Debug)]
@@ -30,6 +30,10 @@ const fn family(
     Family { patterns, interleave, summary, source }
 }
 
+const fn through(summary: &'static str, source: &'static str) -> Family {
+    family(Patterns::Best, RoundRobin, summary, source)
+}
+
 const fn only(kind: Kind, summary: &'static str, source: &'static str) -> Family {
     family(Patterns::Only(kind), RoundRobin, summary, source)
 }
@@ -41,9 +45,11 @@ const RABENSEIFNER: &str = "Rabenseifner; Thakur et al. 2005";
 const RADIX_PAPER: &str = "generalized radix, section IV";
 const KNOMIAL_PAPER: &str = "generalized radix, section III";
 const KRING_PAPER: &str = "generalized radix, section V";
-const BRUCK_PAPER: &str = "Bruck et al. 1997";
+const BRUCK_PAPER: &str = "Bruck et al. 1997; Fan et al. 2025 (ParLogNa)";
 const TRINARYX: &str = "after Fujitsu's trinaryx; docs/algorithms.md";
 const PREFIX_PAPERS: &str = "Brent and Kung 1982; Blelloch 1990";
+const NODE_PAPER: &str = "many-core alltoall, section 3";
+const PARLINNA_PAPER: &str = "Fan et al. 2025, section 4 (ParLinNa)";
 const OURS: &str = "algorithms.md, section 1";
 const RADIX: Kind = Kind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
 
@@ -68,6 +74,18 @@ static BUCKET: Family =
     family(Patterns::Only(Kind::Ring), Sequential, "rings, one dimension at a time", BUCKET_PAPER);
 static TREES: Family = family(Patterns::Best, RoundRobin, "edge-disjoint spanning trees", TRINARYX);
 static PREFIX: Family = family(Patterns::Best, RoundRobin, "prefixes in rank order", PREFIX_PAPERS);
+static LEADER_OF_NODE: Family = through("one leader per node for all blocks", NODE_PAPER);
+static LEADERS_OF_NODE: Family = through("2 leaders per node for all blocks", NODE_PAPER);
+static NODES: Family = through("between nodes, then inside", NODE_PAPER);
+static GROUPS: Family = through("between groups of 2, then inside", NODE_PAPER);
+static LEADERS_AND_NODES: Family =
+    through("2 leaders per node, between nodes, then inside", NODE_PAPER);
+static INSIDE_FIRST: Family = family(
+    Patterns::Best,
+    RoundRobin,
+    "inside nodes by digits of radix 4, then between nodes",
+    PARLINNA_PAPER,
+);
 static ALL: Family = family(Patterns::Best, RoundRobin, "every block straight to its owner", OURS);
 
 const fn usage(form: Form, positions: Positions, order: StepOrder, summary: &'static str) -> Use {
@@ -91,7 +109,36 @@ static TREE_TO_NEAR: Use = usage(Tree, Path, NearFirst, "tree, short distances f
 static TREE_TO_FAR: Use = usage(Tree, Path, FarFirst, "tree, long distances first");
 static LOGARITHMIC: Use = usage(Butterfly, Path, NearFirst, "blocks sharing a path together");
 static DISSEMINATION: Use = usage(Butterfly, Path, NearFirst, "dissemination");
-static PAIRWISE: Use = Use { way: Way::Pairwise, summary: "rounds over different links" };
+
+const fn exchange(through: Through, batch: Option<u32>, summary: &'static str) -> Use {
+    Use { way: Way::Exchange(Blocks { through, batch }), summary }
+}
+
+const ONE: Option<u32> = Some(1);
+const MULTI_LEADER: Through = Through::Leaders { per_node: 2, node_aware: false };
+const LEADER: Through = Through::Leaders { per_node: 1, node_aware: false };
+const MULTI_LEADER_NODE_AWARE: Through = Through::Leaders { per_node: 2, node_aware: true };
+static PAIRWISE: Use = exchange(Through::Owners, ONE, "rounds over different links");
+static AT_ONCE: Use = exchange(Through::Owners, None, "all at once");
+static BY_DIMENSION: Use = exchange(Through::Dimensions, ONE, "one dimension after the other");
+static TO_LEADER: Use = exchange(LEADER, ONE, "pairwise");
+static TO_LEADER_AT_ONCE: Use = exchange(LEADER, None, "all at once");
+static TO_LEADERS: Use = exchange(MULTI_LEADER, ONE, "pairwise");
+static TO_LEADERS_AT_ONCE: Use = exchange(MULTI_LEADER, None, "all at once");
+static NODES_FIRST: Use = exchange(Through::Nodes, ONE, "pairwise");
+static NODES_FIRST_AT_ONCE: Use = exchange(Through::Nodes, None, "all at once");
+static GROUPS_FIRST: Use = exchange(Through::Groups(2), ONE, "pairwise");
+static GROUPS_FIRST_AT_ONCE: Use = exchange(Through::Groups(2), None, "all at once");
+static LEADERS_FIRST: Use = exchange(MULTI_LEADER_NODE_AWARE, ONE, "pairwise");
+static LEADERS_FIRST_AT_ONCE: Use = exchange(MULTI_LEADER_NODE_AWARE, None, "all at once");
+
+const PARLINNA: ParLinNa = ParLinNa { radix: DEFAULT_MAX_RADIX, batch: Some(1), staggered: false };
+static COALESCED: Use =
+    Use { way: Way::ParLinNa(PARLINNA), summary: "all blocks for a rank in one message" };
+static STAGGERED: Use = Use {
+    way: Way::ParLinNa(ParLinNa { staggered: true, ..PARLINNA }),
+    summary: "a message for each block",
+};
 static TO_ROOT: Use = Use { way: Way::Linear, summary: "all to the root directly" };
 static FROM_ROOT: Use = Use { way: Way::Linear, summary: "the root to all directly" };
 static CHAIN: Use =
@@ -271,6 +318,20 @@ pub(super) static ROWS: &[Row] = &[
     row(Alltoall, "direct", &DIRECT, &LOGARITHMIC),
     row(Alltoall, "bucket", &BUCKET, &LOGARITHMIC),
     row(Alltoall, "pairwise", &ALL, &PAIRWISE),
+    row(Alltoall, "pairwise-nonblocking", &ALL, &AT_ONCE),
+    row(Alltoall, "dimensions", &ALL, &BY_DIMENSION),
+    row(Alltoall, "hierarchical", &LEADER_OF_NODE, &TO_LEADER),
+    row(Alltoall, "hierarchical-nonblocking", &LEADER_OF_NODE, &TO_LEADER_AT_ONCE),
+    row(Alltoall, "multi-leader", &LEADERS_OF_NODE, &TO_LEADERS),
+    row(Alltoall, "multi-leader-nonblocking", &LEADERS_OF_NODE, &TO_LEADERS_AT_ONCE),
+    row(Alltoall, "node-aware", &NODES, &NODES_FIRST),
+    row(Alltoall, "node-aware-nonblocking", &NODES, &NODES_FIRST_AT_ONCE),
+    row(Alltoall, "locality-aware", &GROUPS, &GROUPS_FIRST),
+    row(Alltoall, "locality-aware-nonblocking", &GROUPS, &GROUPS_FIRST_AT_ONCE),
+    row(Alltoall, "multi-leader-node-aware", &LEADERS_AND_NODES, &LEADERS_FIRST),
+    row(Alltoall, "multi-leader-node-aware-nonblocking", &LEADERS_AND_NODES, &LEADERS_FIRST_AT_ONCE),
+    row(Alltoall, "parlinna", &INSIDE_FIRST, &COALESCED),
+    row(Alltoall, "parlinna-staggered", &INSIDE_FIRST, &STAGGERED),
     // scan
     row(Scan, "sweeps", &PREFIX, &SWEEPS),
     row(Scan, "chain", &PREFIX, &CHAIN),

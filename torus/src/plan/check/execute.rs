@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::contents::Content;
 use super::expected::Expected;
 use super::fault::{Fault, Found, Violation};
@@ -84,12 +86,16 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The tile's part of a share on a rank, from the tile's first position on.
-    fn share(&self, share: Share, rank: Rank) -> Range<u32> {
-        let positions = self.flow.space(self.lanes[0], rank).positions(share, rank);
+    /// The tile's part of a share on a rank, at the start or in the end, from the tile's first
+    /// position on.
+    fn share(&self, share: Share, rank: Rank, at_end: bool) -> SmallVec<[Range<u32>; 1]> {
+        let positions = self.flow.space(self.lanes[0], rank).positions(share, rank, at_end);
         let tile = self.tile.positions();
-        let start = positions.start.clamp(tile.start, tile.end);
-        start - tile.start..positions.end.clamp(start, tile.end) - tile.start
+        let clip = |positions: Range<u32>| {
+            let start = positions.start.clamp(tile.start, tile.end);
+            start - tile.start..positions.end.clamp(start, tile.end) - tile.start
+        };
+        positions.into_iter().map(clip).filter(|range| !range.is_empty()).collect()
     }
 
     /// Executes all steps and checks the outcome.
@@ -113,8 +119,8 @@ impl<'a> Execution<'a> {
     fn fill(&mut self) {
         let (collective, root) = (self.flow.collective(), self.flow.root());
         for rank in Rank::first(self.flow.n_ranks()) {
-            let range = self.share(collective.gives(rank, root, self.flow.n_ranks()), rank);
-            if !range.is_empty() {
+            let gives = collective.gives(rank, root, self.flow.n_ranks());
+            for range in self.share(gives, rank, false) {
                 self.scratch.strips.write(rank, &range, Content::of(Value::of(rank)));
             }
         }
@@ -246,7 +252,7 @@ impl<'a> Execution<'a> {
         // Where positions mean the same on all ranks, so does what must be in them.
         let space = self.flow.space(self.lanes[0], Rank(0));
         let is_of_all = space.cut != Cut::Pairs && !self.combines();
-        let givers: Vec<Rank> = match is_of_all {
+        let givers: Vec<Option<Rank>> = match is_of_all {
             true => self.tile.positions().map(|at| self.giver(Rank(0), Position(at))).collect(),
             false => Vec::new(),
         };
@@ -254,8 +260,8 @@ impl<'a> Execution<'a> {
         // Where ranks get sums of prefixes: of more ranks from one rank to the next.
         let mut of_prefix = expected.nobody();
         for rank in Rank::first(n_ranks) {
-            let range = self.share(collective.gets(rank, root, n_ranks), rank);
-            if range.is_empty() {
+            let ranges = self.share(collective.gets(rank, root, n_ranks), rank, true);
+            if ranges.is_empty() {
                 continue;
             }
             let end = collective.contributors(rank, n_ranks);
@@ -271,7 +277,7 @@ impl<'a> Execution<'a> {
                 let range = range.start as usize..range.end as usize;
                 if !combines {
                     let source = values.source(value);
-                    return is_of_all && givers[range].iter().all(|&giver| Some(giver) == source);
+                    return is_of_all && givers[range].iter().all(|&giver| giver == source);
                 }
                 let order = values.order(value);
                 values.is_complete(value, expected)
@@ -281,7 +287,9 @@ impl<'a> Execution<'a> {
             };
             let is_common = collective.sums() == Sums::Everyone;
             let mut wrong = Vec::new();
-            for (range, content) in strips.contents(rank, &range) {
+            let contents: Vec<_> =
+                ranges.iter().flat_map(|range| strips.contents(rank, range)).collect();
+            for (range, content) in contents {
                 if !strips.chunks.are_right(content, &range, is_common, &mut is_right) {
                     wrong.push((range, content));
                 }
@@ -297,15 +305,15 @@ impl<'a> Execution<'a> {
     }
 
     /// Who must have given what `rank` has in a position in the end, where nothing is combined.
-    fn giver(&self, rank: Rank, position: Position) -> Rank {
+    fn giver(&self, rank: Rank, position: Position) -> Option<Rank> {
         let space = self.flow.space(self.lanes[0], rank);
-        let block = space.block_at_end(rank, position);
+        let block = space.block_at_end(rank, position)?;
         let root = self.flow.root();
         let n_ranks = self.flow.n_ranks();
-        match (self.flow.collective().gives(Rank(block.0), root, n_ranks), space.cut) {
+        Some(match (self.flow.collective().gives(Rank(block.0), root, n_ranks), space.cut) {
             (_, Cut::Pairs) | (Share::Own, _) => Rank(block.0),
             _ => root,
-        }
+        })
     }
 
     /// Says position by position what is wrong, if anything is.
@@ -331,7 +339,7 @@ impl<'a> Execution<'a> {
             (!values.is_complete(value, expected)).then_some(Found::Incomplete)
         } else {
             match values.source(value) {
-                Some(source) if source == self.giver(rank, position) => {
+                Some(source) if Some(source) == self.giver(rank, position) => {
                     self.misdirected(rank, source, position)
                 }
                 Some(other) => Some(Found::From(other)),
@@ -339,7 +347,7 @@ impl<'a> Execution<'a> {
             }
         };
         if let Some(found) = found {
-            let block = space.block_at_end(rank, position);
+            let block = space.block_at_end(rank, position)?;
             return Some(Fault::WrongResult { block, found });
         }
         let (order, than) = orders[at as usize]?;
@@ -352,7 +360,7 @@ impl<'a> Execution<'a> {
         if space.cut != Cut::Pairs {
             return None;
         }
-        let block = space.block_at_start(source, position);
+        let block = space.block_at_start(source, position)?;
         (block.0 != rank.0).then_some(Found::For(block))
     }
 }

@@ -1,0 +1,141 @@
+//! Ranks on a node, leaders, groups, radices and block counts: numbers that shapes and algorithms'
+//! names have, as options of their own.
+
+use hopbine_torus::{Algorithm, Collective, Shape, registry};
+
+use super::error::CliError;
+
+/// Numbers in place of those behind names.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Numbers {
+    /// Ranks on each node: the shape's node axis, `+N` at its end
+    #[arg(long, value_name = "N")]
+    per_node: Option<u32>,
+    /// Leaders on each node: `multi-leader:L`, `multi-leader-node-aware:L`
+    #[arg(long, value_name = "L")]
+    leaders: Option<u32>,
+    /// Ranks of a group: `locality-aware:G`
+    #[arg(long, value_name = "G")]
+    group: Option<u32>,
+    /// Radix, or size of the small rings: `knomial:K`, `multiplying:K`, `kring:K`, `bruck:K`,
+    /// `parlinna:K`
+    #[arg(long, value_name = "K")]
+    radix: Option<u32>,
+    /// Messages of an alltoall at a time: `pairwise-batched:B` and so on
+    #[arg(long, value_name = "B")]
+    block_count: Option<u32>,
+}
+
+/// The families that take a number behind their names; one that another begins with comes later.
+const LEADERS: &[&str] = &["multi-leader-node-aware", "multi-leader"];
+const GROUP: &[&str] = &["locality-aware"];
+const RADIX: &[&str] =
+    &["knomial", "multiplying", "kring", "bruck", "parlinna-staggered", "parlinna"];
+
+impl Numbers {
+    /// The shape with the ranks of each node.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] if it has a node axis already, or can have none.
+    pub fn shape(&self, torus: Shape) -> Result<Shape, CliError> {
+        let Some(per_node) = self.per_node else { return Ok(torus) };
+        torus.with_ranks_per_node(per_node).map_err(|error| {
+            CliError::Usage(format!("{torus} with {per_node} ranks on each node: {error}"))
+        })
+    }
+
+    /// The algorithm of that name with the numbers given, or all of a collective, those that take
+    /// them with them.
+    ///
+    /// # Errors
+    /// [`CliError`] if the algorithm does not exist, or none takes a number given.
+    pub fn algorithms(
+        &self,
+        collective: Collective,
+        name: Option<&str>,
+    ) -> Result<Vec<Algorithm>, CliError> {
+        let mut names: Vec<String> = match name {
+            Some(name) => vec![registry::find(collective, name)?.name.into_owned()],
+            None => {
+                let all = registry::algorithms(collective).into_iter();
+                all.map(|algorithm| algorithm.name.into_owned()).collect()
+            }
+        };
+        let behind = |families: &'static [&'static str]| {
+            move |name: &str, number: u32| {
+                let rest = |family: &str| name.strip_prefix(family).map(str::to_owned);
+                let (family, rest) = families.iter().find_map(|f| Some((*f, rest(f)?)))?;
+                let is_whole = rest.is_empty() || rest.starts_with('-');
+                is_whole.then(|| format!("{family}:{number}{rest}"))
+            }
+        };
+        let batched = |name: &str, number: u32| {
+            let is_free = !name.contains("-batched") && !name.ends_with("-nonblocking");
+            is_free.then(|| format!("{name}-batched:{number}"))
+        };
+        type Put<'a> = &'a dyn Fn(&str, u32) -> Option<String>;
+        let options: [(&str, Option<u32>, Put<'_>); 4] = [
+            ("--leaders", self.leaders, &behind(LEADERS)),
+            ("--group", self.group, &behind(GROUP)),
+            ("--radix", self.radix, &behind(RADIX)),
+            ("--block-count", self.block_count, &batched),
+        ];
+        for (option, number, put) in options {
+            let Some(number) = number else { continue };
+            let mut n_put = 0;
+            for name in &mut names {
+                let with = put(name, number);
+                if let Some(with) = with.filter(|with| registry::find(collective, with).is_ok()) {
+                    *name = with;
+                    n_put += 1;
+                }
+            }
+            if n_put == 0 {
+                return Err(CliError::Usage(match name {
+                    Some(name) => format!(
+                        "{option} {number} is not for `{name}`; `hopbine list {collective}` has the \
+                         algorithms with such a number"
+                    ),
+                    None => format!("no algorithm of {collective} has a number for {option}"),
+                }));
+            }
+        }
+        names.iter().map(|name| Ok(registry::find(collective, name)?)).collect()
+    }
+
+    /// True if an algorithm is to have a number.
+    pub fn are_of_algorithms(&self) -> bool {
+        [self.leaders, self.group, self.radix, self.block_count].iter().any(Option::is_some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(numbers: &Numbers, collective: Collective, name: Option<&str>) -> Vec<String> {
+        let all = numbers.algorithms(collective, name).unwrap();
+        all.into_iter().map(|algorithm| algorithm.name.into_owned()).collect()
+    }
+
+    #[test]
+    fn numbers_go_where_they_belong() {
+        let numbers = Numbers { leaders: Some(4), block_count: Some(8), ..Numbers::default() };
+        let name = Some("multi-leader-node-aware");
+        let found = names(&numbers, Collective::Alltoall, name);
+        assert_eq!(found, ["multi-leader-node-aware:4-batched:8"]);
+        let numbers = Numbers { radix: Some(3), block_count: Some(8), ..Numbers::default() };
+        let found = names(&numbers, Collective::Alltoall, Some("parlinna-staggered"));
+        assert_eq!(found, ["parlinna-staggered:3-batched:8"]);
+        let numbers = Numbers { radix: Some(3), ..Numbers::default() };
+        assert_eq!(names(&numbers, Collective::Bcast, Some("knomial-tree")), ["knomial:3-tree"]);
+        let all = names(&numbers, Collective::Allgather, None);
+        for name in ["mixed", "kring:3", "bruck:3", "multiplying:3-send"] {
+            assert!(all.iter().any(|other| other == name), "{name}: {all:?}");
+        }
+        let wrong = numbers.algorithms(Collective::Allreduce, Some("bine")).unwrap_err();
+        assert!(wrong.to_string().contains("--radix 3 is not for `bine`"), "{wrong}");
+        let numbers = Numbers { group: Some(2), ..Numbers::default() };
+        assert!(numbers.algorithms(Collective::Bcast, None).is_err());
+    }
+}

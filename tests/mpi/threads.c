@@ -1,0 +1,103 @@
+/* Threads that call collectives at the same time, each on a communicator of its own, while another one
+ * exchanges messages; and communicators made and freed meanwhile. Plain, under the preload library,
+ * and, compiled with -DHB, through HB_ calls. Prints "no thread in another's way" on rank 0. */
+#include <mpi.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#ifdef HB
+#include <hopbine_mpi.h>
+#define CALL(name) HB_##name
+#else
+#define CALL(name) MPI_##name
+#endif
+
+static int rank, size;
+
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: rank %d of %d: not true: %s\n", __FILE__, __LINE__, rank, size, \
+                    #condition);                                                                   \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                                          \
+        }                                                                                          \
+    } while (0)
+
+enum { THREADS = 3, ROUNDS = 60, MOST = 16, LONG = 20000 };
+
+struct work {
+    int number;
+    MPI_Comm comm;
+};
+
+static void round_of(MPI_Comm comm, int number, int round, int n) {
+    double *in = calloc(LONG, sizeof(double)), *out = calloc(LONG, sizeof(double));
+    int all[MOST], turned[MOST], root = (round + number) % size;
+    for (int i = 0; i < n; i++) in[i] = rank + i + 7 * number + round;
+    CALL(Allreduce)(in, out, n, MPI_DOUBLE, MPI_SUM, comm);
+    for (int i = 0; i < n; i++) EXPECT(out[i] == size * (i + 7 * number + round) + size * (size - 1) / 2);
+    CALL(Bcast)(in, n, MPI_DOUBLE, root, comm);
+    for (int i = 0; i < n; i++) EXPECT(in[i] == root + i + 7 * number + round);
+    int mine = 100 * number + rank;
+    CALL(Allgather)(&mine, 1, MPI_INT, all, 1, MPI_INT, comm);
+    CALL(Alltoall)(all, 1, MPI_INT, turned, 1, MPI_INT, comm);
+    for (int r = 0; r < size; r++) EXPECT(all[r] == 100 * number + r && turned[r] == 100 * number + rank);
+    struct { double x; int at; } pair = {(rank + round) % size, rank}, best;
+    CALL(Allreduce)(&pair, &best, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm);
+    EXPECT(best.x == size - 1 && (best.at + round) % size == size - 1);
+    free(in);
+    free(out);
+}
+
+static void *collectives(void *argument) {
+    const struct work *work = argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        round_of(work->comm, work->number, round, round % 7 == 0 ? LONG : 1 + 13 * (round % 5));
+        if (round % 20 == 0) {
+            MPI_Comm copy;
+            MPI_Comm_dup(work->comm, &copy);
+            round_of(copy, work->number + THREADS, round, 10);
+            MPI_Comm_free(&copy);
+        }
+    }
+    return NULL;
+}
+
+/* A ring of messages of all lengths. */
+static void messages(MPI_Comm comm) {
+    static int out[LONG], in[LONG];
+    for (int round = 0; round < ROUNDS; round++) {
+        const int n = round % 5 == 0 ? LONG : round;
+        for (int i = 0; i < n; i++) out[i] = 1000 * rank + i;
+        const int before = (rank + size - 1) % size;
+        MPI_Sendrecv(out, n, MPI_INT, (rank + 1) % size, round, in, n, MPI_INT, before, round, comm, MPI_STATUS_IGNORE);
+        for (int i = 0; i < n; i++) EXPECT(in[i] == 1000 * before + i);
+    }
+}
+
+int main(int argc, char **argv) {
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    EXPECT(provided == MPI_THREAD_MULTIPLE);
+#ifdef HB
+    HB_Init();
+#endif
+    pthread_t threads[THREADS];
+    struct work work[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        work[t].number = t;
+        MPI_Comm_dup(MPI_COMM_WORLD, &work[t].comm);
+    }
+    for (int t = 0; t < THREADS; t++) pthread_create(&threads[t], NULL, collectives, &work[t]);
+    messages(MPI_COMM_WORLD);
+    for (int t = 0; t < THREADS; t++) {
+        pthread_join(threads[t], NULL);
+        MPI_Comm_free(&work[t].comm);
+    }
+    MPI_Finalize();
+    if (rank == 0) puts("no thread in another's way");
+    return 0;
+}

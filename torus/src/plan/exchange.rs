@@ -1,0 +1,245 @@
+//! Alltoall as a product of exchanges (see [`Grid`]): pairwise, along one dimension after the
+//! other, between nodes before inside them, through leaders.
+//!
+//! The forms of "Scaling All-to-all Operations Across Emerging Many-Core Supercomputers" are
+//! choices of three things: which ranks form a group, whether the members' blocks are gathered on
+//! a leader first and scattered in the end, and along which axes each exchange goes.
+//!
+//! In an exchange every rank, or leader, sends one message for every displacement along its axes,
+//! `batch` of them in a step: 1 is pairwise, all of them non-blocking. They are in the order of
+//! [`rounds`]. With one exchange and no leaders, lanes share the working space and have their
+//! displacements of each round. Else each lane has its part of every block and all displacements:
+//! in each round another lane begins with another one. Where exchanges are along single dimensions
+//! lane q < D begins with the q-th, and lanes D + q do the same in the opposite direction. So ports
+//! use different links all the time.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::flow::Message;
+use super::grid::{Grid, Part};
+use super::members::{Tile, clip};
+use super::places::Places;
+use super::rounds::{dealt, rounds};
+use super::types::{Blocks, Step, Transfer};
+use crate::geometry::{Coord, Shape};
+use crate::names::Rank;
+
+/// How the ranks of a torus exchange blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Exchange {
+    /// Ranks of a group: a divisor of the ranks on a node.
+    pub group: u32,
+    /// The first member of each group handles the blocks of all.
+    pub leaders: bool,
+    /// Along which axes each exchange goes.
+    pub stages: Stages,
+    /// Messages that a rank has under way at a time in an exchange; all if `None`.
+    pub batch: Option<u32>,
+}
+
+/// Along which axes each exchange goes, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stages {
+    /// All at once: everybody with everybody.
+    Together,
+    /// All but those inside groups, then inside groups: or between nodes, then between the groups
+    /// of a node, where the groups have leaders.
+    NodesFirst,
+    /// One dimension after the other, the node axis last.
+    Dimensions,
+}
+
+impl Exchange {
+    /// Everybody with everybody, one at a time.
+    pub const PAIRWISE: Exchange =
+        Exchange { group: 1, leaders: false, stages: Stages::Together, batch: Some(1) };
+
+    /// True if every block goes straight to its owner.
+    pub fn is_straight(&self) -> bool {
+        self.stages == Stages::Together && !self.leaders
+    }
+}
+
+/// The steps of one lane.
+#[derive(Debug)]
+pub struct ExchangePass {
+    grid: Arc<Grid>,
+    steps: Vec<ExchangeStep>,
+}
+
+#[derive(Clone, Debug)]
+enum ExchangeStep {
+    /// Members give their blocks to their leader (or, in the end, get them).
+    Members { in_the_end: bool },
+    /// Messages over these displacements along these axes.
+    Along { along: SmallVec<[bool; 8]>, by: SmallVec<[u32; 1]> },
+}
+
+/// By exchange, the axes that it is along.
+fn axes(exchange: &Exchange, grid: &Grid, shape: &Shape) -> Vec<SmallVec<[bool; 8]>> {
+    let n_axes = grid.n_axes();
+    let mask = |along: &dyn Fn(usize) -> bool| (0..n_axes).map(along).collect();
+    // Members on their own, or else the groups of a node, are the last axis.
+    let has_inner = shape.node_dim().is_some();
+    match exchange.stages {
+        Stages::Together => vec![mask(&|_| true)],
+        Stages::NodesFirst if has_inner => {
+            vec![mask(&|axis| axis + 1 < n_axes), mask(&|axis| axis + 1 == n_axes)]
+        }
+        Stages::NodesFirst => vec![mask(&|_| true)],
+        Stages::Dimensions => (0..n_axes).map(|dim| mask(&|axis| axis == dim)).collect(),
+    }
+}
+
+/// The passes of `n_lanes` lanes, and into how many parts they cut the blocks.
+pub fn passes(
+    exchange: &Exchange,
+    places: &Arc<Places>,
+    grid: &Arc<Grid>,
+    n_lanes: u32,
+) -> (Vec<ExchangePass>, u32) {
+    let shape = &places.shape;
+    // Displacements of groups stand for those of their leaders.
+    let rounds = |along: &[bool]| {
+        let wanted = |by: u32| {
+            let (group, member) = (by / grid.served(), by % grid.served());
+            member == 0 && grid.is_along(group, along)
+        };
+        let mut rounds = rounds(shape, n_lanes as usize, wanted);
+        rounds.iter_mut().flatten().for_each(|by| *by /= grid.served());
+        rounds
+    };
+    let batch = exchange.batch.map_or(usize::MAX, |batch| batch.max(1) as usize);
+    let along_steps = |along: &SmallVec<[bool; 8]>, order: &[u32]| -> Vec<ExchangeStep> {
+        let step =
+            |by: &[u32]| ExchangeStep::Along { along: along.clone(), by: SmallVec::from_slice(by) };
+        order.chunks(batch).map(step).collect()
+    };
+    let stages = axes(exchange, grid, shape);
+    if let ([along], false) = (&stages[..], exchange.leaders) {
+        let lane = |order: Vec<u32>| ExchangePass {
+            grid: grid.clone(),
+            steps: along_steps(along, &order),
+        };
+        return (dealt(&rounds(along), n_lanes).into_iter().map(lane).collect(), 1);
+    }
+    let stages: Vec<_> = stages.into_iter().map(|along| (rounds(&along), along)).collect();
+    // Dimensions with links take turns.
+    let turns = match exchange.stages {
+        Stages::Dimensions => shape.active_dims(),
+        Stages::Together | Stages::NodesFirst => Vec::new(),
+    };
+    let lane = |lane: usize| {
+        let mut order = turns.clone();
+        order.rotate_left(lane % turns.len().max(1));
+        order.extend((0..stages.len()).filter(|stage| !turns.contains(stage)));
+        let exchanges = order.into_iter().flat_map(|stage| {
+            let (rounds, along) = &stages[stage];
+            let order: Vec<u32> = match turns.contains(&stage) {
+                // The other way round: what is opposite leaves on another link.
+                true if lane >= turns.len() => {
+                    let all = rounds.iter().flatten();
+                    all.map(|&by| grid.displaced(0, by, false)).collect()
+                }
+                true => rounds.concat(),
+                false => {
+                    let turned = |round: &Vec<u32>| {
+                        let (before, first) = round.split_at(lane % round.len());
+                        [first, before].concat()
+                    };
+                    rounds.iter().flat_map(turned).collect()
+                }
+            };
+            along_steps(along, &order)
+        });
+        let members = |in_the_end| {
+            (grid.served() > 1).then_some(ExchangeStep::Members { in_the_end }).into_iter()
+        };
+        let steps = members(false).chain(exchanges).chain(members(true)).collect();
+        ExchangePass { grid: grid.clone(), steps }
+    };
+    ((0..n_lanes as usize).map(lane).collect(), n_lanes)
+}
+
+impl ExchangePass {
+    /// Number of steps.
+    pub fn n_steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Appends what the node at `at` does.
+    pub fn list(&self, at: Coord, steps: &mut Vec<Step>) {
+        let grid = &*self.grid;
+        let (group, member) = grid.member(grid.places().rank(at));
+        for number in &self.steps {
+            let mut step = Step::default();
+            match number {
+                ExchangeStep::Members { in_the_end } => {
+                    let (at_leader, elsewhere) = match in_the_end {
+                        true => (&mut step.sends, &mut step.recvs),
+                        false => (&mut step.recvs, &mut step.sends),
+                    };
+                    let transfer = |peer: u32, member: u32| Transfer {
+                        peer: grid.rank(group, peer),
+                        blocks: grid.positions(&Part::Member { member, gets: *in_the_end }),
+                    };
+                    match member {
+                        0 => at_leader.extend((1..grid.served()).map(|peer| transfer(peer, peer))),
+                        _ => elsewhere.push(transfer(0, member)),
+                    }
+                }
+                // Only leaders exchange, if there are any.
+                ExchangeStep::Along { .. } if member > 0 => {}
+                ExchangeStep::Along { along, by } => {
+                    for &by in by {
+                        let blocks = self.displaced(by, along);
+                        let peer = |forwards| grid.rank(grid.displaced(group, by, forwards), 0);
+                        step.sends.push(Transfer { peer: peer(true), blocks: blocks.clone() });
+                        step.recvs.push(Transfer { peer: peer(false), blocks });
+                    }
+                }
+            }
+            steps.push(step);
+        }
+    }
+
+    fn displaced(&self, by: u32, along: &SmallVec<[bool; 8]>) -> Blocks {
+        self.grid.positions(&Part::Displaced { by, along: along.clone() })
+    }
+
+    /// Visits the messages of a step as far as they touch a tile.
+    pub fn messages(&self, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+        let grid = &*self.grid;
+        let mut runs = Blocks::new();
+        let mut clipped = |blocks: Blocks| {
+            runs.clear();
+            runs.extend(blocks.into_iter().filter_map(|run| clip(run, tile)));
+            (!runs.is_empty()).then(|| runs.clone())
+        };
+        match &self.steps[step] {
+            ExchangeStep::Members { in_the_end } => {
+                for member in 1..grid.served() {
+                    let part = Part::Member { member, gets: *in_the_end };
+                    let Some(runs) = clipped(grid.positions(&part)) else { continue };
+                    for group in 0..grid.n_groups() {
+                        let ends: [Rank; 2] = [grid.rank(group, member), grid.rank(group, 0)];
+                        let [from, to] = if *in_the_end { [ends[1], ends[0]] } else { ends };
+                        visit(Message { from, to, runs: &runs });
+                    }
+                }
+            }
+            ExchangeStep::Along { along, by } => {
+                for &by in by {
+                    let Some(runs) = clipped(self.displaced(by, along)) else { continue };
+                    for group in 0..grid.n_groups() {
+                        let from = grid.rank(group, 0);
+                        let to = grid.rank(grid.displaced(group, by, true), 0);
+                        visit(Message { from, to, runs: &runs });
+                    }
+                }
+            }
+        }
+    }
+}

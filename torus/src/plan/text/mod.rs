@@ -1,0 +1,171 @@
+//! The text form of plans and schedules: readable, one item per line, and round-tripping.
+//!
+//! A plan:
+//!
+//! ```text
+//! plan allreduce
+//! rank 1 of 4
+//! root 0
+//! lane port 0, part 0 of 1, 4 positions of vector
+//! step reduce
+//!   send to 0: 0..2
+//!   recv from 0: 2..4
+//! step reduce own 1
+//! step copy
+//! ```
+//!
+//! Runs are half-open, `start..end`, separated by spaces. Where blocks do not stand in the
+//! positions of their own numbers, `order` lists them; an alltoall's lane lists the blocks that
+//! this rank has at the `start` and in the `end`, `none*K` for K positions that hold none of its own. A schedule has one `name value`
+//! pair per line, see [`Schedule`](super::Schedule)'s implementation of `Display`. Lines that begin with `#`
+//! and empty lines are passed over.
+
+mod plan;
+mod schedule;
+
+use std::fmt;
+
+use super::exchange::Stages;
+use super::schedule::{Positions, StepOrder};
+use super::walk::Interleave;
+use crate::collectives::{Action, Cut, Form};
+
+/// Where a text stops being a plan or schedule, and what was expected there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, `{text}`: expected {expected}")]
+pub struct TextError {
+    /// Line number, from 1; one past the last if the text ends too early.
+    pub line: usize,
+    /// The line.
+    pub text: String,
+    /// What should stand there.
+    pub expected: String,
+}
+
+/// Gives the variants of an enumeration their names in text forms.
+macro_rules! names {
+    ($type:ty, $what:literal: $($variant:path => $name:literal),+ $(,)?) => {
+        impl $type {
+            /// The name used in text forms.
+            pub const fn name(self) -> &'static str {
+                match self { $($variant => $name),+ }
+            }
+
+            fn from_name(name: &str) -> Result<Self, String> {
+                match name {
+                    $($name => Ok($variant),)+
+                    _ => Err([concat!($what, ": one of"), $($name),+].join(" ")),
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+names!(Form, "a form":
+    Form::Butterfly => "butterfly",
+    Form::Tree => "tree",
+    Form::TwoPhase => "two-phase",
+    Form::Latency => "latency",
+);
+names!(Positions, "an order of positions":
+    Positions::Path => "path",
+    Positions::Rank => "rank",
+    Positions::Resend => "resend",
+);
+names!(StepOrder, "an order of steps":
+    StepOrder::NearFirst => "near-first",
+    StepOrder::FarFirst => "far-first",
+);
+names!(Interleave, "an interleaving":
+    Interleave::RoundRobin => "round-robin",
+    Interleave::Sequential => "sequential",
+);
+names!(Stages, "the stages of an exchange":
+    Stages::Together => "together",
+    Stages::NodesFirst => "nodes-first",
+    Stages::Dimensions => "dimensions",
+);
+names!(Cut, "what positions are":
+    Cut::Vector => "vector",
+    Cut::Blocks => "blocks",
+    Cut::Pairs => "pairs",
+    Cut::Token => "token",
+);
+names!(Action, "an action":
+    Action::Copy => "copy",
+    Action::Reduce => "reduce",
+);
+
+/// Lines of a text that say something.
+struct Lines<'a> {
+    rest: std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'a>>>,
+    line: usize,
+    text: &'a str,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        Lines { rest: text.lines().enumerate().peekable(), line: 0, text: "" }
+    }
+
+    fn skip_silent(&mut self) {
+        while self.rest.next_if(|(_, line)| is_silent(line)).is_some() {}
+    }
+
+    /// The next line's words behind `keyword`, if it begins with that.
+    fn take(&mut self, keyword: &str) -> Option<&'a str> {
+        self.skip_silent();
+        let (_, line) = self.rest.peek()?;
+        let rest = line.trim().strip_prefix(keyword)?;
+        if !rest.is_empty() && !rest.starts_with(' ') {
+            return None;
+        }
+        let (index, line) = self.rest.next()?;
+        (self.line, self.text) = (index + 1, line);
+        Some(rest.trim())
+    }
+
+    fn need(&mut self, keyword: &str) -> Result<&'a str, TextError> {
+        self.take(keyword).ok_or_else(|| {
+            let (line, text) = match self.rest.peek() {
+                Some((index, line)) => (index + 1, *line),
+                None => (self.line + 1, ""),
+            };
+            TextError { line, text: text.to_owned(), expected: format!("`{keyword} ...`") }
+        })
+    }
+
+    /// An error on the line taken last.
+    fn wrong(&self, expected: impl fmt::Display) -> TextError {
+        let expected = expected.to_string();
+        TextError { line: self.line, text: self.text.trim().to_owned(), expected }
+    }
+
+    fn number(&self, word: &str) -> Result<u32, TextError> {
+        word.trim().parse().map_err(|_| self.wrong("a number"))
+    }
+
+    fn end(&mut self) -> Result<(), TextError> {
+        self.skip_silent();
+        match self.rest.next() {
+            None => Ok(()),
+            Some((index, line)) => Err(TextError {
+                line: index + 1,
+                text: line.trim().to_owned(),
+                expected: "the end, or `port`, `step`, `send to`, `recv from` in their places"
+                    .to_owned(),
+            }),
+        }
+    }
+}
+
+fn is_silent(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with('#')
+}

@@ -1,0 +1,184 @@
+//! Plans as text.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::{Lines, TextError};
+use crate::collectives::{Action, Collective, Cut};
+use crate::names::{Block, Position, Rank};
+use crate::plan::space::{BlockOrder, Listing, Space};
+use crate::plan::types::{Lane, Plan, Run, Step, Transfer, Transfers};
+
+/// Before the number of positions that hold none of a rank's blocks.
+const NONE: &str = "none*";
+
+/// Runs of consecutive values, half-open.
+fn write_runs(f: &mut fmt::Formatter<'_>, runs: impl IntoIterator<Item = Run>) -> fmt::Result {
+    runs.into_iter().try_for_each(|run| write!(f, " {}..{}", run.start, run.end()))
+}
+
+fn parse_runs(lines: &Lines<'_>, text: &str) -> Result<Vec<Run>, TextError> {
+    let run = |word: &str| {
+        let (start, end) = word.split_once("..")?;
+        let (start, end): (u32, u32) = (start.parse().ok()?, end.parse().ok()?);
+        (start < end).then(|| Run::new(start, end - start))
+    };
+    text.split_whitespace()
+        .map(|word| run(word).ok_or_else(|| lines.wrong("runs such as 0..4 6..7, none empty")))
+        .collect()
+}
+
+/// Blocks by position; neighbouring blocks in neighbouring positions become one run, and so do
+/// positions without one.
+fn write_blocks(f: &mut fmt::Formatter<'_>, blocks: &[Option<Block>]) -> fmt::Result {
+    let goes_on = |a: &Option<Block>, b: &Option<Block>| match (a, b) {
+        (Some(a), Some(b)) => a.0.checked_add(1) == Some(b.0),
+        (None, None) => true,
+        _ => false,
+    };
+    blocks.chunk_by(goes_on).try_for_each(|chunk| match chunk[0] {
+        Some(Block(first)) => write_runs(f, [Run::new(first, chunk.len() as u32)]),
+        None => write!(f, " {NONE}{}", chunk.len()),
+    })
+}
+
+/// A list of `count` blocks, refused before it is made if it is longer.
+fn parse_blocks(
+    lines: &Lines<'_>,
+    text: &str,
+    count: u32,
+) -> Result<Vec<Option<Block>>, TextError> {
+    let mut runs: Vec<(Option<u32>, u32)> = Vec::new();
+    for word in text.split_whitespace() {
+        match word.strip_prefix(NONE) {
+            Some(len) => runs.push((None, lines.number(len)?)),
+            None => {
+                let parsed = parse_runs(lines, word)?;
+                runs.extend(parsed.into_iter().map(|run| (Some(run.start), run.len)));
+            }
+        }
+    }
+    if runs.iter().map(|(_, len)| u64::from(*len)).sum::<u64>() != u64::from(count) {
+        return Err(lines.wrong(format_args!("{count} blocks, one for each position")));
+    }
+    let block = |start: Option<u32>, at: u32| start.map(|start| Block(start + at));
+    Ok(runs.into_iter().flat_map(|(start, len)| (0..len).map(move |at| block(start, at))).collect())
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "plan {}", self.collective)?;
+        writeln!(f, "rank {} of {}", self.rank, self.n_ranks)?;
+        writeln!(f, "root {}", self.root)?;
+        for lane in &self.lanes {
+            let Lane { port, part, parts, space, steps } = lane;
+            let Space { cut, n_positions, .. } = &**space;
+            writeln!(
+                f,
+                "lane port {port}, part {part} of {parts}, {n_positions} positions of {cut}"
+            )?;
+            if !space.is_identity() {
+                let all = || Position::first(*n_positions);
+                let start: Vec<_> = all().map(|at| space.block_at_start(self.rank, at)).collect();
+                if *cut == Cut::Pairs {
+                    let end: Vec<_> = all().map(|at| space.block_at_end(self.rank, at)).collect();
+                    f.write_str("start")?;
+                    write_blocks(f, &start)?;
+                    f.write_str("\nend")?;
+                    write_blocks(f, &end)?;
+                } else {
+                    f.write_str("order")?;
+                    write_blocks(f, &start)?;
+                }
+                writeln!(f)?;
+            }
+            for step in steps {
+                write!(f, "step {}", step.action)?;
+                if step.own_at > 0 {
+                    write!(f, " own {}", step.own_at)?;
+                }
+                writeln!(f)?;
+                for (what, transfers) in [("send to", &step.sends), ("recv from", &step.recvs)] {
+                    for Transfer { peer, blocks } in transfers {
+                        write!(f, "  {what} {peer}:")?;
+                        write_runs(f, blocks.iter().copied())?;
+                        writeln!(f)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Plan {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let mut lines = Lines::new(text);
+        let name = lines.need("plan")?;
+        let collective = Collective::from_str(name).map_err(|error| lines.wrong(error))?;
+        let ranks = lines.need("rank")?;
+        let (rank, n_ranks) =
+            ranks.split_once(" of ").ok_or_else(|| lines.wrong("`rank R of N`"))?;
+        let (rank, n_ranks) = (Rank(lines.number(rank)?), lines.number(n_ranks)?);
+        let root = lines.need("root")?;
+        let root = Rank(lines.number(root)?);
+        let mut lanes = Vec::new();
+        while let Some(text) = lines.take("lane port") {
+            lanes.push(parse_lane(&mut lines, text)?);
+        }
+        lines.end()?;
+        Ok(Plan { collective, rank, n_ranks, root, lanes })
+    }
+}
+
+fn parse_lane(lines: &mut Lines<'_>, text: &str) -> Result<Lane, TextError> {
+    let form = "`lane port P, part Q of N, K positions of WHAT`";
+    let split = || {
+        let (port, rest) = text.split_once(", part ")?;
+        let (part, rest) = rest.split_once(" of ")?;
+        let (parts, rest) = rest.split_once(", ")?;
+        let (positions, cut) = rest.split_once(" positions of ")?;
+        Some((port, part, parts, positions, cut))
+    };
+    let (port, part, parts, n_positions, cut) = split().ok_or_else(|| lines.wrong(form))?;
+    let port = port.parse().map_err(|_| lines.wrong("a port of at most 65535"))?;
+    let (part, parts) = (lines.number(part)?, lines.number(parts)?);
+    let n_positions = lines.number(n_positions)?;
+    let cut = Cut::from_name(cut).map_err(|expected| lines.wrong(expected))?;
+    let order = if let Some(order) = lines.take("order") {
+        let blocks = parse_blocks(lines, order, n_positions)?;
+        let listing = blocks.into_iter().collect::<Option<_>>().and_then(Listing::new);
+        let listing = listing.ok_or_else(|| lines.wrong("every block once"))?;
+        BlockOrder::Listed(Arc::new(listing))
+    } else if let Some(start) = lines.take("start") {
+        let start = parse_blocks(lines, start, n_positions)?.into();
+        let end = lines.need("end")?;
+        BlockOrder::Own { start, end: parse_blocks(lines, end, n_positions)?.into() }
+    } else {
+        BlockOrder::Identity
+    };
+    let mut steps = Vec::new();
+    while let Some(text) = lines.take("step") {
+        let (action, own) = text.split_once(" own ").unwrap_or((text, "0"));
+        let action = Action::from_name(action).map_err(|expected| lines.wrong(expected))?;
+        let own_at = lines.number(own)?;
+        let sends = parse_transfers(lines, "send to")?;
+        let recvs = parse_transfers(lines, "recv from")?;
+        steps.push(Step { sends, recvs, action, own_at });
+    }
+    let space = Arc::new(Space { cut, n_positions, order });
+    Ok(Lane { port, part, parts, space, steps })
+}
+
+fn parse_transfers(lines: &mut Lines<'_>, keyword: &str) -> Result<Transfers, TextError> {
+    let mut transfers = Transfers::new();
+    while let Some(text) = lines.take(keyword) {
+        let (peer, runs) = text.split_once(':').ok_or_else(|| lines.wrong("`RANK: RUNS`"))?;
+        let blocks = parse_runs(lines, runs)?.into();
+        transfers.push(Transfer { peer: Rank(lines.number(peer)?), blocks });
+    }
+    Ok(transfers)
+}
