@@ -18,7 +18,9 @@ build_doors() {
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" || return 1
   done
   "$MPICC" "${flags[@]}" "${library[@]}" -fvisibility=default tests/mpi/fjmpi.c -o "$programs/libfjmpi.so" || return 1
-  "$MPICC" "${flags[@]}" tests/mpi/place.c -o "$programs/place" "${link[@]}" || return 1
+  for name in place disagree; do
+    "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}" || return 1
+  done
   for name in calls threads; do
     "$MPICC" "${flags[@]}" -DHB "tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
   done
@@ -74,6 +76,9 @@ run_doors() {
   # Threads, in shared memory and over messages.
   ranks 3 "$preload" "$programs/threads" || status=1
   ranks 2 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/threads-hb" || status=1
+  # A message of nothing against a long one, and short ones of two lengths, over messages of MPI's.
+  ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 0 3000 || status=1
+  ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 3 5 || status=1
   for name in mpif mpi mpi_f08; do
     ranks 3 "$preload" "$programs/calls-$name" || status=1
   done

@@ -30,6 +30,7 @@ pub(super) struct Doorbell {
     /// All that sleep in the segment.
     all: *const AtomicU32,
     line: usize,
+    n_ranks: usize,
 }
 
 // SAFETY: the pointer is to a word of the segment, accessed as an atomic only.
@@ -40,7 +41,7 @@ unsafe impl Sync for Doorbell {}
 impl Doorbell {
     pub(super) fn new(segment: &Arc<Segment>, layout: Layout, rank: usize) -> Self {
         let (all, line) = (segment.word32(layout.sleepers()), layout.rank(rank) + 2 * LINE);
-        Doorbell { all, segment: segment.clone(), line }
+        Doorbell { all, segment: segment.clone(), line, n_ranks: layout.n_ranks }
     }
 
     fn all(&self) -> &AtomicU32 {
@@ -108,6 +109,10 @@ impl Bell for Doorbell {
     fn disarm(&self) {
         self.word(SLEEPERS).fetch_sub(1, Ordering::SeqCst);
         self.all().fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn n_ranks(&self) -> usize {
+        self.n_ranks
     }
 
     fn ring(&self) {
