@@ -60,7 +60,7 @@ fortran() {
   install -m 644 "$work"/*.mod "$prefix/include/"
 }
 if [ -n "$fc" ]; then
-  fortran hopbine_fortran "$fc" hopbine_c hopbine_base hopbine_vector hopbine
+  fortran hopbine_fortran "$fc" hopbine_c_calls hopbine_c hopbine_base hopbine_vector hopbine
 else
   echo "install.sh: no Fortran compiler (FC): its modules are installed as sources only" >&2
 fi

@@ -59,7 +59,7 @@ static int share_bytes(const struct rows *rows) {
     }
     if (r == rows->n) return 0;
     /* Not in the order of ranks. */
-    int64_t(*const list)[2] = malloc((size_t)rows->n * sizeof *list);
+    int64_t(*const list)[2] = calloc((unsigned)rows->n, sizeof *list);
     int n = 0, shared = !list;
     for (r = 0; list && r < rows->n; r++)
         if (rows->bytes[r] > 0) list[n][0] = rows->starts[r], list[n++][1] = rows->starts[r] + rows->bytes[r];

@@ -15,7 +15,8 @@
 //! | `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT` | seconds without progress after which a wait is too long (60), and what becomes of it then: `warn` (default) or `fail` |
 //! | `HOPBINE_REG_CACHE` and its kin | see [`CacheConfig`] |
 //!
-//! Without `HOPBINE_TORUS` the torus is that of the ranks' Tofu coordinates, if the backend is
+//! Without `HOPBINE_TORUS` the torus is the one that Fujitsu MPI says the job has, if that MPI runs;
+//! else that of the ranks' Tofu coordinates, if the backend is
 //! Tofu and they fill a box; in shared memory it is a line of up to 64 ranks; else it is
 //! [`near_cubic`](super::near_cubic).
 
@@ -26,16 +27,19 @@ use std::time::Duration;
 use utofu::bootstrap::{BootstrapError, Exchange};
 
 use super::backend::{Backend, Layout};
+use super::card::Card;
 use super::choice;
 use super::communicator::Communicator;
 use super::config::{DEFAULT_TIMEOUT, Drive, Lookup, parse_cores, parse_on_timeout, parse_timeout};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
+use super::fujitsu;
 use super::info::{Attempt, GatesInfo, Info, environment};
 use super::launcher::{meet, meeting};
 use super::layout::{lay_out, n_ports, torus};
 use super::members::Members;
 use super::mpi::{self, Session};
 use super::near::{self, Near};
+use super::place::{from_logical, from_tofu};
 use super::rank::{MOST_RANKS, RankOfWorld};
 use super::shm::Shm;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
@@ -114,18 +118,6 @@ fn from_environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What every rank tells the others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Card {
-    /// Stands for the host and the cores on it that this rank may use.
-    cores: u64,
-    /// Stands for the host.
-    host: u64,
-    coords: [u8; 6],
-    /// The settings that must be the same everywhere.
-    settings: String,
-}
-
 impl World {
     /// The world of MPI's ranks.
     #[cfg(feature = "mpi")]
@@ -182,6 +174,7 @@ impl World {
             cores: seat_number(&available),
             host: crate::endpoint::shm::host(),
             coords,
+            logical: fujitsu::coordinates(),
             settings: format!(
                 "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node} HOPBINE_PORTS={} \
                  HOPBINE_SHM={} backend={}",
@@ -206,9 +199,15 @@ impl World {
 
         let all: Vec<[u8; 6]> = cards.iter().map(|card| card.coords).collect();
         let hosts: Vec<u64> = cards.iter().map(|card| card.host).collect();
-        let (shape, map) =
-            lay_out(get, torus, backend.is_physical(), backend.wire(), &all, &hosts, per_node)
-                .map_err(|reason| Error::Layout { rank, reason })?;
+        let given = if torus.is_some() {
+            None
+        } else {
+            let logical: Option<Vec<_>> = cards.iter().map(|card| card.logical).collect();
+            let tofu = || backend.is_physical().then(|| from_tofu(&all)).flatten();
+            logical.and_then(|all| from_logical(&all)).or_else(tofu)
+        };
+        let (shape, map) = lay_out(get, torus, given, backend.wire(), &hosts, per_node)
+            .map_err(|reason| Error::Layout { rank, reason })?;
         let among = |same: &dyn Fn(&Card) -> bool| {
             let all = cards.iter().filter(|card| same(card)).count();
             (all, cards[..rank as usize].iter().filter(|card| same(card)).count())
@@ -356,29 +355,6 @@ impl Drop for World {
     fn drop(&mut self) {
         // Whoever wants to know calls `finish`.
         let _ = self.close();
-    }
-}
-
-impl Card {
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = [self.cores, self.host].map(u64::to_le_bytes).concat();
-        bytes.extend_from_slice(&self.coords);
-        bytes.extend_from_slice(self.settings.as_bytes());
-        bytes
-    }
-
-    /// What `encode` made; whatever else comes differs in its settings.
-    fn decode(bytes: &[u8]) -> Self {
-        let number = |rest: &mut &[u8]| {
-            let (number, left) = rest.split_first_chunk()?;
-            *rest = left;
-            Some(u64::from_le_bytes(*number))
-        };
-        let mut rest = bytes;
-        let [cores, host] = [(); 2].map(|()| number(&mut rest).unwrap_or(0));
-        let (coords, rest) =
-            rest.split_first_chunk().map_or(([0; 6], rest), |(coords, rest)| (*coords, rest));
-        Card { cores, host, coords, settings: String::from_utf8_lossy(rest).into_owned() }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Reads a rank map's file; otherwise only thought.
 
 use super::config::Lookup;
-use super::place::{by_host, from_tofu, near_cubic};
+use super::place::{by_host, near_cubic};
 use super::select::{MOST_DIRECT, Wire};
 use crate::error::Error;
 use hopbine_torus::geometry::{RankMap, Shape};
@@ -28,7 +28,7 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
     Ok(Some(torus))
 }
 
-/// Shape and rank map of all ranks, from their Tofu coordinates or from what was asked for. Ranks
+/// Shape and rank map of all ranks: what the machine has `given`, else what was asked for. Ranks
 /// with the same number in `hosts` are on one host.
 ///
 /// # Errors
@@ -36,17 +36,15 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
 pub(super) fn lay_out(
     get: Lookup<'_>,
     torus: Option<Shape>,
-    is_physical: bool,
+    given: Option<(Shape, RankMap)>,
     wire: Wire,
-    coords: &[[u8; 6]],
     hosts: &[u64],
     per_node: u32,
 ) -> Result<(Shape, RankMap), String> {
-    let is_given = is_physical && torus.is_none();
-    let (shape, map) = match is_given.then(|| from_tofu(coords)).flatten() {
-        Some(physical) => physical,
+    let (shape, map) = match given {
+        Some(given) => given,
         None => {
-            let nodes = coords.len() as u32 / per_node;
+            let nodes = hosts.len() as u32 / per_node;
             let sizes = || match wire {
                 Wire::Network => near_cubic(nodes),
                 // Everybody is everybody's neighbour, and a dimension is a step.

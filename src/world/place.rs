@@ -5,7 +5,7 @@
 //! as in pjsub's rank order: so ranks `k*i .. k*i + k` are on node `i`.
 
 use hopbine_torus::geometry::tofu::TofuBox;
-use hopbine_torus::geometry::{Node, RankMap, Shape};
+use hopbine_torus::geometry::{Coord, Node, RankMap, Shape};
 
 /// Sizes of a torus with `n` nodes and at most three dimensions that is as near to a cube as
 /// the divisors of `n` allow: of all ways to write `n` as a product of three, the one with the
@@ -57,17 +57,50 @@ pub(super) fn from_tofu(coords: &[[u8; 6]]) -> Option<(Shape, RankMap)> {
     let units = [0, 1, 2].map(|dim| u32::from(last[dim] - first[dim]) + 1);
     let tofu_box = TofuBox { units };
     let nodes = tofu_box.logical_shape().ok()?;
-    let n_ranks = u32::try_from(coords.len()).ok()?;
+    let nodes_of = coords.iter().map(|at| {
+        let mut within = *at;
+        (0..3).for_each(|dim| within[dim] -= first[dim]);
+        Some(nodes.node(tofu_box.fold(within)?))
+    });
+    filled(&nodes, nodes_of)
+}
+
+/// What Fujitsu MPI calls logical coordinates: sizes of the torus that a job was given, and a node's
+/// place in it; 0 and 0 beyond its dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Logical {
+    pub(super) sizes: [u32; 3],
+    pub(super) at: [u32; 3],
+}
+
+/// Shape and rank map from the ranks' logical coordinates, if they fill the torus with equally many
+/// ranks on each node.
+pub(super) fn from_logical(ranks: &[Logical]) -> Option<(Shape, RankMap)> {
+    let sizes = ranks.first()?.sizes;
+    let n_dims = sizes.iter().take_while(|&&size| size > 0).count();
+    let nodes = Shape::torus(&sizes[..n_dims]).ok()?;
+    let nodes_of = ranks.iter().map(|rank| {
+        let at = &rank.at[..n_dims];
+        let is_inside = rank.sizes == sizes && at.iter().zip(&sizes).all(|(at, size)| at < size);
+        is_inside.then(|| nodes.node(Coord::new(at)))
+    });
+    filled(&nodes, nodes_of)
+}
+
+/// Shape and rank map of ranks on these nodes, if all nodes have equally many.
+fn filled(
+    nodes: &Shape,
+    nodes_of: impl ExactSizeIterator<Item = Option<Node>>,
+) -> Option<(Shape, RankMap)> {
+    let n_ranks = u32::try_from(nodes_of.len()).ok()?;
     if !n_ranks.is_multiple_of(nodes.n_nodes()) {
         return None;
     }
     let per_node = n_ranks / nodes.n_nodes();
     let mut ranks_on = vec![0; nodes.n_nodes() as usize];
-    let mut places = Vec::with_capacity(coords.len());
-    for at in coords {
-        let mut within = *at;
-        (0..3).for_each(|dim| within[dim] -= first[dim]);
-        let node = nodes.node(tofu_box.fold(within)?);
+    let mut places = Vec::with_capacity(n_ranks as usize);
+    for node in nodes_of {
+        let node = node?;
         places.push(Node(node.0 * per_node + ranks_on[node.index()]));
         ranks_on[node.index()] += 1;
     }
@@ -75,10 +108,7 @@ pub(super) fn from_tofu(coords: &[[u8; 6]]) -> Option<(Shape, RankMap)> {
         return None;
     }
     let shape = nodes.with_ranks_per_node(per_node).ok()?;
-    // The usual order needs no list.
-    let usual = RankMap::default();
-    let is_usual = (0..n_ranks).all(|rank| usual.node_of(&shape, rank) == places[rank as usize]);
-    let map = if is_usual { usual } else { RankMap::from_nodes(&shape, places).ok()? };
+    let map = RankMap::from_nodes(&shape, places).ok()?;
     Some((shape, map))
 }
 
@@ -185,6 +215,21 @@ mod tests {
         }
         assert_eq!(near_cubic(1), [1]);
         assert_eq!(near_cubic(158_976), [64, 54, 46]);
+    }
+
+    #[test]
+    fn logical_coordinates_become_their_torus() {
+        // Two ranks on each node of 3x2, from the last node to the first.
+        let at = |node: u32| [2 - node / 2, 1 - node % 2, 0];
+        let mut ranks: Vec<Logical> =
+            (0..12).map(|rank| Logical { sizes: [3, 2, 0], at: at(rank / 2) }).collect();
+        let (shape, map) = from_logical(&ranks).unwrap();
+        assert_eq!((shape.n_nodes(), shape.sizes()[..2].to_vec()), (12, vec![3, 2]));
+        assert_eq!(map.coord_of(&shape, 0).as_slice(), [2, 1, 0]);
+        assert_eq!(map.coord_of(&shape, 11).as_slice(), [0, 0, 1]);
+        assert_eq!(from_logical(&ranks[..11]), None);
+        ranks[3].at = [3, 0, 0];
+        assert_eq!(from_logical(&ranks), None);
     }
 
     #[test]

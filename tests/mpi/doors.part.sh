@@ -17,10 +17,14 @@ build_doors() {
   for name in calls orders threads; do
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" || return 1
   done
+  "$MPICC" "${flags[@]}" "${library[@]}" -fvisibility=default tests/mpi/fjmpi.c -o "$programs/libfjmpi.so" || return 1
+  for name in place disagree; do
+    "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}" || return 1
+  done
   for name in calls threads; do
     "$MPICC" "${flags[@]}" -DHB "tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
   done
-  for name in heat fft; do
+  for name in heat fft cg; do
     "$MPICC" "${flags[@]}" "examples/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
     sed 's/HB_/MPI_/g; s/hopbine_mpi.h/mpi.h/' "examples/mpi/$name.c" >"$programs/$name.c"
     "$MPICC" "${flags[@]}" "$programs/$name.c" -o "$programs/$name" -lm || return 1
@@ -29,7 +33,7 @@ build_doors() {
   for name in hopbine_mpi_c hopbine_mpi; do
     "$f90" -O1 -Wall -J"$programs" -c "fortran/$name.f90" -o "$programs/$name.o" || return 1
   done
-  for name in heat cg; do
+  for name in heat cg fft; do
     "$f90" -O1 -Wall -I"$programs" "examples/mpi/$name.f90" "$programs"/hopbine_mpi{,_c}.o \
       -o "$programs/$name-hb-f" "${link[@]}" || return 1
     sed 's/HB_/MPI_/g; /use hopbine_mpi/d' "examples/mpi/$name.f90" >"$programs/$name.f90"
@@ -65,9 +69,16 @@ run_doors() {
   for n in 2 5; do
     ranks $n "$preload" "$programs/orders" || status=1
   done
+  # Fujitsu MPI is an Open MPI.
+  for n in 6 12; do
+    [ "$mpi" != openmpi ] || ranks $n LD_PRELOAD="$programs/libfjmpi.so" "$programs/place" || status=1
+  done
   # Threads, in shared memory and over messages.
   ranks 3 "$preload" "$programs/threads" || status=1
   ranks 2 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/threads-hb" || status=1
+  # A message of nothing against a long one, and short ones of two lengths, over messages of MPI's.
+  ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 0 3000 || status=1
+  ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 3 5 || status=1
   for name in mpif mpi mpi_f08; do
     ranks 3 "$preload" "$programs/calls-$name" || status=1
   done
@@ -76,5 +87,7 @@ run_doors() {
   same 2 "$programs/fft" "$programs/fft-hb" 64 || status=1
   same 3 "$programs/heat-f" "$programs/heat-hb-f" 20 20 || status=1
   same 3 "$programs/cg-f" "$programs/cg-hb-f" 10 || status=1
+  same 3 "$programs/cg" "$programs/cg-hb" 10 || status=1
+  same 2 "$programs/fft-f" "$programs/fft-hb-f" 64 || status=1
   return $status
 }

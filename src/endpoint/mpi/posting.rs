@@ -1,0 +1,161 @@
+//! Sends and receives of this rank, and what goes out for them under credits.
+
+use super::header::{Header, Kind};
+use super::peer::{Announced, Outgoing, Peer, Posted, Waiting, is_same};
+use super::{EAGER_BYTES, FIRST_DATA, NOBODY, State};
+use crate::Rank;
+use crate::endpoint::{Arrival, Event, Posted as Taken, Slot, Tag, WireError, WireRegion};
+
+impl State {
+    /// As [`Endpoint::post_send`].
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn post_send(
+        &mut self,
+        slot: Slot,
+        to: Rank,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Result<Taken, WireError> {
+        let index = self.enter_call(to, tag)?;
+        let peer = &mut self.peers[index as usize];
+        if region.len <= EAGER_BYTES {
+            let header = Header::about(Kind::Eager, tag, region.len);
+            self.say(index, Outgoing { header, message: Some((slot, region)) })?;
+            return Ok(Taken::Accepted);
+        }
+        let found = peer.announced.iter().position(|announced| is_same(announced.tag, tag));
+        match found.and_then(|at| peer.announced.remove(at)) {
+            Some(Announced { len, mpi_tag, .. }) => {
+                self.n_early -= 1;
+                self.check_len(to, len, region.len)?;
+                // SAFETY: the caller's promise.
+                unsafe { self.transfers.send(to, mpi_tag, slot, region) }?;
+            }
+            None => peer.waiting.push(Waiting { tag, slot, region }),
+        }
+        Ok(Taken::Accepted)
+    }
+
+    /// As [`Endpoint::post_recv`].
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn post_recv(
+        &mut self,
+        slot: Slot,
+        from: Rank,
+        tag: Tag,
+        region: WireRegion,
+        arrival: Arrival,
+    ) -> Result<Taken, WireError> {
+        let index = self.enter_call(from, tag)?;
+        let peer = &mut self.peers[index as usize];
+        let found = peer.early.iter().position(|early| is_same(early.tag, tag));
+        if let Some(early) = found.and_then(|at| peer.early.remove(at)) {
+            self.n_early -= 1;
+            self.check_len(from, early.data.len() as u64, region.len)?;
+            if region.len > 0 {
+                // SAFETY: the region is valid for writes by the caller's promise, and has the
+                // message's length.
+                unsafe { early.data.as_ptr().copy_to_nonoverlapping(region.ptr, region.len) };
+            }
+            self.events.push(Event::Received(slot));
+        } else if region.len <= EAGER_BYTES {
+            peer.posted.push(Posted { tag, slot, region, arrival });
+        } else {
+            if self.transfers.landings.next() as i64 + i64::from(FIRST_DATA)
+                > i64::from(self.last_tag)
+            {
+                // Those that are posted finish by themselves.
+                return Ok(Taken::Later);
+            }
+            // SAFETY: the caller's promise.
+            let mpi_tag = unsafe { self.transfers.receive(from, tag, slot, region) }?;
+            let header = Header { mpi_tag, ..Header::about(Kind::Ready, tag, region.len) };
+            self.say(index, Outgoing { header, message: None })?;
+        }
+        Ok(Taken::Accepted)
+    }
+
+    /// This rank posts a message of a call, to or from a peer.
+    #[inline]
+    pub(super) fn enter_call(&mut self, rank: Rank, tag: Tag) -> Result<u32, WireError> {
+        if self.is_abandoned {
+            let reason = "the port has been given up".to_owned();
+            return Err(WireError { call: "posting", reason, peer: None });
+        }
+        if self.calls.enter(tag) && self.n_early > 0 {
+            // What has come already.
+            if let Some(peer) = self.peers.iter().find(|peer| peer.has_other_call(tag)) {
+                let rank = peer.rank;
+                return Err(self.differs(rank));
+            }
+        }
+        Ok(self.peer(rank))
+    }
+
+    #[inline]
+    pub(super) fn peer(&mut self, rank: Rank) -> u32 {
+        let known = self.peer_of_rank[rank as usize];
+        if known != NOBODY {
+            return known;
+        }
+        let index = self.peers.len() as u32;
+        self.peers.push(Peer::new(rank));
+        self.peer_of_rank[rank as usize] = index;
+        index
+    }
+
+    /// Sends something that needs a credit, now or as soon as there is one.
+    #[inline]
+    pub(super) fn say(&mut self, index: u32, outgoing: Outgoing) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        if peer.credits > 0 && peer.outbox.is_empty() {
+            return self.put(index, outgoing);
+        }
+        peer.outbox.push_back(outgoing);
+        self.list(index);
+        Ok(())
+    }
+
+    pub(super) fn list(&mut self, index: u32) {
+        let peer = &mut self.peers[index as usize];
+        if !std::mem::replace(&mut peer.is_listed, true) {
+            self.listed.push(index);
+        }
+    }
+
+    /// Sends what there are credits for.
+    pub(super) fn flush(&mut self, index: u32) -> Result<(), WireError> {
+        while self.peers[index as usize].credits > 0 {
+            let Some(outgoing) = self.peers[index as usize].outbox.pop_front() else {
+                return Ok(());
+            };
+            self.put(index, outgoing)?;
+        }
+        if !self.peers[index as usize].outbox.is_empty() {
+            self.list(index);
+        }
+        Ok(())
+    }
+
+    /// Sends something for a credit that there is.
+    #[inline]
+    pub(super) fn put(
+        &mut self,
+        index: u32,
+        Outgoing { header, message }: Outgoing,
+    ) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        peer.credits -= 1;
+        let header = Header { credits: std::mem::take(&mut peer.owed), ..header };
+        // SAFETY: the region of a send that has not been reported is valid for reads.
+        unsafe { self.outbound.send(peer.rank, &header, message.map(|(_, region)| region)) }?;
+        if let Some((slot, _)) = message {
+            self.events.push(Event::Sent(slot));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Fujitsu MPI's extensions, if the program runs with that MPI: found by name at run time, so that
+//! hopbine needs nothing of it to build.
+//!
+//! `FJMPI_Topology_get_dimension(int *)`, `FJMPI_Topology_get_shape(int *, int *, int *)` and
+//! `FJMPI_Topology_get_coords(MPI_Comm, int rank, int view, int most, int *)` are from Fujitsu's MPI
+//! user's guide. It is an Open MPI: a communicator is an address, and that of all ranks is the
+//! variable `ompi_mpi_comm_world`.
+
+use std::ffi::{CStr, c_int, c_void};
+
+use super::place::Logical;
+
+type Comm = *mut c_void;
+type Numbers1 = unsafe extern "C" fn(*mut c_int) -> c_int;
+type Numbers3 = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) -> c_int;
+type RankOf = unsafe extern "C" fn(Comm, *mut c_int) -> c_int;
+type CoordsOf = unsafe extern "C" fn(Comm, c_int, c_int, c_int, *mut c_int) -> c_int;
+
+/// `FJMPI_SUCCESS`, and MPI's.
+const SUCCESS: c_int = 0;
+/// `FJMPI_LOGICAL`.
+const LOGICAL: c_int = 0;
+
+/// The address of a symbol of this process.
+fn symbol(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a string; the default handle means all libraries that are loaded.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+macro_rules! function {
+    ($name:literal, $kind:ty) => {
+        // SAFETY: the function has this type: see the module documentation.
+        unsafe { std::mem::transmute::<*mut c_void, $kind>(symbol($name)?) }
+    };
+}
+
+/// The torus that the job was given, and the place of this rank's node in it; `None` without
+/// Fujitsu MPI, before it is initialised, and for jobs whose nodes have no such place.
+pub(super) fn coordinates() -> Option<Logical> {
+    let get_dimension = function!(c"FJMPI_Topology_get_dimension", Numbers1);
+    let get_shape = function!(c"FJMPI_Topology_get_shape", Numbers3);
+    let get_coords = function!(c"FJMPI_Topology_get_coords", CoordsOf);
+    let is_initialized = function!(c"PMPI_Initialized", Numbers1);
+    let is_finalized = function!(c"PMPI_Finalized", Numbers1);
+    let get_rank = function!(c"PMPI_Comm_rank", RankOf);
+    let world: Comm = symbol(c"ompi_mpi_comm_world")?;
+    let (mut begun, mut ended, mut rank, mut n_dims) = (0, 0, 0, 0);
+    let (mut sizes, mut at) = ([0 as c_int; 3], [0 as c_int; 3]);
+    // SAFETY: the first two may be called at any time, the others while MPI runs. All write to the
+    // numbers that they are given; there are not more than three dimensions.
+    let codes = unsafe {
+        if (is_initialized(&mut begun), is_finalized(&mut ended)) != (SUCCESS, SUCCESS)
+            || begun == 0
+            || ended != 0
+        {
+            return None;
+        }
+        let [x, y, z] = &mut sizes;
+        [get_rank(world, &mut rank), get_dimension(&mut n_dims), get_shape(x, y, z)]
+    };
+    let n_dims = usize::try_from(n_dims).ok().filter(|n_dims| (1..=3).contains(n_dims))?;
+    if codes != [SUCCESS; 3] {
+        return None;
+    }
+    // SAFETY: as above.
+    let code = unsafe { get_coords(world, rank, LOGICAL, n_dims as c_int, at.as_mut_ptr()) };
+    let known = |list: [c_int; 3]| {
+        let mut numbers = [0; 3];
+        for (number, &found) in numbers.iter_mut().zip(&list[..n_dims]) {
+            *number = u32::try_from(found).ok()?;
+        }
+        Some(numbers)
+    };
+    if code != SUCCESS {
+        return None;
+    }
+    Some(Logical { sizes: known(sizes)?, at: known(at)? })
+}

@@ -1,0 +1,42 @@
+/* Rank 2 sends as many elements to rank 0 as the first argument says, and rank 0 expects as many as
+ * the second says: both get an error, nobody waits for ever, what lies behind the last block is left
+ * alone, and MPI goes on. */
+#include <hopbine_mpi.h>
+#include <mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv) {
+    int rank, size, error, class = MPI_SUCCESS;
+    if (argc < 3) return 2;
+    MPI_Init(&argc, &argv);
+    HB_Init();
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    enum { GUARD = 10 };
+    int *sent = malloc(4 * (size_t)size * sizeof *sent), *taken = sent + size, *from = taken + size, *to = from + size;
+    for (int r = 0; r < size; r++) sent[r] = taken[r] = 3;
+    if (rank == 2) sent[0] = atoi(argv[1]);
+    if (rank == 0) taken[2] = atoi(argv[2]);
+    int all_sent = 0, all_taken = 0;
+    for (int r = 0; r < size; r++) {
+        from[r] = all_sent, to[r] = all_taken;
+        all_sent += sent[r], all_taken += taken[r];
+    }
+    double *send = calloc((size_t)all_sent + 1, sizeof *send), *recv = malloc(((size_t)all_taken + GUARD) * sizeof *recv);
+    for (int i = 0; i < all_taken + GUARD; i++) recv[i] = 77;
+    error = HB_Alltoallv(send, sent, from, MPI_DOUBLE, recv, taken, to, MPI_DOUBLE, MPI_COMM_WORLD);
+    /* Who has nothing to wait for may get further, but not through the next call. */
+    if (error == MPI_SUCCESS) error = HB_Barrier(MPI_COMM_WORLD);
+    MPI_Error_class(error, &class);
+    if (class != MPI_ERR_TRUNCATE && class != MPI_ERR_OTHER) MPI_Abort(MPI_COMM_WORLD, 2);
+    for (int i = all_taken; i < all_taken + GUARD; i++)
+        if (recv[i] != 77) MPI_Abort(MPI_COMM_WORLD, 3);
+    int one = 1, ones = 0;
+    MPI_Allreduce(&one, &ones, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Finalize();
+    if (rank == 0 && ones == size) printf("%s sent, %s expected: both were told\n", argv[1], argv[2]);
+    return ones == size ? 0 : 1;
+}
