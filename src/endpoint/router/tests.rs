@@ -225,7 +225,8 @@ fn of_a_node_first_plan_only_leaders_reach_other_nodes() {
         let plan = expansion.plan(hopbine_torus::Rank(rank));
         for send in plan.lanes[0].steps.iter().flat_map(|step| &step.sends) {
             // SAFETY: nothing is in the region.
-            unsafe { router.post_send(slot, send.peer.0, tag, region) }.unwrap();
+            let posted = unsafe { router.post_send(slot, send.peer.0, tag, region) };
+            assert_eq!(posted.unwrap(), Posted::Later);
         }
         let count = |wire| lock(&log).iter().filter(|line| line.starts_with(wire)).count();
         // The leader: results to three ranks, a vector to another node in each of two steps.
