@@ -7,7 +7,8 @@
 #
 #   -r  rounds; 5
 #   -n  numbers of ranks, with commas; 2,4,8
-#   -c  of allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier; all
+#   -c  of allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier; all. Also
+#       alltoallv-uniform,alltoallv-skewed,alltoallv-sparse, for which `-c alltoallv` stands
 #   -s  bytes that a rank holds in all; 8 to 64 MiB by factors of 8
 #   -b  milliseconds per measurement; 20
 #   -m  of openmpi,mpich; both
@@ -25,9 +26,11 @@ while getopts r:n:c:s:b:m:o:h option; do
   case $option in
     r) rounds=$OPTARG ;; n) ranks=$OPTARG ;; c) collectives=$OPTARG ;; s) sizes=$OPTARG ;;
     b) budget=$OPTARG ;; m) mpis=$OPTARG ;; o) csv=$OPTARG ;;
-    *) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
 done
+
+[ "$collectives" = alltoallv ] && collectives=alltoallv-uniform,alltoallv-skewed,alltoallv-sparse
 
 install() {
   [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null ||
@@ -106,7 +109,7 @@ END {
   for (m = 1; m <= n_mpis; m++) line = line " " mpi[m] "_us"
   line = line " ratio"
   print gensub_spaces(line, ",") > csv
-  printf "%5s  %-14s %9s %10s", "ranks", "collective", "bytes", "hopbine"
+  printf "%5s  %-17s %9s %10s", "ranks", "collective", "bytes", "hopbine"
   for (m = 1; m <= n_mpis; m++) printf " %10s", mpi[m]
   printf " %7s\n", "ratio"
   for (c = 1; c <= n_cases; c++) {
@@ -121,7 +124,7 @@ END {
     }
     if (!value[0] || !best) continue
     ratio = best / value[0]
-    printf "%5d  %-14s %9d %10s", key[1], key[2], key[3], us(value[0])
+    printf "%5d  %-17s %9d %10s", key[1], key[2], key[3], us(value[0])
     line = key[1] "," key[2] "," key[3] "," value[0]
     for (m = 1; m <= n_mpis; m++) { printf " %10s", us(value[m]); line = line "," value[m] }
     printf " %7.2f\n", ratio
@@ -132,17 +135,17 @@ END {
     n_of[key[1]]++; logs[key[1]] += log(ratio); if (ratio < 1) behind[key[1]]++
   }
   print ""
-  printf "%5s  %-14s %9s %10s\n", "ranks", "collective", "geo. mean", "behind at"
+  printf "%5s  %-17s %9s %10s\n", "ranks", "collective", "geo. mean", "behind at"
   for (g = 1; g <= n_groups; g++) {
     split(groups[g], key, " ")
     if (last && key[1] != last) summary(last)
     last = key[1]
-    printf "%5d  %-14s %9.2f %10s\n", key[1], key[2], exp(logs[groups[g]] / n_of[groups[g]]), behind[groups[g]] + 0 " of " n_of[groups[g]]
+    printf "%5d  %-17s %9.2f %10s\n", key[1], key[2], exp(logs[groups[g]] / n_of[groups[g]]), behind[groups[g]] + 0 " of " n_of[groups[g]]
   }
   if (last) summary(last)
 }
 function summary(ranks) {
-  printf "%5d  %-14s %9.2f %10s\n", ranks, "all", exp(logs[ranks] / n_of[ranks]), behind[ranks] + 0 " of " n_of[ranks]
+  printf "%5d  %-17s %9.2f %10s\n", ranks, "all", exp(logs[ranks] / n_of[ranks]), behind[ranks] + 0 " of " n_of[ranks]
 }
 function gensub_spaces(text, by) { gsub(/ /, by, text); return text }
 ' "$raw"

@@ -8,15 +8,15 @@
 //! The arguments are collectives, sizes in bytes, and milliseconds per measurement; then, if the
 //! library is not to choose, an algorithm (or `auto`) and the longest message. A size is what
 //! a rank holds in all: the vector of allreduce, bcast and reduce; all blocks together of
-//! reduce-scatter, allgather and alltoall. Sizes that do not divide into blocks are left out. Roots
-//! rotate from call to call, so that no rank can run ahead. Each measurement is five batches of
+//! reduce-scatter, allgather and alltoall; of alltoallv (uniform, skewed, sparse: see `block`) about
+//! what it sends on average. Sizes that do not divide into blocks are left out. Roots rotate from call to call, so that no rank can run ahead. Each measurement is five batches of
 //! equally many calls; rank 0 prints `collective bytes microseconds`, the median batch of the
 //! slowest rank.
 
 use std::time::Instant;
 
 use hopbine::reduce::Op;
-use hopbine::{CallOptions, Communicator, Error};
+use hopbine::{Blocks, CallOptions, Communicator, Error};
 
 const BATCHES: usize = 5;
 
@@ -37,7 +37,8 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     options.segment_bytes = choices.get(1).map(|text| text.parse()).transpose()?;
     let sizes: Vec<usize> = sizes.split(',').map(str::parse).collect::<Result<_, _>>()?;
     let budget = budget.parse::<f64>()? * 1e-3;
-    let most = sizes.iter().copied().max().unwrap_or(8).max(8) / 8;
+    let times = if collectives.contains("alltoallv") { 4 } else { 1 };
+    let most = times * sizes.iter().copied().max().unwrap_or(8).max(8) / 8;
     let world = hopbine::init()?;
     let comm = world.communicator();
     let mut bench = Bench {
@@ -45,6 +46,8 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         by: comm.with(options),
         out: vec![f64::from_bits(0x4040_4040_4040_4040); most],
         into: vec![0.0; most],
+        sent: Vec::new(),
+        received: Vec::new(),
     };
     // Written, as C's malloc and memset leave it: pages of their own for every rank.
     bench.into.iter_mut().for_each(|number| *number = 0.0);
@@ -64,11 +67,34 @@ struct Bench<'a> {
     by: Communicator,
     out: Vec<f64>,
     into: Vec<f64>,
+    /// Of alltoallv: by rank, bytes sent and received.
+    sent: Vec<u64>,
+    received: Vec<u64>,
+}
+
+fn is_vector(what: &str) -> bool {
+    what.starts_with("alltoallv")
+}
+
+/// Bytes that one rank has for another: up to twice the mean alike; 1000 of 1000 + p - 1 parts for
+/// the next rank; four times the mean for one in four.
+fn block(what: &str, bytes: u64, [from, to, n_ranks]: [u64; 3]) -> u64 {
+    let hash = (from + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ (to + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33;
+    let (mean, part) = (bytes / n_ranks, bytes / (1000 + n_ranks - 1));
+    match what {
+        "alltoallv-uniform" => hash % (2 * mean + 1),
+        "alltoallv-skewed" if to == (from + 1) % n_ranks => bytes - part * (n_ranks - 1),
+        "alltoallv-skewed" => part,
+        _ if hash.is_multiple_of(4) => 4 * mean,
+        _ => 0,
+    }
 }
 
 impl Bench<'_> {
     fn call(&mut self, what: &str, bytes: usize, round: u64) -> Result<(), Error> {
-        let Bench { by: comm, out, into, .. } = self;
+        let Bench { by: comm, out, into, sent, received, .. } = self;
         let n_ranks = comm.size();
         let root = (round % u64::from(n_ranks)) as u32;
         let numbers = bytes / 8;
@@ -83,6 +109,10 @@ impl Bench<'_> {
                 comm.reduce(&out[..numbers], into.unwrap_or_default(), Op::Sum, root)
             }
             "alltoall" => comm.alltoall(&as_bytes(out)[..bytes], &mut bytes_of(into)[..bytes]),
+            _ if is_vector(what) => {
+                let (sent, received) = (Blocks::new(sent), Blocks::new(received));
+                comm.alltoallv(as_bytes(out), sent, bytes_of(into), received)
+            }
             _ => comm.barrier(),
         }
     }
@@ -106,6 +136,10 @@ impl Bench<'_> {
             "reduce-scatter" => sums(bytes / 8 / self.comm.size() as usize),
             "allgather" | "alltoall" => {
                 as_bytes(&self.into)[..bytes] == as_bytes(&self.out)[..bytes]
+            }
+            _ if is_vector(what) => {
+                let all = self.received.iter().sum::<u64>() as usize;
+                as_bytes(&self.into)[..all] == as_bytes(&self.out)[..all]
             }
             _ => true,
         }
@@ -133,6 +167,13 @@ impl Bench<'_> {
             return Ok(());
         }
         let n_ranks = u64::from(self.comm.size());
+        if is_vector(what) {
+            let me = u64::from(self.comm.rank());
+            let size = |from, to| block(what, bytes as u64, [from, to, n_ranks]);
+            self.sent = (0..n_ranks).map(|to| size(me, to)).collect();
+            self.received = (0..n_ranks).map(|from| size(from, me)).collect();
+            self.into[..bytes.div_ceil(8)].fill(0.0);
+        }
         self.batch(what, bytes, n_ranks)?;
         if !self.is_right(what, bytes) {
             return Err(

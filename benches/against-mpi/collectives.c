@@ -4,7 +4,8 @@
  *
  * COLLECTIVES and SIZES (bytes) are lists with commas. A size is what a rank holds in all: the
  * vector of allreduce, bcast and reduce; all blocks together of reduce-scatter, allgather and
- * alltoall. Sizes that do not divide into blocks are left out. Roots rotate from call to call,
+ * alltoall; of alltoallv (uniform, skewed, sparse: see `block`) about what it sends on average.
+ * Sizes that do not divide into blocks are left out. Roots rotate from call to call,
  * so that no rank can run ahead. Each measurement is five batches of equally many calls; rank 0
  * prints `collective bytes microseconds`, the median batch of the slowest rank.
  */
@@ -17,6 +18,37 @@ enum { BATCHES = 5 };
 
 static int rank, n_ranks;
 static char *out, *in;
+/* Of alltoallv: by rank, bytes sent and received, and where they start. */
+static int *sent, *sent_at, *received, *received_at;
+
+static int is_vector(const char *what)
+{
+    return !strncmp(what, "alltoallv", 9);
+}
+
+/* Bytes that one rank has for another: up to twice the mean alike; 1000 of 1000 + p - 1 parts for
+ * the next rank; four times the mean for one in four. */
+static size_t block(const char *what, size_t bytes, int from, int to)
+{
+    unsigned long long hash = (from + 1) * 0x9e3779b97f4a7c15ull ^ (to + 1) * 0xbf58476d1ce4e5b9ull;
+    hash = (hash ^ hash >> 31) * 0x94d049bb133111ebull >> 33;
+    size_t mean = bytes / n_ranks, part = bytes / (1000 + n_ranks - 1);
+    if (!strcmp(what, "alltoallv-uniform"))
+        return hash % (2 * mean + 1);
+    if (!strcmp(what, "alltoallv-skewed"))
+        return to == (from + 1) % n_ranks ? bytes - part * (n_ranks - 1) : part;
+    return hash % 4 ? 0 : 4 * mean;
+}
+
+static void make_blocks(const char *what, size_t bytes)
+{
+    for (int other = 0, out_at = 0, in_at = 0; other < n_ranks; other++) {
+        sent[other] = (int)block(what, bytes, rank, other);
+        received[other] = (int)block(what, bytes, other, rank);
+        sent_at[other] = out_at, received_at[other] = in_at;
+        out_at += sent[other], in_at += received[other];
+    }
+}
 
 static int call(const char *what, size_t bytes, long round)
 {
@@ -34,6 +66,8 @@ static int call(const char *what, size_t bytes, long round)
         return MPI_Reduce(out, in, doubles, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
     if (!strcmp(what, "alltoall"))
         return MPI_Alltoall(out, block, MPI_BYTE, in, block, MPI_BYTE, MPI_COMM_WORLD);
+    if (is_vector(what))
+        return MPI_Alltoallv(out, sent, sent_at, MPI_BYTE, in, received, received_at, MPI_BYTE, MPI_COMM_WORLD);
     return MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -58,6 +92,8 @@ static void verify(const char *what, size_t bytes)
             wrong |= ((double *)in)[i] < sum * (1 - 1e-12) || ((double *)in)[i] > sum * (1 + 1e-12);
     } else if (!strcmp(what, "allgather") || !strcmp(what, "alltoall")) {
         wrong = memcmp(in, out, bytes) != 0;
+    } else if (is_vector(what)) {
+        wrong = memcmp(in, out, received_at[n_ranks - 1] + received[n_ranks - 1]) != 0;
     }
     if (wrong) {
         fprintf(stderr, "rank %d: %s of %zu bytes is wrong\n", rank, what, bytes);
@@ -88,6 +124,10 @@ static void measure(const char *what, size_t bytes, double budget)
     if (bytes % unit(what) != 0)
         return;
     long count = 1;
+    if (is_vector(what)) {
+        make_blocks(what, bytes);
+        memset(in, 0, bytes);
+    }
     batch(what, bytes, n_ranks);
     verify(what, bytes);
     double once = batch(what, bytes, n_ranks) / n_ranks;
@@ -120,8 +160,12 @@ int main(int argc, char **argv)
         size_t bytes = strtoull(at, NULL, 10);
         most = bytes > most ? bytes : most;
     }
+    if (strstr(argv[1], "alltoallv"))
+        most *= 4;
     out = malloc(most), in = malloc(most);
-    if (!out || !in)
+    sent = calloc(4 * n_ranks, sizeof *sent);
+    sent_at = sent + n_ranks, received = sent + 2 * n_ranks, received_at = sent + 3 * n_ranks;
+    if (!out || !in || !sent)
         MPI_Abort(MPI_COMM_WORLD, 3);
     memset(out, 0x40, most);
     memset(in, 0, most);

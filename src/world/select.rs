@@ -29,7 +29,7 @@ const LONG_BLOCK_BYTES: u64 = 32 * 1024;
 const FEWEST_ROUNDS: u32 = 2;
 /// As many messages to as many ranks are under way before two rounds of a message for each digit.
 const FEW_RANKS: u32 = 16;
-/// With more ranks nobody should talk to everybody: each peer costs an endpoint up to 35 KiB.
+/// With more ranks nobody should talk to everybody: each peer costs an endpoint 6 to 40 KiB.
 const MOST_PEERS: u32 = 1024;
 /// Data up to this length are not worth several ports.
 const ONE_PORT_BYTES: u64 = 8 * 1024;
@@ -46,8 +46,9 @@ const CHAIN_BYTES: u64 = 1 << 20;
 pub(super) const MOST_DIRECT: u32 = 64;
 /// On one host: two ranks give each other vectors of up to this length as they are.
 const WHOLE_BYTES: u64 = 2 * 1024 * 1024;
-/// On one host: the root folds vectors of up to this length by itself.
-const ROOT_FOLDS_BYTES: u64 = 128 * 1024;
+/// On one host: the root folds vectors of up to this length by itself, beside one other rank, and
+/// beside more.
+const ROOT_FOLDS_BYTES: [u64; 2] = [512 * 1024, 128 * 1024];
 /// On one host: a message that stays in the cache until it is folded, for two ranks, and for more,
 /// who fold several at once and may share a core.
 const CACHED_BYTES: [u64; 2] = [256 * 1024, 64 * 1024];
@@ -165,7 +166,7 @@ fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
         Collective::Allreduce if is_pair && bytes <= WHOLE_BYTES => "direct-l",
         // Everybody reads the root's data where they are staged, once.
         Collective::Bcast => "direct-tree",
-        Collective::Reduce if is_pair || bytes <= ROOT_FOLDS_BYTES => "direct-tree",
+        Collective::Reduce if bytes <= ROOT_FOLDS_BYTES[usize::from(!is_pair)] => "direct-tree",
         Collective::Alltoall => "pairwise",
         _ => "direct",
     };

@@ -42,14 +42,8 @@ impl Ranks {
     fn processes(args: &Args) -> Result<Self, CliError> {
         let shape = &args.place.torus;
         // The variable has the nodes' torus; the ranks of each node are said apart.
-        let (torus, per_node) = match shape.node_dim() {
-            None => (shape.to_string(), None),
-            Some(_) => {
-                let text = shape.to_string();
-                let nodes = text.split('+').next().unwrap_or(&text).to_owned();
-                (nodes, Some(shape.ranks_per_node().to_string()))
-            }
-        };
+        let torus = shape.without_node_axis().to_string();
+        let per_node = shape.node_dim().map(|_| shape.ranks_per_node().to_string());
         let ports = args.ports.map(|ports| ports.to_string());
         let drive = args.drive.map(|drive| match drive {
             Drive::Workers => "workers",
@@ -74,7 +68,7 @@ impl Ranks {
         let comm = world.communicator();
         if comm.shape() != shape {
             return Err(CliError::Usage(format!(
-                "the ranks are a torus of {}, not of {shape}: leave out HOPBINE_RANKS_PER_NODE",
+                "the ranks are a torus of {}, not of {shape}",
                 comm.shape()
             )));
         }

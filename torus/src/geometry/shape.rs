@@ -157,6 +157,16 @@ impl Shape {
         Self::from_axes(axes)
     }
 
+    /// The shape without its node axis, if it has one.
+    ///
+    /// # Panics
+    /// Never: a node axis is one of several.
+    #[must_use]
+    pub fn without_node_axis(&self) -> Self {
+        let linked = self.axes.iter().filter(|axis| axis.link != AxisLink::Node);
+        Self::from_axes(linked.copied().collect()).expect("a node axis is one of several")
+    }
+
     /// The coordinate of node `node`.
     ///
     /// # Panics

@@ -19,7 +19,7 @@ use super::members::{Tile, clip};
 use super::places::Places;
 use super::rounds::displacements;
 use super::types::{Blocks, Run, Step, Transfer};
-use crate::geometry::{AxisLink, Coord, Node, Shape};
+use crate::geometry::{Coord, Node, Shape};
 
 /// How ParLinNa goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,8 +50,7 @@ struct Hop {
 /// The passes of `n_lanes` lanes.
 pub fn passes(recipe: ParLinNa, places: &Arc<Places>, n_lanes: u32) -> Vec<ParLinNaPass> {
     let shape = &places.shape;
-    let linked = shape.axes().iter().filter(|axis| axis.link != AxisLink::Node).copied().collect();
-    let nodes = Shape::from_axes(linked).expect("a shape without its node axis");
+    let nodes = shape.without_node_axis();
     let lanes = displacements(&nodes, n_lanes).into_iter().enumerate();
     let pass = |(lane, between): (usize, Vec<u32>)| {
         let rows = Rows { shape, nodes: &nodes, per_node: shape.ranks_per_node() };
