@@ -6,6 +6,8 @@
 #
 #   benches/nodes.sh [NODES] [RANKS_PER_NODE] [BLOCK BYTES]...     4, 4 and 8 256 4096 by default
 #
+# The slow link takes SLOW_NS (1 ms) for every message and SLOW_MBPS (200) million bytes a second: far
+# more than a network, since 16 processes on two cores take a millisecond for a step by themselves.
 # HOPBINE=PATH is the command to use, built if there is none; ROUNDS=N how often each is run (3),
 # of which the smallest median is shown, as the paper shows the minimum of three runs.
 set -euo pipefail
@@ -23,7 +25,7 @@ rounds=${ROUNDS:-3}
 # The smallest median of one algorithm: LINK COLLECTIVE ALGORITHM BYTES.
 measure() {
   local put=0 mbps=0 best=
-  [ "$1" = fast ] || { put=50000 mbps=500; }
+  [ "$1" = fast ] || { put=${SLOW_NS:-1000000} mbps=${SLOW_MBPS:-200}; }
   for _ in $(seq "$rounds"); do
     local got
     got=$(HOPBINE_EMU_PUT_NS=$put HOPBINE_EMU_TNI_MBPS=$mbps \
@@ -44,7 +46,7 @@ table() {
   printf ' %s |' "$@"
   printf '\n| --- | --- |'
   printf ' --- |%.0s' "$@"
-  for link in fast slow; do
+  for link in ${LINKS:-fast slow}; do
     for block in $sizes; do
       printf '\n| %s | %s B |' "$link" "$block"
       for algorithm; do

@@ -258,6 +258,9 @@ pub trait Bell: Send + Sync + std::fmt::Debug {
     /// Takes back one [`arm`](Bell::arm).
     fn disarm(&self);
 
+    /// Ranks that this one rings for, and itself.
+    fn n_ranks(&self) -> usize;
+
     /// Wakes those threads of this rank that sleep: one of them has got something for another.
     fn ring(&self);
 }

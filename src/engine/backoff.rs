@@ -7,8 +7,8 @@
 //!
 //! All that holds among programs that yield too. A program that computes takes the whole time
 //! slice that a yield offers it, milliseconds each, while a thread that is woken runs at once. So
-//! whoever finds that its yields take that long sleeps instead, if there is a bell to wake it
-//! ([`Bell`]), for this wait and for some that follow.
+//! whoever finds that its yields take that long, and that more threads than the ranks want cores,
+//! sleeps instead, if there is a bell to wake it ([`Bell`]), for this wait and for some that follow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,7 +31,11 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_mi
 /// and if something does: it may come from where no bell is rung, or be about other ranks.
 const SLEEPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
 /// So many waits sleep at first before one tries to yield again, and at most.
-const SLEEPY_WAITS: (u32, u32) = (64, 4096);
+const SLEEPY_WAITS: (u32, u32) = (256, 2048);
+/// Two slow yields with no more quick ones between them are no accident,
+const FEW_YIELDS: u32 = 8;
+/// and after so many quick ones the cores are free again.
+const MANY_YIELDS: u32 = 1000;
 /// Rounds of waiting between two calls to whoever else wants to move on meanwhile; the first comes
 /// later, so that short waits cost nothing.
 const ROUNDS_PER_CALL: (u32, u32) = (32, 8);
@@ -39,19 +43,28 @@ const ROUNDS_PER_CALL: (u32, u32) = (32, 8);
 const YIELDS_PER_LOOK: u32 = 8;
 
 /// What the waits of a rank have in common.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Waits {
     bell: Option<Arc<dyn Bell>>,
     /// Waits that will sleep before one yields again.
     sleepy: AtomicU32,
     /// How many they were the last time.
     last_sleepy: AtomicU32,
+    /// Quick yields since the last slow one.
+    quick: AtomicU32,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Waits::new(None)
+    }
 }
 
 impl Waits {
     /// `bell` is rung whenever something may have come.
     pub fn new(bell: Option<Arc<dyn Bell>>) -> Self {
-        Waits { bell, ..Waits::default() }
+        let quick = AtomicU32::new(MANY_YIELDS);
+        Waits { bell, sleepy: AtomicU32::new(0), last_sleepy: AtomicU32::new(0), quick }
     }
 
     // Relaxed, all of them: waits that are counted wrongly only wait in the other way.
@@ -60,9 +73,32 @@ impl Waits {
         self.sleepy.load(Ordering::Relaxed) != 0
     }
 
+    /// Whether more threads want a core than there are cores, and than there are ranks here: a
+    /// yield may take long as well while other ranks move long messages, and then it pays.
+    #[cold]
+    fn others_compute(&self) -> bool {
+        let Some(bell) = &self.bell else { return false };
+        let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        runnable().is_some_and(|runnable| runnable > n_cores.max(bell.n_ranks()))
+    }
+
+    /// A yield did not take long, or only other ranks have made use of it.
+    fn yielded_quickly(&self) {
+        let quick = self.quick.load(Ordering::Relaxed);
+        if quick < MANY_YIELDS {
+            self.quick.store(quick + 1, Ordering::Relaxed);
+            if quick + 1 == MANY_YIELDS {
+                self.last_sleepy.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// A yield took long.
     #[cold]
     fn yielded_slowly(&self) {
+        if self.quick.swap(0, Ordering::Relaxed) > FEW_YIELDS {
+            return;
+        }
         let last = self.last_sleepy.load(Ordering::Relaxed);
         let (least, most) = SLEEPY_WAITS;
         let waits = (2 * last).clamp(least, most);
@@ -75,6 +111,12 @@ impl Waits {
         let sleepy = self.sleepy.load(Ordering::Relaxed);
         self.sleepy.store(sleepy.saturating_sub(1), Ordering::Relaxed);
     }
+}
+
+/// Threads that run or could run now, of all programs; `None` if the system does not tell.
+fn runnable() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_ascii_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }
 
 /// One wait.
@@ -161,8 +203,10 @@ impl Backoff {
             std::thread::yield_now();
             let now = Instant::now();
             self.yielded = Some(now);
-            if now - before > SLOW_YIELD {
+            if now - before > SLOW_YIELD && waits.others_compute() {
                 waits.yielded_slowly();
+            } else {
+                waits.yielded_quickly();
             }
         }
         if !self.rounds.is_multiple_of(YIELDS_PER_LOOK) {
@@ -211,6 +255,9 @@ mod tests {
             assert!(longest <= SLEEPS.1);
             self.1.fetch_add(1, Ordering::Relaxed);
         }
+        fn n_ranks(&self) -> usize {
+            2
+        }
         fn ring(&self) {}
         fn disarm(&self) {
             self.0.fetch_sub(1, Ordering::Relaxed);
@@ -218,9 +265,17 @@ mod tests {
     }
 
     #[test]
+    fn this_thread_runs() {
+        assert!(runnable() >= Some(1));
+    }
+
+    #[test]
     fn waits_sleep_after_slow_yields_and_try_again_later() {
         let bell = Arc::new(Counter::default());
         let waits = Waits::new(Some(bell.clone()));
+        // One slow yield may be an accident.
+        waits.yielded_slowly();
+        assert!(!waits.are_sleepy());
         for own_core in [false, true] {
             waits.yielded_slowly();
             let mut n_waits = 0;
@@ -238,5 +293,10 @@ mod tests {
             // The second time they are twice as many.
             assert_eq!(n_waits, if own_core { 2 } else { 1 } * SLEEPY_WAITS.0);
         }
+        // Once the others are gone, all starts anew.
+        (0..MANY_YIELDS).for_each(|_| waits.yielded_quickly());
+        waits.yielded_slowly();
+        waits.yielded_slowly();
+        assert_eq!(waits.sleepy.load(Ordering::Relaxed), SLEEPY_WAITS.0);
     }
 }

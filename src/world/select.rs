@@ -6,15 +6,16 @@
 //!
 //! | collective | short | long |
 //! | --- | --- | --- |
-//! | allreduce | a latency form | `mixed` |
+//! | allreduce | a latency form, on nodes of their leaders | `mixed` |
 //! | bcast, reduce | `mixed-tree` | `mixed` (two phases) |
-//! | alltoall | `mixed` (logarithmic) | `pairwise` |
+//! | alltoall | `mixed` (logarithmic) | `pairwise`; on nodes up to 4 KiB `node-aware` |
+//! | barrier | `mixed`; on nodes `mixed-leader` | |
 //! | alltoallv | `bruck:2` | `pairwise`; between the two `bruck` with the root of the ranks |
 //! | scan, exscan | `sweeps` | `chain` |
 //! | others | `mixed` | `mixed` |
 
 use hopbine_torus::Collective;
-use hopbine_torus::geometry::Shape;
+use hopbine_torus::geometry::{AxisLink, Shape};
 use hopbine_torus::plan::max_ports;
 use hopbine_torus::registry::{self, Algorithm};
 
@@ -29,7 +30,9 @@ const LONG_BLOCK_BYTES: u64 = 32 * 1024;
 const FEWEST_ROUNDS: u32 = 2;
 /// As many messages to as many ranks are under way before two rounds of a message for each digit.
 const FEW_RANKS: u32 = 16;
-/// With more ranks nobody should talk to everybody: each peer costs an endpoint up to 35 KiB.
+/// A block of an alltoall up to this length goes to its node together with others.
+const NODE_BLOCK_BYTES: u64 = 4 * 1024;
+/// With more ranks nobody should talk to everybody: each peer costs an endpoint 6 to 40 KiB.
 const MOST_PEERS: u32 = 1024;
 /// Data up to this length are not worth several ports.
 const ONE_PORT_BYTES: u64 = 8 * 1024;
@@ -46,8 +49,9 @@ const CHAIN_BYTES: u64 = 1 << 20;
 pub(super) const MOST_DIRECT: u32 = 64;
 /// On one host: two ranks give each other vectors of up to this length as they are.
 const WHOLE_BYTES: u64 = 2 * 1024 * 1024;
-/// On one host: the root folds vectors of up to this length by itself.
-const ROOT_FOLDS_BYTES: u64 = 128 * 1024;
+/// On one host: the root folds vectors of up to this length by itself, beside one other rank, and
+/// beside more.
+const ROOT_FOLDS_BYTES: [u64; 2] = [512 * 1024, 128 * 1024];
 /// On one host: a message that stays in the cache until it is folded, for two ranks, and for more,
 /// who fold several at once and may share a core.
 const CACHED_BYTES: [u64; 2] = [256 * 1024, 64 * 1024];
@@ -96,8 +100,16 @@ pub fn choose(
     };
     let is_short = total <= SHORT_VECTOR_BYTES;
     let known = registry::algorithms(collective);
+    let has_nodes = shape.ranks_per_node() > 1;
     let wanted: &str = match collective {
         Collective::Allreduce if is_short => latency_form(shape, &known),
+        // One rank speaks for its node.
+        Collective::Barrier if has_nodes => "mixed-leader",
+        Collective::Alltoall
+            if has_nodes && (SHORT_BLOCK_BYTES + 1..=NODE_BLOCK_BYTES).contains(&bytes) =>
+        {
+            "node-aware"
+        }
         Collective::Bcast | Collective::Reduce if is_short => "mixed-tree",
         Collective::Scan | Collective::Exscan if bytes > CHAIN_BYTES => "chain",
         Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && shape.n_nodes() <= MOST_PEERS => {
@@ -165,7 +177,7 @@ fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
         Collective::Allreduce if is_pair && bytes <= WHOLE_BYTES => "direct-l",
         // Everybody reads the root's data where they are staged, once.
         Collective::Bcast => "direct-tree",
-        Collective::Reduce if is_pair || bytes <= ROOT_FOLDS_BYTES => "direct-tree",
+        Collective::Reduce if bytes <= ROOT_FOLDS_BYTES[usize::from(!is_pair)] => "direct-tree",
         Collective::Alltoall => "pairwise",
         _ => "direct",
     };
@@ -182,14 +194,19 @@ fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
 /// One message at a time where all ranks take part, else a few at once, else what folds some
 /// ranks onto others: two steps more.
 fn latency_form(shape: &Shape, known: &[Algorithm]) -> &'static str {
+    // One rank of each node takes part; the others fold onto it inside the node.
+    let axes = shape.axes().iter().filter(|axis| axis.link != AxisLink::Node).copied();
+    let nodes = Shape::from_axes(axes.collect()).unwrap_or_else(|_| shape.clone());
     let takes_all = |name: &str| {
-        known.iter().any(|algorithm| algorithm.name == name && algorithm.serves_unfolded(shape))
+        known.iter().any(|algorithm| algorithm.name == name && algorithm.serves_unfolded(&nodes))
     };
-    let widest = shape.sizes().into_iter().map(largest_prime_factor).max();
-    match takes_all("multiplying-l") {
-        _ if takes_all("mixed-l") => "mixed-l",
-        true if widest > Some(MAX_WIDTH) => "mixed-l",
-        _ => "multiplying-l",
+    let widest = nodes.sizes().into_iter().map(largest_prime_factor).max();
+    let is_mixed = takes_all("mixed-l") || takes_all("multiplying-l") && widest > Some(MAX_WIDTH);
+    match (is_mixed, shape.ranks_per_node() > 1) {
+        (true, false) => "mixed-l",
+        (true, true) => "mixed-leader-l",
+        (false, false) => "multiplying-l",
+        (false, true) => "multiplying-leader-l",
     }
 }
 
@@ -208,6 +225,8 @@ fn largest_prime_factor(mut size: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hopbine_torus::plan::traffic;
+    use hopbine_torus::{RankMap, Request};
 
     fn chosen(collective: Collective, sizes: &[u32], bytes: u64) -> String {
         let shape = Shape::torus(sizes).unwrap();
@@ -222,6 +241,45 @@ mod tests {
         assert_eq!(chosen(Collective::Allreduce, &[13], 8), "mixed-l");
         assert_eq!(chosen(Collective::Allreduce, &[48, 69, 48], 8), "multiplying-l");
         assert_eq!(chosen(Collective::Allreduce, &[4, 4], 1 << 20), "mixed");
+    }
+
+    /// What leaves nodes where several ranks share one, by what is chosen: as multiples of n, of all
+    /// ranks. One vector per node and step at most, where vectors are short; else what must.
+    #[test]
+    fn nodes_send_what_one_rank_would() {
+        let counted = |collective, text: &str, bytes| {
+            let shape: Shape = text.parse().unwrap();
+            let choice = choose(Wire::Network, collective, &shape, bytes, 4);
+            let (map, ports) = (RankMap::ColumnMajor, Some(choice.ports));
+            let request = Request { shape: shape.clone(), map: map.clone(), root: 0, ports };
+            let expansion = choice.algorithm.schedule(&request).unwrap().expand().unwrap();
+            let found = traffic(&expansion, &shape, |rank| map.node_of(&shape, rank.0));
+            (choice.algorithm.name.into_owned(), found.between_nodes * f64::from(found.n_ranks))
+        };
+        use Collective as C;
+        for (collective, bytes, name, between) in [
+            // 16 nodes: 4 steps of all of them.
+            (C::Allreduce, 8, "mixed-leader-l", 64.0),
+            (C::Allreduce, 1 << 20, "mixed", 2.0 * 15.0),
+            (C::ReduceScatter, 1 << 20, "mixed", 15.0),
+            (C::Allgather, 1 << 20, "mixed", 15.0),
+            (C::Bcast, 8, "mixed-tree", 15.0),
+            (C::Reduce, 8, "mixed-tree", 15.0),
+            // A scatter on its way through 4 nodes, and an allgather.
+            (C::Bcast, 1 << 20, "mixed", 15.0 + 2.0),
+            (C::Reduce, 1 << 20, "mixed", 15.0 + 2.0),
+            (C::Gather, 1 << 10, "mixed", 2.0),
+            (C::Scatter, 1 << 10, "mixed", 2.0),
+            (C::Alltoall, 1 << 10, "node-aware", 60.0),
+        ] {
+            let found = counted(collective, "4x4+4", bytes);
+            assert_eq!(found.0, name, "{collective} of {bytes}");
+            assert!((found.1 - between).abs() < 1e-9, "{collective} of {bytes}: {found:?}");
+        }
+        let shape: Shape = "4x4+4".parse().unwrap();
+        let choice = choose(Wire::Network, C::Barrier, &shape, 0, 4);
+        assert_eq!(choice.algorithm.name, "mixed-leader");
+        assert_eq!(counted(C::Allreduce, "7+4", 8).0, "multiplying-leader-l");
     }
 
     #[test]

@@ -43,6 +43,8 @@ struct Port {
     registration: Registration,
     vcq: Vcq,
     peers: Vec<(VcqId, Stadd)>,
+    /// The peers' ids as notices name them: as they query themselves.
+    names: Vec<u64>,
 }
 
 impl Port {
@@ -57,16 +59,16 @@ impl Port {
         let mut mine = vcq.id().raw().to_le_bytes().to_vec();
         mine.extend(registration.stadd().0.to_le_bytes());
         let word = |b: &[u8]| u64::from_le_bytes(b.try_into().expect("8 bytes"));
-        let peers = x
-            .allgather(&mine)
-            .expect("everyone comes")
+        let all = x.allgather(&mine).expect("everyone comes");
+        let names = all.iter().map(|m| word(&m[..8])).collect();
+        let peers = all
             .iter()
             .map(|m| {
                 let id = VcqId::from_raw(&vcq.api(), word(&m[..8])).expect("a queried id");
                 (id.with_default_path(&vcq.api()).expect("has one"), Stadd(word(&m[8..])))
             })
             .collect();
-        Port { memory, registration, vcq, peers }
+        Port { memory, registration, vcq, peers, names }
     }
 
     fn notice(&mut self) -> Notice {
@@ -97,6 +99,7 @@ fn a_put_moves_bytes_and_gives_the_notices_asked_for() {
     ranks(2, |x| {
         let mut p = Port::open(x);
         let (peer, there) = p.peers[1 - x.rank()];
+        let name = p.names[1 - x.rank()];
         if x.rank() == 0 {
             p.memory.set(3, 0x1234_5678);
             let what = Transfer { local: p.registration.at(24), remote: there + 16, length: 8 };
@@ -106,11 +109,11 @@ fn a_put_moves_bytes_and_gives_the_notices_asked_for() {
             assert_eq!(p.completion(), Cookie(99));
             assert_eq!(
                 p.notice(),
-                Notice::LocalPut { peer: peer.raw(), edata: 7, remote_end: there + 24 }
+                Notice::LocalPut { peer: name, edata: 7, remote_end: there + 24 }
             );
         } else {
             let remote_end = p.registration.at(24);
-            assert_eq!(p.notice(), Notice::RemotePut { peer: peer.raw(), edata: 7, remote_end });
+            assert_eq!(p.notice(), Notice::RemotePut { peer: name, edata: 7, remote_end });
             assert_eq!(p.memory.get(2), 0x1234_5678);
         }
         x.barrier().expect("both");
@@ -124,6 +127,7 @@ fn get_piggyback_and_atomics_do_what_they_say() {
     ranks(2, |x| {
         let mut p = Port::open(x);
         let (peer, there) = p.peers[1 - x.rank()];
+        let name = p.names[1 - x.rank()];
         p.memory.set(0, 1000 + x.rank() as u64);
         x.barrier().expect("both");
         if x.rank() == 0 {
@@ -131,21 +135,18 @@ fn get_piggyback_and_atomics_do_what_they_say() {
             // SAFETY: all ranges are registered; the other rank only waits meanwhile.
             unsafe {
                 p.vcq.get(peer, get, mark(1, PostFlags::LOCAL, 0)).expect("room");
-                assert_eq!(p.notice(), Notice::LocalGet { peer: peer.raw(), edata: 1 });
+                assert_eq!(p.notice(), Notice::LocalGet { peer: name, edata: 1 });
                 assert_eq!(p.memory.get(8), 1001);
 
                 let armw = mark(2, PostFlags::LOCAL, 0);
                 p.vcq.armw8(peer, ArmwOp::Add, 5, there, armw).expect("room");
-                let want =
-                    Notice::LocalArmw { peer: peer.raw(), edata: 2, remote: there, old: 1001 };
+                let want = Notice::LocalArmw { peer: name, edata: 2, remote: there, old: 1001 };
                 assert_eq!(p.notice(), want);
                 p.vcq.armw4(peer, ArmwOp::Xor, 1, there, armw).expect("room");
-                let want =
-                    Notice::LocalArmw { peer: peer.raw(), edata: 2, remote: there, old: 1006 };
+                let want = Notice::LocalArmw { peer: name, edata: 2, remote: there, old: 1006 };
                 assert_eq!(p.notice(), want);
                 p.vcq.cswap8(peer, 1007, 42, there, armw).expect("room");
-                let want =
-                    Notice::LocalArmw { peer: peer.raw(), edata: 2, remote: there, old: 1007 };
+                let want = Notice::LocalArmw { peer: name, edata: 2, remote: there, old: 1007 };
                 assert_eq!(p.notice(), want);
 
                 p.vcq
@@ -157,7 +158,7 @@ fn get_piggyback_and_atomics_do_what_they_say() {
             }
         } else {
             let remote_end = p.registration.at(48);
-            assert_eq!(p.notice(), Notice::RemotePut { peer: peer.raw(), edata: 4, remote_end });
+            assert_eq!(p.notice(), Notice::RemotePut { peer: name, edata: 4, remote_end });
             let got: Vec<_> = (0..6).map(|i| p.memory.get(i)).collect();
             let ones = u64::from_ne_bytes([1; 8]);
             assert_eq!(got, [42, ones, ones, ones, ones, 77]);

@@ -172,7 +172,8 @@ fn trees_share_no_link() {
 /// No two rows serve the same shapes with the same plans.
 #[test]
 fn no_row_is_a_copy() {
-    let shapes = ["4", "5", "8", "12", "16", "2x4", "3x5", "4x4", "2x3x4", "8x4", "3+4", "2x3+8"];
+    let shapes =
+        ["4", "5", "8", "12", "16", "2x4", "3x5", "4x4", "2x3x4", "8x4", "3+4", "2x3+8", "8+2"];
     let plans = |algorithm: &Algorithm, text: &str| {
         let shape: Shape = text.parse().unwrap();
         let root = if algorithm.collective.is_rooted() { shape.n_nodes() / 2 } else { 0 };

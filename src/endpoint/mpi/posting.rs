@@ -7,7 +7,7 @@ use crate::Rank;
 use crate::endpoint::{Arrival, Event, Posted as Taken, Slot, Tag, WireError, WireRegion};
 
 impl State {
-    /// As [`Endpoint::post_send`].
+    /// As [`post_send`](crate::endpoint::Endpoint::post_send).
     ///
     /// # Safety
     /// As there.
@@ -38,7 +38,7 @@ impl State {
         Ok(Taken::Accepted)
     }
 
-    /// As [`Endpoint::post_recv`].
+    /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
     ///
     /// # Safety
     /// As there.

@@ -203,3 +203,34 @@ fn questions_go_to_the_ranks_wire_and_news_everywhere() {
     assert!(!router.observer().unwrap().ask(6).unwrap());
     assert_eq!(router.observer().unwrap().answer(), None);
 }
+
+/// What a collective does inside a node goes through its memory, and of its ranks one alone speaks
+/// with other nodes.
+#[test]
+fn of_a_node_first_plan_only_leaders_reach_other_nodes() {
+    use hopbine_torus::plan::Flow;
+    use hopbine_torus::{Collective, RankMap, Request, registry};
+    let (shape, map) = ("2x2+4".parse().unwrap(), RankMap::ColumnMajor);
+    let request = Request { shape, map, root: 0, ports: Some(1) };
+    let algorithm = registry::find(Collective::Allreduce, "mixed-leader-l").unwrap();
+    let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
+    let (slot, tag) =
+        (Slot { run: 0, task: 0 }, Tag { context: 0, operation: 0, message: 0, call: 0 });
+    let region = WireRegion { ptr: std::ptr::null_mut(), len: 0, key: 0 };
+    for rank in 0..16 {
+        let log = Log::default();
+        let node = rank / 4 * 4..rank / 4 * 4 + 4;
+        let near = node.filter(|&other| other != rank);
+        let mut router = Router::new(Fake::new("near", &log), near, Fake::new("far", &log));
+        let plan = expansion.plan(hopbine_torus::Rank(rank));
+        for send in plan.lanes[0].steps.iter().flat_map(|step| &step.sends) {
+            // SAFETY: nothing is in the region.
+            let posted = unsafe { router.post_send(slot, send.peer.0, tag, region) };
+            assert_eq!(posted.unwrap(), Posted::Later);
+        }
+        let count = |wire| lock(&log).iter().filter(|line| line.starts_with(wire)).count();
+        // The leader: results to three ranks, a vector to another node in each of two steps.
+        let expected = if rank % 4 == 0 { (3, 2) } else { (1, 0) };
+        assert_eq!((count("near"), count("far")), expected, "rank {rank}");
+    }
+}

@@ -124,5 +124,7 @@ impl ShmEndpoint {
         let readers = readers(&self.segment, self.layout, self.port, peer, slot as usize);
         // Release: pairs with the Acquire in `Staging::free`.
         readers.fetch_sub(1, Ordering::Release);
+        // It may wait for a slot.
+        self.peers[peer].outbox.ring();
     }
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | up to 32 | in the line of the queue that says that they are there |
 //! | up to 2 KiB | in the queue's ring of bytes; the receiver copies them out at once |
-//! | up to 8 KiB | in a staging slot, where the receiver may read them |
+//! | up to 32 KiB | in a staging slot, where the receiver may read them |
 //! | more, or no slot free | stay where they are; the receiver reads them when it is ready |
 //!
 //! Where no process may read another's memory, messages of up to 64 KiB are staged, and longer ones
@@ -54,8 +54,10 @@ use state::{Landing, Lent, Pulled};
 const EAGER_BYTES: usize = 2048;
 /// The longest message that is staged where receivers can read it in its sender's memory as well.
 /// Staging moves every byte between the cores' caches twice: to the slot, which the receiver had
-/// in its cache, and from there.
-const STAGED_BYTES: usize = 8 * 1024;
+/// in its cache, and from there. Up to here that is quicker than a system call (measured: 16 KiB
+/// on two ranks, broadcast 3.8 us against 6.6, allreduce 3.9 against 5.5; 64 KiB allreduce 13.5
+/// against 11.4).
+const STAGED_BYTES: usize = 32 * 1024;
 /// With more peers than this, those that nothing is expected of are looked at more rarely.
 const FEW_PEERS: usize = 8;
 /// How rarely, in polls.
@@ -300,6 +302,10 @@ impl Endpoint for ShmEndpoint {
         }
         if !self.reads_due.is_empty() {
             self.advance_reads()?;
+            // Nobody else would wake this rank for what is left.
+            if !self.reads_due.is_empty() {
+                self.bell.ring();
+            }
         }
         self.staging.sent();
         std::mem::swap(&mut self.views, &mut self.due_views);

@@ -172,6 +172,11 @@ impl Outbox {
         true
     }
 
+    /// There is something else for the receiver than a message.
+    pub(super) fn ring(&self) {
+        self.parts.bell.ring();
+    }
+
     /// Sends an answer. False if there is no room now.
     pub(super) fn answer(&mut self, descriptor: &Descriptor) -> bool {
         if !self.has_room(self.bytes_at, 0) {

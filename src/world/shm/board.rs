@@ -156,16 +156,13 @@ impl SmallCollectives for SharedBoard {
         }
         let size = call.dtype.size_bytes() as u64;
         let bytes = call.count.saturating_mul(size);
-        let (given, read) = self.volume(call.collective, bytes);
-        if given <= self.capacity && read <= MOST_READ {
+        // Both are in proportion to the bytes. Every long call comes by here.
+        let (given, read) = self.volume(call.collective, 1);
+        let most = (self.capacity / given.max(1)).min(MOST_READ / read.max(1));
+        if bytes <= most {
             return Ok(());
         }
-        let fits = |bytes: u64| {
-            let (given, read) = self.volume(call.collective, bytes);
-            given <= self.capacity && read <= MOST_READ
-        };
-        let most = (0..=self.capacity).rev().find(|&bytes| fits(bytes)).unwrap_or(0) / size;
-        Err(Refusal::Count { most, count: call.count })
+        Err(Refusal::Count { most: most / size, count: call.count })
     }
 
     fn between_calls(&self, f: &mut dyn FnMut()) {

@@ -23,15 +23,16 @@
 //! Nothing in the files is trusted: they must be the user's own, and what is no record is not there.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
-use super::record::{Collected, HEADER, PAYLOAD, RECORD, Record, hash};
+use super::files::{Files, Slot};
+use super::own::file_error;
+use super::piece::Piece;
+use super::record::{Collected, PAYLOAD, Record, hash};
+use super::wait::Wait;
 use super::{BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, Phase};
 
 /// Appended to `HOPBINE_RENDEZVOUS`: the file of that very name is the emulated device's own.
@@ -43,28 +44,10 @@ const COLLECTED: &str = ".all";
 const TABLE: u64 = 0;
 const AGREED: u64 = 1;
 
-/// Which of a rank's records.
-#[derive(Clone, Copy)]
-pub(super) enum Slot {
-    Hello,
-    Agreement,
-    Data,
-}
-
-impl Slot {
-    /// Counted by rank first, so that a record's place does not depend on the number of ranks.
-    fn offset(self, rank: usize) -> u64 {
-        (rank as u64 * 3 + self as u64) * RECORD as u64
-    }
-}
-
 /// The ranks of a job, met through a file.
 #[derive(Debug)]
 pub struct Bootstrap {
-    pub(super) path: PathBuf,
-    pub(super) collected: PathBuf,
-    pub(super) rank: usize,
-    pub(super) size: usize,
+    pub(super) files: Files,
     timeout: Duration,
     pub(super) session: u64,
     round: u64,
@@ -127,10 +110,7 @@ impl Bootstrap {
         let mut collected = path.clone().into_os_string();
         collected.push(COLLECTED);
         let mut this = Bootstrap {
-            path,
-            collected: collected.into(),
-            rank,
-            size,
+            files: Files { path, collected: collected.into(), rank, size },
             timeout,
             session: 0,
             round: AGREED,
@@ -138,26 +118,27 @@ impl Bootstrap {
             is_temporary: false,
         };
         let mine = fresh_number();
-        this.write(Slot::Hello, 0, mine, &[], 0)?;
+        this.files.write(Slot::Hello, 0, mine, &[], 0)?;
         this.session = if rank == 0 { this.gather_all(mine)? } else { this.agree(mine)? };
         Ok(this)
     }
 
     /// Rank 0 at the beginning: collects hellos, then agreements; returns the session.
     fn gather_all(&self, mine: u64) -> Result<u64, BootstrapError> {
-        let mut hellos: Vec<Option<Record>> = vec![None; self.size];
-        let mut has_agreed = vec![false; self.size];
+        let mut hellos: Vec<Option<Record>> = vec![None; self.files.size];
+        let mut has_agreed = vec![false; self.files.size];
         let mut session = None;
         let mut wait = Wait::new(self.timeout);
         loop {
-            let file = self.open(&self.path)?;
+            let file = self.files.open(&self.files.path)?;
             // Whoever has agreed to the table has the number in it.
-            for rank in (1..self.size).filter(|&rank| !has_agreed[rank]) {
-                hellos[rank] = self.read_head(&file, Slot::Hello, rank)?;
+            for rank in (1..self.files.size).filter(|&rank| !has_agreed[rank]) {
+                hellos[rank] = self.files.read_head(&file, Slot::Hello, rank)?;
             }
-            let is_good = |r: &Record| r.size as usize == self.size;
+            let is_good = |r: &Record| r.size as usize == self.files.size;
             let good = |h: &Option<Record>| h.as_ref().is_some_and(is_good);
-            let mut missing: Vec<usize> = (1..self.size).filter(|&r| !good(&hellos[r])).collect();
+            let mut missing: Vec<usize> =
+                (1..self.files.size).filter(|&r| !good(&hellos[r])).collect();
             if missing.is_empty() {
                 // A hello names its writer by its place; the number sits where a round would.
                 let numbers = hellos.iter().map(|h| h.as_ref().map_or(mine, |r| r.round));
@@ -167,21 +148,21 @@ impl Bootstrap {
                     session = Some(view);
                     has_agreed.fill(false);
                     has_agreed[0] = true;
-                    self.publish(&Collected { session: view, round: TABLE, body: table })?;
+                    self.files.publish(&Collected { session: view, round: TABLE, body: table })?;
                 }
                 for (rank, agreed) in has_agreed.iter_mut().enumerate().filter(|(_, a)| !**a) {
-                    let record = self.read_head(&file, Slot::Agreement, rank)?;
+                    let record = self.files.read_head(&file, Slot::Agreement, rank)?;
                     *agreed = record.is_some_and(|r| r.session == view);
                 }
-                missing = (0..self.size).filter(|&rank| !has_agreed[rank]).collect();
+                missing = (0..self.files.size).filter(|&rank| !has_agreed[rank]).collect();
                 if missing.is_empty() {
                     let body = Vec::new();
-                    self.publish(&Collected { session: view, round: AGREED, body })?;
+                    self.files.publish(&Collected { session: view, round: AGREED, body })?;
                     return Ok(view);
                 }
             }
             let sizes = hellos.iter().flatten().map(|r| r.size as usize);
-            let other = sizes.rev().find(|&s| s != self.size);
+            let other = sizes.rev().find(|&s| s != self.files.size);
             wait.pause().map_err(|waited| self.missing(missing, Phase::Arrival, waited, other))?;
         }
     }
@@ -191,16 +172,16 @@ impl Bootstrap {
         let mut wait = Wait::new(self.timeout);
         let mut agreed = None;
         loop {
-            match self.look(|session, round| {
+            match self.files.look(|session, round| {
                 round == TABLE && agreed != Some(session)
                     || round == AGREED && agreed == Some(session)
             })? {
                 Some(Collected { session, round: AGREED, .. }) => return Ok(session),
                 Some(Collected { session, body, .. }) => {
                     let (numbers, _) = body.as_chunks::<8>();
-                    let own = numbers.get(self.rank).map(|bytes| u64::from_le_bytes(*bytes));
-                    if numbers.len() == self.size && own == Some(mine) {
-                        self.write(Slot::Agreement, session, 0, &[], 0)?;
+                    let own = numbers.get(self.files.rank).map(|bytes| u64::from_le_bytes(*bytes));
+                    if numbers.len() == self.files.size && own == Some(mine) {
+                        self.files.write(Slot::Agreement, session, 0, &[], 0)?;
                         agreed = Some(session);
                     }
                 }
@@ -220,12 +201,12 @@ impl Bootstrap {
         &self,
         agreed: Option<u64>,
     ) -> Result<(Vec<usize>, Option<usize>), BootstrapError> {
-        let file = self.open(&self.path)?;
+        let file = self.files.open(&self.files.path)?;
         let mut other_size = None;
         let mut missing = Vec::new();
-        for rank in 0..self.size {
-            match self.read_head(&file, Slot::Hello, rank)? {
-                Some(hello) if hello.size as usize == self.size => {}
+        for rank in 0..self.files.size {
+            match self.files.read_head(&file, Slot::Hello, rank)? {
+                Some(hello) if hello.size as usize == self.files.size => {}
                 hello => {
                     other_size = other_size.or(hello.map(|r| r.size as usize));
                     missing.push(rank);
@@ -233,8 +214,8 @@ impl Bootstrap {
             }
         }
         if missing.is_empty() && agreed.is_some() {
-            for rank in 1..self.size {
-                let agreement = self.read_head(&file, Slot::Agreement, rank)?;
+            for rank in 1..self.files.size {
+                let agreement = self.files.read_head(&file, Slot::Agreement, rank)?;
                 if agreement.map(|r| r.session) != agreed {
                     missing.push(rank);
                 }
@@ -250,21 +231,21 @@ impl Bootstrap {
     fn exchange_round(&mut self, piece: &[u8], total: u32) -> Result<Vec<Piece>, BootstrapError> {
         self.round += 1;
         let (session, round) = (self.session, self.round);
-        if self.rank == 0 {
+        if self.files.rank == 0 {
             return self.collect(Piece { total, bytes: piece.to_vec() });
         }
-        self.write(Slot::Data, session, round, piece, total)?;
+        self.files.write(Slot::Data, session, round, piece, total)?;
         let mut wait = Wait::new(self.timeout);
         loop {
-            let found = self.look(|s, r| (s, r) == (session, round))?;
-            if let Some(pieces) = found.and_then(|c| Piece::all_from(&c.body, self.size)) {
+            let found = self.files.look(|s, r| (s, r) == (session, round))?;
+            if let Some(pieces) = found.and_then(|c| Piece::all_from(&c.body, self.files.size)) {
                 return Ok(pieces);
             }
             if let Err(waited) = wait.pause() {
-                let file = self.open(&self.path)?;
+                let file = self.files.open(&self.files.path)?;
                 let mut missing = Vec::new();
-                for rank in 1..self.size {
-                    let record = self.read(&file, Slot::Data, rank)?;
+                for rank in 1..self.files.size {
+                    let record = self.files.read(&file, Slot::Data, rank)?;
                     if record.is_none_or(|r| (r.session, r.round) != (session, round)) {
                         missing.push(rank);
                     }
@@ -280,21 +261,22 @@ impl Bootstrap {
     /// Rank 0 in a round: collects the others' records and shows them all.
     fn collect(&self, mine: Piece) -> Result<Vec<Piece>, BootstrapError> {
         let (session, round) = (self.session, self.round);
-        let mut got: Vec<Option<Piece>> = vec![None; self.size];
+        let mut got: Vec<Option<Piece>> = vec![None; self.files.size];
         got[0] = Some(mine);
         let mut wait = Wait::new(self.timeout);
         loop {
-            let file = self.open(&self.path)?;
+            let file = self.files.open(&self.files.path)?;
             for (rank, place) in got.iter_mut().enumerate().filter(|(_, place)| place.is_none()) {
-                let record = self.read(&file, Slot::Data, rank)?;
+                let record = self.files.read(&file, Slot::Data, rank)?;
                 let record = record.filter(|r| (r.session, r.round) == (session, round));
                 *place = record.map(|r| Piece { total: r.total, bytes: r.payload });
             }
-            let missing: Vec<usize> = (0..self.size).filter(|&rank| got[rank].is_none()).collect();
+            let missing: Vec<usize> =
+                (0..self.files.size).filter(|&rank| got[rank].is_none()).collect();
             if missing.is_empty() {
                 let pieces: Vec<Piece> = got.into_iter().flatten().collect();
                 let body = pieces.iter().flat_map(Piece::encode).collect();
-                self.publish(&Collected { session, round, body })?;
+                self.files.publish(&Collected { session, round, body })?;
                 return Ok(pieces);
             }
             let phase = Phase::Exchange(self.exchanges);
@@ -309,175 +291,18 @@ impl Bootstrap {
         waited: Duration,
         other_size: Option<usize>,
     ) -> BootstrapError {
-        let (rank, size) = (self.rank, self.size);
+        let (rank, size) = (self.files.rank, self.files.size);
         BootstrapError::Missing { rank, size, missing, phase, waited, other_size }
-    }
-
-    pub(super) fn open(&self, path: &Path) -> Result<File, BootstrapError> {
-        open_own(path, OpenOptions::new().read(true)).map_err(|e| file_error(path, e))
-    }
-
-    /// Writes a record of this rank's.
-    pub(super) fn write(
-        &self,
-        slot: Slot,
-        session: u64,
-        round: u64,
-        piece: &[u8],
-        total: u32,
-    ) -> Result<(), BootstrapError> {
-        let size = self.size as u32;
-        let record = Record { session, round, size, total, payload: piece.to_vec() };
-        write_at(&self.path, &record.encode(), slot.offset(self.rank))
-    }
-
-    /// Shows all ranks what was collected.
-    fn publish(&self, collected: &Collected) -> Result<(), BootstrapError> {
-        write_at(&self.collected, &collected.encode(), 0)
-    }
-
-    /// What rank 0 shows now, if `is_wanted` says so of its session and round.
-    fn look(
-        &self,
-        is_wanted: impl Fn(u64, u64) -> bool,
-    ) -> Result<Option<Collected>, BootstrapError> {
-        let failed = |e| file_error(&self.collected, e);
-        let file = match open_own(&self.collected, OpenOptions::new().read(true)) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(failed(e)),
-        };
-        let mut head = [0; HEADER];
-        if !read_at(&file, &mut head, 0).map_err(failed)? {
-            return Ok(None);
-        }
-        // The longest that there can be: what is longer is none of ours.
-        let most = self.size * (PAYLOAD + Piece::HEADER);
-        let Some(head) = Collected::head(&head).filter(|h| h.len <= most) else { return Ok(None) };
-        if !is_wanted(head.session, head.round) {
-            return Ok(None);
-        }
-        let mut body = vec![0; head.len];
-        let is_there = read_at(&file, &mut body, HEADER as u64).map_err(failed)?;
-        Ok(if is_there { head.with(body) } else { None })
-    }
-
-    /// A record, if there is one.
-    fn read(&self, file: &File, slot: Slot, rank: usize) -> Result<Option<Record>, BootstrapError> {
-        let mut bytes = [0; RECORD];
-        let is_there = read_at(file, &mut bytes, slot.offset(rank));
-        let is_there = is_there.map_err(|e| file_error(&self.path, e))?;
-        Ok(if is_there { Record::decode(&bytes) } else { None })
-    }
-
-    /// A record without a payload, if there is one: a short read.
-    pub(super) fn read_head(
-        &self,
-        file: &File,
-        slot: Slot,
-        rank: usize,
-    ) -> Result<Option<Record>, BootstrapError> {
-        let mut bytes = [0; RECORD];
-        let is_there = read_at(file, &mut bytes[..HEADER], slot.offset(rank));
-        let is_there = is_there.map_err(|e| file_error(&self.path, e))?;
-        Ok(if is_there { Record::decode(&bytes) } else { None })
-    }
-}
-
-fn file_error(path: &Path, source: io::Error) -> BootstrapError {
-    BootstrapError::File { path: path.to_path_buf(), source }
-}
-
-/// Opens a file of this user's. What is a link or no regular file, belongs to another user, may be
-/// written by others or has further names is refused.
-fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    // Without NONBLOCK the opening of a pipe would wait for its other end.
-    let file =
-        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
-    let file = file.map_err(|e| match e.raw_os_error() {
-        Some(libc::ELOOP) => io::Error::other("is a symbolic link: name a file itself"),
-        _ => e,
-    })?;
-    let about = file.metadata()?;
-    // SAFETY: has no preconditions.
-    let user = unsafe { libc::geteuid() };
-    let trouble = if !about.is_file() {
-        "is no regular file: name a new one"
-    } else if about.uid() != user {
-        "belongs to another user: name a file of your own"
-    } else if about.mode() & 0o022 != 0 {
-        "may be written by others: it needs mode 0600"
-    } else if about.nlink() != 1 {
-        "has further names (hard links): name a new file"
-    } else {
-        return Ok(file);
-    };
-    Err(io::Error::other(trouble))
-}
-
-/// Writes to a file, which is made if it is not there. Others' records are in it: it is not cut.
-fn write_at(path: &Path, bytes: &[u8], at: u64) -> Result<(), BootstrapError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600);
-    let write = || {
-        let file = open_own(path, &mut options)?;
-        file.write_all_at(bytes, at)?;
-        // A network file system reports here what it could not write.
-        // SAFETY: the descriptor is closed once: nobody else owns it any more.
-        match unsafe { libc::close(file.into_raw_fd()) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    };
-    let mut write = write;
-    write().map_err(|e| file_error(path, e))
-}
-
-/// Whether all the bytes could be read: the file may not have grown to that place yet.
-fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<bool> {
-    match file.read_exact_at(bytes, at) {
-        Ok(()) => Ok(true),
-        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(e) => Err(e),
-    }
-}
-
-/// One rank's part of a round.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Piece {
-    /// Length of the whole message.
-    total: u32,
-    bytes: Vec<u8>,
-}
-
-impl Piece {
-    const HEADER: usize = 8;
-
-    fn encode(&self) -> Vec<u8> {
-        let len = self.bytes.len() as u32;
-        [&self.total.to_le_bytes(), &len.to_le_bytes(), self.bytes.as_slice()].concat()
-    }
-
-    /// The pieces of all ranks; None if these bytes are something else.
-    fn all_from(mut bytes: &[u8], n: usize) -> Option<Vec<Piece>> {
-        let mut pieces = Vec::new();
-        while let Some((&total, rest)) = bytes.split_first_chunk() {
-            let (&len, rest) = rest.split_first_chunk()?;
-            let (piece, rest) = rest.split_at_checked(u32::from_le_bytes(len) as usize)?;
-            pieces.push(Piece { total: u32::from_le_bytes(total), bytes: piece.to_vec() });
-            bytes = rest;
-        }
-        (pieces.len() == n && bytes.is_empty()).then_some(pieces)
     }
 }
 
 impl Exchange for Bootstrap {
     fn rank(&self) -> usize {
-        self.rank
+        self.files.rank
     }
 
     fn size(&self) -> usize {
-        self.size
+        self.files.size
     }
 
     fn set_timeout(&mut self, timeout: Duration) {
@@ -489,9 +314,9 @@ impl Exchange for Bootstrap {
         let total = u32::try_from(mine.len()).map_err(|_| {
             let reason =
                 format!("a message of {} bytes, but at most {} are possible", mine.len(), u32::MAX);
-            file_error(&self.path, io::Error::new(io::ErrorKind::InvalidInput, reason))
+            file_error(&self.files.path, io::Error::new(io::ErrorKind::InvalidInput, reason))
         })?;
-        let mut all = vec![Vec::new(); self.size];
+        let mut all = vec![Vec::new(); self.files.size];
         let mut pieces = mine.chunks(PAYLOAD);
         loop {
             let parts = self.exchange_round(pieces.next().unwrap_or(&[]), total)?;
@@ -522,46 +347,4 @@ fn number(variable: &'static str, range: std::ops::Range<usize>) -> Result<usize
             wanted: format!("a whole number from {} to {}", range.start, range.end - 1),
         }
     })
-}
-
-/// Looks seldom when nothing happens: a file server has better things to do.
-struct Wait {
-    start: Instant,
-    timeout: Duration,
-    pause: Duration,
-}
-
-impl Wait {
-    fn new(timeout: Duration) -> Wait {
-        Wait { start: Instant::now(), timeout, pause: Duration::from_micros(50) }
-    }
-
-    /// Sleeps a little; after the time-out says how long it has been.
-    fn pause(&mut self) -> Result<(), Duration> {
-        const LONGEST: Duration = Duration::from_millis(5);
-        let waited = self.start.elapsed();
-        if waited >= self.timeout {
-            return Err(waited);
-        }
-        std::thread::sleep(self.pause);
-        self.pause = (self.pause * 2).min(LONGEST);
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_come_back() {
-        let pieces =
-            [Piece { total: 9, bytes: vec![1, 2, 3] }, Piece { total: 0, bytes: Vec::new() }];
-        let bytes: Vec<u8> = pieces.iter().flat_map(Piece::encode).collect();
-        assert_eq!(Piece::all_from(&bytes, 2).as_deref(), Some(&pieces[..]));
-        assert_eq!(Piece::all_from(&bytes, 3), None);
-        for cut in 0..bytes.len() {
-            assert_eq!(Piece::all_from(&bytes[..cut], 2), None, "cut to {cut}");
-        }
-    }
 }

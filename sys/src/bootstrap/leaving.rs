@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::file::{Bootstrap, Slot};
+use super::file::Bootstrap;
+use super::files::Slot;
 
 /// Stands in a rank's record, in place of a round, when it reads nothing any more.
 const GONE: u64 = u64::MAX;
@@ -18,9 +19,9 @@ impl Bootstrap {
 
     /// Whether all others read nothing any more.
     fn all_gone(&self) -> bool {
-        let Ok(file) = self.open(&self.path) else { return true };
-        (1..self.size).all(|rank| {
-            let record = self.read_head(&file, Slot::Data, rank);
+        let Ok(file) = self.files.open(&self.files.path) else { return true };
+        (1..self.files.size).all(|rank| {
+            let record = self.files.read_head(&file, Slot::Data, rank);
             record.is_ok_and(|r| r.is_some_and(|r| (r.session, r.round) == (self.session, GONE)))
         })
     }
@@ -32,15 +33,15 @@ impl Drop for Bootstrap {
         if !self.is_temporary {
             return;
         }
-        if self.rank != 0 {
-            let _ = self.write(Slot::Data, self.session, GONE, &[], 0);
+        if self.files.rank != 0 {
+            let _ = self.files.write(Slot::Data, self.session, GONE, &[], 0);
             return;
         }
         let end = Instant::now() + PATIENCE;
         while !self.all_gone() && Instant::now() < end {
             std::thread::sleep(PATIENCE / 1000);
         }
-        let _ = std::fs::remove_file(&self.path);
-        let _ = std::fs::remove_file(&self.collected);
+        let _ = std::fs::remove_file(&self.files.path);
+        let _ = std::fs::remove_file(&self.files.collected);
     }
 }

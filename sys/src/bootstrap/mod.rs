@@ -18,9 +18,13 @@
 //! This is for starting up: rounds take file system time, not network time.
 
 mod file;
+mod files;
 mod leaving;
 mod local;
+mod own;
+mod piece;
 mod record;
+mod wait;
 
 use std::path::PathBuf;
 use std::time::Duration;

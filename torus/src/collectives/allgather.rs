@@ -1,6 +1,6 @@
 //! Allgather: every rank ends with every rank's block.
 
-use super::row::{Cut, Form, Paths, Phase, Row, Share, Shares, Sums, others_share};
+use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums, others_share};
 
 pub(super) static ROW: Row = Row {
     name: "allgather",
@@ -11,7 +11,14 @@ pub(super) static ROW: Row = Row {
     gets: Shares::Each(Share::All),
     sums: Sums::Everyone,
     minimal_volume: others_share,
-    forms: &[(Form::Butterfly, &[Phase::backwards(Paths::Toward)])],
+    forms: &[
+        (Form::Butterfly, &[Phase::backwards(Paths::Toward)]),
+        // A gather to rank 0, then a bcast of all blocks.
+        (
+            Form::Tree,
+            &[Phase::forwards(Paths::ToRoot, Action::Copy), Phase::backwards(Paths::AllToRoot)],
+        ),
+    ],
     is_pairwise: false,
     is_linear: false,
     along_trees: None,

@@ -16,6 +16,11 @@ pub(super) static ROW: Row = Row {
             Form::TwoPhase,
             &[Phase::forwards(Paths::Toward, Action::Reduce), Phase::backwards(Paths::Toward)],
         ),
+        // A reduce to rank 0, then a bcast.
+        (
+            Form::Tree,
+            &[Phase::forwards(Paths::ToRoot, Action::Reduce), Phase::backwards(Paths::ToRoot)],
+        ),
         (Form::Latency, &[Phase::forwards(Paths::Everything, Action::Reduce)]),
     ],
     is_pairwise: false,

@@ -11,7 +11,10 @@ pub(super) static ROW: Row = Row {
     gets: Shares::Each(Share::All),
     sums: Sums::Everyone,
     minimal_volume: |_| 0.0,
-    forms: &[(Form::Butterfly, &[Phase::forwards(Paths::Everything, Action::Reduce)])],
+    forms: &[
+        (Form::Butterfly, &[Phase::forwards(Paths::Everything, Action::Reduce)]),
+        (Form::Latency, &[Phase::forwards(Paths::Everything, Action::Reduce)]),
+    ],
     is_pairwise: false,
     is_linear: false,
     along_trees: None,

@@ -84,6 +84,9 @@ pub enum Paths {
     FromRoot,
     /// Every rank sends once, at its first step towards the root, all that it has by then.
     ToRoot,
+    /// The same ranks and steps as `ToRoot`, but every message is all blocks: backwards, what the
+    /// root has gathered goes to everyone.
+    AllToRoot,
     /// The paths of `Toward` with sources kept apart: logarithmic alltoall.
     Displaced,
     /// Everyone sends all that there is to all its peers at every step.

@@ -28,6 +28,9 @@ pub enum Kind {
     Circulant,
     /// `direct`: everyone at once. Small sizes.
     Direct,
+    /// `leader`: coordinate 0 alone, onto which all others are folded: for the ranks of a node in
+    /// a latency form.
+    Leader,
     /// `multiplying:K`: groups of up to K exchange all with all, K the largest radix that the
     /// size is factorised into (recursive multiplying: generalized-radix paper, section IV).
     Multiplying {
@@ -81,6 +84,7 @@ impl Kind {
             Kind::Bine => unless(size.is_multiple_of(2), "an even size".to_owned()),
             Kind::Doubling => unless(size.is_power_of_two(), "a power of two".to_owned()),
             Kind::Ring => unless(size <= MAX_RING, at_most(MAX_RING, "one step each")),
+            Kind::Leader => Some("no other coordinates, or a latency form".to_owned()),
             Kind::Direct => unless(size <= MAX_DIRECT, at_most(MAX_DIRECT, "all met at once")),
             Kind::Multiplying { max_radix } => {
                 let limit = (*max_radix).max(MAX_FORCED_RADIX);
@@ -107,6 +111,7 @@ impl Kind {
     /// there is none.
     pub fn core(&self, size: u32) -> u32 {
         match self {
+            Kind::Leader => 1,
             Kind::Bine | Kind::Doubling | Kind::Circulant => 1 << size.ilog2(),
             Kind::Knomial { radix } | Kind::Bruck { radix } => radix.pow(size.ilog(*radix)),
             Kind::Multiplying { max_radix } if self.serves(size).is_err() => {
@@ -164,6 +169,7 @@ impl fmt::Display for Kind {
             Kind::Doubling => f.pad("doubling"),
             Kind::Circulant => f.pad("circulant"),
             Kind::Direct => f.pad("direct"),
+            Kind::Leader => f.pad("leader"),
             Kind::Multiplying { max_radix } => f.pad(&format!("multiplying:{max_radix}")),
             Kind::Radices(radices) => {
                 let list: Vec<String> = radices.iter().map(u32::to_string).collect();
@@ -179,8 +185,8 @@ impl fmt::Display for Kind {
 /// A text that names no pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a pattern; known are bine, ring, doubling, circulant, direct, multiplying:K, \
-     multiplying:K,K,..., knomial:K, bruck:K and kring:K with every K 2 or more"
+    "`{0}` is not a pattern; known are bine, ring, doubling, circulant, direct, leader, \
+     multiplying:K, multiplying:K,K,..., knomial:K, bruck:K and kring:K with every K 2 or more"
 )]
 pub struct UnknownPattern(pub String);
 
@@ -206,6 +212,7 @@ impl FromStr for Kind {
             ("doubling", []) => Kind::Doubling,
             ("circulant", []) => Kind::Circulant,
             ("direct", []) => Kind::Direct,
+            ("leader", []) => Kind::Leader,
             ("multiplying", &[max_radix]) => Kind::Multiplying { max_radix },
             ("multiplying", [_, _, ..]) => Kind::Radices(Arc::from(parameters)),
             ("knomial", &[radix]) => Kind::Knomial { radix },

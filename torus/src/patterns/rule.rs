@@ -48,7 +48,7 @@ impl Rule {
                 cycle.extend((size > *group).then_some(*group));
                 Rule::chain(Law::Digits(Digits::new(&[*group, size / group])), cycle)
             }
-            Kind::Direct => products(&[size]),
+            Kind::Direct | Kind::Leader => products(&[size]),
             Kind::Doubling => products(&vec![2; size.trailing_zeros() as usize]),
             Kind::Multiplying { max_radix } => products(&factors(size, *max_radix)),
             Kind::Radices(radices) => products(radices),

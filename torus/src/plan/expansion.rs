@@ -235,8 +235,14 @@ fn walk_lane(
         is_resent.then_some(Pass::Resend(ResendPass { places, order, backwards }))
     };
     // In the latency form the patterns may be smaller than the dimensions.
-    let fold = |action| FoldPass::new(places, walk.sizes(), action).map(Pass::Fold);
-    let mut passes = Vec::from_iter(fold(Action::Reduce));
+    let sizes = shape.sizes();
+    let mut nodes = sizes.clone();
+    shape.node_dim().into_iter().for_each(|dim| nodes[dim] = walk.sizes()[dim]);
+    let fold = |all: &[u32], core: &[u32], action| {
+        FoldPass::new(places, all, core, action).map(Pass::Fold)
+    };
+    let mut passes = Vec::from_iter(fold(&sizes, &nodes, Action::Reduce));
+    passes.extend(fold(&nodes, walk.sizes(), Action::Reduce));
     for &phase in phases {
         let (places, walk, order) = (places.clone(), walk.clone(), order.clone());
         let mut pass = WalkPass::new(places, walk, order, phase, root, is_whole);
@@ -251,7 +257,8 @@ fn walk_lane(
         passes.push(Pass::Walk(pass));
         passes.extend(resend(false).filter(|_| puts_right && !phase.backwards));
     }
-    passes.extend(fold(Action::Copy));
+    passes.extend(fold(&nodes, walk.sizes(), Action::Copy));
+    passes.extend(fold(&sizes, &nodes, Action::Copy));
     let header = LaneHeader {
         port: port as u16,
         part: port,

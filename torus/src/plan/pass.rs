@@ -133,6 +133,11 @@ impl WalkPass {
         self.walk.steps().len()
     }
 
+    /// Whether what moves depends on where a node stands in the other dimensions.
+    fn needs_others(&self) -> bool {
+        !self.is_whole || self.phase.paths == Paths::ToRoot
+    }
+
     fn walk_step(&self, step: usize) -> usize {
         if self.phase.backwards { self.n_steps() - 1 - step } else { step }
     }
@@ -149,7 +154,7 @@ impl WalkPass {
             return steps.resize(first + self.n_steps(), idle);
         }
         let n_dims = self.walk.sizes().len();
-        let needs_others = !self.is_whole || self.phase.paths == Paths::ToRoot;
+        let needs_others = self.needs_others();
         let full = Members::default();
         // By dimension, the set for so many steps done.
         type Beside<'a> = Option<(u32, Cow<'a, Members>)>;
@@ -236,7 +241,7 @@ impl WalkPass {
         let number = self.walk_step(step);
         let step = self.walk.steps()[number];
         let n_dims = self.walk.sizes().len();
-        let needs_others = !self.is_whole || self.phase.paths == Paths::ToRoot;
+        let needs_others = self.needs_others();
         // Whom the tile concerns, dimension by dimension, with their sets.
         let concerns = |set: &Members, dim| {
             if self.is_whole { !set.is_empty() } else { set.meets(tile, dim) }

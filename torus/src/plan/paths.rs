@@ -50,11 +50,15 @@ impl Moves<'_> {
                 });
                 self.order.members(dim, through)
             }
-            Paths::ToRoot => {
+            Paths::ToRoot | Paths::AllToRoot => {
                 let b = pattern.normalise(a, self.root[dim]);
                 let is_moving =
                     toward.hop(b).is_some_and(|hop| (hop.step, hop.target) == (t, target));
-                if is_moving { self.held(dim, b, t) } else { Members::default() }
+                match self.paths {
+                    _ if !is_moving => Members::default(),
+                    Paths::AllToRoot => self.all(dim),
+                    _ => self.held(dim, b, t),
+                }
             }
             // All displacements whose path has this hop, wherever it starts.
             Paths::Displaced => {
@@ -92,6 +96,12 @@ impl Moves<'_> {
                 self.order.members(dim, (0..pattern.size()).filter(is_here))
             }
             Paths::ToRoot => self.held(dim, pattern.normalise(a, self.root[dim]), done),
+            Paths::AllToRoot => {
+                match self.held(dim, pattern.normalise(a, self.root[dim]), done).is_empty() {
+                    true => Members::default(),
+                    false => self.all(dim),
+                }
+            }
         }
     }
 

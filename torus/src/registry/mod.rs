@@ -53,7 +53,13 @@ struct Use {
 /// What becomes a schedule's recipe.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    Walk { form: Form, positions: Positions, order: StepOrder },
+    /// With `leader` one rank of each node takes part, and the others of the node fold onto it.
+    Walk {
+        form: Form,
+        positions: Positions,
+        order: StepOrder,
+        leader: bool,
+    },
     Exchange(Blocks),
     ParLinNa(ParLinNa),
     Linear,
@@ -250,9 +256,12 @@ impl Algorithm {
             Way::Linear => Recipe::Linear,
             Way::Prefix(how) => Recipe::Prefix(how),
             Way::Trees => Recipe::Trees,
-            Way::Walk { form, positions, order } => Recipe::Walk(WalkRecipe {
+            Way::Walk { leader: true, .. } if shape.node_dim().is_none() => {
+                return Err(ScheduleError::NoNodes { shape: shape.to_string() });
+            }
+            Way::Walk { form, positions, order, leader } => Recipe::Walk(WalkRecipe {
                 form,
-                patterns: self.patterns_on(shape, form),
+                patterns: self.patterns_on(shape, form, leader),
                 order,
                 interleave: self.row.family.interleave,
                 positions,
@@ -270,10 +279,11 @@ impl Algorithm {
         Ok(schedule)
     }
 
-    fn patterns_on(&self, shape: &Shape, form: Form) -> Vec<Kind> {
+    fn patterns_on(&self, shape: &Shape, form: Form, leader: bool) -> Vec<Kind> {
         let on_axis = |kind: &dyn Fn(u32) -> Kind| {
             let axes = shape.axes().iter();
             let pattern = |axis: &crate::geometry::Axis| match axis.link {
+                AxisLink::Node if leader => Kind::Leader,
                 AxisLink::Node => node_pattern(axis.size),
                 AxisLink::Torus | AxisLink::Mesh => kind(axis.size),
             };

@@ -89,12 +89,20 @@ static INSIDE_FIRST: Family = family(
 static ALL: Family = family(Patterns::Best, RoundRobin, "every block straight to its owner", OURS);
 
 const fn usage(form: Form, positions: Positions, order: StepOrder, summary: &'static str) -> Use {
-    Use { way: Way::Walk { form, positions, order }, summary }
+    Use { way: Way::Walk { form, positions, order, leader: false }, summary }
+}
+
+const fn led(form: Form, summary: &'static str) -> Use {
+    let way = Way::Walk { form, positions: Path, order: FarFirst, leader: true };
+    Use { way, summary }
 }
 
 static B: Use = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then allgather (B)");
 static B_BLOCK: Use = usage(TwoPhase, Rank, NearFirst, "as B, in rank order");
 static L: Use = usage(Latency, Path, FarFirst, "whole vector at every step (L)");
+static LEADER_L: Use = led(Latency, "one leader of each node, whole vector at every step (L)");
+static LEADER_BARRIER: Use = led(Latency, "one leader of each node, then dissemination");
+static TREE_AND_BACK: Use = usage(Tree, Path, NearFirst, "tree to rank 0 and back");
 static PERMUTE: Use = usage(Butterfly, Path, NearFirst, "contiguous, blocks permuted locally");
 static BLOCK: Use = usage(Butterfly, Rank, NearFirst, "rank order, block by block");
 static SEND: Use =
@@ -163,6 +171,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Allreduce, "mixed", &MIXED, &B),
     row(Allreduce, "mixed-block", &MIXED, &B_BLOCK),
     row(Allreduce, "mixed-l", &MIXED, &L),
+    row(Allreduce, "mixed-leader-l", &MIXED, &LEADER_L),
     row(Allreduce, "bine", &BINE, &B),
     row(Allreduce, "bine-l", &BINE, &L),
     row(Allreduce, "swing", &SWING, &B_BLOCK),
@@ -174,6 +183,8 @@ pub(super) static ROWS: &[Row] = &[
     row(Allreduce, "multiplying", &MULTIPLYING, &B),
     row(Allreduce, "multiplying-block", &MULTIPLYING, &B_BLOCK),
     row(Allreduce, "multiplying-l", &MULTIPLYING, &L),
+    row(Allreduce, "multiplying-leader-l", &MULTIPLYING, &LEADER_L),
+    row(Allreduce, "knomial-tree", &KNOMIAL, &TREE_AND_BACK),
     row(Allreduce, "bruck", &BRUCK, &B),
     row(Allreduce, "direct", &DIRECT, &B),
     row(Allreduce, "direct-l", &DIRECT, &L),
@@ -225,6 +236,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Allgather, "multiplying-block", &MULTIPLYING, &BLOCK),
     row(Allgather, "multiplying-send", &MULTIPLYING, &SEND),
     row(Allgather, "multiplying-two", &MULTIPLYING, &TWO),
+    row(Allgather, "knomial-tree", &KNOMIAL, &TREE_AND_BACK),
     row(Allgather, "bruck", &BRUCK, &PERMUTE),
     row(Allgather, "direct", &DIRECT, &PERMUTE),
     row(Allgather, "bucket", &BUCKET, &PERMUTE),
@@ -340,6 +352,7 @@ pub(super) static ROWS: &[Row] = &[
     row(Exscan, "chain", &PREFIX, &CHAIN),
     // barrier
     row(Barrier, "mixed", &MIXED, &DISSEMINATION),
+    row(Barrier, "mixed-leader", &MIXED, &LEADER_BARRIER),
     row(Barrier, "bine", &BINE, &DISSEMINATION),
     row(Barrier, "doubling", &DOUBLING, &DISSEMINATION),
     row(Barrier, "circulant", &CIRCULANT, &DISSEMINATION),

@@ -25,6 +25,7 @@ use crate::error::JobError;
 use crate::job::Job;
 use crate::launcher::Launched;
 use crate::layout::Plan;
+use crate::meet::meet;
 use crate::model::Model;
 use crate::nodes::Layout;
 use crate::rendezvous;
@@ -190,7 +191,7 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     let meeting = meeting(&s)?;
     let (arena, memory) = rendezvous::open(&meeting, s.size, plan)?.into_parts();
     let job = Job::assemble(arena, plan, 0, layout, s.model, Some(s.rank))?;
-    rendezvous::meet(&job, s.rank, &meeting, memory)?;
+    meet(&job, s.rank, &meeting, memory)?;
     Ok((job, s.rank))
 }
 

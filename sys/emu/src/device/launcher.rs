@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::env::Lookup;
 use crate::error::JobError;
-use crate::rendezvous;
+use crate::own;
 
 /// A launcher, and what it calls things: rank, number of ranks, and ranks on this host.
 struct Names {
@@ -82,7 +82,7 @@ impl Launched {
         };
         let name = name(self);
         let name = name.ok_or_else(|| unset("the process that started them cannot be found"))?;
-        rendezvous::path_for(&name).map_err(|error| unset(&error.to_string()))
+        own::path_for(&name).map_err(|error| unset(&error.to_string()))
     }
 }
 

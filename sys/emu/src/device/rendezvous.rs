@@ -7,19 +7,17 @@
 //! the file when it ends, whichever way, does no harm to the next one with the same file.
 
 use crate::arena::Arena;
-use crate::copy;
 use crate::env::Meeting;
 use crate::error::JobError;
-use crate::job::Job;
 use crate::layout::{Header, Plan};
+use crate::own::{open_file, user};
 use crate::sync::Ordering;
 use std::collections::hash_map::RandomState;
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 /// First word of the rendezvous file, and its version.
@@ -30,9 +28,6 @@ const LONGEST: u64 = 512;
 
 /// What keeps the memory as it is.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-
-/// What other ranks read to see whether they can.
-static PROBE: u64 = 0x686f_7062_696e_6521;
 
 /// A mapped arena, and for the rank that made it what must stay open until all have come.
 pub(crate) struct Opened {
@@ -86,44 +81,6 @@ impl Record {
 fn host() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_string()
-}
-
-/// This process's user.
-fn user() -> u32 {
-    // SAFETY: has no preconditions.
-    unsafe { libc::geteuid() }
-}
-
-/// Opens the rendezvous file, or makes it. A link, or anything that is not a regular file of this
-/// user's which nobody else may write to and which has one name, is refused.
-fn open_file(path: &Path) -> Result<File, String> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        // Without NONBLOCK the opening of a pipe would wait for its other end.
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)
-        .map_err(|e| match e.raw_os_error() {
-            Some(libc::ELOOP) => "is a symbolic link: name a file itself".to_owned(),
-            _ => format!("cannot be opened: {e}"),
-        })?;
-    let about = file.metadata().map_err(|e| format!("cannot be looked at: {e}"))?;
-    if !about.is_file() {
-        return Err("is no regular file: name a new one".into());
-    }
-    if about.uid() != user() {
-        return Err("belongs to another user: name a file of your own".into());
-    }
-    if about.mode() & 0o022 != 0 {
-        return Err("may be written by others: it needs mode 0600".into());
-    }
-    if about.nlink() != 1 {
-        return Err("has further names (hard links): name a new file".into());
-    }
-    Ok(file)
 }
 
 /// Makes the memory that the ranks share, or opens what another rank has made.
@@ -286,142 +243,6 @@ impl Opened {
     pub(crate) fn into_parts(self) -> (Arena, File) {
         (self.arena, self.memory)
     }
-}
-
-/// Waits until all ranks have mapped the arena and can reach each other. `memory` stays open until
-/// then, for the ranks that come later.
-pub(crate) fn meet(
-    job: &Job,
-    rank: usize,
-    meeting: &Meeting,
-    memory: File,
-) -> Result<(), JobError> {
-    let path = &meeting.path;
-    let mine = job.rank_record(rank);
-    mine.probe.store(&raw const PROBE as u64, Ordering::Relaxed);
-    // SAFETY: has no preconditions.
-    mine.parent.store(unsafe { libc::getppid() } as u32, Ordering::Relaxed);
-    // Release pairs with the Acquire below: address and parent are set.
-    let claimed =
-        mine.pid.compare_exchange(0, std::process::id(), Ordering::Release, Ordering::Relaxed);
-    if let Err(other) = claimed {
-        return Err(JobError::Rendezvous {
-            path: path.clone(),
-            what: format!("process {other} is rank {rank} already: every rank may come once"),
-        });
-    }
-    let header = job.header();
-    let start = Instant::now();
-    let wait = |done: &dyn Fn() -> bool, missing: &dyn Fn() -> String| {
-        let mut tries = 0u32;
-        while !done() {
-            if start.elapsed() > meeting.timeout {
-                let waited = meeting.timeout;
-                return Err(JobError::Timeout { rank, waited, missing: missing() });
-            }
-            tries += 1;
-            if tries < 200 {
-                std::thread::yield_now();
-            } else {
-                std::thread::sleep(Duration::from_micros(200));
-            }
-        }
-        Ok(())
-    };
-    let all =
-        |count: &std::sync::atomic::AtomicU32| count.load(Ordering::Acquire) as usize >= job.size();
-    let last = header.attached.fetch_add(1, Ordering::AcqRel) as usize + 1 == job.size();
-    if last && meeting.is_ours {
-        // Everybody has it open. The name is ours, in a directory of ours.
-        let _ = std::fs::remove_file(path);
-    }
-    wait(&|| all(&header.attached), &|| {
-        let absent =
-            (0..job.size()).filter(|&r| job.rank_record(r).pid.load(Ordering::Relaxed) == 0);
-        name(absent.collect())
-    })?;
-    drop(memory);
-    allow_tracing(job);
-    header.reachable.fetch_add(1, Ordering::AcqRel);
-    let lost = || "ranks that came, but did not go on".to_owned();
-    wait(&|| all(&header.reachable), &lost)?;
-    let peer = (rank + 1) % job.size();
-    let record = job.rank_record(peer);
-    let pid = record.pid.load(Ordering::Acquire);
-    let word = copy::probe(pid, record.probe.load(Ordering::Relaxed));
-    match word {
-        Ok(word) if word == PROBE => {}
-        Ok(_) => {
-            return Err(JobError::Reach {
-                rank,
-                peer,
-                source: io::Error::other("its memory holds something else"),
-            });
-        }
-        Err(source) => return Err(JobError::Reach { rank, peer, source }),
-    }
-    // A rank that may go on must still be there when its neighbour probes it.
-    header.reached.fetch_add(1, Ordering::AcqRel);
-    wait(&|| all(&header.reached), &|| {
-        "ranks that came, but could not reach their neighbour's memory".into()
-    })
-}
-
-/// Lets the other ranks reach this process's memory where Yama restricts that to a process's
-/// ancestors (`ptrace_scope` 1): the processes that the common parent of all ranks has started, if
-/// there is one. If there is none, all processes of this user may, for the life of this process.
-/// Without Yama, and where it is stricter or off, nothing changes.
-fn allow_tracing(job: &Job) {
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    if scope.trim() != "1" {
-        return;
-    }
-    let parent = |rank| job.rank_record(rank).parent.load(Ordering::Relaxed);
-    let common = (1..job.size()).all(|rank| parent(rank) == parent(0));
-    // Process 1 starts everybody in the end.
-    let tracer = if common && parent(0) > 1 { parent(0).into() } else { libc::c_ulong::MAX };
-    // SAFETY: sets a property of this process only.
-    unsafe { libc::prctl(libc::PR_SET_PTRACER, tracer, 0, 0, 0) };
-}
-
-/// Ranks as a list that stays short.
-fn name(ranks: Vec<usize>) -> String {
-    let shown: Vec<String> = ranks.iter().take(16).map(ToString::to_string).collect();
-    let more =
-        if ranks.len() > 16 { format!(" and {} more", ranks.len() - 16) } else { String::new() };
-    format!("rank {}{more}", shown.join(", "))
-}
-
-/// A path for the ranks that one launcher has started, in a directory of this user's alone.
-pub(crate) fn path_for(launcher: &str) -> io::Result<PathBuf> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let places = runtime.into_iter().chain([PathBuf::from("/dev/shm"), std::env::temp_dir()]);
-    let mut last = io::Error::other("there is no place for it");
-    for place in places.filter(|place| place.is_dir()) {
-        match private_dir(&place) {
-            Ok(dir) => return Ok(dir.join(launcher)),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-/// `hopbine-USER` in `place`, made if it is not there; a link, or a directory of or for others, is
-/// refused.
-fn private_dir(place: &Path) -> io::Result<PathBuf> {
-    let dir = place.join(format!("hopbine-{}", user()));
-    match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
-        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
-        _ => {}
-    }
-    let about = std::fs::symlink_metadata(&dir)?;
-    if about.is_dir() && about.uid() == user() && about.mode() & 0o077 == 0 {
-        return Ok(dir);
-    }
-    Err(io::Error::other(format!(
-        "{} is not a directory of this user's alone (mode 0700)",
-        dir.display()
-    )))
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The other user: what he may have prepared is refused, and nothing of it is changed.
 
 use super::*;
+use crate::own::private_dir;
 use proptest::prelude::*;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 const SIZE: usize = 2;
 

@@ -1,0 +1,117 @@
+//! How the ranks of a job wait for each other, once they share memory.
+
+use crate::copy;
+use crate::env::Meeting;
+use crate::error::JobError;
+use crate::job::Job;
+use crate::sync::Ordering;
+use std::fs::File;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// What other ranks read to see whether they can.
+static PROBE: u64 = 0x686f_7062_696e_6521;
+
+/// Waits until all ranks have mapped the arena and can reach each other. `memory` stays open until
+/// then, for the ranks that come later.
+pub(crate) fn meet(
+    job: &Job,
+    rank: usize,
+    meeting: &Meeting,
+    memory: File,
+) -> Result<(), JobError> {
+    let path = &meeting.path;
+    let mine = job.rank_record(rank);
+    mine.probe.store(&raw const PROBE as u64, Ordering::Relaxed);
+    // SAFETY: has no preconditions.
+    mine.parent.store(unsafe { libc::getppid() } as u32, Ordering::Relaxed);
+    // Release pairs with the Acquire below: address and parent are set.
+    let claimed =
+        mine.pid.compare_exchange(0, std::process::id(), Ordering::Release, Ordering::Relaxed);
+    if let Err(other) = claimed {
+        return Err(JobError::Rendezvous {
+            path: path.clone(),
+            what: format!("process {other} is rank {rank} already: every rank may come once"),
+        });
+    }
+    let header = job.header();
+    let start = Instant::now();
+    let wait = |done: &dyn Fn() -> bool, missing: &dyn Fn() -> String| {
+        let mut tries = 0u32;
+        while !done() {
+            if start.elapsed() > meeting.timeout {
+                let waited = meeting.timeout;
+                return Err(JobError::Timeout { rank, waited, missing: missing() });
+            }
+            tries += 1;
+            if tries < 200 {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        Ok(())
+    };
+    let all =
+        |count: &std::sync::atomic::AtomicU32| count.load(Ordering::Acquire) as usize >= job.size();
+    let last = header.attached.fetch_add(1, Ordering::AcqRel) as usize + 1 == job.size();
+    if last && meeting.is_ours {
+        // Everybody has it open. The name is ours, in a directory of ours.
+        let _ = std::fs::remove_file(path);
+    }
+    wait(&|| all(&header.attached), &|| {
+        let absent =
+            (0..job.size()).filter(|&r| job.rank_record(r).pid.load(Ordering::Relaxed) == 0);
+        name(absent.collect())
+    })?;
+    drop(memory);
+    allow_tracing(job);
+    header.reachable.fetch_add(1, Ordering::AcqRel);
+    let lost = || "ranks that came, but did not go on".to_owned();
+    wait(&|| all(&header.reachable), &lost)?;
+    let peer = (rank + 1) % job.size();
+    let record = job.rank_record(peer);
+    let pid = record.pid.load(Ordering::Acquire);
+    let word = copy::probe(pid, record.probe.load(Ordering::Relaxed));
+    match word {
+        Ok(word) if word == PROBE => {}
+        Ok(_) => {
+            return Err(JobError::Reach {
+                rank,
+                peer,
+                source: io::Error::other("its memory holds something else"),
+            });
+        }
+        Err(source) => return Err(JobError::Reach { rank, peer, source }),
+    }
+    // A rank that may go on must still be there when its neighbour probes it.
+    header.reached.fetch_add(1, Ordering::AcqRel);
+    wait(&|| all(&header.reached), &|| {
+        "ranks that came, but could not reach their neighbour's memory".into()
+    })
+}
+
+/// Lets the other ranks reach this process's memory where Yama restricts that to a process's
+/// ancestors (`ptrace_scope` 1): the processes that the common parent of all ranks has started, if
+/// there is one. If there is none, all processes of this user may, for the life of this process.
+/// Without Yama, and where it is stricter or off, nothing changes.
+fn allow_tracing(job: &Job) {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    if scope.trim() != "1" {
+        return;
+    }
+    let parent = |rank| job.rank_record(rank).parent.load(Ordering::Relaxed);
+    let common = (1..job.size()).all(|rank| parent(rank) == parent(0));
+    // Process 1 starts everybody in the end.
+    let tracer = if common && parent(0) > 1 { parent(0).into() } else { libc::c_ulong::MAX };
+    // SAFETY: sets a property of this process only.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, tracer, 0, 0, 0) };
+}
+
+/// Ranks as a list that stays short.
+fn name(ranks: Vec<usize>) -> String {
+    let shown: Vec<String> = ranks.iter().take(16).map(ToString::to_string).collect();
+    let more =
+        if ranks.len() > 16 { format!(" and {} more", ranks.len() - 16) } else { String::new() };
+    format!("rank {}{more}", shown.join(", "))
+}
