@@ -27,7 +27,7 @@ pub use error::{Awaited, Blame, BlockProblem, Error, Fault, WireError};
 pub use hopbine_torus as torus;
 pub use world::{
     Blocks, CallOptions, Communicator, Drive, EmulationConfig, Hardware, Latency, OnTimeout,
-    Persistent, Scope, Wire, World, emulate, init, init_over,
+    Persistent, Preferred, Scope, Wire, World, emulate, init, init_over,
 };
 
 #[cfg(feature = "mpi")]

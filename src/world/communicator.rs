@@ -184,9 +184,11 @@ impl Communicator {
 
     /// The hardware, if it is to perform a normalized call.
     fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
+        let preferred = &self.inner.of_world.preferred;
         let always = match self.options.hardware {
             options::Hardware::Never => return Ok(None),
             options::Hardware::Auto if self.options.asks_for_a_plan() => return Ok(None),
+            options::Hardware::Auto if preferred.of(call.collective).is_some() => return Ok(None),
             options::Hardware::Auto if call.form != Form::Regular => return Ok(None),
             options::Hardware::Always if call.form != Form::Regular => {
                 return Err(gates_refuse(call, &"blocks must have one size"));

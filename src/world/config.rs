@@ -5,6 +5,7 @@
 //! | `HOPBINE_DRIVE` | `workers`, `inline` or `auto` |
 //! | `HOPBINE_TIMEOUT` | seconds without any progress after which a wait is too long; 60 if unset |
 //! | `HOPBINE_ON_TIMEOUT` | what becomes of it then: `warn` (the default; it fails all the same if a rank is gone or makes another call) or `fail` |
+//! | `HOPBINE_ALGORITHM` | algorithms that are preferred to the library's choice, for instance `allreduce=bine,alltoall=bruck:4` |
 //! | `HOPBINE_CORES` | cores for the workers, for instance `2,3,8-11` |
 
 use std::str::FromStr;
@@ -14,6 +15,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 /// How long the emulated wire takes.
 pub use utofu_emu::Model as Latency;
 
+use super::preferred::Preferred;
 use super::select::Wire;
 pub use crate::engine::OnTimeout;
 use crate::error::Error;
@@ -70,6 +72,8 @@ pub struct EmulationConfig {
     /// The longest message in bytes for calls that do not say; by default it depends on the
     /// length of the data.
     pub segment_bytes: Option<u64>,
+    /// The algorithms of calls that do not name one, where the library is not to choose.
+    pub preferred: Preferred,
     /// How long nothing may move before a wait is too long.
     pub timeout: Duration,
     /// What becomes of it then.
@@ -97,6 +101,7 @@ impl EmulationConfig {
             ports: None,
             drive: Drive::Auto,
             segment_bytes: None,
+            preferred: Preferred::default(),
             timeout: DEFAULT_TIMEOUT,
             on_timeout: OnTimeout::Warn,
             cores: Vec::new(),
@@ -132,6 +137,9 @@ impl EmulationConfig {
         }
         if let Ok(text) = std::env::var("HOPBINE_ON_TIMEOUT") {
             config.on_timeout = parse_on_timeout(&text)?;
+        }
+        if let Ok(text) = std::env::var("HOPBINE_ALGORITHM") {
+            config.preferred = text.parse()?;
         }
         if let Ok(text) = std::env::var("HOPBINE_CORES") {
             config.cores = parse_cores(&text)?;

@@ -162,7 +162,13 @@ impl World<'_> {
             on_timeout: self.config.on_timeout,
         };
         let engine = Engine::new(rank, opened.endpoints, config, self.failure.clone())?;
-        let of_world = RankOfWorld::new(engine, self.config.wire, opened.small, opened.cache);
+        let of_world = RankOfWorld::new(
+            engine,
+            self.config.wire,
+            opened.small,
+            opened.cache,
+            self.config.preferred.clone(),
+        );
         let members = Members::world(rank, shape.clone(), map.clone(), *segment_bytes);
         Ok(Communicator::world(of_world, members))
     }

@@ -43,10 +43,13 @@ impl Communicator {
         }
         let (wire, shape) = (self.inner.of_world.wire, self.shape());
         let options = &self.options;
-        let Choice { algorithm, ports, segment_bytes } =
-            self.inner.choice(&Key::new(&call, options));
+        let key = Key::new(&call, options);
+        let Choice { algorithm, ports, segment_bytes } = self.inner.choice(&key);
         let (by, why) = match &options.algorithm {
             Some(name) => (name.to_string(), "the call names it".to_owned()),
+            None if self.inner.preferred(&key).is_some() => {
+                (algorithm.name.into_owned(), "HOPBINE_ALGORITHM names it".to_owned())
+            }
             None => {
                 let place = match wire {
                     super::Wire::Memory => "in memory",

@@ -40,6 +40,7 @@ use super::members::Members;
 use super::mpi::{self, Session};
 use super::near::{self, Near};
 use super::place::{from_logical, from_tofu};
+use super::preferred::Preferred;
 use super::rank::{MOST_RANKS, RankOfWorld};
 use super::shm::Shm;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
@@ -142,6 +143,8 @@ impl World {
             valid: error.valid.to_owned(),
         })?;
         let ports = number(get, "HOPBINE_PORTS")?;
+        let wanted = get("HOPBINE_ALGORITHM").unwrap_or_default();
+        let preferred: Preferred = wanted.parse()?;
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
         let near = near::is_wanted(get)?.then(Shm::from_env).transpose()?;
         let (mut exchange, session) = match by {
@@ -177,7 +180,7 @@ impl World {
             logical: fujitsu::coordinates(),
             settings: format!(
                 "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node} HOPBINE_PORTS={} \
-                 HOPBINE_SHM={} backend={}",
+                 HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} backend={}",
                 get("HOPBINE_TORUS").unwrap_or_default(),
                 ports.map_or(String::new(), |ports| ports.to_string()),
                 if near.is_some() { "on" } else { "off" },
@@ -254,7 +257,8 @@ impl World {
         };
         let engine = Engine::new(rank, opened.endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
-        let of_world = RankOfWorld::new(engine, backend.wire(), opened.small, opened.cache);
+        let of_world =
+            RankOfWorld::new(engine, backend.wire(), opened.small, opened.cache, preferred);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
         let about = About { backend, tried, coords, ranks_per_node, seating, timeout };

@@ -74,8 +74,26 @@ impl Inner {
         Ok(programs.entry(key.clone()).or_insert(entry).clone())
     }
 
-    /// What the library chooses for a call.
+    /// The algorithm that the user prefers for all calls of this kind, if it serves this one.
+    pub(super) fn preferred(&self, key: &Key) -> Option<&Algorithm> {
+        let collective = key.collective;
+        let preferred = self.of_world.preferred.of(collective)?;
+        let serves = key.form.is_known(collective)
+            || collective == Collective::Alltoall
+            || preferred.is_straight();
+        (serves && preferred.serves(&self.members.shape).is_ok()).then_some(preferred)
+    }
+
+    /// What serves a call that does not say.
     pub(super) fn choice(&self, key: &Key) -> Choice {
+        let choice = self.library_choice(key);
+        match self.preferred(key) {
+            Some(algorithm) => Choice { algorithm: algorithm.clone(), ..choice },
+            None => choice,
+        }
+    }
+
+    fn library_choice(&self, key: &Key) -> Choice {
         let Inner { of_world, members, .. } = self;
         let (wire, shape, collective) = (of_world.wire, &members.shape, key.collective);
         let n_ports = of_world.engine.n_ports() as u32;
@@ -119,7 +137,7 @@ impl Inner {
         let segment_bytes =
             key.options.segment_bytes.or(members.segment_bytes).unwrap_or(segment_bytes);
         let (sizes, elem_bytes) = key.sizes(members.caller)?;
-        let is_chosen = key.options.algorithm.is_none();
+        let is_chosen = key.options.algorithm.is_none() && self.preferred(key).is_none();
         let given = if learns { given(&sizes) } else { Box::default() };
         let then = Then { algorithm, ports, segment_bytes, plan, is_chosen, given };
         if !learns {

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use crate::Rank;
 
 use super::backend::{CacheFigures, SmallCollectives};
+use super::preferred::Preferred;
 use super::select::Wire;
 use crate::endpoint::Tag;
 use crate::engine::Engine;
@@ -27,6 +28,8 @@ pub(super) struct RankOfWorld {
     pub(super) small: Result<Box<dyn SmallCollectives>, String>,
     /// The figures of the registration cache, if there is one.
     pub(super) cache: Option<CacheFigures>,
+    /// What the user prefers to the library's choice.
+    pub(super) preferred: Preferred,
     serials: Mutex<Serials>,
 }
 
@@ -42,10 +45,12 @@ impl RankOfWorld {
         wire: Wire,
         small: Result<Box<dyn SmallCollectives>, String>,
         cache: Option<CacheFigures>,
+        preferred: Preferred,
     ) -> Self {
         // Rank 0's first communicator is the world's.
         let serials = Serials { next: 1, used: HashSet::from([0]) };
-        RankOfWorld { engine, wire, small, cache, serials: Mutex::new(serials) }
+        let serials = Mutex::new(serials);
+        RankOfWorld { engine, wire, small, cache, preferred, serials }
     }
 
     /// A number for a communicator whose first member may be this rank; `None` if a million

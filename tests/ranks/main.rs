@@ -18,6 +18,7 @@ mod interpreter;
 mod interpreter_vector;
 mod matrix;
 mod nodes;
+mod preferred;
 mod regcache;
 mod requests;
 mod shm;

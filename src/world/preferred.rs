@@ -1,0 +1,71 @@
+//! Algorithms that a user prefers to the library's choice, for all calls: `HOPBINE_ALGORITHM`.
+
+use std::str::FromStr;
+
+use hopbine_torus::Collective;
+use hopbine_torus::registry::{self, Algorithm};
+
+use crate::error::Error;
+
+/// At most one algorithm per collective. Calls that name one themselves, and communicators whose
+/// shape it does not serve, are served without it. All ranks must prefer the same.
+///
+/// As text: `allreduce=bine,alltoall=parlinna:4`, with the names of `hopbine list`.
+#[derive(Clone, Debug, Default)]
+pub struct Preferred(Vec<Algorithm>);
+
+impl Preferred {
+    /// The algorithm preferred for a collective.
+    pub fn of(&self, collective: Collective) -> Option<&Algorithm> {
+        self.0.iter().find(|algorithm| algorithm.collective == collective)
+    }
+}
+
+impl FromStr for Preferred {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = |valid: String| Error::Setting {
+            setting: "HOPBINE_ALGORITHM",
+            found: text.to_owned(),
+            valid,
+        };
+        let mut preferred = Preferred::default();
+        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            let (collective, name) = entry.split_once('=').ok_or_else(|| {
+                wrong("COLLECTIVE=ALGORITHM, with a comma before the next".to_owned())
+            })?;
+            let collective: Collective = collective.trim().parse().map_err(|_| {
+                let known = Collective::ALL.map(Collective::name).join(", ");
+                wrong(format!("one of {known} before the `=`"))
+            })?;
+            let algorithm = registry::find(collective, name.trim())
+                .map_err(|unknown| wrong(format!("for {collective} one of {}", unknown.known)))?;
+            if preferred.of(collective).is_some() {
+                return Err(wrong(format!("one algorithm for {collective}")));
+            }
+            preferred.0.push(algorithm);
+        }
+        Ok(preferred)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_algorithm_for_each_collective() {
+        let preferred: Preferred = " alltoall = bruck:3, allreduce=bucket,".parse().unwrap();
+        let name = |collective| preferred.of(collective).map(|algorithm| &*algorithm.name);
+        assert_eq!(name(Collective::Alltoall), Some("bruck:3"));
+        assert_eq!(name(Collective::Allreduce), Some("bucket"));
+        assert_eq!(name(Collective::Bcast), None);
+        assert!("".parse::<Preferred>().unwrap().0.is_empty());
+        let refused = |text: &str| text.parse::<Preferred>().unwrap_err().to_string();
+        assert!(refused("ring").contains("COLLECTIVE=ALGORITHM"));
+        assert!(refused("allred=ring").contains("one of allreduce, "));
+        assert!(refused("bcast=rung").contains("for bcast one of mixed"));
+        assert!(refused("bcast=mixed,bcast=trees").contains("one algorithm for bcast"));
+    }
+}

@@ -1,0 +1,46 @@
+//! Algorithms that the user prefers for all calls.
+
+use crate::common::calls::config;
+use hopbine::reduce::{Dtype, Op};
+use hopbine::torus::Collective;
+use hopbine::world::Call;
+use hopbine::{Blocks, Drive, EmulationConfig, Wire, emulate};
+
+#[test]
+fn what_is_preferred_serves_where_it_can() {
+    for wire in [Wire::Network, Wire::Memory] {
+        let preferred = "allreduce=doubling,alltoall=bruck:2,scatter=linear".parse().unwrap();
+        let config = EmulationConfig { preferred, wire, ..config(&[4, 2], Drive::Inline) };
+        emulate(&config, |comm| {
+            let call = |collective: Collective| {
+                let op = collective.is_reduction().then_some(Op::Sum);
+                Call { op, ..Call::new(collective, 2, Dtype::U64) }
+            };
+            let by = |collective| comm.explain(&call(collective)).unwrap();
+            let allreduce = comm.explain(&call(Collective::Allreduce)).unwrap();
+            assert_eq!(allreduce.by, "doubling");
+            assert_eq!(by(Collective::Alltoall).by, "bruck:2");
+            assert!(by(Collective::Scatter).why.contains("HOPBINE_ALGORITHM"));
+            assert!(!by(Collective::Gather).why.contains("HOPBINE_ALGORITHM"));
+
+            let mut sum = [0u64; 2];
+            comm.allreduce(&[u64::from(comm.rank()), 1], &mut sum, Op::Sum).unwrap();
+            assert_eq!(sum, [28, 8]);
+            let (sent, me) = ([1u64; 36], u64::from(comm.rank()));
+            // Rank r sends x + 1 elements to rank x: the same from everyone.
+            let (to, from) = ([1, 2, 3, 4, 5, 6, 7, 8], [me + 1; 8]);
+            let mut got = vec![0u64; 8 * (me as usize + 1)];
+            comm.alltoallv(&sent, Blocks::new(&to), &mut got, Blocks::new(&from)).unwrap();
+            assert!(got.iter().all(|&one| one == 1));
+
+            // It serves no three ranks.
+            let three = comm.split(Some(comm.rank() / 3), 0).unwrap().expect("a group");
+            let by = three.explain(&call(Collective::Allreduce)).unwrap();
+            assert_eq!(by.by == "doubling", three.size() == 2);
+            let mut sum = [0u64; 1];
+            three.allreduce(&[1], &mut sum, Op::Sum).unwrap();
+            assert_eq!(sum, [u64::from(three.size())]);
+        })
+        .unwrap();
+    }
+}
