@@ -2,7 +2,7 @@
 //!
 //! A completion in the TCQ says that a put has left, not that it has arrived. A local notice of
 //! a strongly ordered put says that it has arrived, and with it all that this VCQ has put to
-//! that target before. So each peer gets one more put: the bytes of its hello once again.
+//! that target before. So each peer gets one more put: its hello once again.
 
 use utofu::Cookie;
 use utofu::handles::{Mark, PostFlags};
@@ -32,7 +32,7 @@ impl UtofuEndpoint {
             let (vcq, at) = (peer.vcq, peer.hello_at());
             // SAFETY: the mailbox is the peer's, which frees it only after a barrier that this
             // rank has yet to enter. What is written there means nothing.
-            let posted = unsafe { self.vcq.put_piggyback8(vcq, 0, at, last) };
+            let posted = unsafe { self.vcq.put_piggyback(vcq, &[0], at, last) };
             if !self.accepted(posted)? {
                 return Ok(false);
             }

@@ -46,7 +46,7 @@ impl UtofuEndpoint {
             };
         }
         // A hello? Its place says the number of the channel, its sender whose that is.
-        let base = self.mailbox_registration.at(HELLOS_AT + 8);
+        let base = self.mailbox_registration.at(HELLOS_AT + 1);
         match end.offset_from(base) {
             Some(number) if number < u64::from(MOST_PEERS) => {
                 let (rank, number) = (self.rank_of(by)?, number as u32);

@@ -119,7 +119,7 @@ impl UtofuEndpoint {
         }
         let (vcq, at) = (peer.vcq, peer.hello_at());
         // SAFETY: the mailbox is the peer's, and what is written there means nothing.
-        let posted = unsafe { self.vcq.put_piggyback8(vcq, 0, at, SILENT) };
+        let posted = unsafe { self.vcq.put_piggyback(vcq, &[0], at, SILENT) };
         self.peers[index as usize].greeted = self.accepted(posted)?;
         Ok(())
     }

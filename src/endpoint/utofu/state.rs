@@ -8,8 +8,8 @@ use crate::endpoint::{Slot, Tag};
 use super::channel::MOST_PEERS;
 
 /// Bytes of a mailbox: words for trouble (`observer`), and behind them an area whose content means
-/// nothing: a hello says the number of a channel by where it is written there.
-pub(super) const MAILBOX_BYTES: usize = HELLOS_AT + MOST_PEERS as usize + 8;
+/// nothing: a hello, of one byte, says the number of a channel by where it is written there.
+pub(super) const MAILBOX_BYTES: usize = HELLOS_AT + MOST_PEERS as usize;
 /// Where the hello of channel 0 starts.
 pub(super) const HELLOS_AT: usize = 64;
 /// Of the puts that tell others of a failure.
