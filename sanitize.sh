@@ -151,12 +151,14 @@ run_address() {
   # shapes; a test that measures its own memory, where the sanitizer keeps what is freed.
   tests 200 --lib --test atomics --test bootstrap --test brk --test errors --test gates \
     --test handles --test jtofu --test library --test model --test processes --test threads \
-    -- --skip lost:: --skip memory_comes_back --skip processes_tell_each_other
+    -- --skip lost:: --skip chaos:: --skip memory_comes_back --skip processes_tell_each_other
   tests 70 --test cli --test ranks -- endpoint:: ending:: launch:: regcache:: requests:: \
     shm:: --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker
   # What ends with a failure leaves behind what a peer may still write to, as the library promises,
   # and one test forgets requests: without the search for leaks.
-  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 9 --test processes --test ranks -- --exact \
+  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 11 --test processes --test ranks -- --exact \
+    chaos::ranks_survive_random_failures_in_shared_memory \
+    chaos::ranks_survive_random_failures_on_the_emulated_device \
     mismatch::processes_tell_each_other requests::dropped_and_forgotten_requests_complete \
     lost::all_that_are_missing_can_be_asked_for lost::a_rank_in_another_call_is_named \
     duplicate_ends::what_outlives_a_communicator_works_and_what_outlives_the_world_refuses \
