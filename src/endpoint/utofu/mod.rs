@@ -1,8 +1,8 @@
 //! The wire over uTofu: one VCQ per port.
 //!
 //! # Protocol
-//! - *Addresses.* A VCQ's id follows from its rank ([`addresses`]), where a mailbox or a channel is
-//!   from the id ([`channel`]): at start-up each rank tells the place of its VCQs on its node, and
+//! - *Addresses.* A VCQ's id follows from its rank (`addresses`), where a mailbox or a channel is
+//!   from the id (`channel`): at start-up each rank tells the place of its VCQs on its node, and
 //!   nothing is kept for ranks that are not talked to.
 //! - *First contact.* A rank that wants anything from a peer gives it a channel to write to and
 //!   says so by a put to the peer's mailbox; the peer answers likewise. A channel has 19 KiB for
