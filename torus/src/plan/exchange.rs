@@ -75,6 +75,17 @@ enum ExchangeStep {
     Members { in_the_end: bool },
     /// Messages over these displacements along these axes.
     Along { along: SmallVec<[bool; 8]>, by: SmallVec<[u32; 1]> },
+    /// Messages that are listed.
+    Hops(Vec<Hop>),
+}
+
+/// What every rank, or leader, sends over a displacement.
+#[derive(Clone, Debug)]
+pub struct Hop {
+    /// The displacement on the grid.
+    pub by: u32,
+    /// Its positions.
+    pub blocks: Blocks,
 }
 
 /// By exchange, the axes that it is along.
@@ -164,6 +175,11 @@ pub fn passes(
 }
 
 impl ExchangePass {
+    /// The pass with these messages in each step.
+    pub fn of_hops(grid: Arc<Grid>, steps: Vec<Vec<Hop>>) -> Self {
+        ExchangePass { grid, steps: steps.into_iter().map(ExchangeStep::Hops).collect() }
+    }
+
     /// Number of steps.
     pub fn n_steps(&self) -> usize {
         self.steps.len()
@@ -191,38 +207,46 @@ impl ExchangePass {
                     }
                 }
                 // Only leaders exchange, if there are any.
-                ExchangeStep::Along { .. } if member > 0 => {}
-                ExchangeStep::Along { along, by } => {
-                    for &by in by {
-                        let blocks = self.displaced(by, along);
-                        let peer = |forwards| grid.rank(grid.displaced(group, by, forwards), 0);
-                        step.sends.push(Transfer { peer: peer(true), blocks: blocks.clone() });
-                        step.recvs.push(Transfer { peer: peer(false), blocks });
-                    }
-                }
+                _ if member > 0 => {}
+                exchanged => self.for_each_hop(exchanged, &mut |by, blocks| {
+                    let transfer = |forwards| Transfer {
+                        peer: grid.rank(grid.displaced(group, by, forwards), 0),
+                        blocks: blocks.clone(),
+                    };
+                    step.sends.push(transfer(true));
+                    step.recvs.push(transfer(false));
+                }),
             }
             steps.push(step);
         }
     }
 
-    fn displaced(&self, by: u32, along: &SmallVec<[bool; 8]>) -> Blocks {
-        self.grid.positions(&Part::Displaced { by, along: along.clone() })
+    /// Visits the displacements of an exchange, each with its positions.
+    fn for_each_hop(&self, step: &ExchangeStep, visit: &mut dyn FnMut(u32, &Blocks)) {
+        match step {
+            ExchangeStep::Members { .. } => {}
+            ExchangeStep::Hops(hops) => hops.iter().for_each(|hop| visit(hop.by, &hop.blocks)),
+            ExchangeStep::Along { along, by } => {
+                for &by in by {
+                    let part = Part::Displaced { by, along: along.clone() };
+                    visit(by, &self.grid.positions(&part));
+                }
+            }
+        }
     }
 
     /// Visits the messages of a step as far as they touch a tile.
     pub fn messages(&self, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
         let grid = &*self.grid;
-        let mut runs = Blocks::new();
-        let mut clipped = |blocks: Blocks| {
-            runs.clear();
-            runs.extend(blocks.into_iter().filter_map(|run| clip(run, tile)));
-            (!runs.is_empty()).then(|| runs.clone())
+        let clipped = |blocks: &Blocks| {
+            let runs: Blocks = blocks.iter().filter_map(|run| clip(*run, tile)).collect();
+            (!runs.is_empty()).then_some(runs)
         };
         match &self.steps[step] {
             ExchangeStep::Members { in_the_end } => {
                 for member in 1..grid.served() {
                     let part = Part::Member { member, gets: *in_the_end };
-                    let Some(runs) = clipped(grid.positions(&part)) else { continue };
+                    let Some(runs) = clipped(&grid.positions(&part)) else { continue };
                     for group in 0..grid.n_groups() {
                         let ends: [Rank; 2] = [grid.rank(group, member), grid.rank(group, 0)];
                         let [from, to] = if *in_the_end { [ends[1], ends[0]] } else { ends };
@@ -230,16 +254,14 @@ impl ExchangePass {
                     }
                 }
             }
-            ExchangeStep::Along { along, by } => {
-                for &by in by {
-                    let Some(runs) = clipped(self.displaced(by, along)) else { continue };
-                    for group in 0..grid.n_groups() {
-                        let from = grid.rank(group, 0);
-                        let to = grid.rank(grid.displaced(group, by, true), 0);
-                        visit(Message { from, to, runs: &runs });
-                    }
+            exchanged => self.for_each_hop(exchanged, &mut |by, blocks| {
+                let Some(runs) = clipped(blocks) else { return };
+                for group in 0..grid.n_groups() {
+                    let from = grid.rank(group, 0);
+                    let to = grid.rank(grid.displaced(group, by, true), 0);
+                    visit(Message { from, to, runs: &runs });
                 }
-            }
+            }),
         }
     }
 }

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use super::exchange::{self, Exchange, ExchangePass};
+use super::exchange::{self, ExchangePass};
 use super::flow::{Flow, LaneHeader, Message};
 use super::fold::FoldPass;
 use super::grid::Grid;
 use super::linear::{self, LinearPass};
 use super::members::Tile;
 use super::order::PositionOrder;
-use super::parlinna::{self, ParLinNa, ParLinNaPass};
+use super::parlinna;
 use super::pass::{ResendPass, WalkPass};
 use super::paths::{path_order, tree_order};
 use super::places::Places;
@@ -34,13 +34,15 @@ pub struct Expansion {
     lanes: Vec<Vec<Pass>>,
 }
 
+/// Lanes: what all ranks know of each, and its passes.
+type Lanes = (Vec<LaneHeader>, Vec<Vec<Pass>>);
+
 #[derive(Debug)]
 enum Pass {
     Walk(WalkPass),
     Fold(FoldPass),
     Resend(ResendPass),
     Exchange(ExchangePass),
-    ParLinNa(ParLinNaPass),
     Linear(LinearPass),
     Prefix(PrefixPass),
     Tree(TreePass),
@@ -52,7 +54,6 @@ impl Pass {
             Pass::Walk(pass) => pass.n_steps(),
             Pass::Fold(_) | Pass::Resend(_) => 1,
             Pass::Exchange(pass) => pass.n_steps(),
-            Pass::ParLinNa(pass) => pass.n_steps(),
             Pass::Linear(pass) => pass.n_steps(),
             Pass::Prefix(pass) => pass.n_steps(),
             Pass::Tree(pass) => pass.n_steps(),
@@ -75,8 +76,15 @@ impl Schedule {
                 .collect::<Result<Vec<_>, _>>()?
                 .into_iter()
                 .unzip(),
-            Recipe::Exchange(exchange) => exchange_lanes(&places, exchange, schedule.ports),
-            Recipe::ParLinNa(recipe) => parlinna_lanes(&places, *recipe, schedule.ports),
+            Recipe::Exchange(exchange) => {
+                let grid = Grid::new(places.clone(), exchange.group, exchange.leaders);
+                let passes = |grid: &_| exchange::passes(exchange, &places, grid, schedule.ports);
+                exchange_lanes(grid, passes)
+            }
+            Recipe::ParLinNa(recipe) => {
+                let grid = Grid::new(places.clone(), places.shape.ranks_per_node(), false);
+                exchange_lanes(grid, |grid| (parlinna::passes(*recipe, grid, schedule.ports), 1))
+            }
             Recipe::Linear => linear_lanes(&places, schedule),
             Recipe::Prefix(how) => prefix_lanes(&places, schedule, *how),
             Recipe::Trees => tree_lanes(&places, schedule),
@@ -123,9 +131,7 @@ impl Flow for Expansion {
             Pass::Walk(pass) => pass.action(),
             Pass::Fold(pass) => pass.action(),
             Pass::Tree(pass) => pass.action(),
-            Pass::Resend(_) | Pass::Exchange(_) | Pass::ParLinNa(_) | Pass::Linear(_) => {
-                Action::Copy
-            }
+            Pass::Resend(_) | Pass::Exchange(_) | Pass::Linear(_) => Action::Copy,
         }
     }
 
@@ -152,7 +158,6 @@ impl Flow for Expansion {
             (Pass::Fold(pass), _) => pass.messages(visit),
             (Pass::Resend(pass), _) => pass.messages(tile, visit),
             (Pass::Exchange(pass), step) => pass.messages(step, tile, visit),
-            (Pass::ParLinNa(pass), step) => pass.messages(step, tile, visit),
             (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
             (Pass::Prefix(pass), step) => pass.messages(step, visit),
             (Pass::Tree(pass), step) => pass.messages(step, visit),
@@ -173,7 +178,6 @@ impl Flow for Expansion {
                     Pass::Fold(pass) => pass.list(at, &mut steps),
                     Pass::Resend(pass) => pass.list(at, &mut steps),
                     Pass::Exchange(pass) => pass.list(at, &mut steps),
-                    Pass::ParLinNa(pass) => pass.list(at, &mut steps),
                     Pass::Linear(pass) => pass.list(at, &mut steps),
                     Pass::Prefix(pass) => pass.list(at, &mut steps),
                     Pass::Tree(pass) => pass.list(at, &mut steps),
@@ -281,94 +285,58 @@ fn listed(places: &Places, order: &PositionOrder) -> BlockOrder {
 }
 
 fn exchange_lanes(
-    places: &Arc<Places>,
-    exchange: &Exchange,
-    ports: u32,
-) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
-    let grid = Arc::new(Grid::new(places.clone(), exchange.group, exchange.leaders));
-    let (passes, parts) = exchange::passes(exchange, places, &grid, ports);
+    grid: Grid,
+    passes: impl FnOnce(&Arc<Grid>) -> (Vec<ExchangePass>, u32),
+) -> Lanes {
+    let grid = Arc::new(grid);
+    let (passes, parts) = passes(&grid);
     let n_positions = grid.n_positions();
-    let space = Arc::new(Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) });
-    passes
-        .into_iter()
-        .enumerate()
-        .map(|(port, pass)| {
-            let (n_steps, space) = (pass.n_steps(), space.clone());
-            let part = port as u32 % parts;
-            let header = LaneHeader { port: port as u16, part, parts, space, n_steps };
-            (header, vec![Pass::Exchange(pass)])
-        })
-        .unzip()
+    let space = Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) };
+    lanes(space, parts, passes.into_iter().map(Pass::Exchange))
 }
 
-fn parlinna_lanes(
-    places: &Arc<Places>,
-    recipe: ParLinNa,
-    ports: u32,
-) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
-    let grid = Arc::new(Grid::new(places.clone(), places.shape.ranks_per_node(), false));
-    let n_positions = grid.n_positions();
-    let space = Arc::new(Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) });
-    parlinna::passes(recipe, places, ports)
-        .into_iter()
-        .enumerate()
-        .map(|(port, pass)| {
-            let (n_steps, space) = (pass.n_steps(), space.clone());
-            let header = LaneHeader { port: port as u16, part: 0, parts: 1, space, n_steps };
-            (header, vec![Pass::ParLinNa(pass)])
-        })
-        .unzip()
-}
-
-fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> Lanes {
     let Places { shape, map } = &**places;
     let root = map.coord_of(shape, schedule.root);
     let from_root =
         schedule.collective.gives(Rank(schedule.root), Rank(schedule.root), shape.n_nodes())
             == Share::All;
     let order = BlockOrder::Identity;
-    let space = Arc::new(Space { cut: Cut::Blocks, n_positions: shape.n_nodes(), order });
-    linear::passes(places, root, from_root, schedule.ports)
-        .into_iter()
-        .enumerate()
-        .map(|(port, pass)| {
-            let (n_steps, port, space) = (pass.n_steps(), port as u16, space.clone());
-            let header = LaneHeader { port, part: 0, parts: 1, space, n_steps };
-            (header, vec![Pass::Linear(pass)])
-        })
-        .unzip()
+    let space = Space { cut: Cut::Blocks, n_positions: shape.n_nodes(), order };
+    let passes = linear::passes(places, root, from_root, schedule.ports);
+    lanes(space, 1, passes.into_iter().map(Pass::Linear))
 }
 
 /// One lane for each port, with its part of the vector.
-fn prefix_lanes(
-    places: &Arc<Places>,
-    schedule: &Schedule,
-    how: PrefixSteps,
-) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+fn prefix_lanes(places: &Arc<Places>, schedule: &Schedule, how: PrefixSteps) -> Lanes {
     let is_exclusive = schedule.collective.sums() == Sums::Before;
-    let space = Arc::new(Space { cut: Cut::Vector, n_positions: 1, order: BlockOrder::Identity });
-    let parts = schedule.ports;
-    let lane = |part: u32| {
-        let pass = PrefixPass::new(places.clone(), how, is_exclusive);
-        let (n_steps, space) = (pass.n_steps(), space.clone());
-        (LaneHeader { port: part as u16, part, parts, space, n_steps }, vec![Pass::Prefix(pass)])
-    };
-    (0..parts).map(lane).unzip()
+    let pass = |_| Pass::Prefix(PrefixPass::new(places.clone(), how, is_exclusive));
+    lanes(whole_vector(), schedule.ports, (0..schedule.ports).map(pass))
 }
 
 /// One lane for each tree, as many as there are ports and trees.
-fn tree_lanes(places: &Arc<Places>, schedule: &Schedule) -> (Vec<LaneHeader>, Vec<Vec<Pass>>) {
+fn tree_lanes(places: &Arc<Places>, schedule: &Schedule) -> Lanes {
     let shape = &places.shape;
     let trees = Arc::new(Trees::new(shape, schedule.map.node_of(shape, schedule.root)));
     let action = schedule.collective.along_trees().unwrap_or_default();
-    let space = Arc::new(Space { cut: Cut::Vector, n_positions: 1, order: BlockOrder::Identity });
     let parts = schedule.ports.min(trees.n_trees() as u32);
-    (0..parts)
-        .map(|part| {
-            let pass = TreePass::new(places.clone(), trees.clone(), part as usize, action);
-            let (n_steps, space) = (pass.n_steps(), space.clone());
-            let header = LaneHeader { port: part as u16, part, parts, space, n_steps };
-            (header, vec![Pass::Tree(pass)])
-        })
-        .unzip()
+    let pass =
+        |part| Pass::Tree(TreePass::new(places.clone(), trees.clone(), part as usize, action));
+    lanes(whole_vector(), parts, (0..parts).map(pass))
+}
+
+/// A space in which every message carries all of the vector's part.
+fn whole_vector() -> Space {
+    Space { cut: Cut::Vector, n_positions: 1, order: BlockOrder::Identity }
+}
+
+/// A lane with its header for each port, of one pass each; the data are cut into `parts`.
+fn lanes(space: Space, parts: u32, passes: impl Iterator<Item = Pass>) -> Lanes {
+    let space = Arc::new(space);
+    let lane = |(port, pass): (u32, Pass)| {
+        let (n_steps, space) = (pass.n_steps(), space.clone());
+        let header = LaneHeader { port: port as u16, part: port % parts, parts, space, n_steps };
+        (header, vec![pass])
+    };
+    (0..).zip(passes).map(lane).unzip()
 }

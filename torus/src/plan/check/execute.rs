@@ -197,7 +197,6 @@ impl<'a> Execution<'a> {
     /// Combines operands in their order with the own value between `left` and `right`, all of
     /// which reach over `range`.
     fn fold(&mut self, step: usize, to: Rank, range: &Range<u32>, left: &[&Sent], right: &[&Sent]) {
-        let is_barrier = self.flow.lanes()[self.lanes[0]].space.cut == Cut::Token;
         let Scratch { strips, values, .. } = &mut *self.scratch;
         let own = strips.read(to, range);
         let chunks = &mut strips.chunks;
@@ -229,7 +228,7 @@ impl<'a> Execution<'a> {
             self.report(to, (lane, Some(step)), at, Fault::CombinedEmpty);
         }
         // A barrier has nothing to count: hearing twice does no harm.
-        if let Some((sent, at)) = repeated.filter(|_| !is_barrier) {
+        if let Some((sent, at)) = repeated.filter(|_| !is_barrier(self.flow)) {
             let (lane, from) = (sent.lane, sent.from);
             self.report(to, (lane, Some(step)), at, Fault::CountedTwice { from });
         }
@@ -238,8 +237,7 @@ impl<'a> Execution<'a> {
     /// Forgets values that no rank holds: those of barriers are long, and of one position each.
     fn forget(&mut self) {
         let Scratch { values, strips, .. } = &mut *self.scratch;
-        let is_barrier = self.flow.lanes()[self.lanes[0]].space.cut == Cut::Token;
-        if is_barrier && values.n_free() == 0 && values.len() > MANY_VALUES {
+        if is_barrier(self.flow) && values.n_free() == 0 && values.len() > MANY_VALUES {
             let mut is_held = vec![false; values.len()];
             strips.mark(&mut is_held);
             values.retain(&is_held);
@@ -251,7 +249,7 @@ impl<'a> Execution<'a> {
         let (collective, root) = (self.flow.collective(), self.flow.root());
         // Where positions mean the same on all ranks, so does what must be in them.
         let space = self.flow.space(self.lanes[0], Rank(0));
-        let is_of_all = space.cut != Cut::Pairs && !self.combines();
+        let is_of_all = space.cut != Cut::Pairs && !combines(self.flow);
         let givers: Vec<Option<Rank>> = match is_of_all {
             true => self.tile.positions().map(|at| self.giver(Rank(0), Position(at))).collect(),
             false => Vec::new(),
@@ -271,7 +269,7 @@ impl<'a> Execution<'a> {
                 of_prefix.extend(end);
                 &of_prefix
             };
-            let combines = self.combines();
+            let combines = combines(self.flow);
             let Scratch { values, strips, orders } = &mut *self.scratch;
             let mut is_right = |value: Value, range: &Range<u32>| {
                 let range = range.start as usize..range.end as usize;
@@ -298,10 +296,6 @@ impl<'a> Execution<'a> {
                 self.explain(rank, range, content, expected);
             }
         }
-    }
-
-    fn combines(&self) -> bool {
-        combines(self.flow)
     }
 
     /// Who must have given what `rank` has in a position in the end, where nothing is combined.
@@ -335,7 +329,7 @@ impl<'a> Execution<'a> {
         let position = Position(self.tile.positions().start + at);
         let space = self.flow.space(self.lanes[0], rank);
         let Scratch { values, orders, .. } = &*self.scratch;
-        let found = if self.combines() {
+        let found = if combines(self.flow) {
             (!values.is_complete(value, expected)).then_some(Found::Incomplete)
         } else {
             match values.source(value) {
@@ -365,6 +359,11 @@ impl<'a> Execution<'a> {
     }
 }
 
-fn combines(flow: &dyn Flow) -> bool {
-    flow.collective().is_reduction() || flow.collective().cut() == Cut::Token
+pub(super) fn is_barrier(flow: &dyn Flow) -> bool {
+    flow.collective().cut() == Cut::Token
+}
+
+/// Whether contents are combined: contributions to a reduction, or who has been heard of.
+pub(super) fn combines(flow: &dyn Flow) -> bool {
+    flow.collective().is_reduction() || is_barrier(flow)
 }

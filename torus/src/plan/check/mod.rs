@@ -36,9 +36,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::flow::Flow;
 use super::members::Tile;
-use crate::collectives::Cut;
 use crate::names::Rank;
-use execute::{Execution, Scratch};
+use execute::{Execution, Scratch, combines, is_barrier};
 use expected::Expected;
 pub use fault::{Fault, Found, Violation};
 use local::Fingerprints;
@@ -123,7 +122,7 @@ impl<'a> Checker<'a> {
             let lanes: Vec<usize> =
                 (0..flow.lanes().len()).filter(|&lane| flow.lanes()[lane].part == part).collect();
             for tile in flow.tiles(lanes[0], TILE_POSITIONS) {
-                let step = if checker.is_barrier() { BARRIER_WORDS * 64 } else { usize::MAX };
+                let step = if is_barrier(flow) { BARRIER_WORDS * 64 } else { usize::MAX };
                 let bases = (0..n_ranks as usize).step_by(step);
                 checker.times = bases.len() as u64;
                 for base in bases {
@@ -135,18 +134,10 @@ impl<'a> Checker<'a> {
         checker
     }
 
-    fn is_barrier(&self) -> bool {
-        self.flow.collective().cut() == Cut::Token
-    }
-
-    fn combines(&self) -> bool {
-        self.flow.collective().is_reduction() || self.is_barrier()
-    }
-
     /// Words of a bit set of contributors; `None` if sets are sums.
     fn words(&self) -> Option<usize> {
         let words = self.flow.n_ranks().div_ceil(64) as usize;
-        match self.is_barrier() {
+        match is_barrier(self.flow) {
             true => Some(words.min(BARRIER_WORDS)),
             false => (self.flow.n_ranks() <= EXACT_RANKS).then_some(words),
         }
@@ -154,7 +145,7 @@ impl<'a> Checker<'a> {
 
     fn values(&self) -> Values {
         let n_ranks = self.flow.n_ranks();
-        match (self.combines(), self.words()) {
+        match (combines(self.flow), self.words()) {
             (false, _) => Values::single(n_ranks),
             (true, Some(words)) => Values::bits(n_ranks, words),
             (true, None) => Values::sums(n_ranks),
