@@ -7,12 +7,13 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use hopbine_torus::plan::{Invalid, Plan, Step, Transfers};
+use hopbine_torus::plan::{Invalid, Plan, Step};
 
 use crate::error::CompileError;
 
 use super::emit::{ALIGN, PortCompiler};
 use super::geometry::{CompileFailure, Geometry};
+use super::passing::positions;
 use super::program::{Buffer, Program};
 use super::space::WorkingSpace;
 
@@ -64,17 +65,13 @@ fn check_straight(plan: &Plan) -> Result<(), CompileFailure> {
         let holds = |ranges: &[Range<u32>], at: &u32| ranges.iter().any(|range| range.contains(at));
         let mut received = HashSet::new();
         for (step, Step { sends, recvs, .. }) in lane.steps.iter().enumerate() {
-            let all = |transfers: &Transfers| -> Vec<u32> {
-                let runs = transfers.iter().flat_map(|transfer| &transfer.blocks);
-                runs.flat_map(|run| run.start..run.end()).collect()
-            };
-            let is_own = |at: &u32| holds(&gives, at) && !received.contains(at);
+            let is_own = |at: u32| holds(&gives, &at) && !received.contains(&at);
             let is_straight =
-                all(sends).iter().all(is_own) && all(recvs).iter().all(|at| holds(&gets, at));
+                positions(sends).all(is_own) && positions(recvs).all(|at| holds(&gets, &at));
             if !is_straight {
                 return Err(CompileFailure { lane: index, step, error: CompileError::Forwards });
             }
-            received.extend(all(recvs));
+            received.extend(positions(recvs));
         }
     }
     Ok(())

@@ -71,6 +71,7 @@ pub use geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes};
 pub use group::{EngineConfig, OnIdle, OnTimeout};
 pub use memories::Memory;
 pub use operation::Operation;
+pub use passing::positions;
 pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
 pub use run::PortRun;
 

@@ -86,7 +86,7 @@ impl<'a> Passing<'a> {
 }
 
 /// The positions of some transfers, one by one.
-pub(super) fn positions(transfers: &[Transfer]) -> impl Iterator<Item = u32> + '_ {
+pub fn positions(transfers: &[Transfer]) -> impl Iterator<Item = u32> + '_ {
     transfers.iter().flat_map(|transfer| &transfer.blocks).flat_map(|run| run.start..run.end())
 }
 

@@ -57,7 +57,10 @@ impl<'a> WorkingSpace<'a> {
             _ => Some(home(plan, lane, geometry, &extent).unwrap_or((Buffer::Work, 0))),
         };
         let lens = match extent.is_loose() {
-            true => lens(lane, plan.rank, &extent, &given, false),
+            true => {
+                let len = |at| len_at(lane, plan.rank, &extent, &given, at, false);
+                (0..lane.space.n_positions).map(len).collect()
+            }
             false => Vec::new(),
         };
         let passing = geometry.sizes.learnt().map(|learnt| {
@@ -309,12 +312,7 @@ impl<'a> WorkingSpace<'a> {
     }
 }
 
-/// The elements of the lane's part of what stands in each position at the start, or in the end.
-fn lens(lane: &Lane, rank: Rank, extent: &Extent, counts: &Counts, at_end: bool) -> Vec<u64> {
-    let positions = 0..lane.space.n_positions;
-    positions.map(|at| len_at(lane, rank, extent, counts, at, at_end)).collect()
-}
-
+/// The elements of the lane's part of what stands in a position at the start, or in the end.
 fn len_at(lane: &Lane, rank: Rank, extent: &Extent, counts: &Counts, at: u32, at_end: bool) -> u64 {
     let block = match at_end {
         false => lane.space.block_at_start(rank, Position(at)),

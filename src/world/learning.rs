@@ -18,7 +18,7 @@ use super::cache::{KEPT_BYTES, KEPT_PROGRAMS, Key, Ready};
 use super::inner::Inner;
 use super::select::{Choice, learnt_choice};
 use crate::Rank;
-use crate::engine::{Known, Learnt, Sizes, UserKeys, UserMemory, learnt, log_words};
+use crate::engine::{Known, Learnt, Sizes, UserKeys, UserMemory, learnt, log_words, positions};
 use crate::error::Error;
 
 /// Bytes of working memory kept with what was learnt last.
@@ -153,10 +153,8 @@ impl Inner {
 /// By position that a lane receives, the length of what comes last.
 fn last_received(lane: &Lane, received: &[u64]) -> impl Iterator<Item = (Position, u64)> {
     let mut last = vec![None; lane.space.n_positions as usize];
-    let recvs = lane.steps.iter().flat_map(|step| &step.recvs);
-    let runs = recvs.flat_map(|recv| &recv.blocks);
-    let positions = runs.flat_map(|run| run.start..run.end());
-    for (position, &len) in positions.zip(received) {
+    let all = lane.steps.iter().flat_map(|step| positions(&step.recvs));
+    for (position, &len) in all.zip(received) {
         last[position as usize] = Some(len);
     }
     let numbered = last.into_iter().zip(0..);

@@ -69,8 +69,7 @@ impl Places {
             let kind = u16::try_from(kind)
                 .map_err(|_| differ("more than 65,536 ways to choose queues".to_owned()))?;
             let coords = ports.first().map_or([0; 6], |id| id.coords);
-            let bytes = coords.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte));
-            places.push(bytes | u64::from(kind) << KIND_AT);
+            places.push(number(coords) | u64::from(kind) << KIND_AT);
         }
         let first = places[0];
         places.iter_mut().for_each(|place| *place ^= first);
@@ -101,6 +100,11 @@ impl Places {
         let rank = rank as Rank;
         (self.place(rank) == place).then_some(rank)
     }
+}
+
+/// A node's coordinates as a number.
+fn number(coords: [u8; 6]) -> u64 {
+    coords.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte))
 }
 
 fn changes(digit: &[u64]) -> u64 {
@@ -171,7 +175,7 @@ impl Addresses {
     pub(super) fn rank(&self, id: &VcqId) -> Option<Rank> {
         let VcqInfo { coords, tni, cq, extra } = id.info();
         let queue = Queue { tni, cq, extra };
-        let node = coords.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte));
+        let node = number(coords);
         let kinds = self.places.kinds.iter().enumerate();
         let may_be = kinds.filter(|(_, queues)| queues[self.port] == queue);
         { may_be }.find_map(|(kind, _)| self.places.rank(node | (kind as u64) << KIND_AT))
