@@ -33,4 +33,4 @@ mod device;
 use device::*;
 
 #[cfg(not(loom))]
-pub use device::{Entered, Job, JobError, Launched, Model, c, env};
+pub use device::{Entered, Job, JobError, Launched, Model, c, env, open_own};

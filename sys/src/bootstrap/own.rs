@@ -3,40 +3,15 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+
+pub(super) use utofu_emu::open_own;
 
 use super::BootstrapError;
 
 pub(super) fn file_error(path: &Path, source: io::Error) -> BootstrapError {
     BootstrapError::File { path: path.to_path_buf(), source }
-}
-
-/// Opens a file of this user's. What is a link or no regular file, belongs to another user, may be
-/// written by others or has further names is refused.
-pub(super) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    // Without NONBLOCK the opening of a pipe would wait for its other end.
-    let file =
-        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
-    let file = file.map_err(|e| match e.raw_os_error() {
-        Some(libc::ELOOP) => io::Error::other("is a symbolic link: name a file itself"),
-        _ => e,
-    })?;
-    let about = file.metadata()?;
-    // SAFETY: has no preconditions.
-    let user = unsafe { libc::geteuid() };
-    let trouble = if !about.is_file() {
-        "is no regular file: name a new one"
-    } else if about.uid() != user {
-        "belongs to another user: name a file of your own"
-    } else if about.mode() & 0o022 != 0 {
-        "may be written by others: it needs mode 0600"
-    } else if about.nlink() != 1 {
-        "has further names (hard links): name a new file"
-    } else {
-        return Ok(file);
-    };
-    Err(io::Error::other(trouble))
 }
 
 /// Writes to a file, which is made if it is not there. Others' records are in it: it is not cut.

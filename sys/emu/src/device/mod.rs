@@ -34,3 +34,4 @@ pub use error::JobError;
 pub use job::{Entered, Job};
 pub use launcher::Launched;
 pub use model::Model;
+pub use own::open_own;

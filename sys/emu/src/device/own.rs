@@ -11,36 +11,43 @@ pub(crate) fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Opens the rendezvous file, or makes it. A link, or anything that is not a regular file of this
-/// user's which nobody else may write to and which has one name, is refused.
+/// Opens a file of this user's. What is a link or no regular file, belongs to another user, may be
+/// written by others or has further names is refused.
+///
+/// # Errors
+/// What the system says, or what is wrong with the file as the end of a sentence about it, of kind
+/// [`io::ErrorKind::Other`].
+pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    // Without NONBLOCK the opening of a pipe would wait for its other end.
+    let file =
+        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
+    let file = file.map_err(|e| match e.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::other("is a symbolic link: name a file itself"),
+        _ => e,
+    })?;
+    let about = file.metadata()?;
+    let trouble = if !about.is_file() {
+        "is no regular file: name a new one"
+    } else if about.uid() != user() {
+        "belongs to another user: name a file of your own"
+    } else if about.mode() & 0o022 != 0 {
+        "may be written by others: it needs mode 0600"
+    } else if about.nlink() != 1 {
+        "has further names (hard links): name a new file"
+    } else {
+        return Ok(file);
+    };
+    Err(io::Error::other(trouble))
+}
+
+/// Opens the rendezvous file, or makes it, as [`open_own`].
 pub(crate) fn open_file(path: &Path) -> Result<File, String> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        // Without NONBLOCK the opening of a pipe would wait for its other end.
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)
-        .map_err(|e| match e.raw_os_error() {
-            Some(libc::ELOOP) => "is a symbolic link: name a file itself".to_owned(),
-            _ => format!("cannot be opened: {e}"),
-        })?;
-    let about = file.metadata().map_err(|e| format!("cannot be looked at: {e}"))?;
-    if !about.is_file() {
-        return Err("is no regular file: name a new one".into());
-    }
-    if about.uid() != user() {
-        return Err("belongs to another user: name a file of your own".into());
-    }
-    if about.mode() & 0o022 != 0 {
-        return Err("may be written by others: it needs mode 0600".into());
-    }
-    if about.nlink() != 1 {
-        return Err("has further names (hard links): name a new file".into());
-    }
-    Ok(file)
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    open_own(path, &mut options).map_err(|e| match e.raw_os_error() {
+        Some(_) => format!("cannot be opened: {e}"),
+        None => e.to_string(),
+    })
 }
 
 /// A path for the ranks that one launcher has started, in a directory of this user's alone.
