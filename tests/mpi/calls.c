@@ -1,28 +1,10 @@
 /* MPI's collectives with everything that MPI allows about them; the same program plain, under the
  * preload library, and, compiled with -DHB, through HB_ calls. With an argument, also what is wrong.
  * Prints "all correct" on rank 0. */
-#include <mpi.h>
+#include "program.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef HB
-#include <hopbine_mpi.h>
-#define CALL(name) HB_##name
-#else
-#define CALL(name) MPI_##name
-#endif
-
-static int rank, size;
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: rank %d of %d: not true: %s\n", __FILE__, __LINE__, rank, size, \
-                    #condition);                                                                   \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                          \
-        }                                                                                          \
-    } while (0)
 
 enum { MOST = 16, N = 2000 };
 static double send[MOST * N], recv[MOST * N];

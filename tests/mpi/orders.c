@@ -1,22 +1,10 @@
 /* Operators that do not commute, on types with and without holes, and buffers that share memory as
  * programs have them; plain and under the preload library. Prints "all in order" on rank 0. */
-#include <mpi.h>
+#include "program.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int rank, size;
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: rank %d of %d: not true: %s\n", __FILE__, __LINE__, rank, size, \
-                    #condition);                                                                   \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                          \
-        }                                                                                          \
-    } while (0)
 
 /* x -> a x + b modulo a prime: of two, one after the other is another one. */
 enum { PRIME = 10007, MOST = 12, N = 4000 };

@@ -1,28 +1,10 @@
 /* Threads that call collectives at the same time, each on a communicator of its own, while another one
  * exchanges messages; and communicators made and freed meanwhile. Plain, under the preload library,
  * and, compiled with -DHB, through HB_ calls. Prints "no thread in another's way" on rank 0. */
-#include <mpi.h>
+#include "program.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#ifdef HB
-#include <hopbine_mpi.h>
-#define CALL(name) HB_##name
-#else
-#define CALL(name) MPI_##name
-#endif
-
-static int rank, size;
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: rank %d of %d: not true: %s\n", __FILE__, __LINE__, rank, size, \
-                    #condition);                                                                   \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                          \
-        }                                                                                          \
-    } while (0)
 
 enum { THREADS = 3, ROUNDS = 60, MOST = 16, LONG = 20000 };
 
