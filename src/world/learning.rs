@@ -18,80 +18,15 @@
 use std::sync::{Arc, Weak};
 
 use hopbine_torus::plan::{Lane, Plan};
-use hopbine_torus::registry::Algorithm;
 use hopbine_torus::{Block, Collective, Position};
 
-use super::cache::{KEPT_BYTES, KEPT_PROGRAMS, Key, Ready};
 use super::inner::Inner;
+use super::key::Key;
+use super::ready::{Ready, Then};
 use super::select::{Choice, learnt_choice};
 use crate::Rank;
-use crate::engine::{
-    BlockSizes, Known, Learnt, Sizes, UserKeys, UserMemory, learnt, log_words, positions,
-};
+use crate::engine::{BlockSizes, Known, Learnt, Sizes, UserKeys, learnt, positions};
 use crate::error::Error;
-
-/// Bytes of working memory kept with what was learnt last.
-const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
-
-/// What follows when sizes have been learnt.
-pub(super) struct Then {
-    pub(super) algorithm: Algorithm,
-    pub(super) ports: u32,
-    pub(super) segment_bytes: u64,
-    pub(super) plan: Arc<Plan>,
-    /// Whose messages the sizes travel in.
-    pub(super) sizes: Arc<Plan>,
-    /// The library chose the algorithm, and may choose another when it knows the sizes.
-    pub(super) is_chosen: bool,
-    /// By rank, the bytes of the block for it; in the end, the most of them.
-    pub(super) given: Box<[u64]>,
-}
-
-/// Sizes on their way.
-pub(super) struct Learning {
-    then: Arc<Then>,
-    given: Box<[u64]>,
-    log: Box<[u64]>,
-    /// What was learnt last, and the operation for it.
-    last: Option<(Learnt, Box<Ready>)>,
-}
-
-impl Then {
-    /// The most operations that a call consists of: as many are numbered on all ranks.
-    pub(super) fn n_stages(&self) -> u32 {
-        if self.is_chosen { 3 } else { 2 }
-    }
-}
-
-impl Learning {
-    pub(super) fn new(then: Arc<Then>) -> Self {
-        let log = vec![0; log_words(&then.sizes) as usize].into();
-        Learning { given: then.given.clone(), log, last: None, then }
-    }
-
-    pub(super) fn n_stages(&self) -> u32 {
-        self.then.n_stages()
-    }
-
-    /// The memory of the operation in which sizes travel.
-    pub(super) fn memory(&mut self) -> [UserMemory; 2] {
-        [&mut self.given, &mut self.log].map(|words| UserMemory {
-            ptr: words.as_mut_ptr().cast(),
-            len: size_of_val::<[u64]>(words) as u64,
-        })
-    }
-
-    /// The operation that follows.
-    pub(super) fn next(&mut self) -> Option<&mut Ready> {
-        self.last.as_mut().map(|(_, ready)| &mut **ready)
-    }
-
-    /// Keeps no more memory than is worth it.
-    pub(super) fn shrink(&mut self) {
-        let bytes = |ready: &Ready| ready.operation.program().memory_bytes();
-        self.last.take_if(|(_, ready)| bytes(ready) > KEPT_BYTES_LEARNT);
-    }
-}
 
 impl Inner {
     /// What comes after an operation that is done. Returns whether there is anything.

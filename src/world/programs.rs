@@ -8,18 +8,17 @@ use hopbine_torus::plan::{Flow, Plan};
 use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Request};
 
-use super::blocks::{Form, KeptBlocks};
-use super::cache::{Cache, Entry, KEPT_BYTES, KEPT_PLANS, KEPT_PROGRAMS, Key, PlanKey, Ready};
-use super::call::{Call, Caller};
+use super::blocks::Form;
+use super::cache::{Cache, KEPT_PLANS};
+use super::call::Call;
 use super::inner::Inner;
-use super::learning::{Learning, Then};
+use super::key::{Key, PlanKey};
 use super::members::Members;
 use super::options::CallOptions;
+use super::ready::{Entry, KEPT_BYTES, KEPT_PROGRAMS, Learning, Ready, Then};
 use super::select::{Choice, choose, choose_unknown};
 use crate::Rank;
-use crate::engine::{
-    BlockSizes, CompileFailure, Geometry, Known, Program, Sizes, UserKeys, compile, compile_sizes,
-};
+use crate::engine::{CompileFailure, Geometry, Program, Sizes, UserKeys, compile, compile_sizes};
 use crate::error::Error;
 use crate::reduce::{Dtype, Op, Reducer};
 use crate::sync::lock;
@@ -233,59 +232,4 @@ fn call_number(key: &Key, how: &impl Hash) -> u16 {
         key.all_counts().iter().for_each(|count| (count * unit).hash(&mut hasher));
     }
     hasher.finish() as u16
-}
-
-impl Key {
-    /// The counts of a vector form that all ranks know.
-    fn all_counts(&self) -> &[u64] {
-        let blocks = self.send_blocks.as_ref().or(self.recv_blocks.as_ref());
-        blocks.map_or(&[], KeptBlocks::counts)
-    }
-
-    /// Elements of the vector, or of the average block.
-    fn mean_count(&self) -> u64 {
-        match self.all_counts() {
-            [] => self.count,
-            counts => {
-                let sum = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
-                sum / counts.len() as u64
-            }
-        }
-    }
-
-    /// What an element counts as in the sizes of a vector form: what moves data without looking
-    /// at them moves bytes.
-    fn unit(&self) -> u64 {
-        if self.collective.is_reduction() { 1 } else { self.dtype.size_bytes() as u64 }
-    }
-
-    /// The sizes as the engine takes them, and the bytes of what they count.
-    pub(super) fn sizes(&self, Caller { rank, n_ranks }: Caller) -> Result<(Sizes, u64), Error> {
-        let elem_bytes = self.dtype.size_bytes() as u64;
-        if self.form == Form::Regular {
-            return Ok((Sizes::Equal(self.count), elem_bytes));
-        }
-        if let Some(blocks) = &self.recv_blocks {
-            blocks.check_apart(self.collective)?;
-        }
-        let unit = self.unit();
-        // A rank that has no list knows its own block.
-        let own = || {
-            let mut counts = vec![0; n_ranks as usize];
-            counts[rank as usize] = self.count * unit;
-            BlockSizes::adjacent(&counts)
-        };
-        let [send, recv] = [&self.send_blocks, &self.recv_blocks]
-            .map(|blocks| blocks.as_ref().map(|blocks| blocks.sizes(unit)));
-        let (send, recv) = match (send, recv) {
-            (Some(send), Some(recv)) => (send, recv),
-            (Some(blocks), None) | (None, Some(blocks)) => (blocks.clone(), blocks),
-            (None, None) => (own(), own()),
-        };
-        let known = match self.form.is_known(self.collective) {
-            true => Known::ByAll,
-            false => Known::ByEnds,
-        };
-        Ok((Sizes::PerBlock { send, recv, known }, elem_bytes / unit))
-    }
 }

@@ -54,11 +54,22 @@ pub(super) const MOST_DIRECT: u32 = 64;
 /// On one host: two ranks give each other vectors of up to this length as they are.
 const WHOLE_BYTES: u64 = 2 * 1024 * 1024;
 /// On one host: the root folds vectors of up to this length by itself, beside one other rank, and
-/// beside more.
-const ROOT_FOLDS_BYTES: [u64; 2] = [512 * 1024, 128 * 1024];
+/// beside more. What it reads then is what users gave; of longer ones each rank folds a part, and
+/// the root reads what others have just written.
+const ROOT_FOLDS_BYTES: [u64; 2] = [2 * 1024 * 1024, 256 * 1024];
 /// On one host: a message that stays in the cache until it is folded, for two ranks, and for more,
 /// who fold several at once and may share a core.
-const CACHED_BYTES: [u64; 2] = [256 * 1024, 64 * 1024];
+const CACHED_BYTES: [u64; 2] = [512 * 1024, 64 * 1024];
+/// On one host: a broadcast of up to this length is read from staging while the root still fills
+/// it (64 KiB on two ranks: 10 us, where the others read the root's memory 17),
+const STAGED_BCAST_BYTES: [u64; 2] = [256 * 1024, 512 * 1024];
+/// in messages no longer than this. With more ranks than cores each message is a wait.
+const STAGED_BYTES: [u64; 2] = [8 * 1024, 32 * 1024];
+/// On one host: a vector that one rank gives to another goes through staging, as a few messages,
+/// up to this length.
+const STAGED_PAIR_BYTES: u64 = 32 * 1024;
+/// And in no shorter messages than this.
+const LEAST_STAGED_BYTES: u64 = 4 * 1024;
 
 /// What messages travel through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,18 +201,29 @@ fn alltoall(name: &str) -> Algorithm {
 /// others, who may have to get a core first; one port, since a second has nobody to drive it.
 fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
     let is_pair = shape.n_nodes() == 2;
+    let of = |[pair, more]: [u64; 2]| if is_pair { pair } else { more };
+    let root_folds = collective == Collective::Reduce && bytes <= of(ROOT_FOLDS_BYTES);
     let wanted = match collective {
         Collective::Allreduce if is_pair && bytes <= WHOLE_BYTES => "direct-l",
         // Everybody reads the root's data where they are staged, once.
         Collective::Bcast => "direct-tree",
-        Collective::Reduce if bytes <= ROOT_FOLDS_BYTES[usize::from(!is_pair)] => "direct-tree",
+        Collective::Reduce if root_folds => "direct-tree",
         Collective::Alltoall => STRAIGHT,
         _ => "direct",
     };
     let algorithm = serving(collective, wanted, shape);
-    // What is only moved is read where it lies to where it belongs, in one piece.
-    let segment_bytes =
-        if collective.is_reduction() { CACHED_BYTES[usize::from(!is_pair)] } else { u64::MAX };
+    let is_staged = match collective {
+        Collective::Bcast => bytes <= of(STAGED_BCAST_BYTES),
+        Collective::Reduce => is_pair && bytes <= STAGED_PAIR_BYTES,
+        _ => false,
+    };
+    let segment_bytes = match collective {
+        _ if is_staged => (bytes / SEGMENTS).clamp(LEAST_STAGED_BYTES, of(STAGED_BYTES)),
+        Collective::Reduce if root_folds => CACHED_BYTES[0],
+        _ if collective.is_reduction() => of(CACHED_BYTES),
+        // What is only moved is read where it lies to where it belongs, in one piece.
+        _ => u64::MAX,
+    };
     Choice { algorithm, ports: 1, segment_bytes }
 }
 

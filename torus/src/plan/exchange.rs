@@ -25,7 +25,8 @@ use super::grid::{Grid, Part};
 use super::members::{Tile, clip};
 use super::places::Places;
 use super::rounds::{dealt, rounds};
-use super::types::{Blocks, Step, Transfer};
+use super::runs::Blocks;
+use super::types::{Step, Transfer};
 use crate::geometry::{Coord, Shape};
 use crate::names::Rank;
 

@@ -5,8 +5,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::members::Tile;
+use super::runs::Run;
 use super::space::Space;
-use super::types::{Plan, Run};
+use super::types::Plan;
 use crate::collectives::{Action, Collective};
 use crate::names::Rank;
 

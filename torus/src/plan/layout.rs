@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::types::{Lane, Run};
+use super::runs::Run;
+use super::types::Lane;
 use crate::collectives::Cut;
 use crate::names::{Block, Position, Rank};
 

@@ -2,8 +2,9 @@
 
 use super::flow::{Flow, LaneHeader, Message};
 use super::members::{Tile, clip};
+use super::runs::n_positions;
 use super::space::Space;
-use super::types::{Lane, Plan, n_positions};
+use super::types::{Lane, Plan};
 use crate::collectives::{Action, Collective, Cut};
 use crate::names::Rank;
 

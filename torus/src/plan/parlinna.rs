@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::exchange::{ExchangePass, Hop};
 use super::grid::Grid;
 use super::rounds::displacements;
-use super::types::{Blocks, Run};
+use super::runs::{Blocks, Run};
 
 /// How ParLinNa goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
