@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use hopbine_torus::geometry::RankMap;
-use hopbine_torus::plan::{Checker, Expect};
+use hopbine_torus::plan::Checker;
 use hopbine_torus::{Request, registry};
 
 fn prove(shape: &str, algorithm: &str, collective: &str) {
