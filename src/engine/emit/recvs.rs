@@ -67,10 +67,9 @@ impl PortCompiler<'_> {
         let message = self.next_message(from, false);
         self.recvs.push(self.graph.len());
         let recv = Task::Recv { from: from.0, message, into: NOWHERE };
-        self.graph.emit(self.step, 0, recv, &[], std::slice::from_ref(&link));
+        self.emit_message(0, recv, &[], std::slice::from_ref(&link));
         let noted: Vec<_> = ranges.iter().map(|range| self.space().place(range)).collect();
-        let nothing = Span { start: self.moves.len() as u32, len: 0 };
-        self.graph.emit(self.step, 0, Task::Copy(nothing), &[link], &noted);
+        self.emit_nothing(&[link], &noted);
     }
 
     fn emit_stored(&mut self, transfer: &Transfer, piece: usize) {
