@@ -19,7 +19,7 @@ use super::ready::{Entry, KEPT_BYTES, KEPT_PROGRAMS, Learning, Ready, Then};
 use super::select::{Choice, choose, choose_unknown};
 use crate::Rank;
 use crate::engine::{CompileFailure, Geometry, Program, Sizes, UserKeys, compile, compile_sizes};
-use crate::error::{CompileError, Error};
+use crate::error::Error;
 use crate::reduce::{Dtype, Op, Reducer};
 use crate::sync::lock;
 
@@ -77,10 +77,7 @@ impl Inner {
     pub(super) fn preferred(&self, key: &Key) -> Option<&Algorithm> {
         let collective = key.collective;
         let preferred = self.of_world.preferred.of(collective)?;
-        let serves = key.form.is_known(collective)
-            || collective == Collective::Alltoall
-            || preferred.is_straight();
-        (serves && preferred.serves(&self.members.shape).is_ok()).then_some(preferred)
+        preferred.serves(&self.members.shape).is_ok().then_some(preferred)
     }
 
     /// What serves a call that does not say.
@@ -117,13 +114,6 @@ impl Inner {
             })?,
         };
         let learns = !key.form.is_known(collective) && !algorithm.is_straight();
-        if learns && collective != Collective::Alltoall {
-            return Err(Error::NotServed {
-                collective,
-                name: algorithm.name.into_owned(),
-                reason: CompileError::Forwards.to_string(),
-            });
-        }
         let ports = key.options.ports.unwrap_or(ports);
         if ports > n_ports {
             return Err(Error::Setting {
@@ -136,13 +126,21 @@ impl Inner {
         let segment_bytes =
             key.options.segment_bytes.or(members.segment_bytes).unwrap_or(segment_bytes);
         let (sizes, elem_bytes) = key.sizes(members.caller)?;
-        let is_chosen = key.options.algorithm.is_none() && self.preferred(key).is_none();
+        let is_chosen = collective == Collective::Alltoall
+            && key.options.algorithm.is_none()
+            && self.preferred(key).is_none();
         let given = if learns { given(&sizes) } else { Box::default() };
-        let then = Then { algorithm, ports, segment_bytes, plan, is_chosen, given };
+        let of_sizes = match plan.turned_back() {
+            _ if !learns => plan.clone(),
+            Some(back) => Arc::new(back),
+            None => self.plan(&algorithm.for_sizes(), key.root, ports)?,
+        };
+        let then =
+            Then { algorithm, ports, segment_bytes, plan, sizes: of_sizes, is_chosen, given };
         if !learns {
             return Ok((self.data_program(key, &then, sizes, elem_bytes)?, reducer, None));
         }
-        let program = compile_sizes(&then.plan);
+        let program = compile_sizes(&then.sizes);
         let how = (&then.algorithm.name, ports, members.fingerprint(), "sizes");
         let program = self.called(program, call_number(key, &how));
         Ok((program, Some(Reducer::new(Dtype::U64, Op::Max)?), Some(Arc::new(then))))

@@ -48,6 +48,8 @@ pub(super) struct Then {
     pub(super) ports: u32,
     pub(super) segment_bytes: u64,
     pub(super) plan: Arc<Plan>,
+    /// Whose messages the sizes travel in.
+    pub(super) sizes: Arc<Plan>,
     /// The library chose the algorithm, and may choose another when it knows the sizes.
     pub(super) is_chosen: bool,
     /// By rank, the bytes of the block for it; in the end, the most of them.
@@ -72,7 +74,7 @@ impl Then {
 
 impl Learning {
     pub(super) fn new(then: Arc<Then>) -> Self {
-        let log = vec![0; log_words(&then.plan) as usize].into();
+        let log = vec![0; log_words(&then.sizes) as usize].into();
         Learning { given: then.given.clone(), log, last: None, then }
     }
 

@@ -46,9 +46,10 @@ impl Listed {
                 return mixed("the number of lanes");
             }
             for (a, b) in plan.lanes.iter().zip(&first.lanes) {
-                let ways = |lane: &Lane| (lane.port, lane.part, lane.parts, lane.steps.len());
+                let ways =
+                    |lane: &Lane| (lane.port, lane.part, lane.parts, lane.window, lane.steps.len());
                 if ways(a) != ways(b) {
-                    return mixed("port, part or number of steps of a lane");
+                    return mixed("port, part, window or number of steps of a lane");
                 }
                 let kinds = |space: &Space| (space.cut, space.n_positions);
                 let agree = kinds(&a.space) == kinds(&b.space)
@@ -64,6 +65,7 @@ impl Listed {
             part: lane.part,
             parts: lane.parts,
             space: lane.space.clone(),
+            window: lane.window,
             n_steps: lane.steps.len(),
         };
         let headers = first.map(|plan| plan.lanes.iter().map(header).collect());

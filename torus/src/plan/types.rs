@@ -6,6 +6,7 @@
 //! what a rank gives and gets follows from its collective. How steps were derived is not
 //! recorded: the checker proves a plan without knowing its pattern.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -57,6 +58,9 @@ pub struct Lane {
     pub parts: u32,
     /// The working space.
     pub space: Arc<Space>,
+    /// Steps of which a rank has messages under way at a time: those of step s start when its
+    /// messages of step s - window have ended, sent and received. `None`: whatever the data allow.
+    pub window: Option<NonZeroU32>,
     /// The steps; index = step number, the same on all ranks. Steps may be empty.
     pub steps: Vec<Step>,
 }
@@ -88,6 +92,24 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The same messages backwards: a gather becomes a scatter, a scatter a gather. `None` for
+    /// what has no such counterpart.
+    pub fn turned_back(&self) -> Option<Plan> {
+        let collective = match self.collective {
+            Collective::Gather => Collective::Scatter,
+            Collective::Scatter => Collective::Gather,
+            _ => return None,
+        };
+        let mut plan = Plan { collective, ..self.clone() };
+        for lane in &mut plan.lanes {
+            lane.steps.reverse();
+            lane.steps.iter_mut().for_each(|step| std::mem::swap(&mut step.sends, &mut step.recvs));
+        }
+        Some(plan)
+    }
+}
+
 /// Equal if this rank does the same; spaces may be known in different ways.
 impl PartialEq for Plan {
     fn eq(&self, other: &Self) -> bool {
@@ -95,7 +117,7 @@ impl PartialEq for Plan {
         header(self) == header(other)
             && self.lanes.len() == other.lanes.len()
             && self.lanes.iter().zip(&other.lanes).all(|(a, b)| {
-                (a.port, a.part, a.parts) == (b.port, b.part, b.parts)
+                (a.port, a.part, a.parts, a.window) == (b.port, b.part, b.parts, b.window)
                     && a.steps == b.steps
                     && a.space.equals_on(&b.space, self.rank)
             })
