@@ -30,6 +30,7 @@ pub(crate) mod slots;
 pub(crate) mod toq;
 pub(crate) mod vcq;
 
+pub use copy::Watched;
 pub use error::JobError;
 pub use job::{Entered, Job};
 pub use launcher::Launched;

@@ -10,6 +10,7 @@
 //! jitter only those with STRONG_ORDER keep behind the earlier ones, which is all that hardware
 //! promises: a program that leans on more fails.
 
+use crate::copy::Watched;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Delays of one-sided communication. The default is none.
@@ -31,6 +32,8 @@ pub struct Model {
     /// share without THREAD_SAFE; in the late mode also puts that overlap, sources that change
     /// before they are read, and memory that is deregistered while it is needed.
     pub checked: bool,
+    /// The end of a put that the ranks watch without a notice (`HOPBINE_EMU_WATCHED`).
+    pub watched: Watched,
 }
 
 /// When the parts of an operation may be seen, in ns of [`now`]; 0: at once.
@@ -42,15 +45,7 @@ pub(crate) struct Times {
 }
 
 impl Model {
-    /// Whether notices can be seen as soon as they are in the queue. In the late mode they can:
-    /// they come late.
-    #[inline]
-    pub(crate) fn is_off(&self) -> bool {
-        self.late.is_some() || !self.takes_time()
-    }
-
     /// Whether there are latencies.
-    #[inline]
     pub(crate) fn takes_time(&self) -> bool {
         (self.put_ns | self.hop_ns | self.jitter_ns | self.tni_mbps) != 0
     }
@@ -164,6 +159,6 @@ mod tests {
         let busy = AtomicU64::new(0);
         let t = model.get(1 << 20, 3, &busy);
         assert_eq!((t.remote - t.sent, t.local - t.sent), (10, 20));
-        assert!(Model::default().is_off() && !model.is_off());
+        assert!(!Model::default().takes_time() && model.takes_time());
     }
 }

@@ -166,6 +166,8 @@ pub(crate) struct Vcq {
     pub(crate) session: bool,
     /// In the late mode: what it shares with the device's thread.
     pub(crate) late: Option<Arc<LateVcq>>,
+    /// Nothing is late and nothing takes time.
+    pub(crate) is_plain: bool,
     /// Checked mode, without THREAD_SAFE: only one thread may use the CQ at a time.
     is_watched: bool,
     /// Local MRQ entries of operations posted here, noticed or not, and how many were passed.
@@ -246,6 +248,7 @@ impl Vcq {
         let is_watched = job.model.checked && !thread_safe;
         Ok(Vcq {
             session: cqs.session().contains(&cq),
+            is_plain: late.is_none() && !job.model.takes_time(),
             late,
             is_watched,
             local_posted: AtomicU64::new(0),
@@ -344,7 +347,8 @@ impl Vcq {
                     None => self.local_posted.load(Ordering::Acquire),
                     Some(late) => late.local_done.load(Ordering::Acquire),
                 };
-                let found = if job.model.is_off() {
+                // In the late mode notices come late, but can be seen once they are there.
+                let found = if self.is_plain || self.late.is_some() {
                     r.reader.pop(ring, job)
                 } else {
                     while let Some(n) = r.reader.pop(ring, job) {
