@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use thiserror::Error;
-
 use super::config::CacheConfig;
-use super::events::{Event, EventQueue, EventSource};
+use super::events::{EventQueue, EventSource};
 use super::forks;
-use super::interval::{Span, SpanError};
+use super::lease::{CacheError, Kind, Lease};
 use super::monitor::ProcessEvents;
 use super::regions::Regions;
+use super::span::Span;
 use super::stats::{CacheMode, CacheStats};
 
 /// Registrations tried for one lookup before it is served without being kept.
@@ -23,50 +22,6 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// Whether all memory taken away before its making has been announced; see [`Cache::settle`].
 #[derive(Clone, Copy, Debug)]
 pub struct Settled(bool);
-
-/// A range that cannot be registered.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum CacheError<E> {
-    /// It is no range of addresses.
-    #[error(transparent)]
-    Span(#[from] SpanError),
-    /// The interface refuses it, also after idle registrations have made room.
-    #[error("{len} bytes at {addr:#x} cannot be registered: {source}")]
-    Register {
-        /// First address, of a page.
-        addr: usize,
-        /// Length in bytes, of whole pages.
-        len: usize,
-        /// What the interface says.
-        source: E,
-    },
-}
-
-/// The use of a registration, to be given back with [`Cache::give_back`].
-#[must_use = "a region that is not given back is never released"]
-#[derive(Debug)]
-pub struct Lease<H> {
-    kind: Kind<H>,
-    offset: u64,
-}
-
-#[derive(Debug)]
-enum Kind<H> {
-    /// One use of a region that is kept.
-    Kept(u32),
-    /// The same, of a region that ends with it: see [`Cache::keep`].
-    Explicit(u32),
-    /// A registration of its own.
-    Once(H),
-}
-
-impl<H> Lease<H> {
-    /// Distance of the requested address from the start of the registered range, in bytes: what to
-    /// add to a STADD.
-    pub fn offset(&self) -> u64 {
-        self.offset
-    }
-}
 
 /// Keeps registrations of one rank for reuse. `H` stands for a registration at one port, and is
 /// dropped to take it back.
@@ -182,7 +137,7 @@ impl<H> Cache<H> {
         span: Span,
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Lease<H>, CacheError<E>> {
-        self.hear();
+        self.hear(None);
         // Before anything is registered: the device's room is limited.
         self.regions.drop_doomed(port);
         self.regions.tick();
@@ -200,7 +155,7 @@ impl<H> Cache<H> {
                 }
                 // An event of these pages since the registration may have been of pages that it
                 // has, and may have taken the watch off them.
-                if self.hear_of(span) {
+                if self.hear(Some(span)) {
                     drop(handle);
                     continue;
                 }
@@ -214,7 +169,7 @@ impl<H> Cache<H> {
             }
             let whole = self.regions.span(id);
             let handle = self.register(port, whole, &mut register)?;
-            self.hear();
+            self.hear(None);
             if self.regions.covering(whole) != Some(id) {
                 // It has ended meanwhile, and this registration may be of what has gone.
                 drop(handle);
@@ -242,7 +197,7 @@ impl<H> Cache<H> {
     ) -> Result<Lease<H>, CacheError<E>> {
         let span = Span::of_pages(addr, len, self.page)?;
         let settled = self.settle();
-        self.hear();
+        self.hear(None);
         if !settled.0 {
             // What is kept there may be of memory that has gone.
             self.regions.end(Some(span));
@@ -277,12 +232,10 @@ impl<H> Cache<H> {
         port: usize,
         addr: usize,
         len: usize,
-        mut register: impl FnMut(usize, usize) -> Result<H, E>,
+        register: impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Lease<H>, CacheError<E>> {
-        let span = Span::of_pages(addr, len, self.page)?;
-        self.regions.drop_doomed(port);
-        let handle = self.register(port, span, &mut register)?;
-        Ok(self.lone(span, addr, handle))
+        // Of memory that is not known to be settled nothing is looked up and nothing kept.
+        self.get(Settled(false), port, addr, len, register)
     }
 
     /// The registration of a lease at the port that it is from.
@@ -406,17 +359,8 @@ impl<H> Cache<H> {
         true
     }
 
-    /// Applies all events that happened before the call.
-    fn hear(&mut self) {
-        self.hear_of_any(None);
-    }
-
-    /// The same; true if one of them may concern the range.
-    fn hear_of(&mut self, span: Span) -> bool {
-        self.hear_of_any(Some(span))
-    }
-
-    fn hear_of_any(&mut self, span: Option<Span>) -> bool {
+    /// Applies all events that happened before the call; true if one of them may concern a range.
+    fn hear(&mut self, span: Option<Span>) -> bool {
         let mut concerned = false;
         let forks = forks::count();
         if forks != self.forks {
@@ -426,18 +370,12 @@ impl<H> Cache<H> {
             concerned = true;
             self.regions.end(None);
         }
-        if self.queue.is_quiet() {
-            return concerned;
-        }
-        let mut events = Vec::new();
-        self.queue.drain(|event| events.push(event));
-        for event in events {
-            let of = match event {
-                Event::Range(of) => Some(of),
-                Event::Everything => None,
-            };
-            concerned |= of.is_none_or(|of| span.is_some_and(|span| span.overlaps(of)));
-            self.regions.end(of);
+        if !self.queue.is_quiet() {
+            let regions = &mut self.regions;
+            self.queue.drain(|of| {
+                concerned |= of.is_none_or(|of| span.is_some_and(|span| span.overlaps(of)));
+                regions.end(of);
+            });
         }
         concerned
     }

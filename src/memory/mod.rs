@@ -39,19 +39,21 @@ mod cache;
 mod config;
 mod events;
 mod forks;
-mod interval;
+mod lease;
 mod monitor;
 mod pages;
 mod regions;
+mod span;
 mod stats;
 mod uffd;
 
-pub use cache::{Cache, CacheError, Lease, Settled};
+pub use cache::{Cache, Settled};
 pub use config::{CacheConfig, ConfigError};
-pub use events::{EventQueue, EventSource, WatchError};
-pub use interval::{Span, SpanError};
+pub use events::{EventQueue, EventSource};
+pub use lease::{CacheError, Lease};
 pub use monitor::{EventsUnavailable, ProcessEvents};
 pub(crate) use pages::Pages;
+pub use span::{Span, SpanError};
 pub use stats::{CacheMode, CacheStats};
 pub use uffd::WatchMode;
 

@@ -10,7 +10,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::interval::Span;
+use super::span::Span;
 
 const API: u64 = 0xAA;
 const USER_MODE_ONLY: libc::c_int = 1;
