@@ -50,7 +50,7 @@ pub(crate) enum Space {
 ///
 /// # Safety
 /// Both ranges are mapped.
-#[inline]
+#[inline(always)]
 unsafe fn store(from: u64, to: u64, size: usize) {
     macro_rules! word {
         ($int:ty, $atomic:ty) => {{
@@ -70,33 +70,36 @@ unsafe fn store(from: u64, to: u64, size: usize) {
     }
 }
 
-/// Copies the bytes `start..end` of a put word by word, the watched end last.
+/// Copies the bytes `start..end` of a put word by word, descending or ascending.
 ///
 /// # Safety
 /// Both ranges are mapped and do not overlap.
 #[inline]
-unsafe fn copy_words(from: u64, to: u64, (mut start, mut end): (usize, usize), watched: Watched) {
+unsafe fn copy_words<const DESCENDING: bool>(
+    from: u64,
+    to: u64,
+    (mut start, mut end): (usize, usize),
+) {
     while start < end {
-        let edge = to + if watched == Watched::First { end } else { start } as u64;
+        let left = end - start;
+        let edge = to + if DESCENDING { end } else { start } as u64;
         // The largest word that lies at the edge and is left.
-        let size = if edge.is_multiple_of(8) && end - start >= 8 {
-            8
-        } else {
-            1 << edge.trailing_zeros().min((end - start).ilog2()).min(2)
+        let size = match edge % 8 {
+            0 if left >= 8 => 8,
+            at => 1 << (at | 4).trailing_zeros().min(left.ilog2()),
         };
-        let at = match watched {
-            Watched::First => {
-                end -= size;
-                end
-            }
-            Watched::Last => {
-                start += size;
-                start - size
-            }
-        };
+        let at = if DESCENDING { end - size } else { start };
+        let (source, target) = (from + at as u64, to + at as u64);
         // SAFETY: within the ranges, which the caller vouches for; the edge is a multiple of the
         // size, so the word is aligned.
-        unsafe { store(from + at as u64, to + at as u64, size) };
+        unsafe {
+            if size == 8 {
+                store(source, target, 8);
+            } else {
+                store(source, target, size);
+            }
+        }
+        if DESCENDING { end = at } else { start += size }
     }
 }
 
@@ -126,19 +129,24 @@ unsafe fn copy_here(from: u64, to: u64, len: usize, watched: Watched) {
             (tail.min(to.next_multiple_of(8) - to) as usize, tail as usize)
         }
     };
-    let (before, last) = match watched {
-        Watched::First => ((b, len), (0, a)),
-        Watched::Last => ((0, a), (b, len)),
-    };
+    let (source, target) = ((from + a as u64) as *const u8, (to + a as u64) as *mut u8);
     // SAFETY: all parts lie in the ranges, which are mapped by the caller's promise and do not
-    // overlap.
+    // overlap. Release: who sees the watched end sees the rest.
     unsafe {
-        copy_words(from, to, before, watched);
-        let (source, target) = ((from + a as u64) as *const u8, (to + a as u64) as *mut u8);
-        std::ptr::copy_nonoverlapping(source, target, b - a);
-        // Release: who sees the watched end sees the rest.
-        fence(Ordering::Release);
-        copy_words(from, to, last, watched);
+        match watched {
+            Watched::First => {
+                copy_words::<true>(from, to, (b, len));
+                std::ptr::copy_nonoverlapping(source, target, b - a);
+                fence(Ordering::Release);
+                copy_words::<true>(from, to, (0, a));
+            }
+            Watched::Last => {
+                copy_words::<false>(from, to, (0, a));
+                std::ptr::copy_nonoverlapping(source, target, b - a);
+                fence(Ordering::Release);
+                copy_words::<false>(from, to, (b, len));
+            }
+        }
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) mod model;
 pub(crate) mod nodes;
 pub(crate) mod ops;
 pub(crate) mod own;
+pub(crate) mod place;
 pub(crate) mod reduce;
 pub(crate) mod rendezvous;
 pub(crate) mod share;
