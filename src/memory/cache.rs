@@ -16,10 +16,10 @@ use super::stats::{CacheMode, CacheStats};
 
 /// Registrations tried for one lookup before it is served without being kept.
 const ATTEMPTS: usize = 3;
-/// How long what has gone may take to be announced. After that nothing kept is trusted.
+/// How long the announcement of an unmapping may take. After that lookups find nothing.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Whether all memory taken away before its making has been announced; see [`Cache::settle`].
+/// The answer of [`Cache::settle`]: whether all memory that was unmapped before has been announced.
 #[derive(Clone, Copy, Debug)]
 pub struct Settled(bool);
 
@@ -28,8 +28,8 @@ pub struct Settled(bool);
 ///
 /// Everything a port's interface does happens within calls for that port: a registration is made
 /// and dropped in a [`get`](Cache::get), [`give_back`](Cache::give_back) or
-/// [`end_all`](Cache::end_all) with its port's number. So whoever serialises the calls for a port
-/// with what else uses it need not lock more.
+/// [`end_all`](Cache::end_all) with its port's number. A caller that holds the port's lock in these
+/// calls needs no other.
 #[derive(Debug)]
 pub struct Cache<H> {
     source: Option<Arc<dyn EventSource>>,
@@ -88,8 +88,8 @@ impl<H> Cache<H> {
     ///
     /// A system that announces an unmapping only once it is done leaves a gap in which another
     /// thread may already have been given the same addresses. One system call closes it. It is
-    /// needed once after the memory was received from the caller, for any number of lookups. If it
-    /// takes too long, a busy machine's reader of events having no turn, lookups find nothing.
+    /// needed once after the memory was received from the caller, for any number of lookups. If
+    /// the reader of events does not run for too long, on a busy machine, lookups find nothing.
     pub fn settle(&self) -> Settled {
         let Some(source) = &self.source else { return Settled(true) };
         let mut started = None;
@@ -97,7 +97,7 @@ impl<H> Cache<H> {
             let is_settled = source.settled();
             // Acquire: the look at the queue may not move before the answer.
             fence(Ordering::Acquire);
-            // While the queue is busy, something that has gone is about to be posted.
+            // While the queue is busy, the reader is about to post a range.
             is_settled && !self.queue.is_busy()
         };
         while !is_announced() {
@@ -138,7 +138,7 @@ impl<H> Cache<H> {
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Lease<H>, CacheError<E>> {
         self.hear(None);
-        // Before anything is registered: the device's room is limited.
+        // The device has room for a limited number of registrations: ended ones go first.
         self.regions.drop_doomed(port);
         self.regions.tick();
         for _ in 0..ATTEMPTS {
@@ -153,8 +153,8 @@ impl<H> Cache<H> {
                 if self.source.as_ref().is_some_and(|source| source.watch(span).is_err()) {
                     return Ok(self.lone(span, addr, handle));
                 }
-                // An event of these pages since the registration may have been of pages that it
-                // has, and may have taken the watch off them.
+                // An event of these pages since the registration may concern the very pages that
+                // are registered, and may have ended their watch.
                 if self.hear(Some(span)) {
                     drop(handle);
                     continue;
@@ -171,7 +171,7 @@ impl<H> Cache<H> {
             let handle = self.register(port, whole, &mut register)?;
             self.hear(None);
             if self.regions.covering(whole) != Some(id) {
-                // It has ended meanwhile, and this registration may be of what has gone.
+                // The region has ended meanwhile: this registration may lead to unmapped pages.
                 drop(handle);
                 continue;
             }
@@ -199,7 +199,7 @@ impl<H> Cache<H> {
         let settled = self.settle();
         self.hear(None);
         if !settled.0 {
-            // What is kept there may be of memory that has gone.
+            // A kept registration there may lead to unmapped pages.
             self.regions.end(Some(span));
         }
         self.regions.drop_doomed(port);
@@ -209,7 +209,7 @@ impl<H> Cache<H> {
         if known.is_none_or(|id| self.regions.handle(id, port).is_none()) {
             let handle = self.register(port, whole, &mut register)?;
             match self.regions.covering(span) {
-                // To make room may have ended it.
+                // Making room may have ended the region.
                 Some(id) if Some(id) == known => self.regions.put(id, port, handle),
                 _ if forks::is_child() => return Ok(self.lone(whole, addr, handle)),
                 _ => {

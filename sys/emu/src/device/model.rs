@@ -1,7 +1,8 @@
-//! The latency model: how long the wire takes, if it should take time at all.
+//! The latency model: how long operations take.
 //!
-//! Off by default: everything is over when the post returns (see [`crate::late`] for the contrary). With a model the bytes still move at
-//! the post, but the notices carry a time before which no poll shows them: the completion in the
+//! Off by default: an operation is over when its post returns (in the late mode, [`crate::late`], it
+//! is not). With a model the bytes still move at the post, but the notices carry a time before which
+//! no poll shows them: the completion in the
 //! TCQ when the TNI has sent the bytes, the remote notice a delay and the hops later, the local
 //! notice when the answer has come back. A program that waits for notices meets the latencies; one
 //! that watches memory does not. Barrier gates are not delayed.
@@ -93,7 +94,7 @@ impl Model {
     }
 }
 
-/// Random numbers: xorshift, good enough to be in nobody's step.
+/// Random numbers by xorshift: the delays need no better ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

@@ -55,7 +55,7 @@ pub(crate) unsafe fn post(
     }
 }
 
-/// What the remote side came to.
+/// The result of the remote part of an operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Outcome {
     /// 0 or a MRQ code.
@@ -108,7 +108,7 @@ pub(crate) fn target<'a>(origin: &'a Origin, op: &Op) -> Option<Target<'a>> {
     origin.context.job.find(op.vcq, place)
 }
 
-/// Does one operation; its TCQ code and when that may be seen.
+/// Executes one operation. Returns its TCQ code, and when a poll may show it.
 ///
 /// # Safety
 /// Registered memory is mapped.
@@ -337,8 +337,8 @@ fn times(vcq: &Vcq, sender: &mut Sender, op: &Op, len: u32, target: &Target<'_>)
     job.model.queue(times, earlier, strong, &mut sender.random)
 }
 
-/// When the late device does the parts of an operation: sent in the order of the posts, and the rest
-/// in any, but for strongly ordered ones.
+/// When the late device executes the parts of an operation. It sends in the order of the posts; the
+/// other parts are ordered only for strongly ordered operations.
 #[cold]
 pub(crate) fn late_times(vcq: &Vcq, sender: &mut Sender, op: &Op) -> Times {
     let model = vcq.context.job.model;
@@ -346,7 +346,7 @@ pub(crate) fn late_times(vcq: &Vcq, sender: &mut Sender, op: &Op) -> Times {
         Some(target) if model.takes_time() => times(vcq, sender, op, length(op), &target),
         _ => Times { sent: now(), remote: 0, local: 0 },
     };
-    // All sends of the VCQ, under a name that no target has.
+    // The sends of the VCQ to all targets, under an id that no target has.
     let sends = sender.last.entry(UTOFU_VBG_ID_NULL).or_default();
     let sent = (start.sent + sender.random.late()).max(sends.sent);
     sends.sent = sent;
