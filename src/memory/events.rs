@@ -39,8 +39,8 @@ pub trait EventSource: std::fmt::Debug + Send + Sync {
     /// not kept.
     fn watch(&self, span: Span) -> io::Result<()>;
 
-    /// Events of this range need not be announced any more to the caller, who has one queue. As
-    /// good as it can: an event too many is harmless. What others watch stays watched.
+    /// The caller, who has one queue, needs no more events of this range. The source may go on
+    /// announcing them, which is harmless. What others watch stays watched.
     fn unwatch(&self, span: Span);
 
     /// False while memory has been taken away somewhere and that is not announced
@@ -51,8 +51,8 @@ pub trait EventSource: std::fmt::Debug + Send + Sync {
 /// Bounded queue of ranges that lost their memory; many announce, one drains.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// Zero exactly when nothing waits and nothing is under way: the one thing a
-    /// lookup has to read.
+    /// Zero exactly when no range waits and no announcement is under way. A lookup reads
+    /// nothing else.
     word: AtomicUsize,
     overflows: AtomicU64,
     stale: AtomicBool,
@@ -109,14 +109,14 @@ impl EventQueue {
         self.word.fetch_or(DIRTY, Ordering::Release);
     }
 
-    /// Does nothing wait and nothing approach? Who sees true has before him the
-    /// effects of every event that happened before his call.
+    /// Whether no range waits and no announcement is under way. After true the caller sees
+    /// the effects of every event that happened before this call.
     pub fn is_quiet(&self) -> bool {
         // Acquire: partner is the release in `end` and `post`.
         self.word.load(Ordering::Acquire) == 0
     }
 
-    /// Is an announcement under way? Then what has gone may not be posted yet.
+    /// Whether an announcement is under way: its range may not be posted yet.
     pub(super) fn is_busy(&self) -> bool {
         // Acquire: partner is the release in `end`.
         self.word.load(Ordering::Acquire) >= BUSY

@@ -148,8 +148,8 @@ impl ProcessEvents {
         self.give_up();
     }
 
-    /// The kernel refuses to report: nothing new is watched, all that was watched
-    /// ends, and nobody waits for the reader any more.
+    /// The kernel refuses to report. From now on nothing is watched, all regions end, and no
+    /// thread waits for the reader.
     fn give_up(&self) {
         let queues = self.queues();
         queues.iter().for_each(|queue| queue.begin());
@@ -194,7 +194,7 @@ impl ProcessEvents {
         let ended = sizes.find(|size| self.uffd.unwatch(aligned(*size)).is_ok());
         let span = aligned(ended.unwrap_or(self.page));
         if ended.is_none() {
-            // The mapping has gone meanwhile: who waits finds that out by himself.
+            // The mapping has gone meanwhile: the waiting thread faults again and finds that out.
             self.uffd.wake(span);
         }
         (span.start(), span.len())
@@ -259,12 +259,12 @@ impl EventSource for ProcessEvents {
         Ok(())
     }
 
-    /// Taken back only while one cache listens: another's regions may share pages with the range.
+    /// Ends the watch only while a single cache listens: regions of another may share the pages.
     fn unwatch(&self, span: Span) {
-        // Under the lock no cache can join: who joins later watches later.
+        // No cache can subscribe under the lock; one that does so later watches its ranges later.
         let queues = self.queues();
         if queues.iter().filter(|queue| Arc::strong_count(queue) > 1).count() == 1 {
-            // Refused of what has gone meanwhile, for instance.
+            // The kernel refuses, for instance, where the mapping has gone meanwhile.
             let _ = self.uffd.unwatch(span);
         }
     }

@@ -12,12 +12,12 @@ pub(super) struct Regions<H> {
     n_ports: usize,
     /// What can be found: range and number of the regions that are alive, sorted.
     live: Vec<(Span, u32)>,
-    /// By number; those that are not alive have users left, or are free.
+    /// By number; one that is not alive has users left, or is free.
     regions: Vec<Region<H>>,
     free: Vec<u32>,
     /// By port: registrations that have ended, to be dropped in the port's next call.
     doomed: Vec<Vec<H>>,
-    /// Grows with every lookup.
+    /// Counts lookups: the time in `Region::used`.
     clock: u64,
     /// Bytes of all regions.
     pub(super) bytes: u64,
@@ -52,7 +52,7 @@ impl<H> Regions<H> {
         }
     }
 
-    /// Begins a lookup: what is used from now on is younger.
+    /// Begins a lookup: advances the clock.
     pub(super) fn tick(&mut self) {
         self.clock += 1;
     }
