@@ -227,7 +227,8 @@ mod tests {
     #[test]
     fn a_proved_schedule_has_its_volume() {
         let (schedule, set) = bine();
-        let verdict = judged(&schedule, set, Expect { sent_per_rank: Some(14) });
+        let verdict =
+            judged(&schedule, set, Expect { sent_per_rank: Some(14), ..Expect::default() });
         assert_eq!(verdict.violations, []);
         assert_eq!(verdict.traffic.unwrap().max_sent, 2.0 * 7.0 / 8.0);
     }
