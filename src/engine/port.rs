@@ -269,19 +269,8 @@ impl Port {
         let State { endpoint, runs, events, .. } = state;
         endpoint.poll(events).map_err(|source| self.wire_error(None, source))?;
         let mut moved = !events.is_empty();
-        for event in events.drain(..) {
-            let (slot, view) = match event {
-                Event::Sent(slot) | Event::Received(slot) => (slot, None),
-                Event::Viewed(slot, view) => (slot, Some(view)),
-                Event::News(blame) => return Err(Error::Lost { rank: self.rank, blame }),
-            };
-            let Some(Active { run, .. }) = &mut runs[slot.run as usize] else {
-                unreachable!("runs stay until all their tasks have finished");
-            };
-            match view {
-                Some(view) => run.viewed(slot.task, view),
-                None => run.finished(slot.task),
-            }
+        if moved {
+            self.heard(runs, events)?;
         }
         let mut n_recvs: u32 = runs.iter().flatten().map(|active| active.run.recvs_open()).sum();
         for (index, active) in runs.iter_mut().enumerate() {
@@ -303,6 +292,25 @@ impl Port {
             }
         }
         Ok(moved)
+    }
+
+    /// Tells the runs what has happened to their messages.
+    fn heard(&self, runs: &mut [Option<Active>], events: &mut Vec<Event>) -> Result<(), Error> {
+        for event in events.drain(..) {
+            let (slot, view) = match event {
+                Event::Sent(slot) | Event::Received(slot) => (slot, None),
+                Event::Viewed(slot, view) => (slot, Some(view)),
+                Event::News(blame) => return Err(Error::Lost { rank: self.rank, blame }),
+            };
+            let Some(Active { run, .. }) = &mut runs[slot.run as usize] else {
+                unreachable!("runs stay until all their tasks have finished");
+            };
+            match view {
+                Some(view) => run.viewed(slot.task, view),
+                None => run.finished(slot.task),
+            }
+        }
+        Ok(())
     }
 
     fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>, ended: &mut Ended) {
