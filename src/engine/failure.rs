@@ -13,6 +13,8 @@ use crate::sync::lock;
 pub struct Failure {
     is_set: AtomicBool,
     reason: Mutex<Option<Error>>,
+    /// Whether a call that others make differently fails alone.
+    spares: AtomicBool,
 }
 
 impl Failure {
@@ -20,6 +22,18 @@ impl Failure {
     pub fn is_set(&self) -> bool {
         // Acquire: pairs with the Release in `set`.
         self.is_set.load(Ordering::Acquire)
+    }
+
+    /// From now on a call that others make differently fails alone, where all its messages meet.
+    pub fn spare(&self) {
+        // Relaxed: said before there are any calls.
+        self.spares.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`spare`](Failure::spare) was called.
+    pub fn is_sparing(&self) -> bool {
+        // Relaxed: see there.
+        self.spares.load(Ordering::Relaxed)
     }
 
     /// The reason, if there is one.
