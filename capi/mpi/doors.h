@@ -96,9 +96,6 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
 int perform(const struct call *call, const struct state *state, const void *send, void *recv,
             int64_t count, int element, int op);
 
-/* Whether this is a reduction. */
-int is_reduction(enum collective collective);
-
 /* The counts of a reduce-scatter, which is to be freed; null if *error says what is wrong. */
 int64_t *counts_of(const struct call *call, int size, int *error);
 

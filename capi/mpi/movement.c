@@ -12,22 +12,6 @@ struct side {
     MPI_Count bytes;
 };
 
-/* In portions that MPI's int can count. */
-int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
-    const MPI_Count most = each < (1 << 30) ? (1 << 30) / each : 1;
-    MPI_Aint lower, extent;
-    PMPI_Type_get_extent(type, &lower, &extent);
-    for (MPI_Count done = 0; done < count; done += most) {
-        const int n = (int)(count - done < most ? count - done : most), bytes = (int)(n * each);
-        char *const to = row + done * each, *const from = loose + done * extent;
-        int at = 0;
-        const int code = is_back ? PMPI_Unpack(to, bytes, &at, from, n, type, MPI_COMM_SELF)
-                                 : PMPI_Pack(from, n, type, to, bytes, &at, MPI_COMM_SELF);
-        if (code != MPI_SUCCESS || at != bytes) return 0;
-    }
-    return 1;
-}
-
 static int copy(struct side *side, void *buffer, MPI_Count count, MPI_Datatype type, int is_back) {
     return copy_loose(side->copy, buffer, count, type, side->bytes / count, is_back);
 }

@@ -140,7 +140,7 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     const int gives_result = c != REDUCE || rank == call->root;
     const int scatters = c == REDUCE_SCATTER || c == REDUCE_SCATTER_BLOCK;
     const int is_short = !scatters && bytes * size <= SHORT;
-    char *const row = malloc((size_t)bytes);
+    char *const row = malloc((size_t)bytes + 1);
     char *const rows = malloc((size_t)(is_short ? bytes * size : mine * size) + 1);
     char *result = NULL;
     int good = row && rows && copy_loose(row, from, n, of.type, of.is.bytes, 0);

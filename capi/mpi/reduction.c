@@ -4,18 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t *counts_of(const struct call *call, int size, int *error) {
-    int64_t *counts = malloc((size_t)size * sizeof *counts);
-    *error = !call->send_counts ? MPI_ERR_ARG : counts ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-    for (int r = 0; *error == MPI_SUCCESS && r < size; r++) {
-        counts[r] = call->is_wide ? (int64_t)((const MPI_Count *)call->send_counts)[r] : ((const int *)call->send_counts)[r];
-        if (counts[r] < 0) *error = MPI_ERR_COUNT;
-    }
-    if (*error == MPI_SUCCESS) return counts;
-    free(counts);
-    return NULL;
-}
-
 int serve_reduction(struct call *call, const struct state *state, int *code, int *error) {
     int op, element;
     const enum collective c = call->collective;

@@ -19,12 +19,7 @@ static int failed(int code, MPI_Comm comm) {
     return error;
 }
 
-int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_BLOCK || c >= REDUCE_SCATTER; }
-
-int do_overlap(const void *send, int64_t sent, const void *recv, int64_t received) {
-    const uintptr_t from = (uintptr_t)send, to = (uintptr_t)recv;
-    return sent > 0 && received > 0 && from < to + (uint64_t)received && to < from + (uint64_t)sent;
-}
+static int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_BLOCK || c >= REDUCE_SCATTER; }
 
 /* What is wrong with a call that every rank could see in its own arguments; MPI libraries may be
  * built without such checks. MPI_SUCCESS if nothing is. */
@@ -42,24 +37,6 @@ static int error_of(const struct call *call, const struct state *state) {
     if ((sends && call->send_type == MPI_DATATYPE_NULL) || (receives && call->recv_type == MPI_DATATYPE_NULL))
         return MPI_ERR_TYPE;
     return MPI_SUCCESS;
-}
-
-int perform(const struct call *call, const struct state *state, const void *send, void *recv,
-                   int64_t count, int element, int op) {
-    const hopbine_comm_t comm = state->comm;
-    switch (call->collective) {
-    case ALLREDUCE: return hopbine_allreduce(send, recv, count, element, op, comm);
-    case REDUCE: return hopbine_reduce(send, recv, count, element, op, call->root, comm);
-    case REDUCE_SCATTER_BLOCK: return hopbine_reduce_scatter(send, recv, count, element, op, comm);
-    case SCAN: return hopbine_scan(send, recv, count, element, op, comm);
-    case EXSCAN: return hopbine_exscan(send, recv, count, element, op, comm);
-    case BCAST: return hopbine_bcast(recv, count, element, call->root, comm);
-    case ALLGATHER: return hopbine_allgather(send, recv, count, element, comm);
-    case GATHER: return hopbine_gather(send, recv, count, element, call->root, comm);
-    case SCATTER: return hopbine_scatter(send, recv, count, element, call->root, comm);
-    case ALLTOALL: return hopbine_alltoall(send, recv, count, element, comm);
-    default: return hopbine_barrier(comm);
-    }
 }
 
 int serve(struct call *call, int *code) {

@@ -3,9 +3,10 @@
 use hopbine_torus::{Algorithm, Collective, Shape, registry};
 use serde_json::Value;
 
+use super::cells::{Cell, Column};
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
-use super::report::{Cell, Column, Format, Report};
+use super::report::{Format, Report};
 
 /// List the collectives and the algorithms that perform them
 #[derive(Debug, clap::Args)]

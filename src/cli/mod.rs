@@ -8,6 +8,7 @@
 //! command line asks for what does not exist; `launch` ends as its program does.
 
 mod args;
+mod cells;
 mod check;
 mod counts;
 mod error;

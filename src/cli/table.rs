@@ -1,7 +1,7 @@
 //! The layout of a table on a page of some width: numbers are never broken, columns are left out
 //! before that, and texts are wrapped before columns are left out.
 
-use super::report::{Cell, Column};
+use super::cells::{Cell, Column};
 
 /// Between two columns.
 const GAP: usize = 2;

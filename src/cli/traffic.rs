@@ -13,11 +13,12 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::args::{self, AllOr, MapArg};
+use super::cells::{Cell, Column, decimal};
 use super::error::{CliError, Outcome};
 use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::progress;
-use super::report::{Cell, Column, Format, Report, decimal};
+use super::report::{Format, Report};
 
 /// Count what schedules put on links, or on the ways out of groups of nodes
 ///

@@ -74,10 +74,14 @@ impl Waits {
     }
 
     /// Whether more threads want a core than there are cores, and than there are ranks here: a
-    /// yield may take long as well while other ranks move long messages, and then it pays.
+    /// yield may take long as well while other ranks move long messages, and then it pays. What
+    /// wants a core, but never gets one before this thread does, does not count.
     #[cold]
     fn others_compute(&self) -> bool {
         let Some(bell) = &self.bell else { return false };
+        if is_realtime() {
+            return false;
+        }
         let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         runnable().is_some_and(|runnable| runnable > n_cores.max(bell.n_ranks()))
     }
@@ -117,6 +121,14 @@ impl Waits {
 fn runnable() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_ascii_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
+}
+
+/// Whether this thread runs before all that is not at real-time priority, and so yields to ranks
+/// alone.
+fn is_realtime() -> bool {
+    // SAFETY: no memory is involved.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    policy == libc::SCHED_FIFO || policy == libc::SCHED_RR
 }
 
 /// One wait.

@@ -46,8 +46,12 @@ pub enum Known {
     /// The rank that gives it and the one that gets it. So nobody can forward anything, and a
     /// transfer is one message, be it empty: both sides find out if they do not agree.
     ByEnds,
-    /// Everyone through whom it passes: [`compile_sizes`](super::compile_sizes).
+    /// Everyone through whom it passes: [`compile_sizes`](super::compile_sizes). So a transfer is
+    /// a message also if it is empty: nobody is done before those who may have failed.
     Learnt(Arc<Learnt>),
+    /// The same, where blocks have one number for all ranks: the counts say it, and are 0 for what
+    /// does not pass here.
+    Told,
 }
 
 /// What ranks have told each other about the blocks that the messages of a plan carry.
@@ -129,6 +133,11 @@ impl Sizes {
     /// Whether both sides of a message know the sizes of all blocks in it.
     pub(super) fn are_known(&self) -> bool {
         !matches!(self, Sizes::PerBlock { known: Known::ByEnds, .. })
+    }
+
+    /// Whether ranks had to tell each other.
+    pub(super) fn are_learnt(&self) -> bool {
+        matches!(self, Sizes::PerBlock { known: Known::Learnt(_) | Known::Told, .. })
     }
 
     /// What had to be learnt, lane by lane.

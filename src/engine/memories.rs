@@ -124,7 +124,17 @@ impl Memories {
             let slice = unsafe { std::slice::from_raw_parts(self.source(operand), len) };
             self.operands.push(slice);
         }
-        match (fold.own_at, &self.operands[..]) {
+        let mut own_at = fold.own_at;
+        if let Some(at) = own_at
+            && let Some(landed) = self.views.iter().find(|viewed| viewed.instead_of == fold.into)
+        {
+            // A message that has not landed where it is folded is an operand like the others.
+            // SAFETY: the view is valid until the next poll.
+            let slice = unsafe { std::slice::from_raw_parts(landed.view.ptr, len) };
+            self.operands.insert(at as usize, slice);
+            own_at = None;
+        }
+        match (own_at, &self.operands[..]) {
             (Some(0), [other]) => reducer.reduce_into(target, other, Operand::Left),
             (Some(_), [other]) => reducer.reduce_into(target, other, Operand::Right),
             (Some(own_at), others) => reducer.fold(target, others, own_at as usize),

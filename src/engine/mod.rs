@@ -21,6 +21,7 @@
 //! - a receive is posted after receives of its own or lower level have been *posted*, after
 //!   its step's landing slot was given up by a message of lower level, and after enough
 //!   receives of lower level have finished (the window holds a whole step);
+//! - where a lane has a window, both wait for messages of earlier steps of it;
 //! - what has landed leaves staging when the sends that still read its destination have gone.
 //!   A slot of the landing ring is used only if these have its own level or a lower one;
 //!   otherwise the message gets bytes of the exchange area that no other message of the step

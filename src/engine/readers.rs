@@ -1,18 +1,28 @@
-//! Which messages may be read where the wire has them: those that land in staging and that one
-//! local task reads, and nobody else.
+//! Which messages may be read where the wire has them: those that one local task reads, and
+//! nobody else, and that land in staging or where this task puts what it makes of them.
 
-use super::program::{Buffer, PortProgram, Region, Task};
+use super::program::{Buffer, Fold, PortProgram, Region, Task};
 
 /// For each task: of a receive the one local task that reads what it has received, and may read
 /// it elsewhere; [`NOBODY`] for all others.
 pub(super) fn readers(code: &PortProgram) -> Box<[u32]> {
     let reader = |(index, task): (usize, &Task)| match *task {
-        Task::Recv { into, .. } if into.buffer == Buffer::Staging && into.len > 0 => {
-            only_reader(code, index as u32, into)
+        Task::Recv { into, .. } if into.len > 0 => {
+            let reader = only_reader(code, index as u32, into);
+            let stays = into.buffer != Buffer::Staging
+                && reader != NOBODY
+                && !replaces(code, code.tasks[reader as usize], into);
+            if stays { NOBODY } else { reader }
         }
         _ => NOBODY,
     };
     code.tasks.iter().enumerate().map(reader).collect()
+}
+
+/// Whether a task does nothing but combine what is in the region with something else, there.
+fn replaces(code: &PortProgram, task: Task, region: Region) -> bool {
+    let Task::Fold(span) = task else { return false };
+    matches!(code.folds[span.range()], [Fold { into, own_at: Some(_), .. }] if into == region)
 }
 
 /// No task.
@@ -42,9 +52,11 @@ fn only_reader(code: &PortProgram, recv: u32, into: Region) -> u32 {
                 code.moves[span.range()].iter().for_each(|copy| note(copy.from));
             }
             Task::Fold(span) => {
-                let folds = &code.folds[span.range()];
-                let operands = folds.iter().flat_map(|fold| &code.operands[fold.operands.range()]);
-                operands.copied().for_each(&mut note);
+                for fold in &code.folds[span.range()] {
+                    let operands = &code.operands[fold.operands.range()];
+                    let own = fold.own_at.map(|_| fold.into);
+                    operands.iter().copied().chain(own).for_each(&mut note);
+                }
             }
         }
         if reads {

@@ -71,7 +71,7 @@ impl PortRun {
         let most_views = viewable.min(code.recv_window as usize);
         PortRun {
             reducer,
-            memories: Memories::with_room(most_operands as usize, most_views),
+            memories: Memories::with_room(most_operands as usize + 1, most_views),
             context: 0,
             operation: 0,
             waiting: code.n_deps.clone(),

@@ -232,7 +232,7 @@ impl<'a> WorkingSpace<'a> {
         let is_apart = matches!(self.base, Some((Buffer::Work, _)))
             && input_buffer(self.plan, self.geometry) == Buffer::Send;
         let share = gets(self.plan);
-        if !is_apart || space.cut == Cut::Vector || share != Share::All || range.is_empty() {
+        if !is_apart || space.cut == Cut::Vector || share == Share::Nothing || range.is_empty() {
             return None;
         }
         let size = self.geometry.elem_bytes;
@@ -241,7 +241,8 @@ impl<'a> WorkingSpace<'a> {
         let positions = self.extent.positions(&elements);
         let owns =
             |owned: &Range<u32>| owned.start <= positions.start && positions.end <= owned.end;
-        if positions.is_empty() || !self.owned.iter().any(owns) {
+        let gets = space.positions(share, self.plan.rank, true);
+        if positions.is_empty() || !(self.owned.iter().any(owns) && gets.iter().any(owns)) {
             return None;
         }
         let first = self.bytes(Run::new(positions.start, 1));

@@ -79,7 +79,7 @@ pub enum Form {
     /// all of them; of an alltoall what they give and get themselves; and so with gather and
     /// scatter, where the root gives and gets everything.
     Vector,
-    /// Gather and scatter: all ranks know all sizes, so that blocks can travel along trees.
+    /// Gather and scatter: all ranks know all sizes, so that nobody needs to be told.
     VectorKnown,
 }
 

@@ -7,7 +7,6 @@ use crate::Rank;
 use hopbine_torus::collectives::Collective;
 
 use super::blocks::{Blocks, Form};
-use super::communicator::Communicator;
 use crate::engine::UserMemory;
 use crate::error::{BlockProblem, Error};
 use crate::reduce::{Datatype, Dtype, Op, ReduceError};
@@ -74,14 +73,6 @@ impl<'a> Call<'a> {
             send_blocks: None,
             recv_blocks: None,
         }
-    }
-
-    /// With buffers at these addresses, which hold what `comm` needs of them.
-    #[must_use]
-    pub fn at(self, comm: &Communicator, send: *const u8, recv: *mut u8) -> Self {
-        let caller = comm.caller();
-        let (send_count, recv_count) = self.normalized(caller).needed(caller);
-        Call { send, send_count, recv, recv_count, ..self }
     }
 
     /// As [`new`](Call::new), with elements of type `T` from and to slices.
@@ -253,7 +244,7 @@ impl<'a> Call<'a> {
     }
 
     /// Elements that the send and the receive buffer of a rank must hold.
-    fn needed(&self, Caller { rank, n_ranks }: Caller) -> (u64, u64) {
+    pub(super) fn needed(&self, Caller { rank, n_ranks }: Caller) -> (u64, u64) {
         use Collective as C;
         let one = self.count;
         let all = match (self.form, self.send_blocks, self.recv_blocks) {

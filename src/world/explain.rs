@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::cache::Key;
 use super::call::Call;
 use super::communicator::Communicator;
+use super::key::Key;
 use super::select::Choice;
 use crate::error::Error;
 

@@ -245,7 +245,9 @@ impl World {
             _ => all.iter().map(|&coords| node_number(coords)).collect(),
         };
         let several = nodes.iter().collect::<HashSet<_>>().len() < nodes.len();
-        let near = near.filter(|_| several).map(|shm| Near { node: nodes[rank as usize], shm });
+        let near = near
+            .filter(|_| several)
+            .map(|Shm { may_read }| Near { node: nodes[rank as usize], may_read });
         let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
         let config = EngineConfig {

@@ -1,86 +1,32 @@
 //! Calls in which a rank knows the blocks that it gives and gets, and no others: before data
 //! travel on paths that cross other ranks, the sizes travel there.
 //!
-//! Such a call is two operations. The first takes the plan's messages with a word for every
-//! block; after it each rank knows how long every message of its own plan is, and compiles the
-//! program that moves the data, or finds it made for the same sizes before. (Sizes and data round
-//! by round, as in Fan et al. 2025, section 3.2, are as many messages; but the program would
-//! have to change while it runs.) On the way all ranks also learn the longest block of all, so
-//! that the data may take another algorithm than the sizes, the same on all ranks.
+//! Such a call is two operations. In the first, messages between the same ranks as the plan's
+//! carry a word for every block; after it each rank knows how long every message of its own plan
+//! is, and compiles the program that moves the data, or finds it made for the same sizes before.
+//! (Sizes and data round by round, as in Fan et al. 2025, section 3.2, are as many messages; but
+//! the program would have to change while it runs.)
+//!
+//! In an alltoall sizes travel as the data will, with as few messages as can be, and whoever gets a
+//! block checks its size. On the way all ranks also learn the longest block of all, so that the
+//! data may take another algorithm than the sizes, the same on all ranks.
+//!
+//! In a gather and a scatter they travel the other way, from those who are to get the blocks, along
+//! the same tree: whoever gives a block checks its size before anything is sent, while those who
+//! are to get it wait.
 
 use std::sync::{Arc, Weak};
 
 use hopbine_torus::plan::{Lane, Plan};
-use hopbine_torus::registry::Algorithm;
-use hopbine_torus::{Block, Position};
+use hopbine_torus::{Block, Collective, Position};
 
-use super::cache::{KEPT_BYTES, KEPT_PROGRAMS, Key, Ready};
 use super::inner::Inner;
+use super::key::Key;
+use super::ready::{Ready, Then};
 use super::select::{Choice, learnt_choice};
 use crate::Rank;
-use crate::engine::{Known, Learnt, Sizes, UserKeys, UserMemory, learnt, log_words, positions};
+use crate::engine::{BlockSizes, Known, Learnt, Sizes, UserKeys, learnt, positions};
 use crate::error::Error;
-
-/// Bytes of working memory kept with what was learnt last.
-const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
-
-/// What follows when sizes have been learnt.
-pub(super) struct Then {
-    pub(super) algorithm: Algorithm,
-    pub(super) ports: u32,
-    pub(super) segment_bytes: u64,
-    pub(super) plan: Arc<Plan>,
-    /// The library chose the algorithm, and may choose another when it knows the sizes.
-    pub(super) is_chosen: bool,
-    /// By rank, the bytes of the block for it; in the end, the most of them.
-    pub(super) given: Box<[u64]>,
-}
-
-/// Sizes on their way.
-pub(super) struct Learning {
-    then: Arc<Then>,
-    given: Box<[u64]>,
-    log: Box<[u64]>,
-    /// What was learnt last, and the operation for it.
-    last: Option<(Learnt, Box<Ready>)>,
-}
-
-impl Then {
-    /// The most operations that a call consists of: as many are numbered on all ranks.
-    pub(super) fn n_stages(&self) -> u32 {
-        if self.is_chosen { 3 } else { 2 }
-    }
-}
-
-impl Learning {
-    pub(super) fn new(then: Arc<Then>) -> Self {
-        let log = vec![0; log_words(&then.plan) as usize].into();
-        Learning { given: then.given.clone(), log, last: None, then }
-    }
-
-    pub(super) fn n_stages(&self) -> u32 {
-        self.then.n_stages()
-    }
-
-    /// The memory of the operation in which sizes travel.
-    pub(super) fn memory(&mut self) -> [UserMemory; 2] {
-        [&mut self.given, &mut self.log].map(|words| UserMemory {
-            ptr: words.as_mut_ptr().cast(),
-            len: size_of_val::<[u64]>(words) as u64,
-        })
-    }
-
-    /// The operation that follows.
-    pub(super) fn next(&mut self) -> Option<&mut Ready> {
-        self.last.as_mut().map(|(_, ready)| &mut **ready)
-    }
-
-    /// Keeps no more memory than is worth it.
-    pub(super) fn shrink(&mut self) {
-        let bytes = |ready: &Ready| ready.operation.program().memory_bytes();
-        self.last.take_if(|(_, ready)| bytes(ready) > KEPT_BYTES_LEARNT);
-    }
-}
 
 impl Inner {
     /// What comes after an operation that is done. Returns whether there is anything.
@@ -89,9 +35,9 @@ impl Inner {
     /// [`Error::Disagree`], as on no other rank than the two; and what may be wrong with a program.
     pub(super) fn follow(&self, ready: &mut Ready) -> Result<bool, Error> {
         let Some(learning) = &mut ready.learning else { return Ok(false) };
-        let Then { plan, given, .. } = &*learning.then;
+        let Then { sizes, given, .. } = &*learning.then;
         let own_longest = given.last().copied().unwrap_or(0);
-        let found = learnt(plan, own_longest, &learning.log);
+        let found = learnt(sizes, own_longest, &learning.log);
         if learning.last.as_ref().is_none_or(|(last, _)| *last != found) {
             // The old operation's memory goes before there is a new one.
             learning.last = None;
@@ -105,20 +51,28 @@ impl Inner {
 
     fn next(&self, key: &Key, then: &Then, found: Learnt) -> Result<Box<Ready>, Error> {
         let (mut sizes, elem_bytes) = key.sizes(self.members.caller)?;
-        self.check_received(&then.plan, &sizes, &found)?;
-        let shape = &self.members.shape;
-        let n_ports = self.of_world.engine.n_ports() as u32;
-        if then.is_chosen
-            && let Choice { algorithm, ports, .. } = learnt_choice(shape, found.longest, n_ports)
-            && algorithm.name != then.algorithm.name
-        {
-            let mut key = key.clone();
-            key.options.algorithm = Some((*algorithm.name).into());
-            key.options.ports.get_or_insert(ports);
-            return self.ready_for(key);
-        }
-        if let Sizes::PerBlock { known, .. } = &mut sizes {
-            *known = Known::Learnt(Arc::new(found));
+        if key.collective == Collective::Alltoall {
+            let found = along(&then.sizes, &then.plan, found);
+            self.check_received(&then.plan, &sizes, &found)?;
+            let shape = &self.members.shape;
+            let n_ports = self.of_world.engine.n_ports() as u32;
+            if then.is_chosen
+                && let Choice { algorithm, ports, .. } =
+                    learnt_choice(shape, found.longest, n_ports)
+                && algorithm.name != then.algorithm.name
+            {
+                let mut key = key.clone();
+                key.options.algorithm = Some((*algorithm.name).into());
+                key.options.ports.get_or_insert(ports);
+                return self.ready_for(key);
+            }
+            if let Sizes::PerBlock { known, .. } = &mut sizes {
+                *known = Known::Learnt(Arc::new(found));
+            }
+        } else if let Sizes::PerBlock { send, recv, known } = &mut sizes {
+            self.take_told(&then.sizes, send, &found)?;
+            *recv = send.clone();
+            *known = Known::Told;
         }
         let program = self.data_program(key, then, sizes, elem_bytes)?;
         let operation = self.of_world.engine.prepare(Arc::new(program), None)?;
@@ -136,18 +90,66 @@ impl Inner {
                 let Some(Block(peer)) = block else { continue };
                 let expected = recv.counts[peer as usize];
                 if sent != expected {
-                    let world = |rank: Rank| self.members.world_rank(rank);
-                    return Err(Error::Disagree {
-                        rank: world(plan.rank.0),
-                        peer: world(peer),
-                        sent,
-                        expected,
-                    });
+                    return Err(self.disagree(plan, peer, sent, expected));
                 }
             }
         }
         Ok(())
     }
+
+    /// Takes over what is expected of this rank's blocks and of those that pass here, and checks
+    /// that it is what this rank gives.
+    fn take_told(&self, plan: &Plan, blocks: &mut BlockSizes, found: &Learnt) -> Result<(), Error> {
+        let (me, root) = (plan.rank.0, plan.root.0);
+        let gives = |block: u32| if me == root { block != me } else { block == me };
+        let mut counts = blocks.counts.to_vec();
+        for (lane, received) in plan.lanes.iter().zip(&found.received) {
+            for (position, expected) in last_received(lane, received) {
+                let block = lane.space.block_at_end(plan.rank, position);
+                let Some(Block(block)) = block else { continue };
+                let count = &mut counts[block as usize];
+                // The root gives blocks of a scatter, everybody its own of a gather.
+                if gives(block) && *count != expected {
+                    let peer = if me == root { block } else { root };
+                    return Err(self.disagree(plan, peer, *count, expected));
+                }
+                *count = expected;
+            }
+        }
+        // Where there is no list of the user's, nothing else is said of the places.
+        if me != root {
+            *blocks = BlockSizes::adjacent(&counts);
+        }
+        Ok(())
+    }
+
+    fn disagree(&self, plan: &Plan, peer: u32, sent: u64, expected: u64) -> Error {
+        let world = |rank: Rank| self.members.world_rank(rank);
+        Error::Disagree { rank: world(plan.rank.0), peer: world(peer), sent, expected }
+    }
+}
+
+/// What has been learnt in the messages of one plan, in the order of another's. Every position of
+/// a rank receives the same blocks one after the other in both.
+fn along(from: &Plan, to: &Plan, found: Learnt) -> Learnt {
+    let in_order = |((from, to), received): ((&Lane, &Lane), &[u64])| {
+        let arriving = |lane: &'_ Lane| -> Vec<u32> {
+            lane.steps.iter().flat_map(|step| positions(&step.recvs)).collect()
+        };
+        // By position, then in order of arrival.
+        let sorted = |positions: &[u32]| {
+            let mut order: Vec<usize> = (0..positions.len()).collect();
+            order.sort_by_key(|&at| positions[at]);
+            order
+        };
+        let (from, to) = (sorted(&arriving(from)), sorted(&arriving(to)));
+        let mut lens = vec![0; received.len()];
+        from.into_iter().zip(to).for_each(|(from, to)| lens[to] = received[from]);
+        lens.into()
+    };
+    let lanes = from.lanes.iter().zip(&to.lanes);
+    let received = lanes.zip(found.received.iter().map(|received| &**received)).map(in_order);
+    Learnt { received: received.collect(), longest: found.longest }
 }
 
 /// By position that a lane receives, the length of what comes last.

@@ -4,7 +4,6 @@
 use utofu::bootstrap::Exchange;
 
 use super::config::Lookup;
-use super::shm::Shm;
 use crate::endpoint::Endpoint;
 use crate::endpoint::router::Router;
 use crate::endpoint::shm::{ShmConfig, connect};
@@ -15,7 +14,8 @@ use crate::error::{Error, WireError};
 pub(super) struct Near {
     /// The same for the ranks of a node, and different for those of different nodes of one host.
     pub(super) node: u64,
-    pub(super) shm: Shm,
+    /// Whether long messages may be read from the memory of their senders.
+    pub(super) may_read: bool,
 }
 
 /// What `HOPBINE_SHM` says: `on` (also if unset) or `off`.
@@ -43,10 +43,10 @@ pub(super) fn beside<F: Endpoint + 'static>(
     far: Vec<F>,
     exchange: &mut dyn Exchange,
 ) -> Result<Vec<Box<dyn Endpoint>>, WireError> {
-    let Some(Near { node, shm }) = near else {
+    let Some(Near { node, may_read }) = near else {
         return Ok(far.into_iter().map(|far| Box::new(far) as Box<dyn Endpoint>).collect());
     };
-    let config = ShmConfig { n_ports: far.len(), node, may_read: shm.may_read };
+    let config = ShmConfig { n_ports: far.len(), node, may_read };
     let opened = connect(exchange, config).map_err(|error| WireError {
         reason: format!("{} (HOPBINE_SHM=off does without)", error.reason),
         ..error

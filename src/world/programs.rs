@@ -9,20 +9,21 @@ use hopbine_torus::plan::{Flow, Plan};
 use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Request};
 
-use super::blocks::{Form, KeptBlocks};
-use super::cache::{Cache, Entry, KEPT_BYTES, KEPT_PLANS, KEPT_PROGRAMS, Key, PlanKey, Ready};
-use super::call::{Call, Caller};
+use super::blocks::Form;
+use super::cache::{Cache, KEPT_PLANS};
+use super::call::Call;
 use super::inner::Inner;
-use super::learning::{Learning, Then};
+use super::key::{Key, PlanKey};
 use super::members::Members;
 use super::options::CallOptions;
+use super::ready::{Entry, KEPT_BYTES, KEPT_PROGRAMS, Learning, Ready, Then};
 use super::select::{Choice, choose, choose_unknown};
 use crate::Rank;
 use crate::engine::{
-    BlockSizes, CompileFailure, Geometry, Known, MIN_SEPARATE_RUN_BYTES, Program, Sizes, UserKeys,
-    compile, compile_sizes,
+    CompileFailure, Geometry, MIN_SEPARATE_RUN_BYTES, Program, Sizes, UserKeys, compile,
+    compile_sizes,
 };
-use crate::error::{CompileError, Error};
+use crate::error::Error;
 use crate::reduce::{Dtype, Op, Reducer};
 use crate::sync::lock;
 
@@ -80,10 +81,7 @@ impl Inner {
     pub(super) fn preferred(&self, key: &Key) -> Option<&Algorithm> {
         let collective = key.collective;
         let preferred = self.of_world.preferred.of(collective)?;
-        let serves = key.form.is_known(collective)
-            || collective == Collective::Alltoall
-            || preferred.is_straight();
-        (serves && preferred.serves(&self.members.shape).is_ok()).then_some(preferred)
+        preferred.serves(&self.members.shape).is_ok().then_some(preferred)
     }
 
     /// What serves a call that does not say.
@@ -120,13 +118,6 @@ impl Inner {
             })?,
         };
         let learns = !key.form.is_known(collective) && !algorithm.is_straight();
-        if learns && collective != Collective::Alltoall {
-            return Err(Error::NotServed {
-                collective,
-                name: algorithm.name.into_owned(),
-                reason: CompileError::Forwards.to_string(),
-            });
-        }
         let ports = key.options.ports.unwrap_or(ports);
         if ports > n_ports {
             return Err(Error::Setting {
@@ -139,13 +130,21 @@ impl Inner {
         let segment_bytes =
             key.options.segment_bytes.or(members.segment_bytes).unwrap_or(segment_bytes);
         let (sizes, elem_bytes) = key.sizes(members.caller)?;
-        let is_chosen = key.options.algorithm.is_none() && self.preferred(key).is_none();
+        let is_chosen = collective == Collective::Alltoall
+            && key.options.algorithm.is_none()
+            && self.preferred(key).is_none();
         let given = if learns { given(&sizes) } else { Box::default() };
-        let then = Then { algorithm, ports, segment_bytes, plan, is_chosen, given };
+        let of_sizes = match plan.turned_back() {
+            _ if !learns => plan.clone(),
+            Some(back) => Arc::new(back),
+            None => self.plan(&algorithm.for_sizes(), key.root, ports)?,
+        };
+        let then =
+            Then { algorithm, ports, segment_bytes, plan, sizes: of_sizes, is_chosen, given };
         if !learns {
             return Ok((self.data_program(key, &then, sizes, elem_bytes)?, reducer, None));
         }
-        let program = compile_sizes(&then.plan);
+        let program = compile_sizes(&then.sizes);
         let how = (&then.algorithm.name, ports, members.fingerprint(), "sizes");
         let program = self.called(program, call_number(key, &how, false));
         Ok((program, Some(Reducer::new(Dtype::U64, Op::Max)?), Some(Arc::new(then))))
@@ -263,59 +262,4 @@ fn do_meet(key: &Key, plan: &Plan, segment_bytes: u64, elem_bytes: u64) -> bool 
             (Cut::Vector, n) => key.count >= n_lanes.saturating_mul(n) && bytes <= few,
             _ => bytes.saturating_mul(u64::from(plan.n_ranks)) <= few,
         })
-}
-
-impl Key {
-    /// The counts of a vector form that all ranks know.
-    fn all_counts(&self) -> &[u64] {
-        let blocks = self.send_blocks.as_ref().or(self.recv_blocks.as_ref());
-        blocks.map_or(&[], KeptBlocks::counts)
-    }
-
-    /// Elements of the vector, or of the average block.
-    fn mean_count(&self) -> u64 {
-        match self.all_counts() {
-            [] => self.count,
-            counts => {
-                let sum = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
-                sum / counts.len() as u64
-            }
-        }
-    }
-
-    /// What an element counts as in the sizes of a vector form: what moves data without looking
-    /// at them moves bytes.
-    fn unit(&self) -> u64 {
-        if self.collective.is_reduction() { 1 } else { self.dtype.size_bytes() as u64 }
-    }
-
-    /// The sizes as the engine takes them, and the bytes of what they count.
-    pub(super) fn sizes(&self, Caller { rank, n_ranks }: Caller) -> Result<(Sizes, u64), Error> {
-        let elem_bytes = self.dtype.size_bytes() as u64;
-        if self.form == Form::Regular {
-            return Ok((Sizes::Equal(self.count), elem_bytes));
-        }
-        if let Some(blocks) = &self.recv_blocks {
-            blocks.check_apart(self.collective)?;
-        }
-        let unit = self.unit();
-        // A rank that has no list knows its own block.
-        let own = || {
-            let mut counts = vec![0; n_ranks as usize];
-            counts[rank as usize] = self.count * unit;
-            BlockSizes::adjacent(&counts)
-        };
-        let [send, recv] = [&self.send_blocks, &self.recv_blocks]
-            .map(|blocks| blocks.as_ref().map(|blocks| blocks.sizes(unit)));
-        let (send, recv) = match (send, recv) {
-            (Some(send), Some(recv)) => (send, recv),
-            (Some(blocks), None) | (None, Some(blocks)) => (blocks.clone(), blocks),
-            (None, None) => (own(), own()),
-        };
-        let known = match self.form.is_known(self.collective) {
-            true => Known::ByAll,
-            false => Known::ByEnds,
-        };
-        Ok((Sizes::PerBlock { send, recv, known }, elem_bytes / unit))
-    }
 }

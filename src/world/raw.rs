@@ -15,6 +15,16 @@ pub struct Started {
 /// A persistent collective on somebody's buffers. Dropping it waits for it.
 pub struct Repeated(Running);
 
+impl Call<'_> {
+    /// With buffers at these addresses, which hold what `comm` needs of them.
+    #[must_use]
+    pub fn at(self, comm: &Communicator, send: *const u8, recv: *mut u8) -> Self {
+        let caller = comm.caller();
+        let (send_count, recv_count) = self.normalized(caller).needed(caller);
+        Call { send, send_count, recv, recv_count, ..self }
+    }
+}
+
 impl Communicator {
     /// Starts a call whose buffers are given as addresses, checked as by
     /// [`call`](Communicator::call).

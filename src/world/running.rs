@@ -6,9 +6,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::cache::Ready;
 use super::inner::{Inner, OPERATIONS};
-use super::learning::Learning;
+use super::ready::{Learning, Ready};
 use crate::engine::{Engine, Operation, TestWatch, UserMemory};
 use crate::error::Error;
 

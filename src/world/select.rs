@@ -8,9 +8,9 @@
 //! | --- | --- | --- |
 //! | allreduce | a latency form, on nodes of their leaders | `mixed` |
 //! | bcast, reduce | `mixed-tree` | `mixed` (two phases) |
-//! | alltoall | `mixed` (logarithmic) | `pairwise`; on nodes up to 4 KiB `node-aware` |
+//! | alltoall | `mixed` (logarithmic) | `pairwise-nonblocking`; on nodes up to 4 KiB `node-aware` |
 //! | barrier | `mixed`; on nodes `mixed-leader` | |
-//! | alltoallv | `bruck:2` | `pairwise`; between the two `bruck` with the root of the ranks |
+//! | alltoallv | `bruck:2` | `pairwise-nonblocking`; between the two `bruck` with the root of the ranks |
 //! | scan, exscan | `sweeps` | `chain` |
 //! | others | `mixed` | `mixed` |
 
@@ -32,6 +32,10 @@ const FEWEST_ROUNDS: u32 = 2;
 const FEW_RANKS: u32 = 16;
 /// A block of an alltoall up to this length goes to its node together with others.
 const NODE_BLOCK_BYTES: u64 = 4 * 1024;
+/// An alltoall in which every block goes straight to its owner, as many at a time as the wire takes.
+const STRAIGHT: &str = "pairwise-nonblocking";
+/// An alltoall between nodes first, with a few messages under way: each needs room.
+const NODE_AWARE: &str = "node-aware-batched:8";
 /// With more ranks nobody should talk to everybody: each peer costs an endpoint 6 to 40 KiB.
 const MOST_PEERS: u32 = 1024;
 /// Data up to this length are not worth several ports.
@@ -50,11 +54,22 @@ pub(super) const MOST_DIRECT: u32 = 64;
 /// On one host: two ranks give each other vectors of up to this length as they are.
 const WHOLE_BYTES: u64 = 2 * 1024 * 1024;
 /// On one host: the root folds vectors of up to this length by itself, beside one other rank, and
-/// beside more.
-const ROOT_FOLDS_BYTES: [u64; 2] = [512 * 1024, 128 * 1024];
+/// beside more. What it reads then is what users gave; of longer ones each rank folds a part, and
+/// the root reads what others have just written.
+const ROOT_FOLDS_BYTES: [u64; 2] = [2 * 1024 * 1024, 256 * 1024];
 /// On one host: a message that stays in the cache until it is folded, for two ranks, and for more,
 /// who fold several at once and may share a core.
-const CACHED_BYTES: [u64; 2] = [256 * 1024, 64 * 1024];
+const CACHED_BYTES: [u64; 2] = [512 * 1024, 64 * 1024];
+/// On one host: a broadcast of up to this length is read from staging while the root still fills
+/// it (64 KiB on two ranks: 10 us, where the others read the root's memory 17),
+const STAGED_BCAST_BYTES: [u64; 2] = [256 * 1024, 512 * 1024];
+/// in messages no longer than this. With more ranks than cores each message is a wait.
+const STAGED_BYTES: [u64; 2] = [8 * 1024, 32 * 1024];
+/// On one host: a vector that one rank gives to another goes through staging, as a few messages,
+/// up to this length.
+const STAGED_PAIR_BYTES: u64 = 32 * 1024;
+/// And in no shorter messages than this.
+const LEAST_STAGED_BYTES: u64 = 4 * 1024;
 
 /// What messages travel through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,39 +123,44 @@ pub fn choose(
         Collective::Alltoall
             if has_nodes && (SHORT_BLOCK_BYTES + 1..=NODE_BLOCK_BYTES).contains(&bytes) =>
         {
-            "node-aware"
+            NODE_AWARE
         }
         Collective::Bcast | Collective::Reduce if is_short => "mixed-tree",
         Collective::Scan | Collective::Exscan if bytes > CHAIN_BYTES => "chain",
         Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && shape.n_nodes() <= MOST_PEERS => {
-            "pairwise"
+            STRAIGHT
         }
         _ => "mixed",
     };
-    let serves =
-        |algorithm: &&Algorithm| algorithm.name == wanted && algorithm.serves(shape).is_ok();
-    // The first algorithm of every collective serves every shape; mostly it is `mixed`.
-    let algorithm = known.iter().find(serves).unwrap_or(&known[0]).clone();
+    let algorithm = serving(collective, wanted, shape);
     let ports = if total <= ONE_PORT_BYTES { 1 } else { n_ports };
     let segment = (total / u64::from(ports) / SEGMENTS).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1);
     Choice { algorithm, ports, segment_bytes: segment }
 }
 
 /// Chooses for a call of which ranks know only the blocks that they give and get themselves, so
-/// that nothing can depend on sizes. Between few ranks, or within one host, and where nothing
-/// else is possible, blocks go straight to their owners, in one message each. Otherwise sizes
-/// are learnt first, in as few rounds as there can be: see [`learnt_choice`].
+/// that nothing can depend on sizes. Between few ranks, or within one host, blocks go straight to
+/// their owners, in one message each. Otherwise sizes are learnt first, of an alltoall in as few
+/// rounds as there can be: see [`learnt_choice`].
 pub fn choose_unknown(wire: Wire, collective: Collective, shape: &Shape, n_ports: u32) -> Choice {
-    let known = registry::algorithms(collective);
-    let ports = if wire == Wire::Memory { 1 } else { n_ports.min(max_ports(shape)) };
-    let n_ranks = shape.n_nodes();
-    let is_few = n_ranks <= if wire == Wire::Memory { MOST_PEERS } else { FEW_RANKS };
-    if collective == Collective::Alltoall && !is_few {
-        let algorithm = alltoall(&radix_name(FEWEST_ROUNDS));
+    let most_direct = match (wire, collective) {
+        (Wire::Memory, _) => MOST_PEERS,
+        (Wire::Network, Collective::Alltoall) => FEW_RANKS,
+        (Wire::Network, _) => MOST_DIRECT,
+    };
+    let is_few = shape.n_nodes() <= most_direct;
+    let wanted = match collective {
+        Collective::Alltoall if is_few => STRAIGHT.to_owned(),
+        Collective::Alltoall => radix_name(FEWEST_ROUNDS),
+        _ if is_few => "linear".to_owned(),
+        _ => "mixed".to_owned(),
+    };
+    let algorithm = serving(collective, &wanted, shape);
+    if !is_few {
         return Choice { algorithm, ports: 1, segment_bytes: SEGMENT_BYTES.1 };
     }
-    let algorithm = known.iter().find(|algorithm| algorithm.is_straight()).unwrap_or(&known[0]);
-    Choice { algorithm: algorithm.clone(), ports, segment_bytes: u64::MAX }
+    let ports = if wire == Wire::Memory { 1 } else { n_ports.min(max_ports(shape)) };
+    Choice { algorithm, ports, segment_bytes: u64::MAX }
 }
 
 /// The algorithm for an alltoall of which all ranks have learnt that its longest block has
@@ -156,9 +176,17 @@ pub fn learnt_choice(shape: &Shape, longest: u64, n_ports: u32) -> Choice {
         _ if longest <= LONG_BLOCK_BYTES || n_ranks > MOST_PEERS => {
             (radix_name(n_ranks.isqrt().max(FEWEST_ROUNDS)), ports)
         }
-        _ => ("pairwise".to_owned(), ports),
+        _ => (STRAIGHT.to_owned(), ports),
     };
     Choice { algorithm: alltoall(&name), ports, segment_bytes: SEGMENT_BYTES.1 }
+}
+
+/// The algorithm of a name if it serves the shape; else the collective's first, which serves every
+/// shape, and is `mixed` mostly.
+fn serving(collective: Collective, name: &str, shape: &Shape) -> Algorithm {
+    let named = registry::find(collective, name).ok();
+    let named = named.filter(|algorithm| algorithm.serves(shape).is_ok());
+    named.unwrap_or_else(|| registry::algorithms(collective).swap_remove(0))
 }
 
 fn radix_name(radix: u32) -> String {
@@ -173,21 +201,29 @@ fn alltoall(name: &str) -> Algorithm {
 /// others, who may have to get a core first; one port, since a second has nobody to drive it.
 fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
     let is_pair = shape.n_nodes() == 2;
+    let of = |[pair, more]: [u64; 2]| if is_pair { pair } else { more };
+    let root_folds = collective == Collective::Reduce && bytes <= of(ROOT_FOLDS_BYTES);
     let wanted = match collective {
         Collective::Allreduce if is_pair && bytes <= WHOLE_BYTES => "direct-l",
         // Everybody reads the root's data where they are staged, once.
         Collective::Bcast => "direct-tree",
-        Collective::Reduce if bytes <= ROOT_FOLDS_BYTES[usize::from(!is_pair)] => "direct-tree",
-        Collective::Alltoall => "pairwise",
+        Collective::Reduce if root_folds => "direct-tree",
+        Collective::Alltoall => STRAIGHT,
         _ => "direct",
     };
-    let known = registry::algorithms(collective);
-    let serves =
-        |algorithm: &&Algorithm| algorithm.name == wanted && algorithm.serves(shape).is_ok();
-    let algorithm = known.iter().find(serves).unwrap_or(&known[0]).clone();
-    // What is only moved is read where it lies to where it belongs, in one piece.
-    let segment_bytes =
-        if collective.is_reduction() { CACHED_BYTES[usize::from(!is_pair)] } else { u64::MAX };
+    let algorithm = serving(collective, wanted, shape);
+    let is_staged = match collective {
+        Collective::Bcast => bytes <= of(STAGED_BCAST_BYTES),
+        Collective::Reduce => is_pair && bytes <= STAGED_PAIR_BYTES,
+        _ => false,
+    };
+    let segment_bytes = match collective {
+        _ if is_staged => (bytes / SEGMENTS).clamp(LEAST_STAGED_BYTES, of(STAGED_BYTES)),
+        Collective::Reduce if root_folds => CACHED_BYTES[0],
+        _ if collective.is_reduction() => of(CACHED_BYTES),
+        // What is only moved is read where it lies to where it belongs, in one piece.
+        _ => u64::MAX,
+    };
     Choice { algorithm, ports: 1, segment_bytes }
 }
 
@@ -270,7 +306,7 @@ mod tests {
             (C::Reduce, 1 << 20, "mixed", 15.0 + 2.0),
             (C::Gather, 1 << 10, "mixed", 2.0),
             (C::Scatter, 1 << 10, "mixed", 2.0),
-            (C::Alltoall, 1 << 10, "node-aware", 60.0),
+            (C::Alltoall, 1 << 10, NODE_AWARE, 60.0),
         ] {
             let found = counted(collective, "4x4+4", bytes);
             assert_eq!(found.0, name, "{collective} of {bytes}");

@@ -102,7 +102,7 @@ impl Communicator {
     }
 
     /// The root gets everyone's block, into its place in `recv`. Only the root gives `blocks`;
-    /// every block goes to the root directly.
+    /// where blocks pass through others, it tells these first.
     ///
     /// # Errors
     /// See above.
@@ -117,7 +117,7 @@ impl Communicator {
     }
 
     /// [`gatherv`](Communicator::gatherv) with the same counts given on all ranks, so that
-    /// blocks can travel along trees.
+    /// nobody needs to be told.
     ///
     /// # Errors
     /// See above.
@@ -131,8 +131,8 @@ impl Communicator {
         self.blocking(&known(gatherv(send, recv, Some(blocks), root)))
     }
 
-    /// Rank x gets the root's block x. Only the root gives `blocks`; every block comes from the
-    /// root directly.
+    /// Rank x gets the root's block x. Only the root gives `blocks`; where they pass through
+    /// others, all say first what they expect.
     ///
     /// # Errors
     /// See above.
@@ -147,7 +147,7 @@ impl Communicator {
     }
 
     /// [`scatterv`](Communicator::scatterv) with the same counts given on all ranks, so that
-    /// blocks can travel along trees.
+    /// nobody needs to be told.
     ///
     /// # Errors
     /// See above.

@@ -10,9 +10,9 @@ build_doors() {
   for name in libhopbine.so libhopbine.so.0; do
     ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
   done
-  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,serve,movement,reduction,ordered,vector,shaped,fortran}.c \
+  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,buffers,serve,movement,reduction,ordered,vector,shaped,fortran}.c \
     -o "$programs/libhopbine_hb.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" || return 1
-  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,serve,movement,reduction,ordered,vector,preload}.c \
+  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,buffers,serve,movement,reduction,ordered,vector,preload}.c \
     -o "$programs/libhopbine_mpi.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" -ldl || return 1
   for name in calls orders threads recover; do
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" || return 1

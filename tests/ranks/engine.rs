@@ -252,7 +252,14 @@ fn transfer(peer: u32, start: u32, len: u32) -> Transfer {
 /// A plan of one step on one lane over a vector of some pieces, for what no algorithm does.
 fn one_step(rank: u32, n_ranks: u32, n_positions: u32, step: Step) -> Plan {
     let space = Space { cut: Cut::Vector, n_positions, order: BlockOrder::Identity };
-    let lane = Lane { port: 0, part: 0, parts: 1, space: Arc::new(space), steps: vec![step] };
+    let lane = Lane {
+        port: 0,
+        part: 0,
+        parts: 1,
+        space: Arc::new(space),
+        window: None,
+        steps: vec![step],
+    };
     let (rank, root) = (hopbine_torus::Rank(rank), hopbine_torus::Rank(0));
     Plan { collective: Collective::Allreduce, rank, n_ranks, root, lanes: vec![lane] }
 }

@@ -82,6 +82,9 @@ pub(super) struct Execution {
     sent: HashMap<Key, Sent>,
     posted: HashMap<Key, (At, Region)>,
     n_left: usize,
+    /// By rank and port, sends and receives under way, and the most that there were.
+    under_way: Vec<Vec<[u32; 2]>>,
+    pub(super) most_under_way: u32,
 }
 
 impl Execution {
@@ -107,6 +110,8 @@ impl Execution {
             items: Vec::new(),
             sent: HashMap::new(),
             posted: HashMap::new(),
+            under_way: n_deps.iter().map(|ports| vec![[0; 2]; ports.len()]).collect(),
+            most_under_way: 0,
             n_left: n_deps.iter().flatten().map(Vec::len).sum(),
             n_deps,
             programs,
@@ -141,6 +146,11 @@ impl Execution {
     }
 
     fn start(&mut self, at @ (rank, port, task): At, rng: &mut SmallRng) {
+        if let Some(which) = self.on_wire(at) {
+            let under_way = &mut self.under_way[rank][port][which];
+            *under_way += 1;
+            self.most_under_way = self.most_under_way.max(*under_way);
+        }
         let code = &self.programs[rank].ports[port];
         let memory = &mut self.memories[rank];
         match code.tasks[task as usize] {
@@ -190,6 +200,15 @@ impl Execution {
         }
     }
 
+    /// Whether a task is the wire's: a send or a receive.
+    fn on_wire(&self, (rank, port, task): At) -> Option<usize> {
+        match self.programs[rank].ports[port].tasks[task as usize] {
+            Task::Send { .. } => Some(0),
+            Task::Recv { .. } => Some(1),
+            Task::Copy(_) | Task::Fold(_) => None,
+        }
+    }
+
     fn meet(&mut self, key: Key) {
         if self.sent.contains_key(&key) && self.posted.contains_key(&key) {
             self.items.push(Item::Deliver(key));
@@ -211,7 +230,10 @@ impl Execution {
         self.finish(at);
     }
 
-    fn finish(&mut self, (rank, port, task): At) {
+    fn finish(&mut self, at @ (rank, port, task): At) {
+        if let Some(which) = self.on_wire(at) {
+            self.under_way[rank][port][which] -= 1;
+        }
         self.n_left -= 1;
         for &next in self.programs[rank].ports[port].successors(task) {
             let n_deps = &mut self.n_deps[rank][port][next as usize];
@@ -290,6 +312,43 @@ fn check(case: &Case, execution: &Execution, what: &str) {
             let orders: Vec<u64> = got.iter().map(|symbol| symbol.order).collect();
             let same = first.get_or_insert_with(|| orders.clone()) == &orders;
             assert!(same, "{what}: rank {rank} combines in another order");
+        }
+    }
+}
+
+/// No more messages are under way than a batch has, and without batches there are more.
+#[test]
+fn batches_bound_what_is_under_way() {
+    let mut rng = SmallRng::seed_from_u64(7);
+    let mut most = |name: &str, text: &str| {
+        let algorithm = registry::find(Collective::Alltoall, name).unwrap();
+        let shape: Shape = text.parse().unwrap();
+        let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+        let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
+        let p = expansion.n_ranks();
+        let case = Case { collective: Collective::Alltoall, n_ranks: p, count: 3, root: 0 };
+        let (sizes, segment_bytes) = (Sizes::Equal(3), None);
+        let geometry = Geometry { sizes, elem_bytes: SIZE, in_place: false, segment_bytes };
+        let program = |rank| compile(&expansion.plan(rank), &geometry).unwrap();
+        let programs = hopbine_torus::Rank::first(p).map(program).collect();
+        let inputs = (0..p).map(|rank| buffers(&case, false, rank)).collect();
+        let mut execution = Execution::new(programs, inputs);
+        execution.run(&mut rng);
+        check(&case, &execution, name);
+        execution.most_under_way
+    };
+    for batch in [1, 2, 5] {
+        for (name, text) in [
+            ("pairwise", "23"),
+            ("node-aware", "12+2"),
+            ("dimensions", "7x5"),
+            ("parlinna:2", "12+2"),
+            ("parlinna-staggered:2", "12+2"),
+        ] {
+            let found = most(&format!("{name}-batched:{batch}"), text);
+            assert!(found <= batch, "{name} on {text}: {found} at a time, not {batch}");
+            let without = most(&format!("{name}-nonblocking"), text);
+            assert!(without > 5, "{name} on {text}: {without} at a time");
         }
     }
 }

@@ -217,15 +217,11 @@ fn vector_forms(comm: &Communicator, algorithm: &Algorithm, size: Size, what: &s
         Collective::ReduceScatter => case.reduced(),
         Collective::Gather => {
             case.gathered_at_root(true);
-            if algorithm.is_straight() {
-                case.gathered_at_root(false);
-            }
+            case.gathered_at_root(false);
         }
         Collective::Scatter => {
             case.scattered(true);
-            if algorithm.is_straight() {
-                case.scattered(false);
-            }
+            case.scattered(false);
         }
         Collective::Alltoall => case.exchanged(),
         _ => {}

@@ -31,9 +31,6 @@ fn blocks_that_make_no_sense() {
         assert_eq!(problem(missing), BlockProblem::Missing { which: "receive" });
         // The communicator can be used further.
         comm.barrier().unwrap();
-        let named = comm.with(CallOptions::new().algorithm("mixed"));
-        let refused = named.gatherv(&send, &mut recv, Some(Blocks::new(&[2, 2])), 0);
-        assert!(matches!(refused, Err(Error::NotServed { .. })), "{refused:?}");
     })
     .unwrap();
 }
@@ -87,6 +84,53 @@ fn ranks_that_disagree_about_a_block() {
             disagree(wire, "bruck:2", sent, expected);
         }
     }
+}
+
+/// A rank gives or expects another number of elements than the root: both are told.
+#[test]
+fn ranks_that_disagree_with_the_root() {
+    for wire in [Wire::Memory, Wire::Network] {
+        for algorithm in ["linear", "mixed", "knomial:2"] {
+            for (at_root, own) in [(5, 4), (0, 5), (5, 0), (8, 300_000)] {
+                for gathers in [true, false] {
+                    root_disagrees(wire, algorithm, at_root, own, gathers);
+                }
+            }
+        }
+    }
+}
+
+fn root_disagrees(wire: Wire, algorithm: &str, at_root: u64, own: u64, gathers: bool) {
+    let base = config(&[5], Drive::Inline);
+    let config = EmulationConfig { wire, timeout: Duration::from_secs(600), ..base };
+    let (root, other) = (1, 4);
+    let outcomes = emulate(&config, |comm| {
+        let (me, mut counts) = (comm.rank(), [3u64; 5]);
+        counts[other as usize] = at_root;
+        let own = if me == other { own } else { counts[me as usize] };
+        let one = vec![me; own as usize];
+        let all = vec![me; if me == root { counts.iter().sum::<u64>() as usize } else { 0 }];
+        let blocks = (me == root).then_some(Blocks::new(&counts));
+        let named = comm.with(CallOptions::new().algorithm(algorithm));
+        let outcome = match gathers {
+            true => named.gatherv(&one, &mut all.clone(), blocks, root),
+            false => named.scatterv(&all, blocks, &mut one.clone(), root),
+        };
+        // Ranks that need neither may get further.
+        outcome.and_then(|()| comm.with(CallOptions::new().algorithm("mixed")).barrier())
+    });
+    let texts: Vec<String> = outcomes
+        .unwrap()
+        .into_iter()
+        .map(|outcome| outcome.expect_err("calls differ").to_string())
+        .collect();
+    let what = format!("{wire:?} {algorithm} {at_root} {own} {gathers}: {texts:?}");
+    let is_named = |text: &str, rank: u32| text.contains(&rank.to_string());
+    assert!(
+        is_named(&texts[root as usize], other) && is_named(&texts[other as usize], root),
+        "{what}"
+    );
+    assert!(texts.iter().all(|text| !text.contains("HOPBINE_TIMEOUT")), "{what}");
 }
 
 #[test]

@@ -83,6 +83,42 @@ fn parlinna_has_the_papers_rounds_and_volumes() {
     }
 }
 
+/// Sizes travel in no more messages than there are ranks to tell: between nodes one for each, and
+/// every position receives as often as it will receive data.
+#[test]
+fn sizes_travel_in_few_messages() {
+    for (name, n, q) in [
+        ("parlinna-staggered:2", 5, 4),
+        ("parlinna-staggered:2-batched:2", 3, 8),
+        ("parlinna-batched:1", 6, 3),
+        ("node-aware", 4, 3),
+        ("multi-leader:2-batched:1", 3, 4),
+    ] {
+        let shape: Shape = format!("{n}+{q}").parse().unwrap();
+        let data = registry::find(Collective::Alltoall, name).unwrap();
+        for rank in [0, 1, n * q - 1] {
+            let [data, sizes] = [data.clone(), data.for_sizes()].map(|algorithm| {
+                let (shape, map) = (shape.clone(), RankMap::RowMajor);
+                let request = Request { shape, map, root: 0, ports: Some(1) };
+                algorithm.schedule(&request).unwrap().expand().unwrap().plan(Rank(rank))
+            });
+            let arrivals = |plan: &Plan| {
+                let steps = plan.lanes.iter().flat_map(|lane| &lane.steps);
+                let runs = steps.flat_map(|step| &step.recvs).flat_map(|recv| &recv.blocks);
+                let mut all: Vec<u32> = runs.flat_map(|run| run.start..run.end()).collect();
+                all.sort_unstable();
+                all
+            };
+            assert_eq!(arrivals(&data), arrivals(&sizes), "{name}");
+            let [_, (messages, _)] = sent(&sizes, q);
+            if name.starts_with("parlinna") {
+                assert_eq!(messages, u64::from(n - 1), "{name}");
+            }
+            assert_eq!(sizes.lanes[0].window, None, "{name}");
+        }
+    }
+}
+
 #[test]
 fn parlinna_is_proved() {
     for text in ["1", "5", "4+3", "1+6", "3x2+2", "2x2x2+4", "3m+2", "5x3"] {

@@ -11,12 +11,13 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::args::{self, AllOr, MapArg};
+use super::cells::{Cell, Column, decimal};
 use super::counts::Counts;
 use super::error::{CliError, Outcome};
 use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::progress;
-use super::report::{Cell, Column, Format, Report, decimal};
+use super::report::{Format, Report};
 use judge::Verdict;
 
 /// Prove the plans of all ranks and count what they put on the links

@@ -31,7 +31,9 @@ pub fn text(subject: &Subject) -> String {
     for line in plan.to_string().lines() {
         if line.starts_with("lane ") {
             if let Some((number, lane)) = lanes.next() {
-                let _ = writeln!(text, "\n# lane {number}: {} steps", lane.steps.len());
+                let window = lane.window.map(|window| format!(", {window} under way at a time"));
+                let (steps_of, window) = (lane.steps.len(), window.unwrap_or_default());
+                let _ = writeln!(text, "\n# lane {number}: {steps_of} steps{window}");
                 steps = lane.steps.iter().enumerate();
             }
         } else if line.starts_with("step ")
@@ -123,7 +125,7 @@ pub fn json(subject: &Subject) -> String {
 }
 
 fn json_lane(subject: &Subject, lane: &Lane) -> Value {
-    let Lane { port, part, parts, space, steps } = lane;
+    let Lane { port, part, parts, space, window, steps } = lane;
     let rank = subject.plan.rank;
     let list = |block_at: &dyn Fn(&Space, Rank, Position) -> Option<Block>| {
         let all = Position::first(space.n_positions)
@@ -144,6 +146,7 @@ fn json_lane(subject: &Subject, lane: &Lane) -> Value {
         "positions": space.n_positions,
         "cut": space.cut.name(),
         "order": order,
+        "window": window,
         "steps": steps.iter().map(|step| json_step(subject, step)).collect::<Vec<_>>(),
     })
 }

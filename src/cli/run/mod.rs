@@ -157,9 +157,14 @@ impl Task {
     ) -> Result<Chosen, CliError> {
         let shape = &args.place.torus;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
-        let is_straight = case.counts.is_some() && case.collective == Collective::Alltoall;
-        let choice = if is_straight {
-            hopbine::world::choose_unknown(config.wire, case.collective, shape, most)
+        let learns = case.counts.is_some() && case.collective == Collective::Alltoall;
+        let choice = if learns {
+            let choice = hopbine::world::choose_unknown(config.wire, case.collective, shape, most);
+            match choice.algorithm.is_straight() {
+                true => choice,
+                // What the data take, when the ranks have learnt the sizes.
+                false => hopbine::world::learnt_choice(shape, case.longest_bytes(), most),
+            }
         } else {
             let bytes =
                 total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_nodes()) };

@@ -50,6 +50,14 @@ impl Case {
         self.counts.map_or(self.count, |counts| counts.of(seed, n_ranks, self.count, from, to))
     }
 
+    /// Bytes of the longest block of an alltoall.
+    pub fn longest_bytes(&self) -> u64 {
+        let n_ranks = self.data.n_ranks;
+        let pairs = (0..n_ranks).flat_map(|from| (0..n_ranks).map(move |to| (from, to)));
+        let longest = pairs.map(|(from, to)| self.block(from, to)).max().unwrap_or(0);
+        longest as u64 * self.data.dtype.size_bytes() as u64
+    }
+
     /// Elements of the blocks of the ranks below `end`.
     fn blocks_below(&self, end: u32) -> usize {
         (0..end).map(|rank| self.block(rank, 0)).sum()

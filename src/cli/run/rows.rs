@@ -9,7 +9,8 @@ use super::ranks::Ranks;
 use super::reference::Case;
 use super::stats::{self, Times};
 use super::{Args, Chosen};
-use crate::cli::report::{Cell, Column, Head};
+use crate::cli::cells::{Cell, Column};
+use crate::cli::report::Head;
 use crate::cli::sizes;
 
 /// Bytes of the vector, or of all blocks of a rank.

@@ -4,11 +4,13 @@ use utofu::{Stadd, VcqId};
 
 use crate::endpoint::{Arrival, Event, Rank, Tag, WireError};
 
-use super::channel::{DESCRIPTOR_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, Written};
+use super::channel::{
+    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, Written,
+};
 use super::channels::channel_of;
 use super::peer::{Announced, Unexpected, take};
 use super::state::{HELLOS_AT, Landing};
-use super::wire::{self, Descriptor, EAGER_BYTES};
+use super::wire::{self, Descriptor};
 use super::{UtofuEndpoint, deliver, failed};
 
 impl UtofuEndpoint {

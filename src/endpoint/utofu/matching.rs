@@ -4,8 +4,8 @@ use crate::endpoint::{Rank, Tag, WireError};
 use crate::error::{Blame, Fault};
 
 use super::UtofuEndpoint;
+use super::channel::EAGER_BYTES;
 use super::peer::{MOST_SAID, Outbound, Peer, WaitingSend, take};
-use super::wire::EAGER_BYTES;
 
 /// A message that waits for its receive is looked at from time to time; at this look the peer is
 /// told of it.

@@ -77,12 +77,11 @@ use super::{
 };
 use crate::memory::Pages;
 use addresses::Addresses;
-use channel::{MOST_PEERS, MRQ_FOR_DATA, TINY_BYTES};
+use channel::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA, TINY_BYTES};
 use channels::Channels;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
 use peer_table::PeerTable;
 use state::{Fence, Landing, Leaving, Lent, Put};
-use wire::EAGER_BYTES;
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
 const NOTICES_PER_POLL: u32 = 64;

@@ -5,7 +5,7 @@
 use utofu::UtofuError;
 use utofu::handles::{self, Registration, Vcq};
 
-use super::wire::EAGER_BYTES;
+use super::channel::EAGER_BYTES;
 use super::{UtofuEndpoint, failed};
 use crate::endpoint::{Access, Owner, Rank, Registry, WireError};
 

@@ -8,11 +8,11 @@ use utofu::handles::{Access, Registration, Vcq, VcqFlags};
 use utofu::{Api, VcqId};
 
 use super::addresses::{Addresses, Places};
+use super::channel::EAGER_BYTES;
 use super::channels::{Channels, MAILBOX_STAG};
 use super::peer_table::PeerTable;
 use super::registrar::Registrar;
 use super::state::{Fence, MAILBOX_BYTES};
-use super::wire::EAGER_BYTES;
 use super::{SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::calls::Calls;
 use crate::endpoint::{Rank, WireError};

@@ -3,11 +3,9 @@
 
 use crate::endpoint::Tag;
 
-use super::channel::{DESCRIPTOR_BYTES, EAGER_HEADER_BYTES, TINY_BYTES, TINY_HEADER_BYTES};
-
-/// The longest message that is sent without waiting for its receive. On the emulated device
-/// 1 KiB to 8 KiB make no clear difference, so the memory for each peer decides.
-pub(super) const EAGER_BYTES: usize = 2048;
+use super::channel::{
+    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, TINY_BYTES, TINY_HEADER_BYTES,
+};
 
 const KIND_READY: u8 = 1;
 const KIND_TINY: u8 = 2;

@@ -5,13 +5,14 @@ mod recvs;
 mod sizes;
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use hopbine_torus::Rank;
 use hopbine_torus::plan::{Lane, Run, Step};
 
 use crate::engine::geometry::{CompileFailure, Geometry};
-use crate::engine::graph::{Graph, Place};
+use crate::engine::graph::{Extent, Graph, Place};
 use crate::engine::pieces::pieces;
 use crate::engine::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
 use crate::engine::readers::readers;
@@ -29,6 +30,8 @@ const MIN_RECV_WINDOW: u32 = 64;
 const OUTPUT_COPY_BYTES: u64 = 256 * 1024;
 /// Parts of the working buffer start at cache lines.
 pub(super) const ALIGN: u64 = 64;
+/// Virtual bytes from here on keep messages within their lane's window.
+const FENCES: u64 = 1 << 34;
 /// The region of messages without bytes.
 const NOWHERE: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
 
@@ -50,6 +53,8 @@ pub(super) struct PortCompiler<'a> {
     messages: HashMap<(Rank, bool), u32>,
     wire_bytes: [u64; Buffer::COUNT],
     step: u32,
+    /// What messages of this step wait for, and the next steps' for them.
+    fence: Option<Extent>,
     /// The tasks that send in this step.
     sending: Range<u32>,
 }
@@ -70,6 +75,7 @@ impl<'a> PortCompiler<'a> {
             messages: HashMap::new(),
             wire_bytes: [0; Buffer::COUNT],
             step: 0,
+            fence: None,
             sending: 0..0,
         }
     }
@@ -119,8 +125,10 @@ impl<'a> PortCompiler<'a> {
                 let Some(step) = plan.steps.get(index) else { continue };
                 (self.step, self.lane) = (index as u32, lane);
                 self.staging.next_step();
+                self.fence = fence(lane, index, plan.window);
                 self.emit_sends(step);
                 self.emit_recvs(step);
+                self.emit_fence(step);
             }
         }
         self.step = n_steps as u32;
@@ -144,8 +152,8 @@ impl<'a> PortCompiler<'a> {
             std::iter::once(0..lens.iter().sum()).collect()
         } else {
             let mut pieces = pieces(&lens, self.geometry.segment_bytes, self.geometry.elem_bytes);
-            if pieces.is_empty() && self.geometry.sizes.learnt().is_some() {
-                // An empty message: nobody is done before those who may have failed.
+            if pieces.is_empty() && self.geometry.sizes.are_learnt() {
+                // An empty message.
                 pieces.extend(std::iter::once(0..0));
             }
             pieces
@@ -188,7 +196,7 @@ impl<'a> PortCompiler<'a> {
         self.note_wire(from);
         let message = self.next_message(to, true);
         let send = Task::Send { to: to.0, message, from };
-        self.graph.emit(self.step, piece, send, reads, &[]);
+        self.emit_message(piece, send, reads, &[]);
     }
 
     fn emit_recv(&mut self, from: Rank, piece: u32, into: Region) {
@@ -196,7 +204,33 @@ impl<'a> PortCompiler<'a> {
         let message = self.next_message(from, false);
         self.recvs.push(self.graph.len());
         let writes = [(into.place(), into.range())];
-        self.graph.emit(self.step, piece, Task::Recv { from: from.0, message, into }, &[], &writes);
+        self.emit_message(piece, Task::Recv { from: from.0, message, into }, &[], &writes);
+    }
+
+    /// A task of the wire's.
+    fn emit_message(&mut self, piece: u32, task: Task, reads: &[Extent], writes: &[Extent]) {
+        match &self.fence {
+            None => self.graph.emit(self.step, piece, task, reads, writes),
+            Some(fence) => {
+                let reads = [reads, std::slice::from_ref(fence)].concat();
+                self.graph.emit(self.step, piece, task, &reads, writes);
+            }
+        }
+    }
+
+    /// Whoever passes the fence next waits for all messages of this step.
+    fn emit_fence(&mut self, step: &Step) {
+        if let Some(fence) = self.fence.take()
+            && !(step.sends.is_empty() && step.recvs.is_empty())
+        {
+            self.emit_nothing(&[], &[fence]);
+        }
+    }
+
+    /// A task that does nothing but wait.
+    fn emit_nothing(&mut self, reads: &[Extent], writes: &[Extent]) {
+        let nothing = Span { start: self.moves.len() as u32, len: 0 };
+        self.graph.emit(self.step, 0, Task::Copy(nothing), reads, writes);
     }
 
     fn emit_copy(&mut self, piece: u32, pairs: Vec<(Region, Region)>) {
@@ -307,6 +341,14 @@ impl<'a> PortCompiler<'a> {
         program.readers = readers(&program);
         (program, self.closing)
     }
+}
+
+/// The virtual byte that messages of a step read, and that is written when all of them have ended:
+/// one for each step that may be under way.
+fn fence(lane: usize, step: usize, window: Option<NonZeroU32>) -> Option<Extent> {
+    let window = window?.get();
+    let byte = FENCES + ((lane as u64) << 32) + step as u64 % u64::from(window);
+    Some((Place::Tokens, byte..byte + 1))
 }
 
 impl Region {

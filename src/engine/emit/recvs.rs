@@ -67,10 +67,9 @@ impl PortCompiler<'_> {
         let message = self.next_message(from, false);
         self.recvs.push(self.graph.len());
         let recv = Task::Recv { from: from.0, message, into: NOWHERE };
-        self.graph.emit(self.step, 0, recv, &[], std::slice::from_ref(&link));
+        self.emit_message(0, recv, &[], std::slice::from_ref(&link));
         let noted: Vec<_> = ranges.iter().map(|range| self.space().place(range)).collect();
-        let nothing = Span { start: self.moves.len() as u32, len: 0 };
-        self.graph.emit(self.step, 0, Task::Copy(nothing), &[link], &noted);
+        self.emit_nothing(&[link], &noted);
     }
 
     fn emit_stored(&mut self, transfer: &Transfer, piece: usize) {
@@ -93,7 +92,16 @@ impl PortCompiler<'_> {
     }
 
     fn emit_folded(&mut self, transfers: &[Transfer], piece: usize, own_at: u32) {
-        let still_sent = self.still_sent(&transfers[0].ranges(piece));
+        let ranges = transfers[0].ranges(piece);
+        let targets: Vec<_> = ranges.iter().map(|range| self.space().target(range)).collect();
+        let still_sent = self.still_read(targets.iter().map(|into| (into.place(), into.range())));
+        if let ([transfer], [range], [target], None) =
+            (transfers, &ranges[..], &targets[..], still_sent)
+            && let [own] = self.space().sources(range)[..]
+            && own.buffer != target.buffer
+        {
+            return self.emit_folded_in_place(transfer.peer, piece, (range, own, *target), own_at);
+        }
         let mut landed: Vec<Landed> = Vec::with_capacity(transfers.len());
         for transfer in transfers {
             let slot = self.landing(transfer, piece, still_sent);
@@ -103,16 +111,38 @@ impl PortCompiler<'_> {
         self.emit_fold(piece as u32, &landed, own_at);
     }
 
+    /// A message that lands where it is folded, since nothing is there yet: what it is folded with
+    /// is elsewhere.
+    fn emit_folded_in_place(
+        &mut self,
+        peer: Rank,
+        piece: usize,
+        (range, own, target): (&Range<u64>, Region, Region),
+        own_at: u32,
+    ) {
+        let piece = piece as u32;
+        self.emit_recv(peer, piece, target);
+        let span = Span { start: self.folds.len() as u32, len: 1 };
+        let operands = Span { start: self.operands.len() as u32, len: 1 };
+        self.operands.push(own);
+        // What is there already is the message, which stands on the other side of the own value.
+        self.folds.push(Fold { into: target, operands, own_at: Some(1 - own_at) });
+        let [own, target] = [own, target].map(|region| (region.place(), region.range()));
+        let reads = [own, target.clone()];
+        self.graph.emit(self.step, piece, Task::Fold(span), &reads, &[target]);
+        self.space_mut().stored(range);
+    }
+
     /// Combines messages for the same ranges with what the space holds there.
     fn emit_fold(&mut self, piece: u32, landed: &[Landed], own_at: u32) {
         let first = self.folds.len();
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        let (mut reads, mut writes, mut stored) = (Vec::new(), Vec::new(), Vec::new());
         let ranges = &landed[0].1;
         let mut packed = 0;
         for range in ranges {
             let mut into = range.start;
             for own in self.space().sources(range) {
-                let target = self.space().region(&(into..into + own.len));
+                let target = self.space().target(&(into..into + own.len));
                 let start = self.operands.len() as u32;
                 for (index, (slot, _)) in landed.iter().enumerate() {
                     if index == own_at as usize && own != target {
@@ -129,6 +159,7 @@ impl PortCompiler<'_> {
                 self.folds.push(Fold { into: target, operands, own_at });
                 reads.push((own.place(), own.range()));
                 writes.push((target.place(), target.range()));
+                stored.push(into..into + own.len);
                 packed += own.len;
                 into += own.len;
             }
@@ -136,12 +167,7 @@ impl PortCompiler<'_> {
         reads.extend(landed.iter().map(|(slot, _)| (slot.place(), slot.range())));
         let span = Span { start: first as u32, len: (self.folds.len() - first) as u32 };
         self.graph.emit(self.step, piece, Task::Fold(span), &reads, &writes);
-        ranges.iter().for_each(|range| self.space_mut().written(range));
-    }
-
-    /// The highest piece number of this step's sends that read any of `ranges`.
-    fn still_sent(&self, ranges: &[Range<u64>]) -> Option<u32> {
-        self.still_read(ranges.iter().map(|range| self.space().place(range)))
+        stored.iter().for_each(|range| self.space_mut().stored(range));
     }
 
     /// The highest piece number of this step's sends that read any of these bytes.

@@ -6,13 +6,16 @@
 //! a leader first and scattered in the end, and along which axes each exchange goes.
 //!
 //! In an exchange every rank, or leader, sends one message for every displacement along its axes,
-//! `batch` of them in a step: 1 is pairwise, all of them non-blocking. They are in the order of
-//! [`rounds`]. With one exchange and no leaders, lanes share the working space and have their
+//! `batch` of them at a time: 1 is pairwise, all of them non-blocking. They are in the order of
+//! [`rounds`]. Where blocks go straight to their owners a step has one message, and so many steps
+//! are under way. Else blocks are packed, for which there is room step by step: a step has a
+//! batch, and one is under way. With one exchange and no leaders, lanes share the working space and have their
 //! displacements of each round. Else each lane has its part of every block and all displacements:
 //! in each round another lane begins with another one. Where exchanges are along single dimensions
 //! lane q < D begins with the q-th, and lanes D + q do the same in the opposite direction. So ports
 //! use different links all the time.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -22,7 +25,8 @@ use super::grid::{Grid, Part};
 use super::members::{Tile, clip};
 use super::places::Places;
 use super::rounds::{dealt, rounds};
-use super::types::{Blocks, Step, Transfer};
+use super::runs::Blocks;
+use super::types::{Step, Transfer};
 use crate::geometry::{Coord, Shape};
 use crate::names::Rank;
 
@@ -59,6 +63,17 @@ impl Exchange {
     /// True if every block goes straight to its owner.
     pub fn is_straight(&self) -> bool {
         self.stages == Stages::Together && !self.leaders
+    }
+
+    /// Messages of a step.
+    fn per_step(&self) -> usize {
+        if self.is_straight() { 1 } else { self.batch.map_or(usize::MAX, |batch| batch as usize) }
+    }
+
+    /// Steps under way at a time.
+    pub(super) fn window(&self) -> Option<NonZeroU32> {
+        let batch = self.batch.and_then(NonZeroU32::new);
+        if self.is_straight() { batch } else { batch.and(Some(NonZeroU32::MIN)) }
     }
 }
 
@@ -122,11 +137,10 @@ pub fn passes(
         rounds.iter_mut().flatten().for_each(|by| *by /= grid.served());
         rounds
     };
-    let batch = exchange.batch.map_or(usize::MAX, |batch| batch.max(1) as usize);
     let along_steps = |along: &SmallVec<[bool; 8]>, order: &[u32]| -> Vec<ExchangeStep> {
         let step =
             |by: &[u32]| ExchangeStep::Along { along: along.clone(), by: SmallVec::from_slice(by) };
-        order.chunks(batch).map(step).collect()
+        order.chunks(exchange.per_step().max(1)).map(step).collect()
     };
     let stages = axes(exchange, grid, shape);
     if let ([along], false) = (&stages[..], exchange.leaders) {

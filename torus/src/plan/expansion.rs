@@ -1,6 +1,7 @@
 //! What all ranks of a schedule share, made once: walks, orders, sets. One rank's plan and all
 //! ranks' messages are read from it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::exchange::{self, ExchangePass};
@@ -79,11 +80,12 @@ impl Schedule {
             Recipe::Exchange(exchange) => {
                 let grid = Grid::new(places.clone(), exchange.group, exchange.leaders);
                 let passes = |grid: &_| exchange::passes(exchange, &places, grid, schedule.ports);
-                exchange_lanes(grid, passes)
+                exchange_lanes(grid, exchange.window(), passes)
             }
             Recipe::ParLinNa(recipe) => {
                 let grid = Grid::new(places.clone(), places.shape.ranks_per_node(), false);
-                exchange_lanes(grid, |grid| (parlinna::passes(*recipe, grid, schedule.ports), 1))
+                let passes = |grid: &_| (parlinna::passes(*recipe, grid, schedule.ports), 1);
+                exchange_lanes(grid, recipe.window(), passes)
             }
             Recipe::Linear => linear_lanes(&places, schedule),
             Recipe::Prefix(how) => prefix_lanes(&places, schedule, *how),
@@ -183,8 +185,8 @@ impl Flow for Expansion {
                     Pass::Tree(pass) => pass.list(at, &mut steps),
                 }
             }
-            let LaneHeader { port, part, parts, space, .. } = header;
-            Lane { port: *port, part: *part, parts: *parts, space: space.clone(), steps }
+            let LaneHeader { port, part, parts, window, ref space, .. } = *header;
+            Lane { port, part, parts, space: space.clone(), window, steps }
         });
         Plan {
             collective: self.collective,
@@ -268,6 +270,7 @@ fn walk_lane(
         part: port,
         parts: schedule.ports,
         space,
+        window: None,
         n_steps: passes.iter().map(Pass::n_steps).sum(),
     };
     Ok((header, passes))
@@ -286,13 +289,16 @@ fn listed(places: &Places, order: &PositionOrder) -> BlockOrder {
 
 fn exchange_lanes(
     grid: Grid,
+    window: Option<NonZeroU32>,
     passes: impl FnOnce(&Arc<Grid>) -> (Vec<ExchangePass>, u32),
 ) -> Lanes {
     let grid = Arc::new(grid);
     let (passes, parts) = passes(&grid);
     let n_positions = grid.n_positions();
     let space = Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) };
-    lanes(space, parts, passes.into_iter().map(Pass::Exchange))
+    let (mut headers, lanes) = lanes(space, parts, passes.into_iter().map(Pass::Exchange));
+    headers.iter_mut().for_each(|header| header.window = window);
+    (headers, lanes)
 }
 
 fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> Lanes {
@@ -335,7 +341,8 @@ fn lanes(space: Space, parts: u32, passes: impl Iterator<Item = Pass>) -> Lanes 
     let space = Arc::new(space);
     let lane = |(port, pass): (u32, Pass)| {
         let (n_steps, space) = (pass.n_steps(), space.clone());
-        let header = LaneHeader { port: port as u16, part: port % parts, parts, space, n_steps };
+        let (port, part) = (port as u16, port % parts);
+        let header = LaneHeader { port, part, parts, space, window: None, n_steps };
         (header, vec![pass])
     };
     (0..).zip(passes).map(lane).unzip()

@@ -1,11 +1,13 @@
 //! All ranks' messages as a stream: what the checker, the traffic count and the network model
 //! read without listing plans.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::members::Tile;
+use super::runs::Run;
 use super::space::Space;
-use super::types::{Plan, Run};
+use super::types::Plan;
 use crate::collectives::{Action, Collective};
 use crate::names::Rank;
 
@@ -20,6 +22,9 @@ pub struct LaneHeader {
     pub parts: u32,
     /// Its working space.
     pub space: Arc<Space>,
+    /// Steps of which a rank has messages under way at a time; see
+    /// [`Lane::window`](super::Lane::window).
+    pub window: Option<NonZeroU32>,
     /// Number of steps.
     pub n_steps: usize,
 }

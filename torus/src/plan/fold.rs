@@ -13,7 +13,8 @@ use smallvec::SmallVec;
 
 use super::flow::Message;
 use super::places::Places;
-use super::types::{Blocks, Run, Step, Transfer};
+use super::runs::{Blocks, Run};
+use super::types::{Step, Transfer};
 use crate::collectives::Action;
 use crate::geometry::{Coord, Node};
 

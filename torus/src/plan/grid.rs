@@ -17,7 +17,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::places::Places;
-use super::types::{Blocks, Run};
+use super::runs::{Blocks, Run};
 use crate::geometry::Node;
 use crate::names::{Position, Rank};
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::types::{Lane, Run};
+use super::runs::Run;
+use super::types::Lane;
 use crate::collectives::Cut;
 use crate::names::{Block, Position, Rank};
 
@@ -216,7 +217,7 @@ mod tests {
 
     fn lane(cut: Cut, order: BlockOrder, part: u32, parts: u32) -> Lane {
         let space = Arc::new(Space { cut, n_positions: 4, order });
-        Lane { port: 0, part, parts, space, steps: Vec::new() }
+        Lane { port: 0, part, parts, space, window: None, steps: Vec::new() }
     }
 
     #[test]

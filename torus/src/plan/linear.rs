@@ -11,7 +11,8 @@ use super::flow::Message;
 use super::members::Tile;
 use super::places::Places;
 use super::rounds::{self, displaced};
-use super::types::{Blocks, Run, Step, Transfer};
+use super::runs::{Blocks, Run};
+use super::types::{Step, Transfer};
 use crate::geometry::{Coord, Node};
 use crate::names::{Position, Rank};
 

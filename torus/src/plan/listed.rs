@@ -2,8 +2,9 @@
 
 use super::flow::{Flow, LaneHeader, Message};
 use super::members::{Tile, clip};
+use super::runs::n_positions;
 use super::space::Space;
-use super::types::{Lane, Plan, n_positions};
+use super::types::{Lane, Plan};
 use crate::collectives::{Action, Collective, Cut};
 use crate::names::Rank;
 
@@ -45,9 +46,10 @@ impl Listed {
                 return mixed("the number of lanes");
             }
             for (a, b) in plan.lanes.iter().zip(&first.lanes) {
-                let ways = |lane: &Lane| (lane.port, lane.part, lane.parts, lane.steps.len());
+                let ways =
+                    |lane: &Lane| (lane.port, lane.part, lane.parts, lane.window, lane.steps.len());
                 if ways(a) != ways(b) {
-                    return mixed("port, part or number of steps of a lane");
+                    return mixed("port, part, window or number of steps of a lane");
                 }
                 let kinds = |space: &Space| (space.cut, space.n_positions);
                 let agree = kinds(&a.space) == kinds(&b.space)
@@ -63,6 +65,7 @@ impl Listed {
             part: lane.part,
             parts: lane.parts,
             space: lane.space.clone(),
+            window: lane.window,
             n_steps: lane.steps.len(),
         };
         let headers = first.map(|plan| plan.lanes.iter().map(header).collect());

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::types::Run;
+use super::runs::Run;
 use crate::geometry::MAX_DIMS;
 
 /// A set of coordinates of one dimension: disjoint intervals of places, ascending, none

@@ -17,6 +17,7 @@ mod paths;
 mod places;
 mod prefix;
 mod rounds;
+mod runs;
 mod schedule;
 mod space;
 mod text;
@@ -34,12 +35,13 @@ pub use grid::Grid;
 pub use listed::{Listed, Mixed};
 pub use members::Tile;
 pub use parlinna::ParLinNa;
+pub use runs::{Blocks, Run, n_positions};
 pub use schedule::{
     Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
 };
 pub use space::{BlockOrder, Displaced, Listing, Space};
 pub use text::TextError;
 pub use traffic::{Traffic, traffic, weighed};
-pub use types::{Blocks, Lane, Plan, Run, Step, Transfer, Transfers, n_positions};
+pub use types::{Lane, Plan, Step, Transfer, Transfers};
 pub use validate::{Defect, Invalid, sent_positions};
 pub use walk::Interleave;

@@ -12,7 +12,7 @@
 //! descends the levels and stops wherever a subtree lies wholly inside or outside the set.
 
 use super::members::{Interval, Members, Tile};
-use super::types::{Blocks, Run};
+use super::runs::{Blocks, Run};
 use crate::geometry::{Coord, MAX_DIMS, Node};
 
 /// One level: a digit for every coordinate of one dimension.

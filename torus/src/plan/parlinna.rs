@@ -10,12 +10,13 @@
 //! space and have their node displacements, dealt so that concurrent messages leave on different
 //! links, as in the pairwise alltoall.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::exchange::{ExchangePass, Hop};
 use super::grid::Grid;
 use super::rounds::displacements;
-use super::types::{Blocks, Run};
+use super::runs::{Blocks, Run};
 
 /// How ParLinNa goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +28,13 @@ pub struct ParLinNa {
     pub batch: Option<u32>,
     /// Between nodes one message for each block.
     pub staggered: bool,
+}
+
+impl ParLinNa {
+    /// Steps under way at a time: a step has a batch.
+    pub(super) fn window(&self) -> Option<NonZeroU32> {
+        self.batch.and(Some(NonZeroU32::MIN))
+    }
 }
 
 /// The passes of `n_lanes` lanes over `grid`, on which nobody leads and groups are nodes.

@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 use super::flow::Message;
 use super::places::Places;
+use super::runs::{Blocks, Run};
 use super::schedule::PrefixSteps;
-use super::types::{Blocks, Run, Step, Transfer, Transfers};
+use super::types::{Step, Transfer, Transfers};
 use crate::collectives::Action;
 use crate::geometry::Coord;
 use crate::names::Rank;

@@ -4,7 +4,7 @@
 //! blocks of a rank, for collectives on blocks). Purely static: no time, no protocol.
 
 use super::flow::{Flow, Message};
-use super::types::n_positions;
+use super::runs::n_positions;
 use crate::geometry::{Node, Topology};
 use crate::names::Rank;
 

@@ -6,47 +6,15 @@
 //! what a rank gives and gets follows from its collective. How steps were derived is not
 //! recorded: the checker proves a plan without knowing its pattern.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::runs::Blocks;
 use super::space::Space;
 use crate::collectives::{Action, Collective};
-use crate::names::{Position, Rank};
-
-/// A run of consecutive positions, `start .. start + len`, `len >= 1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Run {
-    /// First position.
-    pub start: u32,
-    /// Number of positions.
-    pub len: u32,
-}
-
-impl Run {
-    /// The run `start .. start + len`.
-    pub const fn new(start: u32, len: u32) -> Self {
-        Run { start, len }
-    }
-
-    /// The run of one position.
-    pub const fn single(position: Position) -> Self {
-        Run { start: position.0, len: 1 }
-    }
-
-    /// One past the last position.
-    pub const fn end(self) -> u32 {
-        self.start + self.len
-    }
-}
-
-/// The positions of one transfer: disjoint runs in the order in which they travel.
-pub type Blocks = SmallVec<[Run; 1]>;
-
-/// Number of positions in `blocks`.
-pub fn n_positions(blocks: &[Run]) -> u64 {
-    blocks.iter().map(|run| u64::from(run.len)).sum()
-}
+use crate::names::Rank;
 
 /// Blocks that leave for another rank, or arrive from it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +58,9 @@ pub struct Lane {
     pub parts: u32,
     /// The working space.
     pub space: Arc<Space>,
+    /// Steps of which a rank has messages under way at a time: those of step s start when its
+    /// messages of step s - window have ended, sent and received. `None`: whatever the data allow.
+    pub window: Option<NonZeroU32>,
     /// The steps; index = step number, the same on all ranks. Steps may be empty.
     pub steps: Vec<Step>,
 }
@@ -121,6 +92,24 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The same messages backwards: a gather becomes a scatter, a scatter a gather. `None` for
+    /// what has no such counterpart.
+    pub fn turned_back(&self) -> Option<Plan> {
+        let collective = match self.collective {
+            Collective::Gather => Collective::Scatter,
+            Collective::Scatter => Collective::Gather,
+            _ => return None,
+        };
+        let mut plan = Plan { collective, ..self.clone() };
+        for lane in &mut plan.lanes {
+            lane.steps.reverse();
+            lane.steps.iter_mut().for_each(|step| std::mem::swap(&mut step.sends, &mut step.recvs));
+        }
+        Some(plan)
+    }
+}
+
 /// Equal if this rank does the same; spaces may be known in different ways.
 impl PartialEq for Plan {
     fn eq(&self, other: &Self) -> bool {
@@ -128,7 +117,7 @@ impl PartialEq for Plan {
         header(self) == header(other)
             && self.lanes.len() == other.lanes.len()
             && self.lanes.iter().zip(&other.lanes).all(|(a, b)| {
-                (a.port, a.part, a.parts) == (b.port, b.part, b.parts)
+                (a.port, a.part, a.parts, a.window) == (b.port, b.part, b.parts, b.window)
                     && a.steps == b.steps
                     && a.space.equals_on(&b.space, self.rank)
             })

@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use super::types::{Lane, Plan, Run, Step, Transfer, n_positions};
+use super::runs::{Run, n_positions};
+use super::types::{Lane, Plan, Step, Transfer};
 use crate::collectives::{Action, Cut};
 use crate::names::{Position, Rank};
 

@@ -225,6 +225,21 @@ impl Algorithm {
         matches!(self.way, Way::Linear | Way::Exchange(Blocks { through: Through::Owners, .. }))
     }
 
+    /// For an alltoall in which ranks pass blocks on: how the sizes of the blocks travel there before
+    /// them. Lanes, positions and their order at every rank are the same, but nothing is held back,
+    /// and what goes to one rank goes in one message: sizes are short.
+    #[must_use]
+    pub fn for_sizes(&self) -> Self {
+        let way = match self.way {
+            Way::Exchange(Blocks { through, .. }) => Way::Exchange(Blocks { through, batch: None }),
+            Way::ParLinNa(recipe) => {
+                Way::ParLinNa(ParLinNa { batch: None, staggered: false, ..recipe })
+            }
+            other => other,
+        };
+        Algorithm { name: Cow::Owned(format!("{}, sizes", self.name)), way, ..self.clone() }
+    }
+
     /// Checks that the algorithm exists for a shape.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! What must have been combined in the end.
 
-use super::values::number;
+use super::scramble::number;
 use crate::names::Rank;
 
 /// What all ranks below some number are in the representations of sets.

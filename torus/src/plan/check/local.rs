@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::fault::{Fault, Violation};
-use super::values::scramble;
+use super::scramble::scramble;
 use crate::names::Rank;
 use crate::plan::flow::Flow;
-use crate::plan::types::{Blocks, Plan, Run, n_positions};
+use crate::plan::runs::{Blocks, Run, n_positions};
+use crate::plan::types::Plan;
 use crate::plan::validate::sent_positions;
 
 /// Sums over messages, by lane and step.

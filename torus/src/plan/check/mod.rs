@@ -29,6 +29,7 @@ mod execute;
 mod expected;
 mod fault;
 mod local;
+mod scramble;
 mod strips;
 mod values;
 

@@ -1,6 +1,7 @@
 //! What a position can hold: whose contributions, combined in which order.
 
 use super::expected::Expected;
+use super::scramble::number;
 use crate::names::Rank;
 
 /// What a position holds, or several alike.
@@ -58,19 +59,6 @@ enum Sets {
     /// Sums of pseudo-random 64-bit numbers, one per rank: two different multisets agree with a
     /// probability of about 2^-64.
     Sums(Vec<u64>),
-}
-
-/// The number that stands for a rank in sums.
-pub(super) fn number(rank: Rank) -> u64 {
-    scramble(u64::from(rank.0) + 1)
-}
-
-/// The finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
-pub(super) fn scramble(z: u64) -> u64 {
-    let z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// The hash of "`a` combined with `b`, in this order"; operands begin as pseudo-random numbers.

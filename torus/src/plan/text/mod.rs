@@ -14,11 +14,12 @@
 //! step copy
 //! ```
 //!
-//! Runs are half-open, `start..end`, separated by spaces. Where blocks do not stand in the
+//! Runs are half-open, `start..end`, separated by spaces. A lane of which few steps are under way
+//! at a time says `, window W` at the end of its line. Where blocks do not stand in the
 //! positions of their own numbers, `order` lists them; an alltoall's lane lists the blocks that
-//! this rank has at the `start` and in the `end`, `none*K` for K positions that hold none of its own. A schedule has one `name value`
-//! pair per line, see [`Schedule`](super::Schedule)'s implementation of `Display`. Lines that begin with `#`
-//! and empty lines are passed over.
+//! this rank has at the `start` and in the `end`, `none*K` for K positions that hold none of its own.
+//! A schedule has one `name value` pair per line, see [`Schedule`](super::Schedule)'s implementation
+//! of `Display`. Lines that begin with `#` and empty lines are passed over.
 
 mod plan;
 mod schedule;

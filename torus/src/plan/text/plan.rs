@@ -1,17 +1,22 @@
 //! Plans as text.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use super::{Lines, TextError};
 use crate::collectives::{Action, Collective, Cut};
 use crate::names::{Block, Position, Rank};
+use crate::plan::runs::Run;
 use crate::plan::space::{BlockOrder, Listing, Space};
-use crate::plan::types::{Lane, Plan, Run, Step, Transfer, Transfers};
+use crate::plan::types::{Lane, Plan, Step, Transfer, Transfers};
 
 /// Before the number of positions that hold none of a rank's blocks.
 const NONE: &str = "none*";
+
+/// Before the window of a lane that has one.
+const WINDOW: &str = ", window ";
 
 /// Runs of consecutive values, half-open.
 fn write_runs(f: &mut fmt::Formatter<'_>, runs: impl IntoIterator<Item = Run>) -> fmt::Result {
@@ -72,12 +77,14 @@ impl fmt::Display for Plan {
         writeln!(f, "rank {} of {}", self.rank, self.n_ranks)?;
         writeln!(f, "root {}", self.root)?;
         for lane in &self.lanes {
-            let Lane { port, part, parts, space, steps } = lane;
+            let Lane { port, part, parts, space, window, steps } = lane;
             let Space { cut, n_positions, .. } = &**space;
-            writeln!(
+            write!(
                 f,
                 "lane port {port}, part {part} of {parts}, {n_positions} positions of {cut}"
             )?;
+            window.map_or(Ok(()), |window| write!(f, "{WINDOW}{window}"))?;
+            writeln!(f)?;
             if !space.is_identity() {
                 let all = || Position::first(*n_positions);
                 let start: Vec<_> = all().map(|at| space.block_at_start(self.rank, at)).collect();
@@ -135,7 +142,16 @@ impl FromStr for Plan {
 }
 
 fn parse_lane(lines: &mut Lines<'_>, text: &str) -> Result<Lane, TextError> {
-    let form = "`lane port P, part Q of N, K positions of WHAT`";
+    let form = "`lane port P, part Q of N, K positions of WHAT`, perhaps `, window W`";
+    let (text, window) = match text.split_once(WINDOW) {
+        Some((text, window)) => (text, Some(window)),
+        None => (text, None),
+    };
+    let window = window.map(|window| {
+        let window = NonZeroU32::new(lines.number(window)?);
+        window.ok_or_else(|| lines.wrong("a window of 1 or more"))
+    });
+    let window = window.transpose()?;
     let split = || {
         let (port, rest) = text.split_once(", part ")?;
         let (part, rest) = rest.split_once(" of ")?;
@@ -170,7 +186,7 @@ fn parse_lane(lines: &mut Lines<'_>, text: &str) -> Result<Lane, TextError> {
         steps.push(Step { sends, recvs, action, own_at });
     }
     let space = Arc::new(Space { cut, n_positions, order });
-    Ok(Lane { port, part, parts, space, steps })
+    Ok(Lane { port, part, parts, space, window, steps })
 }
 
 fn parse_transfers(lines: &mut Lines<'_>, keyword: &str) -> Result<Transfers, TextError> {

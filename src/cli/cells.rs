@@ -1,0 +1,114 @@
+//! Columns of rows, and what stands in them.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// One value: what programs get and what people see.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    pub(super) value: Value,
+    shown: String,
+}
+
+impl Cell {
+    /// A value that people see otherwise than programs.
+    pub fn new(value: impl Into<Value>, shown: impl fmt::Display) -> Self {
+        Cell { value: value.into(), shown: shown.to_string() }
+    }
+
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        let shown = text.into();
+        Cell { value: Value::String(shown.clone()), shown }
+    }
+
+    /// A whole number.
+    pub fn count(count: impl Into<u64>) -> Self {
+        let count = count.into();
+        Cell::new(count, count)
+    }
+
+    /// What people see.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// No value.
+    pub fn none() -> Self {
+        Cell { value: Value::Null, shown: "-".to_owned() }
+    }
+}
+
+/// One column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    pub(super) key: &'static str,
+    pub(super) title: &'static str,
+    pub(super) is_number: bool,
+    pub(super) in_table: bool,
+    pub(super) wraps: bool,
+    pub(super) expected: usize,
+    pub(super) yields: u8,
+}
+
+impl Column {
+    /// A column of texts; `key` in CSV and JSON, `title` in tables.
+    pub const fn text(key: &'static str, title: &'static str) -> Self {
+        let (is_number, in_table) = (false, true);
+        Column { key, title, is_number, in_table, wraps: false, expected: 0, yields: 0 }
+    }
+
+    /// A column of numbers.
+    pub const fn number(key: &'static str, title: &'static str) -> Self {
+        Column { is_number: true, ..Column::text(key, title) }
+    }
+
+    /// A column that only programs get.
+    pub const fn hidden(key: &'static str) -> Self {
+        Column { in_table: false, ..Column::text(key, "") }
+    }
+
+    /// Only programs get it unless `shown`.
+    pub const fn only_if(self, shown: bool) -> Self {
+        Column { in_table: shown, ..self }
+    }
+
+    /// Its texts may be wrapped where room is scarce.
+    pub const fn wraps(self) -> Self {
+        Column { wraps: true, ..self }
+    }
+
+    /// Rows that come later need this many characters.
+    pub const fn expects(self, expected: usize) -> Self {
+        Column { expected, ..self }
+    }
+
+    /// It is left out of tables where room is scarce; the higher the number the sooner.
+    pub const fn yields(self, yields: u8) -> Self {
+        Column { yields, ..self }
+    }
+}
+
+/// A number with at most `digits` decimals and no trailing zeros.
+pub fn decimal(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_short() {
+        assert_eq!(decimal(1.96875, 4), "1.9688");
+        assert_eq!(decimal(2.0, 4), "2");
+        assert_eq!(decimal(100.0, 0), "100");
+        assert_eq!(decimal(0.0, 3), "0");
+    }
+}

@@ -1,0 +1,115 @@
+//! Operations that are ready to run, and what runs after them.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, Weak};
+
+use hopbine_torus::plan::Plan;
+use hopbine_torus::registry::Algorithm;
+
+use super::key::Key;
+use crate::engine::{Learnt, Operation, Program, UserKeys, UserMemory, log_words};
+use crate::reduce::Reducer;
+use crate::sync::lock;
+
+/// Programs kept for calls that may come again.
+pub(super) const KEPT_PROGRAMS: usize = 128;
+/// Bytes of working and staging memory kept with them; the program used last is kept anyway.
+pub(super) const KEPT_BYTES: u64 = 256 << 20;
+/// Bytes kept for several operations of one program at once.
+const KEPT_BYTES_OF_ONE: u64 = KEPT_BYTES / 4;
+/// Bytes of working memory kept with what was learnt last.
+const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
+
+/// A program, and operations that are ready to run it.
+pub(super) struct Entry {
+    pub(super) program: Arc<Program>,
+    pub(super) reducer: Option<Reducer>,
+    /// If it is sizes that the program moves, what comes after it.
+    pub(super) then: Option<Arc<Then>>,
+    #[expect(clippy::vec_box, reason = "boxes move between here and `recent` without allocating")]
+    pub(super) idle: Mutex<Vec<Box<Ready>>>,
+    pub(super) last_used: AtomicU64,
+}
+
+/// An operation that nobody uses.
+pub(super) struct Ready {
+    pub(super) key: Key,
+    /// Where it rests. Not held by it: the entry holds the operations that rest there.
+    pub(super) entry: Weak<Entry>,
+    pub(super) operation: Arc<Operation>,
+    pub(super) keys: UserKeys,
+    /// If it is sizes that it moves, and another operation comes after it.
+    pub(super) learning: Option<Box<Learning>>,
+}
+
+/// What follows when sizes have been learnt.
+pub(super) struct Then {
+    pub(super) algorithm: Algorithm,
+    pub(super) ports: u32,
+    pub(super) segment_bytes: u64,
+    pub(super) plan: Arc<Plan>,
+    /// Whose messages the sizes travel in.
+    pub(super) sizes: Arc<Plan>,
+    /// The library chose the algorithm, and may choose another when it knows the sizes.
+    pub(super) is_chosen: bool,
+    /// By rank, the bytes of the block for it; in the end, the most of them.
+    pub(super) given: Box<[u64]>,
+}
+
+/// Sizes on their way.
+pub(super) struct Learning {
+    pub(super) then: Arc<Then>,
+    given: Box<[u64]>,
+    pub(super) log: Box<[u64]>,
+    /// What was learnt last, and the operation for it.
+    pub(super) last: Option<(Learnt, Box<Ready>)>,
+}
+
+impl Then {
+    /// The most operations that a call consists of: as many are numbered on all ranks.
+    pub(super) fn n_stages(&self) -> u32 {
+        if self.is_chosen { 3 } else { 2 }
+    }
+}
+
+impl Learning {
+    pub(super) fn new(then: Arc<Then>) -> Self {
+        let log = vec![0; log_words(&then.sizes) as usize].into();
+        Learning { given: then.given.clone(), log, last: None, then }
+    }
+
+    pub(super) fn n_stages(&self) -> u32 {
+        self.then.n_stages()
+    }
+
+    /// The memory of the operation in which sizes travel.
+    pub(super) fn memory(&mut self) -> [UserMemory; 2] {
+        [&mut self.given, &mut self.log].map(|words| UserMemory {
+            ptr: words.as_mut_ptr().cast(),
+            len: size_of_val::<[u64]>(words) as u64,
+        })
+    }
+
+    /// The operation that follows.
+    pub(super) fn next(&mut self) -> Option<&mut Ready> {
+        self.last.as_mut().map(|(_, ready)| &mut **ready)
+    }
+
+    /// Keeps no more memory than is worth it.
+    pub(super) fn shrink(&mut self) {
+        let bytes = |ready: &Ready| ready.operation.program().memory_bytes();
+        self.last.take_if(|(_, ready)| bytes(ready) > KEPT_BYTES_LEARNT);
+    }
+}
+
+impl Ready {
+    /// Out of the way, for whoever looks into the table; it ends if its entry is there no more.
+    pub(super) fn rest(self: Box<Self>) {
+        let Some(entry) = self.entry.upgrade() else { return };
+        let idle = &mut *lock(&entry.idle);
+        let bytes = entry.program.memory_bytes() * (idle.len() as u64 + 1);
+        if idle.is_empty() || bytes <= KEPT_BYTES_OF_ONE {
+            idle.push(self);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Runs of positions.
+
+use smallvec::SmallVec;
+
+use crate::names::Position;
+
+/// A run of consecutive positions, `start .. start + len`, `len >= 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Run {
+    /// First position.
+    pub start: u32,
+    /// Number of positions.
+    pub len: u32,
+}
+
+impl Run {
+    /// The run `start .. start + len`.
+    pub const fn new(start: u32, len: u32) -> Self {
+        Run { start, len }
+    }
+
+    /// The run of one position.
+    pub const fn single(position: Position) -> Self {
+        Run { start: position.0, len: 1 }
+    }
+
+    /// One past the last position.
+    pub const fn end(self) -> u32 {
+        self.start + self.len
+    }
+}
+
+/// The positions of one transfer: disjoint runs in the order in which they travel.
+pub type Blocks = SmallVec<[Run; 1]>;
+
+/// Number of positions in `blocks`.
+pub fn n_positions(blocks: &[Run]) -> u64 {
+    blocks.iter().map(|run| u64::from(run.len)).sum()
+}

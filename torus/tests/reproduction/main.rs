@@ -1,0 +1,75 @@
+//! What the papers state about traffic, computed from the plans of all ranks and written to
+//! `docs/reproduction.md`; every statement is asserted here as well.
+//!
+//! `HOPBINE_BLESS=1 cargo test -p hopbine-torus --test reproduction` rewrites the page.
+
+mod bine;
+mod fan;
+mod swing;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use hopbine_torus::geometry::{RankMap, Shape, Topology};
+use hopbine_torus::plan::{Schedule, Traffic, traffic};
+use hopbine_torus::{Collective, Request, registry};
+
+fn schedule(collective: Collective, name: &str, shape: &str, ports: Option<u32>) -> Schedule {
+    let shape: Shape = shape.parse().unwrap();
+    let request = Request { shape, map: RankMap::RowMajor, root: 0, ports };
+    registry::find(collective, name).unwrap().schedule(&request).unwrap()
+}
+
+fn count(schedule: &Schedule, topology: &dyn Topology) -> Traffic {
+    let expansion = schedule.expand().unwrap();
+    traffic(&expansion, topology, |rank| schedule.map.node_of(&schedule.shape, rank.0))
+}
+
+struct Page(String);
+
+impl Page {
+    fn say(&mut self, text: &str) {
+        self.0.push_str(text);
+        self.0.push('\n');
+    }
+
+    fn table(&mut self, header: &str) {
+        let columns = header.matches('|').count() + 1;
+        self.say(&format!("\n| {header} |\n|{}", " --- |".repeat(columns)));
+    }
+
+    fn row(&mut self, cells: &[String]) {
+        self.say(&format!("| {} |", cells.join(" | ")));
+    }
+
+    fn statement(&mut self, statement: &str, paper: &str, ours: &str, agrees: &str) {
+        self.row(&[statement, paper, ours, agrees].map(str::to_owned));
+    }
+}
+
+const STATEMENT: &str = "statement | paper | from our plans | agreement";
+
+#[test]
+fn the_papers_figures_follow_from_the_plans() {
+    let mut page = Page(String::new());
+    page.say("# What the papers state, and what our plans give\n");
+    page.say(
+        "Written by `torus/tests/reproduction`, which computes every figure from the messages of all \
+         ranks and\nfails if one no longer holds or this page differs (`HOPBINE_BLESS=1` rewrites it). \
+         `hopbine traffic` counts\nthe same for any schedule. The papers are named in \
+         [algorithms.md](algorithms.md).",
+    );
+    bine::write(&mut page);
+    swing::write(&mut page);
+    fan::write(&mut page);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reproduction.md");
+    if std::env::var_os("HOPBINE_BLESS").is_some() {
+        std::fs::write(&file, &page.0).unwrap();
+    }
+    let written = std::fs::read_to_string(&file).unwrap();
+    let mut difference = String::new();
+    for (old, new) in written.lines().zip(page.0.lines()).filter(|(old, new)| old != new) {
+        writeln!(difference, "- {old}\n+ {new}").unwrap();
+    }
+    assert_eq!(written, page.0, "HOPBINE_BLESS=1 rewrites docs/reproduction.md\n{difference}");
+}
