@@ -74,11 +74,11 @@ int main(int argc, char **argv) {
         MPI_Comm_set_errhandler(of[c], MPI_ERRORS_RETURN);
         MPI_Comm_rank(of[c], &rank);
         goes_on("nothing", of[c]);
-        /* Where there is less than an element for each rank others messages may be needed than
+        /* Where there is less than an element for each rank other messages may be needed than
          * where there is more: those of the world's communicator are on a board then, or not cut. */
-        const int few = c == 0 ? 1 : 5;
-        all(of[c], few, 10);
-        all(of[c], 10, few);
+        const int few = c == 0 ? 1 : size, many = 2 * size + 2;
+        all(of[c], few, many);
+        all(of[c], many, few);
     }
     MPI_Comm_free(&copy);
     MPI_Comm_free(&turned);

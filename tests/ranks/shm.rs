@@ -60,7 +60,7 @@ fn take(events: &mut Vec<Event>, targets: &[WireRegion], seen: &mut [u32]) {
                 unsafe { std::ptr::copy_nonoverlapping(view.ptr, region.ptr, region.len) };
                 slot
             }
-            Event::News(blame) => panic!("{blame:?}"),
+            other => panic!("{other:?}"),
         };
         assert_eq!(slot.run, 7);
         seen[slot.task as usize] += 1;
