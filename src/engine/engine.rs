@@ -19,6 +19,7 @@ use crate::reduce::Reducer;
 
 use super::backoff::{Backoff, Waits};
 use super::failure::Failure;
+use super::gates_watch::GatesWatch;
 use super::group::{EngineConfig, Group, OnIdle};
 use super::memories::Memory;
 use super::operation::Operation;
@@ -133,11 +134,17 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Poisoned`]; [`Error::Closed`] after [`refuse`](Engine::refuse).
+    #[inline]
     pub fn check(&self) -> Result<(), Error> {
         // Relaxed: an operation that slips by is refused by the ports.
         if !self.has_failed() && !self.is_closed.load(Ordering::Relaxed) {
             return Ok(());
         }
+        self.refusal()
+    }
+
+    #[cold]
+    fn refusal(&self) -> Result<(), Error> {
         let reason = self.group.failure.reason();
         Err(reason.map_or(Error::Closed, |reason| Error::Poisoned(Arc::new(reason))))
     }
@@ -155,6 +162,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Poisoned`] after an earlier failure, [`Error::Wire`] if registration fails.
+    #[inline]
     pub unsafe fn register(
         &self,
         operation: &Operation,
@@ -162,6 +170,9 @@ impl Engine {
         keep: bool,
         keys: &mut UserKeys,
     ) -> Result<(), Error> {
+        if !user_memory::needs_keys(self.ports(), operation) {
+            return Ok(());
+        }
         self.check()?;
         // SAFETY: the caller's promise.
         unsafe { user_memory::register(self.ports(), operation, memory, keep, keys) }
@@ -183,7 +194,11 @@ impl Engine {
 
     /// Releases what [`register`](Engine::register) or
     /// [`register_explicitly`](Engine::register_explicitly) has registered; nothing uses it.
+    #[inline]
     pub fn release(&self, keys: &mut UserKeys) {
+        if keys.is_released() {
+            return;
+        }
         user_memory::release(self.ports(), keys);
     }
 
@@ -211,7 +226,8 @@ impl Engine {
         self.group.note_context(id.0);
         let n_ports = operation.program().ports.len();
         operation.begin();
-        for (index, (port, keys)) in self.ports()[..n_ports].iter().zip(&keys.0).enumerate() {
+        for (index, port) in self.ports()[..n_ports].iter().enumerate() {
+            let keys = keys.of_port(index);
             let with_key = |at: usize| Memory {
                 ptr: memory[at].ptr,
                 len: memory[at].len,
@@ -303,8 +319,7 @@ impl Engine {
 
     /// Watches over a wait for all of `n_ranks` ranks at the barrier gates.
     pub fn at_gates(&self, n_ranks: u32) -> GatesWatch<'_> {
-        let backoff = Backoff::new(self.group.config.own_cores);
-        GatesWatch { engine: self, n_ranks, backoff, watchdog: Watchdog::default() }
+        GatesWatch::new(&self.group, n_ranks)
     }
 
     /// Makes every operation of this engine fail, as after a failure of its own: when this
@@ -392,39 +407,5 @@ impl Drop for Engine {
     fn drop(&mut self) {
         // Before the ports go: a worker must not be the one that ends an endpoint.
         self.workers.clear();
-    }
-}
-
-/// A wait at the barrier gates; see [`Engine::at_gates`].
-pub struct GatesWatch<'a> {
-    engine: &'a Engine,
-    n_ranks: u32,
-    backoff: Backoff,
-    watchdog: Watchdog,
-}
-
-impl GatesWatch<'_> {
-    /// There is nothing to do at the gates: moves on whatever is under way, or waits a little.
-    ///
-    /// # Errors
-    /// What has failed meanwhile; [`Error::Lost`] or [`Error::Timeout`] if there is no point in
-    /// waiting any longer.
-    pub fn idle(&mut self) -> Result<(), Error> {
-        let group = &self.engine.group;
-        if let Some(reason) = group.failure.reason() {
-            return Err(reason);
-        }
-        if group.progress() {
-            self.backoff.reset();
-        } else if group.idle(&mut self.backoff) {
-            self.watchdog.look(group, Wanted::Everybody(self.n_ranks))?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for GatesWatch<'_> {
-    fn drop(&mut self) {
-        self.watchdog.end(&self.engine.group);
     }
 }

@@ -41,6 +41,7 @@ mod emit;
 #[expect(clippy::module_inception, reason = "the file holds what the room is named after")]
 mod engine;
 mod failure;
+mod gates_watch;
 mod geometry;
 mod graph;
 mod group;
@@ -66,8 +67,9 @@ mod worker;
 pub use crate::error::CompileError;
 pub use compile::compile;
 pub use emit::{compile_sizes, learnt, log_words};
-pub use engine::{Engine, GatesWatch};
+pub use engine::Engine;
 pub use failure::Failure;
+pub use gates_watch::GatesWatch;
 pub use geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes};
 pub use group::{EngineConfig, OnIdle, OnTimeout};
 pub use memories::Memory;

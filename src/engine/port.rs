@@ -269,26 +269,8 @@ impl Port {
         let State { endpoint, runs, events, .. } = state;
         endpoint.poll(events).map_err(|source| self.wire_error(None, source))?;
         let mut moved = !events.is_empty();
-        for event in events.drain(..) {
-            let (slot, view) = match event {
-                Event::Sent(slot) | Event::Received(slot) => (slot, None),
-                Event::Viewed(slot, view) => (slot, Some(view)),
-                Event::Differs(slot, peer) if self.failure.is_sparing() => {
-                    if let Some(Active { run, .. }) = &mut runs[slot.run as usize] {
-                        run.differs(slot.task, peer);
-                    }
-                    continue;
-                }
-                Event::Differs(_, peer) => return Err(self.elsewhere(peer)),
-                Event::News(blame) => return Err(Error::Lost { rank: self.rank, blame }),
-            };
-            let Some(Active { run, .. }) = &mut runs[slot.run as usize] else {
-                unreachable!("runs stay until all their tasks have finished");
-            };
-            match view {
-                Some(view) => run.viewed(slot.task, view),
-                None => run.finished(slot.task),
-            }
+        if moved {
+            self.heard(runs, events)?;
         }
         let mut n_recvs: u32 = runs.iter().flatten().map(|active| active.run.recvs_open()).sum();
         for (index, active) in runs.iter_mut().enumerate() {
@@ -312,6 +294,32 @@ impl Port {
             }
         }
         Ok(moved)
+    }
+
+    /// Tells the runs what has happened to their messages.
+    fn heard(&self, runs: &mut [Option<Active>], events: &mut Vec<Event>) -> Result<(), Error> {
+        for event in events.drain(..) {
+            let (slot, view) = match event {
+                Event::Sent(slot) | Event::Received(slot) => (slot, None),
+                Event::Viewed(slot, view) => (slot, Some(view)),
+                Event::Differs(slot, peer) if self.failure.is_sparing() => {
+                    if let Some(Active { run, .. }) = &mut runs[slot.run as usize] {
+                        run.differs(slot.task, peer);
+                    }
+                    continue;
+                }
+                Event::Differs(_, peer) => return Err(self.elsewhere(peer)),
+                Event::News(blame) => return Err(Error::Lost { rank: self.rank, blame }),
+            };
+            let Some(Active { run, .. }) = &mut runs[slot.run as usize] else {
+                unreachable!("runs stay until all their tasks have finished");
+            };
+            match view {
+                Some(view) => run.viewed(slot.task, view),
+                None => run.finished(slot.task),
+            }
+        }
+        Ok(())
     }
 
     fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>, ended: &mut Ended) {

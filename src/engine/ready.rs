@@ -15,6 +15,11 @@ impl ReadySet {
         ReadySet { words: vec![0; bound.div_ceil(64)].into(), len: 0, first: 0 }
     }
 
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     pub(super) fn insert(&mut self, task: u32) {
         let word = task as usize / 64;
         let bit = 1u64 << (task % 64);

@@ -158,7 +158,7 @@ impl PortRun {
             let worked = self.work();
             moved |= posted | worked.is_some();
             bytes += worked.unwrap_or(0);
-            if !(posted | worked.is_some()) || bytes >= WORK_BYTES {
+            if !(posted | worked.is_some()) || bytes >= WORK_BYTES || self.is_finished() {
                 break;
             }
         }
@@ -177,6 +177,9 @@ impl PortRun {
         room: u32,
     ) -> Result<bool, (u32, WireError)> {
         let code = &self.program.ports[self.port];
+        if self.recvs_posted == code.recvs.len() && self.sends.is_empty() {
+            return Ok(false);
+        }
         let (context, operation, call) = (self.context, self.operation, self.program.call);
         let mut posted = false;
         let window = code.recv_window.min(room.max(code.step_window));

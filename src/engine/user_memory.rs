@@ -27,9 +27,23 @@ pub struct UserKeys(pub(super) Vec<[Option<u64>; 2]>);
 
 impl UserKeys {
     /// True if nothing is registered: there is no operation to be waited for.
+    #[inline]
     pub fn is_released(&self) -> bool {
         self.0.is_empty()
     }
+
+    /// The keys of send and receive buffer at a port.
+    #[inline]
+    pub(super) fn of_port(&self, port: usize) -> [Option<u64>; 2] {
+        self.0.get(port).copied().unwrap_or_default()
+    }
+}
+
+/// Whether `operation` puts any of the user's memory on the wire so that it must be registered.
+#[inline]
+pub(super) fn needs_keys(ports: &[Arc<Port>], operation: &Operation) -> bool {
+    let mut programs = operation.program().ports.iter().zip(ports);
+    programs.any(|(code, port)| code.wire_bytes[..2].iter().any(|&bytes| port.needs_key(bytes)))
 }
 
 /// Registers the user's memory wherever `operation` puts it on the wire.

@@ -18,6 +18,7 @@ use crate::reduce::{Datatype, Dtype, Op};
 /// [`Error::Timeout`] and [`Error::Wire`] if it fails, and [`Error::Poisoned`] for every call
 /// after that.
 impl Communicator {
+    #[inline]
     pub(super) fn blocking(&self, call: &Call) -> Result<(), Error> {
         // SAFETY: the addresses come from slices that the calling method borrows until this
         // returns, that is until the operation is done.

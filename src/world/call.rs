@@ -57,6 +57,7 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// A call without buffers.
+    #[inline]
     pub fn new(collective: Collective, count: u64, dtype: Dtype) -> Self {
         Call {
             collective,
@@ -106,19 +107,23 @@ impl<'a> Call<'a> {
         Call { form: Form::Vector, send_blocks: send, recv_blocks: recv, ..self }
     }
 
+    #[inline]
     pub(super) fn op(self, op: Op) -> Self {
         Call { op: Some(op), ..self }
     }
 
+    #[inline]
     pub(super) fn root(self, root: Rank) -> Self {
         Call { root, ..self }
     }
 
+    #[inline]
     pub(super) fn in_place(self) -> Self {
         Call { in_place: true, ..self }
     }
 
     /// Without what has no meaning for this collective on this rank.
+    #[inline]
     pub(super) fn normalized(&self, caller: Caller) -> Self {
         let is_root = caller.rank == self.root;
         let in_place = self.in_place
@@ -244,6 +249,7 @@ impl<'a> Call<'a> {
     }
 
     /// Elements that the send and the receive buffer of a rank must hold.
+    #[inline]
     pub(super) fn needed(&self, Caller { rank, n_ranks }: Caller) -> (u64, u64) {
         use Collective as C;
         let one = self.count;

@@ -77,7 +77,7 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
                     started.and_then(|()| engine.wait(operation, id))
                 };
                 engine.release(keys);
-                outcome.and_then(|()| inner.follow(ready)).map(|more| !more)
+                outcome.and_then(|()| Ok(ready.learning.is_none() || !inner.follow(ready)?))
             })?;
             if is_last {
                 return Ok(());

@@ -53,6 +53,7 @@ impl Collective {
         Collective::Barrier,
     ];
 
+    #[inline]
     const fn row(self) -> &'static Row {
         match self {
             Collective::Allreduce => &allreduce::ROW,
@@ -75,11 +76,13 @@ impl Collective {
     }
 
     /// True if one rank plays a special part.
+    #[inline]
     pub const fn is_rooted(self) -> bool {
         self.row().is_rooted
     }
 
     /// True if values are combined with an operator.
+    #[inline]
     pub const fn is_reduction(self) -> bool {
         self.row().is_reduction
     }

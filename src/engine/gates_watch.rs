@@ -1,0 +1,46 @@
+//! A watch over ranks that wait at the barrier gates, or at what stands in for them.
+
+use crate::error::Error;
+
+use super::backoff::Backoff;
+use super::group::Group;
+use super::watchdog::{Wanted, Watchdog};
+
+/// A wait at the barrier gates; see [`Engine::at_gates`](super::Engine::at_gates).
+pub struct GatesWatch<'a> {
+    group: &'a Group,
+    n_ranks: u32,
+    backoff: Backoff,
+    watchdog: Watchdog,
+}
+
+impl<'a> GatesWatch<'a> {
+    pub(super) fn new(group: &'a Group, n_ranks: u32) -> Self {
+        let backoff = Backoff::new(group.config.own_cores);
+        GatesWatch { group, n_ranks, backoff, watchdog: Watchdog::default() }
+    }
+
+    /// There is nothing to do at the gates: moves on whatever is under way, or waits a little.
+    ///
+    /// # Errors
+    /// What has failed meanwhile; [`Error::Lost`] or [`Error::Timeout`] if there is no point in
+    /// waiting any longer.
+    pub fn idle(&mut self) -> Result<(), Error> {
+        let group = self.group;
+        if let Some(reason) = group.failure.reason() {
+            return Err(reason);
+        }
+        if group.progress() {
+            self.backoff.reset();
+        } else if group.idle(&mut self.backoff) {
+            self.watchdog.look(group, Wanted::Everybody(self.n_ranks))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for GatesWatch<'_> {
+    fn drop(&mut self) {
+        self.watchdog.end(self.group);
+    }
+}
