@@ -126,6 +126,15 @@ impl Communicator {
         self.inner.of_world.engine.on_idle(on_idle);
     }
 
+    /// From now on, a call that another rank makes with another count, type or operator fails alone,
+    /// on the ranks that have to do with it; it ends on all of them, and further calls are served, as
+    /// of MPI. Otherwise the world fails, and every rank learns of it. The world also fails,
+    /// in any case, where the calls have messages that do not meet: another collective, root or
+    /// algorithm, or lengths that are cut differently. To be said by all ranks before their first call.
+    pub fn spare(&self) {
+        self.inner.of_world.engine.spare();
+    }
+
     /// Starts a call, for which the caller will wait later.
     ///
     /// # Safety
@@ -249,10 +258,14 @@ impl Communicator {
     ) -> Result<R, Error> {
         let (engine, caller) = (&self.inner.of_world.engine, self.caller());
         let mut watch = engine.at_gates(caller.n_ranks);
-        let outcome = perform(caller, &mut || engine.check(), &mut || watch.idle());
+        let mut gave_up = false;
+        let mut idle = || watch.idle().inspect_err(|_| gave_up = true);
+        let outcome = perform(caller, &mut || engine.check(), &mut idle);
         match &outcome {
             // All ranks are told of a mismatch, so they still agree where they are.
             Ok(_) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}
+            // This rank has done its part.
+            Err(Error::Lost { .. }) if !gave_up && engine.is_sparing() => {}
             Err(error) => engine.fail(error),
         }
         outcome
