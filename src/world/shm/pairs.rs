@@ -47,7 +47,7 @@ impl SharedBoard {
         may()?;
         // Relaxed: under the board's lock.
         let passed_by = self.passed_by.load(Ordering::Relaxed);
-        if passed_by % (1 << NEXT) > 0 {
+        if passed_by as u32 > 0 {
             self.passed_by.store(passed_by - 1, Ordering::Relaxed);
             return Ok(false);
         }
