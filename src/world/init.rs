@@ -359,7 +359,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // Whoever wants to know calls `finish`.
+        // A drop cannot report the error; `finish` can.
         let _ = self.close();
     }
 }
