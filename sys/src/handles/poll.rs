@@ -41,7 +41,8 @@ pub enum NoticeError {
 }
 
 /// One entry of a message receive queue. `peer` is the number of the id that the VCQ on the other
-/// side queries of itself; [`VcqId::from_raw`] asks the library which VCQ that is. `edata` is the byte given to the post.
+/// side queries of itself; [`VcqId::from_raw`] asks the library which VCQ that is. `edata` is the byte
+/// given to the post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A put of this VCQ has reached its target's memory.
