@@ -108,6 +108,24 @@ pub(super) trait SmallCollectives: Send + Sync {
         idle: &mut dyn FnMut() -> Result<(), Error>,
     ) -> Result<(), Error>;
 
+    /// Performs an alltoall with blocks of different sizes, if all ranks find that it can be done
+    /// so. Returns whether it has.
+    ///
+    /// # Safety
+    /// As [`perform`](SmallCollectives::perform).
+    ///
+    /// # Errors
+    /// [`Error::Disagree`]; as [`perform`](SmallCollectives::perform).
+    unsafe fn exchange(
+        &self,
+        _call: &Call,
+        _caller: Caller,
+        _may: &mut dyn FnMut() -> Result<(), Error>,
+        _idle: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// Waits for whatever is going on, and calls `f` before anything else does.
     fn between_calls(&self, f: &mut dyn FnMut());
 

@@ -42,6 +42,26 @@ impl<'a> Blocks<'a> {
         }
     }
 
+    /// Checks that no two blocks share elements.
+    pub(super) fn check_apart(&self, collective: Collective) -> Result<(), Error> {
+        let Some(starts) = self.displacements else { return Ok(()) };
+        let ends = |rank: usize| starts[rank].saturating_add(self.counts[rank]);
+        if (1..starts.len()).all(|rank| ends(rank - 1) <= starts[rank]) {
+            return Ok(());
+        }
+        let mut order: Vec<usize> = (0..starts.len()).filter(|&at| self.counts[at] > 0).collect();
+        order.sort_unstable_by_key(|&at| starts[at]);
+        let meet =
+            order.windows(2).find(|pair| starts[pair[0]] + self.counts[pair[0]] > starts[pair[1]]);
+        match meet {
+            None => Ok(()),
+            Some(pair) => {
+                let (first, second) = (pair[0] as u32, pair[1] as u32);
+                Err(BlockProblem::Overlap { first, second }.of(collective))
+            }
+        }
+    }
+
     /// Checks that there is one block for each rank.
     pub(super) fn check_len(
         &self,
@@ -111,6 +131,10 @@ impl KeptBlocks {
         &self.counts
     }
 
+    pub(super) fn lent(&self) -> Blocks<'_> {
+        Blocks { counts: &self.counts, displacements: self.displacements.as_deref() }
+    }
+
     pub(super) fn are(&self, blocks: Blocks<'_>) -> bool {
         *self.counts == *blocks.counts && self.displacements.as_deref() == blocks.displacements
     }
@@ -127,22 +151,6 @@ impl KeptBlocks {
                 counts: scaled(&self.counts).into(),
                 offsets: scaled(displacements).into(),
             },
-        }
-    }
-
-    /// Checks that no two blocks share elements.
-    pub(super) fn check_apart(&self, collective: Collective) -> Result<(), Error> {
-        let Some(starts) = &self.displacements else { return Ok(()) };
-        let mut order: Vec<usize> = (0..starts.len()).filter(|&at| self.counts[at] > 0).collect();
-        order.sort_unstable_by_key(|&at| starts[at]);
-        let meet =
-            order.windows(2).find(|pair| starts[pair[0]] + self.counts[pair[0]] > starts[pair[1]]);
-        match meet {
-            None => Ok(()),
-            Some(pair) => {
-                let (first, second) = (pair[0] as u32, pair[1] as u32);
-                Err(BlockProblem::Overlap { first, second }.of(collective))
-            }
         }
     }
 }
