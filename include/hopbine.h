@@ -760,6 +760,13 @@ int hopbine_init_mpi(const void *comm,
                      hopbine_comm_t *world);
 #endif
 
+// From now on, a call that another rank makes with another count, type or operator fails alone
+// (HOPBINE_ERR_MISMATCH) on the ranks that have to do with it, and further calls are served, as of MPI.
+// Otherwise the world fails, and every rank learns of it. It also fails, in any case, where the calls
+// have messages that do not meet: another collective, root or algorithm, or lengths that are cut
+// differently. To be said by all ranks before their first call.
+int hopbine_spare(void);
+
 // Leaves the world, after waiting for all ranks. The world's communicator is freed; others that
 // are left, and requests, refuse every call but those that free them. hopbine_init() may follow.
 int hopbine_finalize(void);

@@ -11,8 +11,7 @@
 #
 # Exit code: 0 well, 1 something fails only with hopbine, 3 the suite could not be built.
 #
-# Left out: errors/coll. There ranks give counts that do not fit each other, and MPI serves further
-# calls afterwards; a communicator of hopbine's does not.
+# errors/coll are calls that do not fit each other.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mpi=${1:?openmpi or mpich} library=$(realpath "${2:?where hopbine is installed}")/lib/libhopbine_mpi.so
@@ -55,7 +54,7 @@ if [ ! -d "$suite/coll" ]; then
     "$source/configure" --disable-cxx --disable-spawn --disable-dependency-tracking >configure.log 2>&1 ||
     { tail configure.log >&2; exit 3; }
   # Not all of them are for every MPI: those that do not build are told of below.
-  for part in dtpools util coll f77/coll f90/coll; do
+  for part in dtpools util coll errors/coll f77/coll f90/coll; do
     make -k -j2 -C $part "$([[ $part == *coll ]] && echo check || echo all)" TESTS= >>make.log 2>&1 || true
   done
   mkdir -p f08/coll
@@ -72,7 +71,7 @@ passes() {
   local said
   said=$(cd "$suite/$1" && launch_within 90 "$3" "./$2" "${@:4}" </dev/null 2>&1) && [[ $said == *"No Errors"* ]]
 }
-for part in coll f77/coll f90/coll f08/coll; do
+for part in coll errors/coll f77/coll f90/coll f08/coll; do
   list=$suite/$part/testlist
   [ -f "$list" ] || list=$source/$part/testlist
   while read -r name n rest; do

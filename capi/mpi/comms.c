@@ -93,6 +93,8 @@ void start(void) {
         good = hopbine_init_exchange(&with, &world) == HOPBINE_SUCCESS;
 #endif
     }
+    /* As MPI: what does not fit fails alone, where that can be. */
+    if (good && !is_started) good = hopbine_spare() == HOPBINE_SUCCESS;
     if (!good && rank == 0)
         fprintf(stderr, "hopbine: %s; MPI serves all calls\n", hopbine_last_error());
     PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, exchange_comm);

@@ -8,7 +8,7 @@ use hopbine::{CallOptions, World};
 use utofu::bootstrap::{BootstrapError, Exchange};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_STATE, entry};
-use crate::handles::{COMMS, hopbine_comm_t};
+use crate::handles::{COMMS, comm as find, hopbine_comm_t};
 use crate::report;
 use crate::requests::out;
 
@@ -194,6 +194,19 @@ pub unsafe extern "C" fn hopbine_init_mpi(
             share_waiting(&world, shared);
             Ok(world)
         })
+    })
+}
+
+/// From now on, a call that another rank makes with another count, type or operator fails alone
+/// (HOPBINE_ERR_MISMATCH) on the ranks that have to do with it, and further calls are served, as of MPI.
+/// Otherwise the world fails, and every rank learns of it. It also fails, in any case, where the calls
+/// have messages that do not meet: another collective, root or algorithm, or lengths that are cut
+/// differently. To be said by all ranks before their first call.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_spare() -> c_int {
+    entry(|| {
+        find(hopbine_comm_world())?.spare();
+        Ok(())
     })
 }
 

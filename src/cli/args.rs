@@ -19,7 +19,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// As `HOPBINE_BACKEND` gives it.
+    /// The value of `HOPBINE_BACKEND` that means the same.
     pub fn name(self) -> &'static str {
         match self {
             Backend::Emu => "emu",
@@ -27,7 +27,7 @@ impl Backend {
         }
     }
 
-    /// As the library knows it.
+    /// The library's own name for it.
     pub fn wire(self) -> hopbine::Wire {
         match self {
             Backend::Emu => hopbine::Wire::Network,
@@ -82,7 +82,7 @@ impl Place {
 }
 
 impl MapArg {
-    /// As `HOPBINE_RANK_MAP` gives it.
+    /// The value of `HOPBINE_RANK_MAP` that means the same.
     pub fn as_setting(&self) -> &std::ffi::OsStr {
         match self {
             MapArg::RowMajor => "row-major".as_ref(),
@@ -112,7 +112,7 @@ impl MapArg {
     }
 }
 
-/// The text of a file.
+/// Reads a text file.
 ///
 /// # Errors
 /// [`CliError::Read`].
@@ -135,7 +135,7 @@ impl<T: FromStr> FromStr for AllOr<T> {
     }
 }
 
-/// The first of some algorithms of a collective that serves the request, and its schedule.
+/// The first of the given algorithms that serves the request, and its schedule.
 ///
 /// # Errors
 /// [`CliError`] naming what would do.
@@ -164,7 +164,7 @@ pub fn unserved(
     source: ScheduleError,
     shape: &Shape,
 ) -> CliError {
-    // Another algorithm helps only if it is the shape that does not fit.
+    // Other algorithms are named only if the shape is what does not fit.
     let of_shape = matches!(
         source,
         ScheduleError::Unserved { .. }
@@ -203,7 +203,7 @@ pub fn not_for_this_shape(
     })
 }
 
-/// A rank that the shape has.
+/// Checks that the shape has this rank.
 ///
 /// # Errors
 /// [`CliError::Rank`].

@@ -1,4 +1,4 @@
-//! Columns of rows, and what stands in them.
+//! Columns and cells of reports.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A value that people see otherwise than programs.
+    /// A value with one form for programs and another for people.
     pub fn new(value: impl Into<Value>, shown: impl fmt::Display) -> Self {
         Cell { value: value.into(), shown: shown.to_string() }
     }
@@ -84,7 +84,7 @@ impl Column {
         Column { expected, ..self }
     }
 
-    /// It is left out of tables where room is scarce; the higher the number the sooner.
+    /// Tables leave it out where room is scarce; columns with higher numbers go first.
     pub const fn yields(self, yields: u8) -> Self {
         Column { yields, ..self }
     }

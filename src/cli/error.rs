@@ -1,4 +1,4 @@
-//! How a command ends: well, with something found wrong, or not at all.
+//! How a command ends: its outcomes and its errors.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use hopbine_torus::geometry::{EmbeddingError, RankMapError};
 use hopbine_torus::plan::ScheduleError;
 use hopbine_torus::registry::UnknownAlgorithm;
 
-/// What a command that ran to its end has to say.
+/// The outcome of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Everything was as it should be.
@@ -80,7 +80,7 @@ pub enum CliError {
         /// What would do.
         instead: &'static str,
     },
-    /// The picture would not be legible, or has no plane to be drawn on.
+    /// The shape is too large for a legible picture, or cannot be drawn in a plane.
     #[error("{0}; use --format text or json")]
     NotDrawn(String),
     /// The emulation failed.
@@ -101,7 +101,7 @@ pub enum CliError {
         /// What is wrong with it.
         source: RankMapError,
     },
-    /// Nodes that have no place in a network.
+    /// A shape that does not fit into a network.
     #[error(transparent)]
     Embedding(#[from] EmbeddingError),
     /// A file whose text is not what it should be.

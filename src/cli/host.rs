@@ -1,8 +1,8 @@
 //! What the host can give: memory, threads, processes, open files.
 //!
-//! Emulated ranks and the checker hold everything in one process; what is nothing to a rank
-//! may be too much for the host, which would then kill the process without a word. So what is
-//! asked for is compared with the limits before anything starts.
+//! Emulated ranks and the checker hold everything in one process, so a request may need more than
+//! the host has, and the host would kill the process without a message. The command therefore
+//! compares requests with the limits before anything starts.
 
 use super::error::CliError;
 
@@ -29,7 +29,7 @@ fn available_memory() -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// Threads and processes that others need, and that come and go.
+/// Threads and processes left free for other programs.
 const OTHER_TASKS: u64 = 200;
 /// Mappings of a thread: stack, guard and the like, as measured with 1024 threads.
 const MAPS_PER_THREAD: u64 = 5;

@@ -5,7 +5,7 @@ use hopbine_torus::{Algorithm, Collective, Shape, registry};
 
 use super::error::CliError;
 
-/// Numbers in place of those behind names.
+/// Options that replace the numbers behind algorithms' names.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Numbers {
     /// Ranks on each node: the shape's node axis, `+N` at its end
@@ -26,7 +26,8 @@ pub struct Numbers {
     block_count: Option<u32>,
 }
 
-/// The families that take a number behind their names; one that another begins with comes later.
+/// The families that take a number behind their names. A name that begins with another one comes
+/// first.
 const LEADERS: &[&str] = &["multi-leader-node-aware", "multi-leader"];
 const GROUP: &[&str] = &["locality-aware"];
 const RADIX: &[&str] =

@@ -107,7 +107,7 @@ impl Sink {
     }
 }
 
-/// What becomes of a path.
+/// How a path is written.
 enum Replacement {
     /// The text is kept until it is whole, so that an interrupt leaves nothing behind; then it is
     /// written beside the path and renamed onto it.
@@ -133,7 +133,7 @@ impl Replacement {
             return Err(io::Error::other("it is a directory"));
         }
         if before.is_some() {
-            // What may not be written may not be replaced, either.
+            // A file that may not be written is not replaced either.
             let file = File::options().write(true).open(&target)?;
             if !file.metadata()?.is_file() {
                 return Ok(Replacement::Through(file));

@@ -33,7 +33,7 @@ impl Bar {
         self.0.inc_length(n);
     }
 
-    /// Does something on the terminal, out of the bar's way.
+    /// Hides the bar while `f` writes to the terminal.
     pub fn aside<R>(&self, f: impl FnOnce() -> R) -> R {
         self.0.suspend(f)
     }

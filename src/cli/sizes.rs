@@ -28,7 +28,7 @@ pub enum SizeError {
     /// The part behind the colon is not `xF`.
     #[error("`{0}` is not a factor; write `:xF` with F of 2 or more, such as 8..64MiB:x4")]
     NotAFactor(String),
-    /// From more to less, or from nothing.
+    /// The range descends, or begins at 0.
     #[error("`{0}` is an empty range; write it from the smaller size, above 0, to the larger")]
     EmptyRange(String),
 }

@@ -40,7 +40,7 @@ impl Layout {
             widths.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
         };
         while total(&mut shown.iter().map(|&(index, width)| narrowest(index, width))) > limit {
-            // The first to yield is the one that says so loudest; of equals the last.
+            // The column with the highest number goes first; of equal ones the last.
             let yields = |&(_, &(index, _)): &(usize, &(usize, usize))| columns[index].yields;
             let Some((at, &(index, _))) =
                 shown.iter().enumerate().filter(|entry| yields(entry) > 0).max_by_key(yields)
@@ -111,7 +111,7 @@ pub fn wrap(text: &str, room: usize) -> Vec<&str> {
     let mut rest = text;
     while width(rest) > room {
         let end = rest.char_indices().nth(room).map_or(rest.len(), |(at, _)| at);
-        // A space just behind the room ends the line, too.
+        // A word that fills the line exactly stays on it.
         let reach = end + rest[end..].chars().next().map_or(0, char::len_utf8);
         let (line, next) = match rest[..reach].rfind(' ') {
             Some(at) if at > 0 => (&rest[..at], &rest[at + 1..]),

@@ -30,6 +30,14 @@ impl Calls {
         std::mem::replace(self.place(tag.operation_id()), entry) != entry
     }
 
+    /// True if this rank makes another call as the same operation, and what it sends and receives
+    /// need not meet what the peer does.
+    pub(super) fn misses(&mut self, tag: Tag) -> bool {
+        let operation = tag.operation_id();
+        matches!(*self.place(operation), Some((own, made)) if own == operation
+            && !Tag::do_meet(made, tag.call))
+    }
+
     /// True if this rank makes another call as the same operation.
     pub(super) fn differs(&mut self, tag: Tag) -> bool {
         let operation = tag.operation_id();

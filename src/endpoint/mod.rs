@@ -57,6 +57,9 @@ pub struct Tag {
     pub message: u32,
     /// Stands for the call that the operation is, and is the same on all ranks if they make the
     /// same call. Wires need not look at it; one that does can tell ranks that disagree.
+    ///
+    /// The upper half says which messages there are: where ranks agree in it, every message meets
+    /// its receive, whatever else differs.
     pub call: u16,
 }
 
@@ -69,6 +72,17 @@ impl Tag {
     /// Context and operation in one number.
     pub fn operation_id(self) -> u64 {
         self.context << Tag::OPERATION_BITS | u64::from(self.operation)
+    }
+
+    /// Whether the messages of two calls meet each other; see [`call`](Tag::call).
+    pub fn do_meet(one: u16, other: u16) -> bool {
+        one >> 8 == other >> 8
+    }
+
+    /// The number of a call that is not `call`, whose messages meet those of `call`: under it goes
+    /// what a rank sends that has found out that others make another call.
+    pub fn not(call: u16) -> u16 {
+        call ^ 0xff
     }
 
     /// The tag of which [`operation_id`](Tag::operation_id) made `id`.
@@ -170,6 +184,10 @@ pub enum Event {
     Received(Slot),
     /// The message can be read in the view.
     Viewed(Slot, View),
+    /// The message of this rank, or for it, belongs to another call, or has another length: it is
+    /// gone, and its region is as it was. Both sides are done with it. A wire need not know this; it then
+    /// fails.
+    Differs(Slot, Rank),
     /// Another rank has given up, or has found out that one has to.
     News(Blame),
 }

@@ -40,7 +40,8 @@ impl<T> Numbered<T> {
     }
 
     #[cfg(feature = "mpi")]
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.values.iter().flatten()
+    pub(super) fn find(&self, is_it: impl Fn(&T) -> bool) -> Option<(u32, &T)> {
+        let mut all = (0..).zip(&self.values).filter_map(|(at, value)| Some((at, value.as_ref()?)));
+        all.find(|(_, value)| is_it(value))
     }
 }

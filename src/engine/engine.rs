@@ -266,7 +266,10 @@ impl Engine {
             }
         }
         operation.failure().map_or(Ok(()), |failure| {
-            self.group.fail(&failure);
+            // Unless it has failed alone.
+            if self.has_failed() {
+                self.group.fail(&failure);
+            }
             Err(failure)
         })
     }
@@ -344,6 +347,16 @@ impl Engine {
             }
         }
         operation.is_done()
+    }
+
+    /// From now on a call that others make differently fails alone, where all its messages meet.
+    pub fn spare(&self) {
+        self.group.failure.spare();
+    }
+
+    /// Whether [`spare`](Engine::spare) was called.
+    pub fn is_sparing(&self) -> bool {
+        self.group.failure.is_sparing()
     }
 
     /// Has `on_idle` called now and then while a caller waits, on the caller's thread. The first

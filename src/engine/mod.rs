@@ -75,6 +75,7 @@ pub use group::{EngineConfig, OnIdle, OnTimeout};
 pub use memories::Memory;
 pub use operation::Operation;
 pub use passing::positions;
+pub use pieces::MIN_SEPARATE_RUN_BYTES;
 pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
 pub use run::PortRun;
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Runs at least this long on average travel one by one, straight between the places where
 /// they lie; shorter ones are packed together. A copy of 4 KiB costs about what another
 /// message costs.
-const MIN_SEPARATE_RUN_BYTES: u64 = 4096;
+pub const MIN_SEPARATE_RUN_BYTES: u64 = 4096;
 
 /// The messages of a transfer: ranges of its packed bytes, in order, none of them empty.
 ///

@@ -11,7 +11,7 @@ use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
 use crate::endpoint::{Access, Bell, Endpoint, Event, Owner, WireError};
-use crate::error::Error;
+use crate::error::{Blame, Error, Fault};
 use crate::sync::lock;
 
 use super::failure::Failure;
@@ -285,8 +285,10 @@ impl Port {
         // A finished run whose last messages are not on the wire yet still needs polling.
         if endpoint.is_flushed() {
             for place in runs.iter_mut() {
-                if place.as_ref().is_some_and(|active| active.run.is_finished()) {
-                    self.retire(place, None, ended);
+                let Some(Active { run, .. }) = place else { continue };
+                if run.is_finished() {
+                    let failure = run.differing().map(|peer| self.elsewhere(peer));
+                    self.retire(place, failure.as_ref(), ended);
                     moved = true;
                 }
             }
@@ -300,6 +302,13 @@ impl Port {
             let (slot, view) = match event {
                 Event::Sent(slot) | Event::Received(slot) => (slot, None),
                 Event::Viewed(slot, view) => (slot, Some(view)),
+                Event::Differs(slot, peer) if self.failure.is_sparing() => {
+                    if let Some(Active { run, .. }) = &mut runs[slot.run as usize] {
+                        run.differs(slot.task, peer);
+                    }
+                    continue;
+                }
+                Event::Differs(_, peer) => return Err(self.elsewhere(peer)),
                 Event::News(blame) => return Err(Error::Lost { rank: self.rank, blame }),
             };
             let Some(Active { run, .. }) = &mut runs[slot.run as usize] else {
@@ -361,6 +370,12 @@ impl Port {
 
     pub(super) fn has_failed(&self) -> bool {
         self.failure.is_set()
+    }
+
+    /// A peer has made another call.
+    fn elsewhere(&self, peer: Rank) -> Error {
+        let (rank, fault) = (self.rank, Fault::Elsewhere);
+        Error::Lost { rank, blame: Blame { rank: peer, fault, by: rank } }
     }
 
     pub(super) fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {

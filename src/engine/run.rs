@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::Rank;
 use crate::endpoint::{Arrival, Endpoint, Posted, Slot, Tag, View, WireError};
 use crate::error::Awaited;
 use crate::reduce::Reducer;
@@ -40,6 +41,9 @@ pub struct PortRun {
     recvs_posted: usize,
     recvs_open: u32,
     unfinished: usize,
+    /// A peer that makes another call. The run goes on to its end, so that nobody waits for this
+    /// rank in vain, and what it sends from then on says that it is worth nothing.
+    differing: Option<Rank>,
 }
 
 // SAFETY: the pointers in `memories` are only used by `start`'s contract: whoever runs the
@@ -78,6 +82,7 @@ impl PortRun {
             recvs_posted: 0,
             recvs_open: 0,
             unfinished: n_tasks,
+            differing: None,
             program,
             port,
         }
@@ -114,6 +119,7 @@ impl PortRun {
         self.locals.copy_from(&self.first_locals);
         self.recvs_posted = 0;
         self.recvs_open = 0;
+        self.differing = None;
         self.unfinished = code.tasks.len();
     }
 
@@ -207,6 +213,7 @@ impl PortRun {
             let Task::Send { to, message, from } = code.tasks[task as usize] else {
                 unreachable!("`sends` holds sends");
             };
+            let call = if self.differing.is_some() { Tag::not(call) } else { call };
             let tag = Tag { context, operation, message, call };
             let region = self.memories.wire(from);
             // SAFETY: as for receives; the hazards keep writers away until it is sent.
@@ -267,6 +274,17 @@ impl PortRun {
             self.memories.viewed(into, view, code.readers[task as usize]);
         }
         self.finished(task);
+    }
+
+    /// Notes that a posted message has met one of another call, of this peer.
+    pub fn differs(&mut self, task: u32, peer: Rank) {
+        self.differing.get_or_insert(peer);
+        self.finished(task);
+    }
+
+    /// A peer that makes another call, if one has been found.
+    pub fn differing(&self) -> Option<Rank> {
+        self.differing
     }
 
     /// Number of receives posted and unfinished.

@@ -5,76 +5,31 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use thiserror::Error;
-
 use super::config::CacheConfig;
-use super::events::{Event, EventQueue, EventSource};
+use super::events::{EventQueue, EventSource};
 use super::forks;
-use super::interval::{Span, SpanError};
+use super::lease::{CacheError, Kind, Lease};
 use super::monitor::ProcessEvents;
 use super::regions::Regions;
+use super::span::Span;
 use super::stats::{CacheMode, CacheStats};
 
 /// Registrations tried for one lookup before it is served without being kept.
 const ATTEMPTS: usize = 3;
-/// How long what has gone may take to be announced. After that nothing kept is trusted.
+/// How long the announcement of an unmapping may take. After that lookups find nothing.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Whether all memory taken away before its making has been announced; see [`Cache::settle`].
+/// The answer of [`Cache::settle`]: whether all memory that was unmapped before has been announced.
 #[derive(Clone, Copy, Debug)]
 pub struct Settled(bool);
-
-/// A range that cannot be registered.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum CacheError<E> {
-    /// It is no range of addresses.
-    #[error(transparent)]
-    Span(#[from] SpanError),
-    /// The interface refuses it, also after idle registrations have made room.
-    #[error("{len} bytes at {addr:#x} cannot be registered: {source}")]
-    Register {
-        /// First address, of a page.
-        addr: usize,
-        /// Length in bytes, of whole pages.
-        len: usize,
-        /// What the interface says.
-        source: E,
-    },
-}
-
-/// The use of a registration, to be given back with [`Cache::give_back`].
-#[must_use = "a region that is not given back is never released"]
-#[derive(Debug)]
-pub struct Lease<H> {
-    kind: Kind<H>,
-    offset: u64,
-}
-
-#[derive(Debug)]
-enum Kind<H> {
-    /// One use of a region that is kept.
-    Kept(u32),
-    /// The same, of a region that ends with it: see [`Cache::keep`].
-    Explicit(u32),
-    /// A registration of its own.
-    Once(H),
-}
-
-impl<H> Lease<H> {
-    /// Distance of the requested address from the start of the registered range, in bytes: what to
-    /// add to a STADD.
-    pub fn offset(&self) -> u64 {
-        self.offset
-    }
-}
 
 /// Keeps registrations of one rank for reuse. `H` stands for a registration at one port, and is
 /// dropped to take it back.
 ///
 /// Everything a port's interface does happens within calls for that port: a registration is made
 /// and dropped in a [`get`](Cache::get), [`give_back`](Cache::give_back) or
-/// [`end_all`](Cache::end_all) with its port's number. So whoever serialises the calls for a port
-/// with what else uses it need not lock more.
+/// [`end_all`](Cache::end_all) with its port's number. A caller that holds the port's lock in these
+/// calls needs no other.
 #[derive(Debug)]
 pub struct Cache<H> {
     source: Option<Arc<dyn EventSource>>,
@@ -133,8 +88,8 @@ impl<H> Cache<H> {
     ///
     /// A system that announces an unmapping only once it is done leaves a gap in which another
     /// thread may already have been given the same addresses. One system call closes it. It is
-    /// needed once after the memory was received from the caller, for any number of lookups. If it
-    /// takes too long, a busy machine's reader of events having no turn, lookups find nothing.
+    /// needed once after the memory was received from the caller, for any number of lookups. If
+    /// the reader of events does not run for too long, on a busy machine, lookups find nothing.
     pub fn settle(&self) -> Settled {
         let Some(source) = &self.source else { return Settled(true) };
         let mut started = None;
@@ -142,7 +97,7 @@ impl<H> Cache<H> {
             let is_settled = source.settled();
             // Acquire: the look at the queue may not move before the answer.
             fence(Ordering::Acquire);
-            // While the queue is busy, something that has gone is about to be posted.
+            // While the queue is busy, the reader is about to post a range.
             is_settled && !self.queue.is_busy()
         };
         while !is_announced() {
@@ -182,8 +137,8 @@ impl<H> Cache<H> {
         span: Span,
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Lease<H>, CacheError<E>> {
-        self.hear();
-        // Before anything is registered: the device's room is limited.
+        self.hear(None);
+        // The device has room for a limited number of registrations: ended ones go first.
         self.regions.drop_doomed(port);
         self.regions.tick();
         for _ in 0..ATTEMPTS {
@@ -198,9 +153,9 @@ impl<H> Cache<H> {
                 if self.source.as_ref().is_some_and(|source| source.watch(span).is_err()) {
                     return Ok(self.lone(span, addr, handle));
                 }
-                // An event of these pages since the registration may have been of pages that it
-                // has, and may have taken the watch off them.
-                if self.hear_of(span) {
+                // An event of these pages since the registration may concern the very pages that
+                // are registered, and may have ended their watch.
+                if self.hear(Some(span)) {
                     drop(handle);
                     continue;
                 }
@@ -214,9 +169,9 @@ impl<H> Cache<H> {
             }
             let whole = self.regions.span(id);
             let handle = self.register(port, whole, &mut register)?;
-            self.hear();
+            self.hear(None);
             if self.regions.covering(whole) != Some(id) {
-                // It has ended meanwhile, and this registration may be of what has gone.
+                // The region has ended meanwhile: this registration may lead to unmapped pages.
                 drop(handle);
                 continue;
             }
@@ -242,9 +197,9 @@ impl<H> Cache<H> {
     ) -> Result<Lease<H>, CacheError<E>> {
         let span = Span::of_pages(addr, len, self.page)?;
         let settled = self.settle();
-        self.hear();
+        self.hear(None);
         if !settled.0 {
-            // What is kept there may be of memory that has gone.
+            // A kept registration there may lead to unmapped pages.
             self.regions.end(Some(span));
         }
         self.regions.drop_doomed(port);
@@ -254,7 +209,7 @@ impl<H> Cache<H> {
         if known.is_none_or(|id| self.regions.handle(id, port).is_none()) {
             let handle = self.register(port, whole, &mut register)?;
             match self.regions.covering(span) {
-                // To make room may have ended it.
+                // Making room may have ended the region.
                 Some(id) if Some(id) == known => self.regions.put(id, port, handle),
                 _ if forks::is_child() => return Ok(self.lone(whole, addr, handle)),
                 _ => {
@@ -277,12 +232,10 @@ impl<H> Cache<H> {
         port: usize,
         addr: usize,
         len: usize,
-        mut register: impl FnMut(usize, usize) -> Result<H, E>,
+        register: impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Lease<H>, CacheError<E>> {
-        let span = Span::of_pages(addr, len, self.page)?;
-        self.regions.drop_doomed(port);
-        let handle = self.register(port, span, &mut register)?;
-        Ok(self.lone(span, addr, handle))
+        // Of memory that is not known to be settled nothing is looked up and nothing kept.
+        self.get(Settled(false), port, addr, len, register)
     }
 
     /// The registration of a lease at the port that it is from.
@@ -406,17 +359,8 @@ impl<H> Cache<H> {
         true
     }
 
-    /// Applies all events that happened before the call.
-    fn hear(&mut self) {
-        self.hear_of_any(None);
-    }
-
-    /// The same; true if one of them may concern the range.
-    fn hear_of(&mut self, span: Span) -> bool {
-        self.hear_of_any(Some(span))
-    }
-
-    fn hear_of_any(&mut self, span: Option<Span>) -> bool {
+    /// Applies all events that happened before the call; true if one of them may concern a range.
+    fn hear(&mut self, span: Option<Span>) -> bool {
         let mut concerned = false;
         let forks = forks::count();
         if forks != self.forks {
@@ -426,18 +370,12 @@ impl<H> Cache<H> {
             concerned = true;
             self.regions.end(None);
         }
-        if self.queue.is_quiet() {
-            return concerned;
-        }
-        let mut events = Vec::new();
-        self.queue.drain(|event| events.push(event));
-        for event in events {
-            let of = match event {
-                Event::Range(of) => Some(of),
-                Event::Everything => None,
-            };
-            concerned |= of.is_none_or(|of| span.is_some_and(|span| span.overlaps(of)));
-            self.regions.end(of);
+        if !self.queue.is_quiet() {
+            let regions = &mut self.regions;
+            self.queue.drain(|of| {
+                concerned |= of.is_none_or(|of| span.is_some_and(|span| span.overlaps(of)));
+                regions.end(of);
+            });
         }
         concerned
     }

@@ -6,30 +6,17 @@
 //! appends to a bounded queue and leaves. The next lookup drains the queue. When
 //! the queue is full, everything is declared stale, which is correct and slow.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use super::span::Span;
 use crossbeam_queue::ArrayQueue;
-use thiserror::Error;
-
-use super::interval::Span;
 
 /// Set in the word: ranges wait to be drained.
 const DIRTY: usize = 1;
 /// Added to the word by each announcement, or draining, that is under way.
 const BUSY: usize = 2;
-
-/// A range that no source watches.
-#[derive(Debug, Error)]
-#[error("{len} bytes at {addr:#x} cannot be watched: {reason}")]
-pub struct WatchError {
-    /// First address.
-    pub addr: usize,
-    /// Length in bytes.
-    pub len: usize,
-    /// What the system said.
-    pub reason: std::io::Error,
-}
 
 /// Announces when memory loses its pages: unmapped, moved, replaced or discarded.
 ///
@@ -48,12 +35,12 @@ pub trait EventSource: std::fmt::Debug + Send + Sync {
     /// vouches that the memory stays during this call.
     ///
     /// # Errors
-    /// [`WatchError`] when this memory cannot be watched; its registration is then
+    /// What the system says of memory that cannot be watched; its registration is then
     /// not kept.
-    fn watch(&self, span: Span) -> Result<(), WatchError>;
+    fn watch(&self, span: Span) -> io::Result<()>;
 
-    /// Events of this range need not be announced any more to the caller, who has one queue. As
-    /// good as it can: an event too many is harmless. What others watch stays watched.
+    /// The caller, who has one queue, needs no more events of this range. The source may go on
+    /// announcing them, which is harmless. What others watch stays watched.
     fn unwatch(&self, span: Span);
 
     /// False while memory has been taken away somewhere and that is not announced
@@ -64,21 +51,12 @@ pub trait EventSource: std::fmt::Debug + Send + Sync {
 /// Bounded queue of ranges that lost their memory; many announce, one drains.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// Zero exactly when nothing waits and nothing is under way: the one thing a
-    /// lookup has to read.
+    /// Zero exactly when no range waits and no announcement is under way. A lookup reads
+    /// nothing else.
     word: AtomicUsize,
     overflows: AtomicU64,
     stale: AtomicBool,
     ranges: ArrayQueue<Span>,
-}
-
-/// One drained event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    /// This range lost its memory.
-    Range(Span),
-    /// Ranges were lost from the queue: anything may be stale.
-    Everything,
 }
 
 impl EventQueue {
@@ -131,14 +109,14 @@ impl EventQueue {
         self.word.fetch_or(DIRTY, Ordering::Release);
     }
 
-    /// Does nothing wait and nothing approach? Who sees true has before him the
-    /// effects of every event that happened before his call.
+    /// Whether no range waits and no announcement is under way. After true the caller sees
+    /// the effects of every event that happened before this call.
     pub fn is_quiet(&self) -> bool {
         // Acquire: partner is the release in `end` and `post`.
         self.word.load(Ordering::Acquire) == 0
     }
 
-    /// Is an announcement under way? Then what has gone may not be posted yet.
+    /// Whether an announcement is under way: its range may not be posted yet.
     pub(super) fn is_busy(&self) -> bool {
         // Acquire: partner is the release in `end`.
         self.word.load(Ordering::Acquire) >= BUSY
@@ -150,17 +128,18 @@ impl EventQueue {
         self.overflows.load(Ordering::Relaxed)
     }
 
-    /// Empties the queue into `apply`. One thread at a time: the owner of the cache.
-    pub(super) fn drain(&self, mut apply: impl FnMut(Event)) {
+    /// Empties the queue into `apply`: ranges that lost their memory; `None` if ranges were lost
+    /// from the queue, and anything may be stale. One thread at a time: the owner of the cache.
+    pub(super) fn drain(&self, mut apply: impl FnMut(Option<Span>)) {
         // The mark goes before the ranges are taken: a post in between sets it anew.
         // AcqRel: acquire, partner is the release in `post`.
         self.word.fetch_and(!DIRTY, Ordering::AcqRel);
         if self.stale.swap(false, Ordering::Relaxed) {
             self.overflows.fetch_add(1, Ordering::Relaxed);
-            apply(Event::Everything);
+            apply(None);
         }
         while let Some(span) = self.ranges.pop() {
-            apply(Event::Range(span));
+            apply(Some(span));
         }
     }
 }
@@ -169,7 +148,7 @@ impl EventQueue {
 mod tests {
     use super::*;
 
-    fn drained(queue: &EventQueue) -> Vec<Event> {
+    fn drained(queue: &EventQueue) -> Vec<Option<Span>> {
         let mut events = Vec::new();
         queue.drain(|event| events.push(event));
         events
@@ -184,7 +163,7 @@ mod tests {
         queue.post(5, 0);
         assert!(!queue.is_quiet() && !queue.is_busy());
         let expected = [Span::raw(4096, 8192), Span::raw(16384, 16385)];
-        assert_eq!(drained(&queue), expected.map(Event::Range));
+        assert_eq!(drained(&queue), expected.map(Some));
         assert!(queue.is_quiet());
         assert_eq!(drained(&queue), []);
     }
@@ -205,10 +184,10 @@ mod tests {
         for page in 0..5 {
             queue.post(page * 4096 + 1, 1);
         }
-        assert_eq!(drained(&queue)[0], Event::Everything);
+        assert_eq!(drained(&queue)[0], None);
         assert_eq!(queue.overflows(), 1);
         assert!(queue.is_quiet());
         queue.post(1, 1);
-        assert_eq!(drained(&queue), [Event::Range(Span::raw(1, 2))]);
+        assert_eq!(drained(&queue), [Some(Span::raw(1, 2))]);
     }
 }

@@ -1,5 +1,5 @@
 //! Memory that a network interface may reach: the registration cache, the
-//! memory events that keep it honest, and the library's own pages (`Pages`).
+//! memory events that end its registrations, and the library's own pages (`Pages`).
 //!
 //! A registration pins pages and is expensive, so it is kept after use
 //! ([`Cache`]). It must never outlive its memory: a range that is
@@ -10,17 +10,16 @@
 //! user is registered for each call, and persistent collectives, which register once, are the way
 //! around that; [`CacheStats`] says which kind this system is.
 //!
-//! Prior art, read for its shape: the registration caches of UCX
+//! Prior art: the registration caches of UCX
 //! (`src/ucs/memory/rcache.c`) and libfabric (`prov/util/src/util_mr_cache.c`).
 //!
 //! # Overlap
 //! A lookup is a hit when **one** live region covers the whole range. On a miss
 //! exactly the pages of the requested range are registered, never the union with
 //! a neighbour: a caller vouches for the memory it names, for the time of its
-//! call, and for nothing else. The rest of a union may long be freed, and may be
-//! unmapped at this very moment. A new region that contains older ones replaces
-//! them, so growing buffers leave no trail, and no live region ever contains
-//! another. Sorted by start they are therefore sorted by end too, and a single
+//! call, and for nothing else. The rest of a union may have been freed, and another thread may
+//! unmap it now. A new region replaces the older ones that it contains, so growing buffers leave
+//! none behind, and no live region ever contains another. Sorted by start they are therefore sorted by end too, and a single
 //! binary search answers a lookup although regions may overlap.
 //!
 //! # Locks
@@ -39,19 +38,21 @@ mod cache;
 mod config;
 mod events;
 mod forks;
-mod interval;
+mod lease;
 mod monitor;
 mod pages;
 mod regions;
+mod span;
 mod stats;
 mod uffd;
 
-pub use cache::{Cache, CacheError, Lease, Settled};
+pub use cache::{Cache, Settled};
 pub use config::{CacheConfig, ConfigError};
-pub use events::{EventQueue, EventSource, WatchError};
-pub use interval::{Span, SpanError};
+pub use events::{EventQueue, EventSource};
+pub use lease::{CacheError, Lease};
 pub use monitor::{EventsUnavailable, ProcessEvents};
 pub(crate) use pages::Pages;
+pub use span::{Span, SpanError};
 pub use stats::{CacheMode, CacheStats};
 pub use uffd::WatchMode;
 

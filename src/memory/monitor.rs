@@ -29,8 +29,8 @@ use std::thread;
 
 use thiserror::Error;
 
-use super::events::{EventQueue, EventSource, WatchError};
-use super::interval::Span;
+use super::events::{EventQueue, EventSource};
+use super::span::Span;
 use super::uffd::{Message, Report, Uffd, WatchMode};
 
 /// Ranges that may wait for one cache.
@@ -41,23 +41,10 @@ const BATCH: usize = 16;
 /// kernels offer for 4 KiB and 64 KiB base pages.
 const HUGE_PAGES: [usize; 6] = [64 << 10, 2 << 20, 32 << 20, 512 << 20, 1 << 30, 16 << 30];
 
-/// The system reports no memory events to this process.
+/// The system reports no memory events to this process; what was tried.
 #[derive(Clone, Debug, Error)]
-#[error("no memory events here: {write_protect}; {missing}")]
-pub struct EventsUnavailable {
-    write_protect: Arc<ProbeError>,
-    missing: Arc<ProbeError>,
-}
-
-#[derive(Debug, Error)]
-enum ProbeError {
-    #[error("userfaultfd ({mode:?}) cannot be opened: {source}")]
-    Open { mode: WatchMode, source: io::Error },
-    #[error("userfaultfd ({mode:?}): starting its reader or trying it failed: {source}")]
-    Start { mode: WatchMode, source: io::Error },
-    #[error("userfaultfd ({mode:?}) did not report the unmapping of a watched page")]
-    Silent { mode: WatchMode },
-}
+#[error("no memory events here: {0}")]
+pub struct EventsUnavailable(Arc<str>);
 
 /// Events of the whole process, shared by all caches.
 #[derive(Debug)]
@@ -81,10 +68,12 @@ impl ProcessEvents {
         static SHARED: OnceLock<Result<Arc<ProcessEvents>, EventsUnavailable>> = OnceLock::new();
         SHARED
             .get_or_init(|| {
-                Self::start(WatchMode::WriteProtect).or_else(|write_protect| {
-                    Self::start(WatchMode::Missing).map_err(|missing| EventsUnavailable {
-                        write_protect: Arc::new(write_protect),
-                        missing: Arc::new(missing),
+                Self::start(WatchMode::WriteProtect).or_else(|protect| {
+                    Self::start(WatchMode::Missing).map_err(|missing| {
+                        let both = format!(
+                            "userfaultfd (write-protect) {protect}; userfaultfd (missing) {missing}"
+                        );
+                        EventsUnavailable(both.into())
                     })
                 })
             })
@@ -98,8 +87,8 @@ impl ProcessEvents {
 
     /// Opens, starts the reader, and tries it on a page. The reader lives as long as
     /// the process.
-    fn start(mode: WatchMode) -> Result<Arc<Self>, ProbeError> {
-        let uffd = Uffd::open(mode).map_err(|source| ProbeError::Open { mode, source })?;
+    fn start(mode: WatchMode) -> Result<Arc<Self>, String> {
+        let uffd = Uffd::open(mode).map_err(|error| format!("cannot be opened: {error}"))?;
         let events = Arc::new(Self {
             uffd,
             page: super::page_bytes(),
@@ -107,17 +96,17 @@ impl ProcessEvents {
             queues: Mutex::new(Vec::new()),
         });
         let reader = Arc::clone(&events);
-        let start = |source| ProbeError::Start { mode, source };
-        without_signals(|| {
+        let is_heard = without_signals(|| {
             thread::Builder::new()
                 .name("hopbine-memory".to_owned())
                 .spawn(move || reader.read_forever())
         })
-        .map_err(start)?;
-        if !events.reports_an_unmapping().map_err(start)? {
-            return Err(ProbeError::Silent { mode });
+        .and_then(|_| events.reports_an_unmapping());
+        match is_heard {
+            Ok(true) => Ok(events),
+            Ok(false) => Err("did not report the unmapping of a watched page".to_owned()),
+            Err(error) => Err(format!("cannot be read or tried: {error}")),
         }
-        Ok(events)
     }
 
     /// Maps a page, watches it, unmaps it: is there a report?
@@ -159,8 +148,8 @@ impl ProcessEvents {
         self.give_up();
     }
 
-    /// The kernel refuses to report: nothing new is watched, all that was watched
-    /// ends, and nobody waits for the reader any more.
+    /// The kernel refuses to report. From now on nothing is watched, all regions end, and no
+    /// thread waits for the reader.
     fn give_up(&self) {
         let queues = self.queues();
         queues.iter().for_each(|queue| queue.begin());
@@ -205,7 +194,7 @@ impl ProcessEvents {
         let ended = sizes.find(|size| self.uffd.unwatch(aligned(*size)).is_ok());
         let span = aligned(ended.unwrap_or(self.page));
         if ended.is_none() {
-            // The mapping has gone meanwhile: who waits finds that out by himself.
+            // The mapping has gone meanwhile: the waiting thread faults again and finds that out.
             self.uffd.wake(span);
         }
         (span.start(), span.len())
@@ -260,24 +249,22 @@ impl EventSource for ProcessEvents {
         }
     }
 
-    fn watch(&self, span: Span) -> Result<(), WatchError> {
-        let watched = self.watch_pages(span).and_then(|()| {
-            // Acquire: partner is the release in `read_forever`. Asked after the
-            // watch: a reader that gives up later ends this registration too.
-            match self.broken.load(Ordering::Acquire) {
-                true => Err(io::Error::other("the reader of memory events has ended")),
-                false => Ok(()),
-            }
-        });
-        watched.map_err(|reason| WatchError { addr: span.start(), len: span.len(), reason })
+    fn watch(&self, span: Span) -> io::Result<()> {
+        self.watch_pages(span)?;
+        // Acquire: partner is the release in `give_up`. Asked after the watch: a reader that
+        // gives up later ends this registration too.
+        if self.broken.load(Ordering::Acquire) {
+            return Err(io::Error::other("the reader of memory events has ended"));
+        }
+        Ok(())
     }
 
-    /// Taken back only while one cache listens: another's regions may share pages with the range.
+    /// Ends the watch only while a single cache listens: regions of another may share the pages.
     fn unwatch(&self, span: Span) {
-        // Under the lock no cache can join: who joins later watches later.
+        // No cache can subscribe under the lock; one that does so later watches its ranges later.
         let queues = self.queues();
         if queues.iter().filter(|queue| Arc::strong_count(queue) > 1).count() == 1 {
-            // Refused of what has gone meanwhile, for instance.
+            // The kernel refuses, for instance, where the mapping has gone meanwhile.
             let _ = self.uffd.unwatch(span);
         }
     }
@@ -306,7 +293,6 @@ fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 mod tests {
-    use super::super::events::Event;
     use super::*;
 
     /// The other mode than the one this machine prefers: a page that is touched only
@@ -348,18 +334,12 @@ mod tests {
         assert_eq!(drain(), [], "a page that is there is not missed");
         touch(2 * events.page);
         let missed = Span::raw(addr + 2 * events.page, addr + 3 * events.page);
-        assert_eq!(drain(), [Event::Range(missed)]);
+        assert_eq!(drain(), [Some(missed)]);
         // SAFETY: mapped above, used no more.
         assert_eq!(unsafe { libc::munmap(start.cast(), len) }, 0);
         let spans = drain();
-        let first = Event::Range(Span::raw(addr, addr + events.page));
-        assert!(
-            spans.iter().any(|event| match (event, first) {
-                (Event::Range(span), Event::Range(first)) => span.covers(first),
-                _ => false,
-            }),
-            "{spans:?}"
-        );
+        let first = Span::raw(addr, addr + events.page);
+        assert!(spans.iter().flatten().any(|span| span.covers(first)), "{spans:?}");
     }
 
     /// A range inside a huge page is watched as the whole of it.

@@ -1,5 +1,5 @@
-//! The library's own memory that wires read and write: whole pages from the operating system,
-//! owned by nobody's reference.
+//! The library's own memory that wires read and write: whole pages from the operating system, to
+//! which no Rust reference exists.
 
 use std::ptr::NonNull;
 

@@ -1,20 +1,23 @@
 //! The regions of a cache: found by address, kept while they are in use, released at their ports.
 //! Knows nothing of events and devices.
+//!
+//! No region that is alive contains another. Hence they are strictly sorted by start *and* by end,
+//! and if any of them covers a range, the last one that starts at or before it does.
 
-use super::interval::{IntervalMap, Span};
+use super::span::Span;
 
 /// Regions, each registered at some ports; `H` is a registration at one port.
 #[derive(Debug)]
 pub(super) struct Regions<H> {
     n_ports: usize,
-    /// What can be found: regions that are alive, none inside another.
-    map: IntervalMap,
-    /// By number; those that are not alive have users left, or are free.
+    /// What can be found: range and number of the regions that are alive, sorted.
+    live: Vec<(Span, u32)>,
+    /// By number; one that is not alive has users left, or is free.
     regions: Vec<Region<H>>,
     free: Vec<u32>,
     /// By port: registrations that have ended, to be dropped in the port's next call.
     doomed: Vec<Vec<H>>,
-    /// Grows with every lookup.
+    /// Counts lookups: the time in `Region::used`.
     clock: u64,
     /// Bytes of all regions.
     pub(super) bytes: u64,
@@ -38,7 +41,7 @@ impl<H> Regions<H> {
     pub(super) fn new(n_ports: usize, capacity: usize) -> Self {
         Regions {
             n_ports,
-            map: IntervalMap::with_capacity(capacity),
+            live: Vec::with_capacity(capacity),
             regions: Vec::new(),
             free: Vec::new(),
             doomed: (0..n_ports).map(|_| Vec::new()).collect(),
@@ -49,7 +52,7 @@ impl<H> Regions<H> {
         }
     }
 
-    /// Begins a lookup: what is used from now on is younger.
+    /// Begins a lookup: advances the clock.
     pub(super) fn tick(&mut self) {
         self.clock += 1;
     }
@@ -61,7 +64,7 @@ impl<H> Regions<H> {
 
     /// Regions that have ended and wait for their last user.
     pub(super) fn n_waiting(&self) -> usize {
-        self.len() - self.map.len()
+        self.len() - self.live.len()
     }
 
     /// Number and bytes of the regions that are in use.
@@ -72,7 +75,9 @@ impl<H> Regions<H> {
 
     /// The region that is alive and covers all of `span`.
     pub(super) fn covering(&self, span: Span) -> Option<u32> {
-        self.map.covering(span)
+        let behind = self.live.partition_point(|(live, _)| live.start() <= span.start());
+        let (live, id) = self.live[..behind].last()?;
+        live.covers(span).then_some(*id)
     }
 
     /// The range of a region.
@@ -106,7 +111,8 @@ impl<H> Regions<H> {
         }
     }
 
-    /// A new region with one registration; those that it contains end.
+    /// A new region, which none that is alive covers, with one registration; those that it contains
+    /// end.
     pub(super) fn admit(&mut self, span: Span, port: usize, handle: H) -> u32 {
         let id = self.free.pop().unwrap_or(self.regions.len() as u32);
         let mut handles: Vec<Option<H>> = (0..self.n_ports).map(|_| None).collect();
@@ -117,44 +123,37 @@ impl<H> Regions<H> {
             None => self.regions.push(region),
         }
         self.bytes += span.len() as u64;
-        let mut replaced = Vec::new();
-        self.map.insert(span, id, |_, id| replaced.push(id));
-        replaced.into_iter().for_each(|id| self.leave(id));
+        debug_assert!(self.covering(span).is_none(), "covered already: {span:x?}");
+        self.take(Some(span), |live| span.covers(live));
+        let at = self.live.partition_point(|(live, _)| live.start() < span.start());
+        self.live.insert(at, (span, id));
         id
     }
 
     /// Ends the regions that overlap a range, or all, because their memory has gone.
     pub(super) fn end(&mut self, of: Option<Span>) {
-        let mut ended = Vec::new();
-        match of {
-            Some(span) => self.map.remove_overlapping(span, |_, id| ended.push(id)),
-            None => self.map.remove_all(|_, id| ended.push(id)),
-        }
-        self.invalidations += ended.len() as u64;
-        ended.into_iter().for_each(|id| self.leave(id));
+        self.invalidations += self.take(of, |_| true);
     }
 
     /// Ends a region, if it is still alive.
     pub(super) fn end_one(&mut self, id: u32) {
-        let Region { span, is_alive, .. } = self.regions[id as usize];
-        if is_alive {
-            self.map.remove_exact(span);
-            self.leave(id);
+        let span = self.span(id);
+        if self.regions[id as usize].is_alive {
+            self.take(Some(span), |live| live == span);
         }
     }
 
     /// Ends the idle region that was not used for longest. Returns the parts of its range that no
     /// other region has; `None` if all are in use.
     pub(super) fn evict(&mut self) -> Option<Vec<Span>> {
-        let idle = self.map.iter().filter(|&(_, id)| self.regions[id as usize].uses == 0);
-        let (span, id) = idle.min_by_key(|&(_, id)| self.regions[id as usize].used)?;
-        self.map.remove_exact(span);
+        let idle = self.live.iter().filter(|(_, id)| self.regions[*id as usize].uses == 0);
+        let (span, id) = *idle.min_by_key(|(_, id)| self.regions[*id as usize].used)?;
+        self.end_one(id);
         self.evictions += 1;
-        self.leave(id);
         let mut bare = Vec::new();
         let mut start = span.start();
         // In the order of their starts, and so of their ends.
-        for (other, _) in self.map.iter().filter(|(other, _)| other.overlaps(span)) {
+        for (other, _) in self.live.iter().filter(|(other, _)| other.overlaps(span)) {
             if other.start() > start {
                 bare.push(Span::raw(start, other.start()));
             }
@@ -179,13 +178,30 @@ impl<H> Regions<H> {
         }
     }
 
-    /// After a region has left the map: it goes with its last use.
-    fn leave(&mut self, id: u32) {
-        let region = &mut self.regions[id as usize];
-        region.is_alive = false;
-        if region.uses == 0 {
-            self.dismiss(id);
+    /// Takes out the regions that overlap a range, or all, and are wanted: each goes with its last
+    /// use. How many they are.
+    fn take(&mut self, of: Option<Span>, wanted: impl Fn(Span) -> bool) -> u64 {
+        // Those that overlap a range are neighbours, since both ends are sorted.
+        let (from, to) = of.map_or((0, self.live.len()), |of| {
+            let from = self.live.partition_point(|(live, _)| live.end() <= of.start());
+            (from, self.live.partition_point(|(live, _)| live.start() < of.end()))
+        });
+        let mut kept = from;
+        for at in from..to {
+            let (span, id) = self.live[at];
+            if !wanted(span) {
+                self.live[kept] = (span, id);
+                kept += 1;
+                continue;
+            }
+            let region = &mut self.regions[id as usize];
+            region.is_alive = false;
+            if region.uses == 0 {
+                self.dismiss(id);
+            }
         }
+        self.live.drain(kept..to);
+        (to - kept) as u64
     }
 
     /// Hands a region's registrations to their ports, to be dropped.
@@ -196,5 +212,79 @@ impl<H> Regions<H> {
             doomed.extend(handle.take());
         }
         self.free.push(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Admit(Span),
+        End(Span),
+        EndOne(usize),
+        EndAll,
+    }
+
+    fn span() -> impl Strategy<Value = Span> {
+        (0..60usize, 1..20usize).prop_map(|(start, len)| Span::raw(start, start + len))
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            12 => span().prop_map(Op::Admit),
+            3 => span().prop_map(Op::End),
+            4 => any::<usize>().prop_map(Op::EndOne),
+            1 => Just(Op::EndAll),
+        ]
+    }
+
+    proptest! {
+        /// Regions in no order, of which those that a new one covers go, find the same.
+        #[test]
+        fn behaves_like_a_plain_list(ops in prop::collection::vec(op(), 1..80)) {
+            let mut regions = Regions::<()>::new(1, 100);
+            let mut model: Vec<Span> = Vec::new();
+            for op in ops {
+                match op {
+                    Op::Admit(span) => {
+                        if regions.covering(span).is_some() {
+                            continue;
+                        }
+                        regions.admit(span, 0, ());
+                        model.retain(|old| !span.covers(*old));
+                        model.push(span);
+                    }
+                    Op::End(span) => {
+                        regions.end(Some(span));
+                        model.retain(|old| !old.overlaps(span));
+                    }
+                    Op::EndOne(pick) => if !model.is_empty() {
+                        let span = model.remove(pick % model.len());
+                        regions.end_one(regions.covering(span).expect("is alive"));
+                    }
+                    Op::EndAll => {
+                        regions.end(None);
+                        model.clear();
+                    }
+                }
+                model.sort_by_key(|span| span.start());
+                let live: Vec<Span> = regions.live.iter().map(|(span, _)| *span).collect();
+                prop_assert_eq!(&live, &model);
+                prop_assert!(live.iter().zip(&regions.live).all(|(span, (_, id))| regions.span(*id) == *span));
+                let bytes: usize = model.iter().map(|span| span.len()).sum();
+                prop_assert_eq!((regions.len(), regions.bytes), (model.len(), bytes as u64));
+                for start in 0..80 {
+                    for len in [1, 2, 7, 15] {
+                        let query = Span::raw(start, start + len);
+                        let found = regions.covering(query).map(|id| regions.span(id));
+                        prop_assert_eq!(found.is_some(), model.iter().any(|old| old.covers(query)));
+                        prop_assert!(found.is_none_or(|span| span.covers(query)));
+                    }
+                }
+            }
+        }
     }
 }

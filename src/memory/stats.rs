@@ -1,4 +1,4 @@
-//! What a registration cache has done, for people and for reports.
+//! The figures of a registration cache.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::uffd::WatchMode;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
-    /// They are: an event source announces what goes.
+    /// They are: an event source announces ranges that lose their memory.
     Events {
         /// Name of the source.
         source: &'static str,

@@ -10,7 +10,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::interval::Span;
+use super::span::Span;
 
 const API: u64 = 0xAA;
 const USER_MODE_ONLY: libc::c_int = 1;
@@ -199,9 +199,9 @@ impl Uffd {
         let _ = unsafe { self.ioctl(IOC_WAKE, &mut args) };
     }
 
-    /// Closes the kernel's side for good, which ends every watch and lets everybody
-    /// go on who waits for a report to be read. The number stays ours, so that
-    /// other threads may go on using it: they find a device that does nothing.
+    /// Closes the descriptor, which ends every watch and wakes every thread that waits for a
+    /// report to be read. Its number then leads to /dev/null, so that threads which go on
+    /// using it do no harm.
     pub(super) fn abandon(&self) {
         // SAFETY: the path is a C string. If the file cannot be opened, dup2 refuses
         // -1 and nothing happens; `fd` is ours, and replacing it is the purpose.

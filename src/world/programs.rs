@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use hopbine_torus::collectives::Cut;
 use hopbine_torus::plan::{Flow, Plan};
 use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Request};
@@ -18,7 +19,10 @@ use super::options::CallOptions;
 use super::ready::{Entry, KEPT_BYTES, KEPT_PROGRAMS, Learning, Ready, Then};
 use super::select::{Choice, choose, choose_unknown};
 use crate::Rank;
-use crate::engine::{CompileFailure, Geometry, Program, Sizes, UserKeys, compile, compile_sizes};
+use crate::engine::{
+    CompileFailure, Geometry, MIN_SEPARATE_RUN_BYTES, Program, Sizes, UserKeys, compile,
+    compile_sizes,
+};
 use crate::error::Error;
 use crate::reduce::{Dtype, Op, Reducer};
 use crate::sync::lock;
@@ -100,7 +104,7 @@ impl Inner {
         choose(wire, collective, shape, bytes, n_ports)
     }
 
-    /// The program of a call, what reduces in it, and what comes after it.
+    /// Compiles a call.
     fn compile(&self, key: &Key) -> Result<Compiled, Error> {
         let Inner { of_world, members, .. } = self;
         let collective = key.collective;
@@ -142,7 +146,7 @@ impl Inner {
         }
         let program = compile_sizes(&then.sizes);
         let how = (&then.algorithm.name, ports, members.fingerprint(), "sizes");
-        let program = self.called(program, call_number(key, &how));
+        let program = self.called(program, call_number(key, &how, false));
         Ok((program, Some(Reducer::new(Dtype::U64, Op::Max)?), Some(Arc::new(then))))
     }
 
@@ -165,8 +169,11 @@ impl Inner {
             step,
             source: error,
         })?;
+        let meets = do_meet(key, plan, how.segment_bytes, elem_bytes);
+        // Where nothing is cut it does not matter how.
+        let segment_bytes = segment_bytes.filter(|_| !meets);
         let how = (&algorithm.name, *ports, segment_bytes, self.members.fingerprint());
-        Ok(self.called(program, call_number(key, &how)))
+        Ok(self.called(program, call_number(key, &how, meets)))
     }
 
     /// The program among the ranks of the world, under the number of its call.
@@ -205,31 +212,55 @@ impl Inner {
     }
 }
 
-/// A program, what reduces in it, and what comes after it.
+/// A program, its reducer, and what follows if it moves sizes.
 type Compiled = (Program, Option<Reducer>, Option<Arc<Then>>);
 
-/// What a rank tells others of its blocks: by rank, the bytes of the one for it, and the most.
+/// The sizes that a rank sends to others: by rank, the bytes of the block for it, and of the
+/// longest.
 fn given(sizes: &Sizes) -> Box<[u64]> {
     let Sizes::PerBlock { send, .. } = sizes else { return Box::default() };
     let longest = send.counts.iter().copied().max();
     send.counts.iter().copied().chain(longest).collect()
 }
 
-/// Stands for a call: equal on ranks whose calls can meet, different otherwise (but for one in
-/// 65,536). A rank may have its input in place where others do not. Of sizes it says what all
-/// ranks know.
-fn call_number(key: &Key, how: &impl Hash) -> u16 {
-    let mut hasher = DefaultHasher::new();
+/// Stands for a call: the same on ranks that make the same call. A rank may have its input in place
+/// where others do not. Of sizes it says what all ranks know.
+///
+/// The upper half says which messages there are (see [`Tag::call`](crate::endpoint::Tag)): it is
+/// another one where `meets` is false and the sizes differ. The lower half differs, for equal sizes,
+/// whenever operators or types do; of other differences each half misses one in 256.
+fn call_number(key: &Key, how: &impl Hash, meets: bool) -> u16 {
     let Key { collective, count, dtype, op, root, form, .. } = key;
-    (collective, op, root, form, how).hash(&mut hasher);
+    let mut sizes = DefaultHasher::new();
     if *form == Form::Regular {
-        (count, dtype).hash(&mut hasher);
-    } else if collective.is_reduction() {
-        dtype.hash(&mut hasher);
-    }
-    if *form != Form::Regular && form.is_known(*collective) {
+        count.hash(&mut sizes);
+    } else if form.is_known(*collective) {
         let unit = key.unit();
-        key.all_counts().iter().for_each(|count| (count * unit).hash(&mut hasher));
+        key.all_counts().iter().for_each(|count| (count * unit).hash(&mut sizes));
     }
-    hasher.finish() as u16
+    let mut messages = DefaultHasher::new();
+    (collective, root, form, how).hash(&mut messages);
+    if !meets {
+        (sizes.finish(), dtype.size_bytes()).hash(&mut messages);
+    }
+    let has_type = *form == Form::Regular || collective.is_reduction();
+    let typed = if has_type { *dtype as u8 } else { 0 };
+    let combined = op.map_or(0, |op| op as u8 + 1);
+    let rest = (sizes.finish() as u8).wrapping_add(combined.wrapping_mul(16)).wrapping_add(typed);
+    u16::from(messages.finish() as u8) << 8 | u16::from(rest)
+}
+
+/// Whether this call has the same messages as all others of the same plan for which this is true,
+/// whatever their sizes: every transfer is one message, and none is empty.
+fn do_meet(key: &Key, plan: &Plan, segment_bytes: u64, elem_bytes: u64) -> bool {
+    let n_lanes = plan.lanes.len() as u64;
+    let bytes = key.count.saturating_mul(elem_bytes);
+    let few = segment_bytes.min(MIN_SEPARATE_RUN_BYTES);
+    key.form == Form::Regular
+        && key.count > 0
+        && plan.lanes.iter().all(|lane| match (lane.space.cut, u64::from(lane.space.n_positions)) {
+            (Cut::Vector, 1) => key.count >= n_lanes && bytes <= segment_bytes,
+            (Cut::Vector, n) => key.count >= n_lanes.saturating_mul(n) && bytes <= few,
+            _ => bytes.saturating_mul(u64::from(plan.n_ranks)) <= few,
+        })
 }

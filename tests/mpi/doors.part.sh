@@ -6,7 +6,7 @@ build_doors() {
   local name flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow -DHOPBINE_WITH_MPI -Iinclude)
   local library=(-fPIC -fvisibility=hidden -shared) f90=mpif90.$mpi link
   link=(-L"$programs" -lhopbine_hb -lhopbine -lm "-Wl,-rpath,$programs")
-  cargo_programs build -p hopbine -p hopbine-capi --lib --features hopbine/mpi,hopbine-capi/mpi || return 1
+  cargo_hopbine || return 1
   for name in libhopbine.so libhopbine.so.0; do
     ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
   done
@@ -14,14 +14,14 @@ build_doors() {
     -o "$programs/libhopbine_hb.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" || return 1
   "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,buffers,serve,movement,reduction,ordered,vector,preload}.c \
     -o "$programs/libhopbine_mpi.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" -ldl || return 1
-  for name in calls orders threads; do
+  for name in calls orders threads recover; do
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" || return 1
   done
   "$MPICC" "${flags[@]}" "${library[@]}" -fvisibility=default tests/mpi/fjmpi.c -o "$programs/libfjmpi.so" || return 1
   for name in place disagree; do
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}" || return 1
   done
-  for name in calls threads; do
+  for name in calls threads recover; do
     "$MPICC" "${flags[@]}" -DHB "tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
   done
   for name in heat fft cg; do
@@ -79,6 +79,9 @@ run_doors() {
   # A message of nothing against a long one, and short ones of two lengths, over messages of MPI's.
   ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 0 3000 || status=1
   ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 3 5 || status=1
+  # What ranks get wrong together, in shared memory and over messages.
+  ranks 4 "$preload" "$programs/recover" || status=1
+  ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/recover-hb" || status=1
   for name in mpif mpi mpi_f08; do
     ranks 3 "$preload" "$programs/calls-$name" || status=1
   done

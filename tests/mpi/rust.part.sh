@@ -2,9 +2,8 @@
 # shellcheck shell=bash disable=SC2154,SC2010
 
 build_rust() {
-  cargo_programs test -p hopbine --features mpi --test mpi --no-run || return 1
+  cargo_hopbine || return 1
   cp "$(ls -t "$target"/debug/deps/mpi-* | grep -v '\.' | head -n 1)" "$programs/mpi"
-  cargo_programs build -p hopbine --features mpi --bin hopbine || return 1
   cp "$target/debug/hopbine" "$programs/hopbine"
 }
 

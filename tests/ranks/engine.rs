@@ -75,7 +75,7 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
             match event {
                 Event::Sent(slot) | Event::Received(slot) => run.finished(slot.task),
                 Event::Viewed(slot, view) => run.viewed(slot.task, view),
-                Event::News(blame) => panic!("{blame}"),
+                other => panic!("{other:?}"),
             }
             moved = true;
         }

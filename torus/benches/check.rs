@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use hopbine_torus::geometry::RankMap;
-use hopbine_torus::plan::{Checker, Expect};
+use hopbine_torus::plan::Checker;
 use hopbine_torus::{Request, registry};
 
 fn prove(shape: &str, algorithm: &str, collective: &str) {
@@ -23,7 +23,7 @@ fn prove(shape: &str, algorithm: &str, collective: &str) {
         ports: None,
     };
     let schedule = algorithm.schedule(&request).expect("it serves the shape");
-    let expect = Expect { sent_per_rank: algorithm.promised_volume(&schedule.shape) };
+    let expect = algorithm.promises(&schedule.shape);
     let start = Instant::now();
     let expansion = schedule.expand().expect("a valid schedule");
     let checker = Checker::new(&expansion, expect);

@@ -58,7 +58,7 @@ fn main() {
             let expansion = schedule.expand().expect("a valid schedule");
             let rank = middle(expansion.n_ranks());
             // Verified first: a plan that moves something else is not worth timing.
-            if let Some(expected) = mixed.promised_volume(&schedule.shape) {
+            if let Some(expected) = mixed.promises(&schedule.shape).sent_per_rank {
                 let plan = expansion.plan(rank);
                 assert!(plan.lanes.iter().all(|lane| sent_positions(lane) == expected));
             }

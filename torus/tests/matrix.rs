@@ -2,9 +2,7 @@
 //! first, middle and last roots and every number of ports.
 
 use hopbine_torus::geometry::{Node, RankMap, Shape};
-use hopbine_torus::plan::{
-    Expect, Flow, Listed, check, for_each_message, max_ports, n_positions, traffic,
-};
+use hopbine_torus::plan::{Flow, Listed, check, for_each_message, max_ports, n_positions, traffic};
 use hopbine_torus::{Algorithm, Collective, Rank, Request, registry};
 
 const SHAPES: [&str; 33] = [
@@ -89,7 +87,7 @@ fn check_collective(collective: Collective) {
                 let request = Request { shape: shape.clone(), map, root, ports: Some(ports) };
                 let schedule = algorithm.schedule(&request).unwrap();
                 let expansion = schedule.expand().unwrap();
-                let expect = Expect { sent_per_rank: algorithm.promised_volume(&shape) };
+                let expect = algorithm.promises(&shape);
                 let mut violations = check(&expansion, expect);
                 // The listed plans as such, without the flow that they are listed from.
                 if ports == most && last <= 64 {
@@ -130,7 +128,8 @@ fn nodes_exchange_no_more_than_they_must() {
             (Collective::Allgather, share),
         ] {
             for algorithm in registry::algorithms(collective) {
-                if algorithm.promised_volume(&shape).is_none() || algorithm.serves(&shape).is_err()
+                if algorithm.promises(&shape).sent_per_rank.is_none()
+                    || algorithm.serves(&shape).is_err()
                 {
                     continue;
                 }

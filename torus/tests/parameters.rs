@@ -1,7 +1,7 @@
 //! Patterns with parameters, in every collective and form that they serve.
 
 use hopbine_torus::geometry::{RankMap, Shape};
-use hopbine_torus::plan::{Expect, ScheduleError, check, max_ports};
+use hopbine_torus::plan::{ScheduleError, check, max_ports};
 use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Request};
 
@@ -16,7 +16,7 @@ fn prove(algorithm: &Algorithm, shape: &Shape) -> u32 {
     let roots = if algorithm.collective.is_rooted() { vec![0, last / 2, last] } else { vec![0] };
     for (root, ports) in roots.iter().flat_map(|&r| (1..=max_ports(shape)).map(move |p| (r, p))) {
         let schedule = algorithm.schedule(&request(shape, root, Some(ports))).unwrap();
-        let expect = Expect { sent_per_rank: algorithm.promised_volume(shape) };
+        let expect = algorithm.promises(shape);
         let violations = check(&schedule.expand().unwrap(), expect);
         let name = format!("{} {} on {shape}", algorithm.collective, algorithm.name);
         assert!(violations.is_empty(), "{name}, root {root}: {}", violations[0]);

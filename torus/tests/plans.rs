@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use hopbine_torus::geometry::{Axis, Node, RankMap, Shape};
-use hopbine_torus::plan::{Expect, Flow, Plan, Schedule, check, max_ports, sent_positions};
+use hopbine_torus::plan::{Expect, Fault, Flow, Plan, Schedule, check, max_ports, sent_positions};
 use hopbine_torus::registry;
 use hopbine_torus::{Collective, Rank, Request};
 use proptest::prelude::*;
@@ -130,6 +130,30 @@ fn the_whole_of_fugaku_plans() {
     }
 }
 
+/// Of a gather the root receives every other rank's block once, of a scatter it sends each once.
+#[test]
+fn what_passes_the_root_is_minimal() {
+    for (collective, name, ports) in [
+        ("gather", "mixed", 4),
+        ("gather", "linear", 3),
+        ("scatter", "knomial", 1),
+        ("scatter", "linear", 4),
+    ] {
+        let schedule = schedule(collective, name, "2x3", ports, 4);
+        let expansion = schedule.expand().unwrap();
+        let collective = schedule.collective;
+        let promised = registry::find(collective, name).unwrap().promises(&schedule.shape);
+        assert_eq!(promised.at_root, Some(5));
+        assert!(check(&expansion, promised).is_empty(), "{collective} {name}");
+        let more = Expect { at_root: Some(6), ..promised };
+        let parts = u64::from(expansion.lanes()[0].parts);
+        let found: Vec<Fault> =
+            check(&expansion, more).into_iter().map(|found| found.fault).collect();
+        let fault = Fault::AtRoot { moved: 5 * parts, expected: 6 * parts };
+        assert_eq!(found, [fault], "{collective} {name}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -161,7 +185,7 @@ proptest! {
         };
         let root = if algorithm.collective.is_rooted() { (seed >> 20) as u32 % n } else { 0 };
         let ports = Some(1 + (seed >> 40) as u32 % max_ports(&shape));
-        let expect = Expect { sent_per_rank: algorithm.promised_volume(&shape) };
+        let expect = algorithm.promises(&shape);
         let request = Request { shape, map, root, ports };
         let schedule = algorithm.schedule(&request).unwrap();
         prop_assert_eq!(&schedule.to_string().parse::<Schedule>().unwrap(), &schedule);

@@ -1,4 +1,4 @@
-//! One verdict: a schedule, or all ranks' plans, through the checker and the traffic count.
+//! Runs the checker and the traffic count on a schedule, or on all ranks' plans.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use crate::cli::counts::Counts;
 use crate::cli::progress::Bar;
 
-/// What was found out about one algorithm with one number of ports, for all roots asked for.
+/// The result for one algorithm with one number of ports, over all roots asked for.
 #[derive(Debug)]
 pub struct Verdict {
     /// The largest figures of all roots; `None` if the plans do not belong together.
@@ -41,7 +41,7 @@ pub fn schedule(
     verdicts.into_iter().reduce(merge).expect("there is at least one root")
 }
 
-/// Judges plans, whoever made them.
+/// Judges plans that come from anywhere.
 pub fn plans(plans: Vec<Plan>, shape: &Shape, map: &RankMap, expect: Expect, bar: &Bar) -> Verdict {
     match Listed::new(plans) {
         Ok(listed) => flow(&listed, shape, map, expect, None, bar),
@@ -53,7 +53,7 @@ pub fn plans(plans: Vec<Plan>, shape: &Shape, map: &RankMap, expect: Expect, bar
     }
 }
 
-/// The proof's units of work go to all cores; the traffic count is one more.
+/// The cores share the proof's units of work; the traffic count is one more unit.
 fn flow(
     flow: &dyn Flow,
     shape: &Shape,
@@ -102,17 +102,17 @@ struct Volumes {
     minimum: f64,
 }
 
-/// What stands where while a lane's steps go on.
+/// Which block each rank holds at each position while the steps of a lane are executed.
 struct Passing {
     n_positions: usize,
     /// By rank, then by position.
     now: Vec<f32>,
-    /// What the step at hand puts where.
+    /// What the current step writes, by rank and position.
     coming: Vec<(usize, f32)>,
     step: usize,
 }
 
-/// Elements of the largest block: enough for all shades.
+/// Elements of the largest block: enough that the distributions give different sizes.
 const LARGEST: usize = 1 << 20;
 
 impl Volumes {
@@ -227,7 +227,8 @@ mod tests {
     #[test]
     fn a_proved_schedule_has_its_volume() {
         let (schedule, set) = bine();
-        let verdict = judged(&schedule, set, Expect { sent_per_rank: Some(14) });
+        let verdict =
+            judged(&schedule, set, Expect { sent_per_rank: Some(14), ..Expect::default() });
         assert_eq!(verdict.violations, []);
         assert_eq!(verdict.traffic.unwrap().max_sent, 2.0 * 7.0 / 8.0);
     }

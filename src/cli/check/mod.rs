@@ -242,7 +242,7 @@ fn from_registry(
     let bar = progress::bar(0, "checking");
     let judge = |(algorithm, schedule): &(&Algorithm, Schedule)| {
         bar.say(&algorithm.name);
-        let expect = Expect { sent_per_rank: algorithm.promised_volume(shape) };
+        let expect = algorithm.promises(shape);
         Row {
             collective,
             algorithm: algorithm.name.to_string(),

@@ -9,7 +9,7 @@ const LONGEST_LINE: u64 = 64 * 1024;
 /// last line without an end gets one.
 ///
 /// # Errors
-/// If `to` cannot be written. What cannot be read any more is the end.
+/// If `to` cannot be written. A failure to read counts as the end of the input.
 pub(super) fn lines(
     from: impl Read,
     tag: &str,

@@ -21,7 +21,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long output of processes that the ranks have left behind is still waited for.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
-/// The ranks, and what is told about them.
+/// The running ranks, and the channel of events about them.
 pub(super) struct Job {
     /// Process groups of the ranks that run, by rank.
     groups: Vec<Option<libc::pid_t>>,
@@ -123,7 +123,7 @@ impl Job {
             let (tag, sender) = (tag.clone(), self.sender.clone());
             self.outputs.push(thread(move || {
                 if let Err(error) = forward::lines(stream, &tag, writer) {
-                    // Nobody listens if the job has ended.
+                    // The receiver is gone if the job has ended.
                     let _ = sender.send(Event::OutputLost(error));
                 }
             })?);
@@ -166,7 +166,8 @@ impl Job {
                 Ok(Event::Ended(rank, status)) => {
                     self.groups[rank] = None;
                     let Some((text, code)) = trouble(&status) else { continue };
-                    // Whoever has been terminated, or lost its output, has no news.
+                    // A rank that the launcher has terminated, or whose output is lost, is not
+                    // reported as failed.
                     if !end.terminated && lost.is_none() {
                         eprintln!("hopbine launch: rank {rank} {text}");
                     }
@@ -178,7 +179,7 @@ impl Job {
                 Ok(Event::Signal(signal)) => {
                     self.signal(signal);
                     if signals::is_end(signal) {
-                        // Whoever asks twice does not want to wait.
+                        // The ranks have the grace period from the first such signal on.
                         end.begin(self.grace);
                     }
                 }
@@ -240,7 +241,7 @@ type Writer = fn(&[u8]) -> io::Result<()>;
 
 impl Drop for Job {
     fn drop(&mut self) {
-        // Nobody is left, unless something has failed.
+        // All ranks have ended here, unless something has failed.
         self.signal(libc::SIGKILL);
     }
 }
@@ -248,7 +249,7 @@ impl Drop for Job {
 /// How the ranks are brought to an end.
 #[derive(Default)]
 struct End {
-    /// When the next means is resorted to.
+    /// When the next, stronger signal is due.
     next: Option<Instant>,
     terminated: bool,
 }
@@ -317,7 +318,7 @@ struct Directory(TempDir);
 
 impl Directory {
     fn new() -> io::Result<Self> {
-        // Nobody else's: what is in it is mapped and removed.
+        // Only this user may enter it: the ranks map and remove what is in it.
         let private = std::fs::Permissions::from_mode(0o700);
         let mut builder = tempfile::Builder::new();
         builder.prefix("hopbine-launch-").permissions(private).tempdir().map(Directory)

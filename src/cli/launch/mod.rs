@@ -111,7 +111,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         None => std::env::var("HOPBINE_BACKEND").is_ok_and(|name| name == "shm"),
     };
     let torus = match args.torus {
-        // Where all ranks are neighbours they know best.
+        // Where all ranks share a host, the ranks choose themselves.
         None if is_shared => None,
         Some(torus) => Some(torus),
         None => Some(
@@ -129,7 +129,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     }
     let what = format!("{ranks} ranks");
     let instead = "start fewer";
-    // A process each, and threads of ours that look after it.
+    // Each rank is a process, which some threads of the launcher look after.
     host::check_threads(&what, u64::from(ranks) * (1 + THREADS_PER_RANK), instead)?;
     host::check_files(&what, OTHER_FILES + u64::from(ranks) * FILES_PER_RANK, instead)?;
     let mut command = args.command.into_iter();

@@ -1,4 +1,4 @@
-//! Signals to the launcher, which belong to its ranks.
+//! Signals that the launcher passes on to its ranks.
 
 use std::io;
 use std::mem::MaybeUninit;

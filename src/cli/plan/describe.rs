@@ -1,4 +1,4 @@
-//! A plan in words: the torus crate's text form with remarks, and JSON.
+//! A plan as text: the torus crate's text form with remarks, and JSON.
 
 use std::fmt::Write;
 

@@ -30,7 +30,7 @@ impl Data {
     pub fn is_exact(&self, index: usize) -> bool {
         let has_order =
             self.dtype.is_integer() || matches!(self.op, None | Some(Op::Min | Op::Max));
-        // Where rounding errors may be as large as the result, no bound says anything.
+        // A bound is useless where rounding errors may be as large as the result.
         has_order || index.is_multiple_of(2) || self.relative_error() > 0.5
     }
 

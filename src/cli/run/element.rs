@@ -1,4 +1,4 @@
-//! Elements as raw bits: what data and references are made of.
+//! Elements as raw bits, of which data and references consist.
 //!
 //! Independent of the library's own arithmetic on purpose: conversions are the language's (or
 //! the `half` crate's), and what is computed here is computed in `f64` or on 64-bit integers.

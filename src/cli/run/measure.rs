@@ -31,7 +31,7 @@ const WARM_UP: u64 = 2;
 /// What buffers hold before a call: no result can be left over from the call before.
 const STALE: u8 = 0xa5;
 
-/// What came of a row.
+/// The measured times of a row, and what is wrong with its results.
 #[derive(Debug)]
 pub struct Measured {
     /// Seconds of each iteration, of the rank that took longest.
@@ -92,7 +92,7 @@ struct Threads {
     first: OnceLock<Vec<u8>>,
 }
 
-/// What one rank brings home.
+/// What one rank has measured and found wrong.
 struct OfRank {
     seconds: Vec<f64>,
     wrong: Option<Wrong>,
@@ -190,7 +190,8 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
 }
 
 impl Shared<'_> {
-    /// Whether rank 0 has had enough before this iteration. All ranks leave at the same time.
+    /// Whether rank 0 has ended the measurement before this iteration. All ranks end at the same
+    /// one.
     fn is_over(&self, world: &Communicator, iteration: u64, enough: bool) -> Result<bool, Error> {
         let Some(threads) = &self.threads else {
             let mut enough = [u8::from(enough)];
@@ -232,7 +233,7 @@ impl Shared<'_> {
     }
 }
 
-/// What all ranks bring home, if they are processes.
+/// Gathers the results of all ranks, if they are processes.
 fn gather(comm: &Communicator, own: OfRank) -> Result<Vec<OfRank>, Error> {
     let text = serde_json::to_vec(&(&own.seconds, &own.wrong, own.has_workers));
     let text = text.unwrap_or_default();
@@ -308,7 +309,7 @@ fn call<T: Datatype>(
         Collective::Alltoall => comm.alltoall(send, recv),
         Collective::Scan => comm.scan(send, recv, op),
         Collective::Exscan if recv.is_empty() => {
-            // What rank 0 has then is nobody's business.
+            // The collective leaves rank 0's result undefined then.
             comm.exscan(send, &mut vec![T::zeroed(); send.len()], op)
         }
         Collective::Exscan => comm.exscan(send, recv, op),
@@ -329,7 +330,7 @@ fn left_early(rank: u32, case: &Case, iteration: u64, entered: u64) -> Option<Wr
 }
 
 /// For tests of what happens when a result is wrong: `HOPBINE_TEST_CORRUPT=RANK:BYTE` changes
-/// a byte of a rank's result. Builds for use have no such thing.
+/// a byte of a rank's result. Release builds ignore it.
 #[cfg(debug_assertions)]
 fn corrupt(rank: u32, result: &mut [u8]) {
     let Ok(text) = std::env::var("HOPBINE_TEST_CORRUPT") else { return };

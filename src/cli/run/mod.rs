@@ -123,7 +123,7 @@ const LISTED: usize = 10;
 const RANK_BYTES: u64 = 128 << 10;
 const PORT_BYTES: u64 = 400 << 10;
 
-/// With more ranks the messages of all of them are not counted before they run.
+/// With more ranks than this, a row does not say how many messages its plan has.
 const MOST_COUNTED: u32 = 4096;
 
 /// Most ports by default: the network interfaces of a node of Fugaku.

@@ -100,7 +100,7 @@ fn is_as_wanted(number: Number, want: Want, found: (u64, u64)) -> bool {
         }
         (Want::Near(values, tolerances), _) => {
             let found = [number.value(found.0), number.value(found.1)];
-            // Not a number is near to nothing.
+            // NaN is within no tolerance.
             (0..2).all(|part| (found[part] - values[part]).abs() <= tolerances[part])
         }
     }

@@ -16,6 +16,10 @@ pub(super) enum Kind {
     Ready,
     /// A long message has been waiting for its receive.
     Waits,
+    /// From the sender: the message of a receive that has been announced does not come.
+    Withheld,
+    /// From the receiver: the message is not wanted.
+    Refused,
     /// Nothing but credits.
     Credit,
     /// `operation` says who has failed, and why.
@@ -27,8 +31,17 @@ pub(super) enum Kind {
 }
 
 /// In the order of their numbers, which start at 1.
-const KINDS: [Kind; 7] =
-    [Kind::Eager, Kind::Ready, Kind::Waits, Kind::Credit, Kind::News, Kind::Ask, Kind::Answer];
+const KINDS: [Kind; 9] = [
+    Kind::Eager,
+    Kind::Ready,
+    Kind::Waits,
+    Kind::Withheld,
+    Kind::Refused,
+    Kind::Credit,
+    Kind::News,
+    Kind::Ask,
+    Kind::Answer,
+];
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

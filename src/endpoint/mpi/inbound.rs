@@ -5,8 +5,11 @@ use super::header::{HEADER_BYTES, Header, Kind};
 use super::peer::{Announced, CREDITS, Early, is_same};
 use super::ring::Taken;
 use crate::Rank;
-use crate::endpoint::{Arrival, Event, View, WireError};
+use crate::endpoint::{Arrival, Event, Tag, View, WireError};
 use crate::error::{Blame, Fault};
+
+/// Long messages that wait of which a peer's receives are remembered.
+const MOST_SAID: usize = 64;
 
 impl State {
     /// A message is in the ring.
@@ -38,6 +41,16 @@ impl State {
                 peer.owed += 1;
                 self.waits(index, &header)?;
             }
+            Kind::Withheld => {
+                peer.owed += 1;
+                if let Some(slot) = self.transfers.take_back(rank, header.tag()) {
+                    self.events.push(Event::Differs(slot, rank));
+                }
+            }
+            Kind::Refused => {
+                peer.owed += 1;
+                self.refused(index, header.tag());
+            }
             Kind::Credit => {}
             Kind::News => self.hear(header.operation),
             Kind::Ask => self.reply(rank, header.message)?,
@@ -57,15 +70,14 @@ impl State {
     fn came(&mut self, index: u32, header: &Header, data: *const u8) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let (rank, tag) = (peer.rank, header.tag());
-        if self.calls.differs(tag) {
+        if self.calls.misses(tag) {
             return Err(self.differs(rank));
         }
         let len = header.len as usize;
         let Some(at) = peer.posted.iter().position(|posted| is_same(posted.tag, tag)) else {
-            let landings = &self.transfers.landings;
-            let long = landings.iter().find(|long| long.from == rank && is_same(long.tag, tag));
-            if let Some(&long) = long {
-                return self.check_len(rank, header.len, long.len);
+            // Where a long one was expected.
+            if let Some(slot) = self.transfers.take_back(rank, tag) {
+                return self.refuse(index, tag, slot);
             }
             // SAFETY: the message has this length, as checked.
             let data = unsafe { std::slice::from_raw_parts(data, len) }.to_vec();
@@ -75,7 +87,10 @@ impl State {
         };
         // In order: the oldest is the likeliest to be met next.
         let posted = peer.posted.remove(at);
-        self.check_len(rank, header.len, posted.region.len)?;
+        if (posted.tag.call, posted.region.len) != (tag.call, len) {
+            self.events.push(Event::Differs(posted.slot, rank));
+            return Ok(());
+        }
         if posted.arrival == Arrival::Anywhere {
             // The ring keeps it until the next poll.
             self.events.push(Event::Viewed(posted.slot, View { ptr: data, len }));
@@ -94,7 +109,7 @@ impl State {
     fn announced(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let (rank, tag) = (peer.rank, header.tag());
-        if self.calls.differs(tag) {
+        if self.calls.misses(tag) {
             return Err(self.differs(rank));
         }
         let &Header { len, mpi_tag, .. } = header;
@@ -104,41 +119,45 @@ impl State {
             return Ok(());
         };
         let waiting = peer.waiting.remove(at);
-        self.check_len(rank, len, waiting.region.len)?;
+        if (waiting.tag.call, waiting.region.len as u64) != (tag.call, len) {
+            return self.withhold(index, tag, waiting.slot);
+        }
         // SAFETY: a send that has been posted and not reported.
         unsafe { self.transfers.send(rank, mpi_tag, waiting.slot, waiting.region) }
     }
 
     /// A peer has been waiting for long to send a long message.
     fn waits(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
-        let peer = &self.peers[index as usize];
+        let peer = &mut self.peers[index as usize];
         let (rank, tag) = (peer.rank, header.tag());
-        if self.calls.differs(tag) {
+        if self.calls.misses(tag) {
             return Err(self.differs(rank));
         }
-        match peer.posted.iter().find(|posted| is_same(posted.tag, tag)) {
-            Some(posted) => {
-                let len = posted.region.len;
-                self.check_len(rank, header.len, len)
-            }
-            None => Ok(()),
+        if let Some(at) = peer.posted.iter().position(|posted| is_same(posted.tag, tag)) {
+            let posted = peer.posted.remove(at);
+            return self.refuse(index, tag, posted.slot);
         }
+        let landings = &self.transfers.landings;
+        if landings.find(|long| long.from == rank && is_same(long.tag, tag)).is_none() {
+            // The latest are enough: what was said of a message that has come meanwhile is old.
+            if peer.said.len() == MOST_SAID {
+                peer.said.pop_front();
+            }
+            peer.said.push_back((tag, header.len));
+        }
+        Ok(())
     }
 
-    /// Both sides of a message must give the same length.
-    #[inline]
-    pub(super) fn check_len(
-        &mut self,
-        rank: Rank,
-        theirs: u64,
-        ours: usize,
-    ) -> Result<(), WireError> {
-        if theirs == ours as u64 {
-            return Ok(());
+    /// A peer does not want a message of this rank's, or no longer.
+    fn refused(&mut self, index: u32, tag: Tag) {
+        let peer = &mut self.peers[index as usize];
+        if let Some(at) = peer.waiting.iter().position(|waiting| is_same(waiting.tag, tag)) {
+            let waiting = peer.waiting.remove(at);
+            self.events.push(Event::Differs(waiting.slot, peer.rank));
+        } else if let Some(at) = peer.announced.iter().position(|long| is_same(long.tag, tag)) {
+            peer.announced.remove(at);
+            self.n_early -= 1;
         }
-        self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
-        let reason = format!("a message of {theirs} bytes there, and of {ours} here");
-        Err(WireError { call: "matching of messages", reason, peer: Some(rank) })
     }
 
     pub(super) fn differs(&mut self, rank: Rank) -> WireError {

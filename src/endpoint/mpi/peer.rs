@@ -26,6 +26,8 @@ pub(super) struct Peer {
     pub(super) announced: VecDeque<Announced>,
     /// Long messages' sends whose receive has not been announced.
     pub(super) waiting: Vec<Waiting>,
+    /// Long messages that wait there for receives that have not been posted here.
+    pub(super) said: VecDeque<(Tag, u64)>,
     /// What waits for credits.
     pub(super) outbox: VecDeque<Outgoing>,
     /// Whether it is among those with something in their outbox.
@@ -77,6 +79,7 @@ impl Peer {
             early: VecDeque::new(),
             announced: VecDeque::new(),
             waiting: Vec::new(),
+            said: VecDeque::new(),
             outbox: VecDeque::new(),
             is_listed: false,
         }
@@ -88,15 +91,18 @@ impl Peer {
         self.early.clear();
         self.announced.clear();
         self.waiting.clear();
+        self.said.clear();
         self.outbox.clear();
     }
 
-    /// Whether something has come from there that belongs to the operation, but to another call.
-    pub(super) fn has_other_call(&self, tag: Tag) -> bool {
-        let differs =
-            |other: Tag| other.operation_id() == tag.operation_id() && other.call != tag.call;
-        self.early.iter().any(|early| differs(early.tag))
-            || self.announced.iter().any(|announced| differs(announced.tag))
+    /// Whether something has come from there that belongs to the operation, but to a call whose
+    /// messages do not meet those of this one.
+    pub(super) fn misses(&self, tag: Tag) -> bool {
+        let misses = |other: Tag| {
+            other.operation_id() == tag.operation_id() && !Tag::do_meet(other.call, tag.call)
+        };
+        self.early.iter().any(|early| misses(early.tag))
+            || self.announced.iter().any(|announced| misses(announced.tag))
     }
 }
 

@@ -27,9 +27,12 @@ impl State {
         }
         let found = peer.announced.iter().position(|announced| is_same(announced.tag, tag));
         match found.and_then(|at| peer.announced.remove(at)) {
-            Some(Announced { len, mpi_tag, .. }) => {
+            Some(Announced { tag: Tag { call, .. }, len, mpi_tag }) => {
                 self.n_early -= 1;
-                self.check_len(to, len, region.len)?;
+                if (call, len) != (tag.call, region.len as u64) {
+                    self.withhold(index, tag, slot)?;
+                    return Ok(Taken::Accepted);
+                }
                 // SAFETY: the caller's promise.
                 unsafe { self.transfers.send(to, mpi_tag, slot, region) }?;
             }
@@ -55,7 +58,10 @@ impl State {
         let found = peer.early.iter().position(|early| is_same(early.tag, tag));
         if let Some(early) = found.and_then(|at| peer.early.remove(at)) {
             self.n_early -= 1;
-            self.check_len(from, early.data.len() as u64, region.len)?;
+            if (early.tag.call, early.data.len()) != (tag.call, region.len) {
+                self.events.push(Event::Differs(slot, from));
+                return Ok(Taken::Accepted);
+            }
             if region.len > 0 {
                 // SAFETY: the region is valid for writes by the caller's promise, and has the
                 // message's length.
@@ -63,6 +69,12 @@ impl State {
             }
             self.events.push(Event::Received(slot));
         } else if region.len <= EAGER_BYTES {
+            // Their message is a long one.
+            if let Some(at) = peer.said.iter().position(|(said, _)| is_same(*said, tag)) {
+                peer.said.remove(at);
+                self.refuse(index, tag, slot)?;
+                return Ok(Taken::Accepted);
+            }
             peer.posted.push(Posted { tag, slot, region, arrival });
         } else {
             if self.transfers.landings.next() as i64 + i64::from(FIRST_DATA)
@@ -79,6 +91,21 @@ impl State {
         Ok(Taken::Accepted)
     }
 
+    /// A message that this rank was to send is not what its receiver, who is ready for it, expects.
+    pub(super) fn withhold(&mut self, index: u32, tag: Tag, slot: Slot) -> Result<(), WireError> {
+        self.events.push(Event::Differs(slot, self.peers[index as usize].rank));
+        let header = Header::about(Kind::Withheld, tag, 0);
+        self.say(index, Outgoing { header, message: None })
+    }
+
+    /// A message that this rank was to receive, and for which its sender waits to be asked, is not
+    /// what it expects.
+    pub(super) fn refuse(&mut self, index: u32, tag: Tag, slot: Slot) -> Result<(), WireError> {
+        self.events.push(Event::Differs(slot, self.peers[index as usize].rank));
+        let header = Header::about(Kind::Refused, tag, 0);
+        self.say(index, Outgoing { header, message: None })
+    }
+
     /// This rank posts a message of a call, to or from a peer.
     #[inline]
     pub(super) fn enter_call(&mut self, rank: Rank, tag: Tag) -> Result<u32, WireError> {
@@ -88,7 +115,7 @@ impl State {
         }
         if self.calls.enter(tag) && self.n_early > 0 {
             // What has come already.
-            if let Some(peer) = self.peers.iter().find(|peer| peer.has_other_call(tag)) {
+            if let Some(peer) = self.peers.iter().find(|peer| peer.misses(tag)) {
                 let rank = peer.rank;
                 return Err(self.differs(rank));
             }

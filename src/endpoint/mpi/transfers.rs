@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use mpi::ffi;
 
-use super::FIRST_DATA;
 use super::library::{Comm, check};
+use super::peer::is_same;
+use super::{FIRST_DATA, LAST_WAIT};
 use crate::Rank;
 use crate::endpoint::numbered::Numbered;
 use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
@@ -20,7 +21,6 @@ pub(super) struct Landing {
     pub(super) from: Rank,
     pub(super) tag: Tag,
     pub(super) slot: Slot,
-    pub(super) len: usize,
     /// Pieces that have not come.
     left: u32,
 }
@@ -77,7 +77,7 @@ impl Transfers {
         region: WireRegion,
     ) -> Result<i32, WireError> {
         let left = region.len.div_ceil(MOST_BYTES) as u32;
-        let number = self.landings.insert(Landing { from, tag, slot, len: region.len, left });
+        let number = self.landings.insert(Landing { from, tag, slot, left });
         let mpi_tag = FIRST_DATA + number as i32;
         for (at, len) in pieces(region.len) {
             // SAFETY: a constant of MPI's.
@@ -134,6 +134,23 @@ impl Transfers {
             self.pieces.push(Piece::Leaving(number));
         }
         Ok(())
+    }
+
+    /// Takes a receive back, for which nothing is sent; gives its slot.
+    pub(super) fn take_back(&mut self, from: Rank, tag: Tag) -> Option<Slot> {
+        let found = |landing: &Landing| landing.from == from && is_same(landing.tag, tag);
+        let (number, slot) = self.landings.find(found).map(|(at, landing)| (at, landing.slot))?;
+        let mut requests = Vec::new();
+        for at in (0..self.pieces.len()).rev() {
+            if matches!(self.pieces[at], Piece::Of(of) if of == number) {
+                self.pieces.swap_remove(at);
+                requests.push(self.requests.swap_remove(at));
+            }
+        }
+        // Nothing has met them, so that they end at once.
+        cancel(&mut requests, Instant::now() + LAST_WAIT);
+        self.landings.remove(number);
+        Some(slot)
     }
 
     /// Reports what is done.

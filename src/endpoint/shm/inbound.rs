@@ -1,7 +1,7 @@
 //! What peers have sent: taken out of queues, and matched with receives.
 
 use crate::Rank;
-use crate::endpoint::{Arrival, Event, Tag, View, WireError};
+use crate::endpoint::{Arrival, Event, Slot, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
 use super::layout::{self, SLOT_BYTES};
@@ -19,8 +19,9 @@ impl ShmEndpoint {
         }
         // What has come already.
         let operation = tag.operation_id();
-        let other =
-            |early: &Early| early.tag.operation_id() == operation && early.tag.call != tag.call;
+        let other = |early: &Early| {
+            early.tag.operation_id() == operation && !Tag::do_meet(early.tag.call, tag.call)
+        };
         match self.peers.iter().find(|peer| peer.early.iter().any(other)) {
             Some(peer) => Err(self.differs(peer.rank)),
             None => Ok(()),
@@ -78,7 +79,7 @@ impl ShmEndpoint {
     ) -> Result<(), WireError> {
         let &Descriptor { kind, call, message, operation, len, id, word } = descriptor;
         let tag = Tag::of_operation(operation, message, call);
-        if self.calls.differs(tag) {
+        if self.calls.misses(tag) {
             return Err(self.differs(self.peers[peer].rank));
         }
         let Some(posted) = self.peers[peer].take_posted(operation, message) else {
@@ -99,8 +100,9 @@ impl ShmEndpoint {
             self.peers[peer].early.push_back(Early { tag, len, body });
             return Ok(());
         };
-        if posted.region.len as u64 != len {
-            return Err(self.uneven(peer, len, posted.region.len));
+        if (posted.call, posted.region.len as u64) != (call, len) {
+            self.refuse(peer, kind, id, posted.slot);
+            return Ok(());
         }
         match kind {
             Kind::Staged => self.show_staged(peer, id, &posted),
@@ -119,14 +121,14 @@ impl ShmEndpoint {
         }
     }
 
-    pub(super) fn uneven(&self, peer: usize, sent: u64, expected: usize) -> WireError {
-        let rank = self.peers[peer].rank;
-        self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
-        WireError {
-            call: "matching of messages",
-            reason: format!("a message of {sent} bytes, where {expected} are expected"),
-            peer: Some(rank),
+    /// Gives back a message of a peer that is not what its receive expects.
+    pub(super) fn refuse(&mut self, peer: usize, kind: Kind, id: u32, slot: Slot) {
+        match kind {
+            Kind::Staged => self.release(peer, id),
+            Kind::Lent => self.answer(peer, Descriptor::answer(Kind::Done, id)),
+            _ => {}
         }
+        self.events.push(Event::Differs(slot, self.peers[peer].rank));
     }
 
     /// Nobody reads what the last poll has shown.

@@ -253,14 +253,20 @@ impl Endpoint for ShmEndpoint {
         self.enter_call(tag)?;
         let peer = self.peer_of(from)?;
         let operation = tag.operation_id();
-        let posted = Posted { operation, message: tag.message, slot, region, arrival };
+        let Tag { message, call, .. } = tag;
+        let posted = Posted { operation, message, call, slot, region, arrival };
         let Some(early) = self.peers[peer].take_early(operation, tag.message) else {
             self.peers[peer].posted.push(posted);
             return Ok(Taken::Accepted);
         };
         self.n_early -= 1;
-        if early.len != region.len as u64 {
-            return Err(self.uneven(peer, early.len, region.len));
+        if (early.tag.call, early.len) != (call, region.len as u64) {
+            match early.body {
+                Body::Staged(id) => self.refuse(peer, Kind::Staged, id, slot),
+                Body::Lent(_, id) => self.refuse(peer, Kind::Lent, id, slot),
+                Body::Inline(_) | Body::Copied(_) => self.refuse(peer, Kind::Inline, 0, slot),
+            }
+            return Ok(Taken::Accepted);
         }
         match early.body {
             Body::Staged(id) => self.show_staged(peer, id, &posted)?,

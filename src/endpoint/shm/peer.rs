@@ -25,6 +25,7 @@ pub(super) struct Peer {
 pub(super) struct Posted {
     pub(super) operation: u64,
     pub(super) message: u32,
+    pub(super) call: u16,
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
     pub(super) arrival: Arrival,

@@ -20,8 +20,9 @@
 //! operation on it is over. Deregistering stops operations that *start* later (they end with an
 //! error code); an operation that has already looked the registration up may still touch the
 //! memory. Bytes that one rank reads while another writes them are whatever the memory system
-//! yields; only aligned accesses of 1, 2, 4 or 8 bytes are indivisible. The notices order
-//! everything else: what was put is visible to whoever has polled its notice.
+//! yields, but an aligned word of 1, 2, 4 or 8 bytes is of one put, and who sees the watched end of a
+//! put without a notice sees the rest ([`Watched`]). What was put is visible to whoever has polled
+//! its notice.
 
 mod mrq;
 mod sync;
@@ -33,4 +34,4 @@ mod device;
 use device::*;
 
 #[cfg(not(loom))]
-pub use device::{Entered, Job, JobError, Launched, Model, c, env, open_own};
+pub use device::{Entered, Job, JobError, Launched, Model, Watched, c, env, open_own};

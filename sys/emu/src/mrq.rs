@@ -9,7 +9,7 @@
 //! its index + 1; indices are never used twice, so stale entries of a reused chunk cannot be
 //! mistaken for new ones.
 //!
-//! This file must not know what a notice means, nor where chunks lie in memory ([`Chunks`]).
+//! The poster and the poller know what a notice means; [`Chunks`] knows where chunks lie.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -91,7 +91,7 @@ pub(crate) trait Chunks {
 pub(crate) enum Lost {
     /// The reader is too far behind, or there is no memory.
     Overflow,
-    /// The reader has given this sender up, who took too long: nobody waits for it.
+    /// The sender took too long, and the reader does not wait for it any more.
     Late,
 }
 

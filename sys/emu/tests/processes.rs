@@ -168,6 +168,41 @@ fn atomics_between_processes() {
     }
 }
 
+/// A compare-and-swap that finds another value leaves the target's memory alone: memory that cannot
+/// be written will do.
+#[test]
+fn a_swap_that_does_not_happen_writes_nothing() {
+    const TEST: &str = "a_swap_that_does_not_happen_writes_nothing";
+    if !playing(TEST) {
+        return all_fine(&job(TEST, 2, &[]));
+    }
+    #[repr(align(65536))]
+    struct Pages([u64; 16384]);
+    let mut pages = Box::new(Pages([5; 16384]));
+    let me = known(&mut pages.0);
+    if me.rank == 1 {
+        me.ep.wait_notice();
+        let (old, new, null) = (4, 6, std::ptr::null_mut());
+        // SAFETY: the target's memory outlives the operation.
+        let rc = unsafe {
+            let there = me.stadd + 65536;
+            c::utofu_cswap8(me.ep.handle, me.ids[0], old, new, there, 0, LCL, null)
+        };
+        assert_eq!(rc, 0);
+        assert_eq!(me.ep.wait_notice().rmt_value, 5);
+        return me.ep.piggyback8(me.ids[0], 1, me.stadd, 0, RMT);
+    }
+    // SAFETY: the second half of the buffer is whole pages, which nobody writes.
+    let mut protect = |how| unsafe {
+        let half = (&raw mut pages.0).cast::<u64>().add(8192).cast();
+        assert_eq!(libc::mprotect(half, 65536, how), 0);
+    };
+    protect(libc::PROT_READ);
+    me.put_when_there(1, 0, 0);
+    me.ep.wait_notice();
+    protect(libc::PROT_READ | libc::PROT_WRITE);
+}
+
 #[test]
 fn a_missing_rank_is_named() {
     const TEST: &str = "a_missing_rank_is_named";
@@ -268,35 +303,43 @@ fn launchers_of_mpi_need_no_variables_of_ours() {
     }
 }
 
-/// A put within a line of 256 bytes is there as a whole for who watches its beginning, without any
-/// notice.
+/// Who watches the first or the last word of a packet, without any notice, finds all of it.
 #[test]
-fn a_line_is_there_at_once() {
-    const TEST: &str = "a_line_is_there_at_once";
-    const ROUNDS: u64 = 20_000;
-    /// Of what is watched: neither at the beginning nor aligned to more than two bytes.
-    const WATCHED: usize = 18;
+fn a_packet_is_there_at_once() {
+    const TEST: &str = "a_packet_is_there_at_once";
+    const ROUNDS: u64 = 8_000;
+    const MOST: usize = 1024;
+    /// Where the watched word lies, and the length of the packet, in bytes.
+    const WATCH: &str = "HOPBINE_TEST_WATCH";
     if !playing(TEST) {
-        return all_fine(&job(TEST, 2, &[]));
+        for (end, watch) in
+            [("first", "18 256"), ("last", "254 256"), ("first", "18 1024"), ("last", "1022 1024")]
+        {
+            all_fine(&job(TEST, 2, &[("HOPBINE_EMU_WATCHED", end), (WATCH, watch)]));
+        }
+        return;
     }
+    let watch = std::env::var(WATCH).unwrap();
+    let (at, len) = watch.split_once(' ').unwrap();
+    let (at, len): (usize, usize) = (at.parse().unwrap(), len.parse().unwrap());
     #[repr(align(256))]
     struct Lines([u64; 16384]);
     let mut lines = Box::new(Lines([0; 16384]));
     let p = lines.0.as_mut_ptr();
     let me = known(&mut lines.0);
     let other = 1 - me.rank;
-    // Source in the first half; the other rank's puts go to the second half's first line.
-    let line = p.wrapping_add(8192).cast::<u8>();
+    // Source in the first half; the other rank's puts go to the second half.
+    let packet = p.wrapping_add(8192).cast::<u8>();
     if me.rank == 0 {
         me.put_when_there(other, 0, 0);
     }
     for round in 1..=ROUNDS {
-        let wanted = [round as u16; 128];
+        let wanted = [round as u16; MOST / 2];
         let start = Instant::now();
         let watch = || {
             let mut looks = 0u32;
-            // SAFETY: the line is in the buffer, and written by the other rank's process.
-            while unsafe { line.add(WATCHED).cast::<u16>().read_volatile() } != round as u16 {
+            // SAFETY: the packet is in the buffer, and written by the other rank's process.
+            while unsafe { packet.add(at).cast::<u16>().read_volatile() } != round as u16 {
                 looks += 1;
                 if looks.is_multiple_of(1000) {
                     assert!(start.elapsed() < Duration::from_secs(60), "the other rank is gone");
@@ -304,24 +347,41 @@ fn a_line_is_there_at_once() {
                 }
             }
             // SAFETY: as above.
-            let got = unsafe { line.cast::<[u16; 128]>().read_volatile() };
-            assert_eq!(got, wanted, "round {round}");
-            // The next put has to fetch every part of the line from this processor's cache.
+            let got = unsafe { packet.cast::<[u16; MOST / 2]>().read_volatile() };
+            assert_eq!(got[..len / 2], wanted[..len / 2], "round {round}");
+            // The next put has to fetch every part of the packet from this processor's cache.
             // SAFETY: the other rank puts again only when it has been answered.
-            unsafe { line.cast::<[u16; 128]>().write_volatile([0; 128]) };
+            unsafe { packet.cast::<[u16; MOST / 2]>().write_volatile([0; MOST / 2]) };
         };
         if me.rank == 1 {
             watch();
         }
         // SAFETY: nobody reads the source now: the last put from it has arrived.
-        unsafe { p.cast::<[u16; 128]>().write(wanted) };
-        let rc = me.ep.put(me.ids[other], me.stadd, me.stadd + 65536, 256, 0, 0);
+        unsafe { p.cast::<[u16; MOST / 2]>().write(wanted) };
+        let rc = me.ep.put(me.ids[other], me.stadd, me.stadd + 65536, len, 0, 0);
         assert_eq!(rc, 0);
         assert_eq!(me.ep.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
         if me.rank == 0 {
             watch();
         }
     }
+}
+
+/// A process that reads aligned words while another rank puts them meets no word of two puts.
+#[test]
+fn words_are_put_whole() {
+    const TEST: &str = "words_are_put_whole";
+    if !playing(TEST) {
+        return all_fine(&job(TEST, 2, &[]));
+    }
+    let mut buf = vec![0u64; 16384];
+    let me = known(&mut buf);
+    if me.rank == 1 {
+        me.put_when_there(0, 0, 0);
+        return put_words(&me.ep, me.ids[0], &mut buf, me.stadd + 65536);
+    }
+    // SAFETY: the second half of the buffer, which only the other rank writes.
+    unsafe { read_words(&me.ep, buf.as_ptr().add(8192), (me.ids[1], me.stadd)) };
 }
 
 /// More unread notices than a queue holds end the process whose queue it is, with a message that

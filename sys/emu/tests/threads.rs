@@ -45,6 +45,32 @@ fn many_ranks_put_to_one() {
     });
 }
 
+/// A thread that reads aligned words while another rank puts them meets no word of two puts.
+#[test]
+fn words_are_put_whole() {
+    let job = Job::threads(Job::coords_for_shape(&[2]).unwrap());
+    let ends = Exchange::new(2);
+    std::thread::scope(|s| {
+        for rank in 0..2 {
+            let (job, ends) = (&job, &ends);
+            s.spawn(move || {
+                let _me = job.enter(rank);
+                let mut buf = vec![0u64; 64];
+                let ep = EndPoint::open(&mut buf);
+                let all = ends.gather(rank, (ep.id, ep.stadd));
+                if rank == 0 {
+                    // SAFETY: the second half of the buffer, which only the other rank writes.
+                    unsafe { read_words(&ep, buf.as_ptr().add(32), all[1]) };
+                } else {
+                    put_words(&ep, all[0].0, &mut buf, all[0].1 + 256);
+                }
+                ends.gather(rank, (0, 0));
+                ep.close();
+            });
+        }
+    });
+}
+
 fn info(ep: &EndPoint) -> ([u8; 6], u16, u16, u16) {
     let (mut at, mut tni, mut cq, mut extra) = ([0u8; 6], 9, 9, 0);
     // SAFETY: valid places for the results.

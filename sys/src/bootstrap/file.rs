@@ -8,19 +8,20 @@
 //! * *data*: its part of the round in progress.
 //!
 //! Rank 0 collects them and writes what it has collected into the second file ([`Collected`]), which
-//! the others watch: so all of them together read about as much as they are told, and a look costs one
-//! short read.
+//! the others watch. So a look costs one short read, and no rank reads all records.
 //!
 //! Once all hellos are there, rank 0 writes down their table; its hash names the *session*. A rank
 //! agrees to a table that has its own fresh number; a table with a number that an earlier run left is
 //! replaced as soon as its owner comes. When all have agreed, rank 0 says so, and rounds begin. A
-//! round's result may replace the last one's, since whoever writes its part of a round has read that.
+//! round's result may replace the last one's: a rank writes its part of a round only after it has read
+//! the last result.
 //!
 //! Longer messages take several rounds. Files are reopened for every look, which is what makes
-//! clients of NFS ask the server (close-to-open consistency, nfs(5)), and closed with care after every
-//! write, which is what makes them tell it.
+//! clients of NFS ask the server (close-to-open consistency, nfs(5)). They are closed after every
+//! write, and the close is checked, as that is when clients send the data.
 //!
-//! Nothing in the files is trusted: they must be the user's own, and what is no record is not there.
+//! Nothing in the files is trusted: they must belong to the user, and bytes that are no record count
+//! as absent.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -52,7 +53,7 @@ pub struct Bootstrap {
     pub(super) session: u64,
     round: u64,
     exchanges: u64,
-    /// The files go with the ranks.
+    /// Whether the ranks remove the files at their end.
     pub(super) is_temporary: bool,
 }
 
@@ -131,7 +132,7 @@ impl Bootstrap {
         let mut wait = Wait::new(self.timeout);
         loop {
             let file = self.files.open(&self.files.path)?;
-            // Whoever has agreed to the table has the number in it.
+            // A rank agrees only to a table with its own number.
             for rank in (1..self.files.size).filter(|&rank| !has_agreed[rank]) {
                 hellos[rank] = self.files.read_head(&file, Slot::Hello, rank)?;
             }

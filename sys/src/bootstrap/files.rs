@@ -74,7 +74,7 @@ impl Files {
         if !read_at(&file, &mut head, 0).map_err(failed)? {
             return Ok(None);
         }
-        // The longest that there can be: what is longer is none of ours.
+        // No record is longer: a longer file is not ours.
         let most = self.size * (PAYLOAD + Piece::HEADER);
         let Some(head) = Collected::head(&head).filter(|h| h.len <= most) else { return Ok(None) };
         if !is_wanted(head.session, head.round) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use hopbine::memory::{
-    Cache, CacheConfig, CacheError, CacheStats, EventQueue, EventSource, Lease, Span, WatchError,
+    Cache, CacheConfig, CacheError, CacheStats, EventQueue, EventSource, Lease, Span,
 };
 
 /// The device is full.
@@ -228,13 +228,9 @@ impl EventSource for ByHand {
         Arc::clone(&self.queue)
     }
 
-    fn watch(&self, span: Span) -> Result<(), WatchError> {
+    fn watch(&self, span: Span) -> std::io::Result<()> {
         if self.refuse {
-            return Err(WatchError {
-                addr: span.start(),
-                len: span.len(),
-                reason: std::io::ErrorKind::Unsupported.into(),
-            });
+            return Err(std::io::ErrorKind::Unsupported.into());
         }
         self.watched.lock().unwrap().push(span);
         Ok(())

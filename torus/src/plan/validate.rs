@@ -339,8 +339,14 @@ fn first_overlap(runs: impl Iterator<Item = Run>) -> Option<Run> {
     sorted.windows(2).find(overlaps).map(|pair| pair[1])
 }
 
-/// Positions that a rank sends in a lane, in all.
+/// Positions that a lane sends in all.
 pub fn sent_positions(lane: &Lane) -> u64 {
     let sends = lane.steps.iter().flat_map(|step| &step.sends);
     sends.map(|send| n_positions(&send.blocks)).sum()
+}
+
+/// Positions that a lane receives in all.
+pub fn received_positions(lane: &Lane) -> u64 {
+    let recvs = lane.steps.iter().flat_map(|step| &step.recvs);
+    recvs.map(|recv| n_positions(&recv.blocks)).sum()
 }

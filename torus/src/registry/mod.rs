@@ -18,8 +18,8 @@ use crate::collectives::{Collective, Form};
 use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::{
-    Exchange, Interleave, ParLinNa, Positions, PrefixSteps, Recipe, Schedule, ScheduleError,
-    Stages, StepOrder, WalkRecipe, max_ports,
+    Exchange, Expect, Interleave, ParLinNa, Positions, PrefixSteps, Recipe, Schedule,
+    ScheduleError, Stages, StepOrder, WalkRecipe, max_ports,
 };
 use rows::{ROWS, Row};
 
@@ -312,20 +312,20 @@ impl Algorithm {
         }
     }
 
-    /// Positions that every rank sends on every port, where the algorithm promises minimal
-    /// volume: p - 1 for each pass over p blocks.
-    pub fn promised_volume(&self, shape: &Shape) -> Option<u64> {
+    /// What the algorithm promises of its volume: p - 1 positions for each pass over p blocks on
+    /// every port, where that is minimal for every rank; as many at the root of a gather or scatter.
+    pub fn promises(&self, shape: &Shape) -> Expect {
         let others = u64::from(shape.n_nodes() - 1);
-        let Way::Walk { form, positions, .. } = self.way else { return None };
-        match (form, self.collective) {
-            (Form::TwoPhase, Collective::Allreduce) => Some(2 * others),
-            (Form::Butterfly, Collective::ReduceScatter | Collective::Allgather)
-                if positions != Positions::Resend =>
-            {
-                Some(others)
-            }
+        let sent_per_rank = match (self.way, self.collective) {
+            (Way::Walk { form: Form::TwoPhase, .. }, Collective::Allreduce) => Some(2 * others),
+            (
+                Way::Walk { form: Form::Butterfly, positions, .. },
+                Collective::ReduceScatter | Collective::Allgather,
+            ) if positions != Positions::Resend => Some(others),
             _ => None,
-        }
+        };
+        let has_root = matches!(self.collective, Collective::Gather | Collective::Scatter);
+        Expect { sent_per_rank, at_root: has_root.then_some(others) }
     }
 }
 

@@ -6,7 +6,7 @@
 //! that owns the memory, and are atomic towards each other only. Misaligned targets, which the
 //! device accepts, take that way too.
 
-use crate::copy::{self, CopyError, Space};
+use crate::copy::{self, CopyError, Space, Watched};
 use crate::lock::SpinLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use utofu_sys::*;
@@ -86,7 +86,10 @@ pub(crate) unsafe fn run(
     unsafe { copy::read(space, addr, bytes.as_mut_ptr() as u64, width)? };
     let old = u64::from_le_bytes(bytes);
     let new = update.apply(old).to_le_bytes();
-    // SAFETY: as above.
-    unsafe { copy::write(space, new.as_ptr() as u64, addr, width)? };
+    // A swap that does not happen writes nothing: the rank's own code may have written meanwhile.
+    if new[..width] != bytes[..width] {
+        // SAFETY: as above.
+        unsafe { copy::write(space, new.as_ptr() as u64, addr, width, Watched::First)? };
+    }
     Ok(old)
 }

@@ -1,27 +1,32 @@
 //! Moving bytes between ranks: within one address space by copying, between processes by the
 //! kernel (`process_vm_readv`, `process_vm_writev`), never through a third place.
 //!
-//! A put within one line of 256 bytes is one event on Tofu: programs watch a word near its beginning,
-//! and read the rest as soon as that has changed. Here such a put is written from its end to its
-//! beginning, so that what is watched comes last. (No processor writes 256 bytes at once; who
-//! watches the *end* of such a put, without a notice, may see it before the beginning is there.)
+//! Programs put a packet without a notice, watch one word of it, and read the rest as soon as that
+//! word has changed. No processor writes a packet in one store, so [`put`] writes the end that the
+//! program watches last ([`Watched`]). Aligned words of 1, 2, 4 and 8 bytes are written whole; the
+//! kernel's copies do that, too, as tests/processes.rs shows for its machine.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-/// What a put writes as one event if it lies within it, in bytes.
-const LINE: u64 = 256;
+/// Tofu writes a put within one line of this many bytes at once.
+pub(crate) const LINE: u64 = 256;
 /// What the processor moves between its caches as a whole, in bytes.
 const CACHE_LINE: u64 = 64;
-/// What one store can write, in bytes.
-const STORE: u64 = 32;
 
-/// How many bytes of a put to `to` come last: its part of the first cache line, if it lies in one
-/// [`LINE`] and in more than one cache line; else 0.
+/// The end of a put that a program watches without a notice; it is written last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watched {
+    /// The first 64 bytes: headers before the payload.
+    #[default]
+    First,
+    /// The last bytes: headers behind the payload.
+    Last,
+}
+
+/// How many bytes of a put of `len` bytes to `to` lie in its first cache line.
 #[inline]
-fn last_part(to: u64, len: usize) -> usize {
-    let end = to + len as u64;
-    let head = (CACHE_LINE - to % CACHE_LINE) as usize;
-    if len > head && (to ^ (end - 1)) < LINE { head } else { 0 }
+fn head(to: u64, len: usize) -> usize {
+    len.min((CACHE_LINE - to % CACHE_LINE) as usize)
 }
 
 /// Why another process's memory could not be used.
@@ -42,77 +47,132 @@ pub(crate) enum Space {
     Process(u32),
 }
 
-/// Copies within this process. Aligned accesses of a machine word's size are indivisible, so that
-/// flags can be put into memory that another thread watches.
+/// Stores `size` bytes (1, 2, 4 or 8) at `to`, a multiple of `size`, in one instruction.
 ///
 /// # Safety
-/// Both ranges are mapped (the contract of registration); they may overlap.
-#[inline]
-unsafe fn copy_here(from: u64, to: u64, len: usize) {
+/// Both ranges are mapped.
+#[inline(always)]
+unsafe fn store(from: u64, to: u64, size: usize) {
     macro_rules! word {
-        ($atomic:ty) => {{
-            // SAFETY: mapped by the caller's promise, aligned as checked below.
+        ($int:ty, $atomic:ty) => {{
+            // SAFETY: mapped by the caller's promise; `to` is a multiple of the size.
             unsafe {
-                let v = (*(from as *const $atomic)).load(Ordering::Relaxed);
-                // Release: who sees the flag sees what this thread has put before.
+                let v = (from as *const $int).read_unaligned();
+                // Release: who sees this word sees what this thread has put before.
                 (*(to as *const $atomic)).store(v, Ordering::Release);
             }
         }};
     }
-    match len {
-        0 => {}
-        1 => word!(AtomicU8),
-        2 if (from | to) & 1 == 0 => word!(AtomicU16),
-        4 if (from | to) & 3 == 0 => word!(AtomicU32),
-        8 if (from | to) & 7 == 0 => word!(AtomicU64),
-        _ if (to ^ (to + len as u64 - 1)) < LINE && from.abs_diff(to) >= len as u64 => {
-            // SAFETY: mapped by the caller's promise; they do not overlap.
-            unsafe { copy_line(from, to, len as u64) };
-        }
-        // SAFETY: mapped by the caller's promise; `copy` allows overlap.
-        _ => unsafe { std::ptr::copy(from as *const u8, to as *mut u8, len) },
+    match size {
+        1 => word!(u8, AtomicU8),
+        2 => word!(u16, AtomicU16),
+        4 => word!(u32, AtomicU32),
+        _ => word!(u64, AtomicU64),
     }
 }
 
-/// Copies a put within one [`LINE`] from its end to its beginning.
+/// Copies the bytes `start..end` of a put word by word, descending or ascending.
 ///
 /// # Safety
 /// Both ranges are mapped and do not overlap.
-unsafe fn copy_line(from: u64, to: u64, len: u64) {
-    let mut end = len;
-    while end > 0 {
-        let start = ((to + end - 1) / STORE * STORE).max(to) - to;
-        let (piece, place) = ((from + start) as *const u8, (to + start) as *mut u8);
-        // SAFETY: within the ranges, which the caller vouches for.
+#[inline]
+unsafe fn copy_words<const DESCENDING: bool>(
+    from: u64,
+    to: u64,
+    (mut start, mut end): (usize, usize),
+) {
+    while start < end {
+        let left = end - start;
+        let edge = to + if DESCENDING { end } else { start } as u64;
+        // The largest word that lies at the edge and is left.
+        let size = match edge % 8 {
+            0 if left >= 8 => 8,
+            at => 1 << (at | 4).trailing_zeros().min(left.ilog2()),
+        };
+        let at = if DESCENDING { end - size } else { start };
+        let (source, target) = (from + at as u64, to + at as u64);
+        // SAFETY: within the ranges, which the caller vouches for; the edge is a multiple of the
+        // size, so the word is aligned.
         unsafe {
-            if end - start == STORE {
-                let words = piece.cast::<[u64; 4]>().read_unaligned();
-                place.cast::<[u64; 4]>().write_unaligned(words);
+            if size == 8 {
+                store(source, target, 8);
             } else {
-                std::ptr::copy_nonoverlapping(piece, place, (end - start) as usize);
+                store(source, target, size);
             }
         }
-        // Release: who sees a piece, sees those behind it.
-        fence(Ordering::Release);
-        end = start;
+        if DESCENDING { end = at } else { start += size }
     }
 }
 
-/// Writes `len` bytes at `from` (here) to `to` in `space`.
+/// Copies within this process.
+///
+/// # Safety
+/// Both ranges are mapped (the contract of registration); they may overlap.
+#[inline]
+unsafe fn copy_here(from: u64, to: u64, len: usize, watched: Watched) {
+    if len == 8 && to.is_multiple_of(8) {
+        // SAFETY: the caller's promise.
+        return unsafe { store(from, to, 8) };
+    }
+    if from.abs_diff(to) < len as u64 {
+        // SAFETY: mapped by the caller's promise; `copy` allows overlap.
+        return unsafe { std::ptr::copy(from as *const u8, to as *mut u8, len) };
+    }
+    // Between a and b the C library copies: both are aligned, so it writes no word in two parts.
+    let end = to + len as u64;
+    let (a, b) = match watched {
+        Watched::First => {
+            let head = head(to, len);
+            (head, head.max((end / 8 * 8).saturating_sub(to) as usize))
+        }
+        Watched::Last => {
+            let tail = (end.saturating_sub(1) / CACHE_LINE * CACHE_LINE).saturating_sub(to);
+            (tail.min(to.next_multiple_of(8) - to) as usize, tail as usize)
+        }
+    };
+    let (source, target) = ((from + a as u64) as *const u8, (to + a as u64) as *mut u8);
+    // SAFETY: all parts lie in the ranges, which are mapped by the caller's promise and do not
+    // overlap. Release: who sees the watched end sees the rest.
+    unsafe {
+        match watched {
+            Watched::First => {
+                copy_words::<true>(from, to, (b, len));
+                std::ptr::copy_nonoverlapping(source, target, b - a);
+                fence(Ordering::Release);
+                copy_words::<true>(from, to, (0, a));
+            }
+            Watched::Last => {
+                copy_words::<false>(from, to, (0, a));
+                std::ptr::copy_nonoverlapping(source, target, b - a);
+                fence(Ordering::Release);
+                copy_words::<false>(from, to, (b, len));
+            }
+        }
+    }
+}
+
+/// Writes `len` bytes at `from` (here) to `to` in `space`, the watched end last.
 ///
 /// # Safety
 /// `from` is readable here; if `space` is here, `to` is mapped writable.
 #[inline]
-pub(crate) unsafe fn write(space: Space, from: u64, to: u64, len: usize) -> Result<(), CopyError> {
+pub(crate) unsafe fn write(
+    space: Space,
+    from: u64,
+    to: u64,
+    len: usize,
+    watched: Watched,
+) -> Result<(), CopyError> {
     match space {
         Space::Here => {
             // SAFETY: the caller's promise.
-            unsafe { copy_here(from, to, len) };
+            unsafe { copy_here(from, to, len, watched) };
             Ok(())
         }
         Space::Process(pid) => {
-            let last = last_part(to, len);
-            if last > 0 && write_line(pid, from, to, len, last) {
+            // The kernel writes in ascending order.
+            let first = head(to, len);
+            if watched == Watched::First && len > first && write_parts(pid, from, to, len, first) {
                 return Ok(());
             }
             across(libc::process_vm_writev, pid, from, to, len)
@@ -129,7 +189,7 @@ pub(crate) unsafe fn read(space: Space, from: u64, to: u64, len: usize) -> Resul
     match space {
         Space::Here => {
             // SAFETY: the caller's promise.
-            unsafe { copy_here(from, to, len) };
+            unsafe { copy_here(from, to, len, Watched::First) };
             Ok(())
         }
         Space::Process(pid) => across(libc::process_vm_readv, pid, to, from, len),
@@ -145,9 +205,9 @@ type VmCall = unsafe extern "C" fn(
     libc::c_ulong,
 ) -> libc::ssize_t;
 
-/// Writes `len` bytes to another process, the first `last` of them last. False if that did not go
-/// well.
-fn write_line(pid: u32, here: u64, there: u64, len: usize, last: usize) -> bool {
+/// Writes `len` bytes to another process, the first `last` of them last. False if the kernel has not
+/// written all.
+fn write_parts(pid: u32, here: u64, there: u64, len: usize, last: usize) -> bool {
     let parts = |start: u64| {
         [(last, len - last), (0, last)].map(|(at, len)| libc::iovec {
             iov_base: (start + at as u64) as *mut libc::c_void,
@@ -213,25 +273,41 @@ pub(crate) fn exists(pid: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// The layout of memory decides what comes last, and every byte arrives.
+    /// Every byte arrives, wherever source and target lie, and nothing beside them changes.
     #[test]
-    fn puts_within_a_line_are_complete() {
+    fn copies_are_complete() {
         #[repr(align(256))]
-        struct Lines([u8; 768]);
+        struct Lines([u8; 1024]);
         let from = Lines(std::array::from_fn(|i| i as u8 | 1));
-        for at in [0usize, 1, 18, 31, 63, 64, 200, 255] {
-            for len in [1usize, 7, 9, 31, 32, 33, 64, 100, 192, 256, 300] {
-                let mut to = Lines([0; 768]);
-                let (a, b) = (from.0.as_ptr() as u64 + 3, to.0.as_mut_ptr() as u64 + at as u64);
-                // SAFETY: both ranges lie in the arrays.
-                unsafe { copy_here(a, b, len) };
-                let mut want = [0; 768];
-                want[at..at + len].copy_from_slice(&from.0[3..3 + len]);
-                assert_eq!(to.0, want, "{len} bytes at {at}");
-                let last = last_part(b, len);
-                let is_line = at % 256 + len <= 256;
-                assert_eq!(last > 0, is_line && at % 64 + len > 64);
-                assert!(last <= 64 && last <= len);
+        for watched in [Watched::First, Watched::Last] {
+            for at in [0usize, 1, 18, 31, 63, 64, 200, 255] {
+                for len in [0usize, 1, 7, 8, 9, 31, 32, 33, 64, 100, 192, 256, 257, 300, 700] {
+                    let mut to = Lines([0; 1024]);
+                    let (a, b) = (from.0.as_ptr() as u64 + 3, to.0.as_mut_ptr() as u64 + at as u64);
+                    // SAFETY: both ranges lie in the arrays.
+                    unsafe { copy_here(a, b, len, watched) };
+                    let mut want = [0; 1024];
+                    want[at..at + len].copy_from_slice(&from.0[3..3 + len]);
+                    assert_eq!(to.0, want, "{len} bytes at {at}, {watched:?}");
+                }
+            }
+        }
+    }
+
+    /// Where source and target overlap, the target gets what the source held.
+    #[test]
+    fn overlapping_copies_are_moves() {
+        for (from, to) in [(0usize, 5usize), (5, 0), (64, 60)] {
+            for len in [16usize, 100, 500] {
+                let mut bytes: Vec<u8> = (0..600usize).map(|i| i as u8).collect();
+                let mut want = bytes.clone();
+                want.copy_within(from..from + len, to);
+                let start = bytes.as_mut_ptr() as u64;
+                // SAFETY: both ranges lie in the vector.
+                unsafe {
+                    copy_here(start + from as u64, start + to as u64, len, Watched::First);
+                }
+                assert_eq!(bytes, want, "{len} bytes from {from} to {to}");
             }
         }
     }

@@ -10,6 +10,7 @@
 //! | `HOPBINE_TIMEOUT` | seconds to wait for the other ranks | 60 |
 //! | `HOPBINE_EMU_LATE` | seed of the late mode ([`crate::Model::late`]) | not late |
 //! | `HOPBINE_EMU_CHECKED` | 1: misuse ends the process with a message ([`crate::Model::checked`]) | 0 |
+//! | `HOPBINE_EMU_WATCHED` | `first` or `last`: the end of a packet that the program watches without a notice; it is written last ([`crate::Watched`]) | `first` |
 //! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_JITTER_NS`, `HOPBINE_EMU_TNI_MBPS` | the latency model ([`crate::Model`]) | 0: off |
 //!
 //! Under `mpirun` or `mpiexec` of Open MPI and MPICH, and under `srun`, rank and size are the
@@ -21,6 +22,7 @@
 
 use crate::arena::Arena;
 use crate::coords;
+use crate::copy::Watched;
 use crate::error::JobError;
 use crate::job::Job;
 use crate::launcher::Launched;
@@ -89,6 +91,19 @@ fn seconds(get: Lookup<'_>, name: &'static str, default: Duration) -> Result<Dur
         value,
         wanted: "must be a number of seconds above 0".to_owned(),
     })
+}
+
+fn watched(get: Lookup<'_>) -> Result<Watched, JobError> {
+    const NAME: &str = "HOPBINE_EMU_WATCHED";
+    let Some(value) = get(NAME) else { return Ok(Watched::default()) };
+    match value.trim() {
+        "first" => Ok(Watched::First),
+        "last" => Ok(Watched::Last),
+        _ => {
+            let wanted = "must be first or last, the end of a put that the program watches";
+            Err(JobError::Variable { name: NAME, value, wanted: wanted.to_owned() })
+        }
+    }
 }
 
 /// The number of nodes of a shape; None if that is too large for a number.
@@ -163,6 +178,7 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
                 Some(_) => Some(number(get, "HOPBINE_EMU_LATE", 0u64, 0)?),
             },
             checked: number(get, "HOPBINE_EMU_CHECKED", 0u64, 0)? != 0,
+            watched: watched(get)?,
         },
     })
 }
@@ -228,7 +244,7 @@ mod tests {
         let s = with(&[]).unwrap();
         assert_eq!((s.rank, s.size, s.per_node), (0, 1, 1));
         assert_eq!(s.shape, [1, 1, 1]);
-        assert!(s.model.is_off());
+        assert!(s.model.late.is_none() && !s.model.takes_time());
         assert_eq!(s.timeout, Duration::from_secs(60));
         let s = with(&[("HOPBINE_TIMEOUT", "0.25")]).unwrap();
         assert_eq!(s.timeout, Duration::from_millis(250));
@@ -250,6 +266,7 @@ mod tests {
             (&[("HOPBINE_RANK", "2")][..], "HOPBINE_SIZE=1"),
             (&[("HOPBINE_TIMEOUT", "0")], "HOPBINE_TIMEOUT=0"),
             (&[("HOPBINE_TIMEOUT", "soon")], "HOPBINE_TIMEOUT=soon"),
+            (&[("HOPBINE_EMU_WATCHED", "middle")], "first or last"),
             (&[("HOPBINE_SIZE", "none")], "HOPBINE_SIZE=none"),
             (&[("HOPBINE_SIZE", "0")], "at least 1"),
             (&[("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")], "number of nodes, 4"),
@@ -283,14 +300,14 @@ mod tests {
         /// Whatever the environment holds, the answer is settings or an error.
         #[test]
         fn no_environment_does_harm(
-            values in prop::collection::vec((0usize..16, "[0-9x.m -]{0,24}|\\PC{0,8}"), 0..8),
+            values in prop::collection::vec((0usize..17, "[0-9x.m -]{0,24}|\\PC{0,8}"), 0..8),
         ) {
-            const NAMES: [&str; 16] = [
+            const NAMES: [&str; 17] = [
                 "HOPBINE_RANK", "HOPBINE_SIZE", "HOPBINE_RENDEZVOUS", "HOPBINE_TORUS",
                 "HOPBINE_RANKS_PER_NODE", "HOPBINE_TIMEOUT", "HOPBINE_EMU_PUT_NS",
                 "HOPBINE_EMU_TNI_MBPS", "HOPBINE_EMU_LATE", "HOPBINE_EMU_CHECKED",
                 "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
-                "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "HOPBINE_EMU_WATCHED",
             ];
             let get = |name: &str| {
                 values.iter().find(|(n, _)| NAMES[*n] == name).map(|(_, v)| v.clone())

@@ -1,4 +1,4 @@
-//! Jobs and ranks: who shares an arena, and as whom a thread acts.
+//! Jobs and ranks: which ranks share an arena, and for which rank a thread acts.
 //!
 //! A job of threads lives in one process; each thread says which rank it is ([`Job::enter`]). Only
 //! calls that have no handle or id to go by need that: creating VCQs and gates, asking for
@@ -38,11 +38,11 @@ pub struct Job {
     /// Of a job of processes: the rank of this one.
     pub(crate) me: Option<usize>,
     pub(crate) page: u64,
-    /// There are more ranks than processors: whoever waits must let the others work.
+    /// There are more ranks than processors: a rank that waits yields its processor.
     is_crowded: bool,
 }
 
-/// As whom a call acts.
+/// The job and the rank that a call acts for.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) job: Arc<Job>,
@@ -312,14 +312,14 @@ impl Chunks for Job {
     }
 }
 
-/// Ends the process: for what kills it on the real machine as well.
+/// Ends the process with a message, where the real machine kills it.
 pub(crate) fn fatal(message: &str) -> ! {
-    // Not by eprintln, which a test would keep to itself. There is nobody to tell of a failure.
+    // The test harness captures eprintln. A failure to write cannot be reported.
     let _ = writeln!(std::io::stderr(), "utofu-emu: {message}");
     std::process::abort();
 }
 
-/// As whom the calling thread acts.
+/// The job and the rank that the calling thread acts for.
 pub(crate) fn current() -> Result<Context> {
     match known() {
         Some(context) => Ok(context),
@@ -327,7 +327,7 @@ pub(crate) fn current() -> Result<Context> {
     }
 }
 
-/// As whom the calling thread acts, if that is known without waiting for other ranks.
+/// The same, if it is known without waiting for other ranks.
 pub(crate) fn known() -> Option<Context> {
     let entered = ENTERED.with(|stack| stack.borrow().last().cloned());
     entered.or_else(|| ENVIRONMENT.get()?.as_ref().ok().cloned())

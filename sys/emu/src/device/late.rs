@@ -10,7 +10,7 @@
 //! before they are read, and memory that is deregistered while an operation still needs it end the
 //! process with a message. Of other processes' operations a process knows nothing.
 
-use crate::copy::{self, Space};
+use crate::copy::{self, Space, Watched};
 use crate::desc::{Action, Op};
 use crate::ids::{STAG_AT, without_path};
 use crate::job::fatal;
@@ -280,7 +280,8 @@ impl Flight {
                 Ok(to) => {
                     let from = self.data.as_ptr() as u64;
                     // SAFETY: the range lies in a registration; the vector has the bytes.
-                    let written = unsafe { copy::write(Space::Here, from, to, len as usize) };
+                    let written =
+                        unsafe { copy::write(Space::Here, from, to, len as usize, Watched::First) };
                     debug_assert!(written.is_ok());
                     UTOFU_SUCCESS
                 }

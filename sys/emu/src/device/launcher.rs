@@ -1,4 +1,4 @@
-//! Who the launchers of MPI say that a process is, for programs that one of them starts.
+//! Rank and number of ranks as the launchers of MPI give them in the environment.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::env::Lookup;
 use crate::error::JobError;
 use crate::own;
 
-/// A launcher, and what it calls things: rank, number of ranks, and ranks on this host.
+/// A launcher and its variables for the rank, the number of ranks, and the ranks on this host.
 struct Names {
     launcher: &'static str,
     rank: &'static str,

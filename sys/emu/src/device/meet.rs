@@ -1,4 +1,4 @@
-//! How the ranks of a job wait for each other, once they share memory.
+//! How the ranks of a job, once they share memory, wait until all have come.
 
 use crate::copy;
 use crate::env::Meeting;
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// What other ranks read to see whether they can.
+/// The word that other ranks read to find out whether they can read this process.
 static PROBE: u64 = 0x686f_7062_696e_6521;
 
 /// Waits until all ranks have mapped the arena and can reach each other. `memory` stays open until
@@ -84,7 +84,7 @@ pub(crate) fn meet(
         }
         Err(source) => return Err(JobError::Reach { rank, peer, source }),
     }
-    // A rank that may go on must still be there when its neighbour probes it.
+    // No rank goes on before all have probed: one that has ended could not be probed.
     header.reached.fetch_add(1, Ordering::AcqRel);
     wait(&|| all(&header.reached), &|| {
         "ranks that came, but could not reach their neighbour's memory".into()
@@ -102,13 +102,13 @@ fn allow_tracing(job: &Job) {
     }
     let parent = |rank| job.rank_record(rank).parent.load(Ordering::Relaxed);
     let common = (1..job.size()).all(|rank| parent(rank) == parent(0));
-    // Process 1 starts everybody in the end.
+    // Process 1 is an ancestor of all processes.
     let tracer = if common && parent(0) > 1 { parent(0).into() } else { libc::c_ulong::MAX };
     // SAFETY: sets a property of this process only.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, tracer, 0, 0, 0) };
 }
 
-/// Ranks as a list that stays short.
+/// The numbers of ranks as a text of limited length.
 fn name(ranks: Vec<usize>) -> String {
     let shown: Vec<String> = ranks.iter().take(16).map(ToString::to_string).collect();
     let more =

@@ -23,6 +23,7 @@ pub(crate) mod model;
 pub(crate) mod nodes;
 pub(crate) mod ops;
 pub(crate) mod own;
+pub(crate) mod place;
 pub(crate) mod reduce;
 pub(crate) mod rendezvous;
 pub(crate) mod share;
@@ -30,6 +31,7 @@ pub(crate) mod slots;
 pub(crate) mod toq;
 pub(crate) mod vcq;
 
+pub use copy::Watched;
 pub use error::JobError;
 pub use job::{Entered, Job};
 pub use launcher::Launched;

@@ -1,7 +1,8 @@
-//! The latency model: how long the wire takes, if it should take time at all.
+//! The latency model: how long operations take.
 //!
-//! Off by default: everything is over when the post returns (see [`crate::late`] for the contrary). With a model the bytes still move at
-//! the post, but the notices carry a time before which no poll shows them: the completion in the
+//! Off by default: an operation is over when its post returns (in the late mode, [`crate::late`], it
+//! is not). With a model the bytes still move at the post, but the notices carry a time before which
+//! no poll shows them: the completion in the
 //! TCQ when the TNI has sent the bytes, the remote notice a delay and the hops later, the local
 //! notice when the answer has come back. A program that waits for notices meets the latencies; one
 //! that watches memory does not. Barrier gates are not delayed.
@@ -10,6 +11,7 @@
 //! jitter only those with STRONG_ORDER keep behind the earlier ones, which is all that hardware
 //! promises: a program that leans on more fails.
 
+use crate::copy::Watched;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Delays of one-sided communication. The default is none.
@@ -31,6 +33,8 @@ pub struct Model {
     /// share without THREAD_SAFE; in the late mode also puts that overlap, sources that change
     /// before they are read, and memory that is deregistered while it is needed.
     pub checked: bool,
+    /// The end of a put that the ranks watch without a notice (`HOPBINE_EMU_WATCHED`).
+    pub watched: Watched,
 }
 
 /// When the parts of an operation may be seen, in ns of [`now`]; 0: at once.
@@ -42,15 +46,7 @@ pub(crate) struct Times {
 }
 
 impl Model {
-    /// Whether notices can be seen as soon as they are in the queue. In the late mode they can:
-    /// they come late.
-    #[inline]
-    pub(crate) fn is_off(&self) -> bool {
-        self.late.is_some() || !self.takes_time()
-    }
-
     /// Whether there are latencies.
-    #[inline]
     pub(crate) fn takes_time(&self) -> bool {
         (self.put_ns | self.hop_ns | self.jitter_ns | self.tni_mbps) != 0
     }
@@ -98,7 +94,7 @@ impl Model {
     }
 }
 
-/// Random numbers: xorshift, good enough to be in nobody's step.
+/// Random numbers by xorshift: the delays need no better ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -164,6 +160,6 @@ mod tests {
         let busy = AtomicU64::new(0);
         let t = model.get(1 << 20, 3, &busy);
         assert_eq!((t.remote - t.sent, t.local - t.sent), (10, 20));
-        assert!(Model::default().is_off() && !model.is_off());
+        assert!(!Model::default().takes_time() && model.takes_time());
     }
 }

@@ -6,7 +6,7 @@
 //! failed operation leaves no notice at the target.
 
 use crate::atomic_op;
-use crate::copy::{self, CopyError};
+use crate::copy::{self, CopyError, Watched};
 use crate::desc::{Action, Op};
 use crate::error::Result;
 use crate::ids::{VcqPlace, without_path};
@@ -55,7 +55,7 @@ pub(crate) unsafe fn post(
     }
 }
 
-/// What the remote side came to.
+/// The result of the remote part of an operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Outcome {
     /// 0 or a MRQ code.
@@ -108,7 +108,7 @@ pub(crate) fn target<'a>(origin: &'a Origin, op: &Op) -> Option<Target<'a>> {
     origin.context.job.find(op.vcq, place)
 }
 
-/// Does one operation; its TCQ code and when that may be seen.
+/// Executes one operation. Returns its TCQ code, and when a poll may show it.
 ///
 /// # Safety
 /// Registered memory is mapped.
@@ -120,7 +120,9 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
     let job = &*vcq.context.job;
     // Relaxed: one poster at a time (THREAD_SAFE: under the sender's lock).
     let order = vcq.local_posted.load(Ordering::Relaxed) + 1;
-    if let (Some(late), Some(device)) = (&vcq.late, &job.device) {
+    if !vcq.is_plain
+        && let (Some(late), Some(device)) = (&vcq.late, &job.device)
+    {
         vcq.local_posted.store(order, Ordering::Relaxed);
         device.post(vcq, late, sender, op);
         return (UTOFU_SUCCESS, toq::LATE);
@@ -137,7 +139,7 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
     };
     let target = target(vcq, op);
     let times = match &target {
-        Some(t) if !job.model.is_off() => times(vcq, sender, op, len, t),
+        Some(t) if !vcq.is_plain => times(vcq, sender, op, len, t),
         _ => Times::default(),
     };
     let outcome = match &target {
@@ -275,8 +277,14 @@ pub(crate) unsafe fn act(
             let done = match op.action {
                 Action::Nop => Ok(()),
                 Action::Put { .. } | Action::Piggyback { .. } => {
+                    // Who is told by a notice need not watch more than a line.
+                    let is_told = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
+                    let watched = match job.model.watched {
+                        _ if is_told && u64::from(len) > copy::LINE => Watched::Last,
+                        watched => watched,
+                    };
                     // SAFETY: the caller's promise, and the range lies in the registration.
-                    unsafe { copy::write(space, here, r.addr, len as usize) }
+                    unsafe { copy::write(space, here, r.addr, len as usize, watched) }
                 }
                 Action::Get { lcl, .. } => match own_place(origin, lcl, len) {
                     Ok(own) => {
@@ -329,8 +337,8 @@ fn times(vcq: &Vcq, sender: &mut Sender, op: &Op, len: u32, target: &Target<'_>)
     job.model.queue(times, earlier, strong, &mut sender.random)
 }
 
-/// When the late device does the parts of an operation: sent in the order of the posts, and the rest
-/// in any, but for strongly ordered ones.
+/// When the late device executes the parts of an operation. It sends in the order of the posts; the
+/// other parts are ordered only for strongly ordered operations.
 #[cold]
 pub(crate) fn late_times(vcq: &Vcq, sender: &mut Sender, op: &Op) -> Times {
     let model = vcq.context.job.model;
@@ -338,7 +346,7 @@ pub(crate) fn late_times(vcq: &Vcq, sender: &mut Sender, op: &Op) -> Times {
         Some(target) if model.takes_time() => times(vcq, sender, op, length(op), &target),
         _ => Times { sent: now(), remote: 0, local: 0 },
     };
-    // All sends of the VCQ, under a name that no target has.
+    // The sends of the VCQ to all targets, under an id that no target has.
     let sends = sender.last.entry(UTOFU_VBG_ID_NULL).or_default();
     let sent = (start.sent + sender.random.late()).max(sends.sent);
     sends.sent = sent;

@@ -11,7 +11,7 @@ use utofu_sys::*;
 /// Entries that can be in use.
 pub(crate) const DEPTH: usize = 2011;
 
-/// As `ready_at`: the late device says when, and with which code.
+/// In `ready_at`: the late device decides when the completion shows, and with which code.
 pub(crate) const LATE: u64 = u64::MAX;
 
 /// An operation that was posted and not yet walked over.

@@ -1,15 +1,16 @@
-//! Virtual control queues: where they are placed on a TNI, and what a rank keeps of its own.
+//! Virtual control queues: what a rank keeps of its own.
 
 use crate::arena::Off;
 use crate::error::{Result, fail};
-use crate::ids::{CMP_IDS, VcqPlace};
+use crate::ids::VcqPlace;
 use crate::job::{Context, fatal};
 use crate::late::LateVcq;
-use crate::layout::{CQS, CqRecord, FIRST_EXTRA, PLACES, TniRecord, VcqBlock};
+use crate::layout::{CqRecord, FIRST_EXTRA, TniRecord, VcqBlock};
 use crate::lock::SpinLock;
 use crate::mem::StagTable;
 use crate::model;
 use crate::mrq::{CAPACITY, Notice, Reader};
+use crate::place::{EXCLUSIVE, choose};
 use crate::share::Kinds;
 use crate::sync::{AtomicU64, Ordering};
 use crate::toq::Toq;
@@ -22,72 +23,8 @@ use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 use utofu_sys::*;
 
-/// In `CqRecord::used`: one VCQ has the CQ to itself.
-const EXCLUSIVE: u32 = 1 << 31;
-const ALL_PLACES: u32 = (1 << PLACES) - 1;
-
-const NO_CQ: &str = "there are more ranks on the node than its TNIs have CQs";
-
 /// How long a sender may take between announcing a notice and writing it, before it counts as dead.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Which place a new VCQ gets: (CQ, index within it, marks to set). `used` are the marks now, `cqs`
-/// the rank's.
-fn choose(
-    used: &[u32; CQS],
-    cqs: &Kinds,
-    cmp_id: Option<u16>,
-    flags: c_ulong,
-) -> Result<(usize, usize, u32)> {
-    let session = flags & UTOFU_VCQ_FLAG_SESSION_MODE != 0;
-    let exclusive = flags & UTOFU_VCQ_FLAG_EXCLUSIVE != 0;
-    if let Some(cmp) = cmp_id {
-        if cmp >= CMP_IDS {
-            return fail(
-                UTOFU_ERR_INVALID_CMP_ID,
-                format!("component id {cmp}: must be below {CMP_IDS}"),
-            );
-        }
-        if session || exclusive {
-            return fail(
-                UTOFU_ERR_NOT_SUPPORTED,
-                "a VCQ with a component id can have neither SESSION_MODE nor EXCLUSIVE",
-            );
-        }
-        let n = usize::from(cmp);
-        return match cqs.first() {
-            Some(cq) if used[cq] & (EXCLUSIVE | 1 << n) == 0 => Ok((cq, n, 1 << n)),
-            Some(_) => fail(
-                UTOFU_ERR_USED,
-                format!("the place of component id {cmp} is taken on this node's TNI"),
-            ),
-            None => fail(UTOFU_ERR_FULL, NO_CQ),
-        };
-    }
-    let found = if session {
-        let free = cqs.session().find(|&cq| used[cq] == 0);
-        free.map(|cq| (cq, 0, 1))
-    } else if exclusive {
-        let free = cqs.ordinary().find(|&cq| used[cq] == 0);
-        free.map(|cq| (cq, 0, 1 | EXCLUSIVE))
-    } else {
-        cqs.ordinary().find_map(|cq| {
-            let n = used[cq].trailing_ones() as usize;
-            (used[cq] & EXCLUSIVE == 0 && used[cq] & ALL_PLACES != ALL_PLACES).then_some((
-                cq,
-                n,
-                1 << n,
-            ))
-        })
-    };
-    match found {
-        Some(place) => Ok(place),
-        None if cqs.first().is_none() => fail(UTOFU_ERR_FULL, NO_CQ),
-        None => {
-            fail(UTOFU_ERR_FULL, "this rank's CQs of the TNI have no free place for such a VCQ")
-        }
-    }
-}
 
 /// A value that one thread uses at a time: by the caller's promise, or by a lock.
 struct Turn<T> {
@@ -166,6 +103,8 @@ pub(crate) struct Vcq {
     pub(crate) session: bool,
     /// In the late mode: what it shares with the device's thread.
     pub(crate) late: Option<Arc<LateVcq>>,
+    /// Nothing is late and nothing takes time.
+    pub(crate) is_plain: bool,
     /// Checked mode, without THREAD_SAFE: only one thread may use the CQ at a time.
     is_watched: bool,
     /// Local MRQ entries of operations posted here, noticed or not, and how many were passed.
@@ -246,6 +185,7 @@ impl Vcq {
         let is_watched = job.model.checked && !thread_safe;
         Ok(Vcq {
             session: cqs.session().contains(&cq),
+            is_plain: late.is_none() && !job.model.takes_time(),
             late,
             is_watched,
             local_posted: AtomicU64::new(0),
@@ -306,12 +246,12 @@ impl Vcq {
                 self.context.rank, self.place.cq, self.place.tni
             ));
         }
-        // Others get a chance to be caught.
+        // Another thread that misuses the CQ can run and be caught here.
         std::thread::yield_now();
         Watch(busy)
     }
 
-    /// The sending side, for one thread at a time.
+    /// Calls `f` with the sending side.
     ///
     /// # Safety
     /// As the C interface demands: without THREAD_SAFE no other thread posts or polls the TCQ now.
@@ -339,12 +279,13 @@ impl Vcq {
         // SAFETY: the caller's promise; the closure does not come back here.
         unsafe {
             self.receiver.take(|r| {
-                // Before looking into the queue: what was posted by now has its notices there.
+                // Read before the queue: the notices of all operations posted by now are in it.
                 let posted = match &self.late {
                     None => self.local_posted.load(Ordering::Acquire),
                     Some(late) => late.local_done.load(Ordering::Acquire),
                 };
-                let found = if job.model.is_off() {
+                // In the late mode notices come late, but can be seen once they are there.
+                let found = if self.is_plain || self.late.is_some() {
                     r.reader.pop(ring, job)
                 } else {
                     while let Some(n) = r.reader.pop(ring, job) {
@@ -409,7 +350,3 @@ impl CqRecord {
         (block != 0 && table != 0).then(|| (Off::new(block), Off::new(table)))
     }
 }
-
-#[cfg(test)]
-#[path = "vcq_tests.rs"]
-mod tests;

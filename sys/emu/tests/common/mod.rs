@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 use std::ffi::{c_ulong, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use utofu_emu::c;
 use utofu_sys::*;
@@ -126,6 +127,62 @@ impl EndPoint {
             }
         }
     }
+}
+
+/// Of [`put_words`]: the word of its buffer that ends it.
+const STOP: usize = 24;
+
+/// Puts from places of any alignment in `buf`, which is registered at `ep`, to three words at `to`,
+/// until [`read_words`] has seen enough.
+pub fn put_words(ep: &EndPoint, id: u64, buf: &mut [u64], to: u64) {
+    // Bytes that are all zeros, and bytes that are all ones.
+    buf[..8].fill(0);
+    buf[8..16].fill(u64::MAX);
+    // SAFETY: the word is in the buffer, and written by the other rank.
+    let stop = unsafe { &*buf.as_ptr().add(STOP).cast::<AtomicU64>() };
+    let mut round = 0;
+    let start = std::time::Instant::now();
+    while stop.load(Ordering::Acquire) == 0 && start.elapsed().as_secs() < 200 {
+        let from = ep.stadd + round % 2 * 64 + round % 7;
+        // One word, a word and a half, two, two and a half, three.
+        let len = [8, 12, 16, 20, 24][round as usize % 5];
+        assert_eq!(ep.put(id, from, to, len, 0, 0), 0, "{}", last_error());
+        assert_eq!(ep.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
+        round += 1;
+        if round % 64 == 0 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Reads words that [`put_words`] writes; `writer` is the VCQ id of its rank, and the STADD of its
+/// buffer.
+///
+/// # Safety
+/// There are three words at `words`, which only that writes.
+pub unsafe fn read_words(ep: &EndPoint, words: *const u64, writer: (u64, u64)) {
+    const CHANGES: u32 = 500;
+    // SAFETY: the caller's promise.
+    let word = |n: usize| unsafe { (*words.add(n).cast::<AtomicU64>()).load(Ordering::Acquire) };
+    let (mut changes, mut last, mut torn) = (0, 0, None);
+    let start = std::time::Instant::now();
+    while changes < CHANGES && torn.is_none() && start.elapsed().as_secs() < 120 {
+        for _ in 0..1000 {
+            let seen = [word(0), word(1)];
+            changes += u32::from(seen[0] != last);
+            last = seen[0];
+            // A put of twelve bytes writes half of the second word.
+            let halves = [u64::from(u32::MAX), !u64::from(u32::MAX)];
+            let is_whole = |w: &u64| *w == 0 || *w == u64::MAX;
+            if !is_whole(&seen[0]) || !(is_whole(&seen[1]) || halves.contains(&seen[1])) {
+                torn = Some(seen);
+            }
+        }
+        std::thread::yield_now();
+    }
+    ep.piggyback8(writer.0, 1, writer.1 + 8 * STOP as u64, 0, 0);
+    assert_eq!(torn, None, "parts of two puts in one word");
+    assert!(changes >= CHANGES, "only {changes} changes were seen in 120 s");
 }
 
 pub fn last_error() -> String {

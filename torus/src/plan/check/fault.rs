@@ -82,6 +82,13 @@ pub enum Fault {
         /// Positions expected.
         expected: u64,
     },
+    /// The root of a gather receives, or that of a scatter sends, not what was expected.
+    AtRoot {
+        /// Positions received or sent.
+        moved: u64,
+        /// Positions expected.
+        expected: u64,
+    },
     /// The busiest rank sends less than any algorithm can do with.
     BelowMinimum {
         /// What it sends, as a multiple of n.
@@ -153,6 +160,9 @@ impl fmt::Display for Fault {
             }
             Fault::Volume { sent, expected } => {
                 write!(f, "{sent} blocks are sent where {expected} are expected")
+            }
+            Fault::AtRoot { moved, expected } => {
+                write!(f, "{moved} blocks pass the root where {expected} are expected")
             }
             Fault::BelowMinimum { sent, minimum } => write!(
                 f,

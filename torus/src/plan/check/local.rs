@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Expect;
 use super::fault::{Fault, Violation};
 use super::scramble::scramble;
+use crate::collectives::Collective;
 use crate::names::Rank;
 use crate::plan::flow::Flow;
 use crate::plan::runs::{Blocks, Run, n_positions};
-use crate::plan::types::Plan;
-use crate::plan::validate::sent_positions;
+use crate::plan::types::{Lane, Plan};
+use crate::plan::validate::{received_positions, sent_positions};
 
 /// Sums over messages, by lane and step.
 ///
@@ -128,7 +130,7 @@ impl Fingerprints {
 pub(super) fn check_plan(
     flow: &dyn Flow,
     rank: Rank,
-    expected_sent: Option<u64>,
+    expect: &Expect,
     fingerprints: &mut Fingerprints,
     found: &mut Vec<Violation>,
 ) -> f64 {
@@ -147,9 +149,21 @@ pub(super) fn check_plan(
     for (index, (lane, header)) in plan.lanes.iter().zip(flow.lanes()).enumerate() {
         let sent = sent_positions(lane);
         total += sent as f64 * header.position_share();
-        if let Some(expected) = expected_sent.filter(|&expected| expected != sent) {
+        if let Some(expected) = expect.sent_per_rank.filter(|&expected| expected != sent) {
             let fault = Fault::Volume { sent, expected };
             found.push(Violation { rank, lane: Some(index), step: None, position: None, fault });
+        }
+    }
+    if let Some(expected) = expect.at_root.filter(|_| rank == flow.root()) {
+        let moved = |lane: &Lane| match flow.collective() {
+            Collective::Gather => received_positions(lane),
+            _ => sent_positions(lane),
+        };
+        let parts = plan.lanes.first().map_or(1, |lane| u64::from(lane.parts));
+        let (moved, expected) = (plan.lanes.iter().map(moved).sum(), expected * parts);
+        if moved != expected {
+            let fault = Fault::AtRoot { moved, expected };
+            found.push(Violation { rank, lane: None, step: None, position: None, fault });
         }
     }
     total

@@ -12,7 +12,7 @@
 //! 6. all ranks of an allreduce combine operands in the same order and grouping, so that
 //!    floating-point results have identical bits (algorithms.md section 5);
 //! 7. the busiest rank sends no less than any algorithm must, and with
-//!    [`Expect::sent_per_rank`] every rank sends exactly that.
+//!    [`Expect::sent_per_rank`] every rank sends exactly that, and with [`Expect::at_root`] the root receives or sends that.
 //!
 //! Not proved here: that ports use different links (see [`super::traffic()`]) and anything
 //! about time.
@@ -60,6 +60,9 @@ pub struct Expect {
     /// Positions that every rank sends on every lane in all, if that is fixed: p - 1 for a
     /// reduce-scatter or allgather of minimal volume, twice that for an allreduce.
     pub sent_per_rank: Option<u64>,
+    /// Positions that the root receives of a gather, or sends of a scatter, of each part of the
+    /// data: p - 1, if every block passes its port once.
+    pub at_root: Option<u64>,
 }
 
 /// A proof in units of work that do not depend on each other.
@@ -174,9 +177,8 @@ impl<'a> Checker<'a> {
                 found.is_local = true;
                 for rank in (*first..*end).map(Rank) {
                     let Findings { violations, fingerprints, max_sent, .. } = &mut found;
-                    let expected = self.expect.sent_per_rank;
                     let sent =
-                        local::check_plan(self.flow, rank, expected, fingerprints, violations);
+                        local::check_plan(self.flow, rank, &self.expect, fingerprints, violations);
                     *max_sent = max_sent.max(sent);
                 }
             }

@@ -11,10 +11,15 @@ fn example(name: &str) -> PathBuf {
 
 /// Runs `program` and returns what rank 0 says.
 fn run(program: &Path, size: usize, arguments: &[&str]) -> String {
+    run_with(program, size, arguments, &[])
+}
+
+/// The same with variables in the environment.
+fn run_with(program: &Path, size: usize, arguments: &[&str], vars: &[(&str, &str)]) -> String {
     let dir = tempfile::tempdir().expect("a directory");
     let outcomes = launch(size, dir.path(), || {
         let mut c = Command::new(program);
-        c.args(arguments);
+        c.args(arguments).envs(vars.iter().copied());
         c
     });
     for (_, trouble) in &outcomes {
@@ -42,6 +47,29 @@ fn halo_on_tori_of_several_shapes() {
     {
         let text = run(&program, size, &shape);
         assert!(text.contains("all cells correct"), "{shape:?}: {text}");
+    }
+}
+
+/// A program in the way of RIKEN's libutf, with several ranks on a node, and packets whose headers
+/// lie before or behind their payload.
+#[test]
+fn packets_are_found_by_watching_memory() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = [Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library/packets.c")];
+    let include = example("");
+    let include = ["-I", include.to_str().expect("is text")];
+    for (flag, watched) in [("-DHEADER_FIRST", "first"), ("-DHEADER_LAST", "last")] {
+        let program = dir.path().join(watched);
+        compile(&source, &program, &[&include[..], &[flag]].concat());
+        for (size, per_node) in [(2, "1"), (4, "2"), (3, "3"), (8, "4")] {
+            let text = run_with(
+                &program,
+                size,
+                &[],
+                &[("HOPBINE_EMU_WATCHED", watched), ("HOPBINE_RANKS_PER_NODE", per_node)],
+            );
+            assert!(text.contains("all correct"), "{watched} {size} {per_node}: {text}");
+        }
     }
 }
 

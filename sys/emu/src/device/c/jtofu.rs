@@ -37,8 +37,8 @@ fn ranked(rank: jtofu_rank_t) -> Result<Context> {
     fail(UTOFU_ERR_INVALID_ARG, format!("rank {rank}: the job has {} ranks", me.job.size()))
 }
 
-/// Announces the process. What it is comes from the environment or from the thread's job; a rank
-/// that contradicts that is INVALID_ARG. `mapinfo` is not looked at.
+/// Begins the use of jTofu. The environment or the thread's job says which rank this is; another one
+/// is INVALID_ARG. `mapinfo` is not looked at.
 ///
 /// # Safety
 /// As [`crate::c`].

@@ -13,7 +13,6 @@
 mod gate;
 mod jtofu;
 mod memory;
-mod operation;
 mod poll;
 mod post;
 mod query;

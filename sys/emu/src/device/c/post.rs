@@ -1,12 +1,17 @@
-//! The one-sided operations, posted at once or prepared as descriptors: one table.
+//! The one-sided operations, posted at once or prepared as descriptors: one table. Fujitsu's library
+//! checks no argument; one that does not fit corrupts its descriptor. This one answers with the
+//! documented code.
 //!
 //! Common errors: INVALID_VCQ_HDL, INVALID_VCQ_ID, INVALID_SIZE, INVALID_EDATA, INVALID_NUMBER,
 //! INVALID_OP, INVALID_ARG (mtu, gap), INVALID_POINTER, NOT_SUPPORTED (sessions); posting also BUSY:
 //! the queue is full, poll the TCQ.
 
-use super::{call, load, not_null, operation};
-use crate::desc::{ENTRY, Op};
-use crate::error::fail;
+use super::{call, load, not_null, store};
+use crate::atomic_op::Update;
+use crate::desc::{Action, ENTRY, MAX_GAP, MAX_LENGTH, MAX_MTU, MAX_PIGGYBACK, Op};
+use crate::error::{Result, fail};
+use crate::ids::VcqPlace;
+use crate::vcq::Vcq;
 use crate::{ops, slots};
 use std::ffi::{c_int, c_ulong, c_void};
 use utofu_sys::*;
@@ -52,77 +57,77 @@ operations! {
     #[doc = "Writes `length` bytes of local memory to the target."]
     utofu_put, utofu_prepare_put
     (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
-    operation::put(rmt_vcq_id, lcl_stadd, rmt_stadd, length, edata, flags);
+    on(rmt_vcq_id, put(lcl_stadd, length)?, rmt_stadd, edata, flags);
 
     #[doc = "Put with a packet size and a gap between packets, which change nothing here."]
     utofu_put_gap, utofu_prepare_put_gap
     (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong, mtu: usize, gap: usize)
-    operation::put(rmt_vcq_id, lcl_stadd, rmt_stadd, length, edata, flags)?.gap(mtu, gap);
+    on(rmt_vcq_id, put(lcl_stadd, length)?, rmt_stadd, edata, flags)?.gap(mtu, gap);
 
     #[doc = "Puts blocks that lie `stride` bytes apart on both sides; each counts as a put of its own."]
     utofu_put_stride, utofu_prepare_put_stride
     (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, stride: usize, num_blocks: usize, edata: u64, flags: c_ulong)
-    operation::put(rmt_vcq_id, lcl_stadd, rmt_stadd, length, edata, flags)?.stride(stride, num_blocks);
+    on(rmt_vcq_id, put(lcl_stadd, length)?, rmt_stadd, edata, flags)?.stride(stride, num_blocks);
 
     #[doc = "Strided put with a packet size and a gap."]
     utofu_put_stride_gap, utofu_prepare_put_stride_gap
     (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, stride: usize, num_blocks: usize, edata: u64, flags: c_ulong, mtu: usize, gap: usize)
-    operation::put(rmt_vcq_id, lcl_stadd, rmt_stadd, length, edata, flags)?.gap(mtu, gap)?.stride(stride, num_blocks);
+    on(rmt_vcq_id, put(lcl_stadd, length)?, rmt_stadd, edata, flags)?.gap(mtu, gap)?.stride(stride, num_blocks);
 
     #[doc = "Put of at most 32 bytes that travel in the descriptor; `lcl_data` may be changed at once."]
     utofu_put_piggyback, utofu_prepare_put_piggyback
     (rmt_vcq_id: utofu_vcq_id_t, lcl_data: *mut c_void, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
-    operation::piggyback(rmt_vcq_id, lcl_data, rmt_stadd, length, edata, flags);
+    on(rmt_vcq_id, piggyback(lcl_data, length)?, rmt_stadd, edata, flags);
 
     #[doc = "Put of the low `length` bytes (at most 8) of a value."]
     utofu_put_piggyback8, utofu_prepare_put_piggyback8
     (rmt_vcq_id: utofu_vcq_id_t, lcl_data: u64, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
-    operation::piggyback8(rmt_vcq_id, lcl_data, rmt_stadd, length, edata, flags);
+    on(rmt_vcq_id, piggyback8(lcl_data, length)?, rmt_stadd, edata, flags);
 
     #[doc = "Reads `length` bytes of the target's memory."]
     utofu_get, utofu_prepare_get
     (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
-    operation::get(rmt_vcq_id, lcl_stadd, rmt_stadd, length, edata, flags);
+    on(rmt_vcq_id, get(lcl_stadd, length)?, rmt_stadd, edata, flags);
 
     #[doc = "Get with a packet size and a gap between packets, which change nothing here."]
     utofu_get_gap, utofu_prepare_get_gap
     (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong, mtu: usize, gap: usize)
-    operation::get(rmt_vcq_id, lcl_stadd, rmt_stadd, length, edata, flags)?.gap(mtu, gap);
+    on(rmt_vcq_id, get(lcl_stadd, length)?, rmt_stadd, edata, flags)?.gap(mtu, gap);
 
     #[doc = "Gets blocks that lie `stride` bytes apart on both sides; each counts as a get of its own."]
     utofu_get_stride, utofu_prepare_get_stride
     (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, stride: usize, num_blocks: usize, edata: u64, flags: c_ulong)
-    operation::get(rmt_vcq_id, lcl_stadd, rmt_stadd, length, edata, flags)?.stride(stride, num_blocks);
+    on(rmt_vcq_id, get(lcl_stadd, length)?, rmt_stadd, edata, flags)?.stride(stride, num_blocks);
 
     #[doc = "Strided get with a packet size and a gap."]
     utofu_get_stride_gap, utofu_prepare_get_stride_gap
     (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, stride: usize, num_blocks: usize, edata: u64, flags: c_ulong, mtu: usize, gap: usize)
-    operation::get(rmt_vcq_id, lcl_stadd, rmt_stadd, length, edata, flags)?.gap(mtu, gap)?.stride(stride, num_blocks);
+    on(rmt_vcq_id, get(lcl_stadd, length)?, rmt_stadd, edata, flags)?.gap(mtu, gap)?.stride(stride, num_blocks);
 
     #[doc = "Atomic operation on 4 bytes of the target."]
     utofu_armw4, utofu_prepare_armw4
     (rmt_vcq_id: utofu_vcq_id_t, armw_op: utofu_armw_op, op_value: u32, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
-    operation::armw(4, rmt_vcq_id, armw_op, op_value.into(), rmt_stadd, edata, flags);
+    on(rmt_vcq_id, armw(4, armw_op, op_value.into())?, rmt_stadd, edata, flags);
 
     #[doc = "Atomic operation on 8 bytes of the target."]
     utofu_armw8, utofu_prepare_armw8
     (rmt_vcq_id: utofu_vcq_id_t, armw_op: utofu_armw_op, op_value: u64, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
-    operation::armw(8, rmt_vcq_id, armw_op, op_value, rmt_stadd, edata, flags);
+    on(rmt_vcq_id, armw(8, armw_op, op_value)?, rmt_stadd, edata, flags);
 
     #[doc = "Stores `new_value` in 4 bytes of the target if they hold `old_value`."]
     utofu_cswap4, utofu_prepare_cswap4
     (rmt_vcq_id: utofu_vcq_id_t, old_value: u32, new_value: u32, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
-    operation::cswap(4, rmt_vcq_id, (old_value.into(), new_value.into()), rmt_stadd, edata, flags);
+    on(rmt_vcq_id, cswap(4, old_value.into(), new_value.into()), rmt_stadd, edata, flags);
 
     #[doc = "Stores `new_value` in 8 bytes of the target if they hold `old_value`."]
     utofu_cswap8, utofu_prepare_cswap8
     (rmt_vcq_id: utofu_vcq_id_t, old_value: u64, new_value: u64, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
-    operation::cswap(8, rmt_vcq_id, (old_value, new_value), rmt_stadd, edata, flags);
+    on(rmt_vcq_id, cswap(8, old_value, new_value), rmt_stadd, edata, flags);
 
     #[doc = "Occupies an entry of the queue and does nothing else."]
     utofu_nop, utofu_prepare_nop
     (flags: c_ulong)
-    operation::nop(flags);
+    on(0, Action::Nop, 0, 0, flags);
 }
 
 /// Posts prepared descriptors: all of them, or none with BUSY. Every completion gives `cbdata`.
@@ -148,16 +153,194 @@ pub unsafe extern "C" fn utofu_post_toq(
         }
         // SAFETY: the caller's promise: `desc_size` bytes, of which the n-th eight are read.
         let word = |n: usize| unsafe { load(desc.cast::<u64>().add(n), "desc") };
-        let words = (0..desc_size / 8).map(word).collect::<crate::error::Result<Vec<u64>>>()?;
+        let words = (0..desc_size / 8).map(word).collect::<Result<Vec<u64>>>()?;
         let mut parsed = Vec::new();
         let mut at = 0;
         while at < words.len() {
             let op = Op::unpack(&words[at..])?;
-            operation::startable(vcq, c_ulong::from(op.flags))?;
+            startable(vcq, c_ulong::from(op.flags))?;
             at += op.entries() * ENTRY / 8;
             parsed.push(op);
         }
         // SAFETY: the caller's promise.
         unsafe { ops::post(vcq, parsed.into_iter(), at * 8 / ENTRY, cbdata as usize) }
     })
+}
+
+/// One operation, or several that differ by a stride on both sides.
+struct Blocks {
+    op: Op,
+    stride: u64,
+    left: usize,
+}
+
+impl Blocks {
+    /// The blocks of a strided operation.
+    fn stride(mut self, stride: usize, count: usize) -> Result<Blocks> {
+        if count == 0 {
+            return fail(UTOFU_ERR_INVALID_NUMBER, "num_blocks 0: must be at least 1");
+        }
+        self.stride = stride as u64;
+        self.left = count;
+        Ok(self)
+    }
+
+    /// Checks the packet size and the gap, which change nothing here.
+    fn gap(self, mtu: usize, gap: usize) -> Result<Blocks> {
+        if mtu > MAX_MTU || gap > MAX_GAP {
+            return fail(
+                UTOFU_ERR_INVALID_ARG,
+                format!("mtu {mtu}, gap {gap}: must be at most {MAX_MTU} and {MAX_GAP}"),
+            );
+        }
+        Ok(self)
+    }
+
+    /// TOQ entries of all blocks.
+    fn entries(&self) -> usize {
+        self.op.entries().saturating_mul(self.left)
+    }
+
+    /// Posts to a VCQ.
+    ///
+    /// # Safety
+    /// As [`crate::c`].
+    #[inline]
+    unsafe fn post(self, handle: utofu_vcq_hdl_t, cbdata: *mut c_void) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let vcq = unsafe { slots::get(handle)? };
+        startable(vcq, c_ulong::from(self.op.flags))?;
+        let entries = self.entries();
+        // SAFETY: the caller's promise.
+        unsafe { ops::post(vcq, self, entries, cbdata as usize) }
+    }
+
+    /// Writes the descriptors.
+    ///
+    /// # Safety
+    /// As [`crate::c`].
+    unsafe fn prepare(
+        self,
+        handle: utofu_vcq_hdl_t,
+        desc: *mut c_void,
+        desc_size: *mut usize,
+    ) -> Result<()> {
+        not_null(desc, "desc")?;
+        not_null(desc_size, "desc_size")?;
+        // SAFETY: the caller's promise.
+        unsafe { slots::get(handle)? };
+        let entry = self.op.entries() * ENTRY;
+        let mut size = 0;
+        for op in self {
+            let words = op.pack();
+            // SAFETY: the manual's room for descriptors is 64 bytes for every operation; no more
+            // than `entry` bytes of the 64 in `words` are copied.
+            unsafe {
+                let to = desc.cast::<u8>().add(size);
+                std::ptr::copy_nonoverlapping(words.as_ptr().cast(), to, entry);
+            }
+            size += entry;
+        }
+        // SAFETY: not null, hence valid by the caller's promise.
+        unsafe { store(desc_size, size, "desc_size") }
+    }
+}
+
+impl Iterator for Blocks {
+    type Item = Op;
+
+    #[inline]
+    fn next(&mut self) -> Option<Op> {
+        self.left = self.left.checked_sub(1)?;
+        let op = self.op;
+        if self.left > 0 {
+            self.op.rmt = op.rmt.wrapping_add(self.stride);
+            if let Action::Put { lcl, .. } | Action::Get { lcl, .. } = &mut self.op.action {
+                *lcl = lcl.wrapping_add(self.stride);
+            }
+        }
+        Some(op)
+    }
+}
+
+/// Refuses what this device does not start: sessions, and operations that wait for one.
+#[inline]
+fn startable(vcq: &Vcq, flags: c_ulong) -> Result<()> {
+    if vcq.session || flags & UTOFU_ONESIDED_FLAG_DELAY_START != 0 {
+        return fail(
+            UTOFU_ERR_NOT_SUPPORTED,
+            "the emulator does not run sessions: post to a VCQ without SESSION_MODE and without DELAY_START",
+        );
+    }
+    Ok(())
+}
+
+/// One operation on a VCQ.
+#[inline]
+fn on(
+    vcq: utofu_vcq_id_t,
+    action: Action,
+    rmt: utofu_stadd_t,
+    edata: u64,
+    flags: c_ulong,
+) -> Result<Blocks> {
+    if action != Action::Nop {
+        VcqPlace::of(vcq)?;
+    }
+    let Ok(edata) = u8::try_from(edata) else {
+        return fail(UTOFU_ERR_INVALID_EDATA, format!("edata {edata}: must be below 256"));
+    };
+    Ok(Blocks { op: Op { action, vcq, rmt, edata, flags: flags as u16 }, stride: 0, left: 1 })
+}
+
+#[inline]
+fn length(length: usize, most: usize) -> Result<u32> {
+    if length <= most {
+        return Ok(length as u32);
+    }
+    fail(UTOFU_ERR_INVALID_SIZE, format!("length {length}: must be at most {most}"))
+}
+
+#[inline(always)]
+fn put(lcl: utofu_stadd_t, len: usize) -> Result<Action> {
+    Ok(Action::Put { lcl, len: length(len, MAX_LENGTH)? })
+}
+
+#[inline]
+fn get(lcl: utofu_stadd_t, len: usize) -> Result<Action> {
+    Ok(Action::Get { lcl, len: length(len, MAX_LENGTH)? })
+}
+
+/// # Safety
+/// `data` is null or has `len` bytes.
+#[inline]
+unsafe fn piggyback(data: *const c_void, len: usize) -> Result<Action> {
+    let short = length(len, MAX_PIGGYBACK)?;
+    let mut words = [0u64; 4];
+    if len > 0 {
+        not_null(data, "lcl_data")?;
+        // SAFETY: at most 32 bytes, which `data` has by the caller's promise and `words` holds.
+        unsafe {
+            std::ptr::copy_nonoverlapping(data.cast::<u8>(), words.as_mut_ptr().cast(), len);
+        }
+    }
+    Ok(Action::Piggyback { data: words, len: short, entries: 2 })
+}
+
+#[inline]
+fn piggyback8(data: u64, len: usize) -> Result<Action> {
+    Ok(Action::Piggyback { data: [data.to_le(), 0, 0, 0], len: length(len, 8)?, entries: 1 })
+}
+
+#[inline]
+fn armw(width: u8, op: utofu_armw_op, value: u64) -> Result<Action> {
+    match Update::of(op, value) {
+        Some(update) => Ok(Action::Atomic { width, update }),
+        None => fail(UTOFU_ERR_INVALID_OP, format!("atomic operator {op}: must be 1 to 5")),
+    }
+}
+
+#[inline]
+fn cswap(width: u8, old: u64, new: u64) -> Action {
+    Action::Atomic { width, update: Update::Compare { old, new } }
 }

@@ -1,4 +1,4 @@
-//! What there is: TNIs, their abilities, versions, coordinates, the last error.
+//! Queries: TNIs, their capabilities, versions, coordinates, the last error.
 
 use super::{call, not_null, store};
 use crate::desc::{ENTRY, MAX_GAP, MAX_LENGTH, MAX_MTU, MAX_PIGGYBACK};

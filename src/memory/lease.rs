@@ -1,0 +1,49 @@
+//! The use of a registration, and why there is none.
+
+use thiserror::Error;
+
+use super::span::SpanError;
+
+/// A range that cannot be registered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CacheError<E> {
+    /// It is no range of addresses.
+    #[error(transparent)]
+    Span(#[from] SpanError),
+    /// The interface refuses it, also after idle registrations have made room.
+    #[error("{len} bytes at {addr:#x} cannot be registered: {source}")]
+    Register {
+        /// First address, of a page.
+        addr: usize,
+        /// Length in bytes, of whole pages.
+        len: usize,
+        /// What the interface says.
+        source: E,
+    },
+}
+
+/// The use of a registration, to be given back with [`Cache::give_back`](super::Cache::give_back).
+#[must_use = "a region that is not given back is never released"]
+#[derive(Debug)]
+pub struct Lease<H> {
+    pub(super) kind: Kind<H>,
+    pub(super) offset: u64,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind<H> {
+    /// One use of a region that is kept.
+    Kept(u32),
+    /// The same, of a region that ends with it: see [`Cache::keep`](super::Cache::keep).
+    Explicit(u32),
+    /// A registration of its own.
+    Once(H),
+}
+
+impl<H> Lease<H> {
+    /// Distance of the requested address from the start of the registered range, in bytes: what to
+    /// add to a STADD.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+}

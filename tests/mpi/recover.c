@@ -1,0 +1,88 @@
+/* Calls that do not fit each other: whoever gets what it does not expect is told, everybody comes
+ * back from the call, nothing is written behind a buffer, and the next call is served as if nothing
+ * had been; on the world's communicator and on others, with short and with long data. */
+#include "program.h"
+
+#include <stdlib.h>
+
+enum { LONG = 20000, GUARD = 64 };
+static int *send, *recv;
+static const char *where;
+
+/* What this rank thinks that it receives, and whether it must be told. */
+static void check(const char *what, int code, int elements, int must) {
+    int class = MPI_SUCCESS;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+    if (must ? class != MPI_ERR_TRUNCATE : class != MPI_ERR_TRUNCATE && class != MPI_SUCCESS) {
+        fprintf(stderr, "%s, %s, rank %d: error class %d\n", where, what, rank, class);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    for (int i = elements; i < elements + GUARD; i++)
+        if (recv[i] != 77) {
+            fprintf(stderr, "%s, %s, rank %d: written behind the buffer\n", where, what, rank);
+            MPI_Abort(MPI_COMM_WORLD, 3);
+        }
+}
+
+static void goes_on(const char *what, MPI_Comm comm) {
+    int mine[3] = {rank, 1, 2}, sums[3] = {0, 0, 0}, from = rank;
+    int error = CALL(Allreduce)(mine, sums, 3, MPI_INT, MPI_SUM, comm);
+    if (error == MPI_SUCCESS) error = CALL(Bcast)(&from, 1, MPI_INT, size - 1, comm);
+    if (error != MPI_SUCCESS || sums[0] != size * (size - 1) / 2 || sums[1] != size || from != size - 1) {
+        fprintf(stderr, "%s, after %s, rank %d: error %d, sums %d %d %d, %d\n", where, what, rank, error,
+                sums[0], sums[1], sums[2], from);
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+    for (int i = 0; i < size * LONG + GUARD; i++) recv[i] = 77;
+}
+
+/* Rank 0 says `n`, all others `m`. */
+static void all(MPI_Comm comm, int n, int m) {
+    const int mine = rank == 0 ? n : m;
+    check("bcast", CALL(Bcast)(recv, mine, MPI_INT, 0, comm), mine, rank != 0);
+    goes_on("bcast", comm);
+    check("reduce", CALL(Reduce)(send, recv, mine, MPI_INT, MPI_SUM, 0, comm), rank == 0 ? mine : 0, rank == 0);
+    goes_on("reduce", comm);
+    check("allreduce", CALL(Allreduce)(send, recv, mine, MPI_INT, MPI_SUM, comm), mine, 1);
+    goes_on("allreduce", comm);
+    check("operators", CALL(Allreduce)(send, recv, m, MPI_INT, rank == 0 ? MPI_MAX : MPI_SUM, comm), m, 1);
+    goes_on("operators", comm);
+    check("gather", CALL(Gather)(send, m, MPI_INT, recv, mine, MPI_INT, 0, comm), size * mine, rank == 0 && n != m);
+    goes_on("gather", comm);
+    check("scatter", CALL(Scatter)(send, n, MPI_INT, recv, mine, MPI_INT, 0, comm), mine, rank != 0);
+    goes_on("scatter", comm);
+    check("allgather", CALL(Allgather)(send, mine, MPI_INT, recv, mine, MPI_INT, comm), size * mine, 1);
+    goes_on("allgather", comm);
+    check("alltoall", CALL(Alltoall)(send, mine, MPI_INT, recv, mine, MPI_INT, comm), size * mine, 1);
+    goes_on("alltoall", comm);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm copy, turned, of[3];
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    send = calloc((size_t)size * LONG, sizeof *send);
+    recv = malloc(((size_t)size * LONG + GUARD) * sizeof *recv);
+    for (int i = 0; i < size * LONG + GUARD; i++) recv[i] = 77;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
+    of[0] = MPI_COMM_WORLD, of[1] = copy, of[2] = turned;
+    for (int c = 0; c < 3; c++) {
+        static const char *const names[3] = {"world", "copy", "turned"};
+        where = names[c];
+        MPI_Comm_set_errhandler(of[c], MPI_ERRORS_RETURN);
+        MPI_Comm_rank(of[c], &rank);
+        goes_on("nothing", of[c]);
+        /* Where there is less than an element for each rank other messages may be needed than
+         * where there is more: those of the world's communicator are on a board then, or not cut. */
+        const int few = c == 0 ? 1 : size, many = 2 * size + 2;
+        all(of[c], few, many);
+        all(of[c], many, few);
+    }
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&turned);
+    MPI_Finalize();
+    if (rank == 0) printf("all that does not fit was told, and all went on\n");
+    return 0;
+}

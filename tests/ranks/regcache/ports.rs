@@ -1,0 +1,175 @@
+//! The ports of a rank share its cache; what is registered explicitly. Addresses are made up, as in
+//! `policy`.
+
+use std::num::NonZeroU32;
+
+use hopbine::memory::{CacheConfig, CacheError};
+
+use super::device::{ByHand, Device, Full, Shared};
+use super::policy::{PORTS, cache, cache_with, page, pages};
+
+/// One region, registered at each port when that asks for it.
+#[test]
+fn ports_share_a_region() {
+    let (source, cache) = cache();
+    let ids: Vec<u64> = (0..PORTS).map(|p| cache.get_at(p, page(0), 9).unwrap().id).collect();
+    assert_eq!(ids, [0, 1, 2]);
+    for (port, id) in ids.iter().enumerate() {
+        assert_eq!(cache.get_at(port, page(0) + 5, 3).unwrap().id, *id);
+    }
+    assert_eq!(source.watched(), [(page(0), pages(1))]);
+    let stats = cache.stats();
+    assert_eq!((stats.hits, stats.misses, stats.registered_regions), (3, 3, 1));
+    assert_eq!(stats.registered_bytes, pages(1) as u64);
+}
+
+/// What has ended is released in calls for its own port, which may hold that port's lock.
+#[test]
+fn each_port_releases_its_own() {
+    let (source, cache) = cache();
+    let device = cache.device.clone();
+    let ids: Vec<u64> = (0..PORTS).map(|p| cache.get_at(p, page(0), 1).unwrap().id).collect();
+    let live = || ids.iter().map(|id| device.is_live(*id)).collect::<Vec<_>>();
+    source.unmap(page(0), 1);
+    drop(cache.get_at(1, page(9), 1).unwrap());
+    assert_eq!(live(), [true, false, true]);
+    cache.cache().end_all(2);
+    assert_eq!(live(), [true, false, false]);
+    cache.cache().close(0);
+    assert_eq!(live(), [false; 3]);
+}
+
+/// A port that ends takes its registrations along and nobody else's.
+#[test]
+fn a_port_that_ends_leaves_the_others_theirs() {
+    let (_source, cache) = cache();
+    let ids: Vec<u64> = (0..PORTS).map(|p| cache.get_at(p, page(0), 1).unwrap().id).collect();
+    cache.cache().close(1);
+    let live: Vec<bool> = ids.iter().map(|id| cache.device.is_live(*id)).collect();
+    assert_eq!(live, [true, false, true]);
+    assert_eq!(cache.get_at(2, page(0), 1).unwrap().id, ids[2]);
+}
+
+/// Several threads, each with ports of its own, as ports of a rank are under locks of their own.
+#[test]
+fn many_threads() {
+    const THREADS: usize = 16;
+    const ROUNDS: usize = 1500;
+    let source = ByHand::with_queue(8);
+    let config = CacheConfig {
+        max_regions: NonZeroU32::new(12).unwrap(),
+        max_bytes: Some(pages(60) as u64),
+        ..CacheConfig::default()
+    };
+    let cache = Shared::new(Device::default(), config, THREADS, Some(source.clone()));
+    let device = &cache.device;
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (source, cache) = (&source, &cache);
+            scope.spawn(move || {
+                let mut state = thread as u64 + 1;
+                let mut random = |below: usize| {
+                    // Xorshift: a fixed sequence for each thread.
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    (state % below as u64) as usize
+                };
+                let mut held = Vec::new();
+                for _ in 0..ROUNDS {
+                    let (at, len) = (page(random(24)) + random(99), 1 + random(pages(6)));
+                    match random(20) {
+                        0 => source.unmap(at, len),
+                        1 => cache.cache().end_all(thread),
+                        2 => held.clear(),
+                        _ => {
+                            let lease = cache.get_at(thread, at, len).unwrap();
+                            assert!(lease.addr <= at && at + len <= lease.addr + lease.len);
+                            assert_eq!(lease.addr + lease.offset as usize, at);
+                            assert!(device.is_live(lease.id));
+                            if random(3) == 0 {
+                                held.push(lease);
+                            }
+                        }
+                    }
+                    assert!(held.iter().all(|lease| device.is_live(lease.id)));
+                }
+            });
+        }
+    });
+    (0..THREADS).for_each(|port| cache.cache().end_all(port));
+    let stats = cache.stats();
+    assert_eq!((stats.waiting_regions, stats.registered_regions, device.live()), (0, 0, 0));
+    assert!(stats.hits > 0 && stats.misses > 0 && stats.evictions > 0 && stats.uncached > 0);
+}
+
+/// With events, without, with a cache that is full, and with a source that refuses.
+#[test]
+fn what_is_registered_explicitly_is_found_until_it_is_given_back() {
+    let config = CacheConfig { max_regions: NonZeroU32::new(1).unwrap(), ..CacheConfig::default() };
+    for source in [None, Some(ByHand::with_queue(8)), Some(ByHand::refusing())] {
+        let cache = Shared::new(Device::default(), config, PORTS, source.clone());
+        let device = cache.device.clone();
+        let kept = [0, 1].map(|port| cache.keep_at(port, page(0), pages(4)).unwrap());
+        assert_eq!(device.made(), 2);
+        for _ in 0..3 {
+            for (port, kept) in kept.iter().enumerate() {
+                let found = cache.get_at(port, page(1) + 8, pages(2)).unwrap();
+                assert_eq!((found.id, found.offset), (kept.id, (pages(1) + 8) as u64));
+            }
+        }
+        // A port that has not registered it does so once.
+        let third = cache.get_at(2, page(0), 1).unwrap().id;
+        assert_eq!(cache.get_at(2, page(3), 1).unwrap().id, third);
+        assert_eq!((device.made(), cache.stats().hits), (3, 7));
+        // Others do not push it out.
+        drop(cache.get(page(9), 1).unwrap());
+        assert_eq!(cache.get(page(0), 1).unwrap().id, kept[0].id);
+        drop(kept);
+        // What each port had goes in its next call; nothing is found any more.
+        let again = cache.get(page(0), 1).unwrap().id;
+        assert!(!device.is_live(third) || again != third);
+        for port in 0..PORTS {
+            drop(cache.get_at(port, page(20), 1).unwrap());
+        }
+        assert!(!device.is_live(0) && !device.is_live(1) && !device.is_live(third));
+        if source.is_none() {
+            assert_eq!(device.live(), 0);
+        }
+    }
+}
+
+#[test]
+fn explicit_registrations_end_with_their_memory_or_by_a_larger_one() {
+    let (source, cache) = cache();
+    let kept = cache.keep_at(0, page(2), pages(2)).unwrap();
+    let larger = cache.get(page(0), pages(8)).unwrap().id;
+    assert_eq!(cache.get(page(2), 1).unwrap().id, larger);
+    drop(kept);
+    assert_eq!(cache.get(page(2), 1).unwrap().id, larger, "the larger one stays");
+    let kept = cache.keep_at(0, page(4), pages(1)).unwrap();
+    assert_eq!(kept.id, larger, "what is there serves");
+    source.unmap(page(0), pages(8));
+    assert_ne!(cache.get(page(4), 1).unwrap().id, larger);
+    drop(kept);
+    let device = cache.device.clone();
+    assert!(!device.is_live(larger));
+    // A device that is full refuses, and keeps what it has.
+    let full = Shared::new(Device::with_room(1), CacheConfig::default(), PORTS, None);
+    let kept = full.keep_at(0, page(0), 1).unwrap();
+    let refused = CacheError::Register { addr: page(5), len: pages(1), source: Full };
+    assert_eq!(full.keep_at(0, page(5), 1).unwrap_err(), refused);
+    assert_eq!(full.get(page(0), 1).unwrap().id, kept.id);
+}
+
+/// What is kept is not trusted for memory that the caller has just received, either.
+#[test]
+fn explicit_registrations_do_not_trust_what_is_not_settled() {
+    let cache = cache_with(Device::default(), CacheConfig::default(), &ByHand::stuck());
+    let first = cache.keep_at(0, page(0), pages(4)).unwrap();
+    let second = cache.keep_at(0, page(1), pages(2)).unwrap();
+    assert_ne!(first.id, second.id);
+    let device = cache.device.clone();
+    drop((first, second));
+    assert_eq!((device.made(), device.live()), (2, 0));
+}
