@@ -30,8 +30,8 @@ impl<'a> Blocks<'a> {
         Blocks { displacements: Some(displacements), ..self }
     }
 
-    /// Elements up to the end of the block that ends last. Sums that a u64 cannot hold are more
-    /// than any buffer has.
+    /// Elements up to the end of the block that ends last; `u64::MAX` stands for more, which no
+    /// buffer has.
     pub(super) fn extent(&self) -> u64 {
         match self.displacements {
             None => self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count)),
@@ -89,7 +89,7 @@ impl BlockProblem {
     }
 }
 
-/// Whose blocks have which size, and who knows.
+/// Whether blocks have one size, and which ranks know the sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Form {
     /// All blocks have the same size.
@@ -99,7 +99,7 @@ pub enum Form {
     /// all of them; of an alltoall what they give and get themselves; and so with gather and
     /// scatter, where the root gives and gets everything.
     Vector,
-    /// Gather and scatter: all ranks know all sizes, so that nobody needs to be told.
+    /// Gather and scatter: all ranks know all sizes, so no sizes are sent.
     VectorKnown,
 }
 

@@ -105,7 +105,7 @@ impl Communicator {
         self.inner.of_world.engine.fail(error);
     }
 
-    /// What the hardware does by itself, or why it does nothing.
+    /// The collectives that the hardware performs, or why it performs none.
     pub(super) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
         self.inner.of_world.small.as_deref().map_err(String::as_str)
     }
@@ -120,8 +120,9 @@ impl Communicator {
     }
 
     /// Has `on_idle` called now and then while a thread of this rank waits in a call, on that
-    /// thread: for whoever else has messages under way, such as an MPI library that moves on only
-    /// when it is called. Counts for all communicators of the world; the first one given stays.
+    /// thread: for other libraries with messages under way, such as an MPI library that makes
+    /// progress only when it is called. Holds for all communicators of the world; the first one
+    /// given stays.
     pub fn on_idle(&self, on_idle: OnIdle) {
         self.inner.of_world.engine.on_idle(on_idle);
     }

@@ -142,7 +142,7 @@ impl Board {
         self.ring();
     }
 
-    /// The same with some pieces one after the other, [`BOARD_BYTES`] in all at most: whoever reads
+    /// The same with some pieces one after the other, `BOARD_BYTES` in all at most: whoever reads
     /// them finds them as if they were short, and learns from them how long they are.
     #[inline]
     pub fn contribute_pieces<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>) {
