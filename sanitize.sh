@@ -38,6 +38,8 @@ unset CARGO_ENCODED_RUSTFLAGS RUSTDOCFLAGS CARGO_BUILD_TARGET
 export CARGO_TARGET_DIR=$PWD/target/sanitize-$kind
 export CARGO_PROFILE_TEST_DEBUG=line-tables-only CARGO_PROFILE_DEV_DEBUG=line-tables-only
 export CARGO_INCREMENTAL=0
+# More time goes into compiling than into running.
+export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_TEST_OPT_LEVEL=1
 made=$CARGO_TARGET_DIR/made
 mkdir -p "$made"
 

@@ -39,7 +39,8 @@ impl Backend {
 /// Where the ranks are.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Place {
-    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap
+    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap, `+K` at
+    /// the end for K ranks on each node
     #[arg(long, value_name = "SHAPE")]
     pub torus: Shape,
     /// Which rank is on which node: column-major (first dimension fastest, as the batch system has

@@ -25,6 +25,7 @@ mod run;
 mod sizes;
 mod table;
 mod traffic;
+mod volumes;
 
 use std::process::ExitCode;
 

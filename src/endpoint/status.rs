@@ -44,7 +44,8 @@ const AT_GATES: u64 = 2;
 const LEFT: u64 = 3;
 
 impl Status {
-    /// As others can read it. What is only ever an answer reads as [`Busy`](Status::Busy).
+    /// The word that others read. A status that only answers have is written as
+    /// [`Busy`](Status::Busy).
     pub(super) fn to_word(self) -> u64 {
         match self {
             Status::WaitsFor(rank) => word(WAITS_FOR, [rank, 0]),
@@ -86,9 +87,9 @@ pub(super) fn blame_from_word(word: u64) -> Option<Blame> {
     FAULTS.get(kind as usize - 1).map(|&fault| Blame { rank, fault, by })
 }
 
-/// The ranks that `rank` of `n_ranks` tells what it knows, and keeps an eye on: those at the distances 1, 2, 4 and
-/// so on, in both directions. Who passes the news on reaches everybody in at most log2 of
-/// `n_ranks` rounds, whatever the collectives' patterns, also around a few ranks that are gone.
+/// The ranks that `rank` of `n_ranks` watches, and to which it passes news on: those at the distances
+/// 1, 2, 4 and so on, in both directions. News reaches all ranks in at most log2 of `n_ranks` rounds,
+/// whatever the collectives' patterns, also around a few ranks that are gone.
 pub(crate) fn confidants(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
     let (rank, n) = (u64::from(rank), u64::from(n_ranks));
     let distances = (0..32).map(|k| 1u64 << k).take_while(move |&distance| distance <= n / 2);

@@ -39,7 +39,7 @@ pub(super) trait Backend: Send + Sync {
     /// [`WireError`] if the device does not say.
     fn n_interfaces(&self) -> Result<usize, WireError>;
 
-    /// Who may drive its ports, if `wanted` is what was asked for.
+    /// The drive that this device allows if `wanted` was asked for.
     ///
     /// # Errors
     /// Why not.
@@ -47,7 +47,7 @@ pub(super) trait Backend: Send + Sync {
         Ok(wanted)
     }
 
-    /// Opens the ports of all ranks, and what the hardware does by itself; collective over
+    /// Opens the ports of all ranks, and the collectives that the hardware performs; collective over
     /// `exchange`. One set of endpoints serves all communicators.
     ///
     /// # Errors
@@ -70,11 +70,11 @@ pub(super) struct Layout<'a> {
     pub(super) near: Option<Near>,
 }
 
-/// What a rank has of its device.
+/// A rank's open endpoints on its device.
 pub(super) struct Opened {
     /// One for each port.
     pub(super) endpoints: Vec<Box<dyn Endpoint>>,
-    /// What the hardware does by itself, or why it does nothing.
+    /// The collectives that the hardware performs, or why it performs none.
     pub(super) small: Result<Box<dyn SmallCollectives>, String>,
     /// The figures of the registration cache, if there is one.
     pub(super) cache: Option<CacheFigures>,
@@ -107,6 +107,24 @@ pub(super) trait SmallCollectives: Send + Sync {
         may: &mut dyn FnMut() -> Result<(), Error>,
         idle: &mut dyn FnMut() -> Result<(), Error>,
     ) -> Result<(), Error>;
+
+    /// Performs an alltoall with blocks of different sizes, if all ranks find that it can be done
+    /// so. Returns whether it has.
+    ///
+    /// # Safety
+    /// As [`perform`](SmallCollectives::perform).
+    ///
+    /// # Errors
+    /// [`Error::Disagree`]; as [`perform`](SmallCollectives::perform).
+    unsafe fn exchange(
+        &self,
+        _call: &Call,
+        _caller: Caller,
+        _may: &mut dyn FnMut() -> Result<(), Error>,
+        _idle: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        Ok(false)
+    }
 
     /// Waits for whatever is going on, and calls `f` before anything else does.
     fn between_calls(&self, f: &mut dyn FnMut());

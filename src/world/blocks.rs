@@ -30,14 +30,34 @@ impl<'a> Blocks<'a> {
         Blocks { displacements: Some(displacements), ..self }
     }
 
-    /// Elements up to the end of the block that ends last. Sums that a u64 cannot hold are more
-    /// than any buffer has.
+    /// Elements up to the end of the block that ends last; `u64::MAX` stands for more, which no
+    /// buffer has.
     pub(super) fn extent(&self) -> u64 {
         match self.displacements {
             None => self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count)),
             Some(starts) => {
                 let filled = self.counts.iter().zip(starts).filter(|(count, _)| **count > 0);
                 filled.map(|(count, start)| start.saturating_add(*count)).max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Checks that no two blocks share elements.
+    pub(super) fn check_apart(&self, collective: Collective) -> Result<(), Error> {
+        let Some(starts) = self.displacements else { return Ok(()) };
+        let ends = |rank: usize| starts[rank].saturating_add(self.counts[rank]);
+        if (1..starts.len()).all(|rank| ends(rank - 1) <= starts[rank]) {
+            return Ok(());
+        }
+        let mut order: Vec<usize> = (0..starts.len()).filter(|&at| self.counts[at] > 0).collect();
+        order.sort_unstable_by_key(|&at| starts[at]);
+        let meet =
+            order.windows(2).find(|pair| starts[pair[0]] + self.counts[pair[0]] > starts[pair[1]]);
+        match meet {
+            None => Ok(()),
+            Some(pair) => {
+                let (first, second) = (pair[0] as u32, pair[1] as u32);
+                Err(BlockProblem::Overlap { first, second }.of(collective))
             }
         }
     }
@@ -69,7 +89,7 @@ impl BlockProblem {
     }
 }
 
-/// Whose blocks have which size, and who knows.
+/// Whether blocks have one size, and which ranks know the sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Form {
     /// All blocks have the same size.
@@ -79,7 +99,7 @@ pub enum Form {
     /// all of them; of an alltoall what they give and get themselves; and so with gather and
     /// scatter, where the root gives and gets everything.
     Vector,
-    /// Gather and scatter: all ranks know all sizes, so that nobody needs to be told.
+    /// Gather and scatter: all ranks know all sizes, so no sizes are sent.
     VectorKnown,
 }
 
@@ -111,6 +131,10 @@ impl KeptBlocks {
         &self.counts
     }
 
+    pub(super) fn lent(&self) -> Blocks<'_> {
+        Blocks { counts: &self.counts, displacements: self.displacements.as_deref() }
+    }
+
     pub(super) fn are(&self, blocks: Blocks<'_>) -> bool {
         *self.counts == *blocks.counts && self.displacements.as_deref() == blocks.displacements
     }
@@ -127,22 +151,6 @@ impl KeptBlocks {
                 counts: scaled(&self.counts).into(),
                 offsets: scaled(displacements).into(),
             },
-        }
-    }
-
-    /// Checks that no two blocks share elements.
-    pub(super) fn check_apart(&self, collective: Collective) -> Result<(), Error> {
-        let Some(starts) = &self.displacements else { return Ok(()) };
-        let mut order: Vec<usize> = (0..starts.len()).filter(|&at| self.counts[at] > 0).collect();
-        order.sort_unstable_by_key(|&at| starts[at]);
-        let meet =
-            order.windows(2).find(|pair| starts[pair[0]] + self.counts[pair[0]] > starts[pair[1]]);
-        match meet {
-            None => Ok(()),
-            Some(pair) => {
-                let (first, second) = (pair[0] as u32, pair[1] as u32);
-                Err(BlockProblem::Overlap { first, second }.of(collective))
-            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A call of a collective, checked: who gives what, where, and how much of it.
+//! A call of a collective, checked: its buffers, counts and options.
 //!
 //! Each constructor knows one collective's rules about buffers. Blocking, non-blocking and
 //! persistent forms all go through here, and so does the C interface.
@@ -19,7 +19,7 @@ pub(super) struct Caller {
 }
 
 /// A call with its buffers as addresses; see [`Communicator::call`](super::Communicator::call)
-/// for who promises what about them.
+/// for what the caller promises about them.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     /// The collective.
@@ -122,7 +122,7 @@ impl<'a> Call<'a> {
         Call { in_place: true, ..self }
     }
 
-    /// Without what has no meaning for this collective on this rank.
+    /// The call without the arguments that have no meaning for this collective on this rank.
     #[inline]
     pub(super) fn normalized(&self, caller: Caller) -> Self {
         let is_root = caller.rank == self.root;

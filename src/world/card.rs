@@ -1,4 +1,4 @@
-//! What a rank tells the others before anything else.
+//! The first record that the ranks exchange at start-up.
 
 use super::place::Logical;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::Rank;
+use hopbine_torus::Collective;
 use hopbine_torus::geometry::{Coord, Shape};
 
 use super::backend::SmallCollectives;
@@ -104,7 +105,7 @@ impl Communicator {
         self.inner.of_world.engine.fail(error);
     }
 
-    /// What the hardware does by itself, or why it does nothing.
+    /// The collectives that the hardware performs, or why it performs none.
     pub(super) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
         self.inner.of_world.small.as_deref().map_err(String::as_str)
     }
@@ -119,8 +120,9 @@ impl Communicator {
     }
 
     /// Has `on_idle` called now and then while a thread of this rank waits in a call, on that
-    /// thread: for whoever else has messages under way, such as an MPI library that moves on only
-    /// when it is called. Counts for all communicators of the world; the first one given stays.
+    /// thread: for other libraries with messages under way, such as an MPI library that makes
+    /// progress only when it is called. Holds for all communicators of the world; the first one
+    /// given stays.
     pub fn on_idle(&self, on_idle: OnIdle) {
         self.inner.of_world.engine.on_idle(on_idle);
     }
@@ -181,9 +183,23 @@ impl Communicator {
         if let Some(small) = self.gates_for(call)? {
             call.check(self.caller())?;
             // SAFETY: the caller's promise.
-            return unsafe { self.perform(small, call) };
+            return self.by_hardware(|caller, may, idle| unsafe {
+                small.perform(call, caller, may, idle)
+            });
         }
         call.check(self.caller())?;
+        if let Some(small) = self.exchanger(call) {
+            if let Some(blocks) = &call.recv_blocks {
+                blocks.check_apart(call.collective)?;
+            }
+            // SAFETY: the caller's promise.
+            let exchange = |caller, may: &mut dyn FnMut() -> _, idle: &mut dyn FnMut() -> _| unsafe {
+                small.exchange(call, caller, may, idle)
+            };
+            if self.by_hardware(exchange)? {
+                return Ok(());
+            }
+        }
         self.inner.of_world.engine.check()?;
         let prepared = Prepared::new(&*self.inner, self.inner.ready(call, &self.options)?);
         let memory = call.memory(self.caller());
@@ -221,20 +237,34 @@ impl Communicator {
         }
     }
 
-    /// Performs a call by the hardware. Operations under way go on meanwhile.
-    ///
-    /// # Safety
-    /// As [`call`](Communicator::call).
-    unsafe fn perform(&self, small: &dyn SmallCollectives, call: &Call) -> Result<(), Error> {
+    /// Whoever performs alltoalls with short blocks of different sizes.
+    fn exchanger(&self, call: &Call) -> Option<&dyn SmallCollectives> {
+        let is_ours = call.collective == Collective::Alltoall
+            && call.form == Form::Vector
+            && self.options.hardware == options::Hardware::Auto
+            && !self.options.asks_for_a_plan()
+            && self.inner.of_world.preferred.of(call.collective).is_none()
+            && self.inner.is_world();
+        if is_ours { self.small_collectives().ok() } else { None }
+    }
+
+    /// Has the hardware do something. Operations under way go on meanwhile.
+    fn by_hardware<R>(
+        &self,
+        perform: impl FnOnce(
+            Caller,
+            &mut dyn FnMut() -> Result<(), Error>,
+            &mut dyn FnMut() -> Result<(), Error>,
+        ) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let (engine, caller) = (&self.inner.of_world.engine, self.caller());
         let mut watch = engine.at_gates(caller.n_ranks);
         let mut gave_up = false;
         let mut idle = || watch.idle().inspect_err(|_| gave_up = true);
-        // SAFETY: the caller's promise.
-        let outcome = unsafe { small.perform(call, caller, &mut || engine.check(), &mut idle) };
+        let outcome = perform(caller, &mut || engine.check(), &mut idle);
         match &outcome {
             // All ranks are told of a mismatch, so they still agree where they are.
-            Ok(()) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}
+            Ok(_) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}
             // This rank has done its part.
             Err(Error::Lost { .. }) if !gave_up && engine.is_sparing() => {}
             Err(error) => engine.fail(error),

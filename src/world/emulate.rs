@@ -130,7 +130,7 @@ impl World<'_> {
         let closed = comm.close();
         // Peers may write their last credits until all ranks are here.
         match (&closed, exchange.barrier()) {
-            // After a failure too: this device writes within the post, and nobody posts here.
+            // Also after a failure: this device writes within the post, and no rank posts any more.
             (Ok(()) | Err(Error::Poisoned(_)), Ok(())) => drop(comm),
             // Memory that peers may still write to must not be freed.
             _ => std::mem::forget(comm),

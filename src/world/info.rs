@@ -57,11 +57,11 @@ pub struct DeviceInfo {
     pub tofu_version: String,
     /// Numbers of the TNIs for one-sided communication.
     pub onesided_tnis: Vec<u16>,
-    /// What the first of them can do; `None` if it does not say.
+    /// The capabilities of the first of them; `None` if they cannot be queried.
     pub onesided: Option<Onesided>,
     /// Numbers of the TNIs with barrier gates.
     pub barrier_tnis: Vec<u16>,
-    /// What the first of them can do.
+    /// The capabilities of the first of them.
     pub barrier: Option<Barrier>,
 }
 
@@ -100,7 +100,7 @@ pub enum GatesInfo {
         /// `butterfly` or `tree`.
         arrangement: &'static str,
     },
-    /// A board in shared memory stands in for them.
+    /// A board in shared memory serves in place of gates.
     Board {
         /// The longest contribution of a rank.
         bytes: u64,

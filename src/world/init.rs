@@ -49,8 +49,8 @@ use crate::memory::CacheConfig;
 
 /// This process as one of the ranks of a job.
 ///
-/// Dropping it waits for the other ranks, at most for the timeout: nobody may take memory away
-/// that others still write to. Handles of its communicator that are left then refuse every call.
+/// Dropping it waits for the other ranks, at most for the timeout, as they may still write to this
+/// rank's memory. Handles of its communicator that are left then refuse every call.
 pub struct World {
     /// `None` only while being dropped.
     comm: Option<Communicator>,
@@ -329,7 +329,7 @@ impl World {
     ///
     /// # Errors
     /// [`Error::Meeting`] names ranks that do not leave; the failure of an earlier operation,
-    /// after which nobody is waited for.
+    /// after which this does not wait for other ranks.
     pub fn finish(mut self) -> Result<(), Error> {
         self.close()
     }
@@ -359,7 +359,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // Whoever wants to know calls `finish`.
+        // A drop cannot report the error; `finish` can.
         let _ = self.close();
     }
 }

@@ -114,7 +114,7 @@ impl Key {
             return Ok((Sizes::Equal(self.count), elem_bytes));
         }
         if let Some(blocks) = &self.recv_blocks {
-            blocks.check_apart(self.collective)?;
+            blocks.lent().check_apart(self.collective)?;
         }
         let unit = self.unit();
         // A rank that has no list knows its own block.

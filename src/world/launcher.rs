@@ -15,7 +15,7 @@ pub(super) fn is_said(get: Lookup<'_>) -> bool {
     [ENV_RANK, ENV_SIZE].iter().any(|name| get(name).is_some())
 }
 
-/// What a launcher of MPI's or Slurm's says, unless our own variables do.
+/// Rank and size as a launcher of MPI's or Slurm's gives them; `None` if our own variables are set.
 ///
 /// # Errors
 /// [`Error::Meeting`] if it makes no sense.
@@ -26,8 +26,8 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Launched>, Error> {
     Launched::find(get).map_err(|error| Error::Meeting { rank: None, reason: error.to_string() })
 }
 
-/// Number of ranks that the environment says there are: what `HOPBINE_SIZE` says, or a launcher of
-/// MPI's or Slurm's; one if nobody says anything.
+/// Number of ranks by the environment: that of `HOPBINE_SIZE`, or of a launcher of MPI's or Slurm's;
+/// one if neither gives it.
 ///
 /// # Errors
 /// [`Error::Meeting`] if that makes no sense.

@@ -28,7 +28,7 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
     Ok(Some(torus))
 }
 
-/// Shape and rank map of all ranks: what the machine has `given`, else what was asked for. Ranks
+/// Shape and rank map of all ranks: those that the machine has `given`, else those asked for. Ranks
 /// with the same number in `hosts` are on one host.
 ///
 /// # Errors

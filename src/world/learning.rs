@@ -90,7 +90,7 @@ impl Inner {
                 let Some(Block(peer)) = block else { continue };
                 let expected = recv.counts[peer as usize];
                 if sent != expected {
-                    return Err(self.disagree(plan, peer, sent, expected));
+                    return Err(self.disagree(plan.rank.0, peer, sent, expected));
                 }
             }
         }
@@ -111,7 +111,7 @@ impl Inner {
                 // The root gives blocks of a scatter, everybody its own of a gather.
                 if gives(block) && *count != expected {
                     let peer = if me == root { block } else { root };
-                    return Err(self.disagree(plan, peer, *count, expected));
+                    return Err(self.disagree(peer, me, *count, expected));
                 }
                 *count = expected;
             }
@@ -123,9 +123,10 @@ impl Inner {
         Ok(())
     }
 
-    fn disagree(&self, plan: &Plan, peer: u32, sent: u64, expected: u64) -> Error {
+    /// `rank` expects another block than `peer` sends.
+    fn disagree(&self, rank: Rank, peer: Rank, sent: u64, expected: u64) -> Error {
         let world = |rank: Rank| self.members.world_rank(rank);
-        Error::Disagree { rank: world(plan.rank.0), peer: world(peer), sent, expected }
+        Error::Disagree { rank: world(rank), peer: world(peer), sent, expected }
     }
 }
 

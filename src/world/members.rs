@@ -1,4 +1,4 @@
-//! Who belongs to a communicator, and how they lie.
+//! The ranks of a communicator, their shape and their map.
 
 use crate::Rank;
 use std::hash::{DefaultHasher, Hash, Hasher};

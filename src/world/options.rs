@@ -1,4 +1,4 @@
-//! What a call may choose.
+//! The options of a call.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub enum Hardware {
     /// The gates, where they are there and give the same bits as a plan: a barrier, and up to
     /// 6 elements of `u64` or `i64` with sum, min, max, and the bitwise operators. A call that
     /// names an algorithm, ports or segments goes by plan. On one host a board in shared memory
-    /// stands in for the gates, for all short collectives. A blocking call that is performed so
-    /// does not meet a non-blocking or persistent one of another rank.
+    /// serves in place of the gates, for all short collectives. A blocking call that uses the gates
+    /// or the board does not match a non-blocking or persistent call of another rank.
     #[default]
     Auto,
     /// A plan.

@@ -1,7 +1,7 @@
 //! Persistent collectives: planned, allocated and registered once, started many times.
 //!
-//! They own their buffers, so that starting is safe without a scope: forgetting a
-//! [`Persistent`] leaks the buffers, and nobody is harmed.
+//! They own their buffers, so that starting is safe without a scope: forgetting a [`Persistent`] leaks
+//! the buffers, and operations under way still find them.
 
 use std::ptr::NonNull;
 

@@ -104,7 +104,7 @@ impl Inner {
         choose(wire, collective, shape, bytes, n_ports)
     }
 
-    /// The program of a call, what reduces in it, and what comes after it.
+    /// Compiles a call.
     fn compile(&self, key: &Key) -> Result<Compiled, Error> {
         let Inner { of_world, members, .. } = self;
         let collective = key.collective;
@@ -212,10 +212,11 @@ impl Inner {
     }
 }
 
-/// A program, what reduces in it, and what comes after it.
+/// A program, its reducer, and what follows if it moves sizes.
 type Compiled = (Program, Option<Reducer>, Option<Arc<Then>>);
 
-/// What a rank tells others of its blocks: by rank, the bytes of the one for it, and the most.
+/// The sizes that a rank sends to others: by rank, the bytes of the block for it, and of the
+/// longest.
 fn given(sizes: &Sizes) -> Box<[u64]> {
     let Sizes::PerBlock { send, .. } = sizes else { return Box::default() };
     let longest = send.counts.iter().copied().max();

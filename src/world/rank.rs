@@ -22,13 +22,14 @@ pub(super) const MOST_RANKS: u64 = 1 << (Tag::CONTEXT_BITS - SERIAL_BITS);
 /// See the module documentation.
 pub(super) struct RankOfWorld {
     pub(super) engine: Engine,
-    /// What messages travel through.
+    /// The kind of wire.
     pub(super) wire: Wire,
-    /// What the hardware does for the world's communicator, or why it does nothing.
+    /// The collectives that the hardware performs for the world's communicator, or why it performs
+    /// none.
     pub(super) small: Result<Box<dyn SmallCollectives>, String>,
     /// The figures of the registration cache, if there is one.
     pub(super) cache: Option<CacheFigures>,
-    /// What the user prefers to the library's choice.
+    /// Algorithms that the user prefers to the library's choice.
     pub(super) preferred: Preferred,
     serials: Mutex<Serials>,
 }

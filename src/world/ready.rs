@@ -24,21 +24,21 @@ const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
 pub(super) struct Entry {
     pub(super) program: Arc<Program>,
     pub(super) reducer: Option<Reducer>,
-    /// If it is sizes that the program moves, what comes after it.
+    /// For a program that moves sizes: what follows it.
     pub(super) then: Option<Arc<Then>>,
     #[expect(clippy::vec_box, reason = "boxes move between here and `recent` without allocating")]
     pub(super) idle: Mutex<Vec<Box<Ready>>>,
     pub(super) last_used: AtomicU64,
 }
 
-/// An operation that nobody uses.
+/// An operation that is ready to run and not in use.
 pub(super) struct Ready {
     pub(super) key: Key,
-    /// Where it rests. Not held by it: the entry holds the operations that rest there.
+    /// The entry that it returns to: a weak reference, as the entry owns its idle operations.
     pub(super) entry: Weak<Entry>,
     pub(super) operation: Arc<Operation>,
     pub(super) keys: UserKeys,
-    /// If it is sizes that it moves, and another operation comes after it.
+    /// For an operation that moves sizes: what it has learnt.
     pub(super) learning: Option<Box<Learning>>,
 }
 
@@ -103,7 +103,8 @@ impl Learning {
 }
 
 impl Ready {
-    /// Out of the way, for whoever looks into the table; it ends if its entry is there no more.
+    /// Puts the operation back into its entry, where later calls find it; drops it if the entry is
+    /// gone, or has enough of them.
     pub(super) fn rest(self: Box<Self>) {
         let Some(entry) = self.entry.upgrade() else { return };
         let idle = &mut *lock(&entry.idle);

@@ -17,7 +17,7 @@ pub struct Registered {
 impl Communicator {
     /// Registers memory with the network for calls of any communicator of the world, so that they
     /// need not register what they send from it and receive into it. The cache of registrations
-    /// does that by itself where the system tells what memory goes (`hopbine info` says whether
+    /// does that by itself where the system reports unmapped memory (`hopbine info` says whether
     /// this one does); elsewhere each call would register and release its buffers. Local; does
     /// nothing on wires without registration.
     ///

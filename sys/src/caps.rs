@@ -16,7 +16,7 @@ pub type Coords = [u8; 6];
 /// A version of the interface or of the interconnect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// Differs where programs are not compatible.
+    /// Programs of different major versions are not compatible.
     pub major: c_int,
     /// Grows with additions.
     pub minor: c_int,

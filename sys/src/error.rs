@@ -1,7 +1,7 @@
 //! Return codes of uTofu as typed errors.
 //!
 //! Every code of the interface has a name and a meaning here; a number that no header lists is kept
-//! as it came. What a code means *for an operation in flight* is said where that is polled.
+//! as it came. The functions that poll say what a code means *for an operation in flight*.
 
 use core::ffi::{c_char, c_int};
 use std::ffi::CStr;
@@ -194,7 +194,7 @@ mod tests {
         assert!(api.check("f", 1).is_err());
     }
 
-    /// The library knows more than the code does, and what it knows is told once.
+    /// The library's own text is part of the message, and the call's name stands in it once.
     #[test]
     fn the_librarys_own_text_reaches_the_user() {
         let text = Api::emulated().onesided_caps(77).unwrap_err().to_string();

@@ -284,6 +284,24 @@ fn what_the_library_chooses() {
     .unwrap();
 }
 
+/// Within one host short blocks go by the board, and where one is long all take messages: that
+/// call, and some after it.
+#[test]
+fn short_and_long_blocks_in_turn() {
+    let base = config(&[5], Drive::Inline);
+    emulate(&EmulationConfig { wire: Wire::Memory, ..base }, |comm| {
+        for round in 0..60 {
+            let size: Size = match round {
+                7 | 20..24 => |from, to| if (from, to) == (3, 1) { 2000 } else { to },
+                _ => SIZES[round % 4].1,
+            };
+            let case = Case { comm, size, what: format!("round {round}"), root: 0 };
+            case.exchanged();
+        }
+    })
+    .unwrap();
+}
+
 /// More ranks than talk to each other at once: what the library learns of the sizes decides.
 #[test]
 fn what_the_library_chooses_when_it_knows_the_sizes() {

@@ -54,7 +54,10 @@ fn disagree(wire: Wire, algorithm: &str, sent: u64, expected: u64) {
         // A guard behind the last block.
         let mut recv = vec![77; len + 10];
         let blocks = (Blocks::new(&given), Blocks::new(&taken));
-        let named = comm.with(CallOptions::new().algorithm(algorithm));
+        let named = match algorithm {
+            "auto" => comm.with(CallOptions::new()),
+            name => comm.with(CallOptions::new().algorithm(name)),
+        };
         let outcome = named.alltoallv(&send, blocks.0, &mut recv[..len], blocks.1);
         assert!(recv[len..].iter().all(|&value| value == 77), "rank {me}: overwritten");
         // Ranks that need neither may get further.
@@ -82,6 +85,7 @@ fn ranks_that_disagree_about_a_block() {
         }
         for (sent, expected) in [(5, 4), (0, 5), (5, 0), (300_000, 8)] {
             disagree(wire, "bruck:2", sent, expected);
+            disagree(wire, "auto", sent, expected);
         }
     }
 }

@@ -1,17 +1,18 @@
 //! Runs the checker and the traffic count on a schedule, or on all ranks' plans.
 
-use std::cell::RefCell;
-
 use hopbine_torus::collectives::Cut;
 use hopbine_torus::plan::{
-    Checker, Expect, Fault, Flow, LaneHeader, Listed, Message, Mixed, Plan, Run, Schedule, Traffic,
-    Violation, traffic, weighed,
+    Checker, Expect, Fault, Flow, Listed, Mixed, Plan, Schedule, Traffic, Violation, traffic,
 };
-use hopbine_torus::{Collective, Position, Rank, RankMap, Shape};
+use hopbine_torus::{Rank, RankMap, Shape};
 use rayon::prelude::*;
 
 use crate::cli::counts::Counts;
 use crate::cli::progress::Bar;
+use crate::cli::volumes::Volumes;
+
+/// Elements of the largest block: enough that the distributions give different sizes.
+const LARGEST: usize = 1 << 20;
 
 /// The result for one algorithm with one number of ports, over all roots asked for.
 #[derive(Debug)]
@@ -77,9 +78,11 @@ fn flow(
                 (traffic(flow, shape, place), minimum)
             }
             Some((counts, seed)) => {
-                let volumes = Volumes::new(flow, counts, seed);
-                let weight = |lane, step, message: &Message<'_>| volumes.of(lane, step, message);
-                (weighed(flow, shape, place, weight), volumes.minimum)
+                let (n, is_pairs) = (flow.n_ranks(), flow.collective().cut() == Cut::Pairs);
+                let size =
+                    |from, to: u32| counts.of(seed, n, LARGEST, from, is_pairs.then_some(to));
+                let volumes = Volumes::new(flow, size);
+                (volumes.traffic(flow, shape, place), volumes.minimum)
             }
         };
         bar.advance(1);
@@ -90,107 +93,6 @@ fn flow(
     let root = flow.root().0;
     let violations = checker.conclude(findings).into_iter().map(|found| (root, found)).collect();
     Verdict { traffic: Some(traffic), minimum: Some(minimum), violations }
-}
-
-/// What positions of different sizes weigh, as multiples of n: the bytes of all blocks, or the
-/// mean of what ranks give in an alltoall.
-struct Volumes {
-    /// By lane, what the positions before each one weigh; empty for pairs.
-    before: Vec<Vec<f64>>,
-    /// By lane, for pairs.
-    passing: Vec<RefCell<Passing>>,
-    minimum: f64,
-}
-
-/// Which block each rank holds at each position while the steps of a lane are executed.
-struct Passing {
-    n_positions: usize,
-    /// By rank, then by position.
-    now: Vec<f32>,
-    /// What the current step writes, by rank and position.
-    coming: Vec<(usize, f32)>,
-    step: usize,
-}
-
-/// Elements of the largest block: enough that the distributions give different sizes.
-const LARGEST: usize = 1 << 20;
-
-impl Volumes {
-    fn new(flow: &dyn Flow, counts: Counts, seed: u64) -> Self {
-        let (n, collective) = (flow.n_ranks(), flow.collective());
-        let size = |from, to| counts.of(seed, n, LARGEST, from, to) as f64;
-        if collective.cut() == Cut::Pairs {
-            let given = |from| (0..n).map(|to| size(from, Some(to))).sum::<f64>();
-            let mean = ((0..n).map(given).sum::<f64>() / f64::from(n)).max(1.0);
-            let others = (0..n).map(|from| given(from) - size(from, Some(from)));
-            let minimum = others.fold(0.0, f64::max) / mean;
-            let passing = (0..flow.lanes().len()).map(|lane| {
-                let LaneHeader { parts, ref space, .. } = flow.lanes()[lane];
-                let stands = |rank: Rank| {
-                    let space = flow.space(lane, rank);
-                    Position::first(space.n_positions).map(move |at| {
-                        let to = space.block_at_start(rank, at);
-                        let size = to.map_or(0.0, |to| size(rank.0, Some(to.0)));
-                        (size / mean / f64::from(parts)) as f32
-                    })
-                };
-                let now = Rank::first(n).flat_map(stands).collect();
-                let n_positions = space.n_positions as usize;
-                RefCell::new(Passing { n_positions, now, coming: Vec::new(), step: 0 })
-            });
-            return Volumes { before: vec![], passing: passing.collect(), minimum };
-        }
-        let sizes: Vec<f64> = (0..n).map(|rank| size(rank, None)).collect();
-        let total = sizes.iter().sum::<f64>().max(1.0);
-        let before = |lane: &LaneHeader| {
-            let mut sum = 0.0;
-            let weigh = |position| {
-                let block = lane.space.block_at_start(Rank(0), position);
-                sum +=
-                    block.map_or(0.0, |block| sizes[block.index()]) / total / f64::from(lane.parts);
-                sum
-            };
-            std::iter::once(0.0).chain(Position::first(lane.space.n_positions).map(weigh)).collect()
-        };
-        let root = flow.root().index();
-        let minimum = match collective {
-            Collective::Scatter => 1.0 - sizes[root] / total,
-            Collective::Gather => {
-                let others = (0..sizes.len()).filter(|&rank| rank != root);
-                others.map(|rank| sizes[rank]).fold(0.0, f64::max) / total
-            }
-            // Every block goes to, or comes from, all others, whoever passes it on.
-            _ => collective.minimal_volume(n),
-        };
-        let before = flow.lanes().iter().map(before).collect();
-        Volumes { before, passing: vec![], minimum }
-    }
-
-    fn of(&self, lane: usize, step: usize, message: &Message<'_>) -> f64 {
-        let Some(before) = self.before.get(lane) else {
-            return self.passing[lane].borrow_mut().pass(step, message);
-        };
-        let run = |run: &Run| before[run.end() as usize] - before[run.start as usize];
-        message.runs.iter().map(run).sum()
-    }
-}
-
-impl Passing {
-    /// What a message of a step carries, all of whose messages read the state before it.
-    fn pass(&mut self, step: usize, message: &Message<'_>) -> f64 {
-        if step != self.step {
-            self.coming.drain(..).for_each(|(at, weight)| self.now[at] = weight);
-            self.step = step;
-        }
-        let [from, to] = [message.from, message.to].map(|rank| rank.index() * self.n_positions);
-        let mut sum = 0.0;
-        for position in message.runs.iter().flat_map(|run| run.start..run.end()) {
-            let weight = self.now[from + position as usize];
-            self.coming.push((to + position as usize, weight));
-            sum += f64::from(weight);
-        }
-        sum
-    }
 }
 
 fn merge(a: Verdict, b: Verdict) -> Verdict {
@@ -208,7 +110,7 @@ fn merge(a: Verdict, b: Verdict) -> Verdict {
 mod tests {
     use super::*;
     use crate::cli::progress;
-    use hopbine_torus::{Request, registry};
+    use hopbine_torus::{Collective, Request, registry};
 
     fn bine() -> (Schedule, Vec<Plan>) {
         let shape: Shape = "4x2".parse().unwrap();

@@ -15,7 +15,7 @@ use hopbine::reduce::{Dtype, Op, ReduceError};
 use hopbine::{CallOptions, Drive, EmulationConfig};
 use hopbine_torus::plan::{Flow, Traffic, traffic};
 use hopbine_torus::registry;
-use hopbine_torus::{Collective, Request};
+use hopbine_torus::{Collective, Rank, Request};
 use serde_json::Value;
 
 use super::args::{self, Backend, Place};
@@ -25,6 +25,7 @@ use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::report::{Format, Stream};
 use super::sizes::{self, SizeRange};
+use super::volumes::Volumes;
 use super::{host, progress};
 use data::Data;
 use measure::Iterations;
@@ -123,8 +124,10 @@ const LISTED: usize = 10;
 const RANK_BYTES: u64 = 128 << 10;
 const PORT_BYTES: u64 = 400 << 10;
 
-/// With more ranks than this, a row does not say how many messages its plan has.
+/// With more ranks than this, a row does not say how many messages its plan has;
 const MOST_COUNTED: u32 = 4096;
+/// as many where each block has a size of its own.
+const MOST_WEIGHED: u32 = 1024;
 
 /// Most ports by default: the network interfaces of a node of Fugaku.
 const DEFAULT_PORTS: u32 = 6;
@@ -143,7 +146,7 @@ struct Chosen {
     algorithm: String,
     ports: u32,
     steps: usize,
-    /// What the plan puts on the wires; nothing for blocks of different sizes.
+    /// What the plan puts on the wires, unless there are too many ranks to count it.
     traffic: Option<Traffic>,
 }
 
@@ -182,10 +185,16 @@ impl Task {
         let expansion = algorithm.schedule(&request).and_then(|schedule| schedule.expand());
         let expansion = expansion.map_err(unserved)?;
         let steps = expansion.lanes().iter().map(|lane| lane.n_steps).max().unwrap_or(0);
-        let counted = shape.n_nodes() <= MOST_COUNTED && case.counts.is_none();
-        let map = &config.map;
-        let traffic =
-            counted.then(|| traffic(&expansion, shape, |rank| map.node_of(shape, rank.0)));
+        let place = |rank: Rank| config.map.node_of(shape, rank.0);
+        let count = || match case.counts {
+            None => traffic(&expansion, shape, place),
+            Some(_) => {
+                let volumes = Volumes::new(&expansion, |from, to| case.block(from, to));
+                volumes.traffic(&expansion, shape, place)
+            }
+        };
+        let most = if case.counts.is_some() { MOST_WEIGHED } else { MOST_COUNTED };
+        let traffic = (shape.n_nodes() <= most).then(count);
         Ok(Chosen { algorithm: algorithm.name.into_owned(), ports, steps, traffic })
     }
 }

@@ -111,7 +111,7 @@ impl Observer for MpiEndpoint {
         }
         let header = Header::plain(Kind::News, blame_to_word(blame), 0);
         for rank in confidants(state.rank, state.n_ranks) {
-            // Somebody who cannot be told is somebody who is gone.
+            // A rank that cannot be told is gone.
             // SAFETY: no message.
             let _ = unsafe { state.outbound.send(rank, &header, None) };
         }

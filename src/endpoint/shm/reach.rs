@@ -14,7 +14,8 @@ use super::layout::Layout;
 use super::process::Process;
 use super::segment::Segment;
 
-/// How long a lender waits for readers: a read takes a millisecond at most, if its process runs.
+/// How long a lender waits for readers: a read takes a few milliseconds at most, if its process
+/// runs.
 const PATIENCE: Duration = Duration::from_millis(80);
 
 /// One port's reads, and what it lends.

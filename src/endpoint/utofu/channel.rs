@@ -130,7 +130,7 @@ const fn most_credits(lane: Lane) -> u32 {
 
 /// Notices that an MRQ holds (notes on uTofu; an overflow kills the process).
 const MRQ_ENTRIES: u32 = 131_072;
-/// What is left of them for the data of announced receives, of all operations together.
+/// The part of them for the data of announced receives, of all operations together.
 pub(super) const MRQ_FOR_DATA: u32 = MRQ_ENTRIES / 4;
 /// Peers with wide windows: more than the plans of most collectives have on any torus.
 const WIDE_PEERS: u32 = 32;

@@ -2,7 +2,7 @@
 //!
 //! Slabs are registered under steering tags that follow from their numbers, so that peers can
 //! compute where a channel is ([`channel`](super::channel)); each is as large as all before it, up
-//! to a limit. A device that pins registered memory so takes at most twice what is used.
+//! to a limit. So a device that pins registered memory pins at most twice what is used.
 
 use std::ptr::NonNull;
 

@@ -24,8 +24,8 @@ impl UtofuEndpoint {
         let flags = PostFlags::STRONG_ORDER | PostFlags::LOCAL;
         let last = Mark { edata: 0, flags, cookie: Cookie(0) };
         while let Some(peer) = self.peers.get(self.fence.posted) {
-            // Whoever was communicated with has sent its hello. If that is still to be read,
-            // it may let credits go.
+            // Every peer that this rank has communicated with has sent its hello. Reading one
+            // that is still unread may send credits.
             if peer.channel.is_none() || !peer.is_quiet() {
                 return Ok(false);
             }

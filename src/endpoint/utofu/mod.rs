@@ -129,12 +129,12 @@ pub struct UtofuEndpoint {
     fence: Fence,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
-    /// Whose answer is awaited; nobody else is asked meanwhile.
+    /// The rank whose status has been asked for and has not come; no other rank is asked meanwhile.
     asked: Option<Rank>,
     /// The answer to the last question.
     answer: Option<Status>,
-    /// Messages that are being read where they are: by what the last poll has reported, and by
-    /// what the next one will.
+    /// Messages that are read where they lie: views that the last poll has reported, and those that
+    /// the next one will report.
     lent: Vec<Lent>,
     lending: Vec<Lent>,
     /// Posts whose completion the TCQ has yet to report.
@@ -251,7 +251,7 @@ impl Endpoint for UtofuEndpoint {
                 self.peers[index as usize].is_listed = false;
             }
             let flushed = listed.iter().try_for_each(|&index| self.flush_peer(index));
-            // What is still to do has been listed anew; keep the larger allocation.
+            // Flushing has listed the peers with something left anew; keep the larger allocation.
             if self.listed.is_empty() {
                 listed.clear();
                 self.listed = listed;
@@ -281,10 +281,10 @@ impl Endpoint for UtofuEndpoint {
         self.events.clear();
         self.lent.clear();
         self.lending.clear();
-        // What has been posted reads memory of users, or is news for others.
+        // Posted operations read memory of users, or carry news for other ranks: wait for them.
         let start = Instant::now();
         while self.n_open > 0 && start.elapsed() < LAST_WAIT {
-            // A post that fails now was for somebody who is gone.
+            // A post that fails now was for a rank that is gone.
             let _ = self.poll_completions();
             std::thread::yield_now();
         }
@@ -339,7 +339,7 @@ impl UtofuEndpoint {
         (self.mailbox.len() + self.memory.bytes(), self.peers.len())
     }
 
-    /// Takes a notice from the MRQ, if there is one, and does what is to be done about it.
+    /// Takes a notice from the MRQ, if there is one, and handles it.
     fn take_notice(&mut self) -> Result<bool, WireError> {
         match self.vcq.poll_mrq() {
             Ok(Some(Notice::RemotePut { peer, remote_end, .. })) => {

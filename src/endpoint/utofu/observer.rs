@@ -17,8 +17,8 @@ use super::{UtofuEndpoint, failed};
 
 /// This rank's status: written here, read by others.
 const STATUS: usize = 0;
-/// The news of a failure: written by others, all of whom have news, so that it matters little
-/// who is the last.
+/// The news of a failure, written by others. Any of the news will do, so the last one may replace the
+/// others.
 const NEWS: usize = 1;
 /// Where answers arrive.
 const ANSWER: usize = 2;
@@ -106,7 +106,7 @@ impl Observer for UtofuEndpoint {
         let word = blame_to_word(blame);
         let start = Instant::now();
         for rank in confidants(self.rank, self.addresses.n_ranks()) {
-            // Somebody who cannot be told is somebody who is gone.
+            // A rank that cannot be told is gone.
             let Ok((vcq, mailbox)) = self.mailbox_of(rank) else { continue };
             let at = mailbox + 8 * NEWS as u64;
             loop {

@@ -1,4 +1,4 @@
-//! What goes to peers: puts of data, channel slots, credits, hellos.
+//! Writes to peers: puts of data, channel slots, credits, hellos.
 
 use utofu::handles::{CompletionError, Mark, PostError, PostFlags, Transfer};
 use utofu::{Cookie, Stadd};
@@ -98,7 +98,7 @@ impl UtofuEndpoint {
         Ok(())
     }
 
-    /// Writes to a peer what is to be written and can be; lists the peer if something is left.
+    /// Writes to a peer all that credits and the queue allow; lists the peer if something is left.
     pub(super) fn flush_peer(&mut self, index: u32) -> Result<(), WireError> {
         self.greet(index)?;
         self.pay(index)?;

@@ -12,7 +12,7 @@ use super::credits::{Incoming, Outgoing};
 use super::state::HELLOS_AT;
 
 /// Messages of each kind for which room is made at first contact with a peer that has a wide
-/// channel: 3 KiB in all, little beside that. Whoever has more under way makes the room grow once.
+/// channel: 3 KiB in all, little beside that. With more messages under way the room grows once.
 const USUAL_MESSAGES: usize = 16;
 
 /// A receive whose message has not begun to arrive.

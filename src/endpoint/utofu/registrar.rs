@@ -35,7 +35,7 @@ pub trait Registrar: Send {
     /// What the library returns; `INVALID_STADD` if nothing is registered there.
     fn release(&mut self, stadd: u64) -> Result<(), UtofuError>;
 
-    /// Keeps nothing that is not in use, and no more of what is than until its release.
+    /// Ends all kept registrations: those in use end with their release.
     fn forget(&mut self) {}
 }
 

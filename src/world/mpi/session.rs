@@ -144,7 +144,7 @@ impl Session {
     /// come so far.
     pub(in crate::world) fn let_go(&self) {
         for ending in std::mem::take(&mut lock(&self.held).endpoints) {
-            // On a thread that may not call MPI nobody can help it.
+            // A thread that may not call MPI can do nothing about a failure.
             let _ = ending.end();
         }
     }

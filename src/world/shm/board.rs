@@ -2,6 +2,7 @@
 //! needs it, and reductions fold them in the order of ranks.
 
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
 
 use hopbine_torus::Collective;
 
@@ -14,19 +15,21 @@ use crate::world::call::{Call, Caller};
 use crate::world::info::GatesInfo;
 
 /// With more ranks, plans are better: everybody reads everybody's contribution.
-const MOST_RANKS: usize = 64;
+pub(super) const MOST_RANKS: usize = 64;
 /// How often a contribution is looked for before whatever else there is to do is done, if every
 /// rank can have a core of its own.
 const LOOKS: u32 = 32;
 /// What a rank reads in all, at most: with more, messages of blocks move less.
-const MOST_READ: u64 = 64 * 1024;
+pub(super) const MOST_READ: u64 = 64 * 1024;
 
 /// The board of all ranks.
 pub(super) struct SharedBoard {
-    board: Mutex<Board>,
-    n_ranks: u64,
-    capacity: u64,
+    pub(super) board: Mutex<Board>,
+    pub(super) n_ranks: u64,
+    pub(super) capacity: u64,
     looks: u32,
+    /// See [`pairs`](super::pairs).
+    pub(super) passed_by: AtomicU64,
 }
 
 /// Who contributes, who reads, and what.
@@ -55,7 +58,8 @@ impl SharedBoard {
         }
         let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let looks = if n_ranks <= n_cores { LOOKS } else { 0 };
-        Ok(SharedBoard { board: Mutex::new(board), n_ranks: n_ranks as u64, capacity, looks })
+        let (n_ranks, passed_by) = (n_ranks as u64, AtomicU64::default());
+        Ok(SharedBoard { board: Mutex::new(board), n_ranks, capacity, looks, passed_by })
     }
 
     /// The longest contribution, and what each rank reads of everybody's, for elements of
@@ -71,6 +75,41 @@ impl SharedBoard {
             Collective::Alltoall | Collective::ReduceScatter => (all, all),
             // Refused.
             Collective::Scan | Collective::Exscan => (0, 0),
+        }
+    }
+
+    /// Waits for the contribution of `len` bytes of a rank.
+    #[inline]
+    pub(super) fn awaited(
+        &self,
+        board: &mut Board,
+        (rank, len): (usize, usize),
+        caller: Caller,
+        idle: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<*const u8, Error> {
+        let mut looks = 0;
+        loop {
+            match board.of(rank, len) {
+                Contribution::At(ptr) => return Ok(ptr),
+                Contribution::Other => {
+                    let (rank, by) = (rank as u32, caller.rank);
+                    let blame = Blame { rank, fault: Fault::Elsewhere, by };
+                    return Err(Error::Lost { rank: by, blame });
+                }
+                Contribution::Missing if looks < self.looks => {
+                    looks += 1;
+                    std::hint::spin_loop();
+                }
+                Contribution::Missing => {
+                    if let Err(error) = idle() {
+                        // What has come while the cause was looked for is no failure.
+                        match board.of(rank, len) {
+                            Contribution::At(ptr) => return Ok(ptr),
+                            _ => return Err(error),
+                        }
+                    }
+                }
+            }
         }
     }
 
@@ -139,7 +178,7 @@ fn input(call: &Call, caller: Caller, len: usize) -> *const u8 {
 
 /// The same on all ranks that make the same call, and most likely another one for another call.
 #[inline]
-fn signature(call: &Call, bytes: u64) -> u16 {
+pub(super) fn signature(call: &Call, bytes: u64) -> u16 {
     let mut mixed = bytes << 8 | call.collective as u64;
     if let Some(op) = call.op {
         mixed ^= (op as u64) << 52 | (call.dtype as u64) << 58;
@@ -163,6 +202,17 @@ impl SmallCollectives for SharedBoard {
             return Ok(());
         }
         Err(Refusal::Count { most: most / size, count: call.count })
+    }
+
+    unsafe fn exchange(
+        &self,
+        call: &Call,
+        caller: Caller,
+        may: &mut dyn FnMut() -> Result<(), Error>,
+        idle: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.exchange_pairs(call, caller, may, idle) }
     }
 
     fn between_calls(&self, f: &mut dyn FnMut()) {
@@ -189,10 +239,6 @@ impl SmallCollectives for SharedBoard {
         };
         let board = &mut *lock(&self.board);
         may()?;
-        let other = |rank: usize| Error::Lost {
-            rank: caller.rank,
-            blame: Blame { rank: rank as u32, fault: Fault::Elsewhere, by: caller.rank },
-        };
         board.enter(signature(call, bytes));
         if let Some(given) = given {
             while board.is_free().is_err() {
@@ -206,26 +252,7 @@ impl SmallCollectives for SharedBoard {
         let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
         let ranks = from.map_or(0..board.n_ranks(), |rank| rank..rank + 1);
         for rank in ranks.clone() {
-            let mut looks = 0;
-            found[rank] = loop {
-                match board.of(rank, len) {
-                    Contribution::At(ptr) => break ptr,
-                    Contribution::Other => return Err(other(rank)),
-                    Contribution::Missing if looks < self.looks => {
-                        looks += 1;
-                        std::hint::spin_loop();
-                    }
-                    Contribution::Missing => {
-                        if let Err(error) = idle() {
-                            // What has come while the cause was looked for is no failure.
-                            match board.of(rank, len) {
-                                Contribution::At(ptr) => break ptr,
-                                _ => return Err(error),
-                            }
-                        }
-                    }
-                }
-            };
+            found[rank] = self.awaited(board, (rank, len), caller, idle)?;
         }
         if part == 0 {
             return Ok(());
@@ -260,7 +287,7 @@ impl SmallCollectives for SharedBoard {
 /// # Safety
 /// The bytes must be valid for reads and unchanged for as long as the slice lives, if there are
 /// any.
-unsafe fn slice<'a>(ptr: *const u8, len: usize) -> &'a [u8] {
+pub(super) unsafe fn slice<'a>(ptr: *const u8, len: usize) -> &'a [u8] {
     match len {
         0 => &[],
         // SAFETY: the caller's promise.

@@ -1,6 +1,7 @@
 //! Shared memory as a backend: for ranks that are all on one host.
 
 mod board;
+mod pairs;
 
 use utofu::bootstrap::Exchange;
 

@@ -168,6 +168,41 @@ fn atomics_between_processes() {
     }
 }
 
+/// A compare-and-swap that finds another value leaves the target's memory alone: memory that cannot
+/// be written will do.
+#[test]
+fn a_swap_that_does_not_happen_writes_nothing() {
+    const TEST: &str = "a_swap_that_does_not_happen_writes_nothing";
+    if !playing(TEST) {
+        return all_fine(&job(TEST, 2, &[]));
+    }
+    #[repr(align(65536))]
+    struct Pages([u64; 16384]);
+    let mut pages = Box::new(Pages([5; 16384]));
+    let me = known(&mut pages.0);
+    if me.rank == 1 {
+        me.ep.wait_notice();
+        let (old, new, null) = (4, 6, std::ptr::null_mut());
+        // SAFETY: the target's memory outlives the operation.
+        let rc = unsafe {
+            let there = me.stadd + 65536;
+            c::utofu_cswap8(me.ep.handle, me.ids[0], old, new, there, 0, LCL, null)
+        };
+        assert_eq!(rc, 0);
+        assert_eq!(me.ep.wait_notice().rmt_value, 5);
+        return me.ep.piggyback8(me.ids[0], 1, me.stadd, 0, RMT);
+    }
+    // SAFETY: the second half of the buffer is whole pages, which nobody writes.
+    let mut protect = |how| unsafe {
+        let half = (&raw mut pages.0).cast::<u64>().add(8192).cast();
+        assert_eq!(libc::mprotect(half, 65536, how), 0);
+    };
+    protect(libc::PROT_READ);
+    me.put_when_there(1, 0, 0);
+    me.ep.wait_notice();
+    protect(libc::PROT_READ | libc::PROT_WRITE);
+}
+
 #[test]
 fn a_missing_rank_is_named() {
     const TEST: &str = "a_missing_rank_is_named";

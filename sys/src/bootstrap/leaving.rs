@@ -1,13 +1,13 @@
-//! The end of a rendezvous whose files nobody wants to keep.
+//! The end of a rendezvous whose files are temporary: rank 0 removes them.
 
 use std::time::{Duration, Instant};
 
 use super::file::Bootstrap;
 use super::files::Slot;
 
-/// Stands in a rank's record, in place of a round, when it reads nothing any more.
+/// In place of a round in a rank's record: the rank reads nothing any more.
 const GONE: u64 = u64::MAX;
-/// How long rank 0 waits for that.
+/// How long rank 0 waits for these records.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Bootstrap {
@@ -29,7 +29,7 @@ impl Bootstrap {
 
 impl Drop for Bootstrap {
     fn drop(&mut self) {
-        // Nobody is left to tell of what fails here; the files do no harm.
+        // A failure cannot be reported from a drop; files that stay do no harm.
         if !self.is_temporary {
             return;
         }

@@ -31,8 +31,8 @@ impl Shared {
     }
 }
 
-/// One rank of a group of threads. Dropping it tells the others, so that nobody waits for a thread
-/// that has panicked.
+/// One rank of a group of threads. Dropping it tells the others, so that none waits for a thread that
+/// has panicked.
 #[derive(Debug)]
 pub struct LocalExchange {
     shared: Arc<Shared>,
@@ -78,7 +78,7 @@ impl Exchange for LocalExchange {
             self.shared.changed.notify_all();
         }
         loop {
-            // Nobody completes the next exchange before this rank has taken part in it, so the
+            // The next exchange is not complete before this rank has taken part in it, so the
             // result is still that of this one.
             if state.generation != generation {
                 let result = Arc::clone(&state.result);

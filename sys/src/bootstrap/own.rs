@@ -14,7 +14,8 @@ pub(super) fn file_error(path: &Path, source: io::Error) -> BootstrapError {
     BootstrapError::File { path: path.to_path_buf(), source }
 }
 
-/// Writes to a file, which is made if it is not there. Others' records are in it: it is not cut.
+/// Writes to a file, which is made if it does not exist. It is not truncated, as it holds records of
+/// other ranks.
 pub(super) fn write_at(path: &Path, bytes: &[u8], at: u64) -> Result<(), BootstrapError> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);

@@ -1,4 +1,4 @@
-//! What the ranks bring to a round.
+//! The ranks' parts of a round.
 
 /// One rank's part of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]

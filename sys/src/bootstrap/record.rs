@@ -1,7 +1,7 @@
 //! One record of the rendezvous file: a fixed number of bytes that one rank writes and all read.
 //!
 //! Over a network file system a reader may see a record half written. Each record therefore carries
-//! a checksum; one that does not match is not there yet.
+//! a checksum; a record whose checksum does not match counts as not yet written.
 
 /// Size of a record in bytes: a page, so that no two ranks write to one page of the file, which
 /// clients of a network file system cache and lock as a whole.
@@ -15,7 +15,7 @@ pub const PAYLOAD: usize = RECORD - HEADER;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hopbine\x01");
 
-/// What a record says. The meaning of `session` and `round` is `file.rs`'s.
+/// The contents of a record. `file.rs` says what `session` and `round` mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Keeps records of different jobs apart.
@@ -72,7 +72,7 @@ pub struct Collected {
     pub session: u64,
     /// As in records.
     pub round: u64,
-    /// What it says; its meaning is `file.rs`'s.
+    /// The bytes collected; `file.rs` says what they mean.
     pub body: Vec<u8>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Looks seldom when nothing happens: a file server has better things to do.
+/// Looks more and more seldom while nothing happens, to spare the file server.
 pub(super) struct Wait {
     start: Instant,
     timeout: Duration,

@@ -32,7 +32,7 @@ impl BitOr for VcqFlags {
 pub struct PostFlags(pub(super) c_ulong);
 
 impl PostFlags {
-    /// No notice, no wishes.
+    /// No notice, and no demand on the transfer.
     pub const NONE: PostFlags = PostFlags(0);
     /// A completion in the own TCQ when the descriptor has been executed.
     pub const TCQ: PostFlags = PostFlags(UTOFU_ONESIDED_FLAG_TCQ_NOTICE);

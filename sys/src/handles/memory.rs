@@ -140,7 +140,7 @@ impl Registration {
         self.len == 0
     }
 
-    /// Takes the registration back and says what came of it, which dropping cannot.
+    /// Takes the registration back and returns the result, which dropping cannot.
     ///
     /// # Errors
     /// `INVALID_STADD` if the library no longer knows it.

@@ -1,4 +1,4 @@
-//! Owned handles: what uTofu gives out by number, with its lifetime and its rules in types.
+//! Owned handles: types that enforce the lifetimes and the rules of what uTofu names by numbers.
 //!
 //! * [`Vcq`] posts one-sided operations and polls their outcome; [`Registration`] is memory that
 //!   such operations may touch. A VCQ lives until its last registration is gone.

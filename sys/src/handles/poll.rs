@@ -1,4 +1,4 @@
-//! What comes out of a VCQ's two queues.
+//! Polling a VCQ's two queues: completions and notices.
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -40,9 +40,9 @@ pub enum NoticeError {
     },
 }
 
-/// One entry of a message receive queue. `peer` is the id of the VCQ on the other side as that
-/// queries itself, as a number: [`VcqId::from_raw`] asks the library what it names, which few
-/// readers of notices need. `edata` is the byte given to the post.
+/// One entry of a message receive queue. `peer` is the number of the id that the VCQ on the other
+/// side queries of itself; [`VcqId::from_raw`] asks the library which VCQ that is. `edata` is the byte
+/// given to the post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A put of this VCQ has reached its target's memory.

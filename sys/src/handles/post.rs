@@ -40,7 +40,7 @@ pub struct Transfer {
     pub length: usize,
 }
 
-/// What accompanies an operation and comes back with its notices.
+/// What an operation carries and its notices give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The byte in the MRQ notices of both sides.

@@ -140,8 +140,7 @@ fn toward_table_follows_its_definition() {
     }
 }
 
-/// The trees of generalized radix, section III, by relative ranks: the lowest digit that is
-/// not 0 is cleared; far first, the highest.
+/// What stands where, moved step by step, against the intervals of depth-first numbers.
 #[test]
 fn held_intervals_are_what_has_arrived() {
     for (name, pattern) in all_forms() {

@@ -3,7 +3,8 @@
 //!
 //! Programs put a packet without a notice, watch one word of it, and read the rest as soon as that
 //! word has changed. No processor writes a packet in one store, so [`put`] writes the end that the
-//! program watches last ([`Watched`]). Aligned words of 1, 2, 4 and 8 bytes are written whole.
+//! program watches last ([`Watched`]). Aligned words of 1, 2, 4 and 8 bytes are written whole; the
+//! kernel's copies do that, too, as tests/processes.rs shows for its machine.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 

@@ -300,14 +300,14 @@ mod tests {
         /// Whatever the environment holds, the answer is settings or an error.
         #[test]
         fn no_environment_does_harm(
-            values in prop::collection::vec((0usize..16, "[0-9x.m -]{0,24}|\\PC{0,8}"), 0..8),
+            values in prop::collection::vec((0usize..17, "[0-9x.m -]{0,24}|\\PC{0,8}"), 0..8),
         ) {
-            const NAMES: [&str; 16] = [
+            const NAMES: [&str; 17] = [
                 "HOPBINE_RANK", "HOPBINE_SIZE", "HOPBINE_RENDEZVOUS", "HOPBINE_TORUS",
                 "HOPBINE_RANKS_PER_NODE", "HOPBINE_TIMEOUT", "HOPBINE_EMU_PUT_NS",
                 "HOPBINE_EMU_TNI_MBPS", "HOPBINE_EMU_LATE", "HOPBINE_EMU_CHECKED",
                 "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
-                "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "HOPBINE_EMU_WATCHED",
             ];
             let get = |name: &str| {
                 values.iter().find(|(n, _)| NAMES[*n] == name).map(|(_, v)| v.clone())

@@ -2,6 +2,8 @@
 
 use super::*;
 
+/// The trees of generalized radix, section III, by relative ranks: the lowest digit that is
+/// not 0 is cleared; far first, the highest.
 #[test]
 fn knomial_trees_clear_one_digit_after_another() {
     for (radix, size) in [(2u32, 6u32), (2, 8), (2, 23), (3, 9), (3, 14), (4, 69), (7, 20)] {
@@ -136,7 +138,6 @@ fn bruck_sends_by_the_digits_of_the_distance() {
     }
 }
 
-/// What stands where, moved step by step, against the intervals of depth-first numbers.
 #[test]
 fn offsets_of_the_papers() {
     let offsets = |name: &str, size: u32| -> Vec<i64> {

@@ -1,0 +1,120 @@
+//! What schedules put on the wires where blocks have different sizes.
+
+use std::cell::RefCell;
+
+use hopbine_torus::collectives::Cut;
+use hopbine_torus::geometry::{Node, Topology};
+use hopbine_torus::plan::{Flow, LaneHeader, Message, Run, Traffic, weighed};
+use hopbine_torus::{Collective, Position, Rank};
+
+/// What positions of different sizes weigh, as multiples of n: the bytes of all blocks, or the
+/// mean of what ranks give in an alltoall.
+pub struct Volumes {
+    /// By lane, what the positions before each one weigh; empty for pairs.
+    before: Vec<Vec<f64>>,
+    /// By lane, for pairs.
+    passing: Vec<RefCell<Passing>>,
+    /// The least that the busiest rank must send, whatever the algorithm.
+    pub minimum: f64,
+}
+
+/// Which block each rank holds at each position while the steps of a lane are executed.
+struct Passing {
+    n_positions: usize,
+    /// By rank, then by position.
+    now: Vec<f32>,
+    /// What the current step writes, by rank and position.
+    coming: Vec<(usize, f32)>,
+    step: usize,
+}
+
+impl Volumes {
+    /// Of blocks with so many elements: `size(from, to)`, where `to` means nothing unless blocks
+    /// are for one rank.
+    pub fn new(flow: &dyn Flow, size: impl Fn(u32, u32) -> usize) -> Self {
+        let (n, collective) = (flow.n_ranks(), flow.collective());
+        let size = |from, to| size(from, to) as f64;
+        if collective.cut() == Cut::Pairs {
+            let given = |from| (0..n).map(|to| size(from, to)).sum::<f64>();
+            let mean = ((0..n).map(given).sum::<f64>() / f64::from(n)).max(1.0);
+            let others = (0..n).map(|from| given(from) - size(from, from));
+            let minimum = others.fold(0.0, f64::max) / mean;
+            let passing = (0..flow.lanes().len()).map(|lane| {
+                let LaneHeader { parts, ref space, .. } = flow.lanes()[lane];
+                let (size, mean) = (&size, &mean);
+                let stands = |rank: Rank| {
+                    let space = flow.space(lane, rank);
+                    Position::first(space.n_positions).map(move |at| {
+                        let to = space.block_at_start(rank, at);
+                        let size = to.map_or(0.0, |to| size(rank.0, to.0));
+                        (size / mean / f64::from(parts)) as f32
+                    })
+                };
+                let now = Rank::first(n).flat_map(stands).collect();
+                let n_positions = space.n_positions as usize;
+                RefCell::new(Passing { n_positions, now, coming: Vec::new(), step: 0 })
+            });
+            return Volumes { before: vec![], passing: passing.collect(), minimum };
+        }
+        let sizes: Vec<f64> = (0..n).map(|rank| size(rank, 0)).collect();
+        let total = sizes.iter().sum::<f64>().max(1.0);
+        let before = |lane: &LaneHeader| {
+            let mut sum = 0.0;
+            let weigh = |position| {
+                let block = lane.space.block_at_start(Rank(0), position);
+                sum +=
+                    block.map_or(0.0, |block| sizes[block.index()]) / total / f64::from(lane.parts);
+                sum
+            };
+            std::iter::once(0.0).chain(Position::first(lane.space.n_positions).map(weigh)).collect()
+        };
+        let root = flow.root().index();
+        let minimum = match collective {
+            Collective::Scatter => 1.0 - sizes[root] / total,
+            Collective::Gather => {
+                let others = (0..sizes.len()).filter(|&rank| rank != root);
+                others.map(|rank| sizes[rank]).fold(0.0, f64::max) / total
+            }
+            // Every block goes to, or comes from, all others, whoever passes it on.
+            _ => collective.minimal_volume(n),
+        };
+        let before = flow.lanes().iter().map(before).collect();
+        Volumes { before, passing: vec![], minimum }
+    }
+
+    /// What a schedule puts on the wires.
+    pub fn traffic(
+        &self,
+        flow: &dyn Flow,
+        topology: &dyn Topology,
+        place: impl Fn(Rank) -> Node,
+    ) -> Traffic {
+        weighed(flow, topology, place, |lane, step, message| self.of(lane, step, message))
+    }
+
+    fn of(&self, lane: usize, step: usize, message: &Message<'_>) -> f64 {
+        let Some(before) = self.before.get(lane) else {
+            return self.passing[lane].borrow_mut().pass(step, message);
+        };
+        let run = |run: &Run| before[run.end() as usize] - before[run.start as usize];
+        message.runs.iter().map(run).sum()
+    }
+}
+
+impl Passing {
+    /// What a message of a step carries, all of whose messages read the state before it.
+    fn pass(&mut self, step: usize, message: &Message<'_>) -> f64 {
+        if step != self.step {
+            self.coming.drain(..).for_each(|(at, weight)| self.now[at] = weight);
+            self.step = step;
+        }
+        let [from, to] = [message.from, message.to].map(|rank| rank.index() * self.n_positions);
+        let mut sum = 0.0;
+        for position in message.runs.iter().flat_map(|run| run.start..run.end()) {
+            let weight = self.now[from + position as usize];
+            self.coming.push((to + position as usize, weight));
+            sum += f64::from(weight);
+        }
+        sum
+    }
+}

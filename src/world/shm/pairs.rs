@@ -1,0 +1,154 @@
+//! Alltoalls of short blocks of any size on the board.
+//!
+//! A rank contributes for every rank how many bytes it has for it and expects of it, then its
+//! blocks but the own one, in order of ranks: sizes travel with the data. Whoever has too much
+//! says so instead, and then all take messages. How a call went all ranks know, so all let
+//! pass by the board as many of the next calls: after each that failed twice as many.
+
+use std::sync::atomic::Ordering;
+
+use super::board::{MOST_RANKS, MOST_READ, SharedBoard, signature, slice};
+use crate::error::Error;
+use crate::sync::lock;
+use crate::world::blocks::Blocks;
+use crate::world::call::{Call, Caller};
+
+/// In place of the first size: too much for the board.
+const TOO_MUCH: u32 = u32::MAX;
+/// Bytes of a size.
+const WORD: usize = size_of::<u32>();
+/// At most so many calls pass by the board until it is tried again.
+const MOST_PASSED: u64 = 64;
+/// In `passed_by`, above the calls that pass by now, those that do the next time.
+const NEXT: u32 = 32;
+
+impl SharedBoard {
+    /// Performs an alltoall of blocks of any size, unless it is too long for some rank. Returns
+    /// whether it has.
+    ///
+    /// # Safety
+    /// As [`perform`](crate::world::backend::SmallCollectives::perform).
+    pub(super) unsafe fn exchange_pairs(
+        &self,
+        call: &Call,
+        caller: Caller,
+        may: &mut dyn FnMut() -> Result<(), Error>,
+        idle: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        let (Some(recv), size) = (call.recv_blocks, call.dtype.size_bytes() as u64) else {
+            return Ok(false);
+        };
+        let (send, input) = match call.send_blocks {
+            Some(send) if !call.in_place => (send, call.send),
+            _ => (recv, call.recv.cast_const()),
+        };
+        let (me, n) = (caller.rank as usize, self.n_ranks as usize);
+        let board = &mut *lock(&self.board);
+        may()?;
+        // Relaxed: under the board's lock.
+        let passed_by = self.passed_by.load(Ordering::Relaxed);
+        if passed_by as u32 > 0 {
+            self.passed_by.store(passed_by - 1, Ordering::Relaxed);
+            return Ok(false);
+        }
+        board.enter(signature(call, u64::MAX));
+        while board.is_free().is_err() {
+            idle()?;
+        }
+        let others = |blocks: &Blocks<'_>| {
+            let all = blocks.counts.iter().enumerate().filter(|(rank, _)| *rank != me);
+            all.fold(0, |sum: u64, (_, &count)| sum.saturating_add(count.saturating_mul(size)))
+        };
+        let head = 2 * n * WORD;
+        let mut words = [0u32; 2 * MOST_RANKS];
+        if others(&send) + head as u64 > self.capacity || others(&recv) > MOST_READ {
+            words[0] = TOO_MUCH;
+            board.contribute_pieces(std::iter::once(bytes_of(&words[..2 * n])));
+        } else {
+            for (word, count) in words.iter_mut().zip(send.counts.iter().chain(recv.counts)) {
+                // What is left out may be longer.
+                *word = u32::try_from(count * size).unwrap_or(0);
+            }
+            words[me] = 0;
+            words[n + me] = 0;
+            let blocks = places(&send).enumerate().filter(|(to, _)| *to != me);
+            let blocks = blocks.map(|(_, (start, count))| {
+                // SAFETY: the caller's promise: the block lies within the input.
+                unsafe {
+                    slice(input.wrapping_add((start * size) as usize), (count * size) as usize)
+                }
+            });
+            board.contribute_pieces(std::iter::once(bytes_of(&words[..2 * n])).chain(blocks));
+        }
+        let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
+        let mut is_too_much = false;
+        for (rank, found) in found[..n].iter_mut().enumerate() {
+            *found = self.awaited(board, (rank, 0), caller, idle)?;
+            // SAFETY: every contribution begins with the words.
+            is_too_much |= unsafe { word(*found, 0) } == TOO_MUCH;
+        }
+        if is_too_much {
+            let next = (passed_by >> NEXT).max(1);
+            self.passed_by.store((2 * next).min(MOST_PASSED) << NEXT | next, Ordering::Relaxed);
+            return Ok(false);
+        }
+        self.passed_by.store(0, Ordering::Relaxed);
+        // SAFETY: as above.
+        let said = |rank: usize, at: usize| u64::from(unsafe { word(found[rank], at) });
+        for rank in (0..n).filter(|&rank| rank != me) {
+            let [given, taken] = [send.counts[rank] * size, recv.counts[rank] * size];
+            for (from, to, sent, expected) in
+                [(rank, me, said(rank, me), taken), (me, rank, given, said(rank, n + me))]
+            {
+                if sent != expected {
+                    let (rank, peer) = (to as u32, from as u32);
+                    return Err(Error::Disagree { rank, peer, sent, expected });
+                }
+            }
+        }
+        for (from, (start, count)) in places(&recv).enumerate() {
+            let len = (count * size) as usize;
+            if len == 0 || from == me && call.in_place {
+                continue;
+            }
+            let source = if from == me {
+                input.wrapping_add(
+                    (places(&send).nth(me).map_or(0, |(start, _)| start) * size) as usize,
+                )
+            } else {
+                let before = (0..me).map(|to| said(from, to) as usize).sum::<usize>();
+                found[from].wrapping_add(head + before)
+            };
+            // SAFETY: both sides have said that the block has `len` bytes, and the contribution
+            // stays until this rank enters the next call; the output has room for the block, by
+            // the caller's promise, and neither overlaps the input nor is the board.
+            unsafe {
+                let into = call.recv.add((start * size) as usize);
+                std::ptr::copy_nonoverlapping(source, into, len);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// By rank, where its block starts, and its elements.
+fn places<'a>(blocks: &Blocks<'a>) -> impl Iterator<Item = (u64, u64)> + use<'a> {
+    let Blocks { counts, displacements } = *blocks;
+    let mut next = 0;
+    counts.iter().enumerate().map(move |(rank, &count)| {
+        let start = displacements.map_or(next, |starts| starts[rank]);
+        next = start + count;
+        (start, count)
+    })
+}
+
+fn bytes_of(words: &[u32]) -> &[u8] {
+    bytemuck::cast_slice(words)
+}
+
+/// # Safety
+/// There must be a word.
+unsafe fn word(start: *const u8, at: usize) -> u32 {
+    // SAFETY: the caller's promise; it need not be aligned.
+    unsafe { start.add(at * WORD).cast::<u32>().read_unaligned() }
+}
