@@ -10,23 +10,9 @@ module hopbine_mpi
   use hopbine_mpi_c
   implicit none
   private
-  public :: HB_Init
-  public :: HB_Barrier
-  public :: HB_Bcast
-  public :: HB_Reduce
-  public :: HB_Allreduce
-  public :: HB_Reduce_scatter_block
-  public :: HB_Reduce_scatter
-  public :: HB_Scan
-  public :: HB_Exscan
-  public :: HB_Allgather
-  public :: HB_Gather
-  public :: HB_Scatter
-  public :: HB_Alltoall
-  public :: HB_Allgatherv
-  public :: HB_Gatherv
-  public :: HB_Scatterv
-  public :: HB_Alltoallv
+  public :: HB_Init, HB_Barrier, HB_Bcast, HB_Reduce, HB_Allreduce, HB_Reduce_scatter_block
+  public :: HB_Reduce_scatter, HB_Scan, HB_Exscan, HB_Allgather, HB_Gather, HB_Scatter
+  public :: HB_Alltoall, HB_Allgatherv, HB_Gatherv, HB_Scatterv, HB_Alltoallv
 
   interface HB_Barrier
     module procedure barrier_f08, barrier_integer
