@@ -87,6 +87,7 @@ impl State {
         };
         // In order: the oldest is the likeliest to be met next.
         let posted = peer.posted.remove(at);
+        self.n_awaited -= 1;
         if (posted.tag.call, posted.region.len) != (tag.call, len) {
             self.events.push(Event::Differs(posted.slot, rank));
             return Ok(());
@@ -119,6 +120,7 @@ impl State {
             return Ok(());
         };
         let waiting = peer.waiting.remove(at);
+        self.n_awaited -= 1;
         if (waiting.tag.call, waiting.region.len as u64) != (tag.call, len) {
             return self.withhold(index, tag, waiting.slot);
         }
@@ -135,6 +137,7 @@ impl State {
         }
         if let Some(at) = peer.posted.iter().position(|posted| is_same(posted.tag, tag)) {
             let posted = peer.posted.remove(at);
+            self.n_awaited -= 1;
             return self.refuse(index, tag, posted.slot);
         }
         let landings = &self.transfers.landings;
@@ -154,6 +157,7 @@ impl State {
         if let Some(at) = peer.waiting.iter().position(|waiting| is_same(waiting.tag, tag)) {
             let waiting = peer.waiting.remove(at);
             self.events.push(Event::Differs(waiting.slot, peer.rank));
+            self.n_awaited -= 1;
         } else if let Some(at) = peer.announced.iter().position(|long| is_same(long.tag, tag)) {
             peer.announced.remove(at);
             self.n_early -= 1;

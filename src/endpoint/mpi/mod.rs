@@ -66,6 +66,9 @@ const HEADERS: i32 = 0;
 const FIRST_DATA: i32 = 1;
 /// Messages taken in one poll: bounds how long a poll takes.
 const MESSAGES_PER_POLL: usize = 64;
+/// A port that awaits no message looks for some in one of so many polls: for questions, news, and
+/// what others have sent ahead.
+const RARELY: u32 = 8;
 /// How long an endpoint that is abandoned waits for what it has sent.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 /// No peer.
@@ -103,6 +106,11 @@ struct State {
     calls: Calls,
     /// Messages and announcements that have come before this rank asked for them.
     n_early: usize,
+    /// Receives of short messages and sends of long ones that have met nothing yet: what the next
+    /// messages in the ring are for.
+    n_awaited: usize,
+    /// Polls since the last look at the ring.
+    n_polls: u32,
     status: Status,
     news: Option<Blame>,
     has_reported: bool,
@@ -148,6 +156,8 @@ impl MpiEndpoint {
             events: Vec::with_capacity(64),
             calls: Calls::new(),
             n_early: 0,
+            n_awaited: 0,
+            n_polls: 0,
             status: Status::Busy,
             news: None,
             has_reported: false,
@@ -261,10 +271,15 @@ impl State {
         if self.is_abandoned {
             return Ok(());
         }
-        self.ring.repost()?;
-        for _ in 0..MESSAGES_PER_POLL {
-            let Some(taken) = self.ring.next()? else { break };
-            self.arrived(&taken)?;
+        if self.is_time_for_ring() {
+            self.ring.repost()?;
+            for _ in 0..MESSAGES_PER_POLL {
+                let Some(taken) = self.ring.next()? else { break };
+                self.arrived(&taken)?;
+                if self.n_awaited == 0 {
+                    break;
+                }
+            }
         }
         self.transfers.advance(&mut self.events)?;
         self.outbound.collect()?;
@@ -281,6 +296,18 @@ impl State {
             events.push(Event::News(blame));
         }
         Ok(())
+    }
+
+    /// Whether to look for messages. A look that finds nothing costs as much as one that does, and
+    /// what comes before its receive is posted has to be copied.
+    #[inline]
+    fn is_time_for_ring(&mut self) -> bool {
+        self.n_polls += 1;
+        let looks = self.n_awaited > 0 || !self.listed.is_empty() || self.n_polls >= RARELY;
+        if looks {
+            self.n_polls = 0;
+        }
+        looks
     }
 
     /// Lets go of everything that is posted.

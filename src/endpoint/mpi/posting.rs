@@ -36,7 +36,10 @@ impl State {
                 // SAFETY: the caller's promise.
                 unsafe { self.transfers.send(to, mpi_tag, slot, region) }?;
             }
-            None => peer.waiting.push(Waiting { tag, slot, region }),
+            None => {
+                peer.waiting.push(Waiting { tag, slot, region });
+                self.n_awaited += 1;
+            }
         }
         Ok(Taken::Accepted)
     }
@@ -76,6 +79,7 @@ impl State {
                 return Ok(Taken::Accepted);
             }
             peer.posted.push(Posted { tag, slot, region, arrival });
+            self.n_awaited += 1;
         } else {
             if self.transfers.landings.next() as i64 + i64::from(FIRST_DATA)
                 > i64::from(self.last_tag)
