@@ -120,7 +120,7 @@ impl State {
             return Ok(());
         };
         let waiting = peer.waiting.remove(at);
-        self.n_awaited -= 1;
+        self.n_waiting -= 1;
         if (waiting.tag.call, waiting.region.len as u64) != (tag.call, len) {
             return self.withhold(index, tag, waiting.slot);
         }
@@ -157,7 +157,7 @@ impl State {
         if let Some(at) = peer.waiting.iter().position(|waiting| is_same(waiting.tag, tag)) {
             let waiting = peer.waiting.remove(at);
             self.events.push(Event::Differs(waiting.slot, peer.rank));
-            self.n_awaited -= 1;
+            self.n_waiting -= 1;
         } else if let Some(at) = peer.announced.iter().position(|long| is_same(long.tag, tag)) {
             peer.announced.remove(at);
             self.n_early -= 1;

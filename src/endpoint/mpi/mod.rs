@@ -106,9 +106,10 @@ struct State {
     calls: Calls,
     /// Messages and announcements that have come before this rank asked for them.
     n_early: usize,
-    /// Receives of short messages and sends of long ones that have met nothing yet: what the next
-    /// messages in the ring are for.
+    /// Receives of short messages that have met nothing yet,
     n_awaited: usize,
+    /// and sends of long ones: what the next messages in the ring are for.
+    n_waiting: usize,
     /// Polls since the last look at the ring.
     n_polls: u32,
     status: Status,
@@ -157,6 +158,7 @@ impl MpiEndpoint {
             calls: Calls::new(),
             n_early: 0,
             n_awaited: 0,
+            n_waiting: 0,
             n_polls: 0,
             status: Status::Busy,
             news: None,
@@ -276,11 +278,12 @@ impl State {
             for _ in 0..MESSAGES_PER_POLL {
                 let Some(taken) = self.ring.next()? else { break };
                 self.arrived(&taken)?;
-                if self.n_awaited == 0 {
+                if self.n_awaited + self.n_waiting == 0 {
                     break;
                 }
             }
         }
+        self.transfers.post_due(self.n_waiting > 0)?;
         self.transfers.advance(&mut self.events)?;
         self.outbound.collect()?;
         if !self.listed.is_empty() {
@@ -303,7 +306,9 @@ impl State {
     #[inline]
     fn is_time_for_ring(&mut self) -> bool {
         self.n_polls += 1;
-        let looks = self.n_awaited > 0 || !self.listed.is_empty() || self.n_polls >= RARELY;
+        let looks = self.n_awaited + self.n_waiting > 0
+            || !self.listed.is_empty()
+            || self.n_polls >= RARELY;
         if looks {
             self.n_polls = 0;
         }

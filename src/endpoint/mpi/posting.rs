@@ -38,7 +38,7 @@ impl State {
             }
             None => {
                 peer.waiting.push(Waiting { tag, slot, region });
-                self.n_awaited += 1;
+                self.n_waiting += 1;
             }
         }
         Ok(Taken::Accepted)
@@ -88,7 +88,7 @@ impl State {
                 return Ok(Taken::Later);
             }
             // SAFETY: the caller's promise.
-            let mpi_tag = unsafe { self.transfers.receive(from, tag, slot, region) }?;
+            let mpi_tag = unsafe { self.transfers.receive(from, tag, slot, region) };
             let header = Header { mpi_tag, ..Header::about(Kind::Ready, tag, region.len) };
             self.say(index, Outgoing { header, message: None })?;
         }

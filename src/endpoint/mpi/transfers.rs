@@ -1,5 +1,6 @@
 //! Long messages, which MPI moves from region to region.
 
+use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::time::Instant;
 
@@ -14,6 +15,8 @@ use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
 
 /// Counts of MPI's are of type `int`.
 const MOST_BYTES: usize = 1 << 30;
+/// Messages that are looked for in one poll.
+const PROBES_PER_POLL: usize = 4;
 
 /// A message that is received.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +24,11 @@ pub(super) struct Landing {
     pub(super) from: Rank,
     pub(super) tag: Tag,
     pub(super) slot: Slot,
+    region: WireRegion,
     /// Pieces that have not come.
     left: u32,
+    /// MPI has been seen to have the first of them.
+    is_there: bool,
 }
 
 /// A message that is sent.
@@ -47,6 +53,8 @@ pub(super) struct Transfers {
     /// to this port have the same.
     pub(super) landings: Numbered<Landing>,
     leavings: Numbered<Leaving>,
+    /// Messages that are announced, and whose receives are not posted.
+    due: VecDeque<u32>,
     requests: Vec<ffi::MPI_Request>,
     /// What each is.
     pieces: Vec<Piece>,
@@ -59,13 +67,15 @@ impl Transfers {
             comm,
             landings: Numbered::default(),
             leavings: Numbered::default(),
+            due: VecDeque::with_capacity(64),
             requests: Vec::with_capacity(64),
             pieces: Vec::with_capacity(64),
             done: Vec::with_capacity(64),
         }
     }
 
-    /// Receives a message from a peer, who is to be told the tag of MPI's that this returns.
+    /// Receives a message from a peer, who is to be told the tag of MPI's that this returns, from
+    /// some [`post_due`](Transfers::post_due) on.
     ///
     /// # Safety
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
@@ -75,9 +85,52 @@ impl Transfers {
         tag: Tag,
         slot: Slot,
         region: WireRegion,
-    ) -> Result<i32, WireError> {
+    ) -> i32 {
         let left = region.len.div_ceil(MOST_BYTES) as u32;
-        let number = self.landings.insert(Landing { from, tag, slot, left });
+        let landing = Landing { from, tag, slot, region, left, is_there: false };
+        let number = self.landings.insert(landing);
+        self.due.push_back(number);
+        FIRST_DATA + number as i32
+    }
+
+    /// Posts the receives that are due.
+    ///
+    /// MPI moves a long message in one go, within whatever call finds that it has come for a posted
+    /// receive. If this rank still has a message to send, for which its receiver may just have
+    /// asked, that one would wait: two ranks that exchange messages would move one after the other.
+    /// So while it `is_sending` a receive is posted only once its message is there and who asks
+    /// has been looked for once more.
+    pub(super) fn post_due(&mut self, is_sending: bool) -> Result<(), WireError> {
+        let most = if is_sending { PROBES_PER_POLL } else { usize::MAX };
+        for _ in 0..self.due.len().min(most) {
+            let Some(number) = self.due.pop_front() else { break };
+            let Some(landing) = self.landings.get_mut(number) else { continue };
+            let &mut Landing { from, is_there, .. } = landing;
+            if !is_sending || is_there {
+                let landing = *landing;
+                // SAFETY: the promise of `receive`: it has not been reported.
+                unsafe { self.post(number, landing) }?;
+                continue;
+            }
+            let mut is_there = 0;
+            // SAFETY: a flag that lives until the call returns.
+            let code = unsafe {
+                let (tag, status) = (FIRST_DATA + number as i32, ffi::RSMPI_STATUS_IGNORE);
+                ffi::PMPI_Iprobe(from as c_int, tag, self.comm.0, &mut is_there, status)
+            };
+            check("MPI_Iprobe", code).map_err(|error| WireError { peer: Some(from), ..error })?;
+            landing.is_there = is_there != 0;
+            self.due.push_back(number);
+        }
+        Ok(())
+    }
+
+    /// Posts the receives of a message's pieces.
+    ///
+    /// # Safety
+    /// As [`receive`](Transfers::receive).
+    unsafe fn post(&mut self, number: u32, landing: Landing) -> Result<(), WireError> {
+        let Landing { from, region, .. } = landing;
         let mpi_tag = FIRST_DATA + number as i32;
         for (at, len) in pieces(region.len) {
             // SAFETY: a constant of MPI's.
@@ -98,7 +151,7 @@ impl Transfers {
             self.requests.push(request);
             self.pieces.push(Piece::Of(number));
         }
-        Ok(mpi_tag)
+        Ok(())
     }
 
     /// Sends a message to a peer, whose receive is posted, with a tag of MPI's.
@@ -149,6 +202,7 @@ impl Transfers {
         }
         // Nothing has met them, so that they end at once.
         cancel(&mut requests, Instant::now() + LAST_WAIT);
+        self.due.retain(|&due| due != number);
         self.landings.remove(number);
         Some(slot)
     }
@@ -212,7 +266,7 @@ impl Transfers {
         }
         cancel(&mut landing, end);
         finish(&mut leaving, end);
-        (self.landings, self.leavings) = Default::default();
+        (self.landings, self.leavings, self.due) = Default::default();
     }
 }
 
