@@ -227,8 +227,9 @@ fn given(sizes: &Sizes) -> Box<[u64]> {
 /// where others do not. Of sizes it says what all ranks know.
 ///
 /// The upper half says which messages there are (see [`Tag::call`](crate::endpoint::Tag)): it is
-/// another one where `meets` is false and the sizes differ. The lower half differs, for equal sizes,
-/// whenever operators or types do; of other differences each half misses one in 256.
+/// another one where `meets` is false and the sizes differ, but for one in 256. The lower half is
+/// about everything. For equal messages and sizes it differs whenever operators or types do; other
+/// calls have the same number once in 65,536, or once in 256 where messages meet.
 fn call_number(key: &Key, how: &impl Hash, meets: bool) -> u16 {
     let Key { collective, count, dtype, op, root, form, .. } = key;
     let mut sizes = DefaultHasher::new();
@@ -246,8 +247,10 @@ fn call_number(key: &Key, how: &impl Hash, meets: bool) -> u16 {
     let has_type = *form == Form::Regular || collective.is_reduction();
     let typed = if has_type { *dtype as u8 } else { 0 };
     let combined = op.map_or(0, |op| op as u8 + 1);
-    let rest = (sizes.finish() as u8).wrapping_add(combined.wrapping_mul(16)).wrapping_add(typed);
-    u16::from(messages.finish() as u8) << 8 | u16::from(rest)
+    let [upper, lower, ..] = messages.finish().to_le_bytes();
+    let rest = lower.wrapping_add(sizes.finish() as u8);
+    let rest = rest.wrapping_add(combined.wrapping_mul(16)).wrapping_add(typed);
+    u16::from(upper) << 8 | u16::from(rest)
 }
 
 /// Whether this call has the same messages as all others of the same plan for which this is true,
