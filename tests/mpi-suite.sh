@@ -25,14 +25,9 @@ mkdir -p "$build"
 fetch() {
   local at=$build/apt
   mkdir -p "$at/lists/partial" "$at/parts"
-  # shellcheck disable=SC1091
-  cat >"$at/parts/source.sources" <<EOF
-Types: deb-src
-URIs: http://deb.debian.org/debian
-Suites: $(. /etc/os-release && echo "$VERSION_CODENAME")
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-EOF
+  # Where this system has its packages from, it has their sources from.
+  sed 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/*.sources >"$at/parts/source.sources" 2>/dev/null || true
+  sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >"$at/parts/source.list" 2>/dev/null || true
   local options=(-qq -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$at/parts"
     -o Dir::State::Lists="$at/lists")
   (cd "$build" && apt-get "${options[@]}" update && apt-get "${options[@]}" source --download-only mpich &&
