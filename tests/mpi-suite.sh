@@ -39,7 +39,7 @@ source=${MPICH_SOURCE:-$build/mpich}
 [ -d "$source/test/mpi" ] || fetch >"$build/fetch.log" 2>&1 || { tail "$build/fetch.log" >&2; exit 3; }
 source=$(realpath "$source")/test/mpi
 
-suite=$build/$mpi
+suite=$build/with-$mpi
 if [ ! -d "$suite/coll" ]; then
   mkdir -p "$suite"
   cd "$suite"

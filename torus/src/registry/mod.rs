@@ -11,6 +11,7 @@
 //! way, and `-nonblocking` or `-batched:B` behind it: `multi-leader:4-batched:8`.
 
 mod rows;
+mod through;
 
 use std::borrow::Cow;
 
@@ -18,10 +19,11 @@ use crate::collectives::{Collective, Form};
 use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::{
-    Exchange, Expect, Interleave, ParLinNa, Positions, PrefixSteps, Recipe, Schedule,
-    ScheduleError, Stages, StepOrder, WalkRecipe, max_ports,
+    Expect, Interleave, ParLinNa, Positions, PrefixSteps, Recipe, Schedule, ScheduleError,
+    StepOrder, WalkRecipe, max_ports,
 };
 use rows::{ROWS, Row};
+use through::{Blocks, Through};
 
 /// Which pattern is used in which dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,69 +67,6 @@ enum Way {
     Linear,
     Prefix(PrefixSteps),
     Trees,
-}
-
-/// How blocks are exchanged, and how many messages a rank has under way at a time.
-#[derive(Clone, Copy, Debug)]
-struct Blocks {
-    through: Through,
-    batch: Option<u32>,
-}
-
-/// Through whose hands blocks go.
-#[derive(Clone, Copy, Debug)]
-enum Through {
-    /// Nobody's but their owners'.
-    Owners,
-    /// Those of ranks in the same place of all dimensions but one, dimension after dimension.
-    Dimensions,
-    /// Those of so many leaders on each node.
-    Leaders { per_node: u32, node_aware: bool },
-    /// Those of the rank with the sender's place in the receiver's node.
-    Nodes,
-    /// Those of the rank with the sender's place in the receiver's group of so many.
-    Groups(u32),
-}
-
-impl Through {
-    /// The same with another number of leaders, or of ranks in a group, if it has one.
-    fn with(self, number: u32) -> Option<Self> {
-        match self {
-            Through::Leaders { per_node: 1, .. }
-            | Through::Owners
-            | Through::Dimensions
-            | Through::Nodes => None,
-            Through::Leaders { node_aware, .. } => {
-                Some(Through::Leaders { per_node: number, node_aware })
-            }
-            Through::Groups(_) => Some(Through::Groups(number)),
-        }
-    }
-}
-
-impl Blocks {
-    fn on(self, shape: &Shape) -> Result<Exchange, ScheduleError> {
-        let (batch, per_node) = (self.batch, shape.ranks_per_node());
-        let (group, leaders, stages) = match self.through {
-            Through::Owners => (1, false, Stages::Together),
-            Through::Dimensions => (per_node, false, Stages::Dimensions),
-            Through::Leaders { .. } if shape.node_dim().is_none() => {
-                return Err(ScheduleError::NoNodes { shape: shape.to_string() });
-            }
-            Through::Leaders { per_node: leaders, .. }
-                if leaders == 0 || !per_node.is_multiple_of(leaders) =>
-            {
-                return Err(ScheduleError::leaders(leaders, shape));
-            }
-            Through::Leaders { per_node: leaders, node_aware } => {
-                let stages = if node_aware { Stages::NodesFirst } else { Stages::Together };
-                (per_node / leaders, true, stages)
-            }
-            Through::Nodes => (per_node, false, Stages::NodesFirst),
-            Through::Groups(group) => (group, false, Stages::NodesFirst),
-        };
-        Ok(Exchange { group, leaders, stages, batch })
-    }
 }
 
 /// One algorithm for one collective.

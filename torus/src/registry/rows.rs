@@ -1,6 +1,7 @@
 //! The rows of the registry.
 
-use super::{Blocks, DEFAULT_MAX_RADIX, Family, Patterns, Through, Use, Way};
+use super::through::{Blocks, Through};
+use super::{DEFAULT_MAX_RADIX, Family, Patterns, Use, Way};
 use crate::collectives::Collective::{
     self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Exscan, Gather, Reduce, ReduceScatter,
     Scan, Scatter,
