@@ -52,14 +52,14 @@ impl Inner {
     fn next(&self, key: &Key, then: &Then, found: Learnt) -> Result<Box<Ready>, Error> {
         let (mut sizes, elem_bytes) = key.sizes(self.members.caller)?;
         if key.collective == Collective::Alltoall {
-            let found = along(&then.sizes, &then.plan, found);
-            self.check_received(&then.plan, &sizes, &found)?;
+            let found = along(&then.sizes, &then.how.plan, found);
+            self.check_received(&then.how.plan, &sizes, &found)?;
             let shape = &self.members.shape;
             let n_ports = self.of_world.engine.n_ports() as u32;
             if then.is_chosen
                 && let Choice { algorithm, ports, .. } =
                     learnt_choice(shape, found.longest, n_ports)
-                && algorithm.name != then.algorithm.name
+                && algorithm.name != then.how.algorithm.name
             {
                 let mut key = key.clone();
                 key.options.algorithm = Some((*algorithm.name).into());
@@ -74,7 +74,7 @@ impl Inner {
             *recv = send.clone();
             *known = Known::Told;
         }
-        let program = self.data_program(key, then, sizes, elem_bytes)?;
+        let program = self.data_program(key, &then.how, sizes, elem_bytes)?;
         let operation = self.of_world.engine.prepare(Arc::new(program), None)?;
         let (key, entry, keys) = (key.clone(), Weak::new(), UserKeys::default());
         Ok(Box::new(Ready { key, entry, operation, keys, learning: None }))

@@ -16,7 +16,7 @@ use super::inner::Inner;
 use super::key::{Key, PlanKey};
 use super::members::Members;
 use super::options::CallOptions;
-use super::ready::{Entry, KEPT_BYTES, KEPT_PROGRAMS, Learning, Ready, Then};
+use super::ready::{Entry, How, KEPT_BYTES, KEPT_PROGRAMS, Learning, Ready, Then};
 use super::select::{Choice, choose, choose_unknown};
 use crate::Rank;
 use crate::engine::{
@@ -130,23 +130,22 @@ impl Inner {
         let segment_bytes =
             key.options.segment_bytes.or(members.segment_bytes).unwrap_or(segment_bytes);
         let (sizes, elem_bytes) = key.sizes(members.caller)?;
+        let how = How { algorithm, ports, segment_bytes, plan };
+        if !learns {
+            return Ok((self.data_program(key, &how, sizes, elem_bytes)?, reducer, None));
+        }
         let is_chosen = collective == Collective::Alltoall
             && key.options.algorithm.is_none()
             && self.preferred(key).is_none();
-        let given = if learns { given(&sizes) } else { Box::default() };
-        let of_sizes = match plan.turned_back() {
-            _ if !learns => plan.clone(),
+        let given = given(&sizes);
+        let sizes = match how.plan.turned_back() {
             Some(back) => Arc::new(back),
-            None => self.plan(&algorithm.for_sizes(), key.root, ports)?,
+            None => self.plan(&how.algorithm.for_sizes(), key.root, ports)?,
         };
-        let then =
-            Then { algorithm, ports, segment_bytes, plan, sizes: of_sizes, is_chosen, given };
-        if !learns {
-            return Ok((self.data_program(key, &then, sizes, elem_bytes)?, reducer, None));
-        }
-        let program = compile_sizes(&then.sizes);
-        let how = (&then.algorithm.name, ports, members.fingerprint(), "sizes");
-        let program = self.called(program, call_number(key, &how, false));
+        let program = compile_sizes(&sizes);
+        let call = (&how.algorithm.name, ports, members.fingerprint(), "sizes");
+        let program = self.called(program, call_number(key, &call, false));
+        let then = Then { how, sizes, is_chosen, given };
         Ok((program, Some(Reducer::new(Dtype::U64, Op::Max)?), Some(Arc::new(then))))
     }
 
@@ -154,11 +153,11 @@ impl Inner {
     pub(super) fn data_program(
         &self,
         key: &Key,
-        how: &Then,
+        how: &How,
         sizes: Sizes,
         elem_bytes: u64,
     ) -> Result<Program, Error> {
-        let Then { algorithm, ports, segment_bytes, plan, .. } = how;
+        let How { algorithm, ports, segment_bytes, plan } = how;
         let Members { caller, .. } = &*self.members;
         let segment_bytes = Some(*segment_bytes);
         let geometry = Geometry { sizes, elem_bytes, in_place: key.in_place, segment_bytes };

@@ -42,12 +42,17 @@ pub(super) struct Ready {
     pub(super) learning: Option<Box<Learning>>,
 }
 
-/// What follows when sizes have been learnt.
-pub(super) struct Then {
+/// How the data of a call move.
+pub(super) struct How {
     pub(super) algorithm: Algorithm,
     pub(super) ports: u32,
     pub(super) segment_bytes: u64,
     pub(super) plan: Arc<Plan>,
+}
+
+/// What follows when sizes have been learnt.
+pub(super) struct Then {
+    pub(super) how: How,
     /// Whose messages the sizes travel in.
     pub(super) sizes: Arc<Plan>,
     /// The library chose the algorithm, and may choose another when it knows the sizes.

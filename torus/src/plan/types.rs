@@ -90,9 +90,7 @@ impl Plan {
     pub fn n_ports(&self) -> u32 {
         self.lanes.iter().map(|lane| u32::from(lane.port) + 1).max().unwrap_or(0)
     }
-}
 
-impl Plan {
     /// The same messages backwards: a gather becomes a scatter, a scatter a gather. `None` for
     /// what has no such counterpart.
     pub fn turned_back(&self) -> Option<Plan> {
