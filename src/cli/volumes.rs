@@ -35,18 +35,20 @@ impl Volumes {
         let (n, collective) = (flow.n_ranks(), flow.collective());
         let size = |from, to| size(from, to) as f64;
         if collective.cut() == Cut::Pairs {
-            let given = |from| (0..n).map(|to| size(from, to)).sum::<f64>();
-            let mean = ((0..n).map(given).sum::<f64>() / f64::from(n)).max(1.0);
-            let others = (0..n).map(|from| given(from) - size(from, from));
+            let sizes = |from| (0..n).map(move |to| size(from, to)).collect();
+            let sizes: Vec<Vec<f64>> = (0..n).map(sizes).collect();
+            let given: Vec<f64> = sizes.iter().map(|sizes| sizes.iter().sum()).collect();
+            let mean = (given.iter().sum::<f64>() / f64::from(n)).max(1.0);
+            let others = given.iter().enumerate().map(|(rank, given)| given - sizes[rank][rank]);
             let minimum = others.fold(0.0, f64::max) / mean;
             let passing = (0..flow.lanes().len()).map(|lane| {
                 let LaneHeader { parts, ref space, .. } = flow.lanes()[lane];
-                let (size, mean) = (&size, &mean);
+                let sizes = &sizes;
                 let stands = |rank: Rank| {
                     let space = flow.space(lane, rank);
                     Position::first(space.n_positions).map(move |at| {
                         let to = space.block_at_start(rank, at);
-                        let size = to.map_or(0.0, |to| size(rank.0, to.0));
+                        let size = to.map_or(0.0, |to| sizes[rank.index()][to.index()]);
                         (size / mean / f64::from(parts)) as f32
                     })
                 };
