@@ -35,6 +35,11 @@ fn blocks_that_make_no_sense() {
     .unwrap();
 }
 
+/// What each rank's error says.
+fn texts(outcomes: Vec<Result<(), Error>>) -> Vec<String> {
+    outcomes.into_iter().map(|outcome| outcome.expect_err("calls differ").to_string()).collect()
+}
+
 /// Rank 2 says that it sends `sent` elements to rank 0, who expects `expected`: both are told,
 /// and nobody waits for ever.
 fn disagree(wire: Wire, algorithm: &str, sent: u64, expected: u64) {
@@ -63,11 +68,7 @@ fn disagree(wire: Wire, algorithm: &str, sent: u64, expected: u64) {
         // Ranks that need neither may get further.
         outcome.and_then(|()| comm.with(CallOptions::new().algorithm("mixed")).barrier())
     });
-    let texts: Vec<String> = outcomes
-        .unwrap()
-        .into_iter()
-        .map(|outcome| outcome.expect_err("calls differ").to_string())
-        .collect();
+    let texts = texts(outcomes.unwrap());
     let what = format!("{wire:?} {algorithm} {sent} {expected}: {texts:?}");
     assert!(texts[0].contains("2") && texts[2].contains("rank 0"), "{what}");
     for text in &texts {
@@ -123,11 +124,7 @@ fn root_disagrees(wire: Wire, algorithm: &str, at_root: u64, own: u64, gathers: 
         // Ranks that need neither may get further.
         outcome.and_then(|()| comm.with(CallOptions::new().algorithm("mixed")).barrier())
     });
-    let texts: Vec<String> = outcomes
-        .unwrap()
-        .into_iter()
-        .map(|outcome| outcome.expect_err("calls differ").to_string())
-        .collect();
+    let texts = texts(outcomes.unwrap());
     let what = format!("{wire:?} {algorithm} {at_root} {own} {gathers}: {texts:?}");
     let is_named = |text: &str, rank: u32| text.contains(&rank.to_string());
     assert!(
