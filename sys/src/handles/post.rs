@@ -52,21 +52,21 @@ pub struct Mark {
 }
 
 impl Mark {
-    fn edata(&self) -> u64 {
+    pub(super) fn edata(&self) -> u64 {
         u64::from(self.edata)
     }
 
-    fn flags(&self) -> c_ulong {
+    pub(super) fn flags(&self) -> c_ulong {
         self.flags.0
     }
 
-    fn cookie(&self) -> *mut c_void {
+    pub(super) fn cookie(&self) -> *mut c_void {
         // The library hands this back and never looks behind it.
         core::ptr::without_provenance_mut(self.cookie.0)
     }
 }
 
-fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
+pub(super) fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
     match code {
         UTOFU_SUCCESS => Ok(()),
         UTOFU_ERR_BUSY => Err(PostError::Busy),
@@ -75,14 +75,14 @@ fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
 }
 
 /// The library itself lets a length overflow into neighbouring descriptor fields.
-fn fits(length: usize, max: usize) -> Result<(), PostError> {
+pub(super) fn fits(length: usize, max: usize) -> Result<(), PostError> {
     if length <= max { Ok(()) } else { Err(PostError::TooLong { length, max }) }
 }
 
 /// The device reads memory, and peers act on what they are told, once an operation is posted:
 /// everything that this thread has written or read before comes first, also on processors that
 /// reorder (A64FX). On x86 it is no instruction.
-fn before_post() {
+pub(super) fn before_post() {
     fence(Ordering::Release);
 }
 
