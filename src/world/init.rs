@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use utofu::bootstrap::{BootstrapError, Exchange};
 
-use super::backend::{Backend, Layout};
+use super::backend::{Backend, Layout, Opened};
 use super::card::Card;
 use super::choice;
 use super::communicator::Communicator;
@@ -250,6 +250,7 @@ impl World {
             .map(|Shm { may_read }| Near { node: nodes[rank as usize], may_read });
         let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
+        let Opened { endpoints, small, places, cache } = opened;
         let config = EngineConfig {
             workers: seating.workers,
             cores: seating.cores.clone(),
@@ -257,10 +258,10 @@ impl World {
             timeout,
             on_timeout,
         };
-        let engine = Engine::new(rank, opened.endpoints, config, Arc::new(Failure::default()))?;
+        let engine = Engine::new(rank, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
-        let of_world =
-            RankOfWorld::new(engine, backend.wire(), opened.small, opened.cache, preferred);
+        let wire = backend.wire();
+        let of_world = RankOfWorld::new(engine, wire, small, places, cache, preferred);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
         let about = About { backend, tried, coords, ranks_per_node, seating, timeout };
