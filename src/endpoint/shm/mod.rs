@@ -58,7 +58,7 @@ const EAGER_BYTES: usize = 2048;
 /// on two ranks, broadcast 3.8 us against 6.6, allreduce 3.9 against 5.5; 64 KiB allreduce 13.5
 /// against 11.4).
 const STAGED_BYTES: usize = 32 * 1024;
-/// With more peers than this, those that nothing is expected of are looked at more rarely.
+/// With more peers than this, a port looks more rarely at those of which it expects nothing.
 const FEW_PEERS: usize = 8;
 /// How rarely, in polls.
 const RARELY: u32 = 16;
@@ -97,9 +97,9 @@ pub struct ShmEndpoint {
     backlog: VecDeque<(usize, Descriptor)>,
     /// To be reported by the next poll.
     events: Vec<Event>,
-    /// The staging slots of peers that the last poll has shown,
+    /// Staging slots of peers that the last poll has shown.
     views: Vec<(usize, u32)>,
-    /// and those that the next will.
+    /// Staging slots of peers that the next poll will show.
     due_views: Vec<(usize, u32)>,
     calls: Calls,
     n_early: usize,
@@ -111,7 +111,7 @@ pub struct ShmEndpoint {
 }
 
 impl Descriptor {
-    /// Something about what `id` stands for on the other side.
+    /// An answer about the message or slot that the other side calls `id`.
     fn answer(kind: Kind, id: u32) -> Self {
         Descriptor { kind, call: 0, message: 0, operation: 0, len: 0, id, word: 0 }
     }
@@ -308,7 +308,7 @@ impl Endpoint for ShmEndpoint {
         }
         if !self.reads_due.is_empty() {
             self.advance_reads()?;
-            // Nobody else would wake this rank for what is left.
+            // Rings its own bell: nobody else wakes this rank for what is left.
             if !self.reads_due.is_empty() {
                 self.bell.ring();
             }
