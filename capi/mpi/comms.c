@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-__thread int within;
+PER_THREAD int within;
 
 enum status status;
 int wants_report;
@@ -163,9 +163,9 @@ static void adopt(MPI_Comm comm, struct state *state) {
 
 /* `adopts`: if there is none yet. */
 static const struct state *find_state(MPI_Comm comm, int adopts) {
-    static __thread MPI_Comm last;
-    static __thread struct state *of_last;
-    static __thread unsigned long at;
+    static PER_THREAD MPI_Comm last;
+    static PER_THREAD struct state *of_last;
+    static PER_THREAD unsigned long at;
     const unsigned long now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
     if (of_last && at == now && last == comm) return of_last;
     if (comm == MPI_COMM_NULL) return NULL;

@@ -14,6 +14,10 @@
 /* What is seen outside the library: HB_ and MPI_ calls, and what Fortran calls. */
 #define DOOR_OUT __attribute__((visibility("default")))
 
+/* These libraries are there from a program's start, or use so little that the linker has room for it:
+ * a variable of a thread's is then read without a call. */
+#define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
+
 enum collective {
     ALLREDUCE,
     REDUCE,
@@ -77,7 +81,7 @@ extern int wants_report;
 extern const char *no_requests;
 
 /* Nonzero within hopbine or MPI: whatever comes in then is their own and goes to MPI. */
-extern __thread int within;
+extern PER_THREAD int within;
 
 /* What is kept with a communicator. */
 struct state {

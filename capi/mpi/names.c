@@ -28,7 +28,7 @@ static const char *const names[N_COLLECTIVES] = {
 };
 
 const char *call_name(enum collective collective, enum form form) {
-    static __thread char name[64];
+    static PER_THREAD char name[64];
     snprintf(name, sizeof name, "MPI_%s%s%s", form == NONBLOCKING ? "I" : "", names[collective],
              form == PERSISTENT ? "_init" : "");
     if (form != NONBLOCKING) name[4] = (char)(name[4] - 'a' + 'A');
