@@ -101,6 +101,9 @@ pub struct Hop {
     pub blocks: Blocks,
 }
 
+/// The positions that a group sends.
+type SentBy<'a> = dyn Fn(u32) -> Blocks + 'a;
+
 /// By exchange, the axes that it is along.
 fn axes(exchange: &Exchange, grid: &Grid, shape: &Shape) -> Vec<SmallVec<[bool; 8]>> {
     let n_axes = grid.n_axes();
@@ -235,11 +238,7 @@ impl ExchangePass {
     }
 
     /// Visits the displacements of an exchange, each with the positions that a group sends.
-    fn for_each_hop(
-        &self,
-        step: &ExchangeStep,
-        visit: &mut dyn FnMut(u32, &dyn Fn(u32) -> Blocks),
-    ) {
+    fn for_each_hop(&self, step: &ExchangeStep, visit: &mut dyn FnMut(u32, &SentBy<'_>)) {
         match step {
             ExchangeStep::Members { .. } => {}
             ExchangeStep::Hops(hops) => {
