@@ -780,6 +780,10 @@ int hopbine_initialized(int *started);
 // The communicator of all ranks; HOPBINE_COMM_NULL if hopbine has not been started.
 hopbine_comm_t hopbine_comm_world(void);
 
+// What carries the world's messages: "tofu", "shm", "emu" or "mpi"; empty if hopbine has not been
+// started. Never null, always valid.
+const char *hopbine_backend(void);
+
 // The library's version, such as "0.1.0". Never null, always valid.
 const char *hopbine_version(void);
 

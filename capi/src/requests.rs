@@ -3,8 +3,11 @@
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hopbine::world::Repeated;
+
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_REQUEST, entry};
 use crate::handles::{REQUESTS, Request, hopbine_request_t, not_a_request, request as find};
+use crate::report::Noting;
 
 /// No request: waiting for it returns at once.
 pub const HOPBINE_REQUEST_NULL: hopbine_request_t = 0;
@@ -41,8 +44,12 @@ pub unsafe extern "C" fn hopbine_start(request: hopbine_request_t) -> c_int {
         let found = find(request)?;
         let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
         match request {
-            Request::Repeated(repeated) => Ok(repeated.start()?),
-            Request::Started(_) => {
+            Request::Repeated(repeated, noting) => {
+                repeated.start()?;
+                noting.iter_mut().for_each(|noting| noting.begin());
+                Ok(())
+            }
+            Request::Started(..) => {
                 Err(Failure::new(HOPBINE_ERR_REQUEST, "only persistent requests can be started"))
             }
             Request::Ended => Err(not_a_request()),
@@ -69,8 +76,12 @@ pub unsafe extern "C" fn hopbine_test(request: *mut hopbine_request_t, done: *mu
         let found = find(*handle)?;
         let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
         match request {
-            Request::Repeated(repeated) => *done = c_int::from(repeated.test()?),
-            Request::Started(started) => {
+            Request::Repeated(repeated, noting) => {
+                let was_active = repeated.is_active();
+                *done = c_int::from(repeated.test()?);
+                noting.iter().filter(|_| was_active && *done == 1).for_each(|noting| noting.end());
+            }
+            Request::Started(started, _) => {
                 if started.test() {
                     *done = 1;
                     finish(request, handle)?;
@@ -87,10 +98,21 @@ fn finish(request: &mut Request, handle: &mut hopbine_request_t) -> Result<(), F
     let ended = std::mem::replace(request, Request::Ended);
     forget(handle);
     match ended {
-        Request::Started(started) => Ok(started.wait()?),
-        Request::Repeated(mut repeated) => Ok(repeated.wait()?),
+        Request::Started(started, noting) => {
+            started.wait()?;
+            noting.iter().for_each(|noting| noting.end());
+            Ok(())
+        }
+        Request::Repeated(mut repeated, noting) => wait_repeated(&mut repeated, noting.as_deref()),
         Request::Ended => Err(not_a_request()),
     }
+}
+
+fn wait_repeated(repeated: &mut Repeated, noting: Option<&Noting>) -> Result<(), Failure> {
+    let was_active = repeated.is_active();
+    repeated.wait()?;
+    noting.iter().filter(|_| was_active).for_each(|noting| noting.end());
+    Ok(())
 }
 
 /// Waits for one request.
@@ -101,8 +123,8 @@ fn wait(handle: &mut hopbine_request_t) -> Result<(), Failure> {
     let found: Arc<Mutex<Request>> = find(*handle)?;
     let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
     match request {
-        Request::Repeated(repeated) => Ok(repeated.wait()?),
-        Request::Started(_) | Request::Ended => finish(request, handle),
+        Request::Repeated(repeated, noting) => wait_repeated(repeated, noting.as_deref()),
+        Request::Started(..) | Request::Ended => finish(request, handle),
     }
 }
 

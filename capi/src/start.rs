@@ -247,6 +247,21 @@ pub extern "C" fn hopbine_comm_world() -> hopbine_comm_t {
     joined.as_ref().map_or(0, |(_, handle)| *handle)
 }
 
+/// What carries the world's messages: "tofu", "shm", "emu" or "mpi"; empty if hopbine has not been
+/// started. Never null, always valid.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_backend() -> *const c_char {
+    let joined = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let name: &CStr = match joined.as_ref().map(|(world, _)| world.backend()) {
+        Some("tofu") => c"tofu",
+        Some("shm") => c"shm",
+        Some("emu") => c"emu",
+        Some("mpi") => c"mpi",
+        _ => c"",
+    };
+    name.as_ptr()
+}
+
 /// The library's version, such as "0.1.0". Never null, always valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_version() -> *const c_char {

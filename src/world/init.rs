@@ -272,6 +272,11 @@ impl World {
         comm
     }
 
+    /// The backend's name: `tofu`, `shm`, `emu` or `mpi`.
+    pub fn backend(&self) -> &'static str {
+        self.about.backend.name()
+    }
+
     /// Backend, device, place, cores, and the state of caches and gates.
     pub fn info(&self) -> Info {
         let (comm, about) = (self.communicator(), &self.about);
