@@ -8,7 +8,8 @@
 #   PREFIX      hopbine as installed by `MPICC=mpicc.openmpi ./install.sh`, or mpich's
 #
 # Both MPIs: ScaLAPACK's own tests, parallel HDF5. Open MPI, to which Debian links the others: LAMMPS,
-# HPC Challenge, PETSc's own examples and tests, FFTW, mpi4py, its FFTs, h5py.
+# HPC Challenge, PETSc's own examples and tests, FFTW, MUMPS, Quantum ESPRESSO, mpi4py and its own suite,
+# its FFTs, h5py.
 #
 # Exit code: 0 well, 1 something differs, 3 nothing could be run.
 set -euo pipefail
@@ -17,8 +18,8 @@ cd "$(dirname "$0")/.."
 . tests/mpi/launch.sh
 
 packages=(hpcc lammps python3-mpi4py python3-numpy python3-mpi4py-fft python3-h5py-mpi scalapack-mpi-test
-  libhdf5-openmpi-dev libhdf5-mpich-dev libpetsc-real-dev libpetsc3.18-dev-examples libfftw3-mpi-dev pkg-config
-  openmpi-bin mpich)
+  libhdf5-openmpi-dev libhdf5-mpich-dev openmpi-bin mpich mumps-test quantum-espresso quantum-espresso-data
+  libpetsc-real-dev libpetsc3.18-dev-examples libfftw3-mpi-dev pkg-config)
 if [ "${1:-}" = --install ]; then
   apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
   shift
@@ -32,7 +33,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 
 # RANKS PROGRAM ...
-plain() { launch_within 120 "$@" 2>&1; }
+limit=120
+plain() { launch_within $limit "$@" 2>&1; }
 preloaded() { (export LD_PRELOAD=$library HOPBINE_REPORT=1; plain "$@"); }
 
 failed=0 ran=0
@@ -197,6 +199,40 @@ else
   echo "FFTW: NOT RUN: it does not build"
 fi
 
+# -- MUMPS: sparse systems, each from a file.
+solution() { grep -a -i 'solution is'; }
+for precision in s:real d:real c:cmplx z:cmplx; do
+  input=/usr/lib/mumps/input_simpletest_${precision#*:}
+  [ ! -f "$input" ] || cp "$input" system
+  printf '#!/bin/sh\nexec /usr/lib/mumps/%ssimpletest <system\n' "${precision%:*}" >mumps
+  chmod +x mumps
+  if [ -f "$input" ]; then both "MUMPS, ${precision%:*}" solution 4 ./mumps; else echo "MUMPS: NOT RUN"; fi
+done
+
+# -- Quantum ESPRESSO: silicon's energy, forces and stress, with plane waves and with points in k shared.
+cat >silicon <<'EOF'
+&control
+ calculation='scf', prefix='si', pseudo_dir='/usr/share/espresso/pseudo', outdir='./si', tprnfor=.true., tstress=.true.
+/
+&system
+ ibrav=2, celldm(1)=10.2, nat=2, ntyp=1, ecutwfc=18.0
+/
+&electrons
+ conv_thr=1d-8
+/
+ATOMIC_SPECIES
+ Si 28.086 Si.pz-vbc.UPF
+ATOMIC_POSITIONS alat
+ Si 0.00 0.00 0.00
+ Si 0.25 0.25 0.25
+K_POINTS automatic
+ 2 2 2 1 1 1
+EOF
+energies() { grep -E '^!|Total force|P=|JOB DONE'; }
+for pools in 1 2; do
+  both "Quantum ESPRESSO, $pools pools" energies 4 pw.x -nk $pools -in silicon
+done
+
 # -- mpi4py: Python's collectives on numpy's arrays, in place, on parts and with derived types.
 cat >arrays.py <<'EOF'
 import numpy as np
@@ -232,6 +268,16 @@ right() { grep right; }
 both "mpi4py, arrays" right 3 /usr/bin/python3 arrays.py
 rings() { grep -E 'passed|ring|Hello' | sed 's/[0-9.]* seconds//; s/ in .*//' | sort; }
 both "mpi4py, its own" rings 3 /usr/bin/python3 -m mpi4py.bench helloworld
+# Its suite is in its sources; what starts further processes is left out.
+version=$(/usr/bin/python3 -c 'import mpi4py; print(mpi4py.__version__)' 2>/dev/null || true)
+if [ "$version" ] && pip download -q --no-deps --no-binary :all: "mpi4py==$version" && tar xf mpi4py-*.tar.gz; then
+  suite() { grep -aE '^Ran|^OK|^FAILED' | sed 's/ in .*//'; }
+  limit=900
+  both "mpi4py, its suite" suite 2 /usr/bin/python3 mpi4py-*/test/runtests.py --no-builddir -e spawn -e dynproc -q
+  limit=120
+else
+  echo "mpi4py, its suite: NOT RUN: its sources cannot be had"
+fi
 
 # -- mpi4py-fft: transforms of distributed arrays and back, by derived types and alltoallw.
 cat >fft.py <<'EOF'

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::exchange::{self, ExchangePass};
 use super::flow::{Flow, LaneHeader, Message};
 use super::fold::FoldPass;
-use super::grid::Grid;
+use super::grid::{Grid, Groups};
 use super::linear::{self, LinearPass};
 use super::members::Tile;
 use super::order::PositionOrder;
@@ -78,12 +78,12 @@ impl Schedule {
                 .into_iter()
                 .unzip(),
             Recipe::Exchange(exchange) => {
-                let grid = Grid::new(places.clone(), exchange.group, exchange.leaders);
+                let grid = Grid::new(places.clone(), exchange.groups);
                 let passes = |grid: &_| exchange::passes(exchange, &places, grid, schedule.ports);
                 exchange_lanes(grid, exchange.window(), passes)
             }
             Recipe::ParLinNa(recipe) => {
-                let grid = Grid::new(places.clone(), places.shape.ranks_per_node(), false);
+                let grid = Grid::new(places.clone(), Groups::Of(places.shape.ranks_per_node()));
                 let passes = |grid: &_| (parlinna::passes(*recipe, grid, schedule.ports), 1);
                 exchange_lanes(grid, recipe.window(), passes)
             }

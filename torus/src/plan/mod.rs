@@ -31,7 +31,7 @@ pub use check::{Checker, Expect, Fault, Found, Violation, check};
 pub use exchange::{Exchange, Stages};
 pub use expansion::Expansion;
 pub use flow::{Flow, LaneHeader, Message, for_each_message};
-pub use grid::Grid;
+pub use grid::{Grid, Groups};
 pub use listed::{Listed, Mixed};
 pub use members::Tile;
 pub use parlinna::ParLinNa;

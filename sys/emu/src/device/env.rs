@@ -12,6 +12,8 @@
 //! | `HOPBINE_EMU_CHECKED` | 1: misuse ends the process with a message ([`crate::Model::checked`]) | 0 |
 //! | `HOPBINE_EMU_WATCHED` | `first` or `last`: the end of a packet that the program watches without a notice; it is written last ([`crate::Watched`]) | `first` |
 //! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_JITTER_NS`, `HOPBINE_EMU_TNI_MBPS` | the latency model ([`crate::Model`]) | 0: off |
+//! | `HOPBINE_EMU_OVERHEAD_NS`, `HOPBINE_EMU_GAP_NS` | its cost of a message: for the processors at both ends, for the TNIs at both ends | 0: none |
+//! | `HOPBINE_EMU_NODE_PUT_NS`, `HOPBINE_EMU_NODE_OVERHEAD_NS`, `HOPBINE_EMU_NODE_MBPS` | the link between ranks of one node ([`crate::NodeLink`]); those not set are 0 | none set: as between nodes |
 //!
 //! Under `mpirun` or `mpiexec` of Open MPI and MPICH, and under `srun`, rank and size are the
 //! launcher's unless `HOPBINE_SIZE` or `HOPBINE_RANK` is set, and the ranks need no
@@ -28,7 +30,7 @@ use crate::job::Job;
 use crate::launcher::Launched;
 use crate::layout::Plan;
 use crate::meet::meet;
-use crate::model::Model;
+use crate::model::{Model, NodeLink};
 use crate::nodes::Layout;
 use crate::rendezvous;
 use std::path::PathBuf;
@@ -106,6 +108,17 @@ fn watched(get: Lookup<'_>) -> Result<Watched, JobError> {
     }
 }
 
+/// The link between ranks of one node, if any of its variables is set.
+fn node_link(get: Lookup<'_>) -> Result<Option<NodeLink>, JobError> {
+    const NAMES: [&str; 3] =
+        ["HOPBINE_EMU_NODE_PUT_NS", "HOPBINE_EMU_NODE_OVERHEAD_NS", "HOPBINE_EMU_NODE_MBPS"];
+    if NAMES.iter().all(|name| get(name).is_none()) {
+        return Ok(None);
+    }
+    let [put_ns, overhead_ns, mbps] = NAMES.map(|name| number(get, name, 0u64, 0));
+    Ok(Some(NodeLink { put_ns: put_ns?, overhead_ns: overhead_ns?, mbps: mbps? }))
+}
+
 /// The number of nodes of a shape; None if that is too large for a number.
 fn product(sizes: &[u32]) -> Option<usize> {
     sizes.iter().try_fold(1usize, |n, &size| n.checked_mul(size as usize))
@@ -173,6 +186,9 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
             hop_ns: number(get, "HOPBINE_EMU_HOP_NS", 0u64, 0)?,
             jitter_ns: number(get, "HOPBINE_EMU_JITTER_NS", 0u64, 0)?,
             tni_mbps: number(get, "HOPBINE_EMU_TNI_MBPS", 0u64, 0)?,
+            overhead_ns: number(get, "HOPBINE_EMU_OVERHEAD_NS", 0u64, 0)?,
+            gap_ns: number(get, "HOPBINE_EMU_GAP_NS", 0u64, 0)?,
+            node: node_link(get)?,
             late: match get("HOPBINE_EMU_LATE") {
                 None => None,
                 Some(_) => Some(number(get, "HOPBINE_EMU_LATE", 0u64, 0)?),
@@ -248,6 +264,17 @@ mod tests {
         assert_eq!(s.timeout, Duration::from_secs(60));
         let s = with(&[("HOPBINE_TIMEOUT", "0.25")]).unwrap();
         assert_eq!(s.timeout, Duration::from_millis(250));
+    }
+
+    #[test]
+    fn a_node_has_a_link_of_its_own_when_asked() {
+        let s = with(&[("HOPBINE_EMU_OVERHEAD_NS", "5"), ("HOPBINE_EMU_GAP_NS", "6")]).unwrap();
+        assert_eq!((s.model.overhead_ns, s.model.gap_ns, s.model.node), (5, 6, None));
+        let s = with(&[("HOPBINE_EMU_NODE_OVERHEAD_NS", "3")]).unwrap();
+        assert_eq!(s.model.node, Some(NodeLink { overhead_ns: 3, ..NodeLink::default() }));
+        assert!(s.model.takes_time());
+        let e = with(&[("HOPBINE_EMU_NODE_MBPS", "fast")]).unwrap_err().to_string();
+        assert!(e.contains("HOPBINE_EMU_NODE_MBPS=fast"), "{e}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::ids::{VcqPlace, without_path};
 use crate::layout::VcqBlock;
 use crate::mem::Region;
-use crate::model::{Times, now};
+use crate::model::{Route, Times, now};
 use crate::mrq::{Lost, Notice};
 use crate::sync::Ordering;
 use crate::toq;
@@ -326,11 +326,22 @@ fn deliver(origin: &Origin, block: &VcqBlock, notice: &Notice) {
 #[cold]
 fn times(vcq: &Vcq, sender: &mut Sender, op: &Op, len: u32, target: &Target<'_>) -> Times {
     let job = &*vcq.context.job;
-    let hops = job.hops(job.node_of(vcq.context.rank), target.node);
+    let node = job.node_of(vcq.context.rank);
+    let (own, other) = (vcq.tni_record(), target.tni);
+    let mut route = Route {
+        inside: node == target.node,
+        hops: job.hops(node, target.node),
+        processor: &vcq.busy_until,
+        from: &own.busy_until,
+        to: &other.arriving_until,
+    };
     let len = u64::from(len);
     let times = match op.action {
-        Action::Get { .. } => job.model.get(len, hops, &target.tni.busy_until),
-        _ => job.model.put(len, hops, &vcq.tni_record().busy_until),
+        Action::Get { .. } => {
+            (route.from, route.to) = (&other.busy_until, &own.arriving_until);
+            job.model.get(len, &route)
+        }
+        _ => job.model.put(len, &route),
     };
     let earlier = sender.last.entry(without_path(op.vcq)).or_default();
     let strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);

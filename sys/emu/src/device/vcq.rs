@@ -64,6 +64,24 @@ struct Receiver {
     arrivals: u64,
 }
 
+impl Receiver {
+    /// The next notice that is due. A message takes the processor first, `until` says when it has
+    /// been received; None: at once.
+    fn take_due(&mut self, until: impl Fn(&Notice) -> Option<u64>) -> Option<Notice> {
+        loop {
+            let due = self.pending.first_entry().filter(|e| e.key().0 <= model::now())?;
+            let mut n = due.remove();
+            // What has taken the processor once has no other time than its key's.
+            let Some(end) = (if n.ready_at == 0 { None } else { until(&n) }) else {
+                return Some(n);
+            };
+            n.ready_at = 0;
+            self.arrivals += 1;
+            self.pending.insert((end, self.arrivals), n);
+        }
+    }
+}
+
 /// Where operations come from.
 #[derive(Clone)]
 pub(crate) struct Origin {
@@ -110,6 +128,8 @@ pub(crate) struct Vcq {
     /// Local MRQ entries of operations posted here, noticed or not, and how many were passed.
     pub(crate) local_posted: AtomicU64,
     local_seen: AtomicU64,
+    /// Until when the processor that drives it sends and receives, in ns (latency model only).
+    pub(crate) busy_until: AtomicU64,
     sender: Turn<Sender>,
     receiver: Turn<Receiver>,
 }
@@ -190,6 +210,7 @@ impl Vcq {
             is_watched,
             local_posted: AtomicU64::new(0),
             local_seen: AtomicU64::new(0),
+            busy_until: AtomicU64::new(0),
             sender: Turn::new(
                 thread_safe,
                 Sender {
@@ -292,10 +313,9 @@ impl Vcq {
                         r.arrivals += 1;
                         r.pending.insert((n.ready_at, r.arrivals), n);
                     }
-                    match r.pending.first_entry() {
-                        Some(e) if e.key().0 <= model::now() => Some(e.remove()),
-                        Some(_) => return None,
-                        None => None,
+                    match r.take_due(|n| self.receiving(n)) {
+                        None if !r.pending.is_empty() => return None,
+                        due => due,
                     }
                 };
                 match found {
@@ -312,6 +332,19 @@ impl Vcq {
                 }
             })
         }
+    }
+
+    /// When the processor has received a message that has come, with a latency model.
+    #[cold]
+    fn receiving(&self, n: &Notice) -> Option<u64> {
+        // Local notices have an order.
+        if n.order != 0 {
+            return None;
+        }
+        let job = &*self.context.job;
+        let sender = VcqPlace::of(n.vcq).ok()?.coords;
+        let cost = job.model.receiving(sender == job.coords_of(self.context.rank));
+        (cost > 0).then(|| model::occupy(&self.busy_until, n.ready_at, cost))
     }
 
     /// Ends the process, as the real device does.
