@@ -332,10 +332,15 @@ impl Engine {
     /// number, is done, if only because it has failed: [`wait`](Engine::wait) tells. `watch` is
     /// the same in all tests of it.
     pub fn test(&self, operation: &Arc<Operation>, id: (u64, u32), watch: &mut TestWatch) -> bool {
-        let group = &self.group;
         if !operation.is_done() && !self.has_workers() {
             self.ports().iter().for_each(|port| _ = port.try_drive());
         }
+        self.look(operation, id, watch)
+    }
+
+    /// As [`test`](Engine::test), without moving anything on.
+    pub fn look(&self, operation: &Arc<Operation>, id: (u64, u32), watch: &mut TestWatch) -> bool {
+        let group = &self.group;
         if operation.is_done() {
             watch.end(group);
             return true;

@@ -277,6 +277,11 @@ impl World {
         self.about.backend.name()
     }
 
+    /// Whether waiting threads have a core of their own, and spin.
+    pub fn has_own_cores(&self) -> bool {
+        self.about.seating.own_cores
+    }
+
     /// Backend, device, place, cores, and the state of caches and gates.
     pub fn info(&self) -> Info {
         let (comm, about) = (self.communicator(), &self.about);
