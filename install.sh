@@ -68,8 +68,8 @@ fi
 if [ -n "${MPICC:-}" ]; then
   flags=("${with[@]}" -std=gnu11 -O2 -fPIC -fvisibility=hidden -shared -Iinclude)
   link=(-L"$prefix/lib" -lhopbine "-Wl,-rpath,\$ORIGIN" -ldl -lpthread)
-  "$MPICC" "${flags[@]}" capi/mpi/{types,names,comms,buffers,serve,movement,reduction,ordered,vector,shaped,fortran}.c -o "$prefix/lib/libhopbine_hb.so" "${link[@]}"
-  "$MPICC" "${flags[@]}" capi/mpi/{types,names,comms,buffers,serve,movement,reduction,ordered,vector,preload}.c -o "$prefix/lib/libhopbine_mpi.so" "${link[@]}"
+  "$MPICC" "${flags[@]}" capi/mpi/{types,names,comms,buffers,rows,serve,movement,reduction,ordered,vector,shaped,fortran}.c -o "$prefix/lib/libhopbine_hb.so" "${link[@]}"
+  "$MPICC" "${flags[@]}" capi/mpi/{types,names,comms,buffers,rows,serve,movement,reduction,ordered,vector,requests,background,complete,creators,preload}.c -o "$prefix/lib/libhopbine_mpi.so" "${link[@]}"
   [ -z "${MPIFC:-}" ] || fortran hopbine_hb_fortran "$MPIFC" hopbine_mpi_c hopbine_mpi
 fi
 

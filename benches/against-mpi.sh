@@ -3,7 +3,7 @@
 # machine, and prints medians, ratios and geometric means as a table and as CSV.
 #
 #   benches/against-mpi.sh [-r ROUNDS] [-n RANKS] [-c COLLECTIVES] [-s SIZES] [-b BUDGET_MS]
-#                          [-m MPIS] [-o CSV]
+#                          [-m MPIS] [-o CSV] [-d]
 #
 #   -r  rounds; 5
 #   -n  numbers of ranks, with commas; 2,4,8
@@ -13,6 +13,8 @@
 #   -b  milliseconds per measurement; 20
 #   -m  of openmpi,mpich; both
 #   -o  where the CSV goes; target/against-mpi.csv
+#   -d  also the MPIs' own programs with libhopbine_mpi.so before MPI: what an unmodified program
+#       gets. Their ratios are to the same MPI without it
 #
 # Missing MPIs are installed with apt when this runs as root on Debian. Ranks on cores of their own
 # are bound to them; ranks that outnumber the cores yield where the library can.
@@ -22,11 +24,12 @@ cd "$(dirname "$0")/.."
 rounds=5 ranks=2,4,8 budget=20 mpis=openmpi,mpich csv=target/against-mpi.csv
 collectives=allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier
 sizes=8,64,512,4096,32768,262144,2097152,16777216,67108864
-while getopts r:n:c:s:b:m:o:h option; do
+doors=
+while getopts r:n:c:s:b:m:o:dh option; do
   case $option in
     r) rounds=$OPTARG ;; n) ranks=$OPTARG ;; c) collectives=$OPTARG ;; s) sizes=$OPTARG ;;
-    b) budget=$OPTARG ;; m) mpis=$OPTARG ;; o) csv=$OPTARG ;;
-    *) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    b) budget=$OPTARG ;; m) mpis=$OPTARG ;; o) csv=$OPTARG ;; d) doors=yes ;;
+    *) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
 done
 
@@ -56,11 +59,22 @@ if [ -z "${HOPBINE_BENCH_BUILT:-}" ]; then
   cargo build --release --quiet --example collectives --bin hopbine
 fi
 target=${CARGO_TARGET_DIR:-target}/release
+sides=hopbine,$mpis
+if [ "$doors" ]; then
+  for mpi in ${mpis//,/ }; do
+    sides=$sides,$mpi+
+    if [ -z "${HOPBINE_BENCH_BUILT:-}" ]; then
+      MESSAGES=no PREFIX=$PWD/$out/$mpi MPICC=mpicc.$mpi FC= ./install.sh >/dev/null
+    fi
+  done
+fi
 
-# One run of everything with one library on $2 ranks: lines `collective bytes microseconds`.
+# One run of everything with one library on $2 ranks: lines `collective bytes microseconds`. A plus
+# behind an MPI's name stands for hopbine before it.
 measure() {
-  local what=$1 n=$2 own=
+  local what=${1%+} n=$2 own= before=()
   [ "$n" -le "$(nproc)" ] && own=yes
+  [ "$1" = "$what" ] || before=(env "LD_PRELOAD=$PWD/$out/$what/lib/libhopbine_mpi.so")
   case $what in
     hopbine)
       HOPBINE_BACKEND=${HOPBINE_BACKEND:-shm} "$target/hopbine" launch -n "$n" \
@@ -70,12 +84,12 @@ measure() {
       [ "$own" ] || flags=(--bind-to none --oversubscribe --mca mpi_yield_when_idle 1)
       [ "$(id -u)" != 0 ] || flags+=(--allow-run-as-root)
       mpirun.openmpi "${flags[@]}" --mca btl_base_warn_component_unused 0 -n "$n" \
-        "$out/collectives-openmpi" "$collectives" "$sizes" "$budget" ;;
+        "${before[@]}" "$out/collectives-openmpi" "$collectives" "$sizes" "$budget" ;;
     mpich)
       local flags=()
       [ "$own" ] && flags=(-bind-to core)
       mpiexec.mpich "${flags[@]}" -n "$n" \
-        "$out/collectives-mpich" "$collectives" "$sizes" "$budget" ;;
+        "${before[@]}" "$out/collectives-mpich" "$collectives" "$sizes" "$budget" ;;
   esac
 }
 
@@ -83,70 +97,86 @@ raw=$out/raw.txt
 : >"$raw"
 for n in ${ranks//,/ }; do
   for ((round = 1; round <= rounds; round++)); do
-    for what in hopbine ${mpis//,/ }; do
+    for what in ${sides//,/ }; do
       echo "$n ranks, round $round of $rounds: $what" >&2
       measure "$what" "$n" | sed "s/^/$n $round $what /" >>"$raw"
     done
   done
 done
 
-# Medians over the rounds. A ratio is that of the best MPI's median to ours: above 1 we are ahead.
-awk -v mpis="$mpis" -v csv="$csv" '
+# Medians over the rounds. A ratio is that of the best MPI's median to ours, or of one MPI's median
+# to that with hopbine before it: above 1 we are ahead.
+awk -v sides="$sides" -v csv="$csv" '
 function median(list, n,   i, j, t) {
   for (i = 2; i <= n; i++)
     for (j = i; j > 1 && list[j - 1] > list[j]; j--) { t = list[j]; list[j] = list[j - 1]; list[j - 1] = t }
   return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
 }
 function us(time) { return time < 10 ? sprintf("%.2f", time) : time < 100 ? sprintf("%.1f", time) : sprintf("%.0f", time) }
+function count(group, side, ratio) {
+  n_of[group, side]++; logs[group, side] += log(ratio); if (ratio < 1) behind[group, side]++
+}
+function summary(ranks, collective, group,   s, line) {
+  line = sprintf("%5d  %-17s", ranks, collective)
+  for (s = 1; s <= n_sides; s++)
+    if (is_ours[s])
+      line = line sprintf(" %9.2f %10s", exp(logs[group, s] / n_of[group, s]), behind[group, s] + 0 " of " n_of[group, s])
+  print line
+}
 {
   case_ = $1 " " $4 " " $5
   if (!(case_ in seen)) { seen[case_] = 1; cases[++n_cases] = case_ }
   times[case_, $3, ++n_times[case_, $3]] = $6
 }
 END {
-  n_mpis = split(mpis, mpi, ",")
-  line = "ranks collective bytes hopbine_us"
-  for (m = 1; m <= n_mpis; m++) line = line " " mpi[m] "_us"
-  line = line " ratio"
-  print gensub_spaces(line, ",") > csv
-  printf "%5s  %-17s %9s %10s", "ranks", "collective", "bytes", "hopbine"
-  for (m = 1; m <= n_mpis; m++) printf " %10s", mpi[m]
-  printf " %7s\n", "ratio"
+  n_sides = split(sides, side, ",")
+  for (s = 1; s <= n_sides; s++) {
+    is_ours[s] = s == 1 || side[s] ~ /\+$/
+    number[side[s]] = s
+  }
+  head = sprintf("%5s  %-17s %9s", "ranks", "collective", "bytes")
+  line = "ranks,collective,bytes"
+  for (s = 1; s <= n_sides; s++) { head = head sprintf(" %10s", side[s]); line = line "," side[s] "_us" }
+  for (s = 1; s <= n_sides; s++) if (is_ours[s]) {
+    head = head sprintf(" %8s", s == 1 ? "ratio" : "ratio+")
+    line = line (s == 1 ? ",ratio" : "," side[s] "_ratio")
+  }
+  print head; print line > csv
   for (c = 1; c <= n_cases; c++) {
     split(cases[c], key, " ")
-    best = 0
-    for (m = 0; m <= n_mpis; m++) {
-      name = m ? mpi[m] : "hopbine"
-      n = n_times[cases[c], name]
-      for (i = 1; i <= n; i++) list[i] = times[cases[c], name, i]
-      value[m] = n ? median(list, n) : 0
-      if (m && value[m] && (!best || value[m] < best)) best = value[m]
+    best = 0; is_whole = 1
+    text = sprintf("%5d  %-17s %9d", key[1], key[2], key[3])
+    line = key[1] "," key[2] "," key[3]
+    for (s = 1; s <= n_sides; s++) {
+      n = n_times[cases[c], side[s]]
+      for (i = 1; i <= n; i++) list[i] = times[cases[c], side[s], i]
+      value[s] = n ? median(list, n) : 0
+      if (!value[s]) is_whole = 0
+      if (!is_ours[s] && (!best || value[s] < best)) best = value[s]
+      text = text sprintf(" %10s", us(value[s])); line = line "," value[s]
     }
-    if (!value[0] || !best) continue
-    ratio = best / value[0]
-    printf "%5d  %-17s %9d %10s", key[1], key[2], key[3], us(value[0])
-    line = key[1] "," key[2] "," key[3] "," value[0]
-    for (m = 1; m <= n_mpis; m++) { printf " %10s", us(value[m]); line = line "," value[m] }
-    printf " %7.2f\n", ratio
-    print line "," sprintf("%.3f", ratio) > csv
+    if (!is_whole) { print cases[c] ": NOT MEASURED by all"; continue }
     group = key[1] " " key[2]
-    if (!(group in n_of)) groups[++n_groups] = group
-    n_of[group]++; logs[group] += log(ratio); if (ratio < 1) behind[group]++
-    n_of[key[1]]++; logs[key[1]] += log(ratio); if (ratio < 1) behind[key[1]]++
+    if (!(group in is_known)) { is_known[group] = 1; groups[++n_groups] = group }
+    for (s = 1; s <= n_sides; s++) if (is_ours[s]) {
+      base = side[s]; sub(/\+$/, "", base)
+      ratio = (s == 1 ? best : value[number[base]]) / value[s]
+      count(group, s, ratio); count(key[1], s, ratio)
+      text = text sprintf(" %8.2f", ratio); line = line "," sprintf("%.3f", ratio)
+    }
+    print text; print line > csv
   }
   print ""
-  printf "%5s  %-17s %9s %10s\n", "ranks", "collective", "geo. mean", "behind at"
+  head = sprintf("%5s  %-17s", "ranks", "geometric means")
+  for (s = 1; s <= n_sides; s++) if (is_ours[s]) head = head sprintf(" %9s %10s", side[s], "behind at")
+  print head
   for (g = 1; g <= n_groups; g++) {
     split(groups[g], key, " ")
-    if (last && key[1] != last) summary(last)
+    if (last && key[1] != last) summary(last, "all", last)
     last = key[1]
-    printf "%5d  %-17s %9.2f %10s\n", key[1], key[2], exp(logs[groups[g]] / n_of[groups[g]]), behind[groups[g]] + 0 " of " n_of[groups[g]]
+    summary(key[1], key[2], groups[g])
   }
-  if (last) summary(last)
+  if (last) summary(last, "all", last)
 }
-function summary(ranks) {
-  printf "%5d  %-17s %9.2f %10s\n", ranks, "all", exp(logs[ranks] / n_of[ranks]), behind[ranks] + 0 " of " n_of[ranks]
-}
-function gensub_spaces(text, by) { gsub(/ /, by, text); return text }
 ' "$raw"
 echo "CSV: $csv" >&2

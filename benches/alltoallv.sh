@@ -6,27 +6,28 @@
 #   benches/alltoallv.sh [-r ROUNDS] [-t SHAPE] [-s SIZES] [-i ITERATIONS] [-o CSV]
 #
 #   -r  rounds, all measurements in turn in each; 3
-#   -t  shape with a node axis; 4+2
+#   -t  shape with a node axis; 4+4
 #   -s  bytes of the largest block, with commas; 16,512,8192,65536
 #   -i  calls per measurement; 20
+#   -b  of shm,emu; both
 #   -o  where the CSV goes; target/alltoallv.csv
 #
-# Over shared memory; and over the emulated device, where a message between nodes takes 50 us and
-# the interface moves 400 MB/s, while ranks of a node have shared memory. The device lets messages
-# under way overlap: it has no cost per message that adds up.
+# Over shared memory; and over the emulated device, which charges each message by LogGP, one inside
+# a node less than one between nodes (model.sh): those times are the modelled machine's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-rounds=3 shape=4+2 sizes=16,512,8192,65536 iterations=20 csv=target/alltoallv.csv
-while getopts r:t:s:i:o:h option; do
+. benches/model.sh
+rounds=3 shape=4+4 sizes=16,512,8192,65536 iterations=20 backends=shm,emu csv=target/alltoallv.csv
+while getopts r:t:s:i:b:o:h option; do
   case $option in
-    r) rounds=$OPTARG ;; t) shape=$OPTARG ;; s) sizes=$OPTARG ;; i) iterations=$OPTARG ;;
+    r) rounds=$OPTARG ;; t) shape=$OPTARG ;; s) sizes=$OPTARG ;; i) iterations=$OPTARG ;; b) backends=$OPTARG ;;
     o) csv=$OPTARG ;;
-    *) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
 done
 [ -n "${HOPBINE_BENCH_BUILT:-}" ] || cargo build --release --quiet --bin hopbine
-hopbine=${CARGO_TARGET_DIR:-target}/release/hopbine
+hopbine=${HOPBINE:-${CARGO_TARGET_DIR:-target}/release/hopbine}
 per_node=${shape##*+}
 n=$per_node
 for size in $(tr x ' ' <<<"${shape%+*}"); do n=$((n * size)); done
@@ -45,19 +46,19 @@ mkdir -p "$(dirname "$csv")"
 raw=$(mktemp)
 trap 'rm -f "$raw"' EXIT
 for ((round = 1; round <= rounds; round++)); do
-  for backend in shm emu; do
+  for backend in ${backends//,/ }; do
     for size in ${sizes//,/ }; do
       while read -r algorithm torus; do
-        latency=()
-        [ $backend = emu ] && latency=(HOPBINE_EMU_PUT_NS=50000 HOPBINE_EMU_TNI_MBPS=400)
+        link=() unit=1
+        [ $backend = emu ] && link=("${model[@]}") unit=$scale
         nodes=(-n "$n")
         [ "$torus" = "$shape" ] && nodes=(--torus "${shape%+*}" --ranks-per-node "$per_node")
-        env "${latency[@]}" "$hopbine" launch --backend $backend "${nodes[@]}" "$hopbine" run \
+        env "${link[@]}" "$hopbine" launch --backend $backend "${nodes[@]}" "$hopbine" run \
           alltoall --torus "$torus" --counts uniform --bytes $((n * size)) \
           --algorithm "$algorithm" --ports 1 --iterations "$iterations" --format csv </dev/null |
-          awk -F, -v what="$backend,$size,$algorithm" '
+          awk -F, -v what="$backend,$size,$algorithm" -v unit=$unit '
             NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-            { print what "," 1e6 * $at["median_s"]; if ($at["verified"] != "true") exit 1 }' >>"$raw"
+            { print what "," 1e6 / unit * $at["median_s"]; if ($at["verified"] != "true") exit 1 }' >>"$raw"
       done < <(rows)
     done
   done

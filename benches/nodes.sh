@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # Trends of the many-core alltoall paper and of the generalized-radix paper over ranks that are
-# processes: several on each node, which speak through memory there and through the emulated device
-# between nodes; with and without a slower link between nodes (the device's latency model knows no
-# link inside a node). Prints medians in microseconds; each row's algorithms in turn in one run.
+# processes, several on each node, in microseconds of the modelled machine or of this host; each
+# row's algorithms in turn in one run.
 #
 #   benches/nodes.sh [NODES] [RANKS_PER_NODE] [BLOCK BYTES]...     4, 4 and 8 256 4096 by default
 #
-# The slow link takes SLOW_NS (1 ms) for every message and SLOW_MBPS (200) million bytes a second: far
-# more than a network, since 16 processes on two cores take a millisecond for a step by themselves.
+# Two kinds of links (LINKS, "host model"):
+#   host   the device takes no time, ranks of a node speak through memory;
+#   model  all messages go through the device, which charges each by LogGP (model.sh). Between nodes
+#          L = 0.5 us, o = 1.4 us at each end, 6.26 GB/s; inside nodes L = 0.1, o = 0.2 us, 10 GB/s.
+#          Figures are those of the modelled machine.
+#
 # HOPBINE=PATH is the command to use, built if there is none; ROUNDS=N how often each is run (3),
-# of which the smallest median is shown, as the paper shows the minimum of three runs.
+# of which the smallest median is shown, as the paper shows the minimum of three runs. TABLES, the
+# collectives wanted, "alltoall reduce bcast allreduce allgather".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 nodes=${1:-4} per_node=${2:-4}
@@ -21,32 +25,34 @@ if [ -z "${HOPBINE:-}" ]; then
 fi
 ranks=$((nodes * per_node))
 rounds=${ROUNDS:-3}
+. benches/model.sh
 
 # The smallest median of one algorithm: LINK COLLECTIVE ALGORITHM BYTES.
 measure() {
-  local put=0 mbps=0 best=
-  [ "$1" = fast ] || { put=${SLOW_NS:-1000000} mbps=${SLOW_MBPS:-200}; }
+  local best= link=() unit=1
+  [ "$1" = host ] || link=("${model[@]}") unit=$scale
   for _ in $(seq "$rounds"); do
     local got
-    got=$(HOPBINE_EMU_PUT_NS=$put HOPBINE_EMU_TNI_MBPS=$mbps \
-      "$HOPBINE" launch -n "$ranks" --torus "$nodes" --ranks-per-node "$per_node" "$HOPBINE" run "$2" \
+    got=$(env "${link[@]}" "$HOPBINE" launch -n "$ranks" --torus "$nodes" \
+      --ranks-per-node "$per_node" "$HOPBINE" run "$2" \
       --torus "$nodes" --per-node "$per_node" --backend emu --type u8 --bytes "$4" \
       --algorithm "$3" --ports 1 --iterations "${ITERATIONS:-15}" --format json |
       sed -n 's/.*"median_s": \([0-9.e-]*\).*/\1/p')
     best=$(printf '%s\n%s\n' "$best" "$got" | sed '/^$/d' | sort -g | head -n 1)
   done
-  awk -v s="$best" 'BEGIN { printf "%.0f", s * 1e6 }'
+  awk -v s="$best" -v unit="$unit" 'BEGIN { printf "%.1f", s * 1e6 / unit }'
 }
 
 # A table: COLLECTIVE, then algorithms; sizes are of blocks.
 table() {
   local collective=$1
+  [[ " ${TABLES:-$collective} " = *" $collective "* ]] || return 0
   shift
   printf '\n%s on %s nodes of %s ranks, us\n| link | block |' "$collective" "$nodes" "$per_node"
   printf ' %s |' "$@"
   printf '\n| --- | --- |'
   printf ' --- |%.0s' "$@"
-  for link in ${LINKS:-fast slow}; do
+  for link in ${LINKS:-host model}; do
     for block in $sizes; do
       printf '\n| %s | %s B |' "$link" "$block"
       for algorithm; do

@@ -1,8 +1,7 @@
 /* MPI's collectives by hopbine: HB_Allreduce in place of MPI_Allreduce, and so on.
  *
  * Arguments, meaning and errors are MPI's. What hopbine does not serve (alltoallw,
- * intercommunicators, and whatever gives a request of MPI's) MPI does; HOPBINE_REPORT=1
- * shows at the end what was served by what. hopbine starts with HB_Init, or with the first call on
+ * intercommunicators, ...) MPI does; HOPBINE_REPORT=1 shows at the end what was served by what. hopbine starts with HB_Init, or with the first call on
  * MPI_COMM_WORLD, on all its ranks; until then MPI serves everything. It ends with MPI_Finalize.
  * The library is built for one MPI: libhopbine_hb.so. */
 #ifndef HOPBINE_MPI_H
@@ -48,7 +47,8 @@ int HB_Reduce_scatter(const void *send, void *recv, const int counts[], MPI_Data
 int HB_Scan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 int HB_Exscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 
-/* Non-blocking: the requests are MPI's. */
+/* Non-blocking: served where libhopbine_mpi.so is loaded (LD_PRELOAD), which serves waiting for them; else
+ * by MPI. */
 int HB_Ibarrier(MPI_Comm comm, MPI_Request *request);
 int HB_Iallreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
     MPI_Request *request);
@@ -121,7 +121,7 @@ int HB_Scan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_
 int HB_Exscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
     comm);
 
-/* Persistent: the requests are MPI's. */
+/* Persistent: as non-blocking. */
 int HB_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Allreduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm
     comm, MPI_Info info, MPI_Request *request);

@@ -8,7 +8,8 @@
 #   PREFIX      hopbine as installed by `MPICC=mpicc.openmpi ./install.sh`, or mpich's
 #
 # Both MPIs: ScaLAPACK's own tests, parallel HDF5. Open MPI, to which Debian links the others: LAMMPS,
-# HPC Challenge, mpi4py, its FFTs, h5py.
+# HPC Challenge, PETSc's own examples and tests, FFTW, MUMPS, Quantum ESPRESSO, mpi4py and its own suite,
+# its FFTs, h5py.
 #
 # Exit code: 0 well, 1 something differs, 3 nothing could be run.
 set -euo pipefail
@@ -17,7 +18,8 @@ cd "$(dirname "$0")/.."
 . tests/mpi/launch.sh
 
 packages=(hpcc lammps python3-mpi4py python3-numpy python3-mpi4py-fft python3-h5py-mpi scalapack-mpi-test
-  libhdf5-openmpi-dev libhdf5-mpich-dev openmpi-bin mpich)
+  libhdf5-openmpi-dev libhdf5-mpich-dev openmpi-bin mpich mumps-test quantum-espresso quantum-espresso-data
+  libpetsc-real-dev libpetsc3.18-dev-examples libfftw3-mpi-dev pkg-config)
 if [ "${1:-}" = --install ]; then
   apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
   shift
@@ -31,7 +33,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 
 # RANKS PROGRAM ...
-plain() { launch_within 120 "$@" 2>&1; }
+limit=120
+plain() { launch_within $limit "$@" 2>&1; }
 preloaded() { (export LD_PRELOAD=$library HOPBINE_REPORT=1; plain "$@"); }
 
 failed=0 ran=0
@@ -163,6 +166,73 @@ EOF
 checks() { grep -E '_failed|FAILED|^[A-Za-z_]*(Success|verif)[A-Za-z_]*=|tests completed and (passed|failed)' | sed 's/ *[0-9.e+-]* seconds//' | sort -u; }
 both "HPC Challenge" checks 4 hpcc
 
+# -- PETSc: its own examples and tests, whose residuals and solutions must be the same; the pipelined
+# solvers reduce by requests (MPI_Iallreduce).
+examples=$(echo /usr/share/petsc/*/share/petsc/examples/src)
+pkgs=$(echo /usr/lib/petscdir/petsc*/*-real/lib/pkgconfig)
+everything() { grep -vE '^(hopbine report|call +size +calls|[A-Za-z_]+ +(<= )?[0-9]+ [KMG]?i?B +[0-9]+ +[0-9.]+ +)'; }
+# RANKS SOURCE ARGUMENT...
+petsc() {
+  local n=$1 source=$2 flags name=petsc-${2//\//-}
+  shift 2
+  # shellcheck disable=SC2086
+  if flags=$(PKG_CONFIG_PATH=$pkgs pkg-config --cflags --libs PETSc) &&
+    mpicc.openmpi -w -O1 "$examples/$source.c" -o "$name" $flags -lm; then
+    both "PETSc, $source $*" everything "$n" "./$name" "$@"
+  else
+    echo "PETSc, $source: NOT RUN: it does not build"
+  fi
+}
+petsc 3 ksp/ksp/tutorials/ex2 -m 40 -n 40 -ksp_type pipecg -pc_type jacobi -ksp_monitor_short
+petsc 4 ksp/ksp/tutorials/ex2 -m 40 -n 40 -ksp_type pgmres -pc_type jacobi -ksp_monitor_short
+petsc 3 ksp/ksp/tutorials/ex23 -n 100 -ksp_monitor_short
+petsc 4 snes/tutorials/ex19 -da_refine 2 -ksp_type fgmres -pc_type jacobi -snes_monitor_short
+petsc 2 vec/vec/tutorials/ex9
+petsc 3 vec/vec/tests/ex33
+petsc 3 mat/tests/ex5
+
+# -- FFTW: three dimensions, transposed by all ranks.
+transformed() { grep 'there and back'; }
+if mpicc.openmpi -w -O1 "$ours/fftw.c" -o fftw -lfftw3_mpi -lfftw3 -lm; then
+  both "FFTW" transformed 3 ./fftw
+else
+  echo "FFTW: NOT RUN: it does not build"
+fi
+
+# -- MUMPS: sparse systems, each from a file.
+solution() { grep -a -i 'solution is'; }
+for precision in s:real d:real c:cmplx z:cmplx; do
+  input=/usr/lib/mumps/input_simpletest_${precision#*:}
+  [ ! -f "$input" ] || cp "$input" system
+  printf '#!/bin/sh\nexec /usr/lib/mumps/%ssimpletest <system\n' "${precision%:*}" >mumps
+  chmod +x mumps
+  if [ -f "$input" ]; then both "MUMPS, ${precision%:*}" solution 4 ./mumps; else echo "MUMPS: NOT RUN"; fi
+done
+
+# -- Quantum ESPRESSO: silicon's energy, forces and stress, with plane waves and with points in k shared.
+cat >silicon <<'EOF'
+&control
+ calculation='scf', prefix='si', pseudo_dir='/usr/share/espresso/pseudo', outdir='./si', tprnfor=.true., tstress=.true.
+/
+&system
+ ibrav=2, celldm(1)=10.2, nat=2, ntyp=1, ecutwfc=18.0
+/
+&electrons
+ conv_thr=1d-8
+/
+ATOMIC_SPECIES
+ Si 28.086 Si.pz-vbc.UPF
+ATOMIC_POSITIONS alat
+ Si 0.00 0.00 0.00
+ Si 0.25 0.25 0.25
+K_POINTS automatic
+ 2 2 2 1 1 1
+EOF
+energies() { grep -E '^!|Total force|P=|JOB DONE'; }
+for pools in 1 2; do
+  both "Quantum ESPRESSO, $pools pools" energies 4 pw.x -nk $pools -in silicon
+done
+
 # -- mpi4py: Python's collectives on numpy's arrays, in place, on parts and with derived types.
 cat >arrays.py <<'EOF'
 import numpy as np
@@ -198,6 +268,16 @@ right() { grep right; }
 both "mpi4py, arrays" right 3 /usr/bin/python3 arrays.py
 rings() { grep -E 'passed|ring|Hello' | sed 's/[0-9.]* seconds//; s/ in .*//' | sort; }
 both "mpi4py, its own" rings 3 /usr/bin/python3 -m mpi4py.bench helloworld
+# Its suite is in its sources; what starts further processes is left out.
+version=$(/usr/bin/python3 -c 'import mpi4py; print(mpi4py.__version__)' 2>/dev/null || true)
+if [ "$version" ] && pip download -q --no-deps --no-binary :all: "mpi4py==$version" && tar xf mpi4py-*.tar.gz; then
+  suite() { grep -aE '^Ran|^OK|^FAILED' | sed 's/ in .*//'; }
+  limit=900
+  both "mpi4py, its suite" suite 2 /usr/bin/python3 mpi4py-*/test/runtests.py --no-builddir -e spawn -e dynproc -q
+  limit=120
+else
+  echo "mpi4py, its suite: NOT RUN: its sources cannot be had"
+fi
 
 # -- mpi4py-fft: transforms of distributed arrays and back, by derived types and alltoallw.
 cat >fft.py <<'EOF'

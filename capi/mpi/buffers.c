@@ -1,5 +1,5 @@
 /* What every way of serving a call needs: the buffers of MPI's calls, and hopbine's calls for them. */
-#include "doors.h"
+#include "job.h"
 
 #include <stdlib.h>
 
@@ -36,20 +36,23 @@ int64_t *counts_of(const struct call *call, int size, int *error) {
     return NULL;
 }
 
-int perform(const struct call *call, const struct state *state, const void *send, void *recv,
+int perform(const struct call *call, const struct state *state, struct job *job, const void *send, void *recv,
             int64_t count, int element, int op) {
     const hopbine_comm_t comm = state->comm;
+    const enum form form = call->form;
+    hopbine_request_t *const request = &job->request;
+    const int root = call->root;
     switch (call->collective) {
-    case ALLREDUCE: return hopbine_allreduce(send, recv, count, element, op, comm);
-    case REDUCE: return hopbine_reduce(send, recv, count, element, op, call->root, comm);
-    case REDUCE_SCATTER_BLOCK: return hopbine_reduce_scatter(send, recv, count, element, op, comm);
-    case SCAN: return hopbine_scan(send, recv, count, element, op, comm);
-    case EXSCAN: return hopbine_exscan(send, recv, count, element, op, comm);
-    case BCAST: return hopbine_bcast(recv, count, element, call->root, comm);
-    case ALLGATHER: return hopbine_allgather(send, recv, count, element, comm);
-    case GATHER: return hopbine_gather(send, recv, count, element, call->root, comm);
-    case SCATTER: return hopbine_scatter(send, recv, count, element, call->root, comm);
-    case ALLTOALL: return hopbine_alltoall(send, recv, count, element, comm);
-    default: return hopbine_barrier(comm);
+    case ALLREDUCE: return BY_FORM(form, allreduce, request, send, recv, count, element, op, comm);
+    case REDUCE: return BY_FORM(form, reduce, request, send, recv, count, element, op, root, comm);
+    case REDUCE_SCATTER_BLOCK: return BY_FORM(form, reduce_scatter, request, send, recv, count, element, op, comm);
+    case SCAN: return BY_FORM(form, scan, request, send, recv, count, element, op, comm);
+    case EXSCAN: return BY_FORM(form, exscan, request, send, recv, count, element, op, comm);
+    case BCAST: return BY_FORM(form, bcast, request, recv, count, element, root, comm);
+    case ALLGATHER: return BY_FORM(form, allgather, request, send, recv, count, element, comm);
+    case GATHER: return BY_FORM(form, gather, request, send, recv, count, element, root, comm);
+    case SCATTER: return BY_FORM(form, scatter, request, send, recv, count, element, root, comm);
+    case ALLTOALL: return BY_FORM(form, alltoall, request, send, recv, count, element, comm);
+    default: return BY_FORM(form, barrier, request, comm);
     }
 }

@@ -1,15 +1,18 @@
 /* Starting and ending hopbine beside MPI, and hopbine's communicators for MPI's. */
-#include "doors.h"
+#include "requests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-__thread int within;
+PER_THREAD int within;
 
 enum status status;
 int wants_report;
+const char *no_requests;
 static hopbine_comm_t world;
-static MPI_Comm exchange_comm = MPI_COMM_NULL, progress_comm = MPI_COMM_NULL;
+static MPI_Comm exchange_comm = MPI_COMM_NULL;
+MPI_Comm own_comm = MPI_COMM_NULL;
 static MPI_Request unanswered = MPI_REQUEST_NULL;
 static MPI_Group world_group;
 static int keyval = MPI_KEYVAL_INVALID, end_keyval = MPI_KEYVAL_INVALID;
@@ -42,8 +45,9 @@ static void progress(void *argument) {
 }
 
 static int forget(MPI_Comm comm, int key, void *value, void *extra) {
-    (void)comm, (void)key, (void)extra;
+    (void)key, (void)extra;
     struct state *state = value;
+    forget_comm(comm);
     __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
     if (state->comm != HOPBINE_COMM_NULL && state->comm != world) hopbine_comm_free(&state->comm);
     free(state);
@@ -56,11 +60,12 @@ static int end(MPI_Comm comm, int key, void *value, void *extra) {
     if (status != STARTED) return MPI_SUCCESS;
     status = CANNOT;
     within++;
+    end_background();
     if (hopbine_finalize() != HOPBINE_SUCCESS) fprintf(stderr, "hopbine: %s\n", hopbine_last_error());
     PMPI_Cancel(&unanswered);
     PMPI_Wait(&unanswered, MPI_STATUS_IGNORE);
     PMPI_Comm_free(&exchange_comm);
-    PMPI_Comm_free(&progress_comm);
+    PMPI_Comm_free(&own_comm);
     PMPI_Group_free(&world_group);
     within--;
     return MPI_SUCCESS;
@@ -74,8 +79,8 @@ void start(void) {
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     PMPI_Comm_dup(MPI_COMM_WORLD, &exchange_comm);
-    PMPI_Comm_dup(MPI_COMM_SELF, &progress_comm);
-    PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, progress_comm, &unanswered);
+    PMPI_Comm_dup(MPI_COMM_SELF, &own_comm);
+    PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, own_comm, &unanswered);
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
     int is_started = 0, n_ranks = 0;
     hopbine_initialized(&is_started);
@@ -97,12 +102,21 @@ void start(void) {
     if (good && !is_started) good = hopbine_spare() == HOPBINE_SUCCESS;
     if (!good && rank == 0)
         fprintf(stderr, "hopbine: %s; MPI serves all calls\n", hopbine_last_error());
-    PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, exchange_comm);
+    /* Requests are moved on by a thread of their own, which may not call MPI if only others may. */
+    int level, mine[2], everybodys[2];
+    PMPI_Query_thread(&level);
+    mine[0] = good;
+    mine[1] = level == MPI_THREAD_MULTIPLE || strcmp(hopbine_backend(), "mpi") != 0;
+    PMPI_Allreduce(mine, everybodys, 2, MPI_INT, MPI_MIN, exchange_comm);
+    all = everybodys[0];
+    no_requests = everybodys[1] ? against_requests() : "a request over messages of MPI's, without MPI_THREAD_MULTIPLE";
     status = all ? STARTED : CANNOT;
     if (all) {
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &end_keyval, NULL);
         if (!is_started) PMPI_Comm_set_attr(MPI_COMM_SELF, end_keyval, NULL);
+        state_of(MPI_COMM_WORLD);
+        state_of(MPI_COMM_SELF);
     }
     within--;
 }
@@ -147,10 +161,11 @@ static void adopt(MPI_Comm comm, struct state *state) {
     free(members);
 }
 
-const struct state *state_of(MPI_Comm comm) {
-    static __thread MPI_Comm last;
-    static __thread struct state *of_last;
-    static __thread unsigned long at;
+/* `adopts`: if there is none yet. */
+static const struct state *find_state(MPI_Comm comm, int adopts) {
+    static PER_THREAD MPI_Comm last;
+    static PER_THREAD struct state *of_last;
+    static PER_THREAD unsigned long at;
     const unsigned long now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
     if (of_last && at == now && last == comm) return of_last;
     if (comm == MPI_COMM_NULL) return NULL;
@@ -158,11 +173,22 @@ const struct state *state_of(MPI_Comm comm) {
     int found = 0;
     if (PMPI_Comm_get_attr(comm, keyval, &state, &found) != MPI_SUCCESS) return NULL;
     if (!found) {
-        state = calloc(1, sizeof *state);
+        state = adopts ? calloc(1, sizeof *state) : NULL;
         if (!state) return NULL;
         adopt(comm, state);
         PMPI_Comm_set_attr(comm, keyval, state);
     }
     last = comm, of_last = state, at = now;
     return state;
+}
+
+const struct state *state_of(MPI_Comm comm) { return find_state(comm, 1); }
+
+const struct state *known_state_of(MPI_Comm comm) { return find_state(comm, 0); }
+
+void adopt_early(MPI_Comm comm) {
+    if (status != STARTED || within || comm == MPI_COMM_NULL) return;
+    within++;
+    state_of(comm);
+    within--;
 }

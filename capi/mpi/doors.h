@@ -14,6 +14,10 @@
 /* What is seen outside the library: HB_ and MPI_ calls, and what Fortran calls. */
 #define DOOR_OUT __attribute__((visibility("default")))
 
+/* These libraries are there from a program's start, or use so little that the linker has room for it:
+ * a variable of a thread's is then read without a call. */
+#define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
+
 enum collective {
     ALLREDUCE,
     REDUCE,
@@ -55,6 +59,8 @@ struct call {
     MPI_Op op;
     int root;
     MPI_Comm comm;
+    /* Where the request goes, unless the call is blocking. */
+    MPI_Request *request;
     /* Set by serve(), for passed(): why hopbine does not serve it, and when it began. */
     const char *reason;
     double began;
@@ -71,8 +77,11 @@ void start(void);
 extern enum status { NEVER_TRIED, STARTED, CANNOT } status;
 extern int wants_report;
 
+/* Why no call that gives a request is served, on any rank; null if some are. */
+extern const char *no_requests;
+
 /* Nonzero within hopbine or MPI: whatever comes in then is their own and goes to MPI. */
-extern __thread int within;
+extern PER_THREAD int within;
 
 /* What is kept with a communicator. */
 struct state {
@@ -82,19 +91,24 @@ struct state {
     const char *reason;
 };
 
-/* What is kept with `comm`; null if it is none. */
+/* What is kept with `comm`; null if it is none. The first time all of its ranks take part. */
 const struct state *state_of(MPI_Comm comm);
 
-/* Each of these serves some collectives and sets *code and *error, to hopbine's code or to what is
- * wrong with the arguments; or returns 0 and sets the call's reason. */
-int serve_movement(struct call *call, const struct state *state, int *code);
-int serve_vector(struct call *call, const struct state *state, int *code, int *error);
-int serve_reduction(struct call *call, const struct state *state, int *code, int *error);
-int serve_ordered(struct call *call, const struct state *state, int *code, int *error);
+/* The same, if it is kept already: the same on all ranks, if they have made the same calls on it. */
+const struct state *known_state_of(MPI_Comm comm);
 
-/* The call of hopbine's for one of MPI's with equal blocks. */
-int perform(const struct call *call, const struct state *state, const void *send, void *recv,
-            int64_t count, int element, int op);
+/* Has it kept from now on; all its ranks are here. */
+void adopt_early(MPI_Comm comm);
+
+/* This rank alone, for messages of the library's. */
+extern MPI_Comm own_comm;
+
+/* Serves a call within `job` but for its end. As the functions of job.h. */
+struct job;
+int serve_job(struct call *call, const struct state *state, struct job *job, int *code, int *error);
+
+/* MPI's error class for one of hopbine's codes. */
+int class_of(int code);
 
 /* The counts of a reduce-scatter, which is to be freed; null if *error says what is wrong. */
 int64_t *counts_of(const struct call *call, int size, int *error);
@@ -136,6 +150,9 @@ enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *elemen
 
 /* The number of a collective that HOPBINE_ONLY and HOPBINE_EXCEPT allow. */
 int is_wanted(enum collective collective);
+
+/* Whether HOPBINE_EXCEPT has "requests": all forms but the blocking ones are MPI's then. */
+int are_requests_wanted(void);
 
 /* "MPI_Iallreduce": the name for reports. */
 const char *call_name(enum collective collective, enum form form);

@@ -28,7 +28,7 @@ static const char *const names[N_COLLECTIVES] = {
 };
 
 const char *call_name(enum collective collective, enum form form) {
-    static __thread char name[64];
+    static PER_THREAD char name[64];
     snprintf(name, sizeof name, "MPI_%s%s%s", form == NONBLOCKING ? "I" : "", names[collective],
              form == PERSISTENT ? "_init" : "");
     if (form != NONBLOCKING) name[4] = (char)(name[4] - 'a' + 'A');
@@ -46,16 +46,22 @@ static int lists(const char *list, const char *name) {
     return 0;
 }
 
-static int wanted[N_COLLECTIVES];
+static int wanted[N_COLLECTIVES], requests_wanted;
 static pthread_once_t asked = PTHREAD_ONCE_INIT;
 
 static void ask(void) {
     const char *only = getenv("HOPBINE_ONLY"), *except = getenv("HOPBINE_EXCEPT");
     for (int c = 0; c < N_COLLECTIVES; c++)
         wanted[c] = (!only || !*only || lists(only, names[c])) && !(except && lists(except, names[c]));
+    requests_wanted = !(except && lists(except, "requests"));
 }
 
 int is_wanted(enum collective collective) {
     pthread_once(&asked, ask);
     return wanted[collective];
+}
+
+int are_requests_wanted(void) {
+    pthread_once(&asked, ask);
+    return requests_wanted;
 }

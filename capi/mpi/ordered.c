@@ -4,7 +4,7 @@
  *
  * Short vectors are gathered where they are wanted. Of a long one each rank gets a block from
  * everybody, combines it, and passes it on: as much data as a sum of that length moves. */
-#include "doors.h"
+#include "job.h"
 
 #include <limits.h>
 #include <stdlib.h>

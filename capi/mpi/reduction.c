@@ -1,16 +1,16 @@
 /* Reductions by hopbine's kernels. */
-#include "doors.h"
+#include "job.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-int serve_reduction(struct call *call, const struct state *state, int *code, int *error) {
+int serve_reduction(struct call *call, const struct state *state, struct job *job, int *code, int *error) {
     int op, element;
     const enum collective c = call->collective;
     const int is_root = c != REDUCE || state->rank == call->root;
     const enum kernel kernel = kernel_of(call->op, call->recv_type, &op, &element);
     struct type type;
     if (kernel == NOBODY) return call->reason = "type or operator", 0;
+    if (kernel == IN_ORDER && call->form != BLOCKING) return call->reason = "type or operator, in a request", 0;
     if (!look_at_type(call->recv_type, &type)) return call->reason = "argument", 0;
     int64_t *counts = NULL, sent = call->recv_count, received = call->recv_count;
     if (c == REDUCE_SCATTER) {
@@ -22,7 +22,6 @@ int serve_reduction(struct call *call, const struct state *state, int *code, int
         sent *= state->size;
     }
     const int in_place = call->send == MPI_IN_PLACE;
-    void *apart = NULL;
     int served = 0;
     if (sent <= 0) {
         call->reason = "no data";
@@ -33,19 +32,19 @@ int serve_reduction(struct call *call, const struct state *state, int *code, int
     } else if (kernel == IN_ORDER) {
         served = serve_ordered(call, state, code, error);
     } else {
-        const void *send = in_place ? HOPBINE_IN_PLACE : call->send;
-        sent *= type.bytes, received *= type.bytes;
-        if (!in_place && is_root && do_overlap(send, sent, call->recv, received)) {
-            send = apart = malloc((size_t)sent);
-            if (apart) memcpy(apart, call->send, (size_t)sent);
-            else *error = MPI_ERR_NO_MEM;
-        }
-        if (*error != MPI_SUCCESS) ;
-        else if (counts) *code = hopbine_reduce_scatterv(send, call->recv, counts, element, op, state->comm);
-        else *code = perform(call, state, send, call->recv, call->recv_count, element, op);
         served = 1;
+        /* hopbine gets a copy of what lies where the result will be. */
+        if (!in_place && is_root && do_overlap(call->send, sent * type.bytes, call->recv, received * type.bytes)) {
+            *error = open_block(&job->send, call->send, sent, call->recv_type);
+            if (*error == MPI_SUCCESS) *error = keep_copy(&job->send);
+            if (*error == MPI_SUCCESS && call->form != PERSISTENT) *code = begin_job(job);
+        }
+        const void *send = in_place ? HOPBINE_IN_PLACE : job->send.n ? data_of(&job->send) : call->send;
+        if (*error != MPI_SUCCESS || *code != HOPBINE_SUCCESS) ;
+        else if (counts)
+            *code = BY_FORM(call->form, reduce_scatterv, &job->request, send, call->recv, counts, element, op, state->comm);
+        else *code = perform(call, state, job, send, call->recv, call->recv_count, element, op);
     }
-    free(apart);
     free(counts);
     return served;
 }

@@ -5,18 +5,21 @@
  * to be the same in bytes even where the ranks describe it by different types. What only one rank
  * could object to, a negative count for instance, goes to MPI on that rank, which then raises the
  * error that it would have raised anyway. */
-#include "doors.h"
+#include "job.h"
+#include "requests.h"
 
 #include <stdio.h>
 
-/* What MPI's error classes say of a failure of hopbine's. */
+int class_of(int code) {
+    return code == HOPBINE_ERR_MISMATCH ? MPI_ERR_TRUNCATE
+           : code == HOPBINE_ERR_BUFFER ? MPI_ERR_BUFFER
+                                        : MPI_ERR_OTHER;
+}
+
 static int failed(int code, MPI_Comm comm) {
-    int error = code == HOPBINE_ERR_MISMATCH ? MPI_ERR_TRUNCATE
-                : code == HOPBINE_ERR_BUFFER ? MPI_ERR_BUFFER
-                                             : MPI_ERR_OTHER;
     fprintf(stderr, "hopbine: %s: %s\n", hopbine_error_name(code), hopbine_last_error());
-    PMPI_Comm_call_errhandler(comm, error);
-    return error;
+    PMPI_Comm_call_errhandler(comm, class_of(code));
+    return class_of(code);
 }
 
 static int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_BLOCK || c >= REDUCE_SCATTER; }
@@ -39,35 +42,53 @@ static int error_of(const struct call *call, const struct state *state) {
     return MPI_SUCCESS;
 }
 
+int serve_job(struct call *call, const struct state *state, struct job *job, int *code, int *error) {
+    if (call->collective == BARRIER) {
+        *code = perform(call, state, job, NULL, NULL, 0, 0, -1);
+        return 1;
+    }
+    *error = error_of(call, state);
+    if (*error != MPI_SUCCESS) return 1;
+    if (is_reduction(call->collective)) return serve_reduction(call, state, job, code, error);
+    if (call->collective > BARRIER) return serve_vector(call, state, job, code, error);
+    return serve_movement(call, state, job, code, error);
+}
+
+static int serve_blocking(struct call *call, const struct state *state, int *code, int *error) {
+    struct job job = {.input = NO_INPUT};
+    const int served = serve_job(call, state, &job, code, error);
+    if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) *code = end_job(&job);
+    close_job(&job);
+    return served;
+}
+
+/* Why no rank has a call like this served; null if there is no reason. */
+static const char *reason_against(const struct call *call) {
+    if (status == CANNOT) return "hopbine could not be started";
+    if (call->collective >= N_SERVED) return "collective";
+    if (!is_wanted(call->collective)) return "HOPBINE_ONLY or HOPBINE_EXCEPT";
+    if (call->form == BLOCKING) return NULL;
+    return are_requests_wanted() ? no_requests : "HOPBINE_EXCEPT";
+}
+
 int serve(struct call *call, int *code) {
     if (within || status == NEVER_TRIED) {
         call->reason = NULL;
         return 0;
     }
     call->began = wants_report ? PMPI_Wtime() : 0;
-    if (status == CANNOT) return call->reason = "hopbine could not be started", 0;
-    if (call->form != BLOCKING) return call->reason = "its request is MPI's", 0;
-    if (call->collective >= N_SERVED) return call->reason = "collective", 0;
-    if (!is_wanted(call->collective)) return call->reason = "HOPBINE_ONLY or HOPBINE_EXCEPT", 0;
+    call->reason = reason_against(call);
+    if (call->reason) return 0;
     within++;
     int served = 0, error = MPI_SUCCESS;
-    const struct state *state = state_of(call->comm);
-    if (!state) {
-        call->reason = "argument";
-    } else if (state->reason) {
-        call->reason = state->reason;
-    } else if (call->collective != BARRIER && (error = error_of(call, state)) != MPI_SUCCESS) {
-        served = 1;
-    } else if (call->collective == BARRIER) {
-        *code = hopbine_barrier(state->comm);
-        served = 1;
-    } else if (is_reduction(call->collective)) {
-        served = serve_reduction(call, state, code, &error);
-    } else if (call->collective > BARRIER) {
-        served = serve_vector(call, state, code, &error);
-    } else {
-        served = serve_movement(call, state, code);
-    }
+    *code = HOPBINE_SUCCESS;
+    /* A call that gives a request may not wait for the other ranks. */
+    const int is_local = call->form == NONBLOCKING;
+    const struct state *state = is_local ? known_state_of(call->comm) : state_of(call->comm);
+    if (!state) call->reason = is_local ? "the first call on its communicator" : "argument";
+    else if (state->reason) call->reason = state->reason;
+    else if (call->form == BLOCKING) served = serve_blocking(call, state, code, &error);
+    else served = serve_request(call, state, code, &error);
     within--;
     if (error != MPI_SUCCESS) PMPI_Comm_call_errhandler(call->comm, *code = error);
     else if (served) *code = *code == HOPBINE_SUCCESS ? MPI_SUCCESS : failed(*code, call->comm);

@@ -2,6 +2,7 @@
 #include "doors.h"
 
 #include "forms.h"
+#include "requests.h"
 #include <hopbine_mpi.h>
 
 /* Also for programs that never call HB_Init: the first call on MPI_COMM_WORLD starts hopbine. */
@@ -26,11 +27,36 @@ DOOR_OUT int HB_Init(void) {
         return passed(&call, code);                                                                \
     }
 
+/* A request is served by libhopbine_mpi.so only, since waiting for it must be served, too: where that is,
+ * a call that gives one is the interposed one. */
+const char *against_requests(void) { return "a request, without libhopbine_mpi.so"; }
+
+int serve_request(struct call *call, const struct state *state, int *code, int *error) {
+    (void)state, (void)code, (void)error;
+    return call->reason = against_requests(), 0;
+}
+
+void forget_comm(MPI_Comm comm) { (void)comm; }
+
+void end_background(void) {}
+
+extern const int hopbine_interposes_mpi __attribute__((weak));
+
+#define REQUEST_DOOR(NAME, REAL, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                     \
+    DOOR_OUT int NAME PARAMETERS {                                                                 \
+        struct call call = {.collective = COLLECTIVE, .form = FORM, __VA_ARGS__};                  \
+        int code;                                                                                  \
+        start_on(comm);                                                                            \
+        if (&hopbine_interposes_mpi || within) return REAL ARGUMENTS;                              \
+        if (serve(&call, &code)) return code;                                                      \
+        return passed(&call, REAL ARGUMENTS);                                                      \
+    }
+
 #define BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                             \
     DOOR(HB_##Name, PMPI_##Name, BLOCKING, COLLECTIVE, P, A, UNPAREN M)
 #define NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                          \
-    DOOR(HB_I##name, PMPI_I##name, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),    \
-         (UNPAREN A, request), UNPAREN M)
+    REQUEST_DOOR(HB_I##name, MPI_I##name, NONBLOCKING, COLLECTIVE,                                 \
+                 (UNPAREN P, MPI_Request * request), (UNPAREN A, request), UNPAREN M)
 DOORS(BLOCKING_DOOR, int, int)
 DOORS(NONBLOCKING_DOOR, int, int)
 BARRIER_DOOR(BLOCKING_DOOR)
@@ -40,8 +66,9 @@ BARRIER_DOOR(NONBLOCKING_DOOR)
 #define LARGE_BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                       \
     DOOR(HB_##Name##_c, PMPI_##Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M)
 #define PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                           \
-    DOOR(HB_##Name##_init, PMPI_##Name##_init, PERSISTENT, COLLECTIVE,                             \
-         (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request), UNPAREN M)
+    REQUEST_DOOR(HB_##Name##_init, MPI_##Name##_init, PERSISTENT, COLLECTIVE,                      \
+                 (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request),    \
+                 UNPAREN M)
 DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)
 DOORS(PERSISTENT_DOOR, int, int)
 BARRIER_DOOR(PERSISTENT_DOOR)

@@ -91,6 +91,12 @@ static int element_of(MPI_Datatype type) {
     return -1;
 }
 
+static int is_predefined(MPI_Datatype datatype) {
+    int n_integers, n_addresses, n_types, combiner;
+    PMPI_Type_get_envelope(datatype, &n_integers, &n_addresses, &n_types, &combiner);
+    return combiner == MPI_COMBINER_NAMED;
+}
+
 /* Whether the data of a type, which has no holes, lie in memory in the order in which they are
  * sent: it is predefined, or a row of such. */
 static int is_row(MPI_Datatype datatype) {
@@ -103,17 +109,16 @@ static int is_row(MPI_Datatype datatype) {
     MPI_Datatype of;
     if (n_integers > 1 || n_addresses > 0) return 0;
     if (PMPI_Type_get_contents(datatype, n_integers, 0, 1, &count, &address, &of) != MPI_SUCCESS) return 0;
-    int row = is_row(of);
-    PMPI_Type_get_envelope(of, &n_integers, &n_addresses, &n_types, &combiner);
-    if (combiner != MPI_COMBINER_NAMED) PMPI_Type_free(&of);
+    const int row = is_row(of);
+    if (!is_predefined(of)) PMPI_Type_free(&of);
     return row;
 }
 
 int look_at_type(MPI_Datatype datatype, struct type *type) {
     /* Predefined types are never freed, so what is known of one stays true. */
-    static __thread MPI_Datatype last;
-    static __thread struct type of_last;
-    static __thread int has_last;
+    static PER_THREAD MPI_Datatype last;
+    static PER_THREAD struct type of_last;
+    static PER_THREAD int has_last;
     if (has_last && last == datatype) {
         *type = of_last;
         return 1;
@@ -127,7 +132,7 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
     const int has_holes = lower != 0 || true_lower != 0 || extent != bytes || true_extent != bytes;
     type->bytes = bytes;
     type->contiguous = !has_holes && is_row(datatype);
-    if (element_of(datatype) >= 0) {
+    if (is_predefined(datatype)) {
         last = datatype;
         of_last = *type;
         has_last = 1;

@@ -7,6 +7,7 @@ use hopbine::Communicator;
 use hopbine::world::{Repeated, Started};
 
 use crate::failure::{Failure, HOPBINE_ERR_COMM, HOPBINE_ERR_REQUEST};
+use crate::report::Noting;
 
 /// A communicator. Freed by hopbine_comm_free().
 #[expect(non_camel_case_types, reason = "named as C names types")]
@@ -24,10 +25,10 @@ pub(crate) static REQUESTS: Table<Mutex<Request>> = Table::new(2);
 
 /// What a request handle stands for.
 pub(crate) enum Request {
-    /// A non-blocking collective.
-    Started(Started),
+    /// A non-blocking collective, and what the report will say of it.
+    Started(Started, Option<Box<Noting>>),
     /// A persistent one.
-    Repeated(Repeated),
+    Repeated(Repeated, Option<Box<Noting>>),
     /// Somebody has seen its end, or freed it, while another thread still had the handle.
     Ended,
 }

@@ -9,7 +9,7 @@ use hopbine::world::{Blocks, Call, Form};
 use crate::calls::Arguments;
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COUNT, entry};
 use crate::handles::{self, Request, hopbine_comm_t, hopbine_request_t};
-use crate::report;
+use crate::report::{self, Noting};
 use crate::requests::{give, out};
 
 /// Counts and displacements as C gives them.
@@ -127,7 +127,8 @@ pub(crate) unsafe fn start(
         // SAFETY: the caller's promise.
         unsafe {
             with_call(comm, arguments, lists, |comm, call| {
-                give(request, Request::Started(comm.started(call)?));
+                let started = comm.started(call)?;
+                give(request, Request::Started(started, Noting::new(comm, call, false)));
                 Ok(())
             })
         }
@@ -148,7 +149,8 @@ pub(crate) unsafe fn prepare(
         // SAFETY: the caller's promise.
         unsafe {
             with_call(comm, arguments, lists, |comm, call| {
-                give(request, Request::Repeated(comm.repeated(call)?));
+                let repeated = comm.repeated(call)?;
+                give(request, Request::Repeated(repeated, Noting::new(comm, call, true)));
                 Ok(())
             })
         }

@@ -7,6 +7,7 @@ use hopbine::torus::collectives::Collective;
 use crate::calls::{Arguments, HOPBINE_UINT8};
 use crate::failure::entry;
 use crate::handles::{self, Request, hopbine_comm_t, hopbine_request_t};
+use crate::report::Noting;
 use crate::requests::{give, out};
 
 /// A buffer that the collective does not have.
@@ -27,7 +28,7 @@ unsafe fn start(
         let call = arguments.call(&comm)?;
         // SAFETY: the caller's promise.
         let started = unsafe { comm.started(&call) }?;
-        give(request, Request::Started(started));
+        give(request, Request::Started(started, Noting::new(&comm, &call, false)));
         Ok(())
     })
 }

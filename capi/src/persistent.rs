@@ -7,6 +7,7 @@ use hopbine::torus::collectives::Collective;
 use crate::calls::{Arguments, HOPBINE_UINT8};
 use crate::failure::entry;
 use crate::handles::{self, Request, hopbine_comm_t, hopbine_request_t};
+use crate::report::Noting;
 use crate::requests::{give, out};
 
 /// A buffer that the collective does not have.
@@ -28,7 +29,7 @@ unsafe fn prepare(
         let call = arguments.call(&comm)?;
         // SAFETY: the caller's promise.
         let repeated = unsafe { comm.repeated(&call) }?;
-        give(request, Request::Repeated(repeated));
+        give(request, Request::Repeated(repeated, Noting::new(&comm, &call, true)));
         Ok(())
     })
 }

@@ -70,6 +70,45 @@ pub(crate) fn timed(
     outcome
 }
 
+/// A call that gives a request, from its start to its end.
+pub(crate) struct Noting {
+    call: String,
+    bytes: u64,
+    by: String,
+    start: Instant,
+}
+
+impl Noting {
+    /// A call that has just been started, or prepared, if a report was asked for.
+    pub(crate) fn new(comm: &Communicator, call: &Call, is_persistent: bool) -> Option<Box<Self>> {
+        if !*WANTED {
+            return None;
+        }
+        let by = comm.explain_started(call);
+        let collective = call.collective;
+        Some(Box::new(Noting {
+            call: if is_persistent {
+                format!("{collective}_init")
+            } else {
+                format!("i{collective}")
+            },
+            bytes: call.count.saturating_mul(call.dtype.size_bytes() as u64),
+            by: by.map_or_else(|error| error.to_string(), |by| by.to_string()),
+            start: Instant::now(),
+        }))
+    }
+
+    /// It is started now.
+    pub(crate) fn begin(&mut self) {
+        self.start = Instant::now();
+    }
+
+    /// It is done, as far as its owner knows.
+    pub(crate) fn end(&self) {
+        note(self.call.clone(), self.bytes, self.by.clone(), self.start.elapsed());
+    }
+}
+
 /// Prints what this rank has noted, if a report was asked for and this is rank 0; forgets it.
 pub(crate) fn print(comm: &Communicator) {
     let lines = std::mem::take(&mut *LINES.lock().unwrap_or_else(PoisonError::into_inner));

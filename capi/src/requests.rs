@@ -3,8 +3,11 @@
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hopbine::world::Repeated;
+
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_REQUEST, entry};
 use crate::handles::{REQUESTS, Request, hopbine_request_t, not_a_request, request as find};
+use crate::report::Noting;
 
 /// No request: waiting for it returns at once.
 pub const HOPBINE_REQUEST_NULL: hopbine_request_t = 0;
@@ -41,13 +44,42 @@ pub unsafe extern "C" fn hopbine_start(request: hopbine_request_t) -> c_int {
         let found = find(request)?;
         let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
         match request {
-            Request::Repeated(repeated) => Ok(repeated.start()?),
-            Request::Started(_) => {
+            Request::Repeated(repeated, noting) => {
+                repeated.start()?;
+                noting.iter_mut().for_each(|noting| noting.begin());
+                Ok(())
+            }
+            Request::Started(..) => {
                 Err(Failure::new(HOPBINE_ERR_REQUEST, "only persistent requests can be started"))
             }
             Request::Ended => Err(not_a_request()),
         }
     })
+}
+
+/// Whether a request is done, which is then freed if it is not persistent. Moves things on if `drives`.
+fn test(handle: &mut hopbine_request_t, drives: bool) -> Result<bool, Failure> {
+    if *handle == HOPBINE_REQUEST_NULL {
+        return Ok(true);
+    }
+    let found = find(*handle)?;
+    let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
+    match request {
+        Request::Repeated(repeated, noting) => {
+            let was_active = repeated.is_active();
+            let is_done = if drives { repeated.test() } else { repeated.look() }?;
+            noting.iter().filter(|_| was_active && is_done).for_each(|noting| noting.end());
+            Ok(is_done)
+        }
+        Request::Started(started, _) => {
+            let is_done = if drives { started.test() } else { started.look() };
+            if is_done {
+                finish(request, handle)?;
+            }
+            Ok(is_done)
+        }
+        Request::Ended => Err(not_a_request()),
+    }
 }
 
 /// Sets `*done` to 1 if the collective is done, or was not started, or the request is
@@ -62,22 +94,23 @@ pub unsafe extern "C" fn hopbine_test(request: *mut hopbine_request_t, done: *mu
         // SAFETY: the caller's promise.
         let (handle, done) = unsafe { (out(request, "request")?, out(done, "answer")?) };
         *done = 0;
-        if *handle == HOPBINE_REQUEST_NULL {
-            *done = 1;
-            return Ok(());
-        }
-        let found = find(*handle)?;
-        let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
-        match request {
-            Request::Repeated(repeated) => *done = c_int::from(repeated.test()?),
-            Request::Started(started) => {
-                if started.test() {
-                    *done = 1;
-                    finish(request, handle)?;
-                }
-            }
-            Request::Ended => return Err(not_a_request()),
-        }
+        *done = c_int::from(test(handle, true)?);
+        Ok(())
+    })
+}
+
+/// As hopbine_test() for one of several requests of which another one was tested just now: it
+/// is looked at only, so that whoever tests many does not move all of them on for each.
+///
+/// # Safety
+/// As hopbine_test().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_look(request: *mut hopbine_request_t, done: *mut c_int) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (handle, done) = unsafe { (out(request, "request")?, out(done, "answer")?) };
+        *done = 0;
+        *done = c_int::from(test(handle, false)?);
         Ok(())
     })
 }
@@ -87,10 +120,21 @@ fn finish(request: &mut Request, handle: &mut hopbine_request_t) -> Result<(), F
     let ended = std::mem::replace(request, Request::Ended);
     forget(handle);
     match ended {
-        Request::Started(started) => Ok(started.wait()?),
-        Request::Repeated(mut repeated) => Ok(repeated.wait()?),
+        Request::Started(started, noting) => {
+            started.wait()?;
+            noting.iter().for_each(|noting| noting.end());
+            Ok(())
+        }
+        Request::Repeated(mut repeated, noting) => wait_repeated(&mut repeated, noting.as_deref()),
         Request::Ended => Err(not_a_request()),
     }
+}
+
+fn wait_repeated(repeated: &mut Repeated, noting: Option<&Noting>) -> Result<(), Failure> {
+    let was_active = repeated.is_active();
+    repeated.wait()?;
+    noting.iter().filter(|_| was_active).for_each(|noting| noting.end());
+    Ok(())
 }
 
 /// Waits for one request.
@@ -101,8 +145,8 @@ fn wait(handle: &mut hopbine_request_t) -> Result<(), Failure> {
     let found: Arc<Mutex<Request>> = find(*handle)?;
     let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
     match request {
-        Request::Repeated(repeated) => Ok(repeated.wait()?),
-        Request::Started(_) | Request::Ended => finish(request, handle),
+        Request::Repeated(repeated, noting) => wait_repeated(repeated, noting.as_deref()),
+        Request::Started(..) | Request::Ended => finish(request, handle),
     }
 }
 

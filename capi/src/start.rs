@@ -247,6 +247,29 @@ pub extern "C" fn hopbine_comm_world() -> hopbine_comm_t {
     joined.as_ref().map_or(0, |(_, handle)| *handle)
 }
 
+/// What carries the world's messages: "tofu", "shm", "emu" or "mpi"; empty if hopbine has not been
+/// started. Never null, always valid.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_backend() -> *const c_char {
+    let joined = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let name: &CStr = match joined.as_ref().map(|(world, _)| world.backend()) {
+        Some("tofu") => c"tofu",
+        Some("shm") => c"shm",
+        Some("emu") => c"emu",
+        Some("mpi") => c"mpi",
+        _ => c"",
+    };
+    name.as_ptr()
+}
+
+/// 1 if a thread that waits in hopbine has a core of its own, and so spins; 0 if it gives way to others
+/// at once, since ranks outnumber cores, or if hopbine has not been started.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_own_cores() -> c_int {
+    let joined = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    c_int::from(joined.as_ref().is_some_and(|(world, _)| world.has_own_cores()))
+}
+
 /// The library's version, such as "0.1.0". Never null, always valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_version() -> *const c_char {

@@ -4,6 +4,10 @@ use std::fmt;
 
 use serde_json::Value;
 
+/// What the column of that name says.
+pub const IN_FLIGHT: &str =
+    "In flight: messages that a rank has under way at a time at most; -: as the data allow.";
+
 /// One value: what programs get and what people see.
 #[derive(Clone, Debug)]
 pub struct Cell {

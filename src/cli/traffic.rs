@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::args::{self, AllOr, MapArg};
-use super::cells::{Cell, Column, decimal};
+use super::cells::{Cell, Column, IN_FLIGHT, decimal};
 use super::error::{CliError, Outcome};
 use super::numbers::Numbers;
 use super::output::OutputArg;
@@ -257,11 +257,13 @@ fn report(
     mut notes: Vec<String>,
 ) -> Report {
     let has_nodes = shape.node_dim().is_some() && !network.of_ranks;
+    let has_windows = rows.iter().any(|(.., found)| found.in_flight.is_some());
     let mut columns = vec![
         Column::text("algorithm", "algorithm"),
         Column::number("ports", "ports"),
         Column::number("steps", "steps"),
         Column::number("messages", "messages").yields(2),
+        Column::number("in_flight", "in flight").yields(3).only_if(has_windows),
         Column::number("volume", "volume"),
     ];
     columns.extend(if network.of_ranks {
@@ -285,6 +287,7 @@ fn report(
             Cell::count(*ports),
             Cell::count(found.n_steps as u64),
             Cell::count(found.max_messages as u64),
+            found.in_flight.map_or_else(Cell::none, Cell::count),
             multiple(found.max_sent),
         ];
         cells.extend(if network.of_ranks {
@@ -316,6 +319,9 @@ fn report(
              steps, added up."
         ),
     );
+    if has_windows {
+        notes.push(IN_FLIGHT.to_owned());
+    }
     Report {
         about: vec![
             ("collective", Value::from(collective.name())),

@@ -41,6 +41,15 @@ impl Communicator {
             };
             return Ok(Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() });
         }
+        self.explain_started(&call)
+    }
+
+    /// As [`explain`](Communicator::explain), for a call that is not blocking.
+    ///
+    /// # Errors
+    /// As the call itself, where that is not served at all.
+    pub fn explain_started(&self, call: &Call) -> Result<Explanation, Error> {
+        let call = call.normalized(self.caller());
         let (wire, shape) = (self.inner.of_world.wire, self.shape());
         let options = &self.options;
         let key = Key::new(&call, options);

@@ -34,6 +34,24 @@ fn figures_are_multiples_of_the_vector() {
 }
 
 #[test]
+fn steps_have_a_minimum_and_messages_a_limit() {
+    let row = |args: &str| json(&format!("check {args} --format json"))["rows"][0].clone();
+    let tree = row("gather --torus 4x5 --algorithm knomial --ports 1");
+    assert_eq!((&tree["steps"], &tree["minimal_steps"]), (&3.into(), &3.into()));
+    assert_eq!(tree["in_flight"], Value::Null);
+    let pairwise = row("alltoall --torus 7 --algorithm pairwise-batched:2 --ports 1");
+    assert_eq!((&pairwise["steps"], &pairwise["minimal_steps"]), (&6.into(), &3.into()));
+    assert_eq!(pairwise["in_flight"], 2);
+    let args = "alltoall --torus 3 --per-node 4 --ports 1 --algorithm";
+    let batches = row(&format!("{args} node-aware-batched:2"));
+    assert_eq!(batches["in_flight"], 2);
+    let counted = json(&format!("traffic {args} node-aware-batched:2 --format json"));
+    assert_eq!(counted["rows"][0]["in_flight"], 2);
+    let table = well(&format!("traffic {args} node-aware-batched:2"));
+    assert!(table.contains("in flight") && table.contains("as the data allow"), "{table}");
+}
+
+#[test]
 fn all_ports_and_all_roots() {
     let value =
         json("check reduce --torus 2x5 --algorithm mixed --ports all --root all --format json");

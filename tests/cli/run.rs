@@ -146,11 +146,25 @@ fn blocks_of_different_sizes_are_verified() {
         assert_eq!(value["verified"], true, "{args}");
         assert!(!value["rows"].as_array().unwrap().is_empty(), "{args}");
     }
+    for collective in ["gather", "scatter"] {
+        let args = format!(
+            "run {collective} --torus 2x3 --bytes 6KiB --counts zipf --known-to root --root 4 \
+             --iterations 1 --format json --algorithm"
+        );
+        assert_eq!(json(&format!("{args} all"))["verified"], true, "{args}");
+        let chosen = json(&format!("{args} auto"));
+        assert_eq!(
+            (&chosen["verified"], &chosen["rows"][0]["algorithm"]),
+            (&true.into(), &"linear".into())
+        );
+    }
     let proved = json("check allgather --torus 2x3 --counts zipf:2 --format json");
     assert_eq!(proved["proved"], true);
     let refused = |args: &str| text(&hopbine(args).stderr).to_owned();
     let vector = refused("run allreduce --torus 3 --bytes 64 --counts uniform");
     assert!(vector.contains("no blocks"), "{vector}");
+    let everybody = refused("run allgather --torus 3 --bytes 64 --counts zipf --known-to root");
+    assert!(everybody.contains("gather or scatter"), "{everybody}");
     let unknown = refused("run alltoall --torus 3 --bytes 64 --counts gauss");
     assert!(unknown.contains("no distribution"), "{unknown}");
 }

@@ -10,18 +10,18 @@ build_doors() {
   for name in libhopbine.so libhopbine.so.0; do
     ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
   done
-  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,buffers,serve,movement,reduction,ordered,vector,shaped,fortran}.c \
+  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,buffers,rows,serve,movement,reduction,ordered,vector,shaped,fortran}.c \
     -o "$programs/libhopbine_hb.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" || return 1
-  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,buffers,serve,movement,reduction,ordered,vector,preload}.c \
+  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,buffers,rows,serve,movement,reduction,ordered,vector,requests,background,complete,creators,preload}.c \
     -o "$programs/libhopbine_mpi.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" -ldl || return 1
-  for name in calls orders threads recover; do
+  for name in calls orders threads recover requests; do
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" || return 1
   done
   "$MPICC" "${flags[@]}" "${library[@]}" -fvisibility=default tests/mpi/fjmpi.c -o "$programs/libfjmpi.so" || return 1
   for name in place disagree; do
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}" || return 1
   done
-  for name in calls threads recover; do
+  for name in calls threads recover requests; do
     "$MPICC" "${flags[@]}" -DHB "tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
   done
   for name in heat fft cg; do
@@ -58,7 +58,7 @@ same() {
 }
 
 run_doors() {
-  local n name status=0 preload=LD_PRELOAD=$programs/libhopbine_mpi.so
+  local n name said status=0 preload=LD_PRELOAD=$programs/libhopbine_mpi.so
   for n in 2 4 7; do
     ranks $n "$programs/calls-hb" wrong || status=1
     ranks $n "$preload" "$programs/calls" wrong || status=1
@@ -76,6 +76,16 @@ run_doors() {
   # Threads, in shared memory and over messages.
   ranks 3 "$preload" "$programs/threads" || status=1
   ranks 2 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/threads-hb" || status=1
+  # Requests: plain, so that the program is known to be right; served, in shared memory and over messages;
+  # and all that are renamed as well, which the report says.
+  ranks 2 "$programs/requests-hb" || status=1
+  for n in 2 7; do
+    ranks $n "$preload" "$programs/requests" wrong || status=1
+  done
+  ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/requests" wrong || status=1
+  said=$(export "${preload?}" HOPBINE_REPORT=1; launch_within 60 3 "$programs/requests-hb" wrong 2>&1) || status=1
+  [[ $said == *iallreduce* && $said == *"every request is done"* && $said != *MPI_Iallreduce* ]] ||
+    { printf 'FAILED: requests-hb under the library\n%s\n' "$said"; status=1; }
   # A message of nothing against a long one, and short ones of two lengths, over messages of MPI's.
   ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 0 3000 || status=1
   ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 3 5 || status=1

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use crate::common::calls::config;
-use hopbine::{BlockProblem, Blocks, CallOptions, Drive, EmulationConfig, Error, Wire, emulate};
+use crate::common::calls::{config, config_on};
+use hopbine::reduce::Op;
+use hopbine::{
+    BlockProblem, Blocks, CallOptions, Communicator, Drive, EmulationConfig, Error, Wire, emulate,
+};
 
 #[test]
 fn blocks_that_make_no_sense() {
@@ -42,12 +45,13 @@ fn texts(outcomes: Vec<Result<(), Error>>) -> Vec<String> {
 
 /// Rank 2 says that it sends `sent` elements to rank 0, who expects `expected`: both are told,
 /// and nobody waits for ever.
-fn disagree(wire: Wire, algorithm: &str, sent: u64, expected: u64) {
-    let base = config(&[4], Drive::Inline);
+fn disagree(wire: Wire, shape: &str, algorithm: &str, sent: u64, expected: u64) {
+    let base = config_on(shape.parse().unwrap(), Drive::Inline);
     let config = EmulationConfig { wire, timeout: Duration::from_secs(600), ..base };
     let outcomes = emulate(&config, |comm| {
         let me = comm.rank();
-        let (mut given, mut taken) = ([3u64; 4], [3u64; 4]);
+        let n = comm.size() as usize;
+        let (mut given, mut taken) = (vec![3u64; n], vec![3u64; n]);
         if me == 2 {
             given[0] = sent;
         }
@@ -69,7 +73,7 @@ fn disagree(wire: Wire, algorithm: &str, sent: u64, expected: u64) {
         outcome.and_then(|()| comm.with(CallOptions::new().algorithm("mixed")).barrier())
     });
     let texts = texts(outcomes.unwrap());
-    let what = format!("{wire:?} {algorithm} {sent} {expected}: {texts:?}");
+    let what = format!("{wire:?} {shape} {algorithm} {sent} {expected}: {texts:?}");
     assert!(texts[0].contains("2") && texts[2].contains("rank 0"), "{what}");
     for text in &texts {
         assert!(!text.contains("HOPBINE_TIMEOUT"), "{what}");
@@ -82,11 +86,16 @@ fn ranks_that_disagree_about_a_block() {
         for (sent, expected) in
             [(5, 4), (4, 5), (5, 0), (0, 5), (300_000, 0), (0, 300_000), (300_000, 8)]
         {
-            disagree(wire, "pairwise", sent, expected);
+            disagree(wire, "4", "pairwise", sent, expected);
         }
         for (sent, expected) in [(5, 4), (0, 5), (5, 0), (300_000, 8)] {
-            disagree(wire, "bruck:2", sent, expected);
-            disagree(wire, "auto", sent, expected);
+            disagree(wire, "4", "bruck:2", sent, expected);
+            disagree(wire, "4", "auto", sent, expected);
+        }
+        // Through leaders, of whom one has a group of two and the other stands alone.
+        for algorithm in ["multi-leader:2", "parlinna", "node-aware-nonblocking"] {
+            disagree(wire, "2+3", algorithm, 5, 4);
+            disagree(wire, "2+3", algorithm, 0, 5);
         }
     }
 }
@@ -136,21 +145,29 @@ fn root_disagrees(wire: Wire, algorithm: &str, at_root: u64, own: u64, gathers: 
 
 #[test]
 fn counts_that_differ_between_ranks() {
-    for root in [None, Some(3)] {
-        let outcomes = emulate(&config(&[4], Drive::Inline), |comm| {
-            let counts = if comm.rank() == 1 { [4, 4, 4, 5] } else { [4; 4] };
-            let blocks = Blocks::new(&counts);
-            let own = vec![0u16; counts[comm.rank() as usize] as usize];
-            let mut all = vec![0u16; blocks.counts.iter().sum::<u64>() as usize];
-            match root {
-                None => comm.allgatherv(&own, &mut all, blocks)?,
-                Some(root) => comm.gatherv_known(&own, &mut all, blocks, root)?,
+    type Form = fn(&Communicator, &mut [u16], &mut [u16], Blocks<'_>) -> Result<(), Error>;
+    let forms: [(&str, Form); 4] = [
+        ("allgatherv", |comm, own, all, blocks| comm.allgatherv(own, all, blocks)),
+        ("gatherv_known", |comm, own, all, blocks| comm.gatherv_known(own, all, blocks, 3)),
+        ("scatterv_known", |comm, own, all, blocks| comm.scatterv_known(all, blocks, own, 3)),
+        ("reduce_scatterv", |comm, own, all, blocks| {
+            comm.reduce_scatterv(all, own, blocks.counts, Op::Sum)
+        }),
+    ];
+    for (name, call) in forms {
+        for wire in [Wire::Memory, Wire::Network] {
+            let config = EmulationConfig { wire, ..config(&[4], Drive::Inline) };
+            let outcomes = emulate(&config, |comm| {
+                let counts = if comm.rank() == 1 { [4, 4, 4, 5] } else { [4; 4] };
+                let mut own = vec![0u16; counts[comm.rank() as usize] as usize];
+                let mut all = vec![0u16; counts.iter().sum::<u64>() as usize];
+                call(comm, &mut own, &mut all, Blocks::new(&counts))?;
+                comm.with(CallOptions::new().algorithm("mixed")).barrier()
+            });
+            for outcome in outcomes.unwrap() {
+                let error = outcome.expect_err("counts differ").to_string();
+                assert!(error.contains("another call"), "{name} over {wire:?}: {error}");
             }
-            comm.with(CallOptions::new().algorithm("mixed")).barrier()
-        });
-        for outcome in outcomes.unwrap() {
-            let error = outcome.expect_err("counts differ");
-            assert!(error.to_string().contains("another call"), "{error}");
         }
     }
 }

@@ -4,8 +4,8 @@
 
 use hopbine_torus::geometry::{Node, RankMap, Shape};
 use hopbine_torus::plan::{
-    Expansion, Expect, Flow, Listed, ScheduleError, Traffic, check, for_each_message, n_positions,
-    traffic,
+    Expansion, Expect, Flow, Listed, ScheduleError, Traffic, check, for_each_message, max_ports,
+    n_positions, traffic,
 };
 use hopbine_torus::registry;
 use hopbine_torus::{Collective, Rank, Request};
@@ -159,16 +159,71 @@ fn what_does_not_divide_is_an_error_that_says_what_would() {
     let error = |name: &str, text: &str| {
         expand(name, &text.parse().unwrap(), None).unwrap_err().to_string()
     };
-    let leaders = error("multi-leader:3", "4+8");
-    assert!(leaders.contains("3 leaders") && leaders.contains("1, 2, 4, 8"), "{leaders}");
+    let leaders = error("multi-leader:9", "4+8");
+    assert!(leaders.contains("9 leaders") && leaders.contains("1 to 8"), "{leaders}");
     let none = error("multi-leader:0", "4+8");
     assert!(none.contains("0 leaders"), "{none}");
     let groups = error("locality-aware:4", "4+6");
     assert!(groups.contains("groups of 4") && groups.contains("1, 2, 3, 6"), "{groups}");
+    let groups = error("locality-aware:3", "4+8");
+    assert!(groups.contains("groups of 3") && groups.contains("1, 2, 4, 8"), "{groups}");
     let nodes = error("hierarchical", "4x4");
     assert!(nodes.contains("no ranks share a node"), "{nodes}");
     for name in ["hierarchical:2", "pairwise:2", "node-aware-batched:0", "multi-leader:x"] {
         assert!(registry::find(Collective::Alltoall, name).is_err(), "{name}");
+    }
+}
+
+/// Leaders whose groups have unequal sizes: proved on all ports, as flows and as listed plans that
+/// have been written and read; with the messages of the paper's algorithms, and only such blocks as
+/// there are: a leader of a and one of b members send each other a b blocks.
+#[test]
+fn leaders_share_ranks_that_they_do_not_divide() {
+    for (text, leaders) in [("1+3", 2), ("4+5", 2), ("3x2+7", 3), ("2+7", 4), ("5+10", 4)] {
+        let shape: Shape = text.parse().unwrap();
+        let per_node = shape.ranks_per_node();
+        let sizes: Vec<u32> =
+            (0..leaders).map(|group| (per_node + leaders - 1 - group) / leaders).collect();
+        assert_eq!(sizes.iter().sum::<u32>(), per_node);
+        for name in ["multi-leader", "multi-leader-node-aware"] {
+            for (name, ports) in [
+                (format!("{name}:{leaders}"), 1),
+                (format!("{name}:{leaders}-nonblocking"), 1),
+                (format!("{name}:{leaders}-batched:2"), 3),
+            ] {
+                let ports = ports.min(max_ports(&shape));
+                let expansion = expand(&name, &shape, Some(ports)).unwrap();
+                let violations = check(&expansion, Expect::default());
+                assert!(violations.is_empty(), "{name} on {shape}: {}", violations[0]);
+                let plans = Rank::first(expansion.n_ranks()).map(|rank| {
+                    let plan: hopbine_torus::Plan =
+                        expansion.plan(rank).to_string().parse().unwrap();
+                    assert_eq!(plan, expansion.plan(rank), "{name} on {shape}");
+                    plan
+                });
+                let violations = check(&Listed::new(plans.collect()).unwrap(), Expect::default());
+                assert!(violations.is_empty(), "{name} on {shape}: {}", violations[0]);
+            }
+        }
+        let n_nodes = shape.n_nodes() / per_node;
+        let expansion = expand(&format!("multi-leader:{leaders}"), &shape, Some(1)).unwrap();
+        // The blocks of each message of the first leader, and of the last one of its node.
+        for group in [0, leaders - 1] {
+            let first: u32 = sizes[..group as usize].iter().sum();
+            let (a, members) = (sizes[group as usize], first + 1..first + sizes[group as usize]);
+            let mut expected: Vec<u64> = (0..n_nodes)
+                .flat_map(|node| (0..leaders).map(move |other| (node, other)))
+                .filter(|&(node, other)| node > 0 || other != group)
+                .map(|(_, other)| u64::from(a * sizes[other as usize]))
+                .chain(members.map(|_| u64::from(shape.n_nodes() - 1)))
+                .collect();
+            let plan = expansion.plan(Rank(first));
+            let sends = plan.lanes[0].steps.iter().flat_map(|step| &step.sends);
+            let mut found: Vec<u64> = sends.map(|send| n_positions(&send.blocks)).collect();
+            expected.sort_unstable();
+            found.sort_unstable();
+            assert_eq!(found, expected, "group {group} of {shape}");
+        }
     }
 }
 

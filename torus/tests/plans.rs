@@ -5,7 +5,9 @@
 use std::path::Path;
 
 use hopbine_torus::geometry::{Axis, Node, RankMap, Shape};
-use hopbine_torus::plan::{Expect, Fault, Flow, Plan, Schedule, check, max_ports, sent_positions};
+use hopbine_torus::plan::{
+    Expect, Fault, Flow, Plan, Schedule, check, max_ports, sent_positions, traffic,
+};
 use hopbine_torus::registry;
 use hopbine_torus::{Collective, Rank, Request};
 use proptest::prelude::*;
@@ -151,6 +153,39 @@ fn what_passes_the_root_is_minimal() {
             check(&expansion, more).into_iter().map(|found| found.fault).collect();
         let fault = Fault::AtRoot { moved: 5 * parts, expected: 6 * parts };
         assert_eq!(found, [fault], "{collective} {name}");
+    }
+}
+
+/// Trees have the fewest steps of each dimension, whose sum is their shape's fewest where all sizes
+/// are powers of the radix; a promise that is not kept is a violation.
+#[test]
+fn trees_have_the_fewest_steps() {
+    for (collective, name, shape, expected, minimal) in [
+        ("gather", "doubling", "8", 3, 3),
+        ("gather", "bine", "12", 4, 4),
+        ("gather", "circulant", "7", 3, 3),
+        ("gather", "knomial", "16", 2, 2),
+        ("scatter", "knomial", "5x5", 4, 3),
+        ("scatter", "direct", "9", 1, 1),
+        ("scatter", "mixed", "2x3", 2, 2),
+        ("scatter", "doubling", "4x4+4", 5, 3),
+        ("bcast", "bine-tree", "6x6", 6, 6),
+        ("reduce", "knomial-tree", "17", 3, 3),
+    ] {
+        let schedule = schedule(collective, name, shape, 1, 1);
+        let expansion = schedule.expand().unwrap();
+        let what = format!("{collective} {name} on {shape}");
+        let promised = registry::find(schedule.collective, name).unwrap().promises(&schedule.shape);
+        assert_eq!(promised.steps, Some(expected), "{what}");
+        let violations = check(&expansion, promised);
+        assert!(violations.is_empty(), "{what}: {}", violations[0]);
+        let counted = traffic(&expansion, &schedule.shape, |rank| Node(rank.0));
+        assert_eq!((counted.n_steps as u32, counted.min_steps), (expected, minimal), "{what}");
+        let broken = Expect { steps: Some(expected - 1), ..promised };
+        let found: Vec<Fault> =
+            check(&expansion, broken).into_iter().map(|found| found.fault).collect();
+        let fault = Fault::Steps { found: expected as usize, expected: expected - 1 };
+        assert_eq!(found, [fault], "{what}");
     }
 }
 

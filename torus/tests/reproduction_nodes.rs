@@ -319,7 +319,7 @@ fn the_papers_formulas_follow_from_the_plans() {
         "# Nodes and radices: what the papers state, and what our plans give\n\n\
          Written by `torus/tests/reproduction_nodes.rs`, which reads every figure from the plans and fails if\n\
          one no longer holds or this page differs (`HOPBINE_BLESS=1` rewrites it). Measured trends are in\n\
-         [performance.md](performance.md), other papers in [reproduction.md](reproduction.md).",
+         [reproduction-trends.md](reproduction-trends.md), other papers in [reproduction.md](reproduction.md).",
     );
     many_core(&mut page);
     radices(&mut page);

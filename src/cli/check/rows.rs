@@ -6,7 +6,7 @@ use hopbine_torus::{Collective, Shape};
 use serde_json::{Value, json};
 
 use super::judge::Verdict;
-use crate::cli::cells::{Cell, Column, decimal};
+use crate::cli::cells::{Cell, Column, IN_FLIGHT, decimal};
 use crate::cli::report::Report;
 
 /// One row of the table.
@@ -28,6 +28,8 @@ pub fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usi
     let collective = rows.first().map(|row| row.collective);
     let is_rooted = collective.is_some_and(Collective::is_rooted);
     let has_nodes = shape.node_dim().is_some();
+    let in_flight = |row: &Row| row.verdict.traffic.as_ref().and_then(|found| found.in_flight);
+    let has_windows = rows.iter().any(|row| in_flight(row).is_some());
     let mut columns =
         vec![Column::text("algorithm", "algorithm"), Column::number("ports", "ports")];
     if is_rooted {
@@ -36,12 +38,14 @@ pub fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usi
     columns.extend([
         Column::number("ranks", "ranks").yields(8),
         Column::number("steps", "steps").yields(1),
+        Column::number("minimal_steps", "fewest").yields(4),
         Column::number("volume", "volume"),
         Column::number("minimal_volume", "minimum").yields(3),
         Column::number("hop_bytes", "hop-bytes").yields(2),
         Column::number("link_load", "link load"),
         Column::text("link", "busiest link").yields(6),
         Column::number("messages", "messages").yields(5),
+        Column::number("in_flight", "in flight").yields(4).only_if(has_windows),
         Column::number("runs", "runs").yields(7),
         Column::number("between_nodes", "between").yields(4).only_if(has_nodes),
         Column::number("inside_nodes", "inside").yields(4).only_if(has_nodes),
@@ -67,7 +71,7 @@ pub fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usi
             0,
             "Volume (sent by the busiest rank), hop-bytes (per rank) and link load are multiples \
              of n, the bytes of a rank's vector or of all its blocks; minimum holds for any \
-             algorithm."
+             algorithm, fewest (steps) for any with as many messages in a step."
                 .to_owned(),
         );
         if has_nodes {
@@ -76,6 +80,9 @@ pub fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usi
                     .to_owned(),
             );
         }
+    }
+    if has_windows {
+        notes.push(IN_FLIGHT.to_owned());
     }
     notes.extend(listed);
     let name = collective.map_or("", Collective::name);
@@ -144,6 +151,7 @@ fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
     cells.extend([
         count(|traffic| u64::from(traffic.n_ranks)),
         count(|traffic| traffic.n_steps as u64),
+        count(|traffic| u64::from(traffic.min_steps)),
         multiple(|traffic| traffic.max_sent),
         match minimum.filter(|_| has_data) {
             Some(value) => Cell::new(value, decimal(value, 4)),
@@ -153,6 +161,7 @@ fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
         multiple(|traffic| traffic.max_link_load),
         link,
         count(|traffic| traffic.max_messages as u64),
+        traffic.and_then(|traffic| traffic.in_flight).map_or_else(Cell::none, Cell::count),
         count(|traffic| traffic.max_runs as u64),
         multiple(|traffic| traffic.between_nodes),
         multiple(|traffic| traffic.inside_nodes),

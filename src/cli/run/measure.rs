@@ -294,6 +294,12 @@ fn call<T: Datatype>(
             comm.reduce_scatterv(send, recv, &lists.send, op)
         }
         Collective::Allgather if case.counts.is_some() => comm.allgatherv(send, recv, received),
+        Collective::Gather if case.only_root_knows => {
+            comm.gatherv(send, recv, (comm.rank() == root).then_some(received), root)
+        }
+        Collective::Scatter if case.only_root_knows => {
+            comm.scatterv(send, (comm.rank() == root).then_some(sent), recv, root)
+        }
         Collective::Gather if case.counts.is_some() => {
             comm.gatherv_known(send, recv, received, root)
         }

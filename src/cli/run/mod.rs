@@ -48,6 +48,7 @@ use rows::total_bytes;
 Examples:
   hopbine run allreduce --torus 4x4x4 --bytes 1MiB
   hopbine run allreduce --torus 4x4 --bytes 8..64KiB:x4 --algorithm all --iterations 20
+  hopbine run gather --torus 3x5 --counts zipf --known-to root --algorithm knomial --bytes 60KiB
   hopbine run reduce --torus 3x5 --bytes 6kB --type i16 --op max --root 7 --format csv
   hopbine run barrier --torus 4x4
   mpirun -n 64 hopbine run allreduce --torus 4x4x4 --bytes 1MiB
@@ -89,6 +90,10 @@ pub struct Args {
     /// pair). For allgather, gather, scatter, reduce-scatter, alltoall
     #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE")]
     counts: Option<Counts>,
+    /// Who knows the --counts of a gather or scatter: all ranks, or the root alone, so that sizes
+    /// travel before blocks that others pass on
+    #[arg(long, value_name = "all|root", value_enum, default_value_t = KnownTo::All)]
+    known_to: KnownTo,
     /// Seed of the data, and of --counts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -107,6 +112,13 @@ pub struct Args {
     format: Format,
     #[command(flatten)]
     output: OutputArg,
+}
+
+/// Who knows how long the blocks of a gather or scatter are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum KnownTo {
+    All,
+    Root,
 }
 
 fn drive(text: &str) -> Result<Drive, &'static str> {
@@ -160,10 +172,9 @@ impl Task {
     ) -> Result<Chosen, CliError> {
         let shape = &args.place.torus;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
-        let learns = case.counts.is_some() && case.collective == Collective::Alltoall;
-        let choice = if learns {
+        let choice = if case.is_learnt() {
             let choice = hopbine::world::choose_unknown(config.wire, case.collective, shape, most);
-            match choice.algorithm.is_straight() {
+            match choice.algorithm.is_straight() || case.collective != Collective::Alltoall {
                 true => choice,
                 // What the data take, when the ranks have learnt the sizes.
                 false => hopbine::world::learnt_choice(shape, case.longest_bytes(), most),
@@ -210,6 +221,14 @@ pub fn run(mut args: Args) -> Result<Outcome, CliError> {
     }
     if let Some(counts) = args.counts {
         counts.check_for(args.collective, shape.n_nodes())?;
+    }
+    if args.known_to == KnownTo::Root {
+        let is_rooted = matches!(args.collective, Collective::Gather | Collective::Scatter);
+        if !is_rooted || args.counts.is_none() {
+            return Err(CliError::Usage(
+                "--known-to root is for a gather or scatter with --counts".to_owned(),
+            ));
+        }
     }
     let ranks = Ranks::new(&args)?;
     let config = &ranks.config;
@@ -360,9 +379,14 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     }
     let mut counts: Vec<u64> = sizes.iter().map(|bytes| bytes.div_ceil(unit)).collect();
     counts.dedup();
-    let counts_of = args.counts;
-    let case =
-        |count: u64| Case { collective, data, root, count: count as usize, counts: counts_of };
+    let case = |count: u64| Case {
+        collective,
+        data,
+        root,
+        count: count as usize,
+        counts: args.counts,
+        only_root_knows: args.known_to == KnownTo::Root,
+    };
     Ok(counts.into_iter().map(case).collect())
 }
 

@@ -19,6 +19,8 @@ pub struct Case {
     pub count: usize,
     /// How blocks differ.
     pub counts: Option<Counts>,
+    /// Of a gather or scatter with blocks that differ: the others know their own alone.
+    pub only_root_knows: bool,
 }
 
 /// Consecutive elements of a result and where their values come from.
@@ -48,6 +50,12 @@ impl Case {
         let to = (self.collective == Collective::Alltoall).then_some(to);
         let Data { seed, n_ranks, .. } = self.data;
         self.counts.map_or(self.count, |counts| counts.of(seed, n_ranks, self.count, from, to))
+    }
+
+    /// True if ranks do not know the sizes of the blocks that they pass on.
+    pub fn is_learnt(&self) -> bool {
+        let is_pairs = self.collective == Collective::Alltoall;
+        self.counts.is_some() && (is_pairs || self.only_root_knows)
     }
 
     /// Bytes of the longest block of an alltoall.
@@ -352,7 +360,8 @@ mod tests {
             (Collective::Exscan, 3, 3, 3),
             (Collective::Barrier, 0, 0, 0),
         ] {
-            let case = Case { collective, data, root: 2, count: 3, counts: None };
+            let case =
+                Case { collective, data, root: 2, count: 3, counts: None, only_root_knows: false };
             let found = (case.input_len(2), case.result_len(2), case.result_len(1));
             assert_eq!(found, (input, at_root, elsewhere), "{collective}");
         }

@@ -134,7 +134,14 @@ mod tests {
     fn reference(collective: Collective, dtype: Dtype, op: Op, count: usize) -> Reference {
         let op = collective.is_reduction().then_some(op);
         let data = Data { dtype, op, n_ranks: 5, seed: 3 };
-        Reference::new(Case { collective, data, root: 1, count, counts: None })
+        Reference::new(Case {
+            collective,
+            data,
+            root: 1,
+            count,
+            counts: None,
+            only_root_knows: false,
+        })
     }
 
     /// A right result, made from the reference itself.

@@ -1,10 +1,9 @@
-//! The board: short collectives without messages. Each rank writes what it contributes to a place
-//! of its own, once, and whoever needs it reads it there.
+//! The board: short collectives without messages. Each rank writes its contribution once, to a place
+//! of its own; the others read it there.
 //!
-//! A rank has [`DEPTH`] places and uses them in turn, one for each call. Before it writes one
-//! again it makes sure that everybody has entered a later call than the one whose contribution
-//! stands there, and so has read it: those it has waited for in recent calls have, the others show
-//! how far they are.
+//! A rank has [`DEPTH`] places and uses them in turn, one for each call. A place is free again once
+//! every rank has entered a later call than the one it was written for: then everybody has read it.
+//! A rank knows that of those it has waited for in recent calls; the others show how far they are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +21,7 @@ pub(super) const DEPTH: u64 = 4;
 const ENTERED: usize = 0;
 pub(super) const LEFT: usize = 8;
 pub(super) const BASE: usize = 16;
-/// A contribution up to this length stands in the line that says that it is there.
+/// A contribution up to this length shares the cache line of its stamp.
 const INLINE_BYTES: usize = LINE - 8;
 /// From one place to the next: not a power of two, or all would share the same sets of the caches.
 const STRIDE: usize = LINE + BOARD_BYTES + LINE;
@@ -32,11 +31,11 @@ pub(super) const RANK_BYTES: usize = LINE + DEPTH as usize * STRIDE;
 /// A rank's contribution to the call that was entered last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contribution {
-    /// It has not been made.
+    /// The rank has not contributed yet.
     Missing,
-    /// It starts here, and stays until the next call is entered.
+    /// The contribution starts here; it stays until this rank enters the next call.
     At(*const u8),
-    /// The rank has entered another call.
+    /// The rank makes another call: its signature differs.
     Other,
 }
 
@@ -116,8 +115,8 @@ impl Board {
         LINE + (self.call % DEPTH) as usize * STRIDE
     }
 
-    /// Enters the next call; `signature` is the same on all ranks that make the same call. What
-    /// was read in the call before may be overwritten from now on.
+    /// Enters the next call; ranks that make the same call give the same `signature`. From now on
+    /// others may overwrite what this rank has read in the call before.
     #[inline]
     pub fn enter(&mut self, signature: u16) {
         self.call += 1;
@@ -186,7 +185,7 @@ impl Board {
         self.ring();
     }
 
-    /// Everybody may wait for what has been written.
+    /// Wakes everybody: any rank may wait for this one.
     #[inline]
     fn ring(&self) {
         if self.bells[self.me].may_be_heard() {
@@ -273,7 +272,7 @@ mod tests {
         for value in 1..=sent {
             boards[1].enter(1);
             assert_eq!(bytes(&mut boards[1], 0, 1), Some(vec![value]));
-            // The first contribution may be read until the second call.
+            // A view of the first contribution lives until the second call.
             assert_eq!(boards[0].is_free().is_ok(), value > 1);
         }
     }

@@ -79,7 +79,7 @@ impl Card {
 /// the latter case all ranks get the same error.
 pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened, WireError> {
     let (rank, token) = (exchange.rank(), process::token());
-    // Lives until all have read it.
+    // Mapped until all ranks have read it.
     let probe = Box::new(AtomicU64::new(token));
     let card = Card {
         host: process::host(),
@@ -121,7 +121,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let can_read = config.may_read && locals.iter().all(|(_, card)| can_read(card));
     let flag = [u8::from(can_read)];
     let all = agree(exchange, opened.as_ref().map(|_| &flag[..]).map_err(Clone::clone))?;
-    // Until here probe and file were needed.
+    // All have read the probe and opened the file: both may go.
     drop((probe, made));
     let can_read = locals.iter().all(|(rank, _)| all[*rank as usize] == [1]);
     let segment = Arc::new(opened.map_err(|reason| failed(&reason))?);
@@ -184,7 +184,7 @@ fn can_read(card: &Card) -> bool {
     matches!(read, Ok(8)) && u64::from_ne_bytes(word) == card.token
 }
 
-/// Everyone's bytes, if all ranks have come to this point without a failure.
+/// Exchanges bytes; an error on all ranks if any of them has failed before.
 fn agree(
     exchange: &mut dyn Exchange,
     mine: Result<&[u8], String>,

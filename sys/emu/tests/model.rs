@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use utofu_emu::{Job, Model};
+use utofu_emu::{Job, Model, NodeLink};
 use utofu_sys::*;
 
 /// End points of two neighbours on `buffers`.
@@ -97,4 +97,34 @@ fn jitter_keeps_only_the_order_that_is_promised() {
     }
     a.close();
     b.close();
+}
+
+/// A receiver that polls is kept by every message, not by its own local notices; those of its node
+/// cost what the node's link says.
+#[test]
+fn messages_take_their_receiver_one_after_the_other() {
+    let cost = Duration::from_millis(10);
+    let overhead_ns = cost.as_nanos() as u64;
+    let node = NodeLink { overhead_ns: 3 * overhead_ns, ..NodeLink::default() };
+    for (coords, cost) in [([[0; 6], [0, 0, 0, 1, 0, 0]], cost), ([[0; 6]; 2], 3 * cost)] {
+        let model = Model { overhead_ns, node: Some(node), ..Model::default() };
+        let job = Job::with_model(coords.to_vec(), model).unwrap();
+        let mut buffers = [vec![1; 1024], vec![0; 1024]];
+        let [a, b] = neighbours(&job, &mut buffers);
+        let start = Instant::now();
+        for i in 0..3 {
+            assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, i, LCL | RMT), 0);
+        }
+        for i in 0..3u8 {
+            assert_eq!(a.wait_notice().edata, u64::from(i));
+            assert!(start.elapsed() >= cost * (u32::from(i) + 1), "sent one after the other");
+        }
+        for i in 0..3u8 {
+            assert_eq!(b.wait_notice().edata, u64::from(i));
+            // The receiver takes the first when it has left the sender.
+            assert!(start.elapsed() >= cost * (u32::from(i) + 2), "received one after the other");
+        }
+        a.close();
+        b.close();
+    }
 }

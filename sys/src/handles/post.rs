@@ -40,12 +40,12 @@ pub struct Transfer {
     pub length: usize,
 }
 
-/// What an operation carries and its notices give back.
+/// An operation's byte, flags and cookie: its notices give them back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The byte in the MRQ notices of both sides.
     pub edata: u8,
-    /// Which notices, and how it travels.
+    /// Its notices, and how it travels.
     pub flags: PostFlags,
     /// Comes back from [`Vcq::poll_tcq`] if [`PostFlags::TCQ`] is set.
     pub cookie: Cookie,
@@ -61,7 +61,7 @@ impl Mark {
     }
 
     pub(super) fn cookie(&self) -> *mut c_void {
-        // The library hands this back and never looks behind it.
+        // The library hands the cookie back and never follows it.
         core::ptr::without_provenance_mut(self.cookie.0)
     }
 }
@@ -74,14 +74,14 @@ pub(super) fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), P
     }
 }
 
-/// The library itself lets a length overflow into neighbouring descriptor fields.
+/// Checks a length, which the library itself lets overflow into neighbouring descriptor fields.
 pub(super) fn fits(length: usize, max: usize) -> Result<(), PostError> {
     if length <= max { Ok(()) } else { Err(PostError::TooLong { length, max }) }
 }
 
-/// The device reads memory, and peers act on what they are told, once an operation is posted:
-/// everything that this thread has written or read before comes first, also on processors that
-/// reorder (A64FX). On x86 it is no instruction.
+/// Orders everything that this thread has read or written before a post: the device reads memory, and
+/// peers act, as soon as the operation is posted. An instruction on processors that reorder (A64FX),
+/// none on x86.
 pub(super) fn before_post() {
     fence(Ordering::Release);
 }

@@ -153,6 +153,34 @@ impl Collective {
     pub fn minimal_volume(self, n_ranks: u32) -> f64 {
         if n_ranks < 2 { 0.0 } else { (self.row().minimal_volume)(f64::from(n_ranks)) }
     }
+
+    /// The fewest steps of any algorithm on `n_ranks` ranks that send and receive at most so many
+    /// messages in a step: each step multiplies the ranks that one rank's data have reached by
+    /// sends + 1 at most, and those that one rank has heard of by receives + 1.
+    ///
+    /// Source: Bruck et al., "Efficient algorithms for all-to-all communications in multiport
+    /// message-passing systems" (1997), section 2.
+    pub fn minimal_steps(self, n_ranks: u32, sends: u32, recvs: u32) -> u32 {
+        if n_ranks < 2 {
+            return 0;
+        }
+        let (root, other) = (Rank(0), Rank(1));
+        let from_one = self.gives(other, root, n_ranks) == Share::Nothing;
+        let to_one = self.gets(other, root, n_ranks) == Share::Nothing;
+        let spreading = if to_one { 0 } else { ceil_log(n_ranks, sends + 1) };
+        let hearing = if from_one { 0 } else { ceil_log(n_ranks, recvs + 1) };
+        spreading.max(hearing)
+    }
+}
+
+/// The smallest power of `radix` that is at least `n`; of a radix of 1 as of 2.
+pub fn ceil_log(n: u32, radix: u32) -> u32 {
+    let (mut steps, mut reached) = (0, 1u64);
+    while reached < u64::from(n) {
+        reached *= u64::from(radix.max(2));
+        steps += 1;
+    }
+    steps
 }
 
 impl fmt::Display for Collective {

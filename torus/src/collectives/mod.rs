@@ -15,5 +15,5 @@ mod row;
 mod scan;
 mod scatter;
 
-pub use collective::{Collective, UnknownCollective};
+pub use collective::{Collective, UnknownCollective, ceil_log};
 pub use row::{Action, Cut, Form, Paths, Phase, Share, Sums};

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::flow::Message;
-use super::grid::{Grid, Part};
+use super::grid::{Grid, Groups, Part};
 use super::members::{Tile, clip};
 use super::places::Places;
 use super::rounds::{dealt, rounds};
@@ -33,10 +33,8 @@ use crate::names::Rank;
 /// How the ranks of a torus exchange blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exchange {
-    /// Ranks of a group: a divisor of the ranks on a node.
-    pub group: u32,
-    /// The first member of each group handles the blocks of all.
-    pub leaders: bool,
+    /// Which ranks of a node belong together.
+    pub groups: Groups,
     /// Along which axes each exchange goes.
     pub stages: Stages,
     /// Messages that a rank has under way at a time in an exchange; all if `None`.
@@ -58,11 +56,11 @@ pub enum Stages {
 impl Exchange {
     /// Everybody with everybody, one at a time.
     pub const PAIRWISE: Exchange =
-        Exchange { group: 1, leaders: false, stages: Stages::Together, batch: Some(1) };
+        Exchange { groups: Groups::Of(1), stages: Stages::Together, batch: Some(1) };
 
     /// True if every block goes straight to its owner.
     pub fn is_straight(&self) -> bool {
-        self.stages == Stages::Together && !self.leaders
+        self.stages == Stages::Together && matches!(self.groups, Groups::Of(_))
     }
 
     /// Messages of a step.
@@ -103,6 +101,9 @@ pub struct Hop {
     pub blocks: Blocks,
 }
 
+/// The positions that a group sends.
+type SentBy<'a> = dyn Fn(u32) -> Blocks + 'a;
+
 /// By exchange, the axes that it is along.
 fn axes(exchange: &Exchange, grid: &Grid, shape: &Shape) -> Vec<SmallVec<[bool; 8]>> {
     let n_axes = grid.n_axes();
@@ -127,13 +128,14 @@ pub fn passes(
     n_lanes: u32,
 ) -> (Vec<ExchangePass>, u32) {
     let shape = &places.shape;
-    // Displacements of groups stand for those of their leaders.
+    // Displacements of groups stand for those of their leaders; all groups are as large there.
+    let even = grid.even_shape();
     let rounds = |along: &[bool]| {
         let wanted = |by: u32| {
             let (group, member) = (by / grid.served(), by % grid.served());
             member == 0 && grid.is_along(group, along)
         };
-        let mut rounds = rounds(shape, n_lanes as usize, wanted);
+        let mut rounds = rounds(&even, n_lanes as usize, wanted);
         rounds.iter_mut().flatten().for_each(|by| *by /= grid.served());
         rounds
     };
@@ -143,7 +145,7 @@ pub fn passes(
         order.chunks(exchange.per_step().max(1)).map(step).collect()
     };
     let stages = axes(exchange, grid, shape);
-    if let ([along], false) = (&stages[..], exchange.leaders) {
+    if let ([along], Groups::Of(_)) = (&stages[..], exchange.groups) {
         let lane = |order: Vec<u32>| ExchangePass {
             grid: grid.clone(),
             steps: along_steps(along, &order),
@@ -213,37 +215,39 @@ impl ExchangePass {
                     };
                     let transfer = |peer: u32, member: u32| Transfer {
                         peer: grid.rank(group, peer),
-                        blocks: grid.positions(&Part::Member { member, gets: *in_the_end }),
+                        blocks: grid.positions(&Part::Member { member, gets: *in_the_end }, group),
                     };
                     match member {
-                        0 => at_leader.extend((1..grid.served()).map(|peer| transfer(peer, peer))),
+                        0 => {
+                            at_leader.extend((1..grid.size(group)).map(|peer| transfer(peer, peer)))
+                        }
                         _ => elsewhere.push(transfer(0, member)),
                     }
                 }
                 // Only leaders exchange, if there are any.
                 _ if member > 0 => {}
                 exchanged => self.for_each_hop(exchanged, &mut |by, blocks| {
-                    let transfer = |forwards| Transfer {
-                        peer: grid.rank(grid.displaced(group, by, forwards), 0),
-                        blocks: blocks.clone(),
-                    };
-                    step.sends.push(transfer(true));
-                    step.recvs.push(transfer(false));
+                    let [to, from] = [true, false].map(|on| grid.displaced(group, by, on));
+                    let peer = |group| grid.rank(group, 0);
+                    step.sends.push(Transfer { peer: peer(to), blocks: blocks(group) });
+                    step.recvs.push(Transfer { peer: peer(from), blocks: blocks(from) });
                 }),
             }
             steps.push(step);
         }
     }
 
-    /// Visits the displacements of an exchange, each with its positions.
-    fn for_each_hop(&self, step: &ExchangeStep, visit: &mut dyn FnMut(u32, &Blocks)) {
+    /// Visits the displacements of an exchange, each with the positions that a group sends.
+    fn for_each_hop(&self, step: &ExchangeStep, visit: &mut dyn FnMut(u32, &SentBy<'_>)) {
         match step {
             ExchangeStep::Members { .. } => {}
-            ExchangeStep::Hops(hops) => hops.iter().for_each(|hop| visit(hop.by, &hop.blocks)),
+            ExchangeStep::Hops(hops) => {
+                hops.iter().for_each(|hop| visit(hop.by, &|_| hop.blocks.clone()));
+            }
             ExchangeStep::Along { along, by } => {
                 for &by in by {
                     let part = Part::Displaced { by, along: along.clone() };
-                    visit(by, &self.grid.positions(&part));
+                    visit(by, &|group| self.grid.positions(&part, group));
                 }
             }
         }
@@ -258,10 +262,13 @@ impl ExchangePass {
         };
         match &self.steps[step] {
             ExchangeStep::Members { in_the_end } => {
-                for member in 1..grid.served() {
+                for (first, member) in grid
+                    .alike()
+                    .flat_map(|first| (1..grid.size(first)).map(move |member| (first, member)))
+                {
                     let part = Part::Member { member, gets: *in_the_end };
-                    let Some(runs) = clipped(&grid.positions(&part)) else { continue };
-                    for group in 0..grid.n_groups() {
+                    let Some(runs) = clipped(&grid.positions(&part, first)) else { continue };
+                    for group in grid.like(first) {
                         let ends: [Rank; 2] = [grid.rank(group, member), grid.rank(group, 0)];
                         let [from, to] = if *in_the_end { [ends[1], ends[0]] } else { ends };
                         visit(Message { from, to, runs: &runs });
@@ -269,11 +276,13 @@ impl ExchangePass {
                 }
             }
             exchanged => self.for_each_hop(exchanged, &mut |by, blocks| {
-                let Some(runs) = clipped(blocks) else { return };
-                for group in 0..grid.n_groups() {
-                    let from = grid.rank(group, 0);
-                    let to = grid.rank(grid.displaced(group, by, true), 0);
-                    visit(Message { from, to, runs: &runs });
+                for first in grid.alike() {
+                    let Some(runs) = clipped(&blocks(first)) else { continue };
+                    for group in grid.like(first) {
+                        let from = grid.rank(group, 0);
+                        let to = grid.rank(grid.displaced(group, by, true), 0);
+                        visit(Message { from, to, runs: &runs });
+                    }
                 }
             }),
         }

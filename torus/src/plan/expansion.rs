@@ -7,15 +7,16 @@ use std::sync::Arc;
 use super::exchange::{self, ExchangePass};
 use super::flow::{Flow, LaneHeader, Message};
 use super::fold::FoldPass;
-use super::grid::Grid;
+use super::grid::{Grid, Groups};
 use super::linear::{self, LinearPass};
 use super::members::Tile;
 use super::order::PositionOrder;
 use super::parlinna;
-use super::pass::{ResendPass, WalkPass};
+use super::pass::WalkPass;
 use super::paths::{path_order, tree_order};
 use super::places::Places;
 use super::prefix::PrefixPass;
+use super::resend::ResendPass;
 use super::schedule::{Positions, PrefixSteps, Recipe, Schedule, ScheduleError, WalkRecipe};
 use super::space::{BlockOrder, Displaced, Listing, Space};
 use super::tree::TreePass;
@@ -78,12 +79,12 @@ impl Schedule {
                 .into_iter()
                 .unzip(),
             Recipe::Exchange(exchange) => {
-                let grid = Grid::new(places.clone(), exchange.group, exchange.leaders);
+                let grid = Grid::new(places.clone(), exchange.groups);
                 let passes = |grid: &_| exchange::passes(exchange, &places, grid, schedule.ports);
                 exchange_lanes(grid, exchange.window(), passes)
             }
             Recipe::ParLinNa(recipe) => {
-                let grid = Grid::new(places.clone(), places.shape.ranks_per_node(), false);
+                let grid = Grid::new(places.clone(), Groups::Of(places.shape.ranks_per_node()));
                 let passes = |grid: &_| (parlinna::passes(*recipe, grid, schedule.ports), 1);
                 exchange_lanes(grid, recipe.window(), passes)
             }

@@ -10,7 +10,15 @@
 //! which members: `(s * groups + displacement) * members + d` is the block of member `s` of a group
 //! for member `d` of the group that far on. A member other than the leader has the positions
 //! with its own number as `s` at the start and as `d` in the end, and touches no others.
+//!
+//! Groups of a node that leaders serve may have one member more or less. Positions are numbered as
+//! if all were as large as the largest: those of a member that a group has not stand for nothing, and
+//! are in no message. A block's giver and getter are in groups as far on in their nodes as long as it
+//! has not moved along the last axis, so that which positions stand for something follows from the
+//! sender's group alone. Without leaders a block needs a rank with its sender's number in every group:
+//! those must be equally large.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,8 +26,18 @@ use smallvec::SmallVec;
 
 use super::places::Places;
 use super::runs::{Blocks, Run};
-use crate::geometry::Node;
+use crate::geometry::{Node, Shape};
 use crate::names::{Position, Rank};
+
+/// Which ranks of a node belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Groups {
+    /// So many, a divisor of the ranks on a node; everybody handles blocks of its own.
+    Of(u32),
+    /// So many groups on each node, as even as they can be, the larger ones first. The first
+    /// member of each handles the blocks of all.
+    Led(u32),
+}
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -27,8 +45,10 @@ pub struct Grid {
     places: Arc<Places>,
     /// Sizes of the axes, that of the members last; nodes are numbered row-major.
     sizes: SmallVec<[u32; 8]>,
-    /// Members of a group whose leader handles their blocks; 1 if everybody is on its own.
+    /// Members of the largest group whose leader handles their blocks; 1 if everybody is on its own.
     served: u32,
+    /// Groups of each node that have so many; the others have one less.
+    n_large: u32,
 }
 
 /// What a message of an exchange carries: the displacement along some axes, or one member.
@@ -51,18 +71,66 @@ pub enum Part {
 }
 
 impl Grid {
-    /// The grid of a shape whose node axis, if it has one, is split into groups of `group` ranks,
-    /// which it is a multiple of; their first members handle all blocks if they are `leaders`.
-    pub fn new(places: Arc<Places>, group: u32, leaders: bool) -> Self {
+    /// The grid of a shape whose node axis, if it has one, is split into groups.
+    pub fn new(places: Arc<Places>, groups: Groups) -> Self {
         let mut sizes: SmallVec<[u32; 8]> = places.shape.sizes().into_iter().collect();
+        let per_node = places.shape.ranks_per_node();
+        let (n_groups, largest, served) = match groups {
+            Groups::Of(size) => (per_node / size, size, 1),
+            Groups::Led(n_groups) => {
+                let largest = per_node.div_ceil(n_groups);
+                (n_groups, largest, largest)
+            }
+        };
         // A leader of itself alone is one of the node.
-        if places.shape.node_dim().is_some() && !(leaders && group == 1) {
+        if places.shape.node_dim().is_some() && !(matches!(groups, Groups::Led(_)) && served == 1) {
             let last = sizes.len() - 1;
-            sizes[last] /= group;
-            sizes.push(group);
+            sizes[last] = n_groups;
+            sizes.push(largest);
         }
-        let served = if leaders { group } else { 1 };
-        Grid { places, sizes, served }
+        let n_large = n_groups - (n_groups * largest - per_node);
+        Grid { places, sizes, served, n_large }
+    }
+
+    /// Groups of each node.
+    fn per_node(&self) -> u32 {
+        match self.served {
+            1 => self.places.shape.ranks_per_node(),
+            _ => self.sizes[self.n_axes() - 1],
+        }
+    }
+
+    /// True if all groups have as many members.
+    fn is_even(&self) -> bool {
+        self.served == 1 || self.n_large == self.per_node()
+    }
+
+    /// Members of a group.
+    pub fn size(&self, group: u32) -> u32 {
+        match self.is_even() || group % self.per_node() < self.n_large {
+            true => self.served,
+            false => self.served - 1,
+        }
+    }
+
+    /// The first groups of all kinds that differ in who is where.
+    pub fn alike(&self) -> std::ops::Range<u32> {
+        0..if self.is_even() { 1 } else { self.per_node() }
+    }
+
+    /// All groups like a first one.
+    pub fn like(&self, first: u32) -> impl Iterator<Item = u32> {
+        (first..self.n_groups()).step_by(self.alike().len())
+    }
+
+    /// The shape with nodes on which all groups are as large as the largest.
+    pub fn even_shape(&self) -> Cow<'_, Shape> {
+        let shape = &self.places.shape;
+        if self.is_even() {
+            return Cow::Borrowed(shape);
+        }
+        let nodes = shape.without_node_axis();
+        Cow::Owned(nodes.with_ranks_per_node(self.per_node() * self.served).expect("validated"))
     }
 
     /// Number of axes along which groups, or ranks that are on their own, are displaced.
@@ -82,7 +150,7 @@ impl Grid {
 
     /// Groups with a leader, or ranks that are on their own.
     pub fn n_groups(&self) -> u32 {
-        self.n_ranks() / self.served
+        self.axes().iter().product()
     }
 
     /// Number of ranks.
@@ -92,7 +160,7 @@ impl Grid {
 
     /// Number of positions.
     pub fn n_positions(&self) -> u32 {
-        self.n_ranks() * self.served
+        self.n_groups() * self.served * self.served
     }
 
     /// The sizes of the axes along which there are displacements.
@@ -131,13 +199,34 @@ impl Grid {
 
     /// The group of a rank, and its number there.
     pub fn member(&self, rank: Rank) -> (u32, u32) {
-        let node = self.places.map.node_of(&self.places.shape, rank.0).0;
-        (node / self.served, node % self.served)
+        let at = self.places.map.node_of(&self.places.shape, rank.0).0;
+        if self.is_even() {
+            return (at / self.served, at % self.served);
+        }
+        let per_node = self.places.shape.ranks_per_node();
+        let (first, at) = (at / per_node * self.per_node(), at % per_node);
+        let in_large = self.n_large * self.served;
+        let (group, member) = match at.checked_sub(in_large) {
+            None => (at / self.served, at % self.served),
+            Some(beyond) => {
+                let size = self.served - 1;
+                (self.n_large + beyond / size, beyond % size)
+            }
+        };
+        (first + group, member)
     }
 
     /// The rank that has a number in a group.
     pub fn rank(&self, group: u32, member: u32) -> Rank {
-        self.places.rank_on(Node(group * self.served + member))
+        let first = match self.is_even() {
+            true => group * self.served,
+            false => {
+                let (node, group) = (group / self.per_node(), group % self.per_node());
+                let before = group * self.served - group.saturating_sub(self.n_large);
+                node * self.places.shape.ranks_per_node() + before
+            }
+        };
+        self.places.rank_on(Node(first + member))
     }
 
     /// The member that gives what is in a position, the displacement, the member that gets it.
@@ -150,14 +239,16 @@ impl Grid {
     pub fn destination(&self, rank: Rank, position: Position) -> Option<Rank> {
         let (group, member) = self.member(rank);
         let (from, by, to) = self.split(position);
-        (from == member).then(|| self.rank(self.displaced(group, by, true), to))
+        let getters = self.displaced(group, by, true);
+        (from == member && to < self.size(getters)).then(|| self.rank(getters, to))
     }
 
     /// From whom the block is that stands in `position` on `rank` in the end, if one does.
     pub fn source(&self, rank: Rank, position: Position) -> Option<Rank> {
         let (group, member) = self.member(rank);
         let (from, by, to) = self.split(position);
-        (to == member).then(|| self.rank(self.displaced(group, by, false), from))
+        let givers = self.displaced(group, by, false);
+        (to == member && from < self.size(givers)).then(|| self.rank(givers, from))
     }
 
     /// True if a block may ever stand in `position` on `rank`.
@@ -169,8 +260,8 @@ impl Grid {
 
     /// The positions that `rank` gives at the start, or gets in the end.
     pub fn own(&self, rank: Rank, gets: bool) -> SmallVec<[Range<u32>; 1]> {
-        let (_, member) = self.member(rank);
-        let runs = self.runs(self.digits_of(member, gets));
+        let (group, member) = self.member(rank);
+        let runs = self.standing(self.runs(self.digits_of(member, gets)), group, gets);
         runs.iter().map(|run| run.start..run.end()).collect()
     }
 
@@ -199,20 +290,46 @@ impl Grid {
         starts.into_iter().map(|start| Run::new(start * len, len)).collect()
     }
 
-    /// The positions of a part, as every rank that sends or receives it lists them.
-    pub fn positions(&self, part: &Part) -> Blocks {
+    /// Of these positions those that stand for something at the leader of `group`, before they
+    /// move along the last axis; or in the end.
+    fn standing(&self, runs: Blocks, group: u32, in_the_end: bool) -> Blocks {
+        if self.is_even() {
+            return runs;
+        }
+        let stands = |position: &u32| {
+            let (from, by, to) = self.split(Position(*position));
+            let own = if in_the_end { to } else { from };
+            let others = if in_the_end { from } else { to };
+            own < self.size(group) && others < self.size(self.displaced(group, by, !in_the_end))
+        };
+        let all = runs.iter().flat_map(|run| run.start..run.end()).filter(stands);
+        let mut runs = Blocks::new();
+        for position in all {
+            match runs.last_mut() {
+                Some(run) if run.end() == position => run.len += 1,
+                _ => runs.push(Run::new(position, 1)),
+            }
+        }
+        runs
+    }
+
+    /// The positions of a part that `group` sends, or of one of its members, as every rank that
+    /// sends or receives it lists them.
+    pub fn positions(&self, part: &Part, group: u32) -> Blocks {
         match part {
             Part::Displaced { by, along } => {
                 let digits = self.digits(*by);
                 let axes = self.axes().iter().zip(digits).zip(along);
                 let axes = axes.map(|((&size, digit), &along)| (size, along.then_some(digit)));
                 let members = || std::iter::once((self.served, None));
-                self.runs(members().chain(axes).chain(members()).collect())
+                let runs = self.runs(members().chain(axes).chain(members()).collect());
+                self.standing(runs, group, false)
             }
             Part::Member { member, gets } => {
                 let all = self.runs(self.digits_of(*member, *gets));
                 let own = (member * self.n_groups()) * self.served + member;
-                all.into_iter().flat_map(|run| without(run, own)).collect()
+                let others = all.into_iter().flat_map(|run| without(run, own)).collect();
+                self.standing(others, group, *gets)
             }
         }
     }

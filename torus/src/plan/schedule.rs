@@ -4,6 +4,7 @@
 //! longer). It names no buffers and no bytes; the same schedule serves every count.
 
 use super::exchange::{Exchange, Stages};
+use super::grid::Groups;
 use super::parlinna::ParLinNa;
 use super::walk::Interleave;
 use crate::collectives::{Action, Collective, Form, Paths, Sums};
@@ -187,10 +188,10 @@ pub enum ScheduleError {
         /// What would do.
         sizes: String,
     },
-    /// The ranks of a node do not fall to equally many for each leader.
+    /// There are more leaders than ranks, or none.
     #[error(
         "the {per_node} ranks on each node of {shape} cannot be shared by {leaders} leaders; there \
-         may be {counts}"
+         may be 1 to {per_node}"
     )]
     Leaders {
         /// Leaders on a node.
@@ -199,8 +200,6 @@ pub enum ScheduleError {
         per_node: u32,
         /// The shape.
         shape: String,
-        /// What would do.
-        counts: String,
     },
     /// A leader would handle more blocks than positions can be counted.
     #[error("leaders would handle {n_positions} blocks, more than 2^32; use more leaders")]
@@ -225,14 +224,6 @@ pub enum ScheduleError {
         /// The size of the dimension.
         size: u32,
     },
-}
-
-impl ScheduleError {
-    /// The error of a number of leaders that the ranks of a node cannot be shared by.
-    pub(crate) fn leaders(leaders: u32, shape: &Shape) -> Self {
-        let (per_node, counts) = (shape.ranks_per_node(), divisors(shape.ranks_per_node()));
-        ScheduleError::Leaders { leaders, per_node, shape: shape.to_string(), counts }
-    }
 }
 
 /// The divisors of a number as a list in a sentence.
@@ -303,20 +294,28 @@ impl Schedule {
     }
 
     fn validate_exchange(&self, exchange: &Exchange) -> Result<(), ScheduleError> {
-        let Exchange { group, leaders, stages, .. } = *exchange;
-        let (shape, per_node) = (|| self.shape.to_string(), self.shape.ranks_per_node());
-        if (leaders || stages == Stages::NodesFirst) && self.shape.node_dim().is_none() {
-            return Err(ScheduleError::NoNodes { shape: shape() });
+        let (shape, per_node) = (self.shape.to_string(), self.shape.ranks_per_node());
+        let is_led = matches!(exchange.groups, Groups::Led(_));
+        if (is_led || exchange.stages == Stages::NodesFirst) && self.shape.node_dim().is_none() {
+            return Err(ScheduleError::NoNodes { shape });
         }
-        if group == 0 || !per_node.is_multiple_of(group) {
-            let sizes = divisors(per_node);
-            return Err(ScheduleError::Groups { group, per_node, shape: shape(), sizes });
+        match exchange.groups {
+            Groups::Of(group) if group == 0 || !per_node.is_multiple_of(group) => {
+                let sizes = divisors(per_node);
+                Err(ScheduleError::Groups { group, per_node, shape, sizes })
+            }
+            Groups::Of(_) => Ok(()),
+            Groups::Led(leaders) if leaders == 0 || leaders > per_node => {
+                Err(ScheduleError::Leaders { leaders, per_node, shape })
+            }
+            Groups::Led(leaders) => {
+                let group = u64::from(per_node.div_ceil(leaders));
+                let n_groups = u64::from(self.shape.n_nodes() / per_node * leaders);
+                let n_positions = n_groups.saturating_mul(group * group);
+                let fits = u32::try_from(n_positions).is_ok();
+                fits.then_some(()).ok_or(ScheduleError::Blocks { n_positions })
+            }
         }
-        let n_positions = u64::from(self.shape.n_nodes()) * u64::from(group);
-        if leaders && u32::try_from(n_positions).is_err() {
-            return Err(ScheduleError::Blocks { n_positions });
-        }
-        Ok(())
     }
 
     /// True if some ranks take part only before and after: those beyond the core of a latency

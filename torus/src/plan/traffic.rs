@@ -15,6 +15,9 @@ pub struct Traffic {
     pub n_ranks: u32,
     /// Steps of the longest lane.
     pub n_steps: usize,
+    /// The fewest that any algorithm could have whose ranks send and receive no more messages in
+    /// a step for a part of the data: [`Collective::minimal_steps`](crate::Collective::minimal_steps).
+    pub min_steps: u32,
     /// Most that a rank sends, as a multiple of n.
     pub max_sent: f64,
     /// Mean over the ranks, as a multiple of n.
@@ -34,6 +37,9 @@ pub struct Traffic {
     pub step_load: f64,
     /// Messages of the rank that sends most of them.
     pub max_messages: usize,
+    /// Messages that a rank has under way at a time at most, by the windows of its lanes; `None`
+    /// where only the data hold them back.
+    pub in_flight: Option<u64>,
     /// Runs in the message with most of them: 1 if all that is sent is contiguous.
     pub max_runs: usize,
 }
@@ -49,6 +55,7 @@ impl Traffic {
         Traffic {
             n_ranks: self.n_ranks,
             n_steps: self.n_steps.max(other.n_steps),
+            min_steps: self.min_steps.max(other.min_steps),
             max_sent: self.max_sent.max(other.max_sent),
             mean_sent: self.mean_sent.max(other.mean_sent),
             hop_bytes: self.hop_bytes.max(other.hop_bytes),
@@ -58,6 +65,7 @@ impl Traffic {
             max_link,
             step_load: self.step_load.max(other.step_load),
             max_messages: self.max_messages.max(other.max_messages),
+            in_flight: self.in_flight.zip(other.in_flight).map(|(a, b)| a.max(b)),
             max_runs: self.max_runs.max(other.max_runs),
         }
     }
@@ -97,6 +105,7 @@ pub fn weighed(
     let mut load_now = vec![0.0; topology.n_links()];
     let mut touched = Vec::new();
     let tiles: Vec<_> = (0..lanes.len()).map(|lane| flow.tiles(lane, u32::MAX)).collect();
+    let mut at_once = AtOnce::new(lanes.len(), n_ranks);
     for step in 0..n_steps {
         for (index, _) in lanes.iter().enumerate().filter(|(_, lane)| step < lane.n_steps) {
             for tile in &tiles[index] {
@@ -104,6 +113,7 @@ pub fn weighed(
                     let volume = volume(index, step, &message);
                     sent[message.from.index()] += volume;
                     messages[message.from.index()] += 1;
+                    at_once.add(index, message.from, message.to);
                     max_runs = max_runs.max(message.runs.len());
                     let [from, to] = [message.from, message.to].map(|rank| places[rank.index()]);
                     let mut leaves = false;
@@ -118,6 +128,7 @@ pub fn weighed(
                     *(if leaves { &mut between_nodes } else { &mut inside_nodes }) += volume;
                 });
             }
+            at_once.end_step();
         }
         let mut most = 0.0f64;
         for link in touched.drain(..) {
@@ -131,6 +142,7 @@ pub fn weighed(
     let mut total = Traffic {
         n_ranks,
         n_steps,
+        min_steps: at_once.min_steps(flow),
         max_sent: sent.iter().copied().fold(0.0, f64::max),
         mean_sent: sent.iter().sum::<f64>() * per_rank,
         hop_bytes: hop_bytes * per_rank,
@@ -140,6 +152,7 @@ pub fn weighed(
         max_link: None,
         step_load,
         max_messages: messages.into_iter().max().unwrap_or(0),
+        in_flight: at_once.in_flight(flow),
         max_runs,
     };
     for (link, &carried) in load.iter().enumerate() {
@@ -148,4 +161,57 @@ pub fn weighed(
         }
     }
     total
+}
+
+/// Messages that a rank sends, and receives, in a step of a lane.
+struct AtOnce {
+    /// The most of any rank and step, by lane.
+    most: Vec<[u32; 2]>,
+    /// In the step at hand, by rank; put back to 0 after it.
+    now: [Vec<u32>; 2],
+    touched: Vec<Rank>,
+}
+
+impl AtOnce {
+    fn new(n_lanes: usize, n_ranks: u32) -> Self {
+        let none = || vec![0; n_ranks as usize];
+        AtOnce { most: vec![[0; 2]; n_lanes], now: [none(), none()], touched: Vec::new() }
+    }
+
+    fn add(&mut self, lane: usize, from: Rank, to: Rank) {
+        for (side, rank) in [from, to].into_iter().enumerate() {
+            let now = &mut self.now[side][rank.index()];
+            *now += 1;
+            self.most[lane][side] = self.most[lane][side].max(*now);
+        }
+        self.touched.extend([from, to]);
+    }
+
+    fn end_step(&mut self) {
+        for rank in self.touched.drain(..) {
+            self.now.iter_mut().for_each(|now| now[rank.index()] = 0);
+        }
+    }
+
+    /// The fewest steps of the part of the data that needs most.
+    fn min_steps(&self, flow: &dyn Flow) -> u32 {
+        let lanes = || flow.lanes().iter().zip(&self.most);
+        let of_part = |part| {
+            let of_part = lanes().filter(|(lane, _)| lane.part == part);
+            let [sends, recvs] = of_part
+                .fold([0, 0], |sum: [u32; 2], (_, most)| [sum[0] + most[0], sum[1] + most[1]]);
+            flow.collective().minimal_steps(flow.n_ranks(), sends, recvs)
+        };
+        lanes().map(|(lane, _)| of_part(lane.part)).max().unwrap_or(0)
+    }
+
+    fn in_flight(&self, flow: &dyn Flow) -> Option<u64> {
+        let lanes = flow.lanes().iter().zip(&self.most);
+        lanes
+            .map(|(lane, [sends, _])| {
+                let steps = u64::from(lane.window?.get()).min(lane.n_steps as u64);
+                Some(steps * u64::from(*sends))
+            })
+            .sum()
+    }
 }

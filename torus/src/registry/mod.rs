@@ -15,7 +15,7 @@ mod through;
 
 use std::borrow::Cow;
 
-use crate::collectives::{Collective, Form};
+use crate::collectives::{Collective, Form, ceil_log};
 use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::{
@@ -124,6 +124,16 @@ fn node_pattern(size: u32) -> Kind {
     if Kind::Direct.serves(size).is_ok() { Kind::Direct } else { Kind::Circulant }
 }
 
+/// By how many times as many ranks a step of a pattern's tree reaches, if it is always so many.
+fn tree_radix(kind: &Kind, size: u32) -> Option<u32> {
+    match kind {
+        Kind::Bine | Kind::Doubling | Kind::Circulant => Some(2),
+        Kind::Knomial { radix } => Some(*radix),
+        Kind::Direct => Some(size),
+        _ => None,
+    }
+}
+
 impl Algorithm {
     fn new(row: &'static Row) -> Self {
         Algorithm {
@@ -205,7 +215,7 @@ impl Algorithm {
     pub fn schedule(&self, request: &Request) -> Result<Schedule, ScheduleError> {
         let shape = &request.shape;
         let recipe = match self.way {
-            Way::Exchange(blocks) => Recipe::Exchange(blocks.on(shape)?),
+            Way::Exchange(blocks) => Recipe::Exchange(blocks.on(shape)),
             Way::ParLinNa(recipe) => Recipe::ParLinNa(recipe),
             Way::Linear => Recipe::Linear,
             Way::Prefix(how) => Recipe::Prefix(how),
@@ -264,7 +274,18 @@ impl Algorithm {
             _ => None,
         };
         let has_root = matches!(self.collective, Collective::Gather | Collective::Scatter);
-        Expect { sent_per_rank, at_root: has_root.then_some(others) }
+        Expect { sent_per_rank, at_root: has_root.then_some(others), steps: self.tree_steps(shape) }
+    }
+
+    /// The fewest steps of trees from or to one rank, dimension by dimension; `None` where the
+    /// algorithm is none or has a dimension whose pattern promises nothing.
+    fn tree_steps(&self, shape: &Shape) -> Option<u32> {
+        let Way::Walk { form: Form::Tree, leader: false, .. } = self.way else { return None };
+        if !self.collective.is_rooted() {
+            return None;
+        }
+        let kinds = self.patterns_on(shape, Form::Tree, false).into_iter().zip(shape.axes());
+        kinds.map(|(kind, axis)| Some(ceil_log(axis.size, tree_radix(&kind, axis.size)?))).sum()
     }
 }
 

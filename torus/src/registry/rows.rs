@@ -101,8 +101,9 @@ const fn led(form: Form, summary: &'static str) -> Use {
 static B: Use = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then allgather (B)");
 static B_BLOCK: Use = usage(TwoPhase, Rank, NearFirst, "as B, in rank order");
 static L: Use = usage(Latency, Path, FarFirst, "whole vector at every step (L)");
-static LEADER_L: Use = led(Latency, "one leader of each node, whole vector at every step (L)");
-static LEADER_BARRIER: Use = led(Latency, "one leader of each node, then dissemination");
+static LEADER_L: Use =
+    led(Latency, "a node folds onto its leader; leaders, whole vector at every step (L)");
+static LEADER_BARRIER: Use = led(Latency, "a node reports to its leader; leaders by dissemination");
 static TREE_AND_BACK: Use = usage(Tree, Path, NearFirst, "tree to rank 0 and back");
 static PERMUTE: Use = usage(Butterfly, Path, NearFirst, "contiguous, blocks permuted locally");
 static BLOCK: Use = usage(Butterfly, Rank, NearFirst, "rank order, block by block");

@@ -1,7 +1,7 @@
 //! Ways of the blocks of an alltoall.
 
 use crate::geometry::Shape;
-use crate::plan::{Exchange, ScheduleError, Stages};
+use crate::plan::{Exchange, Groups, Stages};
 
 /// How blocks are exchanged, and how many messages a rank has under way at a time.
 #[derive(Clone, Copy, Debug)]
@@ -45,26 +45,20 @@ impl Through {
 
 impl Blocks {
     /// The exchange on a shape.
-    pub(super) fn on(self, shape: &Shape) -> Result<Exchange, ScheduleError> {
-        let (batch, per_node) = (self.batch, shape.ranks_per_node());
-        let (group, leaders, stages) = match self.through {
-            Through::Owners => (1, false, Stages::Together),
-            Through::Dimensions => (per_node, false, Stages::Dimensions),
-            Through::Leaders { .. } if shape.node_dim().is_none() => {
-                return Err(ScheduleError::NoNodes { shape: shape.to_string() });
+    pub(super) fn on(self, shape: &Shape) -> Exchange {
+        let node = Groups::Of(shape.ranks_per_node());
+        let (groups, stages) = match self.through {
+            Through::Owners => (Groups::Of(1), Stages::Together),
+            Through::Dimensions => (node, Stages::Dimensions),
+            Through::Leaders { per_node, node_aware: false } => {
+                (Groups::Led(per_node), Stages::Together)
             }
-            Through::Leaders { per_node: leaders, .. }
-                if leaders == 0 || !per_node.is_multiple_of(leaders) =>
-            {
-                return Err(ScheduleError::leaders(leaders, shape));
+            Through::Leaders { per_node, node_aware: true } => {
+                (Groups::Led(per_node), Stages::NodesFirst)
             }
-            Through::Leaders { per_node: leaders, node_aware } => {
-                let stages = if node_aware { Stages::NodesFirst } else { Stages::Together };
-                (per_node / leaders, true, stages)
-            }
-            Through::Nodes => (per_node, false, Stages::NodesFirst),
-            Through::Groups(group) => (group, false, Stages::NodesFirst),
+            Through::Nodes => (node, Stages::NodesFirst),
+            Through::Groups(group) => (Groups::Of(group), Stages::NodesFirst),
         };
-        Ok(Exchange { group, leaders, stages, batch })
+        Exchange { groups, stages, batch: self.batch }
     }
 }

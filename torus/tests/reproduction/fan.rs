@@ -44,7 +44,7 @@ pub(super) fn write(page: &mut Page) {
          there are w = ceil(log_r P) steps), D the blocks in them, B\nthe blocks for which a rank \
          needs room on their way. Where sizes are to be learnt, as many short messages\ncome \
          before those with data, first all of them, not one before each round; before staggered \
-         data those of\nthe coalesced form. The trends that were measured are in [performance.md](performance.md).\n",
+         data those of\nthe coalesced form. The trends that were measured are in [reproduction-trends.md](reproduction-trends.md).\n",
     );
     page.row(&["statement", "paper", "from our plans", "agreement"].map(str::to_owned));
     page.row(&["---"; 4].map(str::to_owned));

@@ -11,7 +11,10 @@
 //! | `HOPBINE_EMU_LATE` | seed of the late mode ([`crate::Model::late`]) | not late |
 //! | `HOPBINE_EMU_CHECKED` | 1: misuse ends the process with a message ([`crate::Model::checked`]) | 0 |
 //! | `HOPBINE_EMU_WATCHED` | `first` or `last`: the end of a packet that the program watches without a notice; it is written last ([`crate::Watched`]) | `first` |
+//! | `HOPBINE_EMU_CQS` | the first CQs of the ranks that share a TNI, such as `0,3,6,9` for programs that compute them as on Fugaku | as Fujitsu's library has them over its simulated device |
 //! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_JITTER_NS`, `HOPBINE_EMU_TNI_MBPS` | the latency model ([`crate::Model`]) | 0: off |
+//! | `HOPBINE_EMU_OVERHEAD_NS`, `HOPBINE_EMU_GAP_NS` | its cost of a message: for the processors at both ends, for the TNIs at both ends | 0: none |
+//! | `HOPBINE_EMU_NODE_PUT_NS`, `HOPBINE_EMU_NODE_OVERHEAD_NS`, `HOPBINE_EMU_NODE_MBPS` | the link between ranks of one node ([`crate::NodeLink`]); those not set are 0 | none set: as between nodes |
 //!
 //! Under `mpirun` or `mpiexec` of Open MPI and MPICH, and under `srun`, rank and size are the
 //! launcher's unless `HOPBINE_SIZE` or `HOPBINE_RANK` is set, and the ranks need no
@@ -26,9 +29,9 @@ use crate::copy::Watched;
 use crate::error::JobError;
 use crate::job::Job;
 use crate::launcher::Launched;
-use crate::layout::Plan;
+use crate::layout::{CQS, Plan};
 use crate::meet::meet;
-use crate::model::Model;
+use crate::model::{Model, NodeLink};
 use crate::nodes::Layout;
 use crate::rendezvous;
 use std::path::PathBuf;
@@ -47,6 +50,7 @@ struct Settings {
     per_node: usize,
     timeout: Duration,
     model: Model,
+    first_cqs: Option<Vec<u8>>,
 }
 
 /// Where and how long the ranks wait for each other.
@@ -104,6 +108,34 @@ fn watched(get: Lookup<'_>) -> Result<Watched, JobError> {
             Err(JobError::Variable { name: NAME, value, wanted: wanted.to_owned() })
         }
     }
+}
+
+/// Name of the variable with the first CQs of the ranks that share a TNI.
+const FIRST_CQS: &str = "HOPBINE_EMU_CQS";
+
+fn first_cqs(get: Lookup<'_>) -> Result<Option<Vec<u8>>, JobError> {
+    let Some(value) = get(FIRST_CQS) else { return Ok(None) };
+    let numbers: Result<Vec<u8>, _> = value.split(',').map(|cq| cq.trim().parse()).collect();
+    let is_right = |cqs: &Vec<u8>| {
+        cqs[0] == 0 && cqs.is_sorted_by(|a, b| a < b) && cqs.iter().all(|cq| *cq < CQS as u8)
+    };
+    let cqs = numbers.ok().filter(is_right).ok_or_else(|| JobError::Variable {
+        name: FIRST_CQS,
+        value,
+        wanted: format!("must be increasing numbers of CQs from 0 to {}, such as 0,3,6,9", CQS - 1),
+    })?;
+    Ok(Some(cqs))
+}
+
+/// The link between ranks of one node, if any of its variables is set.
+fn node_link(get: Lookup<'_>) -> Result<Option<NodeLink>, JobError> {
+    const NAMES: [&str; 3] =
+        ["HOPBINE_EMU_NODE_PUT_NS", "HOPBINE_EMU_NODE_OVERHEAD_NS", "HOPBINE_EMU_NODE_MBPS"];
+    if NAMES.iter().all(|name| get(name).is_none()) {
+        return Ok(None);
+    }
+    let [put_ns, overhead_ns, mbps] = NAMES.map(|name| number(get, name, 0u64, 0));
+    Ok(Some(NodeLink { put_ns: put_ns?, overhead_ns: overhead_ns?, mbps: mbps? }))
 }
 
 /// The number of nodes of a shape; None if that is too large for a number.
@@ -173,6 +205,9 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
             hop_ns: number(get, "HOPBINE_EMU_HOP_NS", 0u64, 0)?,
             jitter_ns: number(get, "HOPBINE_EMU_JITTER_NS", 0u64, 0)?,
             tni_mbps: number(get, "HOPBINE_EMU_TNI_MBPS", 0u64, 0)?,
+            overhead_ns: number(get, "HOPBINE_EMU_OVERHEAD_NS", 0u64, 0)?,
+            gap_ns: number(get, "HOPBINE_EMU_GAP_NS", 0u64, 0)?,
+            node: node_link(get)?,
             late: match get("HOPBINE_EMU_LATE") {
                 None => None,
                 Some(_) => Some(number(get, "HOPBINE_EMU_LATE", 0u64, 0)?),
@@ -180,6 +215,7 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
             checked: number(get, "HOPBINE_EMU_CHECKED", 0u64, 0)? != 0,
             watched: watched(get)?,
         },
+        first_cqs: first_cqs(get)?,
     })
 }
 
@@ -197,7 +233,15 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     let s = settings(&|name| std::env::var(name).ok())?;
     let nodes = coords::of_shape(&s.shape)?;
     let ranks: Vec<_> = (0..s.size).map(|r| nodes[r / s.per_node]).collect();
-    let layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;
+    let mut layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;
+    if let Some(cqs) = &s.first_cqs {
+        let sharing = layout.sharing.with_cqs(cqs).map_err(|n| JobError::Variable {
+            name: FIRST_CQS,
+            value: format!("{cqs:?}"),
+            wanted: format!("must be {n} numbers at least: so many ranks share a TNI"),
+        });
+        layout.sharing = sharing?;
+    }
     let plan = Plan::new(s.size, nodes.len());
     if s.size == 1 {
         let arena =
@@ -251,6 +295,17 @@ mod tests {
     }
 
     #[test]
+    fn a_node_has_a_link_of_its_own_when_asked() {
+        let s = with(&[("HOPBINE_EMU_OVERHEAD_NS", "5"), ("HOPBINE_EMU_GAP_NS", "6")]).unwrap();
+        assert_eq!((s.model.overhead_ns, s.model.gap_ns, s.model.node), (5, 6, None));
+        let s = with(&[("HOPBINE_EMU_NODE_OVERHEAD_NS", "3")]).unwrap();
+        assert_eq!(s.model.node, Some(NodeLink { overhead_ns: 3, ..NodeLink::default() }));
+        assert!(s.model.takes_time());
+        let e = with(&[("HOPBINE_EMU_NODE_MBPS", "fast")]).unwrap_err().to_string();
+        assert!(e.contains("HOPBINE_EMU_NODE_MBPS=fast"), "{e}");
+    }
+
+    #[test]
     fn the_default_torus_is_a_row_of_nodes() {
         let s = with(&[("HOPBINE_SIZE", "6"), ("HOPBINE_RANKS_PER_NODE", "4")]).unwrap();
         assert_eq!(s.shape, [1, 2, 1]);
@@ -267,6 +322,10 @@ mod tests {
             (&[("HOPBINE_TIMEOUT", "0")], "HOPBINE_TIMEOUT=0"),
             (&[("HOPBINE_TIMEOUT", "soon")], "HOPBINE_TIMEOUT=soon"),
             (&[("HOPBINE_EMU_WATCHED", "middle")], "first or last"),
+            (&[("HOPBINE_EMU_CQS", "3,6")], "from 0 to 10"),
+            (&[("HOPBINE_EMU_CQS", "0,3,3")], "increasing"),
+            (&[("HOPBINE_EMU_CQS", "0,11")], "from 0 to 10"),
+            (&[("HOPBINE_EMU_CQS", "")], "such as 0,3,6,9"),
             (&[("HOPBINE_SIZE", "none")], "HOPBINE_SIZE=none"),
             (&[("HOPBINE_SIZE", "0")], "at least 1"),
             (&[("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")], "number of nodes, 4"),
@@ -302,12 +361,12 @@ mod tests {
         fn no_environment_does_harm(
             values in prop::collection::vec((0usize..17, "[0-9x.m -]{0,24}|\\PC{0,8}"), 0..8),
         ) {
-            const NAMES: [&str; 17] = [
+            const NAMES: [&str; 18] = [
                 "HOPBINE_RANK", "HOPBINE_SIZE", "HOPBINE_RENDEZVOUS", "HOPBINE_TORUS",
                 "HOPBINE_RANKS_PER_NODE", "HOPBINE_TIMEOUT", "HOPBINE_EMU_PUT_NS",
                 "HOPBINE_EMU_TNI_MBPS", "HOPBINE_EMU_LATE", "HOPBINE_EMU_CHECKED",
                 "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
-                "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "HOPBINE_EMU_WATCHED",
+                "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "HOPBINE_EMU_WATCHED", "HOPBINE_EMU_CQS",
             ];
             let get = |name: &str| {
                 values.iter().find(|(n, _)| NAMES[*n] == name).map(|(_, v)| v.clone())

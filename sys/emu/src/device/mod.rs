@@ -35,5 +35,5 @@ pub use copy::Watched;
 pub use error::JobError;
 pub use job::{Entered, Job};
 pub use launcher::Launched;
-pub use model::Model;
+pub use model::{Model, NodeLink};
 pub use own::open_own;

@@ -1,11 +1,10 @@
 //! The latency model: how long operations take.
 //!
-//! Off by default: an operation is over when its post returns (in the late mode, [`crate::late`], it
-//! is not). With a model the bytes still move at the post, but the notices carry a time before which
-//! no poll shows them: the completion in the
-//! TCQ when the TNI has sent the bytes, the remote notice a delay and the hops later, the local
-//! notice when the answer has come back. A program that waits for notices meets the latencies; one
-//! that watches memory does not. Barrier gates are not delayed.
+//! It is off by default: an operation is over when its post returns (but for the late mode,
+//! [`crate::late`]). With a model the bytes still move at the post, and no poll shows a notice before
+//! its time: the completion in the TCQ when the TNI has sent the bytes, the remote notice a delay and
+//! the hops later, the local notice when the answer has come back. A program that waits for notices
+//! meets the latencies; one that watches memory does not. Barrier gates are not delayed.
 //!
 //! Without jitter, operations on one target are seen in the order in which they were posted. With
 //! jitter only those with STRONG_ORDER keep behind the earlier ones, which is all that hardware
@@ -25,6 +24,14 @@ pub struct Model {
     pub jitter_ns: u64,
     /// What one TNI sends, in 10^6 bytes per second (`HOPBINE_EMU_TNI_MBPS`); 0: no limit.
     pub tni_mbps: u64,
+    /// LogGP's o: what a message takes of its sender's processor and of its receiver's, in ns
+    /// (`HOPBINE_EMU_OVERHEAD_NS`).
+    pub overhead_ns: u64,
+    /// LogGP's g: what a message takes of the TNIs at both ends besides its bytes, in ns
+    /// (`HOPBINE_EMU_GAP_NS`).
+    pub gap_ns: u64,
+    /// The link between ranks of one node; None: as between nodes, without hops.
+    pub node: Option<NodeLink>,
     /// The late mode, with this seed (`HOPBINE_EMU_LATE`): a thread moves the bytes, just before
     /// their notice can be seen; the source of a put is read just before its completion. Operations
     /// without STRONG_ORDER overtake each other.
@@ -35,6 +42,30 @@ pub struct Model {
     pub checked: bool,
     /// The end of a put that the ranks watch without a notice (`HOPBINE_EMU_WATCHED`).
     pub watched: Watched,
+}
+
+/// What a message costs between ranks of one node, which speak through its memory: no TNI is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeLink {
+    /// Delay from leaving the sender to arriving, in ns (`HOPBINE_EMU_NODE_PUT_NS`).
+    pub put_ns: u64,
+    /// As [`Model::overhead_ns`] (`HOPBINE_EMU_NODE_OVERHEAD_NS`).
+    pub overhead_ns: u64,
+    /// What the sender's processor copies, in 10^6 bytes per second (`HOPBINE_EMU_NODE_MBPS`); 0: no
+    /// limit.
+    pub mbps: u64,
+}
+
+/// Where a message goes, and what is taken by it. The times say until when, in ns of [`now`].
+pub(crate) struct Route<'a> {
+    /// Whether both ranks are on one node.
+    pub(crate) inside: bool,
+    pub(crate) hops: u64,
+    /// The processor of the rank that posts.
+    pub(crate) processor: &'a AtomicU64,
+    /// The TNI that sends the data, and the one where they arrive.
+    pub(crate) from: &'a AtomicU64,
+    pub(crate) to: &'a AtomicU64,
 }
 
 /// When the parts of an operation may be seen, in ns of [`now`]; 0: at once.
@@ -48,7 +79,18 @@ pub(crate) struct Times {
 impl Model {
     /// Whether there are latencies.
     pub(crate) fn takes_time(&self) -> bool {
-        (self.put_ns | self.hop_ns | self.jitter_ns | self.tni_mbps) != 0
+        let between = self.put_ns | self.hop_ns | self.jitter_ns | self.tni_mbps;
+        (between | self.overhead_ns | self.gap_ns) != 0 || self.node.is_some()
+    }
+
+    /// The link between ranks of one node, where it is another than that between nodes.
+    fn inside(&self, inside: bool) -> Option<NodeLink> {
+        self.node.filter(|_| inside)
+    }
+
+    /// What a message takes of the processor that receives it, in ns.
+    pub(crate) fn receiving(&self, inside: bool) -> u64 {
+        self.inside(inside).map_or(self.overhead_ns, |link| link.overhead_ns)
     }
 
     /// Times of one operation among others of a sender. `earlier` are the latest times of those
@@ -74,24 +116,43 @@ impl Model {
         times
     }
 
-    fn wire(&self, bytes: u64) -> u64 {
-        (bytes * 1000).checked_div(self.tni_mbps).unwrap_or(0)
+    /// Times of a put or an atomic operation.
+    pub(crate) fn put(&self, bytes: u64, route: &Route<'_>) -> Times {
+        if let Some(link) = self.inside(route.inside) {
+            let sent = occupy(route.processor, now(), link.overhead_ns + wire(bytes, link.mbps));
+            return Times { sent, remote: sent + link.put_ns, local: sent + link.put_ns };
+        }
+        let posted = occupy(route.processor, now(), self.overhead_ns);
+        let (sent, remote) = self.cross(posted, bytes, route);
+        Times { sent, remote, local: remote + route.hops * self.hop_ns }
     }
 
-    /// Times of a put or an atomic operation whose sender's TNI is free from `busy_until`.
-    pub(crate) fn put(&self, bytes: u64, hops: u64, busy_until: &AtomicU64) -> Times {
-        let way = self.put_ns + hops * self.hop_ns;
-        let sent = occupy(busy_until, now(), self.wire(bytes));
-        Times { sent, remote: sent + way, local: sent + way + hops * self.hop_ns }
+    /// Times of a get, whose data come from the target.
+    pub(crate) fn get(&self, bytes: u64, route: &Route<'_>) -> Times {
+        if let Some(link) = self.inside(route.inside) {
+            let sent = occupy(route.processor, now(), link.overhead_ns + wire(bytes, link.mbps));
+            return Times { sent, remote: sent, local: sent + link.put_ns };
+        }
+        let sent = occupy(route.processor, now(), self.overhead_ns);
+        let asked = sent + self.put_ns + route.hops * self.hop_ns;
+        let (remote, local) = self.cross(asked, bytes, route);
+        Times { sent, remote, local }
     }
 
-    /// Times of a get; `busy_until` is that of the TNI which has the data.
-    pub(crate) fn get(&self, bytes: u64, hops: u64, busy_until: &AtomicU64) -> Times {
-        let way = self.put_ns + hops * self.hop_ns;
-        let sent = now();
-        let remote = occupy(busy_until, sent + way, self.wire(bytes));
-        Times { sent, remote, local: remote + way }
+    /// When bytes that are there at a time have left the one TNI and come through the other.
+    fn cross(&self, start: u64, bytes: u64, route: &Route<'_>) -> (u64, u64) {
+        let sent = occupy(route.from, start, self.gap_ns + wire(bytes, self.tni_mbps));
+        let arrived = sent + self.put_ns + route.hops * self.hop_ns;
+        match self.gap_ns {
+            0 => (sent, arrived),
+            gap => (sent, occupy(route.to, arrived, gap)),
+        }
     }
+}
+
+/// What bytes take at 10^6 bytes per second, in ns; 0: no time.
+fn wire(bytes: u64, mbps: u64) -> u64 {
+    (bytes * 1000).checked_div(mbps).unwrap_or(0)
 }
 
 /// Random numbers by xorshift: the delays need no better ones.
@@ -118,8 +179,8 @@ impl Random {
     }
 }
 
-/// Takes a link for a while, from when it is free; when that ends.
-fn occupy(busy_until: &AtomicU64, from: u64, ns: u64) -> u64 {
+/// Occupies a link or a processor for a while, from when it is free; returns the end.
+pub(crate) fn occupy(busy_until: &AtomicU64, from: u64, ns: u64) -> u64 {
     let mut busy = busy_until.load(Ordering::Relaxed);
     loop {
         let end = busy.max(from) + ns;
@@ -143,12 +204,27 @@ pub(crate) fn now() -> u64 {
 mod tests {
     use super::*;
 
+    /// What a message takes; fresh in each test.
+    #[derive(Default)]
+    struct Taken {
+        processor: AtomicU64,
+        from: AtomicU64,
+        to: AtomicU64,
+    }
+
+    impl Taken {
+        fn route(&self, inside: bool, hops: u64) -> Route<'_> {
+            let Taken { processor, from, to } = self;
+            Route { inside, hops, processor, from, to }
+        }
+    }
+
     #[test]
     fn a_link_sends_one_thing_after_the_other() {
         let model = Model { put_ns: 500, hop_ns: 100, tni_mbps: 1000, ..Model::default() };
-        let busy = AtomicU64::new(0);
-        let first = model.put(1_000_000, 2, &busy);
-        let second = model.put(1_000_000, 2, &busy);
+        let taken = Taken::default();
+        let first = model.put(1_000_000, &taken.route(false, 2));
+        let second = model.put(1_000_000, &taken.route(false, 2));
         assert_eq!(first.remote - first.sent, 700);
         assert_eq!(first.local - first.remote, 200);
         assert_eq!(second.sent - first.sent, 1_000_000, "1 MB at 1000 MB/s takes 1 ms");
@@ -157,9 +233,41 @@ mod tests {
     #[test]
     fn without_a_limit_only_the_way_takes_time() {
         let model = Model { put_ns: 10, ..Model::default() };
-        let busy = AtomicU64::new(0);
-        let t = model.get(1 << 20, 3, &busy);
+        let taken = Taken::default();
+        let t = model.get(1 << 20, &taken.route(false, 3));
         assert_eq!((t.remote - t.sent, t.local - t.sent), (10, 20));
         assert!(!Model::default().takes_time() && model.takes_time());
+    }
+
+    /// Messages without bytes queue for the processor that sends them, for o, and for both TNIs, for g.
+    #[test]
+    fn every_message_costs_its_sender_and_its_tnis() {
+        let second = 1_000_000_000;
+        let model = Model { put_ns: 7, overhead_ns: second, ..Model::default() };
+        let taken = Taken::default();
+        let [a, b] = [(); 2].map(|()| model.put(0, &taken.route(false, 0)));
+        assert_eq!((b.sent - a.sent, b.remote - b.sent), (second, 7));
+
+        let model = Model { put_ns: 7, gap_ns: second, ..Model::default() };
+        // Two senders to one receiver: the second waits at the end of the way, not at its start.
+        let (near, far) = (Taken::default(), Taken::default());
+        let a = model.put(0, &near.route(false, 0));
+        let b = model.put(0, &Route { to: &near.to, ..far.route(false, 0) });
+        assert_eq!(a.remote - a.sent, 7 + second);
+        assert!(b.sent < a.sent + second && b.remote == a.remote + second);
+    }
+
+    /// A node's own link takes processors, no TNI; without one its ranks are as far as two nodes.
+    #[test]
+    fn a_node_has_its_own_link() {
+        let link = NodeLink { put_ns: 3, overhead_ns: 1_000_000_000, mbps: 1 };
+        let model = Model { gap_ns: 1, overhead_ns: 5, node: Some(link), ..Model::default() };
+        let taken = Taken::default();
+        let [a, b] = [(); 2].map(|()| model.put(1_000_000, &taken.route(true, 0)));
+        assert_eq!((b.sent - a.sent, b.remote - b.sent), (2_000_000_000, 3));
+        // Relaxed: one thread.
+        assert_eq!(taken.from.load(Ordering::Relaxed) + taken.to.load(Ordering::Relaxed), 0);
+        assert_eq!((model.receiving(true), model.receiving(false)), (1_000_000_000, 5));
+        assert_eq!(Model { node: None, ..model }.receiving(true), 5);
     }
 }

@@ -6,13 +6,13 @@
 //! failed operation leaves no notice at the target.
 
 use crate::atomic_op;
-use crate::copy::{self, CopyError, Watched};
+use crate::copy::{self, CopyError};
 use crate::desc::{Action, Op};
 use crate::error::Result;
 use crate::ids::{VcqPlace, without_path};
 use crate::layout::VcqBlock;
 use crate::mem::Region;
-use crate::model::{Times, now};
+use crate::model::{Route, Times, now};
 use crate::mrq::{Lost, Notice};
 use crate::sync::Ordering;
 use crate::toq;
@@ -279,10 +279,8 @@ pub(crate) unsafe fn act(
                 Action::Put { .. } | Action::Piggyback { .. } => {
                     // Who is told by a notice need not watch more than a line.
                     let is_told = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
-                    let watched = match job.model.watched {
-                        _ if is_told && u64::from(len) > copy::LINE => Watched::Last,
-                        watched => watched,
-                    };
+                    let is_watched = !is_told || u64::from(len) <= copy::LINE;
+                    let watched = is_watched.then_some(job.model.watched);
                     // SAFETY: the caller's promise, and the range lies in the registration.
                     unsafe { copy::write(space, here, r.addr, len as usize, watched) }
                 }
@@ -326,11 +324,22 @@ fn deliver(origin: &Origin, block: &VcqBlock, notice: &Notice) {
 #[cold]
 fn times(vcq: &Vcq, sender: &mut Sender, op: &Op, len: u32, target: &Target<'_>) -> Times {
     let job = &*vcq.context.job;
-    let hops = job.hops(job.node_of(vcq.context.rank), target.node);
+    let node = job.node_of(vcq.context.rank);
+    let (own, other) = (vcq.tni_record(), target.tni);
+    let mut route = Route {
+        inside: node == target.node,
+        hops: job.hops(node, target.node),
+        processor: &vcq.busy_until,
+        from: &own.busy_until,
+        to: &other.arriving_until,
+    };
     let len = u64::from(len);
     let times = match op.action {
-        Action::Get { .. } => job.model.get(len, hops, &target.tni.busy_until),
-        _ => job.model.put(len, hops, &vcq.tni_record().busy_until),
+        Action::Get { .. } => {
+            (route.from, route.to) = (&other.busy_until, &own.arriving_until);
+            job.model.get(len, &route)
+        }
+        _ => job.model.put(len, &route),
     };
     let earlier = sender.last.entry(without_path(op.vcq)).or_default();
     let strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);

@@ -1,4 +1,4 @@
-//! Virtual control queues: what a rank keeps of its own.
+//! Virtual control queues: the half of a VCQ that its own rank keeps.
 
 use crate::arena::Off;
 use crate::error::{Result, fail};
@@ -26,7 +26,7 @@ use utofu_sys::*;
 /// How long a sender may take between announcing a notice and writing it, before it counts as dead.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A value that one thread uses at a time: by the caller's promise, or by a lock.
+/// A value for one thread at a time, by the caller's promise or by a lock.
 struct Turn<T> {
     lock: Option<SpinLock>,
     value: UnsafeCell<T>,
@@ -64,7 +64,25 @@ struct Receiver {
     arrivals: u64,
 }
 
-/// Where operations come from.
+impl Receiver {
+    /// The next notice that is due. A message takes the processor first, `until` says when it has
+    /// been received; None: at once.
+    fn take_due(&mut self, until: impl Fn(&Notice) -> Option<u64>) -> Option<Notice> {
+        loop {
+            let due = self.pending.first_entry().filter(|e| e.key().0 <= model::now())?;
+            let mut n = due.remove();
+            // What has taken the processor once has no other time than its key's.
+            let Some(end) = (if n.ready_at == 0 { None } else { until(&n) }) else {
+                return Some(n);
+            };
+            n.ready_at = 0;
+            self.arrivals += 1;
+            self.pending.insert((end, self.arrivals), n);
+        }
+    }
+}
+
+/// The side of a VCQ that operations start from.
 #[derive(Clone)]
 pub(crate) struct Origin {
     pub(crate) context: Context,
@@ -101,15 +119,17 @@ impl Origin {
 pub(crate) struct Vcq {
     origin: Origin,
     pub(crate) session: bool,
-    /// In the late mode: what it shares with the device's thread.
+    /// State shared with the device's thread, in the late mode.
     pub(crate) late: Option<Arc<LateVcq>>,
-    /// Nothing is late and nothing takes time.
+    /// Whether operations are over when their post returns: no late mode, no latencies.
     pub(crate) is_plain: bool,
-    /// Checked mode, without THREAD_SAFE: only one thread may use the CQ at a time.
+    /// Whether calls are watched: the checked mode without THREAD_SAFE allows one thread at a time.
     is_watched: bool,
     /// Local MRQ entries of operations posted here, noticed or not, and how many were passed.
     pub(crate) local_posted: AtomicU64,
     local_seen: AtomicU64,
+    /// Until when the processor that drives it sends and receives, in ns (latency model only).
+    pub(crate) busy_until: AtomicU64,
     sender: Turn<Sender>,
     receiver: Turn<Receiver>,
 }
@@ -190,6 +210,7 @@ impl Vcq {
             is_watched,
             local_posted: AtomicU64::new(0),
             local_seen: AtomicU64::new(0),
+            busy_until: AtomicU64::new(0),
             sender: Turn::new(
                 thread_safe,
                 Sender {
@@ -246,7 +267,7 @@ impl Vcq {
                 self.context.rank, self.place.cq, self.place.tni
             ));
         }
-        // Another thread that misuses the CQ can run and be caught here.
+        // Lets another thread run: if it misuses the CQ it is caught here.
         std::thread::yield_now();
         Watch(busy)
     }
@@ -270,7 +291,7 @@ impl Vcq {
     pub(crate) unsafe fn poll_mrq(&self) -> Option<Notice> {
         let job = &*self.context.job;
         let block = self.block();
-        // Relaxed: nothing follows from it but the end.
+        // Relaxed: it only ends the process.
         if block.overflowed.load(Ordering::Relaxed) != 0 {
             self.overflow();
         }
@@ -292,10 +313,9 @@ impl Vcq {
                         r.arrivals += 1;
                         r.pending.insert((n.ready_at, r.arrivals), n);
                     }
-                    match r.pending.first_entry() {
-                        Some(e) if e.key().0 <= model::now() => Some(e.remove()),
-                        Some(_) => return None,
-                        None => None,
+                    match r.take_due(|n| self.receiving(n)) {
+                        None if !r.pending.is_empty() => return None,
+                        due => due,
                     }
                 };
                 match found {
@@ -314,7 +334,20 @@ impl Vcq {
         }
     }
 
-    /// Ends the process, as the real device does.
+    /// When the processor has received a message that has come, with a latency model.
+    #[cold]
+    fn receiving(&self, n: &Notice) -> Option<u64> {
+        // Local notices have an order.
+        if n.order != 0 {
+            return None;
+        }
+        let job = &*self.context.job;
+        let sender = VcqPlace::of(n.vcq).ok()?.coords;
+        let cost = job.model.receiving(sender == job.coords_of(self.context.rank));
+        (cost > 0).then(|| model::occupy(&self.busy_until, n.ready_at, cost))
+    }
+
+    /// Ends the process with a message, as the real device does.
     #[cold]
     fn overflow(&self) -> ! {
         let VcqPlace { tni, cq, extra, .. } = self.place;

@@ -89,6 +89,13 @@ pub enum Fault {
         /// Positions expected.
         expected: u64,
     },
+    /// There are more or fewer steps than were promised.
+    Steps {
+        /// Steps of the longest lane.
+        found: usize,
+        /// Steps promised.
+        expected: u32,
+    },
     /// The busiest rank sends less than any algorithm can do with.
     BelowMinimum {
         /// What it sends, as a multiple of n.
@@ -163,6 +170,9 @@ impl fmt::Display for Fault {
             }
             Fault::AtRoot { moved, expected } => {
                 write!(f, "{moved} blocks pass the root where {expected} are expected")
+            }
+            Fault::Steps { found, expected } => {
+                write!(f, "there are {found} steps where {expected} are expected")
             }
             Fault::BelowMinimum { sent, minimum } => write!(
                 f,

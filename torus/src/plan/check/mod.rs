@@ -12,7 +12,8 @@
 //! 6. all ranks of an allreduce combine operands in the same order and grouping, so that
 //!    floating-point results have identical bits (algorithms.md section 5);
 //! 7. the busiest rank sends no less than any algorithm must, and with
-//!    [`Expect::sent_per_rank`] every rank sends exactly that, and with [`Expect::at_root`] the root receives or sends that.
+//!    [`Expect::sent_per_rank`] every rank sends exactly that, and with [`Expect::at_root`] the root receives or sends that;
+//! 8. with [`Expect::steps`] there are so many steps.
 //!
 //! Not proved here: that ports use different links (see [`super::traffic()`]) and anything
 //! about time.
@@ -63,6 +64,8 @@ pub struct Expect {
     /// Positions that the root receives of a gather, or sends of a scatter, of each part of the
     /// data: p - 1, if every block passes its port once.
     pub at_root: Option<u64>,
+    /// Steps of the longest lane: for a tree the fewest of each dimension, added up.
+    pub steps: Option<u32>,
 }
 
 /// A proof in units of work that do not depend on each other.
@@ -221,6 +224,10 @@ impl<'a> Checker<'a> {
         if max_sent < minimum - 1e-9 {
             let fault = Fault::BelowMinimum { sent: max_sent, minimum };
             local.push(on_all(None, None, fault));
+        }
+        let n_steps = self.flow.lanes().iter().map(|lane| lane.n_steps).max().unwrap_or(0);
+        if let Some(expected) = self.expect.steps.filter(|&steps| steps as usize != n_steps) {
+            local.push(on_all(None, None, Fault::Steps { found: n_steps, expected }));
         }
         local.extend(executed);
         local

@@ -8,6 +8,7 @@ use crate::collectives::{Collective, Form};
 use crate::geometry::{Node, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::exchange::{Exchange, Stages};
+use crate::plan::grid::Groups;
 use crate::plan::parlinna::ParLinNa;
 use crate::plan::schedule::{Positions, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe};
 use crate::plan::walk::Interleave;
@@ -20,8 +21,8 @@ const CHAIN: &str = "chain";
 const SWEEPS: &str = "sweeps";
 const TREES: &str = "trees";
 
-const YES: &str = "yes";
-const NO: &str = "no";
+const OF: &str = "of";
+const LED: &str = "led";
 /// A batch of as many messages as there are.
 const ALL: &str = "all";
 
@@ -62,9 +63,11 @@ impl fmt::Display for Schedule {
             writeln!(f, "interleave {interleave}")?;
             writeln!(f, "positions {positions}")?;
         }
-        if let Recipe::Exchange(Exchange { group, leaders, stages, batch }) = self.recipe {
-            writeln!(f, "group {group}")?;
-            writeln!(f, "leaders {}", if leaders { YES } else { NO })?;
+        if let Recipe::Exchange(Exchange { groups, stages, batch }) = self.recipe {
+            match groups {
+                Groups::Of(size) => writeln!(f, "groups {OF} {size}")?,
+                Groups::Led(leaders) => writeln!(f, "groups {LED} {leaders}")?,
+            }
             writeln!(f, "stages {stages}")?;
             match batch {
                 Some(batch) => writeln!(f, "batch {batch}")?,
@@ -175,15 +178,13 @@ fn parse_walk(lines: &mut Lines<'_>, form: Form) -> Result<WalkRecipe, TextError
 }
 
 fn parse_exchange(lines: &mut Lines<'_>) -> Result<Exchange, TextError> {
-    let group = lines.need("group")?;
-    let group = lines.number(group)?;
-    let leaders = match lines.need("leaders")? {
-        YES => true,
-        NO => false,
-        _ => return Err(lines.wrong(format_args!("{YES} or {NO}"))),
+    let groups = match lines.need("groups")?.split_once(' ') {
+        Some((OF, size)) => Groups::Of(lines.number(size)?),
+        Some((LED, leaders)) => Groups::Led(lines.number(leaders)?),
+        _ => return Err(lines.wrong(format_args!("`{OF} SIZE` or `{LED} LEADERS`"))),
     };
     let stages = lines.need("stages")?;
     let stages = Stages::from_name(stages).map_err(|expected| lines.wrong(expected))?;
     let batch = parse_batch(lines)?;
-    Ok(Exchange { group, leaders, stages, batch })
+    Ok(Exchange { groups, stages, batch })
 }

@@ -1,0 +1,13 @@
+# Read by other scripts: the emulated device's latency model of Fugaku, SCALE (100) times as slow, so
+# that the host's own time counts for little; times measured under it are to be divided by that.
+# What the figures come from is in docs/performance.md, "The cost of a message".
+
+scale=${SCALE:-100}
+# Between nodes L, o, 1/G of LogGP; inside nodes as much; ranks of a node use the device as well.
+model=(
+  HOPBINE_SHM=off
+  HOPBINE_EMU_PUT_NS=$((500 * scale)) HOPBINE_EMU_OVERHEAD_NS=$((1400 * scale))
+  HOPBINE_EMU_TNI_MBPS=$((6260 / scale))
+  HOPBINE_EMU_NODE_PUT_NS=$((100 * scale)) HOPBINE_EMU_NODE_OVERHEAD_NS=$((200 * scale))
+  HOPBINE_EMU_NODE_MBPS=$((10000 / scale))
+)

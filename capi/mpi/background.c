@@ -1,0 +1,88 @@
+/* The thread in the background: it moves hopbine's requests on while the program is somewhere else, in
+ * MPI_Recv for instance, where MPI demands it, or in its own computing. It calls hopbine only, never MPI.
+ *
+ * A program that waits for its requests moves them on itself, and this thread only looks, now and then,
+ * whether it does; without requests it sleeps. */
+#define _GNU_SOURCE
+#include "requests.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+/* Nanoseconds between two looks: at first, and at most. */
+enum { FIRST_NAP = 50000, LONGEST_NAP = 1000000 };
+/* Looks without a request under way before it sleeps; and looks in vain before they become rarer. */
+enum { FEW = 100, MANY = 64 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wanted = PTHREAD_COND_INITIALIZER;
+static pthread_t thread;
+static int is_there, is_asleep, is_at_end;
+
+static int is_ending(void) { return __atomic_load_n(&is_at_end, __ATOMIC_ACQUIRE); }
+
+static void sleep_until_wanted(void) {
+    pthread_mutex_lock(&lock);
+    __atomic_store_n(&is_asleep, 1, __ATOMIC_SEQ_CST);
+    while (!are_under_way() && !is_ending()) pthread_cond_wait(&wanted, &lock);
+    __atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&lock);
+}
+
+static void *look(void *nothing) {
+    long nap = LONGEST_NAP;
+    int n_idle = 0, n_vain = 0;
+    unsigned long seen = n_drives();
+    within++;
+    while (!is_ending()) {
+        const struct timespec time = {0, nap};
+        nanosleep(&time, NULL);
+        const unsigned long now = n_drives();
+        if (!are_under_way()) {
+            nap = LONGEST_NAP;
+            if (++n_idle > FEW) sleep_until_wanted(), n_idle = 0;
+        } else if (now != seen) {
+            nap = LONGEST_NAP, n_idle = n_vain = 0;
+        } else {
+            n_idle = 0;
+            n_vain = poll_requests() ? 0 : n_vain + 1;
+            nap = n_vain < MANY ? FIRST_NAP : 2 * nap < LONGEST_NAP ? 2 * nap : LONGEST_NAP;
+        }
+        seen = now;
+    }
+    return nothing;
+}
+
+static void wake(void) {
+    pthread_mutex_lock(&lock);
+    pthread_cond_signal(&wanted);
+    pthread_mutex_unlock(&lock);
+}
+
+void look_after_requests(void) {
+    if (__atomic_load_n(&is_there, __ATOMIC_ACQUIRE)) {
+        /* SeqCst: whoever falls asleep says so, and then looks for requests. */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&is_asleep, __ATOMIC_SEQ_CST)) wake();
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    if (!is_there) {
+        /* The program's signals are the program's. */
+        sigset_t every, before;
+        sigfillset(&every);
+        pthread_sigmask(SIG_SETMASK, &every, &before);
+        const int is_made = pthread_create(&thread, NULL, look, NULL) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        __atomic_store_n(&is_there, is_made, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void end_background(void) {
+    if (!is_there) return;
+    __atomic_store_n(&is_at_end, 1, __ATOMIC_RELEASE);
+    wake();
+    pthread_join(thread, NULL);
+}

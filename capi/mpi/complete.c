@@ -1,0 +1,203 @@
+/* Waiting for requests, testing, starting and freeing them: MPI's functions, with hopbine's requests
+ * moved on meanwhile. Without any under way a call goes straight on.
+ *
+ * A request that has failed is not done for MPI until somebody asks for it, who is then told. */
+#include "interposed.h"
+#include "requests.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+static int has_none(const int *number) { return within || !__atomic_load_n(number, __ATOMIC_RELAXED); }
+
+/* Which of the requests at hand have failed. */
+struct failures {
+    int n;
+    struct {
+        int at;
+        struct request *request;
+    } *list;
+};
+
+/* Moves requests on, and finds those of these that have failed. */
+static struct failures drive(int n, const MPI_Request requests[]) {
+    struct failures failures = {0, NULL};
+    drive_requests();
+    if (!__atomic_load_n(&n_failed, __ATOMIC_ACQUIRE) || n <= 0 || !requests) return failures;
+    failures.list = calloc((unsigned)n, sizeof *failures.list);
+    for (int at = 0; failures.list && at < n; at++) {
+        struct request *const failed = requests[at] == MPI_REQUEST_NULL ? NULL : failed_request(requests[at]);
+        if (!failed) continue;
+        failures.list[failures.n].at = at;
+        failures.list[failures.n++].request = failed;
+    }
+    return failures;
+}
+
+/* What the request at that place has failed with, or MPI_SUCCESS. */
+static int failure_of(const struct failures *failures, int at, MPI_Comm *comm) {
+    for (int f = 0; f < failures->n; f++)
+        if (failures->list[f].at == at) return take_failure(failures->list[f].request, comm);
+    return MPI_SUCCESS;
+}
+
+/* The end of a call that is about one request: the one at that place, if there is one. */
+static int end_one(struct failures *failures, int at, int code) {
+    MPI_Comm comm = MPI_COMM_WORLD;
+    const int error = code == MPI_SUCCESS && at >= 0 ? failure_of(failures, at, &comm) : MPI_SUCCESS;
+    free(failures->list);
+    if (error == MPI_SUCCESS) return code;
+    PMPI_Comm_call_errhandler(comm, error);
+    return error;
+}
+
+/* The end of a call about several: `places` of them, or the first n if null, have their statuses there. */
+static int end_several(struct failures *failures, int n, const int *places, MPI_Status *statuses, int code) {
+    MPI_Comm comm = MPI_COMM_WORLD;
+    int has_failed = 0;
+    for (int at = 0; failures->n && at < n; at++) {
+        const int error = failure_of(failures, places ? places[at] : at, &comm);
+        if (statuses != MPI_STATUSES_IGNORE && (error != MPI_SUCCESS || code == MPI_SUCCESS))
+            statuses[at].MPI_ERROR = error;
+        has_failed |= error != MPI_SUCCESS;
+    }
+    free(failures->list);
+    if (!has_failed || code != MPI_SUCCESS) return code;
+    PMPI_Comm_call_errhandler(comm, MPI_ERR_IN_STATUS);
+    return MPI_ERR_IN_STATUS;
+}
+
+/* Rounds before the core is given away, if it is this rank's own. */
+enum { SPIN_ROUNDS = 300 };
+
+static int rounds_to_spin(void) {
+    /* Threads may find it out at the same time: they find the same. */
+    static int rounds = -1;
+    if (rounds < 0) rounds = hopbine_own_cores() ? SPIN_ROUNDS : 0;
+    return rounds;
+}
+
+/* Tests until something is done; `call` is MPI's test, and `direct` what is left to do when hopbine has
+ * nothing under way any more. */
+#define UNTIL(is_done, N, REQUESTS, call, end, direct)                                             \
+    for (int left = rounds_to_spin();; left -= left > 0) {                                         \
+        struct failures failures = drive(N, REQUESTS);                                             \
+        within++;                                                                                  \
+        const int code = call;                                                                     \
+        within--;                                                                                  \
+        if (code != MPI_SUCCESS || (is_done)) return end;                                          \
+        free(failures.list);                                                                       \
+        if (has_none(&n_outstanding)) return direct;                                               \
+        if (left == 0) sched_yield();                                                              \
+    }
+
+DOOR_OUT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+    FIND(PMPI_Wait);
+    int flag = 0;
+    if (has_none(&n_outstanding)) return next(request, status);
+    UNTIL(flag, 1, request, PMPI_Test(request, &flag, status), end_one(&failures, 0, code), next(request, status))
+}
+BOTH(MPI_Wait, (MPI_Request *request, MPI_Status *status))
+
+DOOR_OUT int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[]) {
+    FIND(PMPI_Waitall);
+    int flag = 0;
+    if (has_none(&n_outstanding)) return next(n, requests, statuses);
+    UNTIL(flag, n, requests, PMPI_Testall(n, requests, &flag, statuses),
+          end_several(&failures, n, NULL, statuses, code), next(n, requests, statuses))
+}
+BOTH(MPI_Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]))
+
+DOOR_OUT int MPI_Waitany(int n, MPI_Request requests[], int *at, MPI_Status *status) {
+    FIND(PMPI_Waitany);
+    int flag = 0;
+    if (has_none(&n_outstanding)) return next(n, requests, at, status);
+    UNTIL(flag, n, requests, PMPI_Testany(n, requests, at, &flag, status),
+          end_one(&failures, *at == MPI_UNDEFINED ? -1 : *at, code), next(n, requests, at, status))
+}
+BOTH(MPI_Waitany, (int n, MPI_Request requests[], int *at, MPI_Status *status))
+
+DOOR_OUT int MPI_Waitsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
+    FIND(PMPI_Waitsome);
+    if (has_none(&n_outstanding)) return next(n, requests, n_done, places, statuses);
+    UNTIL(*n_done != 0, n, requests, PMPI_Testsome(n, requests, n_done, places, statuses),
+          end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code),
+          next(n, requests, n_done, places, statuses))
+}
+BOTH(MPI_Waitsome, (int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]))
+
+DOOR_OUT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+    FIND(PMPI_Test);
+    if (has_none(&n_outstanding)) return next(request, flag, status);
+    struct failures failures = drive(1, request);
+    const int code = next(request, flag, status);
+    return end_one(&failures, *flag ? 0 : -1, code);
+}
+BOTH(MPI_Test, (MPI_Request *request, int *flag, MPI_Status *status))
+
+DOOR_OUT int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
+    FIND(PMPI_Testall);
+    if (has_none(&n_outstanding)) return next(n, requests, flag, statuses);
+    struct failures failures = drive(n, requests);
+    const int code = next(n, requests, flag, statuses);
+    return end_several(&failures, *flag ? n : 0, NULL, statuses, code);
+}
+BOTH(MPI_Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses[]))
+
+DOOR_OUT int MPI_Testany(int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status) {
+    FIND(PMPI_Testany);
+    if (has_none(&n_outstanding)) return next(n, requests, at, flag, status);
+    struct failures failures = drive(n, requests);
+    const int code = next(n, requests, at, flag, status);
+    return end_one(&failures, *flag && *at != MPI_UNDEFINED ? *at : -1, code);
+}
+BOTH(MPI_Testany, (int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status))
+
+DOOR_OUT int MPI_Testsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
+    FIND(PMPI_Testsome);
+    if (has_none(&n_outstanding)) return next(n, requests, n_done, places, statuses);
+    struct failures failures = drive(n, requests);
+    const int code = next(n, requests, n_done, places, statuses);
+    return end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code);
+}
+BOTH(MPI_Testsome, (int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]))
+
+DOOR_OUT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
+    FIND(PMPI_Request_get_status);
+    if (!has_none(&n_outstanding)) free(drive(1, &request).list);
+    return next(request, flag, status);
+}
+BOTH(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
+
+DOOR_OUT int MPI_Start(MPI_Request *request) {
+    FIND(PMPI_Start);
+    const int code = next(request);
+    if (code == MPI_SUCCESS && !has_none(&n_requests)) start_requests(1, request);
+    return code;
+}
+BOTH(MPI_Start, (MPI_Request *request))
+
+DOOR_OUT int MPI_Startall(int n, MPI_Request requests[]) {
+    FIND(PMPI_Startall);
+    const int code = next(n, requests);
+    if (code == MPI_SUCCESS && !has_none(&n_requests)) start_requests(n, requests);
+    return code;
+}
+BOTH(MPI_Startall, (int n, MPI_Request requests[]))
+
+DOOR_OUT int MPI_Request_free(MPI_Request *request) {
+    FIND(PMPI_Request_free);
+    if (!has_none(&n_requests) && request) free_request(*request);
+    return next(request);
+}
+BOTH(MPI_Request_free, (MPI_Request *request))
+
+/* A collective cannot be cancelled. */
+DOOR_OUT int MPI_Cancel(MPI_Request *request) {
+    FIND(PMPI_Cancel);
+    MPI_Comm comm;
+    if (has_none(&n_requests) || !request || !is_served(*request, &comm)) return next(request);
+    PMPI_Comm_call_errhandler(comm, MPI_ERR_REQUEST);
+    return MPI_ERR_REQUEST;
+}
+BOTH(MPI_Cancel, (MPI_Request *request))

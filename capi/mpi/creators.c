@@ -1,0 +1,39 @@
+/* The calls that make communicators. hopbine makes its own beside, which all ranks have to take part in:
+ * here they are together, while a call that gives a request must not wait for others. */
+#include "interposed.h"
+#include "doors.h"
+
+#define CREATOR(NAME, PARAMETERS, ARGUMENTS)                                                       \
+    DOOR_OUT int NAME PARAMETERS {                                                                 \
+        FIND(P##NAME);                                                                             \
+        within++;                                                                                  \
+        const int code = next ARGUMENTS;                                                           \
+        within--;                                                                                  \
+        if (code == MPI_SUCCESS && made) adopt_early(*made);                                       \
+        return code;                                                                               \
+    }                                                                                              \
+    BOTH(NAME, PARAMETERS)
+
+CREATOR(MPI_Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
+CREATOR(MPI_Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made))
+CREATOR(MPI_Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made))
+CREATOR(MPI_Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made), (comm, group, tag, made))
+CREATOR(MPI_Comm_split, (MPI_Comm comm, int colour, int key, MPI_Comm *made), (comm, colour, key, made))
+CREATOR(MPI_Comm_split_type, (MPI_Comm comm, int kind, int key, MPI_Info info, MPI_Comm *made),
+        (comm, kind, key, info, made))
+CREATOR(MPI_Cart_create,
+        (MPI_Comm comm, int n, const int sizes[], const int periods[], int reorder, MPI_Comm *made),
+        (comm, n, sizes, periods, reorder, made))
+CREATOR(MPI_Cart_sub, (MPI_Comm comm, const int kept[], MPI_Comm *made), (comm, kept, made))
+CREATOR(MPI_Graph_create,
+        (MPI_Comm comm, int n, const int index[], const int edges[], int reorder, MPI_Comm *made),
+        (comm, n, index, edges, reorder, made))
+CREATOR(MPI_Dist_graph_create,
+        (MPI_Comm comm, int n, const int sources[], const int degrees[], const int destinations[],
+         const int weights[], MPI_Info info, int reorder, MPI_Comm *made),
+        (comm, n, sources, degrees, destinations, weights, info, reorder, made))
+CREATOR(MPI_Dist_graph_create_adjacent,
+        (MPI_Comm comm, int n_in, const int sources[], const int in_weights[], int n_out,
+         const int destinations[], const int out_weights[], MPI_Info info, int reorder, MPI_Comm *made),
+        (comm, n_in, sources, in_weights, n_out, destinations, out_weights, info, reorder, made))
+CREATOR(MPI_Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made))

@@ -1,0 +1,17 @@
+/* Putting functions before MPI's (LD_PRELOAD, or linked first). MPICH's Fortran interfaces call MPI_X
+ * and PMPI_X, Open MPI's PMPI_X, as do its own components; so both names are taken and MPI's own is found
+ * behind. */
+#ifndef HOPBINE_INTERPOSED_H
+#define HOPBINE_INTERPOSED_H
+
+/* What MPI has under that name; ends the program if it has nothing. */
+void *behind(const char *name);
+
+/* MPI's own function, kept in `next`. */
+#define FIND(NAME)                                                                                 \
+    static __typeof__(&NAME) next;                                                                 \
+    if (!next) next = (__typeof__(next))behind(#NAME)
+
+#define BOTH(NAME, PARAMETERS) DOOR_OUT extern int P##NAME PARAMETERS __attribute__((alias(#NAME)));
+
+#endif

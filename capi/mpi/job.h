@@ -1,0 +1,82 @@
+/* What hopbine serves of a call: its buffers as rows of bytes, and what becomes of them before and
+ * after. A blocking call has its job on the stack; a request's is kept until the request is done, or, if
+ * it is persistent, freed. */
+#ifndef HOPBINE_JOB_H
+#define HOPBINE_JOB_H
+
+#include "doors.h"
+
+/* One side of a call: `n` blocks in the caller's buffer, and in bytes as hopbine gets them. */
+struct rows {
+    char *buffer;
+    MPI_Datatype type;
+    /* Bytes of data of one element, and from one to the next. */
+    MPI_Count each;
+    MPI_Aint extent;
+    /* A row for all blocks, one after the other, if they must be packed. */
+    char *copy;
+    /* In bytes, by block: its data, where it begins for hopbine, and where in the caller's buffer. All
+     * of them are in one piece of memory, which for one block is `only`. */
+    int64_t *bytes, *starts, *places;
+    int64_t only[3];
+    int n;
+    /* `type` is a duplicate of the caller's. */
+    int owns_type;
+};
+
+/* Opens one side; what is not opened has no blocks (n = 0). Returns what is wrong, or MPI_SUCCESS. */
+int open_block(struct rows *rows, const void *buffer, MPI_Count count, MPI_Datatype type);
+int open_blocks(struct rows *rows, int n, const void *buffer, const void *counts, const void *displs, int is_wide,
+                MPI_Datatype type, int is_received);
+
+/* Has hopbine get a copy of the blocks. */
+int keep_copy(struct rows *rows);
+
+/* Where hopbine finds the blocks. */
+void *data_of(const struct rows *rows);
+
+/* Which blocks of the receive buffer are input, beside the number of one. */
+enum { NO_INPUT = -1, ALL_INPUT = -2 };
+
+struct job {
+    struct rows send, recv;
+    int input;
+    /* What is received is not the caller's. */
+    int is_read_only;
+    /* This rank expects other lengths than it gives: its data go where nobody looks. */
+    void *nowhere;
+    /* What hopbine gives for it, unless the call is blocking. */
+    hopbine_request_t request;
+};
+
+/* Copies input to where hopbine reads it, before each start; and results to where the caller expects
+ * them, after it. Both return one of hopbine's codes. */
+int begin_job(struct job *job);
+int end_job(struct job *job);
+
+/* Keeps the types of what must be packed: the caller may free its own as soon as a request has started. */
+int keep_types(struct job *job);
+
+/* Frees what a job has, but not the job itself. */
+void close_job(struct job *job);
+
+/* Each of these serves some collectives: it opens the job, and begins it, unless it is persistent; and
+ * sets *code or *error, to hopbine's code or to what is wrong with the arguments. Or it returns 0 and
+ * sets the call's reason. */
+int serve_movement(struct call *call, const struct state *state, struct job *job, int *code, int *error);
+int serve_vector(struct call *call, const struct state *state, struct job *job, int *code, int *error);
+int serve_reduction(struct call *call, const struct state *state, struct job *job, int *code, int *error);
+/* By calls of its own, so that it serves blocking ones only. */
+int serve_ordered(struct call *call, const struct state *state, int *code, int *error);
+
+/* hopbine's function for a form. */
+#define BY_FORM(form, name, request, ...)                                                          \
+    ((form) == BLOCKING      ? hopbine_##name(__VA_ARGS__)                                         \
+     : (form) == NONBLOCKING ? hopbine_i##name(__VA_ARGS__, request)                               \
+                             : hopbine_##name##_init(__VA_ARGS__, request))
+
+/* The call of hopbine's for one of MPI's with equal blocks. */
+int perform(const struct call *call, const struct state *state, struct job *job, const void *send, void *recv,
+            int64_t count, int element, int op);
+
+#endif

@@ -1,0 +1,291 @@
+/* Requests that hopbine serves: from their start to their end. See requests.h. */
+#include "requests.h"
+
+#include "job.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum phase {
+    INACTIVE,
+    UNDER_WAY,
+    /* hopbine is done with it; the caller's buffers are yet to be seen to, and MPI to be told. */
+    DONE,
+    /* It has failed: whoever asks for it by its handle will be told. */
+    FAILED,
+};
+
+struct request {
+    struct job job;
+    MPI_Request native;
+    MPI_Comm comm;
+    /* Of its message. */
+    int tag;
+    int is_persistent, is_freed;
+    /* The message has been sent. */
+    int is_known;
+    enum phase phase;
+    /* hopbine's, and what it says of it. */
+    int code;
+    char *message;
+};
+
+int n_outstanding, n_failed, n_requests;
+
+/* Of everything below. Held while requests are moved on. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* By the tag of their messages, less one. */
+static struct request **all;
+static int n_all, room;
+static unsigned long drives;
+
+static void count(int *number, int by) { __atomic_add_fetch(number, by, __ATOMIC_RELEASE); }
+
+/* -- One request ----------------------------------------------------------------------------- */
+
+/* Finds a place, and so a tag, for a request; 0 if there is none. */
+static int find_tag(struct request *request) {
+    int at = 0, *most, found;
+    while (at < n_all && all[at]) at++;
+    if (at == room) {
+        PMPI_Comm_get_attr(own_comm, MPI_TAG_UB, &most, &found);
+        if (found && 2 * room > *most) return 0;
+        const int wanted = room ? 2 * room : 16;
+        struct request **const more = realloc(all, (size_t)wanted * sizeof *all);
+        if (!more) return 0;
+        all = more, room = wanted;
+    }
+    if (at == n_all) n_all++;
+    all[at] = request;
+    count(&n_requests, 1);
+    return request->tag = at + 1;
+}
+
+static void drop(struct request *request) {
+    if (request->tag) {
+        all[request->tag - 1] = NULL;
+        count(&n_requests, -1);
+        while (n_all > 0 && !all[n_all - 1]) n_all--;
+    }
+    if (request->job.request != HOPBINE_REQUEST_NULL) hopbine_request_free(&request->job.request);
+    close_job(&request->job);
+    free(request->message);
+    free(request);
+}
+
+/* MPI is to know that the request is done. */
+static void tell(struct request *request) {
+    if (request->is_known) return;
+    request->is_known = 1;
+    PMPI_Send(NULL, 0, MPI_BYTE, 0, request->tag, own_comm);
+}
+
+static void fail(struct request *request, int code) {
+    request->code = code;
+    free(request->message);
+    request->message = strdup(hopbine_last_error());
+}
+
+/* Nobody waits for it any more. */
+static void settle(struct request *request) {
+    request->phase = INACTIVE;
+    count(&n_outstanding, -1);
+    if (!request->is_persistent || request->is_freed) drop(request);
+}
+
+/* The request is done, and so is MPI's part, unless there is something to tell. */
+static void finish(struct request *request) {
+    if (request->code == HOPBINE_SUCCESS) {
+        const int code = end_job(&request->job);
+        if (code != HOPBINE_SUCCESS) fail(request, code);
+    }
+    if (request->code == HOPBINE_SUCCESS || request->is_freed) {
+        tell(request);
+        settle(request);
+    } else {
+        request->phase = FAILED;
+        count(&n_failed, 1);
+    }
+}
+
+static void go(struct request *request) {
+    request->phase = UNDER_WAY;
+    request->code = HOPBINE_SUCCESS;
+    request->is_known = 0;
+    count(&n_outstanding, 1);
+}
+
+/* -- Starting -------------------------------------------------------------------------------- */
+
+const char *against_requests(void) { return NULL; }
+
+/* Gives the program a handle. */
+static int keep(struct request *request, const struct call *call) {
+    int error = keep_types(&request->job) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    pthread_mutex_lock(&lock);
+    const int tag = error == MPI_SUCCESS ? find_tag(request) : 0;
+    if (!tag) error = MPI_ERR_NO_MEM;
+    else if (request->is_persistent) error = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
+    else error = PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
+    if (error == MPI_SUCCESS) {
+        *call->request = request->native;
+        if (!request->is_persistent) go(request);
+    }
+    pthread_mutex_unlock(&lock);
+    if (error == MPI_SUCCESS && !request->is_persistent) look_after_requests();
+    return error;
+}
+
+/* Persistent requests meet in the order in which they were made, whatever the order in which ranks start
+ * them: each has a communicator of its own, which lives as long as it does. */
+static int serve_apart(struct call *call, const struct state *state, struct job *job, int *code, int *error) {
+    struct state apart = *state;
+    if (call->form != PERSISTENT) return serve_job(call, state, job, code, error);
+    *code = hopbine_comm_duplicate(state->comm, &apart.comm);
+    if (*code != HOPBINE_SUCCESS) return 1;
+    const int served = serve_job(call, &apart, job, code, error);
+    hopbine_comm_free(&apart.comm);
+    return served;
+}
+
+int serve_request(struct call *call, const struct state *state, int *code, int *error) {
+    struct request *const request = calloc(1, sizeof *request);
+    if (!request) return *error = MPI_ERR_NO_MEM, 1;
+    request->job.input = NO_INPUT;
+    request->comm = call->comm;
+    request->is_persistent = call->form == PERSISTENT;
+    const int served = serve_apart(call, state, &request->job, code, error);
+    if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) *error = keep(request, call);
+    if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) return 1;
+    pthread_mutex_lock(&lock);
+    drop(request);
+    pthread_mutex_unlock(&lock);
+    return served;
+}
+
+static struct request *find(MPI_Request native) {
+    for (int at = 0; at < n_all; at++)
+        if (all[at] && all[at]->native == native && !all[at]->is_freed) return all[at];
+    return NULL;
+}
+
+void start_requests(int n, const MPI_Request natives[]) {
+    int n_started = 0;
+    pthread_mutex_lock(&lock);
+    within++;
+    for (int at = 0; at < n; at++) {
+        struct request *const request = find(natives[at]);
+        if (!request || !request->is_persistent || request->phase != INACTIVE) continue;
+        go(request);
+        n_started++;
+        int code = begin_job(&request->job);
+        if (code == HOPBINE_SUCCESS) code = hopbine_start(request->job.request);
+        if (code == HOPBINE_SUCCESS) continue;
+        fail(request, code);
+        request->phase = DONE;
+    }
+    within--;
+    pthread_mutex_unlock(&lock);
+    if (n_started) look_after_requests();
+}
+
+/* -- Moving on ------------------------------------------------------------------------------- */
+
+/* Those that are under way; returns how many of them are done now. */
+static int poll(void) {
+    int n_done = 0, n_tested = 0;
+    for (int at = 0; at < n_all; at++) {
+        struct request *const request = all[at];
+        if (!request || request->phase != UNDER_WAY) continue;
+        int is_done = 0;
+        /* The first one moves all of them on. */
+        const int code = (n_tested++ ? hopbine_look : hopbine_test)(&request->job.request, &is_done);
+        if (code != HOPBINE_SUCCESS) fail(request, code);
+        if (is_done || code != HOPBINE_SUCCESS) {
+            request->phase = DONE;
+            n_done++;
+        }
+    }
+    return n_done;
+}
+
+void drive_requests(void) {
+    if (pthread_mutex_trylock(&lock) != 0) return;
+    within++;
+    drives++;
+    poll();
+    for (int at = 0; at < n_all; at++)
+        if (all[at] && all[at]->phase == DONE) finish(all[at]);
+    within--;
+    pthread_mutex_unlock(&lock);
+}
+
+int are_under_way(void) { return __atomic_load_n(&n_outstanding, __ATOMIC_ACQUIRE) > 0; }
+
+unsigned long n_drives(void) { return __atomic_load_n(&drives, __ATOMIC_RELAXED); }
+
+int poll_requests(void) {
+    if (pthread_mutex_trylock(&lock) != 0) return 1;
+    const int n_done = poll();
+    pthread_mutex_unlock(&lock);
+    return n_done;
+}
+
+/* -- Failures, and the end ------------------------------------------------------------------- */
+
+struct request *failed_request(MPI_Request native) {
+    pthread_mutex_lock(&lock);
+    struct request *const request = find(native);
+    const int has_failed = request && request->phase == FAILED;
+    within++;
+    if (has_failed) tell(request);
+    within--;
+    pthread_mutex_unlock(&lock);
+    return has_failed ? request : NULL;
+}
+
+int take_failure(struct request *failed, MPI_Comm *comm) {
+    pthread_mutex_lock(&lock);
+    *comm = failed->comm == MPI_COMM_NULL ? MPI_COMM_WORLD : failed->comm;
+    fprintf(stderr, "hopbine: %s: %s\n", hopbine_error_name(failed->code), failed->message ? failed->message : "");
+    const int error = class_of(failed->code);
+    count(&n_failed, -1);
+    settle(failed);
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+void free_request(MPI_Request native) {
+    pthread_mutex_lock(&lock);
+    within++;
+    struct request *const request = find(native);
+    if (request && request->phase == INACTIVE) {
+        drop(request);
+    } else if (request && request->phase == FAILED) {
+        tell(request);
+        count(&n_failed, -1);
+        request->is_freed = 1;
+        settle(request);
+    } else if (request) {
+        request->is_freed = 1;
+    }
+    within--;
+    pthread_mutex_unlock(&lock);
+}
+
+int is_served(MPI_Request native, MPI_Comm *comm) {
+    pthread_mutex_lock(&lock);
+    const struct request *const request = find(native);
+    if (request) *comm = request->comm == MPI_COMM_NULL ? MPI_COMM_WORLD : request->comm;
+    pthread_mutex_unlock(&lock);
+    return request != NULL;
+}
+
+void forget_comm(MPI_Comm comm) {
+    if (!__atomic_load_n(&n_requests, __ATOMIC_ACQUIRE)) return;
+    pthread_mutex_lock(&lock);
+    for (int at = 0; at < n_all; at++)
+        if (all[at] && all[at]->comm == comm) all[at]->comm = MPI_COMM_NULL;
+    pthread_mutex_unlock(&lock);
+}

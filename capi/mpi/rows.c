@@ -1,0 +1,139 @@
+/* The blocks of one side of a call, of any size, at any place, of any type, and as hopbine gets them.
+ *
+ * Ranks may describe the same data by different types, so blocks go as bytes, and what does not lie in
+ * memory as it is sent is packed into a row of its own. */
+#include "job.h"
+
+#include <stdlib.h>
+
+static int by_start(const void *a, const void *b) {
+    const int64_t *const one = a, *const other = b;
+    return *one < *other ? -1 : *one > *other;
+}
+
+/* Whether two of the blocks share bytes: forbidden to receive into, but MPIs let it pass. */
+static int share_bytes(const struct rows *rows) {
+    int64_t end = 0;
+    int r = 0;
+    for (; r < rows->n; r++) {
+        if (rows->bytes[r] == 0) continue;
+        if (rows->starts[r] < end) break;
+        end = rows->starts[r] + rows->bytes[r];
+    }
+    if (r == rows->n) return 0;
+    /* Not in the order of ranks. */
+    int64_t(*const list)[2] = calloc((unsigned)rows->n, sizeof *list);
+    int n = 0, shared = !list;
+    for (r = 0; list && r < rows->n; r++)
+        if (rows->bytes[r] > 0) list[n][0] = rows->starts[r], list[n++][1] = rows->starts[r] + rows->bytes[r];
+    if (list) qsort(list, (size_t)n, sizeof *list, by_start);
+    for (r = 1; !shared && r < n; r++) shared = list[r][0] < list[r - 1][1];
+    free(list);
+    return shared;
+}
+
+/* What all ways of opening have in common; sets `packs` if the type has holes. */
+static int open_type(struct rows *rows, const void *buffer, MPI_Datatype datatype, int *packs) {
+    struct type type;
+    MPI_Aint lower;
+    if (!look_at_type(datatype, &type)) return MPI_ERR_TYPE;
+    rows->buffer = (char *)buffer;
+    rows->type = datatype;
+    rows->each = type.bytes;
+    rows->extent = type.bytes;
+    *packs = !type.contiguous;
+    if (*packs) PMPI_Type_get_extent(datatype, &lower, &rows->extent);
+    return MPI_SUCCESS;
+}
+
+int open_block(struct rows *rows, const void *buffer, MPI_Count count, MPI_Datatype type) {
+    int packs = 0;
+    if (count < 0) return MPI_ERR_COUNT;
+    const int error = open_type(rows, buffer, type, &packs);
+    if (error != MPI_SUCCESS) return error;
+    rows->n = 1;
+    rows->bytes = rows->only, rows->starts = rows->only + 1, rows->places = rows->only + 2;
+    rows->bytes[0] = count * rows->each;
+    rows->starts[0] = rows->places[0] = 0;
+    return packs ? keep_copy(rows) : MPI_SUCCESS;
+}
+
+int open_blocks(struct rows *rows, int n, const void *buffer, const void *counts, const void *displs, int is_wide,
+                MPI_Datatype type, int is_received) {
+    int packs = 0;
+    if (!counts || !displs) return MPI_ERR_ARG;
+    const int error = open_type(rows, buffer, type, &packs);
+    if (error != MPI_SUCCESS) return error;
+    rows->bytes = malloc(3 * (size_t)n * sizeof *rows->bytes);
+    if (!rows->bytes) return MPI_ERR_NO_MEM;
+    rows->n = n;
+    rows->starts = rows->bytes + n, rows->places = rows->starts + n;
+    for (int r = 0; r < n; r++) {
+        const MPI_Count count = is_wide ? ((const MPI_Count *)counts)[r] : ((const int *)counts)[r];
+        const MPI_Aint displ = is_wide ? ((const MPI_Aint *)displs)[r] : ((const int *)displs)[r];
+        if (count < 0) return MPI_ERR_COUNT;
+        rows->bytes[r] = count * rows->each;
+        rows->starts[r] = rows->places[r] = rows->bytes[r] > 0 ? displ * rows->extent : 0;
+        packs |= rows->starts[r] < 0;
+    }
+    return packs || (is_received && share_bytes(rows)) ? keep_copy(rows) : MPI_SUCCESS;
+}
+
+int keep_copy(struct rows *rows) {
+    int64_t all = 0;
+    for (int r = 0; r < rows->n; r++) {
+        rows->starts[r] = all;
+        all += rows->bytes[r];
+    }
+    rows->copy = malloc(all > 0 ? (size_t)all : 1);
+    return rows->copy ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+void *data_of(const struct rows *rows) { return rows->copy ? rows->copy : rows->buffer; }
+
+/* Packs or unpacks one block, if it must be. */
+static int move(const struct rows *rows, int r, int is_back) {
+    if (!rows->copy || rows->bytes[r] == 0) return 1;
+    return copy_loose(rows->copy + rows->starts[r], rows->buffer + rows->places[r], rows->bytes[r] / rows->each,
+                      rows->type, rows->each, is_back);
+}
+
+static int move_all(const struct rows *rows, int is_back) {
+    for (int r = 0; rows->copy && r < rows->n; r++)
+        if (!move(rows, r, is_back)) return 0;
+    return 1;
+}
+
+int begin_job(struct job *job) {
+    int good = move_all(&job->send, 0);
+    if (good && job->input == ALL_INPUT) good = move_all(&job->recv, 0);
+    else if (good && job->input != NO_INPUT) good = move(&job->recv, job->input, 0);
+    return good ? HOPBINE_SUCCESS : HOPBINE_ERR_INTERNAL;
+}
+
+int end_job(struct job *job) {
+    if (job->nowhere) return HOPBINE_ERR_MISMATCH;
+    return job->is_read_only || move_all(&job->recv, 1) ? HOPBINE_SUCCESS : HOPBINE_ERR_INTERNAL;
+}
+
+int keep_types(struct job *job) {
+    struct rows *const sides[2] = {&job->send, &job->recv};
+    for (int side = 0; side < 2; side++) {
+        if (!sides[side]->copy) continue;
+        if (PMPI_Type_dup(sides[side]->type, &sides[side]->type) != MPI_SUCCESS) return 0;
+        sides[side]->owns_type = 1;
+    }
+    return 1;
+}
+
+static void close_rows(struct rows *rows) {
+    if (rows->owns_type) PMPI_Type_free(&rows->type);
+    free(rows->copy);
+    if (rows->bytes != rows->only) free(rows->bytes);
+}
+
+void close_job(struct job *job) {
+    close_rows(&job->send);
+    close_rows(&job->recv);
+    free(job->nowhere);
+}

@@ -1,0 +1,270 @@
+/* Requests of collectives among those of messages, and everything that MPI's calls do with them. Plain,
+ * and under the preload library, where hopbine serves them; with -DHB through HB_ calls. With an argument,
+ * also what is wrong, and what MPI's own requests fail at: Open MPI 4.1 crashes if a communicator is freed
+ * while they are under way; with MPICH 4.0 threads wait for ever, and persistent collectives fail in
+ * MPI_Testall and hang in MPI_Waitany. Prints "every request is done" on rank 0. */
+#include "program.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MANY = 40, N = 3000, ROUNDS = 100 };
+
+static int sum_of(int x) { return size * x + size * (size - 1) / 2; }
+
+/* Rank 0 sends only when it has the result; the others, who wait for that in MPI_Recv, have to pass on
+ * what they get from each other meanwhile. */
+static void progress(MPI_Comm comm) {
+    for (int n = 1; n <= N; n *= N) {
+        static int in[N], out[N];
+        int told = 0;
+        MPI_Request request;
+        for (int i = 0; i < n; i++) in[i] = rank + i;
+        CALL(Ireduce)(in, out, n, MPI_INT, MPI_SUM, 0, comm, &request);
+        if (rank == 0) {
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            for (int i = 0; i < n; i++) EXPECT(out[i] == sum_of(i));
+            for (int r = 1; r < size; r++) MPI_Send(&r, 1, MPI_INT, r, 1, comm);
+        } else {
+            MPI_Recv(&told, 1, MPI_INT, 0, 1, comm, MPI_STATUS_IGNORE);
+            EXPECT(told == rank);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        EXPECT(request == MPI_REQUEST_NULL);
+    }
+}
+
+/* Rank 0 comes only after a message of the last one, whose own calls must not wait for it. */
+static void local(int frees_early) {
+    MPI_Comm comm;
+    MPI_Request requests[2];
+    int sum = 0, one = 1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (rank == 0) MPI_Recv(NULL, 0, MPI_INT, size - 1, 2, comm, MPI_STATUS_IGNORE);
+    CALL(Iallreduce)(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
+    CALL(Ibarrier)(comm, &requests[1]);
+    if (rank == size - 1) MPI_Send(NULL, 0, MPI_INT, 0, 2, comm);
+    /* Its requests go on. */
+    if (frees_early) MPI_Comm_free(&comm);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    if (!frees_early) MPI_Comm_free(&comm);
+    EXPECT(sum == size);
+}
+
+/* Many at a time, done in any order, among messages and blocking calls. */
+static void many(MPI_Comm comm, int how) {
+    static int in[MANY], out[MANY], from[MANY], places[3 * MANY];
+    static MPI_Request requests[3 * MANY];
+    static MPI_Status statuses[3 * MANY];
+    int left = 3 * MANY, flag = 0, at, n, blocking = 0;
+    for (int k = 0; k < MANY; k++) {
+        in[k] = rank + k, out[k] = from[k] = -1;
+        MPI_Irecv(&from[k], 1, MPI_INT, (rank + 1) % size, 100 + k, comm, &requests[3 * k]);
+        if (k % 2) CALL(Iallreduce)(&in[k], &out[k], 1, MPI_INT, MPI_SUM, comm, &requests[3 * k + 1]);
+        else CALL(Ireduce)(&in[k], &out[k], 1, MPI_INT, MPI_SUM, k % size, comm, &requests[3 * k + 1]);
+        MPI_Isend(&in[k], 1, MPI_INT, (rank + size - 1) % size, 100 + k, comm, &requests[3 * k + 2]);
+        if (k % 10 == 3) {
+            CALL(Allreduce)(&in[k], &blocking, 1, MPI_INT, MPI_SUM, comm);
+            EXPECT(blocking == sum_of(k));
+        }
+    }
+    switch (how) {
+    case 0: MPI_Waitall(left, requests, statuses); break;
+    case 1: while (!flag) MPI_Testall(left, requests, &flag, MPI_STATUSES_IGNORE); break;
+    case 2: for (int i = 0; i < left; i++) MPI_Waitany(3 * MANY, requests, &at, MPI_STATUS_IGNORE); break;
+    case 3: for (; left > 0; left -= flag) MPI_Testany(3 * MANY, requests, &at, &flag, statuses); break;
+    case 4: for (; left > 0; left -= n) MPI_Waitsome(3 * MANY, requests, &n, places, statuses); break;
+    case 5: for (; left > 0; left -= n) MPI_Testsome(3 * MANY, requests, &n, places, MPI_STATUSES_IGNORE); break;
+    case 6:
+        for (int i = left - 1; i >= 0; i--) {
+            for (flag = 0; !flag;) MPI_Request_get_status(requests[i], &flag, MPI_STATUS_IGNORE);
+            for (flag = 0; !flag;) MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
+        }
+        break;
+    default: for (int i = left - 1; i >= 0; i--) MPI_Wait(&requests[i], statuses);
+    }
+    for (int k = 0; k < MANY; k++) {
+        EXPECT(from[k] == (rank + 1) % size + k);
+        EXPECT(out[k] == (k % 2 || rank == k % size ? sum_of(k) : -1));
+    }
+    for (int i = 0; i < 3 * MANY; i++) EXPECT(requests[i] == MPI_REQUEST_NULL);
+    /* Nothing is left to wait for. */
+    MPI_Waitany(3 * MANY, requests, &at, MPI_STATUS_IGNORE);
+    MPI_Testsome(3 * MANY, requests, &n, places, MPI_STATUSES_IGNORE);
+    EXPECT(at == MPI_UNDEFINED && n == MPI_UNDEFINED);
+}
+
+/* In place, with holes, and in blocks of different sizes; types and lists go while requests are under way. */
+static void shapes(MPI_Comm comm) {
+    enum { MOST = 16 };
+    MPI_Request requests[6];
+    MPI_Datatype every_third, pair;
+    int matrix[30], columns[10 * MOST], all[MOST], own = 7 * rank, total[MOST];
+    int *counts = malloc(4 * (size_t)size * sizeof *counts), *displs = counts + size;
+    int *to = displs + size, *to_at = to + size;
+    MPI_Type_vector(10, 1, 3, MPI_INT, &every_third);
+    MPI_Type_commit(&every_third);
+    for (int i = 0; i < 30; i++) matrix[i] = 100 * rank + i;
+    memset(columns, 0, sizeof columns);
+    CALL(Iallgather)(matrix, 1, every_third, columns, 10, MPI_INT, comm, &requests[0]);
+    memset(all, 0, sizeof all);
+    all[rank] = own;
+    CALL(Iallgather)(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 1, MPI_INT, comm, &requests[1]);
+    for (int r = 0; r < size; r++) total[r] = r + rank;
+    CALL(Iallreduce)(MPI_IN_PLACE, total, size, MPI_INT, MPI_SUM, comm, &requests[2]);
+    int spread[30];
+    for (int i = 0; i < 30; i++) spread[i] = rank ? -1 : i;
+    CALL(Ibcast)(spread, 1, every_third, 0, comm, &requests[3]);
+    /* Rank r gives rank s r + 1 pairs, which lie apart. */
+    MPI_Type_create_resized(MPI_2INT, 0, 3 * sizeof(int), &pair);
+    MPI_Type_commit(&pair);
+    int *send = malloc((size_t)(size * (rank + 1) * 3) * sizeof *send);
+    int *recv = malloc((size_t)(size * (size + 1) / 2 * 2) * sizeof *recv);
+    for (int r = 0, at = 0; r < size; at += ++r)
+        counts[r] = rank + 1, displs[r] = r * (rank + 1), to[r] = r + 1, to_at[r] = at;
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i <= rank; i++)
+            for (int j = 0; j < 2; j++) send[3 * (r * (rank + 1) + i) + j] = 1000 * rank + 100 * r + 2 * i + j;
+    CALL(Ialltoallv)(send, counts, displs, pair, recv, to, to_at, MPI_2INT, comm, &requests[4]);
+    CALL(Ibarrier)(comm, &requests[5]);
+    MPI_Type_free(&every_third);
+    MPI_Type_free(&pair);
+    MPI_Waitall(6, requests, MPI_STATUSES_IGNORE);
+    for (int r = 0; r < size; r++) {
+        EXPECT(all[r] == 7 * r && total[r] == sum_of(r));
+        for (int i = 0; i < 10; i++) EXPECT(columns[10 * r + i] == 100 * r + 3 * i);
+        for (int i = 0; i < 2 * (r + 1); i++) EXPECT(recv[r * (r + 1) + i] == 1000 * r + 100 * rank + i);
+    }
+    for (int i = 0; i < 30; i++) EXPECT(spread[i] == (rank == 0 || (i % 3 == 0 && i < 30) ? i : -1));
+    free(counts);
+    free(send);
+    free(recv);
+}
+
+#if MPI_VERSION >= 4
+/* Started again and again, by copies of the handles, among persistent messages. */
+static void persistent(MPI_Comm comm) {
+    int in = 0, sum = 0, told = 0, got = 0, loose[6], from[6];
+    MPI_Request requests[5], copies[5];
+    MPI_Datatype every_second;
+    MPI_Type_vector(3, 1, 2, MPI_INT, &every_second);
+    MPI_Type_commit(&every_second);
+    CALL(Allreduce_init)(&in, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[0]);
+    CALL(Bcast_init)(&told, 1, MPI_INT, size - 1, comm, MPI_INFO_NULL, &requests[1]);
+    MPI_Send_init(&in, 1, MPI_INT, (rank + 1) % size, 3, comm, &requests[2]);
+    MPI_Recv_init(&got, 1, MPI_INT, (rank + size - 1) % size, 3, comm, &requests[3]);
+    CALL(Reduce_scatter_block_init)(MPI_IN_PLACE, from, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, MPI_INFO_NULL, &requests[4]);
+    MPI_Request_free(&requests[4]);
+    CALL(Bcast_init)(loose, 1, every_second, 0, comm, MPI_INFO_NULL, &requests[4]);
+    MPI_Type_free(&every_second);
+    /* Nothing is under way. */
+    int at, flag = 0;
+    MPI_Testall(5, requests, &flag, MPI_STATUSES_IGNORE);
+    MPI_Waitany(5, requests, &at, MPI_STATUS_IGNORE);
+    EXPECT(flag && at == MPI_UNDEFINED);
+    for (int round = 0; round < ROUNDS; round++) {
+        in = rank + round, told = rank == size - 1 ? round : -1;
+        for (int i = 0; i < 6; i++) loose[i] = rank ? -1 : round + i;
+        memcpy(copies, requests, sizeof copies);
+        /* In another order on other ranks. */
+        if (rank % 2) MPI_Start(&copies[4]);
+        MPI_Startall(4, copies);
+        if (rank % 2 == 0) MPI_Start(&copies[4]);
+        memcpy(copies, requests, sizeof copies);
+        if (round % 3 == 0) for (flag = 0; !flag;) MPI_Testall(5, copies, &flag, MPI_STATUSES_IGNORE);
+        else if (round % 3 == 1) for (int i = 4; i >= 0; i--) MPI_Wait(&copies[i], MPI_STATUS_IGNORE);
+        else MPI_Waitall(5, copies, MPI_STATUSES_IGNORE);
+        EXPECT(sum == sum_of(round) && told == round && got == (rank + size - 1) % size + round);
+        for (int i = 0; i < 6; i++) EXPECT(loose[i] == (rank && i % 2 ? -1 : round + i));
+        for (int i = 0; i < 5; i++) EXPECT(copies[i] == requests[i]);
+    }
+    for (int i = 0; i < 5; i++) {
+        MPI_Request_free(&requests[i]);
+        EXPECT(requests[i] == MPI_REQUEST_NULL);
+    }
+}
+#endif
+
+static void *threaded(void *argument) {
+    MPI_Comm *const comm = argument;
+    for (int k = 0; k < MANY; k++) {
+        int sums[3], x = rank + k;
+        MPI_Request requests[3];
+        for (int i = 0; i < 3; i++) CALL(Iallreduce)(&x, &sums[i], 1, MPI_INT, MPI_SUM, *comm, &requests[i]);
+        MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < 3; i++) EXPECT(sums[i] == sum_of(k));
+    }
+    return NULL;
+}
+
+static void threads(void) {
+    enum { THREADS = 3 };
+    pthread_t thread[THREADS];
+    MPI_Comm comms[THREADS];
+    for (int t = 0; t < THREADS; t++) MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
+    for (int t = 0; t < THREADS; t++) pthread_create(&thread[t], NULL, threaded, &comms[t]);
+    for (int t = 0; t < THREADS; t++) {
+        pthread_join(thread[t], NULL);
+        MPI_Comm_free(&comms[t]);
+    }
+}
+
+/* What is wrong is said at the call, or when the request is done. The world's errors are not asked for. */
+static void errors(void) {
+    MPI_Comm comm;
+    MPI_Request requests[3];
+    MPI_Status statuses[3];
+    enum { ROOM = 64 };
+    int in[ROOM] = {1, 1}, out[ROOM], sum = 0, class;
+    /* As many that the messages meet: hopbine then fails alone (README). */
+    const int given = rank == 1 ? 2 * size + 2 : size;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Error_class(CALL(Iallreduce)(in, out, -1, MPI_INT, MPI_SUM, comm, &requests[0]), &class);
+    EXPECT(class == MPI_ERR_COUNT);
+    MPI_Error_class(CALL(Ibcast)(in, 1, MPI_INT, size, comm, &requests[0]), &class);
+    EXPECT(class == MPI_ERR_ROOT);
+    /* Rank 1 gives another count: whoever has to do with it fails, alone. */
+    CALL(Iallreduce)(in, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
+    CALL(Iallreduce)(in, out, given, MPI_INT, MPI_SUM, comm, &requests[1]);
+    CALL(Ibarrier)(comm, &requests[2]);
+    const int code = MPI_Waitall(3, requests, statuses);
+    EXPECT(code == MPI_SUCCESS ? rank != 1 : code == MPI_ERR_IN_STATUS);
+    for (int i = 0; code != MPI_SUCCESS && i < 3; i++)
+        EXPECT(statuses[i].MPI_ERROR == (i == 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+    EXPECT(sum == size);
+    CALL(Iallreduce)(in, out, given, MPI_INT, MPI_SUM, comm, &requests[0]);
+    MPI_Error_class(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), &class);
+    EXPECT(class == MPI_ERR_TRUNCATE || (rank != 1 && class == MPI_SUCCESS));
+    EXPECT(requests[0] == MPI_REQUEST_NULL);
+    CALL(Iallreduce)(in, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
+    MPI_Error_class(MPI_Cancel(&requests[0]), &class);
+    EXPECT(class == MPI_ERR_REQUEST);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    EXPECT(sum == size);
+    MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv) {
+    int provided;
+    (void)argv;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    progress(MPI_COMM_WORLD);
+    local(argc > 1);
+    for (int how = 0; how < 8; how++) many(MPI_COMM_WORLD, how);
+    shapes(MPI_COMM_WORLD);
+    if (argc > 1) {
+#if MPI_VERSION >= 4
+        persistent(MPI_COMM_WORLD);
+#endif
+        EXPECT(provided == MPI_THREAD_MULTIPLE);
+        threads();
+        errors();
+    }
+    MPI_Finalize();
+    if (rank == 0) puts("every request is done");
+    return 0;
+}
