@@ -123,7 +123,14 @@ fn chaos() {
     let world = init().unwrap();
     let first = world.communicator();
     // Over shared memory it has a board of its own.
-    let second = first.duplicate().unwrap();
+    let second = match first.duplicate() {
+        Ok(second) => second,
+        Err(error) => {
+            // Others may be in their first call by now.
+            println!("ERROR in call to duplicate: {error}");
+            return std::thread::sleep(Duration::from_millis(150));
+        }
+    };
     let mut rng = SmallRng::seed_from_u64(!seed);
     let mut buffers = [MOST, MOST, BURST].map(|len| Guarded::new(len, rng.random()));
     let is_victim = first.rank() == run.victim;
