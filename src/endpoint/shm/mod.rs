@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | up to 32 | in the line of the queue that says that they are there |
 //! | up to 2 KiB | in the queue's ring of bytes; the receiver copies them out at once |
-//! | up to 16 KiB, 32 KiB for several receivers | in a staging slot, where the receiver may read them |
+//! | up to 32 KiB, with two ranks 16 KiB | in a staging slot, where the receiver may read them |
 //! | more, or no slot free | stay where they are; the receiver reads them when it is ready |
 //!
 //! Where no process may read another's memory, messages of up to 64 KiB are staged, and longer ones
@@ -58,9 +58,9 @@ const EAGER_BYTES: usize = 2048;
 /// on two ranks, broadcast 3.8 us against 6.6, allreduce 3.9 against 5.5; 64 KiB allreduce 13.5
 /// against 11.4).
 const STAGED_BYTES: usize = 32 * 1024;
-/// The same for one receiver, who shares the slot with nobody: where the cores' caches are far
-/// apart, an alltoall of 32 KiB blocks takes two ranks 23 us through slots and 7 by reading.
-const STAGED_ALONE_BYTES: usize = 16 * 1024;
+/// The same with two ranks, as no second receiver shares the slot: where the cores' caches are far
+/// apart, an alltoall of 32 KiB blocks takes 23 us through slots and 7 by reading.
+const STAGED_PAIR_BYTES: usize = 16 * 1024;
 /// With more peers than this, those that nothing is expected of are looked at more rarely.
 const FEW_PEERS: usize = 8;
 /// How rarely, in polls.
@@ -205,6 +205,11 @@ impl Endpoint for ShmEndpoint {
             id: 0,
             word: 0,
         };
+        let staged = match self.peers.len() {
+            _ if !self.can_read => SLOT_BYTES,
+            0..=2 => STAGED_PAIR_BYTES,
+            _ => STAGED_BYTES,
+        };
         let outbox = &mut self.peers[peer].outbox;
         if region.len <= EAGER_BYTES {
             if region.len > INLINE_BYTES {
@@ -221,13 +226,6 @@ impl Endpoint for ShmEndpoint {
             self.events.push(Event::Sent(slot));
             return Ok(Taken::Accepted);
         }
-        let staged = match self.can_read {
-            false => SLOT_BYTES,
-            true if self.staging.has_several_receivers(peer, region.ptr, region.len) => {
-                STAGED_BYTES
-            }
-            true => STAGED_ALONE_BYTES,
-        };
         if region.len <= staged {
             // SAFETY: the caller's promise; `sent` comes before the event does.
             if let Some(staged) = unsafe { self.staging.put(region.ptr, region.len) } {

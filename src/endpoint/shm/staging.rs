@@ -20,20 +20,9 @@ pub(super) struct Staging {
     /// The message staged last, if its sender has not been told yet that it is sent: the same
     /// region still holds the same bytes, and another receiver can read the same slot.
     last: Option<(*const u8, usize, usize)>,
-    sent_last: SentLast,
 }
 
-/// The message above the queue's lengths that was sent last.
-#[derive(Debug)]
-struct SentLast {
-    region: (*const u8, usize),
-    /// Who got it first.
-    peer: usize,
-    /// Somebody else got it too.
-    is_shared: bool,
-}
-
-// SAFETY: addresses, compared and not followed.
+// SAFETY: `last` is an address, compared and not followed.
 unsafe impl Send for Staging {}
 
 /// The count of readers of a slot.
@@ -49,8 +38,7 @@ pub(super) fn readers(
 
 impl Staging {
     pub(super) fn new(segment: Arc<Segment>, layout: Layout, port: usize, me: usize) -> Self {
-        let sent_last = SentLast { region: (std::ptr::null(), 0), peer: me, is_shared: false };
-        Staging { segment, layout, port, me, last: None, sent_last }
+        Staging { segment, layout, port, me, last: None }
     }
 
     fn readers(&self, slot: usize) -> &AtomicU64 {
@@ -61,24 +49,6 @@ impl Staging {
         // Acquire: pairs with the Release of readers that are done. The lowest first: its lines
         // are the likeliest to be in the cache.
         among.find(|&slot| self.readers(slot).load(Ordering::Acquire) == 0)
-    }
-
-    /// Whether a message to `peer` is one of those that several receivers get: if this is not the
-    /// first of them, that is seen; else it is expected to be like the message before.
-    pub(super) fn has_several_receivers(
-        &mut self,
-        peer: usize,
-        ptr: *const u8,
-        len: usize,
-    ) -> bool {
-        let last = &mut self.sent_last;
-        if last.region == (ptr, len) {
-            last.is_shared |= peer != last.peer;
-            return last.is_shared;
-        }
-        let is_expected = last.is_shared;
-        *last = SentLast { region: (ptr, len), peer, is_shared: false };
-        is_expected
     }
 
     /// Puts a message into a slot, for one more reader; `None` if none is free.
