@@ -383,27 +383,8 @@ impl Engine {
     /// [`Error::Timeout`] if nothing moved for too long, [`Error::Wire`], and
     /// [`Error::Poisoned`] after an earlier failure. Peers may then be written to at any time.
     pub fn drain(&self) -> Result<(), Error> {
-        self.drained().inspect_err(|error| self.group.fail(error))?;
+        self.group.drained().inspect_err(|error| self.group.fail(error))?;
         self.group.show(Status::Left);
-        Ok(())
-    }
-
-    fn drained(&self) -> Result<(), Error> {
-        let group = &self.group;
-        for (index, port) in self.ports().iter().enumerate() {
-            let mut backoff = Backoff::new(group.config.own_cores);
-            let mut watchdog = Watchdog::default();
-            let mut moves = group.n_moves();
-            while !port.is_drained()? {
-                group.progress();
-                if group.has_moved(&mut moves) {
-                    backoff.reset();
-                } else if group.idle(&mut backoff) {
-                    watchdog.look(group, Wanted::Rest(index))?;
-                }
-            }
-            watchdog.end(group);
-        }
         Ok(())
     }
 }
