@@ -8,14 +8,16 @@ use std::convert::Infallible;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use hopbine::memory::{Cache, CacheConfig, EventSource, ProcessEvents, Settled, Span, page_bytes};
+use hopbine::memory::{
+    Cache, CacheConfig, EventSource, Keep, ProcessEvents, Settled, Span, page_bytes,
+};
 
 const REGION: usize = 1 << 16;
 
 /// A lookup of 4 KiB, given back.
 fn look_up(cache: &mut Cache<u64>, settled: Settled, addr: usize) {
     let register = |addr: usize, _| Ok::<_, Infallible>(addr as u64);
-    let lease = cache.get(settled, 0, black_box(addr), 4096, register).unwrap();
+    let lease = cache.get(Keep::UntilEvent(settled), 0, black_box(addr), 4096, register).unwrap();
     black_box(*cache.handle(0, &lease) + lease.offset());
     cache.give_back(0, lease);
 }
@@ -25,7 +27,7 @@ fn lookups(c: &mut Criterion) {
     let buffer = vec![1_u8; (REGIONS + 1) * REGION];
     let base = buffer.as_ptr() as usize;
     let mut cache = Cache::with_process_events(CacheConfig::default(), 1);
-    eprintln!("mode: {:?}", cache.mode());
+    eprintln!("mode: {:?}", cache.stats().mode);
     let settled = cache.settle();
     for region in 0..REGIONS {
         look_up(&mut cache, settled, base + region * REGION);
@@ -48,7 +50,7 @@ fn lookups(c: &mut Criterion) {
     group.bench_function("uncached", |b| {
         b.iter(|| {
             let register = |addr: usize, _| Ok::<_, Infallible>(addr as u64);
-            let lease = cache.get_uncached(0, black_box(base), 4096, register).unwrap();
+            let lease = cache.get(Keep::Once, 0, black_box(base), 4096, register).unwrap();
             cache.give_back(0, lease);
         });
     });

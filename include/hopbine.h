@@ -707,6 +707,13 @@ int hopbine_start(hopbine_request_t request);
 // Both are null, or addresses to read and write.
 int hopbine_test(hopbine_request_t *request, int *done);
 
+// As hopbine_test() for one of several requests of which another one was tested just now: it
+// is looked at only, so that whoever tests many does not move all of them on for each.
+//
+// # Safety
+// As hopbine_test().
+int hopbine_look(hopbine_request_t *request, int *done);
+
 // Waits until the collective is done; at once if it was not started or the request is
 // HOPBINE_REQUEST_NULL. A non-blocking request is freed then, also if the collective failed, and
 // `*request` becomes HOPBINE_REQUEST_NULL.
@@ -783,6 +790,10 @@ hopbine_comm_t hopbine_comm_world(void);
 // What carries the world's messages: "tofu", "shm", "emu" or "mpi"; empty if hopbine has not been
 // started. Never null, always valid.
 const char *hopbine_backend(void);
+
+// 1 if a thread that waits in hopbine has a core of its own, and so spins; 0 if it gives way to others
+// at once, since ranks outnumber cores, or if hopbine has not been started.
+int hopbine_own_cores(void);
 
 // The library's version, such as "0.1.0". Never null, always valid.
 const char *hopbine_version(void);

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use hopbine::memory::{Cache, CacheConfig, ProcessEvents, page_bytes};
+use hopbine::memory::{Cache, CacheConfig, Keep, ProcessEvents, page_bytes};
 
 #[test]
 fn a_shrinking_heap_is_noticed() {
@@ -21,8 +21,8 @@ fn a_shrinking_heap_is_noticed() {
         let page = start.next_multiple_of(page_bytes());
         // SAFETY: a whole page of the new memory.
         unsafe { (page as *mut u64).write_volatile(stamp) };
-        let settled = cache.settle();
-        let lease = cache.get::<Infallible>(settled, 0, page, page_bytes(), read).unwrap();
+        let keep = Keep::UntilEvent(cache.settle());
+        let lease = cache.get::<Infallible>(keep, 0, page, page_bytes(), read).unwrap();
         assert_eq!(*cache.handle(0, &lease), stamp);
         cache.give_back(0, lease);
         // SAFETY: asks for the break only.

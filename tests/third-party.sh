@@ -8,7 +8,8 @@
 #   PREFIX      hopbine as installed by `MPICC=mpicc.openmpi ./install.sh`, or mpich's
 #
 # Both MPIs: ScaLAPACK's own tests, parallel HDF5. Open MPI, to which Debian links the others: LAMMPS,
-# HPC Challenge, MUMPS, Quantum ESPRESSO, mpi4py and its own suite, its FFTs, h5py.
+# HPC Challenge, PETSc's own examples and tests, FFTW, MUMPS, Quantum ESPRESSO, mpi4py and its own suite,
+# its FFTs, h5py.
 #
 # Exit code: 0 well, 1 something differs, 3 nothing could be run.
 set -euo pipefail
@@ -17,7 +18,8 @@ cd "$(dirname "$0")/.."
 . tests/mpi/launch.sh
 
 packages=(hpcc lammps python3-mpi4py python3-numpy python3-mpi4py-fft python3-h5py-mpi scalapack-mpi-test
-  libhdf5-openmpi-dev libhdf5-mpich-dev openmpi-bin mpich mumps-test quantum-espresso quantum-espresso-data)
+  libhdf5-openmpi-dev libhdf5-mpich-dev openmpi-bin mpich mumps-test quantum-espresso quantum-espresso-data
+  libpetsc-real-dev libpetsc3.18-dev-examples libfftw3-mpi-dev pkg-config)
 if [ "${1:-}" = --install ]; then
   apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
   shift
@@ -163,6 +165,39 @@ HPL.out
 EOF
 checks() { grep -E '_failed|FAILED|^[A-Za-z_]*(Success|verif)[A-Za-z_]*=|tests completed and (passed|failed)' | sed 's/ *[0-9.e+-]* seconds//' | sort -u; }
 both "HPC Challenge" checks 4 hpcc
+
+# -- PETSc: its own examples and tests, whose residuals and solutions must be the same; the pipelined
+# solvers reduce by requests (MPI_Iallreduce).
+examples=$(echo /usr/share/petsc/*/share/petsc/examples/src)
+pkgs=$(echo /usr/lib/petscdir/petsc*/*-real/lib/pkgconfig)
+everything() { grep -vE '^(hopbine report|call +size +calls|[A-Za-z_]+ +(<= )?[0-9]+ [KMG]?i?B +[0-9]+ +[0-9.]+ +)'; }
+# RANKS SOURCE ARGUMENT...
+petsc() {
+  local n=$1 source=$2 flags name=petsc-${2//\//-}
+  shift 2
+  # shellcheck disable=SC2086
+  if flags=$(PKG_CONFIG_PATH=$pkgs pkg-config --cflags --libs PETSc) &&
+    mpicc.openmpi -w -O1 "$examples/$source.c" -o "$name" $flags -lm; then
+    both "PETSc, $source $*" everything "$n" "./$name" "$@"
+  else
+    echo "PETSc, $source: NOT RUN: it does not build"
+  fi
+}
+petsc 3 ksp/ksp/tutorials/ex2 -m 40 -n 40 -ksp_type pipecg -pc_type jacobi -ksp_monitor_short
+petsc 4 ksp/ksp/tutorials/ex2 -m 40 -n 40 -ksp_type pgmres -pc_type jacobi -ksp_monitor_short
+petsc 3 ksp/ksp/tutorials/ex23 -n 100 -ksp_monitor_short
+petsc 4 snes/tutorials/ex19 -da_refine 2 -ksp_type fgmres -pc_type jacobi -snes_monitor_short
+petsc 2 vec/vec/tutorials/ex9
+petsc 3 vec/vec/tests/ex33
+petsc 3 mat/tests/ex5
+
+# -- FFTW: three dimensions, transposed by all ranks.
+transformed() { grep 'there and back'; }
+if mpicc.openmpi -w -O1 "$ours/fftw.c" -o fftw -lfftw3_mpi -lfftw3 -lm; then
+  both "FFTW" transformed 3 ./fftw
+else
+  echo "FFTW: NOT RUN: it does not build"
+fi
 
 # -- MUMPS: sparse systems, each from a file.
 solution() { grep -a -i 'solution is'; }

@@ -67,10 +67,20 @@ static int end_several(struct failures *failures, int n, const int *places, MPI_
     return MPI_ERR_IN_STATUS;
 }
 
+/* Rounds before the core is given away, if it is this rank's own. */
+enum { SPIN_ROUNDS = 300 };
+
+static int rounds_to_spin(void) {
+    /* Threads may find it out at the same time: they find the same. */
+    static int rounds = -1;
+    if (rounds < 0) rounds = hopbine_own_cores() ? SPIN_ROUNDS : 0;
+    return rounds;
+}
+
 /* Tests until something is done; `call` is MPI's test, and `direct` what is left to do when hopbine has
  * nothing under way any more. */
 #define UNTIL(is_done, N, REQUESTS, call, end, direct)                                             \
-    for (;;) {                                                                                     \
+    for (int left = rounds_to_spin();; left -= left > 0) {                                         \
         struct failures failures = drive(N, REQUESTS);                                             \
         within++;                                                                                  \
         const int code = call;                                                                     \
@@ -78,7 +88,7 @@ static int end_several(struct failures *failures, int n, const int *places, MPI_
         if (code != MPI_SUCCESS || (is_done)) return end;                                          \
         free(failures.list);                                                                       \
         if (has_none(&n_outstanding)) return direct;                                               \
-        sched_yield();                                                                             \
+        if (left == 0) sched_yield();                                                              \
     }
 
 DOOR_OUT int MPI_Wait(MPI_Request *request, MPI_Status *status) {

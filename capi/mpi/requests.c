@@ -48,9 +48,9 @@ static void count(int *number, int by) { __atomic_add_fetch(number, by, __ATOMIC
 static int find_tag(struct request *request) {
     int at = 0, *most, found;
     while (at < n_all && all[at]) at++;
-    PMPI_Comm_get_attr(own_comm, MPI_TAG_UB, &most, &found);
-    if (found && at >= *most) return 0;
     if (at == room) {
+        PMPI_Comm_get_attr(own_comm, MPI_TAG_UB, &most, &found);
+        if (found && 2 * room > *most) return 0;
         const int wanted = room ? 2 * room : 16;
         struct request **const more = realloc(all, (size_t)wanted * sizeof *all);
         if (!more) return 0;
@@ -137,13 +137,25 @@ static int keep(struct request *request, const struct call *call) {
     return error;
 }
 
+/* Persistent requests meet in the order in which they were made, whatever the order in which ranks start
+ * them: each has a communicator of its own, which lives as long as it does. */
+static int serve_apart(struct call *call, const struct state *state, struct job *job, int *code, int *error) {
+    struct state apart = *state;
+    if (call->form != PERSISTENT) return serve_job(call, state, job, code, error);
+    *code = hopbine_comm_duplicate(state->comm, &apart.comm);
+    if (*code != HOPBINE_SUCCESS) return 1;
+    const int served = serve_job(call, &apart, job, code, error);
+    hopbine_comm_free(&apart.comm);
+    return served;
+}
+
 int serve_request(struct call *call, const struct state *state, int *code, int *error) {
     struct request *const request = calloc(1, sizeof *request);
     if (!request) return *error = MPI_ERR_NO_MEM, 1;
     request->job.input = NO_INPUT;
     request->comm = call->comm;
     request->is_persistent = call->form == PERSISTENT;
-    const int served = serve_job(call, state, &request->job, code, error);
+    const int served = serve_apart(call, state, &request->job, code, error);
     if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) *error = keep(request, call);
     if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) return 1;
     pthread_mutex_lock(&lock);
@@ -182,12 +194,13 @@ void start_requests(int n, const MPI_Request natives[]) {
 
 /* Those that are under way; returns how many of them are done now. */
 static int poll(void) {
-    int n_done = 0;
+    int n_done = 0, n_tested = 0;
     for (int at = 0; at < n_all; at++) {
         struct request *const request = all[at];
         if (!request || request->phase != UNDER_WAY) continue;
         int is_done = 0;
-        const int code = hopbine_test(&request->job.request, &is_done);
+        /* The first one moves all of them on. */
+        const int code = (n_tested++ ? hopbine_look : hopbine_test)(&request->job.request, &is_done);
         if (code != HOPBINE_SUCCESS) fail(request, code);
         if (is_done || code != HOPBINE_SUCCESS) {
             request->phase = DONE;

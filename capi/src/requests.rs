@@ -57,6 +57,31 @@ pub unsafe extern "C" fn hopbine_start(request: hopbine_request_t) -> c_int {
     })
 }
 
+/// Whether a request is done, which is then freed if it is not persistent. Moves things on if `drives`.
+fn test(handle: &mut hopbine_request_t, drives: bool) -> Result<bool, Failure> {
+    if *handle == HOPBINE_REQUEST_NULL {
+        return Ok(true);
+    }
+    let found = find(*handle)?;
+    let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
+    match request {
+        Request::Repeated(repeated, noting) => {
+            let was_active = repeated.is_active();
+            let is_done = if drives { repeated.test() } else { repeated.look() }?;
+            noting.iter().filter(|_| was_active && is_done).for_each(|noting| noting.end());
+            Ok(is_done)
+        }
+        Request::Started(started, _) => {
+            let is_done = if drives { started.test() } else { started.look() };
+            if is_done {
+                finish(request, handle)?;
+            }
+            Ok(is_done)
+        }
+        Request::Ended => Err(not_a_request()),
+    }
+}
+
 /// Sets `*done` to 1 if the collective is done, or was not started, or the request is
 /// HOPBINE_REQUEST_NULL; to 0 otherwise. A non-blocking request that is done is freed, and
 /// `*request` becomes HOPBINE_REQUEST_NULL. Without worker threads this is what moves it on.
@@ -69,26 +94,23 @@ pub unsafe extern "C" fn hopbine_test(request: *mut hopbine_request_t, done: *mu
         // SAFETY: the caller's promise.
         let (handle, done) = unsafe { (out(request, "request")?, out(done, "answer")?) };
         *done = 0;
-        if *handle == HOPBINE_REQUEST_NULL {
-            *done = 1;
-            return Ok(());
-        }
-        let found = find(*handle)?;
-        let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
-        match request {
-            Request::Repeated(repeated, noting) => {
-                let was_active = repeated.is_active();
-                *done = c_int::from(repeated.test()?);
-                noting.iter().filter(|_| was_active && *done == 1).for_each(|noting| noting.end());
-            }
-            Request::Started(started, _) => {
-                if started.test() {
-                    *done = 1;
-                    finish(request, handle)?;
-                }
-            }
-            Request::Ended => return Err(not_a_request()),
-        }
+        *done = c_int::from(test(handle, true)?);
+        Ok(())
+    })
+}
+
+/// As hopbine_test() for one of several requests of which another one was tested just now: it
+/// is looked at only, so that whoever tests many does not move all of them on for each.
+///
+/// # Safety
+/// As hopbine_test().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_look(request: *mut hopbine_request_t, done: *mut c_int) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (handle, done) = unsafe { (out(request, "request")?, out(done, "answer")?) };
+        *done = 0;
+        *done = c_int::from(test(handle, false)?);
         Ok(())
     })
 }

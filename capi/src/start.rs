@@ -262,6 +262,14 @@ pub extern "C" fn hopbine_backend() -> *const c_char {
     name.as_ptr()
 }
 
+/// 1 if a thread that waits in hopbine has a core of its own, and so spins; 0 if it gives way to others
+/// at once, since ranks outnumber cores, or if hopbine has not been started.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_own_cores() -> c_int {
+    let joined = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    c_int::from(joined.as_ref().is_some_and(|(world, _)| world.has_own_cores()))
+}
+
 /// The library's version, such as "0.1.0". Never null, always valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_version() -> *const c_char {

@@ -1,5 +1,7 @@
 //! Arguments that several subcommands share, and what they mean.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -113,12 +115,23 @@ impl MapArg {
     }
 }
 
+/// Most bytes of a text file: devices without an end must not fill the memory.
+const LONGEST: u64 = 1 << 30;
+
 /// Reads a text file.
 ///
 /// # Errors
 /// [`CliError::Read`].
 pub fn read(path: &Path) -> Result<String, CliError> {
-    std::fs::read_to_string(path).map_err(|source| CliError::Read { path: path.to_owned(), source })
+    let whole = |file: File| {
+        let mut text = String::new();
+        if file.take(LONGEST + 1).read_to_string(&mut text)? as u64 > LONGEST {
+            return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
+        }
+        Ok(text)
+    };
+    let text = File::open(path).and_then(whole);
+    text.map_err(|source| CliError::Read { path: path.to_owned(), source })
 }
 
 /// `all`, or one value.

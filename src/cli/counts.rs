@@ -64,7 +64,7 @@ fn mix(value: u64) -> u64 {
 
 /// Numbers of a file, which stay as long as the program does.
 fn from_file(path: &str) -> Result<Counts, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = super::args::read(path.as_ref()).map_err(|error| {
         format!(
             "`{path}` is no distribution (uniform, normal:SD, power:E, zipf:S, sparse:P), and no \
              file that can be read: {error}"

@@ -1,11 +1,14 @@
-//! The end of a port: nothing of it on the wire.
+//! The end of ports and of an engine: nothing of them on the wire.
 
 use std::sync::Arc;
 
 use crate::endpoint::Event;
 use crate::error::{Awaited, Error};
 
+use super::backoff::Backoff;
+use super::group::Group;
 use super::port::{Port, State};
+use super::watchdog::{Wanted, Watchdog};
 
 impl Port {
     /// True if nothing is under way and all that this port has written has arrived. Then
@@ -57,5 +60,29 @@ impl Port {
             let peer = state.endpoint.registry().and_then(|registry| registry.unfenced());
             (0, peer.map_or(Awaited::Interface, Awaited::ReadyFrom))
         })
+    }
+}
+
+impl Group {
+    /// Waits until all ports have finished and all that they have written has arrived.
+    ///
+    /// # Errors
+    /// As [`Engine::drain`](super::Engine::drain).
+    pub(super) fn drained(&self) -> Result<(), Error> {
+        for (index, port) in self.ports.iter().enumerate() {
+            let mut backoff = Backoff::new(self.config.own_cores);
+            let mut watchdog = Watchdog::default();
+            let mut moves = self.n_moves();
+            while !port.is_drained()? {
+                self.progress();
+                if self.has_moved(&mut moves) {
+                    backoff.reset();
+                } else if self.idle(&mut backoff) {
+                    watchdog.look(self, Wanted::Rest(index))?;
+                }
+            }
+            watchdog.end(self);
+        }
+        Ok(())
     }
 }

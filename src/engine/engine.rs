@@ -332,10 +332,15 @@ impl Engine {
     /// number, is done, if only because it has failed: [`wait`](Engine::wait) tells. `watch` is
     /// the same in all tests of it.
     pub fn test(&self, operation: &Arc<Operation>, id: (u64, u32), watch: &mut TestWatch) -> bool {
-        let group = &self.group;
         if !operation.is_done() && !self.has_workers() {
             self.ports().iter().for_each(|port| _ = port.try_drive());
         }
+        self.look(operation, id, watch)
+    }
+
+    /// As [`test`](Engine::test), without moving anything on.
+    pub fn look(&self, operation: &Arc<Operation>, id: (u64, u32), watch: &mut TestWatch) -> bool {
+        let group = &self.group;
         if operation.is_done() {
             watch.end(group);
             return true;
@@ -378,27 +383,8 @@ impl Engine {
     /// [`Error::Timeout`] if nothing moved for too long, [`Error::Wire`], and
     /// [`Error::Poisoned`] after an earlier failure. Peers may then be written to at any time.
     pub fn drain(&self) -> Result<(), Error> {
-        self.drained().inspect_err(|error| self.group.fail(error))?;
+        self.group.drained().inspect_err(|error| self.group.fail(error))?;
         self.group.show(Status::Left);
-        Ok(())
-    }
-
-    fn drained(&self) -> Result<(), Error> {
-        let group = &self.group;
-        for (index, port) in self.ports().iter().enumerate() {
-            let mut backoff = Backoff::new(group.config.own_cores);
-            let mut watchdog = Watchdog::default();
-            let mut moves = group.n_moves();
-            while !port.is_drained()? {
-                group.progress();
-                if group.has_moved(&mut moves) {
-                    backoff.reset();
-                } else if group.idle(&mut backoff) {
-                    watchdog.look(group, Wanted::Rest(index))?;
-                }
-            }
-            watchdog.end(group);
-        }
         Ok(())
     }
 }

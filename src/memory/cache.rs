@@ -1,14 +1,14 @@
 //! The registration cache of a rank: regions sorted by address, each registered at the ports that
 //! have asked for it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use super::config::CacheConfig;
 use super::events::{EventQueue, EventSource};
 use super::forks;
-use super::lease::{CacheError, Kind, Lease};
+use super::lease::{CacheError, Held, Lease};
 use super::monitor::ProcessEvents;
 use super::regions::Regions;
 use super::span::Span;
@@ -19,9 +19,43 @@ const ATTEMPTS: usize = 3;
 /// How long the announcement of an unmapping may take. After that lookups find nothing.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// How a registration cache behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheConfig {
+    /// Keep registrations by itself. Without, every call registers and releases what the user
+    /// has not registered.
+    pub enabled: bool,
+    /// Most bytes to keep registered; `None`: as many as the regions have.
+    pub max_bytes: Option<u64>,
+    /// Most regions to keep registered.
+    pub max_regions: NonZeroU32,
+}
+
+impl Default for CacheConfig {
+    /// At most 1024 regions: well below the 6144 registrations that one command queue of Tofu hands
+    /// out, as several caches may share a queue.
+    fn default() -> Self {
+        let max_regions = NonZeroU32::new(1024).expect("not zero");
+        Self { enabled: true, max_bytes: None, max_regions }
+    }
+}
+
 /// The answer of [`Cache::settle`]: whether all memory that was unmapped before has been announced.
 #[derive(Clone, Copy, Debug)]
 pub struct Settled(bool);
+
+/// How long a registration is to serve.
+#[derive(Clone, Copy, Debug)]
+pub enum Keep {
+    /// For this lease.
+    Once,
+    /// Until its memory goes or the room is needed. The caller has received the memory before this
+    /// answer.
+    UntilEvent(Settled),
+    /// Until the lease is given back, with or without events, and without being evicted: so long the
+    /// caller promises not to take the memory away.
+    Explicitly,
+}
 
 /// Keeps registrations of one rank for reuse. `H` stands for a registration at one port, and is
 /// dropped to take it back.
@@ -32,44 +66,23 @@ pub struct Settled(bool);
 /// calls needs no other.
 #[derive(Debug)]
 pub struct Cache<H> {
-    source: Option<Arc<dyn EventSource>>,
-    /// Why there is no source.
-    reason: String,
-    queue: Arc<EventQueue>,
+    events: Option<(Arc<dyn EventSource>, Arc<EventQueue>)>,
     config: CacheConfig,
     page: usize,
     regions: Regions<H>,
     forks: usize,
-    figures: Figures,
-}
-
-#[derive(Debug, Default)]
-struct Figures {
-    hits: u64,
-    misses: u64,
-    uncached: u64,
+    stats: CacheStats,
 }
 
 impl<H> Cache<H> {
     /// A cache for `n_ports` ports that hears of memory events from `source`. Without one nothing
-    /// is kept.
+    /// is kept but what is registered explicitly.
     pub fn new(config: CacheConfig, n_ports: usize, source: Option<Arc<dyn EventSource>>) -> Self {
-        let source = source.filter(|_| config.enabled);
-        let queue = match &source {
-            Some(source) => source.subscribe(),
-            None => Arc::new(EventQueue::new(1)),
-        };
-        forks::watch();
-        Cache {
-            source,
-            reason: "there is no source of memory events".to_owned(),
-            queue,
+        Self::hearing(
             config,
-            page: super::page_bytes(),
-            regions: Regions::new(n_ports, config.max_regions.get() as usize),
-            forks: forks::count(),
-            figures: Figures::default(),
-        }
+            n_ports,
+            source.ok_or_else(|| "there is no source of memory events".to_owned()),
+        )
     }
 
     /// A cache on the events of this process, or without events where the system offers none;
@@ -78,9 +91,32 @@ impl<H> Cache<H> {
         if !config.enabled {
             return Self::new(config, n_ports, None);
         }
-        match ProcessEvents::shared() {
-            Ok(events) => Self::new(config, n_ports, Some(events)),
-            Err(error) => Cache { reason: error.to_string(), ..Self::new(config, n_ports, None) },
+        let source = ProcessEvents::shared().map(|events| events as Arc<dyn EventSource>);
+        Self::hearing(config, n_ports, source.map_err(|error| error.to_string()))
+    }
+
+    fn hearing(
+        config: CacheConfig,
+        n_ports: usize,
+        source: Result<Arc<dyn EventSource>, String>,
+    ) -> Self {
+        let events = source.and_then(|source| match source.subscribe() {
+            Some(queue) if config.enabled => Ok((source, queue)),
+            _ => Err("its source serves no more caches".to_owned()),
+        });
+        let mode = match &events {
+            _ if !config.enabled => CacheMode::Off,
+            Ok((source, _)) => CacheMode::Events { source: source.name() },
+            Err(reason) => CacheMode::NoEvents { reason: reason.clone() },
+        };
+        forks::watch();
+        Cache {
+            events: events.ok(),
+            config,
+            page: super::page_bytes(),
+            regions: Regions::new(n_ports),
+            forks: forks::state(),
+            stats: CacheStats::new(mode),
         }
     }
 
@@ -91,151 +127,107 @@ impl<H> Cache<H> {
     /// needed once after the memory was received from the caller, for any number of lookups. If
     /// the reader of events does not run for too long, on a busy machine, lookups find nothing.
     pub fn settle(&self) -> Settled {
-        let Some(source) = &self.source else { return Settled(true) };
+        let Some((source, queue)) = &self.events else { return Settled(true) };
         let mut started = None;
-        let is_announced = || {
+        loop {
             let is_settled = source.settled();
             // Acquire: the look at the queue may not move before the answer.
             fence(Ordering::Acquire);
             // While the queue is busy, the reader is about to post a range.
-            is_settled && !self.queue.is_busy()
-        };
-        while !is_announced() {
+            if is_settled && !queue.is_busy() {
+                return Settled(true);
+            }
             if started.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 return Settled(false);
             }
             std::thread::yield_now();
         }
-        Settled(true)
     }
 
     /// A registration of `len` bytes at `addr` at a port, kept or new; `register` makes one of whole
-    /// pages. The caller vouches that the memory stays mapped until the lease is given back, and
-    /// has received it before `settled` was made.
+    /// pages. The caller vouches that the memory stays mapped until the lease is given back.
     ///
     /// # Errors
     /// [`CacheError`] when the range is none or the interface refuses it.
     pub fn get<E>(
         &mut self,
-        settled: Settled,
+        keep: Keep,
         port: usize,
         addr: usize,
         len: usize,
         register: impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Lease<H>, CacheError<E>> {
-        let span = Span::of_pages(addr, len, self.page)?;
-        let found = self.find(settled, port, addr, span, register);
+        let span = Span::of_pages(addr, len, self.page).ok_or(CacheError::NoRange { addr, len })?;
+        let is_explicit = matches!(keep, Keep::Explicitly);
+        let is_settled = match keep {
+            Keep::Once => false,
+            Keep::UntilEvent(Settled(is_settled)) => is_settled,
+            Keep::Explicitly => self.settle().0,
+        };
+        self.hear(span);
+        if is_explicit && !is_settled {
+            // A kept registration there may lead to unmapped pages.
+            self.stats.invalidations += self.regions.end(span);
+        }
+        // The device has room for a limited number of registrations: ended ones go first.
         self.regions.drop_doomed(port);
-        found
+        let may_keep = (is_settled || is_explicit) && !forks::is_child();
+        let held = self.find(may_keep, is_explicit, port, span, register);
+        self.regions.drop_doomed(port);
+        let held = held?;
+        let start = match &held {
+            Held::Region { id, .. } => {
+                self.regions.begin_use(*id);
+                self.regions.span(*id).start()
+            }
+            Held::Own(_) => {
+                self.stats.uncached += 1;
+                span.start()
+            }
+        };
+        Ok(Lease { held, offset: (addr - start) as u64 })
     }
 
     fn find<E>(
         &mut self,
-        settled: Settled,
+        may_keep: bool,
+        is_explicit: bool,
         port: usize,
-        addr: usize,
         span: Span,
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
-    ) -> Result<Lease<H>, CacheError<E>> {
-        self.hear(None);
-        // The device has room for a limited number of registrations: ended ones go first.
-        self.regions.drop_doomed(port);
-        self.regions.tick();
-        for _ in 0..ATTEMPTS {
-            if !settled.0 || forks::is_child() {
+    ) -> Result<Held<H>, CacheError<E>> {
+        for _ in 0..if may_keep { ATTEMPTS } else { 0 } {
+            let known = self.regions.covering(span);
+            if let Some(id) = known
+                && self.regions.handle(id, port).is_some()
+            {
+                self.stats.hits += 1;
+                return Ok(Held::Region { id, is_explicit: false });
+            }
+            let needs_events = known.is_none() && !is_explicit;
+            if needs_events && !self.make_room(span) {
                 break;
             }
-            let Some(id) = self.regions.covering(span) else {
-                if self.source.is_none() || !self.make_room(span) {
-                    break;
-                }
-                let handle = self.register(port, span, &mut register)?;
-                if self.source.as_ref().is_some_and(|source| source.watch(span).is_err()) {
-                    return Ok(self.lone(span, addr, handle));
-                }
-                // An event of these pages since the registration may concern the very pages that
-                // are registered, and may have ended their watch.
-                if self.hear(Some(span)) {
-                    drop(handle);
-                    continue;
-                }
-                self.figures.misses += 1;
-                let id = self.regions.admit(span, port, handle);
-                return Ok(self.lease(id, addr));
-            };
-            if self.regions.handle(id, port).is_some() {
-                self.figures.hits += 1;
-                return Ok(self.lease(id, addr));
-            }
-            let whole = self.regions.span(id);
+            let whole = known.map_or(span, |id| self.regions.span(id));
             let handle = self.register(port, whole, &mut register)?;
-            self.hear(None);
-            if self.regions.covering(whole) != Some(id) {
-                // The region has ended meanwhile: this registration may lead to unmapped pages.
+            if needs_events && !self.watch(span) {
+                return Ok(Held::Own(handle));
+            }
+            // An event of these pages since the registration may concern the very pages that are
+            // registered, and may have ended their watch; making room may have ended the region.
+            if self.hear(whole) || self.regions.covering(span) != known {
                 drop(handle);
                 continue;
             }
-            self.figures.misses += 1;
-            self.regions.put(id, port, handle);
-            return Ok(self.lease(id, addr));
-        }
-        let handle = self.register(port, span, &mut register)?;
-        Ok(self.lone(span, addr, handle))
-    }
-
-    /// Registers memory that the caller promises not to take away before the lease is given back:
-    /// until then lookups find it, with or without events. It is not evicted.
-    ///
-    /// # Errors
-    /// As [`Cache::get`].
-    pub fn keep<E>(
-        &mut self,
-        port: usize,
-        addr: usize,
-        len: usize,
-        mut register: impl FnMut(usize, usize) -> Result<H, E>,
-    ) -> Result<Lease<H>, CacheError<E>> {
-        let span = Span::of_pages(addr, len, self.page)?;
-        let settled = self.settle();
-        self.hear(None);
-        if !settled.0 {
-            // A kept registration there may lead to unmapped pages.
-            self.regions.end(Some(span));
-        }
-        self.regions.drop_doomed(port);
-        self.regions.tick();
-        let known = self.regions.covering(span);
-        let whole = known.map_or(span, |id| self.regions.span(id));
-        if known.is_none_or(|id| self.regions.handle(id, port).is_none()) {
-            let handle = self.register(port, whole, &mut register)?;
-            match self.regions.covering(span) {
-                // Making room may have ended the region.
-                Some(id) if Some(id) == known => self.regions.put(id, port, handle),
-                _ if forks::is_child() => return Ok(self.lone(whole, addr, handle)),
-                _ => {
-                    let id = self.regions.admit(whole, port, handle);
-                    let Lease { offset, .. } = self.lease(id, addr);
-                    return Ok(Lease { kind: Kind::Explicit(id), offset });
-                }
+            self.stats.misses += 1;
+            if let Some(id) = known {
+                self.regions.put(id, port, handle);
+                return Ok(Held::Region { id, is_explicit: false });
             }
+            let id = self.regions.admit(span, port, handle);
+            return Ok(Held::Region { id, is_explicit });
         }
-        let id = self.regions.covering(span).expect("it was found, and has been kept");
-        Ok(self.lease(id, addr))
-    }
-
-    /// A registration of its own for this call.
-    ///
-    /// # Errors
-    /// As [`Cache::get`].
-    pub fn get_uncached<E>(
-        &mut self,
-        port: usize,
-        addr: usize,
-        len: usize,
-        register: impl FnMut(usize, usize) -> Result<H, E>,
-    ) -> Result<Lease<H>, CacheError<E>> {
-        // Of memory that is not known to be settled nothing is looked up and nothing kept.
-        self.get(Settled(false), port, addr, len, register)
+        self.register(port, span, &mut register).map(Held::Own)
     }
 
     /// The registration of a lease at the port that it is from.
@@ -243,24 +235,22 @@ impl<H> Cache<H> {
     /// # Panics
     /// If it is from another port or another cache.
     pub fn handle<'a>(&'a self, port: usize, lease: &'a Lease<H>) -> &'a H {
-        match &lease.kind {
-            Kind::Kept(id) | Kind::Explicit(id) => self
+        match &lease.held {
+            Held::Region { id, .. } => self
                 .regions
                 .handle(*id, port)
                 .expect("a region in use keeps the registrations that were leased"),
-            Kind::Once(handle) => handle,
+            Held::Own(handle) => handle,
         }
     }
 
     /// Ends the use of a registration at its port.
     pub fn give_back(&mut self, port: usize, lease: Lease<H>) {
-        match lease.kind {
-            Kind::Kept(id) => self.regions.end_use(id),
-            Kind::Explicit(id) => {
+        if let Held::Region { id, is_explicit } = lease.held {
+            if is_explicit {
                 self.regions.end_one(id);
-                self.regions.end_use(id);
             }
-            Kind::Once(_) => {}
+            self.regions.end_use(id);
         }
         self.regions.drop_doomed(port);
     }
@@ -268,7 +258,7 @@ impl<H> Cache<H> {
     /// Ends every kept registration, of all ports; those in use wait for their last lease. Those of
     /// this port are dropped now, those of others in the others' next calls.
     pub fn end_all(&mut self, port: usize) {
-        self.regions.end(None);
+        self.stats.invalidations += self.regions.end(Span::EVERYTHING);
         self.regions.drop_doomed(port);
     }
 
@@ -280,38 +270,12 @@ impl<H> Cache<H> {
     /// What has happened so far.
     pub fn stats(&self) -> CacheStats {
         CacheStats {
-            mode: self.mode(),
-            hits: self.figures.hits,
-            misses: self.figures.misses,
-            uncached: self.figures.uncached,
-            evictions: self.regions.evictions,
-            invalidations: self.regions.invalidations,
-            overflows: self.queue.overflows(),
+            overflows: self.events.as_ref().map_or(0, |(_, queue)| queue.overflows()),
             registered_regions: self.regions.len() as u64,
             registered_bytes: self.regions.bytes,
             waiting_regions: self.regions.n_waiting() as u64,
+            ..self.stats.clone()
         }
-    }
-
-    /// Whether registrations are kept, and if not, why.
-    pub fn mode(&self) -> CacheMode {
-        match &self.source {
-            _ if !self.config.enabled => CacheMode::Off,
-            Some(source) => CacheMode::Events { source: source.name() },
-            None => CacheMode::NoEvents { reason: self.reason.clone() },
-        }
-    }
-
-    /// The use of a region, for an address in it.
-    fn lease(&mut self, id: u32, addr: usize) -> Lease<H> {
-        self.regions.begin_use(id);
-        Lease { kind: Kind::Kept(id), offset: (addr - self.regions.span(id).start()) as u64 }
-    }
-
-    /// The use of a registration that is not kept.
-    fn lone(&mut self, span: Span, addr: usize, handle: H) -> Lease<H> {
-        self.figures.uncached += 1;
-        Lease { kind: Kind::Once(handle), offset: (addr - span.start()) as u64 }
     }
 
     /// Registers; when the interface refuses, makes room and tries once more.
@@ -321,24 +285,30 @@ impl<H> Cache<H> {
         span: Span,
         register: &mut impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<H, CacheError<E>> {
-        register(span.start(), span.len())
-            .or_else(|_| {
-                while self.evict() {}
-                self.regions.drop_doomed(port);
-                register(span.start(), span.len())
-            })
-            .map_err(|source| CacheError::Register { addr: span.start(), len: span.len(), source })
+        let (addr, len) = (span.start(), span.len());
+        let mut made = register(addr, len);
+        if made.is_err() {
+            while self.evict() {}
+            self.regions.drop_doomed(port);
+            made = register(addr, len);
+        }
+        made.map_err(|source| CacheError::Register { addr, len, source })
+    }
+
+    /// Whether events of the pages are announced from now on.
+    fn watch(&self, span: Span) -> bool {
+        self.events.as_ref().is_some_and(|(source, _)| source.watch(span).is_ok())
     }
 
     /// Makes room for a region within the limits, evicting what was not used for longest. False if
-    /// too much is in use; then nothing is evicted.
+    /// too much is in use, or there are no events; then nothing is evicted.
     fn make_room(&mut self, span: Span) -> bool {
         let most = self.config.max_bytes.unwrap_or(u64::MAX);
         let n_most = self.config.max_regions.get() as usize;
         let fits =
             |n: usize, bytes: u64| n < n_most && bytes.saturating_add(span.len() as u64) <= most;
         let (n_used, bytes_used) = self.regions.in_use();
-        if !fits(n_used, bytes_used) {
+        if self.events.is_none() || !fits(n_used, bytes_used) {
             return false;
         }
         while !fits(self.regions.len(), self.regions.bytes) {
@@ -353,28 +323,30 @@ impl<H> Cache<H> {
     /// the pages. False if there is none.
     fn evict(&mut self) -> bool {
         let Some(bare) = self.regions.evict() else { return false };
-        if let Some(source) = &self.source {
+        self.stats.evictions += 1;
+        if let Some((source, _)) = &self.events {
             bare.into_iter().for_each(|span| source.unwatch(span));
         }
         true
     }
 
     /// Applies all events that happened before the call; true if one of them may concern a range.
-    fn hear(&mut self, span: Option<Span>) -> bool {
+    fn hear(&mut self, span: Span) -> bool {
         let mut concerned = false;
-        let forks = forks::count();
+        let forks = forks::state();
         if forks != self.forks {
             // The parent's next write gives it new pages, and leaves the registered ones to the
             // child.
             self.forks = forks;
             concerned = true;
-            self.regions.end(None);
+            self.stats.invalidations += self.regions.end(Span::EVERYTHING);
         }
-        if !self.queue.is_quiet() {
-            let regions = &mut self.regions;
-            self.queue.drain(|of| {
-                concerned |= of.is_none_or(|of| span.is_some_and(|span| span.overlaps(of)));
-                regions.end(of);
+        if let Some((_, queue)) = &self.events
+            && !queue.is_quiet()
+        {
+            queue.drain(|of| {
+                concerned |= span.overlaps(of);
+                self.stats.invalidations += self.regions.end(of);
             });
         }
         concerned

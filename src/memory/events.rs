@@ -1,50 +1,50 @@
 //! Memory events: how a cache learns that a range loses its pages.
 //!
-//! An [`EventSource`] announces ranges in [`EventQueue`]s, one per cache. The
-//! announcing thread may be in the midst of anything (`free`, a signal handler, a
-//! monitor), so it takes no lock, allocates nothing and releases nothing: it
-//! appends to a bounded queue and leaves. The next lookup drains the queue. When
-//! the queue is full, everything is declared stale, which is correct and slow.
+//! An [`EventSource`] announces ranges in [`EventQueue`]s, one per cache. The announcing thread may
+//! be in the midst of anything (`free`, a signal handler, a monitor), so it takes no lock, allocates
+//! nothing and releases nothing: it appends to a bounded queue and leaves. The next lookup drains
+//! the queue. When the queue is full, everything is declared stale, which is correct and slow.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::span::Span;
 use crossbeam_queue::ArrayQueue;
 
 /// Set in the word: ranges wait to be drained.
 const DIRTY: usize = 1;
-/// Added to the word by each announcement, or draining, that is under way.
-const BUSY: usize = 2;
+/// Set in the word: ranges were lost.
+const LOST: usize = 2;
+/// Added to the word by each announcement that is under way.
+const BUSY: usize = 4;
 
 /// Announces when memory loses its pages: unmapped, moved, replaced or discarded.
 ///
-/// A source must announce a range **before the call that takes the memory away
-/// returns** to the thread that made it: either post at once, or call
-/// [`EventQueue::begin`] before that thread can go on, and [`EventQueue::end`]
-/// once the range is posted.
+/// A source must announce a range **before the call that takes the memory away returns** to the
+/// thread that made it: either post at once, or call [`EventQueue::begin`] before that thread can go
+/// on, and [`EventQueue::end`] once the range is posted.
 pub trait EventSource: std::fmt::Debug + Send + Sync {
     /// Name for statistics.
     fn name(&self) -> &'static str;
 
-    /// A queue in which all events from now on are announced, until it is dropped.
-    fn subscribe(&self) -> Arc<EventQueue>;
+    /// A queue in which all events from now on are announced, until it is dropped; `None` if the
+    /// source serves no more caches.
+    fn subscribe(&self) -> Option<Arc<EventQueue>>;
 
-    /// From now on events of this range (whole pages) are announced. The caller
-    /// vouches that the memory stays during this call.
+    /// From now on events of this range (whole pages) are announced. The caller vouches that the
+    /// memory stays during this call.
     ///
     /// # Errors
-    /// What the system says of memory that cannot be watched; its registration is then
-    /// not kept.
+    /// What the system says of memory that cannot be watched; its registration is then not kept.
     fn watch(&self, span: Span) -> io::Result<()>;
 
     /// The caller, who has one queue, needs no more events of this range. The source may go on
     /// announcing them, which is harmless. What others watch stays watched.
     fn unwatch(&self, span: Span);
 
-    /// False while memory has been taken away somewhere and that is not announced
-    /// yet. A source that announces *before* the memory goes always says true.
+    /// False while memory has been taken away somewhere and that is not announced yet. A source
+    /// that announces *before* the memory goes always says true.
     fn settled(&self) -> bool;
 }
 
@@ -55,7 +55,6 @@ pub struct EventQueue {
     /// nothing else.
     word: AtomicUsize,
     overflows: AtomicU64,
-    stale: AtomicBool,
     ranges: ArrayQueue<Span>,
 }
 
@@ -65,48 +64,30 @@ impl EventQueue {
     /// # Panics
     /// When the capacity is zero.
     pub fn new(capacity: usize) -> Self {
-        Self {
-            word: AtomicUsize::new(0),
-            overflows: AtomicU64::new(0),
-            stale: AtomicBool::new(false),
-            ranges: ArrayQueue::new(capacity),
-        }
+        let ranges = ArrayQueue::new(capacity);
+        Self { word: AtomicUsize::new(0), overflows: AtomicU64::new(0), ranges }
     }
 
     /// Announces that an event is about to be posted: lookups wait until
     /// [`EventQueue::end`]. Calls may nest and overlap.
     pub fn begin(&self) {
-        // AcqRel: release, so that whatever lets the unmapping thread go on is
-        // preceded by this; partner is the acquire in `is_quiet`.
+        // AcqRel: release, so that whatever lets the unmapping thread go on is preceded by this;
+        // partner is the acquire in `is_quiet`.
         self.word.fetch_add(BUSY, Ordering::AcqRel);
     }
 
     /// Ends what [`EventQueue::begin`] began.
     pub fn end(&self) {
-        // Release: the posts before it are visible to who sees the word go down;
-        // partner is the acquire in `is_quiet`.
+        // Release: who sees the word go down sees the posts before; partner is the acquire in
+        // `is_quiet`.
         self.word.fetch_sub(BUSY, Ordering::Release);
     }
 
-    /// Posts a range of `len` bytes at `addr`. Never blocks and never allocates.
-    pub fn post(&self, addr: usize, len: usize) {
-        let Some(end) = addr.checked_add(len).filter(|end| *end > addr) else {
-            return;
-        };
-        if self.ranges.push(Span::raw(addr, end)).is_err() {
-            // Relaxed: the release of the word below publishes it.
-            self.stale.store(true, Ordering::Relaxed);
-        }
-        // Release: publishes the range and both marks; partners are the acquires in
-        // `is_quiet` and `drain`.
-        self.word.fetch_or(DIRTY, Ordering::Release);
-    }
-
-    /// Announces that events were lost: everything may be stale.
-    pub fn post_everything(&self) {
-        // Orderings as in `post`.
-        self.stale.store(true, Ordering::Relaxed);
-        self.word.fetch_or(DIRTY, Ordering::Release);
+    /// Posts a range that has lost its memory. Never blocks and never allocates.
+    pub fn post(&self, span: Span) {
+        let marks = if self.ranges.push(span).is_ok() { DIRTY } else { DIRTY | LOST };
+        // Release: publishes the range; partners are the acquires in `is_quiet` and `drain`.
+        self.word.fetch_or(marks, Ordering::Release);
     }
 
     /// Whether no range waits and no announcement is under way. After true the caller sees
@@ -128,18 +109,17 @@ impl EventQueue {
         self.overflows.load(Ordering::Relaxed)
     }
 
-    /// Empties the queue into `apply`: ranges that lost their memory; `None` if ranges were lost
-    /// from the queue, and anything may be stale. One thread at a time: the owner of the cache.
-    pub(super) fn drain(&self, mut apply: impl FnMut(Option<Span>)) {
-        // The mark goes before the ranges are taken: a post in between sets it anew.
+    /// Empties the queue into `apply`: ranges that lost their memory, everything if some were lost
+    /// from the queue. One thread at a time: the owner of the cache.
+    pub(super) fn drain(&self, mut apply: impl FnMut(Span)) {
+        // The marks go before the ranges are taken: a post in between sets them anew.
         // AcqRel: acquire, partner is the release in `post`.
-        self.word.fetch_and(!DIRTY, Ordering::AcqRel);
-        if self.stale.swap(false, Ordering::Relaxed) {
+        if self.word.fetch_and(!(DIRTY | LOST), Ordering::AcqRel) & LOST != 0 {
             self.overflows.fetch_add(1, Ordering::Relaxed);
-            apply(None);
+            apply(Span::EVERYTHING);
         }
         while let Some(span) = self.ranges.pop() {
-            apply(Some(span));
+            apply(span);
         }
     }
 }
@@ -148,46 +128,35 @@ impl EventQueue {
 mod tests {
     use super::*;
 
-    fn drained(queue: &EventQueue) -> Vec<Option<Span>> {
+    fn drained(queue: &EventQueue) -> Vec<Span> {
         let mut events = Vec::new();
         queue.drain(|event| events.push(event));
         events
     }
 
     #[test]
-    fn what_is_posted_is_drained_once() {
+    fn what_is_posted_is_drained_once_and_announced_is_not_quiet() {
         let queue = EventQueue::new(4);
         assert!(queue.is_quiet());
-        queue.post(4096, 4096);
-        queue.post(16384, 1);
-        queue.post(5, 0);
-        assert!(!queue.is_quiet() && !queue.is_busy());
-        let expected = [Span::raw(4096, 8192), Span::raw(16384, 16385)];
-        assert_eq!(drained(&queue), expected.map(Some));
+        queue.begin();
+        assert!(queue.is_busy() && !queue.is_quiet());
+        let posted = [Span::raw(4096, 8192), Span::raw(16384, 16385)];
+        posted.iter().for_each(|span| queue.post(*span));
+        queue.end();
+        assert!(!queue.is_busy() && !queue.is_quiet());
+        assert_eq!(drained(&queue), posted);
         assert!(queue.is_quiet());
         assert_eq!(drained(&queue), []);
     }
 
     #[test]
-    fn announced_is_not_quiet() {
-        let queue = EventQueue::new(1);
-        queue.begin();
-        assert!(queue.is_busy() && !queue.is_quiet());
-        queue.post(1, 1);
-        queue.end();
-        assert!(!queue.is_busy() && !queue.is_quiet());
-    }
-
-    #[test]
     fn overflow_makes_everything_stale() {
         let queue = EventQueue::new(2);
-        for page in 0..5 {
-            queue.post(page * 4096 + 1, 1);
-        }
-        assert_eq!(drained(&queue)[0], None);
+        (1..6).for_each(|at| queue.post(Span::raw(at, at + 1)));
+        assert_eq!(drained(&queue)[0], Span::EVERYTHING);
         assert_eq!(queue.overflows(), 1);
         assert!(queue.is_quiet());
-        queue.post(1, 1);
-        assert_eq!(drained(&queue), [Some(Span::raw(1, 2))]);
+        queue.post(Span::raw(1, 2));
+        assert_eq!(drained(&queue), [Span::raw(1, 2)]);
     }
 }

@@ -7,10 +7,11 @@
 //! `posix_spawn` share no pages in this way, and are not seen here.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Forks so far, and whether this process is a child.
 static FORKS: AtomicUsize = AtomicUsize::new(0);
-static IS_CHILD: AtomicBool = AtomicBool::new(false);
+const CHILD: usize = 1 << (usize::BITS - 1);
 
 /// Counts forks from now on.
 pub(super) fn watch() {
@@ -23,23 +24,23 @@ pub(super) fn watch() {
 }
 
 extern "C" fn parent() {
-    // Release: partner is the acquire in `count`. In the forking thread it comes before the return
+    // Release: partner is the acquire in `state`. In the forking thread this comes before the return
     // of the fork anyway.
     FORKS.fetch_add(1, Ordering::Release);
 }
 
 extern "C" fn child() {
-    IS_CHILD.store(true, Ordering::Relaxed);
-    FORKS.fetch_add(1, Ordering::Release);
+    FORKS.fetch_or(CHILD, Ordering::Release);
+    parent();
 }
 
-/// Forks so far.
-pub(super) fn count() -> usize {
+/// Changes with every fork.
+pub(super) fn state() -> usize {
     FORKS.load(Ordering::Acquire)
 }
 
 /// True in a process that was made by a fork after the first cache: it inherits no memory events,
 /// so it keeps no registrations.
 pub(super) fn is_child() -> bool {
-    IS_CHILD.load(Ordering::Relaxed)
+    state() & CHILD != 0
 }

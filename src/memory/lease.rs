@@ -2,14 +2,19 @@
 
 use thiserror::Error;
 
-use super::span::SpanError;
-
 /// A range that cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CacheError<E> {
     /// It is no range of addresses.
-    #[error(transparent)]
-    Span(#[from] SpanError),
+    #[error(
+        "{len} bytes at {addr:#x} are no range of addresses: it is empty or leaves the address space"
+    )]
+    NoRange {
+        /// Its address.
+        addr: usize,
+        /// Its length in bytes.
+        len: usize,
+    },
     /// The interface refuses it, also after idle registrations have made room.
     #[error("{len} bytes at {addr:#x} cannot be registered: {source}")]
     Register {
@@ -26,18 +31,20 @@ pub enum CacheError<E> {
 #[must_use = "a region that is not given back is never released"]
 #[derive(Debug)]
 pub struct Lease<H> {
-    pub(super) kind: Kind<H>,
+    pub(super) held: Held<H>,
     pub(super) offset: u64,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind<H> {
-    /// One use of a region that is kept.
-    Kept(u32),
-    /// The same, of a region that ends with it: see [`Cache::keep`](super::Cache::keep).
-    Explicit(u32),
+pub(super) enum Held<H> {
+    /// One use of a region.
+    Region {
+        id: u32,
+        /// The region ends with this lease.
+        is_explicit: bool,
+    },
     /// A registration of its own.
-    Once(H),
+    Own(H),
 }
 
 impl<H> Lease<H> {

@@ -19,8 +19,8 @@
 //! a neighbour: a caller vouches for the memory it names, for the time of its
 //! call, and for nothing else. The rest of a union may have been freed, and another thread may
 //! unmap it now. A new region replaces the older ones that it contains, so growing buffers leave
-//! none behind, and no live region ever contains another. Sorted by start they are therefore sorted by end too, and a single
-//! binary search answers a lookup although regions may overlap.
+//! none behind, and no live region ever contains another: one binary search answers a lookup although
+//! regions may overlap.
 //!
 //! # Locks
 //! A [`Cache`] has one owner; the ports of a rank share it under one lock. Registering, releasing
@@ -35,7 +35,6 @@
 //! anything of plans or ranks. A child made by `fork` inherits no events and keeps nothing.
 
 mod cache;
-mod config;
 mod events;
 mod forks;
 mod lease;
@@ -46,13 +45,12 @@ mod span;
 mod stats;
 mod uffd;
 
-pub use cache::{Cache, Settled};
-pub use config::{CacheConfig, ConfigError};
+pub use cache::{Cache, CacheConfig, Keep, Settled};
 pub use events::{EventQueue, EventSource};
 pub use lease::{CacheError, Lease};
 pub use monitor::{EventsUnavailable, ProcessEvents};
 pub(crate) use pages::Pages;
-pub use span::{Span, SpanError};
+pub use span::Span;
 pub use stats::{CacheMode, CacheStats};
 pub use uffd::WatchMode;
 

@@ -30,9 +30,12 @@ use std::thread;
 use thiserror::Error;
 
 use super::events::{EventQueue, EventSource};
+use super::pages::Pages;
 use super::span::Span;
 use super::uffd::{Message, Report, Uffd, WatchMode};
 
+/// Most caches of a process that hear of events.
+const CACHES: usize = 1 << 16;
 /// Ranges that may wait for one cache.
 const QUEUE: usize = 1024;
 /// Messages read at once.
@@ -53,9 +56,9 @@ pub struct ProcessEvents {
     page: usize,
     /// Set when the reader had to give up: nothing more is watched.
     broken: AtomicBool,
-    /// Queues are never freed, only used again once their cache is gone (their
-    /// count is one then): freeing under the lock could wait for the reader, and
-    /// the reader for the lock.
+    /// Queues are never freed, only used again once their cache is gone (their count is one
+    /// then), and the list never grows: allocating or freeing under the lock could wait for the
+    /// reader, and the reader for the lock.
     queues: Mutex<Vec<Arc<EventQueue>>>,
 }
 
@@ -93,7 +96,7 @@ impl ProcessEvents {
             uffd,
             page: super::page_bytes(),
             broken: AtomicBool::new(false),
-            queues: Mutex::new(Vec::new()),
+            queues: Mutex::new(Vec::with_capacity(CACHES)),
         });
         let reader = Arc::clone(&events);
         let is_heard = without_signals(|| {
@@ -111,26 +114,10 @@ impl ProcessEvents {
 
     /// Maps a page, watches it, unmaps it: is there a report?
     fn reports_an_unmapping(&self) -> io::Result<bool> {
-        let queue = self.subscribe();
-        // SAFETY: a new private mapping at an address of the kernel's choice.
-        let addr = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                self.page,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if addr == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let span = Span::raw(addr as usize, addr as usize + self.page);
-        let watched = self.uffd.watch(span);
-        // SAFETY: the page was mapped above and nothing refers to it.
-        unsafe { libc::munmap(addr, self.page) };
-        watched?;
+        let queue = self.subscribe().expect("the first");
+        let page = Pages::new(1).map_err(io::Error::other)?;
+        self.uffd.watch(page.span())?;
+        drop(page);
         Ok(!queue.is_quiet())
     }
 
@@ -157,7 +144,7 @@ impl ProcessEvents {
         self.broken.store(true, Ordering::Release);
         self.uffd.abandon();
         for queue in queues.iter() {
-            queue.post_everything();
+            queue.post(Span::EVERYTHING);
             queue.end();
         }
     }
@@ -174,12 +161,12 @@ impl ProcessEvents {
                 return Ok(());
             }
             for message in messages {
-                let (addr, len) = match message.report() {
-                    Report::Gone { addr, len } => (addr, len),
-                    Report::Fault { addr } => self.let_fault(addr),
+                let span = match message.report() {
+                    Report::Gone(span) => span,
+                    Report::Fault(addr) => self.let_fault(addr),
                     Report::Other => continue,
                 };
-                queues.iter().for_each(|queue| queue.post(addr, len));
+                queues.iter().for_each(|queue| queue.post(span));
             }
         }
     }
@@ -188,7 +175,7 @@ impl ProcessEvents {
     /// ends, the kernel serves the fault, and whatever was registered there ends too.
     /// The watch goes before the post, so that a registration which was watched in
     /// between notices the post.
-    fn let_fault(&self, addr: usize) -> (usize, usize) {
+    fn let_fault(&self, addr: usize) -> Span {
         let aligned = |size: usize| Span::raw(addr & !(size - 1), (addr & !(size - 1)) + size);
         let mut sizes = std::iter::once(self.page).chain(HUGE_PAGES);
         let ended = sizes.find(|size| self.uffd.unwatch(aligned(*size)).is_ok());
@@ -197,7 +184,7 @@ impl ProcessEvents {
             // The mapping has gone meanwhile: the waiting thread faults again and finds that out.
             self.uffd.wake(span);
         }
-        (span.start(), span.len())
+        span
     }
 
     /// Watches the range; where that is refused, perhaps because it cuts huge pages
@@ -209,7 +196,7 @@ impl ProcessEvents {
         };
         let widened = HUGE_PAGES
             .iter()
-            .filter_map(|size| Span::of_pages(span.start(), span.len(), *size).ok())
+            .filter_map(|size| Span::of_pages(span.start(), span.len(), *size))
             .any(|wide| wide.start() > 0 && self.uffd.watch(wide).is_ok());
         widened.then_some(()).ok_or(refused)
     }
@@ -224,29 +211,18 @@ impl EventSource for ProcessEvents {
         self.mode().name()
     }
 
-    fn subscribe(&self) -> Arc<EventQueue> {
-        // Allocated here, freed after the lock: see the field.
-        let mut spare = Some(Arc::new(EventQueue::new(QUEUE)));
-        let mut room = Vec::new();
-        loop {
-            let mut queues = self.queues();
-            if let Some(idle) = queues.iter().find(|queue| Arc::strong_count(queue) == 1) {
-                let idle = Arc::clone(idle);
-                drop(queues);
-                return idle;
-            }
-            if queues.len() < room.capacity() {
-                let queue = spare.take().expect("the loop ends here");
-                room.append(&mut queues);
-                room.push(Arc::clone(&queue));
-                std::mem::swap(&mut *queues, &mut room);
-                drop(queues);
-                return queue;
-            }
-            let wanted = queues.len() + 1;
-            drop(queues);
-            room = Vec::with_capacity(wanted.next_power_of_two());
+    fn subscribe(&self) -> Option<Arc<EventQueue>> {
+        // Allocated before the lock, and freed after it: see the field.
+        let fresh = Arc::new(EventQueue::new(QUEUE));
+        let mut queues = self.queues();
+        if let Some(idle) = queues.iter().find(|queue| Arc::strong_count(queue) == 1) {
+            return Some(Arc::clone(idle));
         }
+        let has_room = queues.len() < queues.capacity();
+        has_room.then(|| {
+            queues.push(Arc::clone(&fresh));
+            fresh.clone()
+        })
     }
 
     fn watch(&self, span: Span) -> io::Result<()> {
@@ -295,51 +271,44 @@ fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
 mod tests {
     use super::*;
 
-    /// The other mode than the one this machine prefers: a page that is touched only
-    /// after it is watched ends the watch, and its toucher goes on.
+    /// Events in the other mode than the one this machine prefers, and an empty queue.
+    fn missing() -> Option<(Arc<ProcessEvents>, Arc<EventQueue>)> {
+        let events = ProcessEvents::start(WatchMode::Missing);
+        let events = events.inspect_err(|error| eprintln!("skipped: {error}")).ok()?;
+        // The queue is the one of the trial at the start, with its event.
+        let queue = events.subscribe().unwrap();
+        drained(&queue);
+        Some((events, queue))
+    }
+
+    fn drained(queue: &EventQueue) -> Vec<Span> {
+        while queue.is_busy() {
+            thread::yield_now();
+        }
+        let mut gone = Vec::new();
+        queue.drain(|event| gone.push(event));
+        gone
+    }
+
+    /// A page that is touched only after it is watched ends the watch, and its toucher goes on.
     #[test]
     fn a_missing_page_is_let_go_and_announced() {
-        let events = match ProcessEvents::start(WatchMode::Missing) {
-            Ok(events) => events,
-            Err(error) => {
-                eprintln!("skipped: {error}");
-                return;
-            }
-        };
-        let queue = events.subscribe();
-        let len = 4 * events.page;
-        // SAFETY: a new private mapping at an address of the kernel's choice.
-        let start = unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0).cast::<u8>()
-        };
-        let addr = start as usize;
-        // SAFETY: within the mapping, which only this test knows.
-        let touch = |at: usize| unsafe { start.add(at).write_volatile(1) };
-        let mut gone = Vec::new();
-        let mut drain = || {
-            while queue.is_busy() {
-                thread::yield_now();
-            }
-            gone.clear();
-            queue.drain(|event| gone.push(event));
-            gone.clone()
-        };
-        // The queue is the one of the trial at the start, with its event.
-        drain();
+        let Some((events, queue)) = missing() else { return };
+        let pages = Pages::new(4 * events.page as u64).unwrap();
+        let (span, page) = (pages.span(), events.page);
+        // SAFETY: within the pages, which only this test knows.
+        let touch = |at: usize| unsafe { pages.ptr().add(at).write_volatile(1) };
         touch(0);
-        events.watch(Span::raw(addr, addr + len)).unwrap();
+        events.watch(span).unwrap();
         touch(1);
-        assert_eq!(drain(), [], "a page that is there is not missed");
-        touch(2 * events.page);
-        let missed = Span::raw(addr + 2 * events.page, addr + 3 * events.page);
-        assert_eq!(drain(), [Some(missed)]);
-        // SAFETY: mapped above, used no more.
-        assert_eq!(unsafe { libc::munmap(start.cast(), len) }, 0);
-        let spans = drain();
-        let first = Span::raw(addr, addr + events.page);
-        assert!(spans.iter().flatten().any(|span| span.covers(first)), "{spans:?}");
+        assert_eq!(drained(&queue), [], "a page that is there is not missed");
+        touch(2 * page);
+        let missed = span.start() + 2 * page;
+        assert_eq!(drained(&queue), [Span::raw(missed, missed + page)]);
+        drop(pages);
+        let first = Span::raw(span.start(), span.start() + page);
+        let gone = drained(&queue);
+        assert!(gone.iter().any(|span| span.covers(first)), "{gone:?}");
     }
 
     /// A range inside a huge page is watched as the whole of it.
@@ -356,23 +325,16 @@ mod tests {
             eprintln!("skipped: no huge pages are set aside on this machine");
             return;
         }
-        let addr = start as usize;
-        match ProcessEvents::start(WatchMode::Missing) {
-            Ok(events) => {
-                // SAFETY: within the mapping, which only this test knows.
-                let touch = |at: usize| unsafe { start.cast::<u8>().add(at).write_volatile(1) };
-                touch(0);
-                let queue = events.subscribe();
-                queue.drain(|_| ());
-                let inside = Span::raw(addr + events.page, addr + 3 * events.page);
-                events.watch(inside).unwrap();
-                touch(events.page);
-                assert!(queue.is_quiet());
-                // SAFETY: mapped above, used no more.
-                assert_eq!(unsafe { libc::munmap(start, len) }, 0);
-                assert!(!queue.is_quiet());
-            }
-            Err(error) => eprintln!("skipped: {error}"),
-        }
+        let Some((events, queue)) = missing() else { return };
+        // SAFETY: within the mapping, which only this test knows.
+        let touch = |at: usize| unsafe { start.cast::<u8>().add(at).write_volatile(1) };
+        touch(0);
+        let (addr, page) = (start as usize, events.page);
+        events.watch(Span::raw(addr + page, addr + 3 * page)).unwrap();
+        touch(page);
+        assert!(queue.is_quiet());
+        // SAFETY: mapped above, used no more.
+        assert_eq!(unsafe { libc::munmap(start, len) }, 0);
+        assert!(!queue.is_quiet());
     }
 }

@@ -3,6 +3,7 @@
 
 use std::ptr::NonNull;
 
+use super::span::Span;
 use crate::error::WireError;
 
 /// Zeroed bytes in pages of their own, accessed through raw pointers only. Registration works
@@ -38,17 +39,10 @@ impl Pages {
             .ok()
             .and_then(|len| len.checked_next_multiple_of(super::page_bytes()));
         let len = whole.ok_or_else(|| failed(&"more than the address space"))?;
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a mapping of its own, at an address that the kernel chooses.
-        let ptr = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
+        let ptr = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0) };
         if ptr == libc::MAP_FAILED {
             return Err(failed(&std::io::Error::last_os_error()));
         }
@@ -68,6 +62,12 @@ impl Pages {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
+
+    /// Where they are.
+    pub(super) fn span(&self) -> Span {
+        let start = self.ptr.as_ptr().addr();
+        Span::raw(start, start + self.len)
+    }
 }
 
 impl Drop for Pages {
@@ -84,8 +84,7 @@ mod tests {
 
     #[test]
     fn too_much_is_an_error() {
-        let pages = Pages::new(1).unwrap();
-        assert_eq!(pages.len(), super::super::page_bytes());
+        assert_eq!(Pages::new(1).unwrap().len(), super::super::page_bytes());
         for len in [u64::MAX, 1 << 60, i64::MAX as u64] {
             let error = Pages::new(len).unwrap_err();
             assert_eq!(error.call, "mmap");

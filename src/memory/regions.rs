@@ -1,8 +1,7 @@
 //! The regions of a cache: found by address, kept while they are in use, released at their ports.
-//! Knows nothing of events and devices.
 //!
-//! No region that is alive contains another. Hence they are strictly sorted by start *and* by end,
-//! and if any of them covers a range, the last one that starts at or before it does.
+//! No region that is alive contains another. So they are sorted by start *and* by end, and if any of
+//! them covers a range, the last one that starts at or before it does.
 
 use super::span::Span;
 
@@ -17,12 +16,10 @@ pub(super) struct Regions<H> {
     free: Vec<u32>,
     /// By port: registrations that have ended, to be dropped in the port's next call.
     doomed: Vec<Vec<H>>,
-    /// Counts lookups: the time in `Region::used`.
+    /// Counts uses: the time in `Region::used`.
     clock: u64,
     /// Bytes of all regions.
     pub(super) bytes: u64,
-    pub(super) evictions: u64,
-    pub(super) invalidations: u64,
 }
 
 #[derive(Debug)]
@@ -37,24 +34,16 @@ struct Region<H> {
 }
 
 impl<H> Regions<H> {
-    /// Room for `capacity` regions at `n_ports` ports.
-    pub(super) fn new(n_ports: usize, capacity: usize) -> Self {
+    pub(super) fn new(n_ports: usize) -> Self {
         Regions {
             n_ports,
-            live: Vec::with_capacity(capacity),
+            live: Vec::new(),
             regions: Vec::new(),
             free: Vec::new(),
             doomed: (0..n_ports).map(|_| Vec::new()).collect(),
             clock: 0,
             bytes: 0,
-            evictions: 0,
-            invalidations: 0,
         }
-    }
-
-    /// Begins a lookup: advances the clock.
-    pub(super) fn tick(&mut self) {
-        self.clock += 1;
     }
 
     /// Regions that exist, alive or not.
@@ -80,12 +69,10 @@ impl<H> Regions<H> {
         live.covers(span).then_some(*id)
     }
 
-    /// The range of a region.
     pub(super) fn span(&self, id: u32) -> Span {
         self.regions[id as usize].span
     }
 
-    /// A region's registration at a port.
     pub(super) fn handle(&self, id: u32, port: usize) -> Option<&H> {
         self.regions[id as usize].handles[port].as_ref()
     }
@@ -95,14 +82,14 @@ impl<H> Regions<H> {
         self.regions[id as usize].handles[port] = Some(handle);
     }
 
-    /// A region is in use once more.
     pub(super) fn begin_use(&mut self, id: u32) {
+        self.clock += 1;
         let region = &mut self.regions[id as usize];
         region.uses += 1;
         region.used = self.clock;
     }
 
-    /// A region is in use once less; if it has ended, it may go.
+    /// Ends a use; a region that has ended goes with its last one.
     pub(super) fn end_use(&mut self, id: u32) {
         let region = &mut self.regions[id as usize];
         region.uses -= 1;
@@ -111,36 +98,32 @@ impl<H> Regions<H> {
         }
     }
 
-    /// A new region, which none that is alive covers, with one registration; those that it contains
-    /// end.
+    /// Adds a region that none covers, with one registration, and ends those that it contains.
     pub(super) fn admit(&mut self, span: Span, port: usize, handle: H) -> u32 {
-        let id = self.free.pop().unwrap_or(self.regions.len() as u32);
+        debug_assert!(self.covering(span).is_none(), "covered already: {span:x?}");
+        self.take(span, |live, _| span.covers(live));
         let mut handles: Vec<Option<H>> = (0..self.n_ports).map(|_| None).collect();
         handles[port] = Some(handle);
         let region = Region { span, handles, uses: 0, used: self.clock, is_alive: true };
+        let id = self.free.pop().unwrap_or(self.regions.len() as u32);
         match self.regions.get_mut(id as usize) {
             Some(free) => *free = region,
             None => self.regions.push(region),
         }
         self.bytes += span.len() as u64;
-        debug_assert!(self.covering(span).is_none(), "covered already: {span:x?}");
-        self.take(Some(span), |live| span.covers(live));
         let at = self.live.partition_point(|(live, _)| live.start() < span.start());
         self.live.insert(at, (span, id));
         id
     }
 
-    /// Ends the regions that overlap a range, or all, because their memory has gone.
-    pub(super) fn end(&mut self, of: Option<Span>) {
-        self.invalidations += self.take(of, |_| true);
+    /// Ends the regions that overlap a range; how many.
+    pub(super) fn end(&mut self, of: Span) -> u64 {
+        self.take(of, |_, _| true)
     }
 
     /// Ends a region, if it is still alive.
     pub(super) fn end_one(&mut self, id: u32) {
-        let span = self.span(id);
-        if self.regions[id as usize].is_alive {
-            self.take(Some(span), |live| live == span);
-        }
+        self.take(self.span(id), |_, live| live == id);
     }
 
     /// Ends the idle region that was not used for longest. Returns the parts of its range that no
@@ -149,18 +132,13 @@ impl<H> Regions<H> {
         let idle = self.live.iter().filter(|(_, id)| self.regions[*id as usize].uses == 0);
         let (span, id) = *idle.min_by_key(|(_, id)| self.regions[*id as usize].used)?;
         self.end_one(id);
-        self.evictions += 1;
+        // The others are in the order of their starts, and so of their ends.
+        let others = self.live.iter().map(|(other, _)| *other).filter(|other| other.overlaps(span));
+        let mut from = span.start();
         let mut bare = Vec::new();
-        let mut start = span.start();
-        // In the order of their starts, and so of their ends.
-        for (other, _) in self.live.iter().filter(|(other, _)| other.overlaps(span)) {
-            if other.start() > start {
-                bare.push(Span::raw(start, other.start()));
-            }
-            start = start.max(other.end());
-        }
-        if start < span.end() {
-            bare.push(Span::raw(start, span.end()));
+        for (start, end) in others.map(|o| (o.start(), o.end())).chain([(span.end(), span.end())]) {
+            bare.extend((from < start).then(|| Span::raw(from, start)));
+            from = from.max(end);
         }
         Some(bare)
     }
@@ -173,35 +151,24 @@ impl<H> Regions<H> {
     /// Drops all of a port's registrations.
     pub(super) fn close(&mut self, port: usize) {
         self.doomed[port].clear();
-        for region in &mut self.regions {
-            region.handles[port] = None;
-        }
+        self.regions.iter_mut().for_each(|region| region.handles[port] = None);
     }
 
-    /// Takes out the regions that overlap a range, or all, and are wanted: each goes with its last
-    /// use. How many they are.
-    fn take(&mut self, of: Option<Span>, wanted: impl Fn(Span) -> bool) -> u64 {
-        // Those that overlap a range are neighbours, since both ends are sorted.
-        let (from, to) = of.map_or((0, self.live.len()), |of| {
-            let from = self.live.partition_point(|(live, _)| live.end() <= of.start());
-            (from, self.live.partition_point(|(live, _)| live.start() < of.end()))
-        });
-        let mut kept = from;
-        for at in from..to {
-            let (span, id) = self.live[at];
-            if !wanted(span) {
-                self.live[kept] = (span, id);
-                kept += 1;
-                continue;
-            }
-            let region = &mut self.regions[id as usize];
+    /// Ends the regions that overlap a range and are wanted: each goes with its last use. How many.
+    fn take(&mut self, of: Span, wanted: impl Fn(Span, u32) -> bool) -> u64 {
+        // They are neighbours, since both ends are sorted.
+        let from = self.live.partition_point(|(live, _)| live.end() <= of.start());
+        let to = self.live.partition_point(|(live, _)| live.start() < of.end());
+        let ended = self.live.extract_if(from..to, |(span, id)| wanted(*span, *id));
+        let ended: smallvec::SmallVec<[u32; 8]> = ended.map(|(_, id)| id).collect();
+        for id in &ended {
+            let region = &mut self.regions[*id as usize];
             region.is_alive = false;
             if region.uses == 0 {
-                self.dismiss(id);
+                self.dismiss(*id);
             }
         }
-        self.live.drain(kept..to);
-        (to - kept) as u64
+        ended.len() as u64
     }
 
     /// Hands a region's registrations to their ports, to be dropped.
@@ -225,19 +192,16 @@ mod tests {
         Admit(Span),
         End(Span),
         EndOne(usize),
-        EndAll,
-    }
-
-    fn span() -> impl Strategy<Value = Span> {
-        (0..60usize, 1..20usize).prop_map(|(start, len)| Span::raw(start, start + len))
     }
 
     fn op() -> impl Strategy<Value = Op> {
+        let span =
+            || (0..60usize, 1..20usize).prop_map(|(start, len)| Span::raw(start, start + len));
         prop_oneof![
             12 => span().prop_map(Op::Admit),
             3 => span().prop_map(Op::End),
             4 => any::<usize>().prop_map(Op::EndOne),
-            1 => Just(Op::EndAll),
+            1 => Just(Op::End(Span::EVERYTHING)),
         ]
     }
 
@@ -245,44 +209,36 @@ mod tests {
         /// Regions in no order, of which those that a new one covers go, find the same.
         #[test]
         fn behaves_like_a_plain_list(ops in prop::collection::vec(op(), 1..80)) {
-            let mut regions = Regions::<()>::new(1, 100);
+            let mut regions = Regions::<()>::new(1);
             let mut model: Vec<Span> = Vec::new();
             for op in ops {
                 match op {
-                    Op::Admit(span) => {
-                        if regions.covering(span).is_some() {
-                            continue;
-                        }
+                    Op::Admit(span) => if regions.covering(span).is_none() {
                         regions.admit(span, 0, ());
                         model.retain(|old| !span.covers(*old));
                         model.push(span);
                     }
                     Op::End(span) => {
-                        regions.end(Some(span));
+                        let n = model.len();
                         model.retain(|old| !old.overlaps(span));
+                        prop_assert_eq!(regions.end(span), (n - model.len()) as u64);
                     }
                     Op::EndOne(pick) => if !model.is_empty() {
                         let span = model.remove(pick % model.len());
                         regions.end_one(regions.covering(span).expect("is alive"));
                     }
-                    Op::EndAll => {
-                        regions.end(None);
-                        model.clear();
-                    }
                 }
                 model.sort_by_key(|span| span.start());
                 let live: Vec<Span> = regions.live.iter().map(|(span, _)| *span).collect();
                 prop_assert_eq!(&live, &model);
-                prop_assert!(live.iter().zip(&regions.live).all(|(span, (_, id))| regions.span(*id) == *span));
+                prop_assert!(regions.live.iter().all(|(span, id)| regions.span(*id) == *span));
                 let bytes: usize = model.iter().map(|span| span.len()).sum();
                 prop_assert_eq!((regions.len(), regions.bytes), (model.len(), bytes as u64));
-                for start in 0..80 {
-                    for len in [1, 2, 7, 15] {
-                        let query = Span::raw(start, start + len);
-                        let found = regions.covering(query).map(|id| regions.span(id));
-                        prop_assert_eq!(found.is_some(), model.iter().any(|old| old.covers(query)));
-                        prop_assert!(found.is_none_or(|span| span.covers(query)));
-                    }
+                for (start, len) in (0..80).flat_map(|start| [1, 2, 7, 15].map(|len| (start, len))) {
+                    let query = Span::raw(start, start + len);
+                    let found = regions.covering(query).map(|id| regions.span(id));
+                    prop_assert_eq!(found.is_some(), model.iter().any(|old| old.covers(query)));
+                    prop_assert!(found.is_none_or(|span| span.covers(query)));
                 }
             }
         }

@@ -1,7 +1,5 @@
 //! Ranges of addresses.
 
-use thiserror::Error;
-
 /// A range of addresses `[start, end)`, in bytes, never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
@@ -9,43 +7,17 @@ pub struct Span {
     end: usize,
 }
 
-/// An address range that is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum SpanError {
-    /// The length is zero: there is nothing to register.
-    #[error("the range at {addr:#x} is empty; at least one byte is needed")]
-    Empty {
-        /// Address of the range.
-        addr: usize,
-    },
-    /// The range leaves the address space.
-    #[error("{len} bytes at {addr:#x} reach beyond the last page of the address space")]
-    TooLong {
-        /// Address of the range.
-        addr: usize,
-        /// Its length in bytes.
-        len: usize,
-    },
-}
-
 impl Span {
-    /// The range of `len` bytes at `addr`, widened to whole pages of `page`
-    /// bytes (a power of two): interfaces pin pages, and memory comes and goes by
-    /// pages.
-    ///
-    /// # Errors
-    /// [`SpanError`] when `len` is zero or the range leaves the address space.
-    pub fn of_pages(addr: usize, len: usize, page: usize) -> Result<Self, SpanError> {
+    /// Overlaps every other.
+    pub const EVERYTHING: Span = Span { start: 0, end: usize::MAX };
+
+    /// The range of `len` bytes at `addr`, widened to whole pages of `page` bytes (a power of two):
+    /// interfaces pin pages, and memory comes and goes by pages. `None` if `len` is zero or the
+    /// range leaves the address space.
+    pub fn of_pages(addr: usize, len: usize, page: usize) -> Option<Self> {
         debug_assert!(page.is_power_of_two());
-        if len == 0 {
-            return Err(SpanError::Empty { addr });
-        }
-        let end = addr
-            .checked_add(len)
-            .and_then(|end| end.checked_next_multiple_of(page))
-            .ok_or(SpanError::TooLong { addr, len })?;
-        let start = addr & !(page - 1);
-        Ok(Self { start, end })
+        let end = addr.checked_add(len)?.checked_next_multiple_of(page)?;
+        (len > 0).then_some(Self { start: addr & !(page - 1), end })
     }
 
     /// `[start, end)` as it stands.
@@ -90,13 +62,16 @@ mod tests {
 
     #[test]
     fn a_span_is_whole_pages() {
-        let span = Span::of_pages(4097, 4095, 4096).unwrap();
-        assert_eq!((span.start(), span.end(), span.len()), (4096, 8192, 4096));
-        let span = Span::of_pages(8191, 2, 4096).unwrap();
-        assert_eq!((span.start(), span.end()), (4096, 12288));
-        assert_eq!(Span::of_pages(64, 0, 4096), Err(SpanError::Empty { addr: 64 }));
-        for (addr, len) in [(usize::MAX, 1), (usize::MAX - 4096, 4097), (2, usize::MAX)] {
-            assert_eq!(Span::of_pages(addr, len, 4096), Err(SpanError::TooLong { addr, len }));
+        for (addr, len, expected) in [
+            (4097, 4095, Some((4096, 8192))),
+            (8191, 2, Some((4096, 12288))),
+            (64, 0, None),
+            (usize::MAX, 1, None),
+            (usize::MAX - 4096, 4097, None),
+            (2, usize::MAX, None),
+        ] {
+            let span = Span::of_pages(addr, len, 4096);
+            assert_eq!(span.map(|span| (span.start(), span.end())), expected);
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use super::uffd::WatchMode;
-
 /// Whether registrations are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -21,16 +19,6 @@ pub enum CacheMode {
     },
     /// Switched off: as without events.
     Off,
-}
-
-impl WatchMode {
-    /// The name under which statistics show it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WriteProtect => "userfaultfd write-protect",
-            Self::Missing => "userfaultfd missing",
-        }
-    }
 }
 
 /// Figures of one cache. Counters grow from its creation on.
@@ -57,4 +45,22 @@ pub struct CacheStats {
     pub registered_bytes: u64,
     /// Of these, regions that have ended and wait for their last user.
     pub waiting_regions: u64,
+}
+
+impl CacheStats {
+    /// Of a cache that has served nobody yet.
+    pub(super) fn new(mode: CacheMode) -> Self {
+        CacheStats {
+            mode,
+            hits: 0,
+            misses: 0,
+            uncached: 0,
+            evictions: 0,
+            invalidations: 0,
+            overflows: 0,
+            registered_regions: 0,
+            registered_bytes: 0,
+            waiting_regions: 0,
+        }
+    }
 }

@@ -7,8 +7,11 @@
 //! asks for it, so also the C library's own `free` and `realloc`. The thread that
 //! takes memory away sleeps until the report is read.
 
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd};
+
+use bytemuck::{Pod, Zeroable};
 
 use super::span::Span;
 
@@ -28,47 +31,33 @@ const MSG_REMAP: u8 = 0x14;
 const MSG_REMOVE: u8 = 0x15;
 const MSG_UNMAP: u8 = 0x16;
 
-/// Direction bits of an ioctl number: 1 the kernel reads, 2 it writes.
-const fn request(direction: u64, number: u64, bytes: usize) -> u64 {
-    direction << 30 | (bytes as u64) << 16 | API << 8 | number
+/// An ioctl with a structure of so many 64-bit words.
+struct Request<const WORDS: usize>(u64);
+
+/// The kernel reads and writes the structure, or only reads it.
+const BOTH: u64 = 3;
+const READ: u64 = 2;
+
+impl<const WORDS: usize> Request<WORDS> {
+    const fn new(direction: u64, number: u64) -> Self {
+        Request(direction << 30 | (8 * WORDS as u64) << 16 | API << 8 | number)
+    }
 }
 
-const IOC_API: u64 = request(3, 0x3F, size_of::<ApiArgs>());
-const IOC_REGISTER: u64 = request(3, 0x00, size_of::<RegisterArgs>());
-const IOC_UNREGISTER: u64 = request(2, 0x01, size_of::<RangeArgs>());
-const IOC_WAKE: u64 = request(2, 0x02, size_of::<RangeArgs>());
-const IOC_ZEROPAGE: u64 = request(3, 0x04, size_of::<ZeroPageArgs>());
-
-#[repr(C)]
-struct ApiArgs {
-    api: u64,
-    features: u64,
-    ioctls: u64,
-}
-
-#[repr(C)]
-struct RangeArgs {
-    start: u64,
-    len: u64,
-}
-
-#[repr(C)]
-struct RegisterArgs {
-    range: RangeArgs,
-    mode: u64,
-    ioctls: u64,
-}
-
-#[repr(C)]
-struct ZeroPageArgs {
-    range: RangeArgs,
-    mode: u64,
-    zeroed: i64,
-}
+/// api, features, ioctls
+const IOC_API: Request<3> = Request::new(BOTH, 0x3F);
+/// start, length, mode, ioctls
+const IOC_REGISTER: Request<4> = Request::new(BOTH, 0x00);
+/// start, length
+const IOC_UNREGISTER: Request<2> = Request::new(READ, 0x01);
+/// start, length
+const IOC_WAKE: Request<2> = Request::new(READ, 0x02);
+/// start, length, mode, bytes zeroed
+const IOC_ZEROPAGE: Request<4> = Request::new(BOTH, 0x04);
 
 /// `struct uffd_msg`: the kind, then up to three words that depend on it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub(super) struct Message {
     event: u8,
     reserved: [u8; 7],
@@ -79,17 +68,9 @@ pub(super) struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// The range lost its pages or its mapping.
-    Gone {
-        /// First address.
-        addr: usize,
-        /// Length in bytes.
-        len: usize,
-    },
+    Gone(Span),
     /// A thread waits for the page at this address.
-    Fault {
-        /// The address it touched.
-        addr: usize,
-    },
+    Fault(usize),
     /// A kind that was not asked for.
     Other,
 }
@@ -97,14 +78,13 @@ pub(super) enum Report {
 impl Message {
     pub(super) fn report(&self) -> Report {
         let [first, second, third] = self.args.map(|arg| arg as usize);
-        match self.event {
-            MSG_REMOVE | MSG_UNMAP => {
-                Report::Gone { addr: first, len: second.saturating_sub(first) }
-            }
-            MSG_REMAP => Report::Gone { addr: first, len: third },
-            MSG_PAGEFAULT => Report::Fault { addr: second },
-            _ => Report::Other,
-        }
+        let end = match self.event {
+            MSG_REMOVE | MSG_UNMAP => second,
+            MSG_REMAP => first.saturating_add(third),
+            MSG_PAGEFAULT => return Report::Fault(second),
+            _ => return Report::Other,
+        };
+        if first < end { Report::Gone(Span::raw(first, end)) } else { Report::Other }
     }
 }
 
@@ -120,10 +100,20 @@ pub enum WatchMode {
     Missing,
 }
 
+impl WatchMode {
+    /// The name under which statistics show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WriteProtect => "userfaultfd write-protect",
+            Self::Missing => "userfaultfd missing",
+        }
+    }
+}
+
 /// An open userfaultfd.
 #[derive(Debug)]
 pub(super) struct Uffd {
-    fd: OwnedFd,
+    file: File,
     mode: WatchMode,
 }
 
@@ -145,15 +135,9 @@ impl Uffd {
         }
         let fd = i32::try_from(fd).map_err(io::Error::other)?;
         // SAFETY: the kernel has just given this descriptor to us alone.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let uffd = Self { fd, mode };
-        let mut args = ApiArgs {
-            api: API,
-            features: FEATURE_UNMAP | FEATURE_REMAP | FEATURE_REMOVE | wanted,
-            ioctls: 0,
-        };
-        // SAFETY: the request reads and writes one ApiArgs.
-        unsafe { uffd.ioctl(IOC_API, &mut args) }?;
+        let uffd = Self { file: unsafe { File::from_raw_fd(fd) }, mode };
+        let features = FEATURE_UNMAP | FEATURE_REMAP | FEATURE_REMOVE | wanted;
+        uffd.ioctl(IOC_API, [API, features, 0])?;
         Ok(uffd)
     }
 
@@ -167,17 +151,11 @@ impl Uffd {
     /// What the kernel says of memory that cannot be watched, such as files, or
     /// memory that another descriptor watches.
     pub(super) fn watch(&self, span: Span) -> io::Result<()> {
-        let mut args = RegisterArgs {
-            range: RangeArgs { start: span.start() as u64, len: span.len() as u64 },
-            mode: match self.mode {
-                WatchMode::WriteProtect => MODE_WRITE_PROTECT,
-                WatchMode::Missing => MODE_MISSING,
-            },
-            ioctls: 0,
+        let mode = match self.mode {
+            WatchMode::WriteProtect => MODE_WRITE_PROTECT,
+            WatchMode::Missing => MODE_MISSING,
         };
-        // SAFETY: the request reads and writes one RegisterArgs; it marks mappings
-        // and changes no content.
-        unsafe { self.ioctl(IOC_REGISTER, &mut args) }
+        self.ioctl(IOC_REGISTER, [span.start() as u64, span.len() as u64, mode, 0])
     }
 
     /// Ends the watch of a range and lets those go on who wait for its pages.
@@ -186,17 +164,13 @@ impl Uffd {
     /// What the kernel says, in particular of a range that is not whole pages of
     /// its mapping.
     pub(super) fn unwatch(&self, span: Span) -> io::Result<()> {
-        let mut args = RangeArgs { start: span.start() as u64, len: span.len() as u64 };
-        // SAFETY: the request reads one RangeArgs; it marks mappings only.
-        unsafe { self.ioctl(IOC_UNREGISTER, &mut args) }
+        self.ioctl(IOC_UNREGISTER, [span.start() as u64, span.len() as u64])
     }
 
     /// Lets those who wait for pages of the range try again.
     pub(super) fn wake(&self, span: Span) {
-        let mut args = RangeArgs { start: span.start() as u64, len: span.len() as u64 };
-        // SAFETY: the request reads one RangeArgs and changes no memory. A refusal
-        // means that nobody waits.
-        let _ = unsafe { self.ioctl(IOC_WAKE, &mut args) };
+        // A refusal means that nobody waits.
+        let _ = self.ioctl(IOC_WAKE, [span.start() as u64, span.len() as u64]);
     }
 
     /// Closes the descriptor, which ends every watch and wakes every thread that waits for a
@@ -204,10 +178,10 @@ impl Uffd {
     /// using it do no harm.
     pub(super) fn abandon(&self) {
         // SAFETY: the path is a C string. If the file cannot be opened, dup2 refuses
-        // -1 and nothing happens; `fd` is ours, and replacing it is the purpose.
+        // -1 and nothing happens; the descriptor is ours, and replacing it is the purpose.
         unsafe {
             let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
-            libc::dup2(null, self.fd.as_raw_fd());
+            libc::dup2(null, self.file.as_raw_fd());
             if null >= 0 {
                 libc::close(null);
             }
@@ -219,10 +193,7 @@ impl Uffd {
     /// during that time, before it looks at the range; ours is empty and so is
     /// refused otherwise.
     pub(super) fn settled(&self) -> bool {
-        let mut args = ZeroPageArgs { range: RangeArgs { start: 0, len: 0 }, mode: 0, zeroed: 0 };
-        // SAFETY: the request reads and writes one ZeroPageArgs; of an empty range
-        // nothing is filled.
-        let answer = unsafe { self.ioctl(IOC_ZEROPAGE, &mut args) };
+        let answer = self.ioctl(IOC_ZEROPAGE, [0; 4]);
         !matches!(answer, Err(error) if error.raw_os_error() == Some(libc::EAGAIN))
     }
 
@@ -231,7 +202,8 @@ impl Uffd {
     /// # Errors
     /// What the kernel says; an interruption by a signal is none.
     pub(super) fn wait(&self) -> io::Result<()> {
-        let mut entry = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let fd = self.file.as_raw_fd();
+        let mut entry = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         // SAFETY: one entry, which lives through the call.
         if unsafe { libc::poll(&mut entry, 1, -1) } < 0 {
             let error = io::Error::last_os_error();
@@ -249,44 +221,37 @@ impl Uffd {
     /// # Errors
     /// What the kernel says.
     pub(super) fn read<'b>(&self, buffer: &'b mut [Message]) -> io::Result<&'b [Message]> {
-        let bytes = size_of_val(buffer);
-        // SAFETY: the buffer is writable for this many bytes, and any bit pattern is a
-        // valid Message.
-        let got = unsafe { libc::read(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), bytes) };
-        match usize::try_from(got) {
-            Ok(got) => Ok(&buffer[..got / size_of::<Message>()]),
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::WouldBlock => Ok(&[]),
-                error if error.kind() == io::ErrorKind::Interrupted => Ok(&[]),
-                error => Err(error),
+        match (&self.file).read(bytemuck::cast_slice_mut(buffer)) {
+            Ok(bytes) => Ok(&buffer[..bytes / size_of::<Message>()]),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(&[]),
+                _ => Err(error),
             },
         }
     }
 
-    /// # Safety
-    /// `args` is the structure which the kernel reads and writes for `request`.
-    unsafe fn ioctl<T>(&self, request: u64, args: &mut T) -> io::Result<()> {
-        // SAFETY: the caller vouches for the structure, which lives through the call.
+    fn ioctl<const N: usize>(&self, request: Request<N>, mut args: [u64; N]) -> io::Result<()> {
+        // SAFETY: the structure is as long as the request says and lives through the call. The
+        // requests of this file mark mappings and change no content: only an empty range is filled.
         // The cast suits both C libraries, whose request types differ in sign.
-        let answer = unsafe { libc::ioctl(self.fd.as_raw_fd(), request as _, args as *mut T) };
-        if answer < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+        let answer =
+            unsafe { libc::ioctl(self.file.as_raw_fd(), request.0 as _, args.as_mut_ptr()) };
+        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Pages;
 
     #[test]
     fn request_numbers_are_those_of_the_kernel() {
-        assert_eq!(IOC_API, 0xc018_aa3f);
-        assert_eq!(IOC_REGISTER, 0xc020_aa00);
-        assert_eq!(IOC_UNREGISTER, 0x8010_aa01);
-        assert_eq!(IOC_WAKE, 0x8010_aa02);
-        assert_eq!(IOC_ZEROPAGE, 0xc020_aa04);
+        assert_eq!(IOC_API.0, 0xc018_aa3f);
+        assert_eq!(IOC_REGISTER.0, 0xc020_aa00);
+        assert_eq!(IOC_UNREGISTER.0, 0x8010_aa01);
+        assert_eq!(IOC_WAKE.0, 0x8010_aa02);
+        assert_eq!(IOC_ZEROPAGE.0, 0xc020_aa04);
         assert_eq!(size_of::<Message>(), 32);
     }
 
@@ -299,31 +264,25 @@ mod tests {
                 eprintln!("skipped: this kernel offers no write-protect userfaultfd");
                 return;
             };
-            let len = 1 << 16;
-            // SAFETY: a new private mapping at an address of the kernel's choice.
-            let addr = unsafe {
-                let (flags, write) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, libc::PROT_WRITE);
-                libc::mmap(std::ptr::null_mut(), len, write, flags, -1, 0) as usize
-            };
-            if let Err(error) = uffd.watch(Span::raw(addr, addr + len)) {
+            let pages = Pages::new(1 << 16).unwrap();
+            let span = pages.span();
+            if let Err(error) = uffd.watch(span) {
                 eprintln!("skipped: this kernel cannot watch: {error}");
                 return;
             }
             assert!(uffd.settled());
             std::thread::scope(|scope| {
-                // SAFETY: mapped above, used by nobody.
-                let unmapping = scope.spawn(move || unsafe { libc::munmap(addr as _, len) });
+                let unmapping = scope.spawn(move || drop(pages));
                 uffd.wait().unwrap();
                 assert!(!uffd.settled() && !unmapping.is_finished());
                 if abandon {
                     uffd.abandon();
                 } else {
                     let mut buffer = [Message::default(); 4];
-                    let reports: Vec<_> = uffd.read(&mut buffer).unwrap().iter().collect();
-                    assert_eq!(reports.len(), 1);
-                    assert_eq!(reports[0].report(), Report::Gone { addr, len });
+                    let reports = uffd.read(&mut buffer).unwrap().iter().map(Message::report);
+                    assert_eq!(reports.collect::<Vec<_>>(), [Report::Gone(span)]);
                 }
-                assert_eq!(unmapping.join().unwrap(), 0);
+                unmapping.join().unwrap();
             });
             assert!(uffd.settled());
         }

@@ -8,6 +8,7 @@
 //! | `HOPBINE_ALGORITHM` | algorithms that are preferred to the library's choice, for instance `allreduce=bine,alltoall=bruck:4` |
 //! | `HOPBINE_CORES` | cores for the workers, for instance `2,3,8-11` |
 
+use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -19,10 +20,14 @@ use super::preferred::Preferred;
 use super::select::Wire;
 pub use crate::engine::OnTimeout;
 use crate::error::Error;
+use crate::memory::CacheConfig;
 
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Some thirty years, so that sums of times do not overflow.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
+
+/// Cores that the system's masks have room for.
+const MOST_CORES: usize = libc::CPU_SETSIZE as usize;
 
 /// Looks a variable of the environment up.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -148,6 +153,44 @@ impl EmulationConfig {
     }
 }
 
+/// The number that a variable holds, if it is set.
+///
+/// # Errors
+/// [`Error::Setting`] if it is zero, too large or no number.
+pub(super) fn number<N: FromStr + PartialOrd + From<u8>>(
+    get: Lookup<'_>,
+    setting: &'static str,
+) -> Result<Option<N>, Error> {
+    let Some(found) = get(setting) else { return Ok(None) };
+    match found.trim().parse() {
+        Ok(number) if number >= N::from(1) => Ok(Some(number)),
+        _ => {
+            let valid = "a whole number of at least 1".to_owned();
+            Err(Error::Setting { setting, found, valid })
+        }
+    }
+}
+
+/// What the environment says of the registration cache.
+///
+/// # Errors
+/// [`Error::Setting`].
+pub(super) fn parse_cache(get: Lookup<'_>) -> Result<CacheConfig, Error> {
+    let setting = "HOPBINE_REG_CACHE";
+    let enabled = match get(setting).as_deref() {
+        None | Some("1") => true,
+        Some("0") => false,
+        Some(other) => {
+            let valid = "0 (off) or 1 (on)".to_owned();
+            return Err(Error::Setting { setting, found: other.to_owned(), valid });
+        }
+    };
+    let max_bytes = number(get, "HOPBINE_REG_CACHE_MAX_BYTES")?;
+    let max_regions = number(get, "HOPBINE_REG_CACHE_MAX_REGIONS")?.and_then(NonZeroU32::new);
+    let max_regions = max_regions.unwrap_or(CacheConfig::default().max_regions);
+    Ok(CacheConfig { enabled, max_bytes, max_regions })
+}
+
 pub(super) fn parse_timeout(text: &str) -> Result<Duration, Error> {
     let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
     seconds.filter(|timeout| !timeout.is_zero() && *timeout <= LONGEST_TIMEOUT).ok_or_else(|| {
@@ -175,13 +218,13 @@ pub(super) fn parse_cores(text: &str) -> Result<Vec<usize>, Error> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        (first <= last).then_some(first..=last)
+        (first <= last && last < MOST_CORES).then_some(first..=last)
     };
     let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
     ranges.map(|ranges| ranges.into_iter().flatten().collect()).ok_or_else(|| Error::Setting {
         setting: "HOPBINE_CORES",
         found: text.to_owned(),
-        valid: "core numbers and ranges like 2,3,8-11".to_owned(),
+        valid: format!("core numbers below {MOST_CORES} and ranges like 2,3,8-11"),
     })
 }
 
@@ -205,7 +248,31 @@ mod tests {
         assert!(parse_timeout("-1").is_err() && parse_timeout("0").is_err());
         assert!(parse_timeout("1e10").is_err());
         assert_eq!(parse_cores("2,4-6").unwrap(), [2, 4, 5, 6]);
-        assert!(parse_cores("6-4").is_err() && parse_cores("").is_err());
+        for cores in ["6-4", "", "1024", "0-18446744073709551615"] {
+            assert!(parse_cores(cores).is_err(), "{cores}");
+        }
+    }
+
+    #[test]
+    fn settings_of_the_cache_are_read_or_refused_by_name() {
+        let with = |value: &str, name: &str| {
+            let name = format!("HOPBINE_REG_CACHE{name}");
+            let config = parse_cache(&|asked| (asked == name).then(|| value.to_owned()));
+            config.map_err(|error| assert!(error.to_string().contains(&name), "{error}"))
+        };
+        let default = CacheConfig::default();
+        let max_regions = NonZeroU32::new(7).unwrap();
+        assert_eq!(with("7", "_UNKNOWN"), Ok(default));
+        assert_eq!(with("1", ""), Ok(default));
+        assert_eq!(with("0", ""), Ok(CacheConfig { enabled: false, ..default }));
+        let bytes = CacheConfig { max_bytes: Some(1 << 32), ..default };
+        assert_eq!(with("4294967296", "_MAX_BYTES"), Ok(bytes));
+        assert_eq!(with("7", "_MAX_REGIONS"), Ok(CacheConfig { max_regions, ..default }));
+        for (value, name) in [("yes", ""), ("", ""), ("1k", "_MAX_BYTES"), ("0", "_MAX_REGIONS")] {
+            assert_eq!(with(value, name), Err(()));
+        }
+        assert!(with("18446744073709551616", "_MAX_BYTES").is_err());
+        assert!(with("4294967296", "_MAX_REGIONS").is_err());
     }
 
     #[test]

@@ -13,7 +13,8 @@
 //! | `HOPBINE_PORTS` | ports per rank; two per dimension and at most one per TNI if unset |
 //! | `HOPBINE_DRIVE`, `HOPBINE_CORES` | see [`Drive`], the list of cores for workers |
 //! | `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT` | seconds without progress after which a wait is too long (60), and what becomes of it then: `warn` (default) or `fail` |
-//! | `HOPBINE_REG_CACHE` and its kin | see [`CacheConfig`] |
+//! | `HOPBINE_REG_CACHE` | `0`: only what is registered explicitly stays registered; `1` (the default): buffers do |
+//! | `HOPBINE_REG_CACHE_MAX_BYTES`, `HOPBINE_REG_CACHE_MAX_REGIONS` | most bytes (no limit if unset) and most buffers (1024 if unset) to keep registered |
 //!
 //! Without `HOPBINE_TORUS` the torus is the one that Fujitsu MPI says the job has, if that MPI runs;
 //! else that of the ranks' Tofu coordinates, if the backend is
@@ -24,13 +25,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::Exchange;
 
-use super::backend::{Backend, Layout};
+use super::backend::{Backend, Layout, Opened};
 use super::card::Card;
 use super::choice;
 use super::communicator::Communicator;
-use super::config::{DEFAULT_TIMEOUT, Drive, Lookup, parse_cores, parse_on_timeout, parse_timeout};
+use super::config::{
+    DEFAULT_TIMEOUT, Drive, Lookup, number, parse_cache, parse_cores, parse_on_timeout,
+    parse_timeout,
+};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
 use super::info::{Attempt, GatesInfo, Info, environment};
@@ -45,7 +49,6 @@ use super::rank::{MOST_RANKS, RankOfWorld};
 use super::shm::Shm;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
 use crate::error::{Error, WireError};
-use crate::memory::CacheConfig;
 
 /// This process as one of the ranks of a job.
 ///
@@ -137,12 +140,8 @@ impl World {
         let on_timeout =
             get("HOPBINE_ON_TIMEOUT").map_or(Ok(OnTimeout::Warn), |t| parse_on_timeout(&t))?;
         let wanted_cores = get("HOPBINE_CORES").map_or(Ok(Vec::new()), |t| parse_cores(&t))?;
-        let cache = CacheConfig::from_env().map_err(|error| Error::Setting {
-            setting: error.name,
-            found: error.value,
-            valid: error.valid.to_owned(),
-        })?;
-        let ports = number(get, "HOPBINE_PORTS")?;
+        let cache = parse_cache(get)?;
+        let ports = number::<u32>(get, "HOPBINE_PORTS")?;
         let wanted = get("HOPBINE_ALGORITHM").unwrap_or_default();
         let preferred: Preferred = wanted.parse()?;
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
@@ -250,6 +249,7 @@ impl World {
             .map(|Shm { may_read }| Near { node: nodes[rank as usize], may_read });
         let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
+        let Opened { endpoints, small, places, cache } = opened;
         let config = EngineConfig {
             workers: seating.workers,
             cores: seating.cores.clone(),
@@ -257,10 +257,10 @@ impl World {
             timeout,
             on_timeout,
         };
-        let engine = Engine::new(rank, opened.endpoints, config, Arc::new(Failure::default()))?;
+        let engine = Engine::new(rank, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
-        let of_world =
-            RankOfWorld::new(engine, backend.wire(), opened.small, opened.cache, preferred);
+        let wire = backend.wire();
+        let of_world = RankOfWorld::new(engine, wire, small, places, cache, preferred);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
         let about = About { backend, tried, coords, ranks_per_node, seating, timeout };
@@ -276,6 +276,11 @@ impl World {
     /// The backend's name: `tofu`, `shm`, `emu` or `mpi`.
     pub fn backend(&self) -> &'static str {
         self.about.backend.name()
+    }
+
+    /// Whether waiting threads have a core of their own, and spin.
+    pub fn has_own_cores(&self) -> bool {
+        self.about.seating.own_cores
     }
 
     /// Backend, device, place, cores, and the state of caches and gates.
@@ -316,18 +321,13 @@ impl World {
     /// a rank that was computing learns of the failure only in its next call.
     ///
     /// # Errors
-    /// [`Error::Meeting`] if the rendezvous file cannot be used.
+    /// [`Error::Meeting`] if the rendezvous file, or MPI, cannot be used.
     pub fn missing(&mut self) -> Result<Vec<u32>, Error> {
         self.exchange.set_timeout(self.about.timeout.saturating_mul(3));
-        let met = self.exchange.barrier();
+        let missing = self.exchange.roll_call();
         self.exchange.set_timeout(self.about.timeout);
-        match met {
-            Ok(()) => Ok(Vec::new()),
-            Err(BootstrapError::Missing { missing, .. }) => {
-                Ok(missing.into_iter().map(|rank| rank as u32).collect())
-            }
-            Err(error) => Err(meeting(self.communicator().rank(), &error)),
-        }
+        let missing = missing.map_err(|error| meeting(self.communicator().rank(), &error))?;
+        Ok(missing.into_iter().map(|rank| rank as u32).collect())
     }
 
     /// Leaves the world in an orderly way: waits for all ranks, at most for the timeout.
@@ -371,16 +371,4 @@ impl Drop for World {
 
 fn node_number(coords: [u8; 6]) -> u64 {
     coords.iter().fold(0, |number, &at| number << 8 | u64::from(at))
-}
-
-fn number(get: Lookup<'_>, setting: &'static str) -> Result<Option<u32>, Error> {
-    let Some(text) = get(setting) else { return Ok(None) };
-    match text.trim().parse() {
-        Ok(number) if number > 0 => Ok(Some(number)),
-        _ => Err(Error::Setting {
-            setting,
-            found: text,
-            valid: "a whole number of at least 1".to_owned(),
-        }),
-    }
 }

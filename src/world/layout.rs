@@ -2,11 +2,17 @@
 //!
 //! Reads a rank map's file; otherwise only thought.
 
+use std::fs::File;
+use std::io::{self, Read};
+
 use super::config::Lookup;
 use super::place::{by_host, near_cubic};
 use super::select::{MOST_DIRECT, Wire};
 use crate::error::Error;
 use hopbine_torus::geometry::{RankMap, Shape};
+
+/// Most bytes of a rank map: hundreds for each rank of the largest machine.
+const LONGEST_MAP: u64 = 64 << 20;
 
 /// The shape of the nodes that `HOPBINE_TORUS` says.
 pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Option<Shape>, String> {
@@ -69,11 +75,23 @@ pub(super) fn lay_out(
         }
         Some(path) => path.to_owned(),
     };
-    let text = std::fs::read_to_string(&path)
+    let text = read_map(&path)
         .map_err(|error| format!("HOPBINE_RANK_MAP={path} cannot be read: {error}"))?;
     let map = RankMap::parse(&shape, &text)
         .map_err(|error| format!("HOPBINE_RANK_MAP={path} for the shape {shape}: {error}"))?;
     Ok((shape, map))
+}
+
+/// Reads a rank map: what has no end, or waits for a writer, is none.
+fn read_map(path: &str) -> io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    if File::open(path)?.take(LONGEST_MAP + 1).read_to_string(&mut text)? as u64 > LONGEST_MAP {
+        return Err(io::Error::other(format!("it is longer than {LONGEST_MAP} bytes")));
+    }
+    Ok(text)
 }
 
 /// Ports per rank: as many as wanted, else two for each dimension and one for each interface at

@@ -64,6 +64,16 @@ impl Started {
     /// Moves things on a little; true if the collective is done.
     pub fn test(&mut self) -> bool {
         let outcome = self.running.test();
+        self.note(outcome)
+    }
+
+    /// As [`test`](Started::test), without moving others on: for whoever tests many.
+    pub fn look(&mut self) -> bool {
+        let outcome = self.running.look();
+        self.note(outcome)
+    }
+
+    fn note(&mut self, outcome: Result<bool, Error>) -> bool {
         outcome.unwrap_or_else(|error| {
             self.failure.get_or_insert(error);
             true
@@ -102,6 +112,14 @@ impl Repeated {
     /// What went wrong with it.
     pub fn test(&mut self) -> Result<bool, Error> {
         self.0.test()
+    }
+
+    /// As [`test`](Repeated::test), without moving others on: for whoever tests many.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub fn look(&mut self) -> Result<bool, Error> {
+        self.0.look()
     }
 
     /// Waits until the collective is done; returns at once if it was not started.

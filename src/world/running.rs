@@ -254,12 +254,24 @@ impl<H: Deref<Target = Inner>> Running<H> {
     /// # Errors
     /// What went wrong with it.
     pub(super) fn test(&mut self) -> Result<bool, Error> {
+        self.test_by(Engine::test)
+    }
+
+    /// As [`test`](Running::test), without moving others on.
+    pub(super) fn look(&mut self) -> Result<bool, Error> {
+        self.test_by(Engine::look)
+    }
+
+    fn test_by(
+        &mut self,
+        test: fn(&Engine, &Arc<Operation>, (u64, u32), &mut TestWatch) -> bool,
+    ) -> Result<bool, Error> {
         let Some(numbers) = self.active else { return Ok(true) };
         loop {
             let Running { prepared, stage, watch, .. } = self;
             let id = numbers.of(*stage);
             let is_done = prepared.with(*stage, |inner, ready| {
-                inner.of_world.engine.test(&ready.operation, id, watch)
+                test(&inner.of_world.engine, &ready.operation, id, watch)
             });
             if !is_done {
                 return Ok(false);

@@ -31,7 +31,7 @@ pub struct VcqId {
 }
 
 impl VcqId {
-    /// The id that was received as a number.
+    /// The id behind a number that another rank has sent.
     ///
     /// # Errors
     /// `INVALID_VCQ_ID` if the number does not name a VCQ.
@@ -70,7 +70,7 @@ impl VcqId {
         VcqId::from_raw(api, raw)
     }
 
-    /// The number to send to others or to post with.
+    /// The id as a number, to send to others or to post with.
     #[must_use]
     pub fn raw(&self) -> utofu_vcq_id_t {
         self.raw
@@ -186,7 +186,7 @@ impl fmt::Display for Stadd {
     }
 }
 
-/// A value of the caller's that comes back with a completion.
+/// The caller's value for an operation: its completion gives it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cookie(pub usize);
 

@@ -87,13 +87,15 @@ fn near() {
 
 #[test]
 fn ranks_of_a_node_speak_through_its_memory_unless_told_not_to() {
-    let near = [("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_DRIVE", "workers")];
+    // A device between the nodes, whatever other tests run on.
+    let device = ("HOPBINE_BACKEND", "emu");
+    let near = [device, ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_DRIVE", "workers")];
     for (shm, is_near) in [("on", true), ("off", false)] {
-        for ended in ranks(4, "near", &[near[0], near[1], ("HOPBINE_SHM", shm)]) {
+        for ended in ranks(4, "near", &[&near[..], &[("HOPBINE_SHM", shm)]].concat()) {
             assert!(ended.text.contains(&format!("near: {is_near}")), "{}", ended.text);
         }
     }
-    for ended in ranks(3, "near", &[]) {
+    for ended in ranks(3, "near", &[device]) {
         assert!(ended.text.contains("near: false"), "{}", ended.text);
     }
 }
@@ -231,6 +233,10 @@ fn what_cannot_be_is_named() {
     assert!(text.contains("tofu, shm, emu, mpi or auto"), "{text}");
     let text = refusal(&[("HOPBINE_REG_CACHE", "maybe")]);
     assert!(text.contains("HOPBINE_REG_CACHE"), "{text}");
+    let text = refusal(&[("HOPBINE_CORES", "4294967296")]);
+    assert!(text.contains("HOPBINE_CORES") && text.contains("below 1024"), "{text}");
+    let text = refusal(&[("HOPBINE_RANK_MAP", "/dev/zero")]);
+    assert!(text.contains("it is no regular file"), "{text}");
     // Another rank that never comes.
     let text = refusal(&[("HOPBINE_SIZE", "2"), ("HOPBINE_TIMEOUT", "1")]);
     assert!(text.contains("rank(s) 1 of 2"), "{text}");

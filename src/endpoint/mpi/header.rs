@@ -1,5 +1,4 @@
-//! What stands at the start of every message of our own: 32 bytes, and behind them what a short
-//! message carries.
+//! The header of a message between ports: 32 bytes, with the payload of a short message behind them.
 
 use crate::endpoint::Tag;
 
@@ -10,27 +9,27 @@ pub(super) const HEADER_BYTES: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A short message, which follows.
+    /// A short message: the payload follows.
     Eager = 1,
     /// A receive is posted: its message is to be sent with the MPI tag `mpi_tag`.
     Ready,
     /// A long message has been waiting for its receive.
     Waits,
-    /// From the sender: the message of a receive that has been announced does not come.
+    /// From the sender: it does not send the message of an announced receive.
     Withheld,
-    /// From the receiver: the message is not wanted.
+    /// From the receiver: it does not want the message.
     Refused,
-    /// Nothing but credits.
+    /// Gives credits back, and says nothing else.
     Credit,
     /// `operation` says who has failed, and why.
     News,
-    /// What are you doing? Question `message`.
+    /// Question `message`: what is the receiver of this doing?
     Ask,
     /// The answer to question `message`: the status is `operation`.
     Answer,
 }
 
-/// In the order of their numbers, which start at 1.
+/// All kinds, in the order of their numbers on the wire, which start at 1.
 const KINDS: [Kind; 9] = [
     Kind::Eager,
     Kind::Ready,
@@ -58,7 +57,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// About a message.
+    /// A header that concerns the message `tag`.
     pub(super) fn about(kind: Kind, tag: Tag, len: usize) -> Self {
         Header {
             kind,
@@ -71,7 +70,7 @@ impl Header {
         }
     }
 
-    /// About something else.
+    /// A header that concerns no message.
     pub(super) fn plain(kind: Kind, operation: u64, message: u32) -> Self {
         Header { kind, call: 0, message, operation, len: 0, mpi_tag: 0, credits: 0 }
     }
@@ -95,7 +94,7 @@ impl Header {
         bytes
     }
 
-    /// `None` if it is none.
+    /// Reads a header; `None` if the bytes are none.
     #[inline]
     pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let half = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];

@@ -8,11 +8,11 @@ use crate::Rank;
 use crate::endpoint::{Arrival, Event, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
-/// Long messages that wait of which a peer's receives are remembered.
+/// How many of a peer's waiting long messages are remembered.
 const MOST_SAID: usize = 64;
 
 impl State {
-    /// A message is in the ring.
+    /// Handles the next message of the ring.
     pub(super) fn arrived(&mut self, taken: &Taken) -> Result<(), WireError> {
         let rank = taken.source as Rank;
         if rank >= self.n_ranks || taken.len < HEADER_BYTES {
@@ -66,7 +66,7 @@ impl State {
         Ok(())
     }
 
-    /// A short message.
+    /// Matches a short message with its receive, or keeps it until that is posted.
     fn came(&mut self, index: u32, header: &Header, data: *const u8) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let (rank, tag) = (peer.rank, header.tag());
@@ -75,7 +75,7 @@ impl State {
         }
         let len = header.len as usize;
         let Some(at) = peer.posted.iter().position(|posted| is_same(posted.tag, tag)) else {
-            // Where a long one was expected.
+            // The receive expects a long message here.
             if let Some(slot) = self.transfers.take_back(rank, tag) {
                 return self.refuse(index, tag, slot);
             }
@@ -85,7 +85,7 @@ impl State {
             self.n_early += 1;
             return Ok(());
         };
-        // In order: the oldest is the likeliest to be met next.
+        // Not swap_remove: the oldest stays in front, which is the likeliest to be met next.
         let posted = peer.posted.remove(at);
         self.n_awaited -= 1;
         if (posted.tag.call, posted.region.len) != (tag.call, len) {
@@ -106,7 +106,7 @@ impl State {
         Ok(())
     }
 
-    /// A peer is ready to receive a long message.
+    /// Sends a long message that a peer is ready for, or remembers that it is.
     fn announced(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let (rank, tag) = (peer.rank, header.tag());
@@ -128,7 +128,7 @@ impl State {
         unsafe { self.transfers.send(rank, mpi_tag, waiting.slot, waiting.region) }
     }
 
-    /// A peer has been waiting for long to send a long message.
+    /// Remembers that a peer waits for the receive of a long message.
     fn waits(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let (rank, tag) = (peer.rank, header.tag());
@@ -142,7 +142,7 @@ impl State {
         }
         let landings = &self.transfers.landings;
         if landings.find(|long| long.from == rank && is_same(long.tag, tag)).is_none() {
-            // The latest are enough: what was said of a message that has come meanwhile is old.
+            // The latest are enough: the oldest may concern messages that have come since.
             if peer.said.len() == MOST_SAID {
                 peer.said.pop_front();
             }
@@ -151,7 +151,7 @@ impl State {
         Ok(())
     }
 
-    /// A peer does not want a message of this rank's, or no longer.
+    /// Drops a send that its receiver does not want, or no longer.
     fn refused(&mut self, index: u32, tag: Tag) {
         let peer = &mut self.peers[index as usize];
         if let Some(at) = peer.waiting.iter().position(|waiting| is_same(waiting.tag, tag)) {

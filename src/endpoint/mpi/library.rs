@@ -1,6 +1,6 @@
 //! The MPI library of this process: who may call it, and what its answers mean.
 //!
-//! Names with P only (`PMPI_...`): tools, ours among them, put themselves behind the others.
+//! All calls have the `PMPI_` names: profiling tools, ours among them, stand behind the plain ones.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -19,7 +19,7 @@ unsafe impl Send for Comm {}
 // SAFETY: as above.
 unsafe impl Sync for Comm {}
 
-/// MPI, initialised by whomever.
+/// MPI, whoever has initialised it.
 #[derive(Debug)]
 pub struct Library(Rule);
 
@@ -69,7 +69,7 @@ impl Library {
         Ok(Library(rule))
     }
 
-    /// To be held while MPI is called.
+    /// The right to call MPI, as long as the guard is held.
     ///
     /// # Errors
     /// [`WireError`] on a thread that may not call it.
@@ -107,7 +107,7 @@ pub fn is_running() -> bool {
     codes == (SUCCESS, SUCCESS) && is_initialised != 0 && is_finalised == 0
 }
 
-/// What every function of MPI returns if nothing is wrong.
+/// The return code of success.
 const SUCCESS: std::ffi::c_int = 0;
 
 /// The failure that a return code of `call` stands for.
@@ -121,7 +121,7 @@ pub fn check(call: &'static str, code: std::ffi::c_int) -> Result<(), WireError>
 
 #[cold]
 fn failed(call: &'static str, code: std::ffi::c_int) -> WireError {
-    // Longer than MPI_MAX_ERROR_STRING of any.
+    // Longer than any library's MPI_MAX_ERROR_STRING.
     let mut text = [0u8; 4096];
     let mut len = 0;
     // SAFETY: the text has room for whatever MPI says.

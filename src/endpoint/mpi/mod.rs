@@ -1,8 +1,8 @@
 //! Messages over MPI: for clusters, and wherever else there is an MPI.
 //!
 //! # Protocol
-//! All that ports say to each other of their own accord begins with a header of 32 bytes, has one
-//! tag of MPI's, and meets receives that are always posted: a ring of them per port.
+//! A message that no receive has asked for begins with a header of 32 bytes and has one fixed MPI
+//! tag. It meets one of the receives that each port keeps posted, its ring.
 //!
 //! | bytes | way |
 //! | --- | --- |
@@ -71,7 +71,7 @@ const MESSAGES_PER_POLL: usize = 64;
 const RARELY: u32 = 8;
 /// How long an endpoint that is abandoned waits for what it has sent.
 const LAST_WAIT: Duration = Duration::from_millis(100);
-/// No peer.
+/// Stands for no peer.
 const NOBODY: u32 = u32::MAX;
 
 /// One port of a rank.
@@ -99,16 +99,16 @@ struct State {
     ring: Ring,
     outbound: Outbound,
     transfers: Transfers,
-    /// Peers with something in their outbox.
+    /// Peers whose outbox holds something.
     listed: Vec<u32>,
     /// To be reported by the next poll.
     events: Vec<Event>,
     calls: Calls,
     /// Messages and announcements that have come before this rank asked for them.
     n_early: usize,
-    /// Receives of short messages that have met nothing yet,
+    /// Receives of short messages whose message has not come.
     n_awaited: usize,
-    /// and sends of long ones: what the next messages in the ring are for.
+    /// Sends of long messages whose receive has not been announced. Both wait for the ring.
     n_waiting: usize,
     /// Polls since the last look at the ring.
     n_polls: u32,
@@ -117,7 +117,7 @@ struct State {
     has_reported: bool,
     question: Question,
     is_abandoned: bool,
-    /// Nothing is posted any more.
+    /// True after `abandon`: nothing is posted any more.
     has_let_go: bool,
 }
 
@@ -171,7 +171,7 @@ impl MpiEndpoint {
         Ok(MpiEndpoint { library, state: Arc::new(Mutex::new(state)) })
     }
 
-    /// For the end.
+    /// What gives everything back to MPI at the world's end.
     pub fn ending(&self) -> Ending {
         Ending { library: self.library.clone(), state: self.state.clone() }
     }
@@ -188,7 +188,7 @@ unsafe fn last_tag(comm: Comm) -> Result<i32, WireError> {
         let at = (&raw mut value).cast();
         let key = ffi::MPI_TAG_UB as i32;
         check("MPI_Comm_get_attr", ffi::PMPI_Comm_get_attr(comm.0, key, at, &mut is_set))?;
-        // What the standard guarantees.
+        // The least that the standard allows.
         Ok(if is_set == 0 || value.is_null() { 32_767 } else { *value })
     }
 }
@@ -261,7 +261,7 @@ impl Endpoint for MpiEndpoint {
 
 impl Drop for MpiEndpoint {
     fn drop(&mut self) {
-        // Whoever ends MPI first has to let go of it: see `Ending`.
+        // If MPI has ended first, `Ending` has given everything back.
         if is_running() {
             self.abandon();
         }
@@ -315,7 +315,7 @@ impl State {
         looks
     }
 
-    /// Lets go of everything that is posted.
+    /// Takes back everything that is posted.
     fn give_up(&mut self) {
         self.is_abandoned = true;
         if std::mem::replace(&mut self.has_let_go, true) {

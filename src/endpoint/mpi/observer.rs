@@ -1,4 +1,4 @@
-//! What ranks can learn of each other besides messages, as far as messages tell it.
+//! Status and news between ranks: MPI offers no shared words, so they travel as messages, too.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// An answer has come, perhaps to a question of long ago.
+    /// Takes an answer, unless it is to an older question.
     pub(super) fn answered(&mut self, rank: Rank, number: u32, word: u64) {
         if self.number == number && self.open.is_some_and(|(asked, _)| asked == rank) {
             self.open = None;
@@ -33,19 +33,19 @@ impl Question {
 }
 
 impl State {
-    /// Takes note of something that others would otherwise tell.
+    /// Writes news to this rank itself, as others would.
     pub(super) fn note(&mut self, blame: Blame) {
         self.news.get_or_insert(blame);
     }
 
-    /// Another rank tells who has failed.
+    /// Takes the news of another rank: who has failed.
     pub(super) fn hear(&mut self, word: u64) {
         if let Some(blame) = blame_from_word(word) {
             self.note(blame);
         }
     }
 
-    /// Another rank asks what this one is doing.
+    /// Answers another rank that asks what this one is doing.
     pub(super) fn reply(&mut self, rank: Rank, question: u32) -> Result<(), WireError> {
         let header = Header::plain(Kind::Answer, self.status.to_word(), question);
         // SAFETY: no message.
@@ -71,7 +71,7 @@ impl Observer for MpiEndpoint {
         let state = &mut *lock(&self.state);
         state.status = status;
         if status != Status::Busy && !state.is_abandoned {
-            // What fails now fails again in the next poll.
+            // A failure shows again in the next poll.
             let _ = state.remind();
         }
     }
@@ -83,7 +83,7 @@ impl Observer for MpiEndpoint {
             return Ok(false);
         }
         if rank >= state.n_ranks {
-            // Not what a rank of ours would say.
+            // No rank asks about one outside its communicator.
             state.question.answer = Some(Status::Unknown);
             return Ok(true);
         }

@@ -1,4 +1,5 @@
-//! What goes out with a header: copied to a buffer, which is MPI's until it has gone.
+//! Messages with a header on their way out. Each is copied to a buffer, which belongs to MPI until the
+//! send is complete.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -61,7 +62,7 @@ impl Outbound {
             )
         };
         if code != 0 {
-            // Whatever MPI does with it.
+            // MPI may still use the buffer.
             std::mem::forget(buffer);
             return check("MPI_Isend", code).map_err(|error| WireError { peer: Some(to), ..error });
         }
@@ -69,7 +70,7 @@ impl Outbound {
         Ok(())
     }
 
-    /// Takes the buffers back that have gone.
+    /// Takes back the buffers of completed sends.
     #[inline]
     pub(super) fn collect(&mut self) -> Result<(), WireError> {
         while let Some((request, _)) = self.leaving.front_mut() {
@@ -85,13 +86,13 @@ impl Outbound {
         Ok(())
     }
 
-    /// Whether nothing is on its way out.
+    /// Whether all sends are complete.
     pub(super) fn is_empty(&self) -> bool {
         self.leaving.is_empty()
     }
 
-    /// Waits for all that is on its way, at most until `end`; what is not gone then is left to
-    /// MPI for good.
+    /// Waits for all sends, at most until `end`; buffers of those that are not complete then stay
+    /// with MPI for good.
     pub(super) fn finish(&mut self, end: Instant) {
         while self.collect().is_ok() && !self.is_empty() && Instant::now() < end {
             std::thread::yield_now();
@@ -99,7 +100,7 @@ impl Outbound {
         self.leave_all();
     }
 
-    /// Leaves everything that is on its way to MPI.
+    /// Leaves the buffers of all incomplete sends to MPI.
     pub(super) fn leave_all(&mut self) {
         self.leaving.drain(..).for_each(|(_, buffer)| std::mem::forget(buffer));
     }

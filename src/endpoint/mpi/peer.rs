@@ -1,4 +1,4 @@
-//! One of the ranks that a port speaks with: what is to go there, and what has met nothing yet.
+//! A peer of a port: messages that wait to go there, and sends and receives without a partner yet.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use super::header::Header;
 use crate::Rank;
 use crate::endpoint::{Arrival, Slot, Tag, WireRegion};
 
-/// Short messages and announcements that may be on their way to a peer. What comes while that does
-/// not look is kept by MPI, so this bounds what it needs.
+/// Credits: short messages and announcements that may be on their way to a peer at a time. MPI keeps
+/// those that the peer has not looked at, so this bounds the memory that MPI needs.
 pub(super) const CREDITS: u32 = 32;
 
 /// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) rank: Rank,
-    /// What may still be sent there.
+    /// Credits left for sending there.
     pub(super) credits: u32,
-    /// What has come from there and has not been said to have.
+    /// Credits of messages from there that have not been given back yet.
     pub(super) owed: u32,
     /// Short messages' receives whose message has not come.
     pub(super) posted: Vec<Posted>,
@@ -30,7 +30,7 @@ pub(super) struct Peer {
     pub(super) said: VecDeque<(Tag, u64)>,
     /// What waits for credits.
     pub(super) outbox: VecDeque<Outgoing>,
-    /// Whether it is among those with something in their outbox.
+    /// Whether it is on the port's list of peers whose outbox holds something.
     pub(super) is_listed: bool,
 }
 

@@ -72,7 +72,7 @@ impl State {
             }
             self.events.push(Event::Received(slot));
         } else if region.len <= EAGER_BYTES {
-            // Their message is a long one.
+            // The peer sends a long message here.
             if let Some(at) = peer.said.iter().position(|(said, _)| is_same(*said, tag)) {
                 peer.said.remove(at);
                 self.refuse(index, tag, slot)?;
@@ -84,7 +84,7 @@ impl State {
             if self.transfers.landings.next() as i64 + i64::from(FIRST_DATA)
                 > i64::from(self.last_tag)
             {
-                // Those that are posted finish by themselves.
+                // Receives that are posted free their tags when they end.
                 return Ok(Taken::Later);
             }
             // SAFETY: the caller's promise.
@@ -110,7 +110,10 @@ impl State {
         self.say(index, Outgoing { header, message: None })
     }
 
-    /// This rank posts a message of a call, to or from a peer.
+    /// Notes that this rank takes part in a call, with a message to or from a peer.
+    ///
+    /// # Errors
+    /// [`WireError`] if a message of another call has come in its place.
     #[inline]
     pub(super) fn enter_call(&mut self, rank: Rank, tag: Tag) -> Result<u32, WireError> {
         if self.is_abandoned {
@@ -118,7 +121,7 @@ impl State {
             return Err(WireError { call: "posting", reason, peer: None });
         }
         if self.calls.enter(tag) && self.n_early > 0 {
-            // What has come already.
+            // Messages that came before this rank entered the call.
             if let Some(peer) = self.peers.iter().find(|peer| peer.misses(tag)) {
                 let rank = peer.rank;
                 return Err(self.differs(rank));
@@ -158,7 +161,7 @@ impl State {
         }
     }
 
-    /// Sends what there are credits for.
+    /// Sends as much of a peer's outbox as there are credits for.
     pub(super) fn flush(&mut self, index: u32) -> Result<(), WireError> {
         while self.peers[index as usize].credits > 0 {
             let Some(outgoing) = self.peers[index as usize].outbox.pop_front() else {
@@ -172,7 +175,7 @@ impl State {
         Ok(())
     }
 
-    /// Sends something for a credit that there is.
+    /// Sends one message; the caller has a credit for it.
     #[inline]
     pub(super) fn put(
         &mut self,

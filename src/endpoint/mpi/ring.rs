@@ -1,7 +1,6 @@
-//! The receives that are always posted, for all that peers send of their own accord.
+//! A port's ring: receives that stay posted, for all messages with a header.
 //!
-//! A message meets the first of them that was posted, so they are filled in their order, and only
-//! the next one is ever looked at.
+//! MPI fills them in the order in which they were posted, so only the next one is looked at.
 
 use std::ptr::NonNull;
 use std::time::Instant;
@@ -25,9 +24,9 @@ pub(super) struct Ring {
     /// `SLOTS` times `SLOT_BYTES`, which MPI writes to.
     memory: NonNull<u8>,
     requests: Vec<ffi::MPI_Request>,
-    /// The one that is filled next.
+    /// The receive that is filled next.
     head: usize,
-    /// How many before it have been filled and not been posted again.
+    /// How many before it are filled and not posted again.
     n_taken: usize,
 }
 
@@ -56,7 +55,7 @@ impl Ring {
         unsafe { self.memory.as_ptr().add(index * SLOT_BYTES) }
     }
 
-    /// Posts those again whose message has been taken: nobody reads it any more.
+    /// Posts the receives again whose message has been taken: nobody reads it any more.
     #[inline]
     pub(super) fn repost(&mut self) -> Result<(), WireError> {
         while self.n_taken > 0 {
@@ -110,7 +109,7 @@ impl Ring {
         Ok(Some(Taken { source: status.MPI_SOURCE, ptr, len }))
     }
 
-    /// Takes all of them back, at most until `end`; returns whether MPI has let go of them.
+    /// Cancels all receives, waiting at most until `end`; returns whether MPI has let go of them.
     pub(super) fn cancel(&mut self, end: Instant) -> bool {
         super::transfers::cancel(&mut self.requests, end)
     }

@@ -13,9 +13,9 @@ use crate::Rank;
 use crate::endpoint::numbered::Numbered;
 use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
 
-/// Counts of MPI's are of type `int`.
+/// The longest piece: MPI counts bytes in an `int`.
 const MOST_BYTES: usize = 1 << 30;
-/// Messages that are looked for in one poll.
+/// Messages that one poll probes for.
 const PROBES_PER_POLL: usize = 4;
 
 /// A message that is received.
@@ -27,7 +27,7 @@ pub(super) struct Landing {
     region: WireRegion,
     /// Pieces that have not come.
     left: u32,
-    /// MPI has been seen to have the first of them.
+    /// Whether a probe has found the first of them.
     is_there: bool,
 }
 
@@ -38,7 +38,7 @@ struct Leaving {
     left: u32,
 }
 
-/// What a request is a piece of.
+/// The message whose piece a request moves.
 #[derive(Clone, Copy, Debug)]
 enum Piece {
     Of(u32),
@@ -56,7 +56,7 @@ pub(super) struct Transfers {
     /// Messages that are announced, and whose receives are not posted.
     due: VecDeque<u32>,
     requests: Vec<ffi::MPI_Request>,
-    /// What each is.
+    /// The message of each request.
     pieces: Vec<Piece>,
     done: Vec<c_int>,
 }
@@ -200,14 +200,14 @@ impl Transfers {
                 requests.push(self.requests.swap_remove(at));
             }
         }
-        // Nothing has met them, so that they end at once.
+        // Nothing is sent for them, so they end at once.
         cancel(&mut requests, Instant::now() + LAST_WAIT);
         self.due.retain(|&due| due != number);
         self.landings.remove(number);
         Some(slot)
     }
 
-    /// Reports what is done.
+    /// Reports the messages that are complete.
     #[inline]
     pub(super) fn advance(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
         if self.requests.is_empty() {
@@ -226,10 +226,10 @@ impl Transfers {
             )
         };
         check("MPI_Testsome", code)?;
-        // Below 0 if there is no active request.
+        // Negative (MPI_UNDEFINED) if no request is active.
         let n_done = usize::try_from(n_done).unwrap_or(0).min(self.requests.len());
         let done = &mut self.done[..n_done];
-        // From the back, so that what takes a place that has become free is not one of them.
+        // From the back: the request that swap_remove moves to a free place is not in the list.
         done.sort_unstable_by(|a, b| b.cmp(a));
         for &index in &*done {
             self.requests.swap_remove(index as usize);

@@ -27,7 +27,7 @@ const SLEEPERS: usize = 4;
 pub(super) struct Doorbell {
     /// Keeps the words mapped.
     segment: Arc<Segment>,
-    /// All that sleep in the segment.
+    /// Counts the sleepers of the whole segment.
     all: *const AtomicU32,
     line: usize,
     n_ranks: usize,
@@ -53,7 +53,7 @@ impl Doorbell {
         self.segment.word32(self.line + word)
     }
 
-    /// There is something for the rank.
+    /// Wakes the rank: something has been written for it.
     #[inline]
     pub(super) fn ring(&self) {
         if self.may_be_heard() {
@@ -70,7 +70,7 @@ impl Doorbell {
 
     #[cold]
     fn wake(&self) {
-        // SeqCst: as if there were no `membarrier`, since it matters little here.
+        // SeqCst: stronger than `membarrier` needs; waking is rare.
         if self.word(SLEEPERS).load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -150,7 +150,7 @@ mod tests {
     fn nobody_sleeps_through_its_bell() {
         // Without barriers a bell may be missed, and a short sleep is all that helps.
         let has_barriers = take_part();
-        let layout = Layout { n_ranks: 2, n_ports: 0, board_bytes: 0 };
+        let layout = Layout { n_ranks: 2, n_ports: 0, board_bytes: 0, boards_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
         let turn = AtomicU64::new(0);

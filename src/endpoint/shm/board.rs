@@ -1,10 +1,9 @@
-//! The board: short collectives without messages. Each rank writes what it contributes to a place
-//! of its own, once, and whoever needs it reads it there.
+//! The board: short collectives without messages. Each rank writes its contribution once, to a place
+//! of its own; the others read it there.
 //!
-//! A rank has [`DEPTH`] places and uses them in turn, one for each call. Before it writes one
-//! again it makes sure that everybody has entered a later call than the one whose contribution
-//! stands there, and so has read it: those it has waited for in recent calls have, the others show
-//! how far they are.
+//! A rank has [`DEPTH`] places and uses them in turn, one for each call. A place is free again once
+//! every rank has entered a later call than the one it was written for: then everybody has read it.
+//! A rank knows that of those it has waited for in recent calls; the others show how far they are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +15,13 @@ use super::segment::Segment;
 /// The longest contribution.
 pub(super) const BOARD_BYTES: usize = 8 * 1024;
 /// Places of each rank: how many calls a rank can be ahead of one that it does not wait for.
-const DEPTH: u64 = 4;
-/// A contribution up to this length stands in the line that says that it is there.
+pub(super) const DEPTH: u64 = 4;
+/// The words of the first line of a rank's part: the call that it has entered; the base of the
+/// last lease that it has left; that of the present one, in its owner's part (`boards`).
+const ENTERED: usize = 0;
+pub(super) const LEFT: usize = 8;
+pub(super) const BASE: usize = 16;
+/// A contribution up to this length shares the cache line of its stamp.
 const INLINE_BYTES: usize = LINE - 8;
 /// From one place to the next: not a power of two, or all would share the same sets of the caches.
 const STRIDE: usize = LINE + BOARD_BYTES + LINE;
@@ -27,11 +31,11 @@ pub(super) const RANK_BYTES: usize = LINE + DEPTH as usize * STRIDE;
 /// A rank's contribution to the call that was entered last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contribution {
-    /// It has not been made.
+    /// The rank has not contributed yet.
     Missing,
-    /// It starts here, and stays until the next call is entered.
+    /// The contribution starts here; it stays until this rank enters the next call.
     At(*const u8),
-    /// The rank has entered another call.
+    /// The rank makes another call: its signature differs.
     Other,
 }
 
@@ -47,6 +51,8 @@ pub struct Board {
     /// The latest call that each rank is known to have entered.
     entered: Vec<u64>,
     call: u64,
+    /// Calls are numbered from here on.
+    base: u64,
     signature: u16,
 }
 
@@ -54,15 +60,25 @@ pub struct Board {
 unsafe impl Send for Board {}
 
 impl Board {
-    pub(super) fn new(segment: &Arc<Segment>, layout: Layout, me: usize) -> Self {
-        let part = |rank| segment.at(layout.board(rank), RANK_BYTES);
+    /// The board with this index, as the one of `members` sees it that is at place `me` there;
+    /// calls before theirs are numbered up to `base`.
+    pub(super) fn new(
+        segment: &Arc<Segment>,
+        layout: Layout,
+        (index, members): (usize, &[usize]),
+        me: usize,
+        base: u64,
+    ) -> Self {
+        let part = |&rank: &usize| segment.at(layout.board(index, rank), RANK_BYTES);
+        let bell = |&rank: &usize| Doorbell::new(segment, layout, rank);
         Board {
             _segment: segment.clone(),
             me,
-            parts: (0..layout.n_ranks).map(part).collect(),
-            bells: (0..layout.n_ranks).map(|rank| Doorbell::new(segment, layout, rank)).collect(),
-            entered: vec![0; layout.n_ranks],
-            call: 0,
+            parts: members.iter().map(part).collect(),
+            bells: members.iter().map(bell).collect(),
+            entered: vec![0; members.len()],
+            call: base,
+            base,
             signature: 0,
         }
     }
@@ -75,6 +91,11 @@ impl Board {
     /// This rank's number on the board.
     pub fn me(&self) -> usize {
         self.me
+    }
+
+    /// The number of the call that was entered last.
+    pub fn call(&self) -> u64 {
+        self.call
     }
 
     /// Number of ranks.
@@ -94,14 +115,14 @@ impl Board {
         LINE + (self.call % DEPTH) as usize * STRIDE
     }
 
-    /// Enters the next call; `signature` is the same on all ranks that make the same call. What
-    /// was read in the call before may be overwritten from now on.
+    /// Enters the next call; ranks that make the same call give the same `signature`. From now on
+    /// others may overwrite what this rank has read in the call before.
     #[inline]
     pub fn enter(&mut self, signature: u16) {
         self.call += 1;
         self.signature = signature;
         // Release: pairs with the Acquire in `is_free`: what was read was read before.
-        self.word(self.me, 0).store(self.call, Ordering::Release);
+        self.word(self.me, ENTERED).store(self.call, Ordering::Release);
         self.ring();
     }
 
@@ -113,11 +134,12 @@ impl Board {
     #[inline]
     pub fn is_free(&mut self) -> Result<(), usize> {
         // Whoever has entered this call has left the one that used the place before.
-        let enough = if self.call > DEPTH { self.call - DEPTH + 1 } else { 0 };
+        let is_first = self.call <= self.base + DEPTH;
+        let enough = if is_first { 0 } else { self.call - DEPTH + 1 };
         for rank in 0..self.parts.len() {
             if self.entered[rank] < enough && rank != self.me {
                 // Acquire: see `enter`.
-                self.entered[rank] = self.word(rank, 0).load(Ordering::Acquire);
+                self.entered[rank] = self.word(rank, ENTERED).load(Ordering::Acquire);
                 if self.entered[rank] < enough {
                     return Err(rank);
                 }
@@ -163,7 +185,7 @@ impl Board {
         self.ring();
     }
 
-    /// Everybody may wait for what has been written.
+    /// Wakes everybody: any rank may wait for this one.
     #[inline]
     fn ring(&self) {
         if self.bells[self.me].may_be_heard() {
@@ -200,10 +222,11 @@ mod tests {
     use super::*;
 
     fn boards(n_ranks: usize) -> Vec<Board> {
-        let layout = Layout { n_ranks, n_ports: 0, board_bytes: RANK_BYTES };
+        let layout = Layout { n_ranks, n_ports: 0, board_bytes: RANK_BYTES, boards_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
-        (0..n_ranks).map(|me| Board::new(&segment, layout, me)).collect()
+        let all: Vec<usize> = (0..n_ranks).collect();
+        (0..n_ranks).map(|me| Board::new(&segment, layout, (0, &all), me, 0)).collect()
     }
 
     fn bytes(board: &mut Board, rank: usize, len: usize) -> Option<Vec<u8>> {
@@ -249,7 +272,7 @@ mod tests {
         for value in 1..=sent {
             boards[1].enter(1);
             assert_eq!(bytes(&mut boards[1], 0, 1), Some(vec![value]));
-            // The first contribution may be read until the second call.
+            // A view of the first contribution lives until the second call.
             assert_eq!(boards[0].is_free().is_ok(), value > 1);
         }
     }

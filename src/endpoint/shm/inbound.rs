@@ -11,13 +11,16 @@ use super::state::Landing;
 use super::{ShmEndpoint, copy};
 
 impl ShmEndpoint {
-    /// This rank posts a message of a call.
+    /// Notes that this rank takes part in a call.
+    ///
+    /// # Errors
+    /// [`WireError`] if a message of another call has come in its place.
     #[inline]
     pub(super) fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
         if !self.calls.enter(tag) || self.n_early == 0 {
             return Ok(());
         }
-        // What has come already.
+        // Messages that came before this rank entered the call.
         let operation = tag.operation_id();
         let other = |early: &Early| {
             early.tag.operation_id() == operation && !Tag::do_meet(early.tag.call, tag.call)
@@ -29,7 +32,7 @@ impl ShmEndpoint {
     }
 
     fn differs(&self, rank: Rank) -> WireError {
-        // News to this rank too.
+        // This rank tells itself as well: its engine learns of failures by news.
         self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
         WireError {
             call: "matching of messages",
@@ -69,7 +72,7 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// A message has come.
+    /// Matches a message with its receive, or keeps it until that is posted.
     #[inline]
     fn arrived(
         &mut self,
@@ -131,7 +134,7 @@ impl ShmEndpoint {
         self.events.push(Event::Differs(slot, self.peers[peer].rank));
     }
 
-    /// Nobody reads what the last poll has shown.
+    /// Releases the slots that the last poll has shown: their readers are done.
     #[inline]
     pub(super) fn end_views(&mut self) {
         while let Some((peer, slot)) = self.views.pop() {
@@ -139,7 +142,7 @@ impl ShmEndpoint {
         }
     }
 
-    /// A message in a peer's staging slot has met its receive.
+    /// Shows a staged message to its receive, or copies it to where it belongs.
     pub(super) fn show_staged(
         &mut self,
         peer: usize,

@@ -17,7 +17,7 @@ use super::{ShmEndpoint, copy};
 const READ_BYTES: usize = 8 * 1024 * 1024;
 
 impl ShmEndpoint {
-    /// A lent message has met its receive.
+    /// Takes up a lent message whose receive is posted: reads it, or asks for pieces.
     pub(super) fn land(&mut self, landing: Landing) {
         if self.can_read {
             return self.reads_due.push(landing);
@@ -58,19 +58,19 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// A lent message has been read.
+    /// Ends a loan: the peer has read the message.
     pub(super) fn read_by_peer(&mut self, id: u32) {
         if let Some(lent) = self.lent.remove(id) {
             self.events.push(Event::Sent(lent.slot));
         }
     }
 
-    /// A lent message is to be sent in pieces.
+    /// Turns a loan into pieces: the peer cannot read this memory.
     pub(super) fn pulled(&mut self, peer: usize, id: u32, landing: u32) {
         self.pulled.push_back(Pulled { peer, id, landing, done: 0 });
     }
 
-    /// Sends what pieces there is room for.
+    /// Sends as many pieces as find room.
     pub(super) fn advance_pulls(&mut self) {
         while let Some(&Pulled { peer, id, landing, done }) = self.pulled.front() {
             let Some(&mut Lent { slot, region }) = self.lent.get_mut(id) else {
@@ -98,7 +98,7 @@ impl ShmEndpoint {
         }
     }
 
-    /// A piece of a message is in a staging slot.
+    /// Copies a piece out of its staging slot to where it belongs.
     pub(super) fn piece(&mut self, peer: usize, descriptor: Descriptor) -> Result<(), WireError> {
         let Descriptor { message, len, word, id, .. } = descriptor;
         let landing = self.landings.get_mut(message).filter(|landing| {
@@ -120,12 +120,12 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// A peer's staging slot has been read.
+    /// Gives a peer's staging slot back after reading it.
     pub(super) fn release(&self, peer: usize, slot: u32) {
         let readers = readers(&self.segment, self.layout, self.port, peer, slot as usize);
         // Release: pairs with the Acquire in `Staging::free`.
         readers.fetch_sub(1, Ordering::Release);
-        // It may wait for a slot.
+        // The peer may wait for a slot.
         self.peers[peer].outbox.ring();
     }
 }

@@ -15,6 +15,7 @@
 
 mod bell;
 mod board;
+mod boards;
 mod inbound;
 mod layout;
 mod lending;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 use crate::Rank;
 
 pub use board::{Board, Contribution};
+pub use boards::{Boards, Lease};
 pub(crate) use process::host;
 pub use setup::{ShmConfig, connect};
 
@@ -61,7 +63,7 @@ const STAGED_BYTES: usize = 32 * 1024;
 /// The same with two ranks, as no second receiver shares the slot: where the cores' caches are far
 /// apart, an alltoall of 32 KiB blocks takes 23 us through slots and 7 by reading.
 const STAGED_PAIR_BYTES: usize = 16 * 1024;
-/// With more peers than this, those that nothing is expected of are looked at more rarely.
+/// With more peers than this, a port looks more rarely at those of which it expects nothing.
 const FEW_PEERS: usize = 8;
 /// How rarely, in polls.
 const RARELY: u32 = 16;
@@ -73,6 +75,8 @@ pub struct Opened {
     pub endpoints: Vec<ShmEndpoint>,
     /// The board, if all ranks are on this host.
     pub board: Option<Board>,
+    /// Those for other communicators, likewise.
+    pub boards: Option<Arc<Boards>>,
 }
 
 /// One port of a rank, among those of the same host.
@@ -100,9 +104,9 @@ pub struct ShmEndpoint {
     backlog: VecDeque<(usize, Descriptor)>,
     /// To be reported by the next poll.
     events: Vec<Event>,
-    /// The staging slots of peers that the last poll has shown,
+    /// Staging slots of peers that the last poll has shown.
     views: Vec<(usize, u32)>,
-    /// and those that the next will.
+    /// Staging slots of peers that the next poll will show.
     due_views: Vec<(usize, u32)>,
     calls: Calls,
     n_early: usize,
@@ -114,7 +118,7 @@ pub struct ShmEndpoint {
 }
 
 impl Descriptor {
-    /// Something about what `id` stands for on the other side.
+    /// An answer about the message or slot that the other side calls `id`.
     fn answer(kind: Kind, id: u32) -> Self {
         Descriptor { kind, call: 0, message: 0, operation: 0, len: 0, id, word: 0 }
     }
@@ -316,7 +320,7 @@ impl Endpoint for ShmEndpoint {
         }
         if !self.reads_due.is_empty() {
             self.advance_reads()?;
-            // Nobody else would wake this rank for what is left.
+            // Rings its own bell: nobody else wakes this rank for what is left.
             if !self.reads_due.is_empty() {
                 self.bell.ring();
             }

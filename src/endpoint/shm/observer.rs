@@ -20,9 +20,9 @@ impl ShmEndpoint {
         self.segment.word(self.layout.rank(peer) + word)
     }
 
-    /// Takes note of something that others would otherwise tell.
+    /// Writes news to this rank itself, as others would.
     pub(super) fn note(&self, blame: Blame) {
-        // Relaxed: a word that says everything by itself. What others write would do as well.
+        // Relaxed: the word stands alone. News of others may overwrite it, and serve as well.
         self.rank_word(self.me, NEWS).store(blame_to_word(blame), Ordering::Relaxed);
     }
 
@@ -44,12 +44,12 @@ impl ShmEndpoint {
 
 impl Observer for ShmEndpoint {
     fn show(&mut self, status: Status) {
-        // Relaxed: a word that says everything by itself.
+        // Relaxed: the word stands alone.
         self.rank_word(self.me, STATUS).store(status.to_word(), Ordering::Relaxed);
     }
 
     fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
-        // Not what a rank of ours would write.
+        // No rank asks about one that the segment does not hold.
         let Ok(peer) = self.peer_of(rank) else {
             self.answer = Some(Status::Unknown);
             return Ok(true);
@@ -68,7 +68,7 @@ impl Observer for ShmEndpoint {
     }
 
     fn tell(&mut self, blame: Blame) {
-        // All of them: it takes a store each.
+        // Everybody is told at once: it takes one store for each.
         for peer in (0..self.peers.len()).filter(|&peer| peer != self.me) {
             // Relaxed: as above.
             self.rank_word(peer, NEWS).store(blame_to_word(blame), Ordering::Relaxed);

@@ -20,7 +20,7 @@ pub(super) struct Peer {
     pub(super) early: VecDeque<Early>,
 }
 
-/// A receive.
+/// A receive that is posted and waits for its message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Posted {
     pub(super) operation: u64,
@@ -31,7 +31,7 @@ pub(super) struct Posted {
     pub(super) arrival: Arrival,
 }
 
-/// A message.
+/// A message that waits for its receive.
 #[derive(Debug)]
 pub(super) struct Early {
     pub(super) tag: Tag,
@@ -39,7 +39,7 @@ pub(super) struct Early {
     pub(super) body: Body,
 }
 
-/// Where a message is that has come.
+/// Where the bytes of a message are.
 #[derive(Debug)]
 pub(super) enum Body {
     Inline([u8; INLINE_BYTES]),
@@ -51,16 +51,16 @@ pub(super) enum Body {
 }
 
 impl Peer {
-    /// The receive for a message.
+    /// Takes out the receive that a message belongs to.
     #[inline]
     pub(super) fn take_posted(&mut self, operation: u64, message: u32) -> Option<Posted> {
         let is_it = |posted: &Posted| (posted.message, posted.operation) == (message, operation);
         let at = self.posted.iter().position(is_it)?;
-        // In order: the oldest is the likeliest to be met next.
+        // Not swap_remove: the oldest stays in front, which is the likeliest to be met next.
         Some(self.posted.remove(at))
     }
 
-    /// The message for a receive.
+    /// Takes out the message that a receive asks for.
     #[inline]
     pub(super) fn take_early(&mut self, operation: u64, message: u32) -> Option<Early> {
         if self.early.is_empty() {

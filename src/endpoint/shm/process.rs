@@ -11,7 +11,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// This one.
+    /// This process.
     pub(super) fn own() -> Self {
         let pid = std::process::id();
         Process { pid, started: stat(pid).map_or(0, |(_, started)| started) }
@@ -33,7 +33,7 @@ impl Process {
 /// State and start of a process.
 fn stat(pid: u32) -> Option<(u8, u64)> {
     let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The second field, the name in parentheses, may hold spaces and parentheses.
     let rest = &text[text.iter().rposition(|&byte| byte == b')')? + 1..];
     let mut fields = rest.split(|&byte| byte == b' ').skip(1);
     let state = *fields.next()?.first()?;

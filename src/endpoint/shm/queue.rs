@@ -68,7 +68,7 @@ struct Line {
 
 const _: () = assert!(size_of::<Line>() == LINE);
 
-/// Where the two sides stand, or the parts of one queue.
+/// One queue in the segment: its lines, its ring of bytes and the count of what was taken.
 #[derive(Debug)]
 struct Parts {
     /// Lines and bytes that the receiver has taken: the lower and the upper half.
@@ -77,7 +77,7 @@ struct Parts {
     bytes: *mut u8,
     /// Keeps the memory mapped.
     _segment: Arc<Segment>,
-    /// The other side's.
+    /// The other side's bell.
     bell: Doorbell,
 }
 
@@ -123,7 +123,7 @@ pub(super) struct Outbox {
     parts: Parts,
     lines_at: u32,
     bytes_at: u32,
-    /// As last seen.
+    /// The receiver's count, as last seen.
     lines_taken: u32,
     bytes_taken: u32,
 }
@@ -172,7 +172,7 @@ impl Outbox {
         true
     }
 
-    /// There is something else for the receiver than a message.
+    /// Wakes the receiver for something that is no message.
     pub(super) fn ring(&self) {
         self.parts.bell.ring();
     }
@@ -213,7 +213,7 @@ pub(super) struct Inbox {
     parts: Parts,
     lines_at: u32,
     bytes_at: u32,
-    /// Something was taken that the sender has not been told of.
+    /// The receiver has taken something and has not said so yet.
     owes: bool,
 }
 
@@ -276,7 +276,7 @@ impl Inbox {
         Some(Ok((descriptor, payload)))
     }
 
-    /// Lets the sender use again what was taken.
+    /// Gives the room of what was taken back to the sender.
     #[inline]
     pub(super) fn give_back(&mut self) {
         if std::mem::take(&mut self.owes) {

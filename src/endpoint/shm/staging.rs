@@ -74,13 +74,13 @@ impl Staging {
         Some(slot)
     }
 
-    /// The receiver of what was put into `slot` cannot be told of it now.
+    /// Takes a reader off `slot` again: there is no room to tell that receiver of it now.
     pub(super) fn take_back(&mut self, slot: usize) {
         // Relaxed: nobody else has heard of this reader.
         self.readers(slot).fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The sender may change its memory from now on.
+    /// Ends the sharing of the message staged last: its sender may change its memory from now on.
     pub(super) fn sent(&mut self) {
         if let Some((_, _, slot)) = self.last.take() {
             // Release: pairs with the Acquire in `free`.

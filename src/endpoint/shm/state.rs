@@ -9,7 +9,7 @@ pub(super) struct Lent {
     pub(super) region: WireRegion,
 }
 
-/// A message that this port is to read, or gets in pieces.
+/// A message that this port reads from a peer, or gets in pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Landing {
     pub(super) peer: usize,
@@ -20,7 +20,7 @@ pub(super) struct Landing {
     pub(super) done: usize,
 }
 
-/// A message that this port has lent and is to send in pieces instead.
+/// A message that this port has lent and sends in pieces instead.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pulled {
     pub(super) peer: usize,

@@ -13,7 +13,7 @@ use utofu::handles::{self, Registration, Vcq};
 
 use super::registrar::{Direct, Registrar};
 use crate::endpoint::{Access, Owner};
-use crate::memory::{Cache, CacheConfig, CacheError, CacheStats, Lease};
+use crate::memory::{Cache, CacheConfig, CacheError, CacheStats, Keep, Lease};
 
 /// Registrations in use for which room is made in advance.
 const USUAL_LEASES: usize = 16;
@@ -86,20 +86,19 @@ impl Registrar for Cached {
             // port's lock, or after the endpoint.
             unsafe { vcq.register(addr, len, handles::Access::ReadWrite) }
         };
-        let leased = match owner {
+        let keep = match owner {
             Owner::Library => {
                 drop(cache);
                 // SAFETY: the caller's promise.
                 return unsafe { self.direct.register(vcq, ptr, len, access, owner) };
             }
             Owner::User(settled) => {
-                let settled = *settled.get_or_insert_with(|| cache.settle());
-                cache.get(settled, port, addr, len, register)
+                Keep::UntilEvent(*settled.get_or_insert_with(|| cache.settle()))
             }
-            Owner::UserOnce => cache.get_uncached(port, addr, len, register),
-            Owner::Explicit => cache.keep(port, addr, len, register),
+            Owner::UserOnce => Keep::Once,
+            Owner::Explicit => Keep::Explicitly,
         };
-        let lease = match leased {
+        let lease = match cache.get(keep, port, addr, len, register) {
             Ok(lease) => lease,
             // Registrations that are kept serve sending and receiving. Memory that is only sent
             // from may be read-only: then there is one for this time.
@@ -109,7 +108,7 @@ impl Registrar for Cached {
                 return unsafe { self.direct.register(vcq, ptr, len, access, Owner::UserOnce) };
             }
             Err(CacheError::Register { source, .. }) => return Err(source),
-            Err(CacheError::Span(_)) => {
+            Err(CacheError::NoRange { .. }) => {
                 return Err(UtofuError::new("utofu_reg_mem", UTOFU_ERR_INVALID_ADDRESS));
             }
         };

@@ -6,38 +6,25 @@ use common::*;
 use utofu_emu::{Job, c};
 use utofu_sys::*;
 
-/// Many senders push into one queue; every sender's notices must come in its order.
-#[test]
-fn many_ranks_put_to_one() {
-    const PUTS: u64 = 20_000;
-    let job = Job::threads(Job::coords_for_shape(&[3, 2]).unwrap());
-    let ends = Exchange::new(6);
+/// Runs `play` as every rank of a job, with its buffer of `words` words and with everybody's VCQ id
+/// and STADD.
+fn ranks(
+    shape: &[u32],
+    words: usize,
+    play: impl Fn(usize, &EndPoint, &mut [u64], &[(u64, u64)]) + Sync,
+) {
+    let coords = Job::coords_for_shape(shape).unwrap();
+    let n = coords.len();
+    let (job, ends) = (Job::threads(coords), Exchange::new(n));
     std::thread::scope(|s| {
-        for rank in 0..6usize {
-            let (job, ends) = (&job, &ends);
+        for rank in 0..n {
+            let (job, ends, play) = (&job, &ends, &play);
             s.spawn(move || {
                 let _me = job.enter(rank);
-                let mut buf = vec![0u64; 1024];
+                let mut buf = vec![0u64; words];
                 let ep = EndPoint::open(&mut buf);
                 let all = ends.gather(rank, (ep.id, ep.stadd));
-                if rank == 0 {
-                    let mut next = [0u64; 6];
-                    for _ in 0..5 * PUTS {
-                        let n = ep.wait_notice();
-                        let from = all.iter().position(|(id, _)| *id == n.vcq_id).unwrap();
-                        assert_eq!(n.notice_type, UTOFU_MRQ_TYPE_RMT_PUT as u8);
-                        assert_eq!(n.edata, next[from] % 256, "order of rank {from}");
-                        assert_eq!(n.rmt_stadd, ep.stadd + 8 * from as u64 + 8);
-                        next[from] += 1;
-                    }
-                    assert_eq!(next, [0, PUTS, PUTS, PUTS, PUTS, PUTS]);
-                    assert_eq!(&buf[1..6], &[PUTS - 1; 5]);
-                } else {
-                    for i in 0..PUTS {
-                        let there = all[0].1 + 8 * rank as u64;
-                        ep.piggyback8(all[0].0, i, there, i % 256, RMT);
-                    }
-                }
+                play(rank, &ep, &mut buf, &all);
                 ends.gather(rank, (0, 0));
                 ep.close();
             });
@@ -45,28 +32,40 @@ fn many_ranks_put_to_one() {
     });
 }
 
+/// Many senders push into one queue; every sender's notices must come in its order.
+#[test]
+fn many_ranks_put_to_one() {
+    const PUTS: u64 = 20_000;
+    ranks(&[3, 2], 1024, |rank, ep, buf, all| {
+        if rank > 0 {
+            for i in 0..PUTS {
+                ep.piggyback8(all[0].0, i, all[0].1 + 8 * rank as u64, i % 256, RMT);
+            }
+            return;
+        }
+        let mut next = [0u64; 6];
+        for _ in 0..5 * PUTS {
+            let n = ep.wait_notice();
+            let from = all.iter().position(|(id, _)| *id == n.vcq_id).unwrap();
+            assert_eq!(n.notice_type, UTOFU_MRQ_TYPE_RMT_PUT as u8);
+            assert_eq!(n.edata, next[from] % 256, "order of rank {from}");
+            assert_eq!(n.rmt_stadd, ep.stadd + 8 * from as u64 + 8);
+            next[from] += 1;
+        }
+        assert_eq!(next, [0, PUTS, PUTS, PUTS, PUTS, PUTS]);
+        assert_eq!(&buf[1..6], &[PUTS - 1; 5]);
+    });
+}
+
 /// A thread that reads aligned words while another rank puts them meets no word of two puts.
 #[test]
 fn words_are_put_whole() {
-    let job = Job::threads(Job::coords_for_shape(&[2]).unwrap());
-    let ends = Exchange::new(2);
-    std::thread::scope(|s| {
-        for rank in 0..2 {
-            let (job, ends) = (&job, &ends);
-            s.spawn(move || {
-                let _me = job.enter(rank);
-                let mut buf = vec![0u64; 64];
-                let ep = EndPoint::open(&mut buf);
-                let all = ends.gather(rank, (ep.id, ep.stadd));
-                if rank == 0 {
-                    // SAFETY: the second half of the buffer, which only the other rank writes.
-                    unsafe { read_words(&ep, buf.as_ptr().add(32), all[1]) };
-                } else {
-                    put_words(&ep, all[0].0, &mut buf, all[0].1 + 256);
-                }
-                ends.gather(rank, (0, 0));
-                ep.close();
-            });
+    ranks(&[2], 64, |rank, ep, buf, all| {
+        if rank == 0 {
+            // SAFETY: the second half of the buffer, which only the other rank writes.
+            unsafe { read_words(ep, buf.as_ptr().add(32), all[1]) };
+        } else {
+            put_words(ep, all[0].0, buf, all[0].1 + 256);
         }
     });
 }

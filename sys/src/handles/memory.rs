@@ -128,7 +128,7 @@ impl Registration {
         self.stadd + offset as u64
     }
 
-    /// Registered length in bytes (that was asked for, not the whole pages).
+    /// Registered length in bytes: as asked for, not in whole pages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -162,7 +162,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // A failure cannot be reported from here; `release` reports it.
+        // Drop cannot report a failure; `release` does.
         let _ = self.dereg();
     }
 }

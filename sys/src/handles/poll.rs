@@ -148,10 +148,10 @@ impl Notice {
     }
 }
 
-/// An address no caller can have as a cookie by accident: shows whether the library wrote one.
+/// Stands for a cookie that the library has not written: no caller has this address by accident.
 static UNTOUCHED: u8 = 0;
 
-/// A number that is no VCQ id: shows whether the library wrote one.
+/// Stands for a VCQ id that the library has not written: no VCQ has this number.
 const NO_PEER: u64 = u64::MAX;
 
 impl Vcq {
@@ -168,7 +168,7 @@ impl Vcq {
         let code = unsafe { (self.core.api.utofu_poll_tcq)(self.core.hdl, 0, &mut cookie) };
         match code {
             UTOFU_SUCCESS => {
-                // What the operation has read may be written from here on, not before.
+                // The caller may write to the operation's source from here on, not before.
                 fence(Ordering::Acquire);
                 Ok(Some(Cookie(cookie.addr())))
             }
@@ -190,7 +190,7 @@ impl Vcq {
         let code = unsafe { (self.core.api.utofu_poll_mrq)(self.core.hdl, 0, &mut n) };
         match code {
             UTOFU_SUCCESS => {
-                // The library has seen the entry; what its operation wrote is read after it.
+                // The library has seen the entry; the caller reads the operation's data after it.
                 fence(Ordering::Acquire);
                 Notice::read(&n).map(Some)
             }

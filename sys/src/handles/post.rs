@@ -40,33 +40,33 @@ pub struct Transfer {
     pub length: usize,
 }
 
-/// What an operation carries and its notices give back.
+/// An operation's byte, flags and cookie: its notices give them back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The byte in the MRQ notices of both sides.
     pub edata: u8,
-    /// Which notices, and how it travels.
+    /// Its notices, and how it travels.
     pub flags: PostFlags,
     /// Comes back from [`Vcq::poll_tcq`] if [`PostFlags::TCQ`] is set.
     pub cookie: Cookie,
 }
 
 impl Mark {
-    fn edata(&self) -> u64 {
+    pub(super) fn edata(&self) -> u64 {
         u64::from(self.edata)
     }
 
-    fn flags(&self) -> c_ulong {
+    pub(super) fn flags(&self) -> c_ulong {
         self.flags.0
     }
 
-    fn cookie(&self) -> *mut c_void {
-        // The library hands this back and never looks behind it.
+    pub(super) fn cookie(&self) -> *mut c_void {
+        // The library hands the cookie back and never follows it.
         core::ptr::without_provenance_mut(self.cookie.0)
     }
 }
 
-fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
+pub(super) fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
     match code {
         UTOFU_SUCCESS => Ok(()),
         UTOFU_ERR_BUSY => Err(PostError::Busy),
@@ -74,15 +74,15 @@ fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
     }
 }
 
-/// The library itself lets a length overflow into neighbouring descriptor fields.
-fn fits(length: usize, max: usize) -> Result<(), PostError> {
+/// Checks a length, which the library itself lets overflow into neighbouring descriptor fields.
+pub(super) fn fits(length: usize, max: usize) -> Result<(), PostError> {
     if length <= max { Ok(()) } else { Err(PostError::TooLong { length, max }) }
 }
 
-/// The device reads memory, and peers act on what they are told, once an operation is posted:
-/// everything that this thread has written or read before comes first, also on processors that
-/// reorder (A64FX). On x86 it is no instruction.
-fn before_post() {
+/// Orders everything that this thread has read or written before a post: the device reads memory, and
+/// peers act, as soon as the operation is posted. An instruction on processors that reorder (A64FX),
+/// none on x86.
+pub(super) fn before_post() {
     fence(Ordering::Release);
 }
 

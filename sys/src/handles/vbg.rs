@@ -64,7 +64,7 @@ pub enum GateError {
     /// An operation is in flight: poll it to its end first. Nothing was started.
     #[error("the gates are busy with a {0}; poll it to its end first")]
     Busy(Operation),
-    /// What was polled is not what is in flight (polling it would crash the library).
+    /// The poll is for another operation than the one in flight, and would crash the library.
     #[error("a {polled} was polled, but {}", InFlight(*running))]
     NotRunning {
         /// What was polled.
@@ -96,7 +96,7 @@ pub enum GateError {
     Utofu(#[from] UtofuError),
 }
 
-/// What gates can be doing.
+/// An operation of gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Synchronisation without data.

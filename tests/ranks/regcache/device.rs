@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use hopbine::memory::{
-    Cache, CacheConfig, CacheError, CacheStats, EventQueue, EventSource, Lease, Span,
+    Cache, CacheConfig, CacheError, CacheStats, EventQueue, EventSource, Keep, Lease, Span,
+    page_bytes,
 };
 
 /// The device is full.
@@ -135,18 +136,12 @@ impl Shared {
         addr: usize,
         len: usize,
     ) -> Result<Use<'_>, CacheError<Full>> {
-        let mut cache = self.cache.lock().unwrap();
-        let settled = cache.settle();
-        let lease =
-            cache.get(settled, port, addr, len, |addr, len| self.device.register(addr, len))?;
-        Ok(self.used(&cache, port, lease))
+        let settled = self.cache().settle();
+        self.lease(Keep::UntilEvent(settled), port, addr, len)
     }
 
     pub fn get_uncached(&self, addr: usize, len: usize) -> Result<Use<'_>, CacheError<Full>> {
-        let mut cache = self.cache.lock().unwrap();
-        let lease =
-            cache.get_uncached(0, addr, len, |addr, len| self.device.register(addr, len))?;
-        Ok(self.used(&cache, 0, lease))
+        self.lease(Keep::Once, 0, addr, len)
     }
 
     pub fn keep_at(
@@ -155,15 +150,22 @@ impl Shared {
         addr: usize,
         len: usize,
     ) -> Result<Use<'_>, CacheError<Full>> {
-        let mut cache = self.cache.lock().unwrap();
-        let lease = cache.keep(port, addr, len, |addr, len| self.device.register(addr, len))?;
-        Ok(self.used(&cache, port, lease))
+        self.lease(Keep::Explicitly, port, addr, len)
     }
 
-    fn used<'c>(&'c self, cache: &Cache<Handle>, port: usize, lease: Lease<Handle>) -> Use<'c> {
+    fn lease(
+        &self,
+        keep: Keep,
+        port: usize,
+        addr: usize,
+        len: usize,
+    ) -> Result<Use<'_>, CacheError<Full>> {
+        let mut cache = self.cache();
+        let lease =
+            cache.get(keep, port, addr, len, |addr, len| self.device.register(addr, len))?;
         let Handle { id, addr, len, .. } = *cache.handle(port, &lease);
         let offset = lease.offset();
-        Use { shared: self, port, lease: Some(lease), id, addr, len, offset }
+        Ok(Use { shared: self, port, lease: Some(lease), id, addr, len, offset })
     }
 
     /// The cache itself.
@@ -205,7 +207,8 @@ impl ByHand {
     }
 
     pub fn unmap(&self, addr: usize, len: usize) {
-        self.queue.post(addr, len);
+        // Whole pages, as the kernel announces them.
+        self.queue.post(Span::of_pages(addr, len, page_bytes()).unwrap());
     }
 
     pub fn queue(&self) -> &Arc<EventQueue> {
@@ -224,8 +227,8 @@ impl EventSource for ByHand {
         "by hand"
     }
 
-    fn subscribe(&self) -> Arc<EventQueue> {
-        Arc::clone(&self.queue)
+    fn subscribe(&self) -> Option<Arc<EventQueue>> {
+        Some(Arc::clone(&self.queue))
     }
 
     fn watch(&self, span: Span) -> std::io::Result<()> {
@@ -238,14 +241,13 @@ impl EventSource for ByHand {
 
     /// Keeps what is left of each watch.
     fn unwatch(&self, span: Span) {
-        let page = hopbine::memory::page_bytes();
         let mut watched = self.watched.lock().unwrap();
         let whole = std::mem::take(&mut *watched);
         for old in whole {
             let [start, end] = [old.start(), old.end()];
             for (from, to) in [(start, end.min(span.start())), (start.max(span.end()), end)] {
                 if from < to {
-                    watched.push(Span::of_pages(from, to - from, page).unwrap());
+                    watched.push(Span::of_pages(from, to - from, page_bytes()).unwrap());
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopbine::memory::{
-    CacheConfig, CacheMode, CacheStats, EventSource, ProcessEvents, Span, page_bytes,
+    CacheConfig, CacheMode, CacheStats, EventSource, Keep, ProcessEvents, Span, page_bytes,
 };
 
 /// A cache of stamps.
@@ -18,8 +18,8 @@ impl Cache {
         // SAFETY: every test passes whole pages that are mapped and hold a stamp.
         let read = |addr: usize, _| Ok(unsafe { (addr as *const u64).read_volatile() });
         let mut cache = self.0.lock().unwrap();
-        let settled = cache.settle();
-        let lease = cache.get::<Infallible>(settled, 0, addr, len, read).unwrap();
+        let keep = Keep::UntilEvent(cache.settle());
+        let lease = cache.get::<Infallible>(keep, 0, addr, len, read).unwrap();
         let stamp = *cache.handle(0, &lease);
         cache.give_back(0, lease);
         stamp
@@ -37,7 +37,7 @@ fn cache() -> Option<Cache> {
         return None;
     }
     let cache = hopbine::memory::Cache::with_process_events(CacheConfig::default(), 1);
-    assert!(matches!(cache.mode(), CacheMode::Events { .. }));
+    assert!(matches!(cache.stats().mode, CacheMode::Events { .. }));
     Some(Cache(Mutex::new(cache)))
 }
 

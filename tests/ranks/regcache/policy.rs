@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hopbine::memory::{CacheConfig, CacheError, CacheMode, SpanError, page_bytes};
+use hopbine::memory::{CacheConfig, CacheError, CacheMode, page_bytes};
 
 use super::device::{ByHand, Device, Full, Shared};
 
@@ -276,10 +276,11 @@ fn a_full_device_gets_room_from_idle_regions() {
 #[test]
 fn ranges_that_are_none_are_refused() {
     let (_source, cache) = cache();
-    let error = cache.get(page(0), 0).unwrap_err();
-    assert!(matches!(error, CacheError::Span(SpanError::Empty { .. })));
-    let error = cache.get_uncached(page(0), usize::MAX).unwrap_err();
-    assert!(matches!(error, CacheError::Span(SpanError::TooLong { .. })));
+    for (addr, len) in [(page(0), 0), (page(0), usize::MAX), (usize::MAX, 1)] {
+        let error = CacheError::NoRange { addr, len };
+        assert_eq!(cache.get(addr, len).unwrap_err(), error);
+        assert_eq!(cache.get_uncached(addr, len).unwrap_err(), error);
+    }
 }
 
 #[test]
@@ -346,7 +347,7 @@ fn switched_off_keeps_nothing() {
     drop(cache.get(page(0), 1).unwrap());
     drop(cache.get(page(0), 1).unwrap());
     assert_eq!((cache.device.made(), cache.device.live()), (2, 0));
-    assert_eq!(cache.cache().mode(), CacheMode::Off);
+    assert_eq!(cache.stats().mode, CacheMode::Off);
 }
 
 /// Each watch makes mappings of its own, of which a process has 65,530.

@@ -16,6 +16,7 @@ mod pass;
 mod paths;
 mod places;
 mod prefix;
+mod resend;
 mod rounds;
 mod runs;
 mod schedule;

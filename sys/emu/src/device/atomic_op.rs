@@ -89,7 +89,7 @@ pub(crate) unsafe fn run(
     // A swap that does not happen writes nothing: the rank's own code may have written meanwhile.
     if new[..width] != bytes[..width] {
         // SAFETY: as above.
-        unsafe { copy::write(space, new.as_ptr() as u64, addr, width, Watched::First)? };
+        unsafe { copy::write(space, new.as_ptr() as u64, addr, width, Some(Watched::First))? };
     }
     Ok(old)
 }

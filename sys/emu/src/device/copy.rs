@@ -84,48 +84,63 @@ unsafe fn copy_words<const DESCENDING: bool>(
     while start < end {
         let left = end - start;
         let edge = to + if DESCENDING { end } else { start } as u64;
-        // The largest word that lies at the edge and is left.
-        let size = match edge % 8 {
-            0 if left >= 8 => 8,
-            at => 1 << (at | 4).trailing_zeros().min(left.ilog2()),
+        // The largest words that lie at the edge and are left, and how many of them.
+        let (size, n) = match edge % 8 {
+            0 if left >= 8 => (8, left / 8),
+            at => (1 << (at | 4).trailing_zeros().min(left.ilog2()), 1),
         };
-        let at = if DESCENDING { end - size } else { start };
-        let (source, target) = (from + at as u64, to + at as u64);
-        // SAFETY: within the ranges, which the caller vouches for; the edge is a multiple of the
-        // size, so the word is aligned.
-        unsafe {
-            if size == 8 {
-                store(source, target, 8);
-            } else {
-                store(source, target, size);
-            }
+        for _ in 0..n {
+            let at = if DESCENDING { end - size } else { start };
+            // SAFETY: within the ranges, which the caller vouches for; the edge is a multiple of
+            // the size, so the word is aligned.
+            unsafe { store(from + at as u64, to + at as u64, size) };
+            if DESCENDING { end = at } else { start += size }
         }
-        if DESCENDING { end = at } else { start += size }
     }
 }
 
-/// Copies within this process.
+/// Copies within this process, the watched end last; if none is watched, in any order.
 ///
 /// # Safety
 /// Both ranges are mapped (the contract of registration); they may overlap.
 #[inline]
-unsafe fn copy_here(from: u64, to: u64, len: usize, watched: Watched) {
+unsafe fn copy_here(from: u64, to: u64, len: usize, watched: Option<Watched>) {
     if len == 8 && to.is_multiple_of(8) {
         // SAFETY: the caller's promise.
         return unsafe { store(from, to, 8) };
     }
+    // SAFETY: the caller's promise.
+    unsafe { copy_many(from, to, len, watched) }
+}
+
+/// As [`copy_here`], apart from it so that a word costs no frame.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn copy_many(from: u64, to: u64, len: usize, watched: Option<Watched>) {
     if from.abs_diff(to) < len as u64 {
         // SAFETY: mapped by the caller's promise; `copy` allows overlap.
         return unsafe { std::ptr::copy(from as *const u8, to as *mut u8, len) };
     }
+    let is_first = watched == Some(Watched::First);
+    if len as u64 <= CACHE_LINE && (to | len as u64).is_multiple_of(8) {
+        for word in 0..len / 8 {
+            let at = if is_first { len - 8 - 8 * word } else { 8 * word } as u64;
+            // SAFETY: within the ranges, which the caller vouches for, and aligned.
+            unsafe { store(from + at, to + at, 8) };
+        }
+        return;
+    }
     // Between a and b the C library copies: both are aligned, so it writes no word in two parts.
     let end = to + len as u64;
     let (a, b) = match watched {
-        Watched::First => {
+        None if (to | end).is_multiple_of(8) => (0, len),
+        Some(Watched::First) => {
             let head = head(to, len);
             (head, head.max((end / 8 * 8).saturating_sub(to) as usize))
         }
-        Watched::Last => {
+        _ => {
             let tail = (end.saturating_sub(1) / CACHE_LINE * CACHE_LINE).saturating_sub(to);
             (tail.min(to.next_multiple_of(8) - to) as usize, tail as usize)
         }
@@ -134,24 +149,25 @@ unsafe fn copy_here(from: u64, to: u64, len: usize, watched: Watched) {
     // SAFETY: all parts lie in the ranges, which are mapped by the caller's promise and do not
     // overlap. Release: who sees the watched end sees the rest.
     unsafe {
-        match watched {
-            Watched::First => {
-                copy_words::<true>(from, to, (b, len));
-                std::ptr::copy_nonoverlapping(source, target, b - a);
-                fence(Ordering::Release);
-                copy_words::<true>(from, to, (0, a));
-            }
-            Watched::Last => {
-                copy_words::<false>(from, to, (0, a));
-                std::ptr::copy_nonoverlapping(source, target, b - a);
-                fence(Ordering::Release);
-                copy_words::<false>(from, to, (b, len));
-            }
+        if is_first {
+            copy_words::<true>(from, to, (b, len));
+        } else {
+            copy_words::<false>(from, to, (0, a));
+        }
+        if a < b {
+            std::ptr::copy_nonoverlapping(source, target, b - a);
+        }
+        fence(Ordering::Release);
+        if is_first {
+            copy_words::<true>(from, to, (0, a));
+        } else {
+            copy_words::<false>(from, to, (b, len));
         }
     }
 }
 
-/// Writes `len` bytes at `from` (here) to `to` in `space`, the watched end last.
+/// Writes `len` bytes at `from` (here) to `to` in `space`, the watched end last; if none is watched,
+/// in any order.
 ///
 /// # Safety
 /// `from` is readable here; if `space` is here, `to` is mapped writable.
@@ -161,7 +177,7 @@ pub(crate) unsafe fn write(
     from: u64,
     to: u64,
     len: usize,
-    watched: Watched,
+    watched: Option<Watched>,
 ) -> Result<(), CopyError> {
     match space {
         Space::Here => {
@@ -172,7 +188,8 @@ pub(crate) unsafe fn write(
         Space::Process(pid) => {
             // The kernel writes in ascending order.
             let first = head(to, len);
-            if watched == Watched::First && len > first && write_parts(pid, from, to, len, first) {
+            let in_parts = watched == Some(Watched::First) && len > first;
+            if in_parts && write_parts(pid, from, to, len, first) {
                 return Ok(());
             }
             across(libc::process_vm_writev, pid, from, to, len)
@@ -189,7 +206,7 @@ pub(crate) unsafe fn read(space: Space, from: u64, to: u64, len: usize) -> Resul
     match space {
         Space::Here => {
             // SAFETY: the caller's promise.
-            unsafe { copy_here(from, to, len, Watched::First) };
+            unsafe { copy_here(from, to, len, Some(Watched::First)) };
             Ok(())
         }
         Space::Process(pid) => across(libc::process_vm_readv, pid, to, from, len),
@@ -279,7 +296,7 @@ mod tests {
         #[repr(align(256))]
         struct Lines([u8; 1024]);
         let from = Lines(std::array::from_fn(|i| i as u8 | 1));
-        for watched in [Watched::First, Watched::Last] {
+        for watched in [Some(Watched::First), Some(Watched::Last), None] {
             for at in [0usize, 1, 18, 31, 63, 64, 200, 255] {
                 for len in [0usize, 1, 7, 8, 9, 31, 32, 33, 64, 100, 192, 256, 257, 300, 700] {
                     let mut to = Lines([0; 1024]);
@@ -305,7 +322,7 @@ mod tests {
                 let start = bytes.as_mut_ptr() as u64;
                 // SAFETY: both ranges lie in the vector.
                 unsafe {
-                    copy_here(start + from as u64, start + to as u64, len, Watched::First);
+                    copy_here(start + from as u64, start + to as u64, len, None);
                 }
                 assert_eq!(bytes, want, "{len} bytes from {from} to {to}");
             }

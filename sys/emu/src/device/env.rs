@@ -11,6 +11,7 @@
 //! | `HOPBINE_EMU_LATE` | seed of the late mode ([`crate::Model::late`]) | not late |
 //! | `HOPBINE_EMU_CHECKED` | 1: misuse ends the process with a message ([`crate::Model::checked`]) | 0 |
 //! | `HOPBINE_EMU_WATCHED` | `first` or `last`: the end of a packet that the program watches without a notice; it is written last ([`crate::Watched`]) | `first` |
+//! | `HOPBINE_EMU_CQS` | the first CQs of the ranks that share a TNI, such as `0,3,6,9` for programs that compute them as on Fugaku | as Fujitsu's library has them over its simulated device |
 //! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_JITTER_NS`, `HOPBINE_EMU_TNI_MBPS` | the latency model ([`crate::Model`]) | 0: off |
 //! | `HOPBINE_EMU_OVERHEAD_NS`, `HOPBINE_EMU_GAP_NS` | its cost of a message: for the processors at both ends, for the TNIs at both ends | 0: none |
 //! | `HOPBINE_EMU_NODE_PUT_NS`, `HOPBINE_EMU_NODE_OVERHEAD_NS`, `HOPBINE_EMU_NODE_MBPS` | the link between ranks of one node ([`crate::NodeLink`]); those not set are 0 | none set: as between nodes |
@@ -28,7 +29,7 @@ use crate::copy::Watched;
 use crate::error::JobError;
 use crate::job::Job;
 use crate::launcher::Launched;
-use crate::layout::Plan;
+use crate::layout::{CQS, Plan};
 use crate::meet::meet;
 use crate::model::{Model, NodeLink};
 use crate::nodes::Layout;
@@ -49,6 +50,7 @@ struct Settings {
     per_node: usize,
     timeout: Duration,
     model: Model,
+    first_cqs: Option<Vec<u8>>,
 }
 
 /// Where and how long the ranks wait for each other.
@@ -106,6 +108,23 @@ fn watched(get: Lookup<'_>) -> Result<Watched, JobError> {
             Err(JobError::Variable { name: NAME, value, wanted: wanted.to_owned() })
         }
     }
+}
+
+/// Name of the variable with the first CQs of the ranks that share a TNI.
+const FIRST_CQS: &str = "HOPBINE_EMU_CQS";
+
+fn first_cqs(get: Lookup<'_>) -> Result<Option<Vec<u8>>, JobError> {
+    let Some(value) = get(FIRST_CQS) else { return Ok(None) };
+    let numbers: Result<Vec<u8>, _> = value.split(',').map(|cq| cq.trim().parse()).collect();
+    let is_right = |cqs: &Vec<u8>| {
+        cqs[0] == 0 && cqs.is_sorted_by(|a, b| a < b) && cqs.iter().all(|cq| *cq < CQS as u8)
+    };
+    let cqs = numbers.ok().filter(is_right).ok_or_else(|| JobError::Variable {
+        name: FIRST_CQS,
+        value,
+        wanted: format!("must be increasing numbers of CQs from 0 to {}, such as 0,3,6,9", CQS - 1),
+    })?;
+    Ok(Some(cqs))
 }
 
 /// The link between ranks of one node, if any of its variables is set.
@@ -196,6 +215,7 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
             checked: number(get, "HOPBINE_EMU_CHECKED", 0u64, 0)? != 0,
             watched: watched(get)?,
         },
+        first_cqs: first_cqs(get)?,
     })
 }
 
@@ -213,7 +233,15 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     let s = settings(&|name| std::env::var(name).ok())?;
     let nodes = coords::of_shape(&s.shape)?;
     let ranks: Vec<_> = (0..s.size).map(|r| nodes[r / s.per_node]).collect();
-    let layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;
+    let mut layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;
+    if let Some(cqs) = &s.first_cqs {
+        let sharing = layout.sharing.with_cqs(cqs).map_err(|n| JobError::Variable {
+            name: FIRST_CQS,
+            value: format!("{cqs:?}"),
+            wanted: format!("must be {n} numbers at least: so many ranks share a TNI"),
+        });
+        layout.sharing = sharing?;
+    }
     let plan = Plan::new(s.size, nodes.len());
     if s.size == 1 {
         let arena =
@@ -294,6 +322,10 @@ mod tests {
             (&[("HOPBINE_TIMEOUT", "0")], "HOPBINE_TIMEOUT=0"),
             (&[("HOPBINE_TIMEOUT", "soon")], "HOPBINE_TIMEOUT=soon"),
             (&[("HOPBINE_EMU_WATCHED", "middle")], "first or last"),
+            (&[("HOPBINE_EMU_CQS", "3,6")], "from 0 to 10"),
+            (&[("HOPBINE_EMU_CQS", "0,3,3")], "increasing"),
+            (&[("HOPBINE_EMU_CQS", "0,11")], "from 0 to 10"),
+            (&[("HOPBINE_EMU_CQS", "")], "such as 0,3,6,9"),
             (&[("HOPBINE_SIZE", "none")], "HOPBINE_SIZE=none"),
             (&[("HOPBINE_SIZE", "0")], "at least 1"),
             (&[("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")], "number of nodes, 4"),
@@ -329,12 +361,12 @@ mod tests {
         fn no_environment_does_harm(
             values in prop::collection::vec((0usize..17, "[0-9x.m -]{0,24}|\\PC{0,8}"), 0..8),
         ) {
-            const NAMES: [&str; 17] = [
+            const NAMES: [&str; 18] = [
                 "HOPBINE_RANK", "HOPBINE_SIZE", "HOPBINE_RENDEZVOUS", "HOPBINE_TORUS",
                 "HOPBINE_RANKS_PER_NODE", "HOPBINE_TIMEOUT", "HOPBINE_EMU_PUT_NS",
                 "HOPBINE_EMU_TNI_MBPS", "HOPBINE_EMU_LATE", "HOPBINE_EMU_CHECKED",
                 "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
-                "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "HOPBINE_EMU_WATCHED",
+                "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "HOPBINE_EMU_WATCHED", "HOPBINE_EMU_CQS",
             ];
             let get = |name: &str| {
                 values.iter().find(|(n, _)| NAMES[*n] == name).map(|(_, v)| v.clone())

@@ -22,7 +22,7 @@ use utofu_sys::*;
 
 /// Gates of a TNI.
 const GATES: usize = 48;
-/// The first of them start and end operations, the others relay.
+/// Start/end gates: the first of a TNI; the others relay.
 const START_GATES: usize = 16;
 /// Operations whose packets may wait at a gate. Two are enough for connected gates: nobody can
 /// start the next but one operation before everybody has started the next.
@@ -59,7 +59,7 @@ struct State {
     sources: [utofu_vbg_id_t; 2],
     /// Local and remote destination.
     destinations: [utofu_vbg_id_t; 2],
-    /// Packets that both sources have delivered and that were passed on.
+    /// Packets passed on: both sources had delivered them.
     fired: u64,
     waiting: [[Waiting; DEPTH]; 2],
     /// Start gates: the result of the last operation, and what was started.
@@ -86,7 +86,7 @@ struct Parcel {
 }
 
 impl Gate {
-    /// Works on the guarded state.
+    /// Calls `f` with the guarded state.
     fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
         let _guard = self.lock.lock();
         // SAFETY: the lock is held, and `f` cannot reach this gate again.
@@ -106,7 +106,7 @@ impl Gate {
         }
     }
 
-    /// Passes on what is complete; a start gate ends its operation instead.
+    /// Passes complete packets on; a start gate ends its operation instead.
     fn fire(&self, state: &mut State, start_gate: bool, out: &mut Vec<Parcel>) {
         while let Some(packet) = state.complete() {
             let number = state.fired;
@@ -333,7 +333,7 @@ pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
     let Some(gate) = find(&job, place) else {
         return invalid(id, "was freed meanwhile");
     };
-    // Kept for its capacity: an operation allocates nothing.
+    // The vector keeps its capacity: an operation allocates nothing.
     let mut parcels = PARCELS.take();
     let started = gate.with(|state| {
         if state.connected == 0 {

@@ -33,12 +33,12 @@ pub struct Job {
     pub(crate) serial: u16,
     pub(crate) layout: Layout,
     pub(crate) model: Model,
-    /// In the late mode: who moves the bytes.
+    /// The thread that moves the bytes, in the late mode.
     pub(crate) device: Option<Device>,
-    /// Of a job of processes: the rank of this one.
+    /// This process's rank, in a job of processes.
     pub(crate) me: Option<usize>,
     pub(crate) page: u64,
-    /// There are more ranks than processors: a rank that waits yields its processor.
+    /// Whether a rank that waits yields its processor: there are more ranks than processors.
     is_crowded: bool,
 }
 
@@ -162,8 +162,8 @@ impl Job {
         Ok(Job { arena, plan, serial, layout, model, device, me, page, is_crowded })
     }
 
-    /// To be called when a poll has found nothing. Programs poll without end while they wait: if the
-    /// rank that they wait for has no processor of its own, every now and then it gets this one.
+    /// Yields the processor now and then; called when a poll has found nothing. A program polls
+    /// without end while it waits, perhaps for a rank that has no processor of its own.
     #[inline]
     pub(crate) fn found_nothing(&self) {
         if self.is_crowded {
@@ -246,9 +246,10 @@ impl Job {
         at(cq).or_else(|| self.other_cq(cq).and_then(at))
     }
 
-    /// Where several ranks share a node, programs guess the CQs of the others, by tables for
-    /// machines that share them out otherwise (2 ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). All of
-    /// these CQs are of the rank that is meant; its component ids are on its first.
+    /// The first CQ of the rank that owns `cq`, if that is another one. Programs with several ranks
+    /// on a node guess the CQs of others, by tables for machines that share them out otherwise (2
+    /// ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). Each of these CQs is the meant rank's here, too.
+    /// Only 0, 3, 6, 9 for 4 ranks is not: `HOPBINE_EMU_CQS` has to ask for that.
     #[cold]
     fn other_cq(&self, cq: usize) -> Option<usize> {
         let first = self.layout.sharing.first_cq(cq);
@@ -344,7 +345,7 @@ fn environment() -> &'static std::result::Result<Context, String> {
 pub(crate) fn by_serial(serial: u16) -> Option<Arc<Job>> {
     let entered = ENTERED.with(|stack| {
         let stack = stack.borrow();
-        // An id without a number was built by the caller: it is one of his job.
+        // The caller has built an id without a number: it belongs to the caller's job.
         let top = stack.last().filter(|c| serial == 0 || c.job.serial == serial);
         top.map(|c| c.job.clone())
     });

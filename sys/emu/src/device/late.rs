@@ -6,9 +6,9 @@
 //! a target before its notice, deregisters too early, or leans on an order that only STRONG_ORDER
 //! promises, fails here as on Tofu.
 //!
-//! In the checked mode what is going on is looked at as well: overlapping puts, sources that change
-//! before they are read, and memory that is deregistered while an operation still needs it end the
-//! process with a message. Of other processes' operations a process knows nothing.
+//! The checked mode ends the process with a message when puts overlap, a source changes before it is
+//! read, or memory is deregistered while an operation still needs it. It knows only the operations
+//! of its own process.
 
 use crate::copy::{self, Space, Watched};
 use crate::desc::{Action, Op};
@@ -70,7 +70,7 @@ impl Place {
     }
 }
 
-/// What is next for an operation.
+/// The next stage of an operation.
 enum Stage {
     Send,
     Arrive,
@@ -84,7 +84,7 @@ struct Flight {
     op: Op,
     times: Times,
     stage: Stage,
-    /// What was read and not yet written.
+    /// The bytes that were read and not yet written.
     data: Vec<u8>,
     /// Checked mode: what a put's source held when it was posted.
     posted: Option<u64>,
@@ -180,7 +180,7 @@ impl Drop for Device {
     }
 }
 
-/// The thread: takes what is due, and puts it back for its next stage.
+/// The device's thread: takes operations that are due and puts them back for their next stage.
 fn run((mutex, wake): &(Mutex<Queue>, Condvar)) {
     let mut queue = held(mutex);
     while !queue.is_over {
@@ -280,8 +280,9 @@ impl Flight {
                 Ok(to) => {
                     let from = self.data.as_ptr() as u64;
                     // SAFETY: the range lies in a registration; the vector has the bytes.
-                    let written =
-                        unsafe { copy::write(Space::Here, from, to, len as usize, Watched::First) };
+                    let written = unsafe {
+                        copy::write(Space::Here, from, to, len as usize, Some(Watched::First))
+                    };
                     debug_assert!(written.is_ok());
                     UTOFU_SUCCESS
                 }
@@ -295,7 +296,7 @@ impl Flight {
         self.over();
     }
 
-    /// The operation is over: its notice, if any, is there.
+    /// Counts an operation as over, once its notice, if any, is in the queue.
     fn over(&self) {
         // Release pairs with the Acquire in poll_mrq and in flush.
         self.shared.local_done.fetch_add(1, Ordering::Release);
@@ -320,7 +321,7 @@ fn no_overlap(queue: &Queue, new: &Flight, place: Place) {
     for old in queue.flights.values() {
         let is_open = !matches!(old.stage, Stage::Finish(_));
         let is_ordered = new.op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) && vcq(new) == vcq(old);
-        // The same bytes twice are the same bytes: who puts only for the notice may do so.
+        // Putting the same bytes twice changes nothing: programs do so for the notice alone.
         let is_same = old.place == Some(place) && old.posted == new.posted;
         let overlaps = old.place.is_some_and(|other| other.overlaps(&place));
         if is_open && !is_ordered && !is_same && overlaps {

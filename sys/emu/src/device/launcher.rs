@@ -14,7 +14,7 @@ struct Names {
     here: &'static str,
 }
 
-/// In the order in which they are looked at: a launcher may itself run within a job of Slurm's.
+/// All launchers, in the order of the search: a launcher may itself run within a job of Slurm's.
 const LAUNCHERS: [Names; 3] = [
     Names {
         launcher: "Open MPI's mpirun",
@@ -28,7 +28,7 @@ const LAUNCHERS: [Names; 3] = [
         size: "PMI_SIZE",
         here: "MPI_LOCALNRANKS",
     },
-    // Only a step that srun started has the second.
+    // srun sets the second variable, a batch script alone does not.
     Names {
         launcher: "srun",
         rank: "SLURM_PROCID",
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(with(&mpich), launched(0, 2, "PMI_RANK"));
         let slurm = [("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "2")];
         assert_eq!(with(&slurm), launched(1, 2, "SLURM_PROCID"));
-        // A batch script is no step.
+        // A batch script is not started by srun.
         assert_eq!(with(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), Ok(None));
     }
 

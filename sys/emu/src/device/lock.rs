@@ -5,11 +5,10 @@ use std::sync::atomic::AtomicU32;
 
 /// A lock that works between processes and is unlocked when its memory is zero.
 ///
-/// Held for a few memory accesses only. It holds the process id of its owner, so that a process
-/// that dies while holding it does not take the others with it: they find out and go on. What it
-/// guards may then be half changed: a table of registrations, the marks of a TNI, a gate. The job
-/// has lost a rank, and will end; until then none of them leads out of its bounds. A process that
-/// is stopped while holding it stops the others.
+/// A rank holds it for a few memory accesses only. The word is the owner's process id: if the owner
+/// dies, the others find out, take the lock and go on. The guarded table, marks or gate may then be
+/// half changed, but never lead out of bounds; the job has lost a rank and will end. A stopped owner
+/// stops the others.
 #[repr(transparent)]
 #[derive(Default)]
 pub(crate) struct SpinLock(AtomicU32);
@@ -23,7 +22,7 @@ const TRIES_PER_LOOK: u32 = 1 << 16;
 /// parent's device, so the number never changes.
 fn own_id() -> u32 {
     static ID: AtomicU32 = AtomicU32::new(0);
-    // Relaxed: a number that everybody computes alike.
+    // Relaxed: every thread computes the same number.
     match ID.load(Ordering::Relaxed) {
         0 => {
             let id = std::process::id();

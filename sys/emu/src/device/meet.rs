@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The word that other ranks read to find out whether they can read this process.
+/// Other ranks read this word to find out whether they can read this process.
 static PROBE: u64 = 0x686f_7062_696e_6521;
 
 /// Waits until all ranks have mapped the arena and can reach each other. `memory` stays open until
@@ -56,7 +56,7 @@ pub(crate) fn meet(
         |count: &std::sync::atomic::AtomicU32| count.load(Ordering::Acquire) as usize >= job.size();
     let last = header.attached.fetch_add(1, Ordering::AcqRel) as usize + 1 == job.size();
     if last && meeting.is_ours {
-        // Everybody has it open. The name is ours, in a directory of ours.
+        // Every rank has the file open; its name is in a directory of this user's.
         let _ = std::fs::remove_file(path);
     }
     wait(&|| all(&header.attached), &|| {

@@ -24,7 +24,7 @@ pub(crate) const DYNAMIC: usize = 6144;
 
 #[repr(C, align(64))]
 struct Entry {
-    /// Odd: valid. Every change of the entry changes it.
+    /// Odd while the entry is valid; changes with every change of the entry.
     state: AtomicU64,
     /// Address of offset 0 in the owner's process.
     base: AtomicU64,
@@ -35,7 +35,7 @@ struct Entry {
     flags: AtomicU32,
     /// Registrations; changed under the table's lock.
     refs: AtomicU32,
-    /// Not 0: base and len describe a range, registered or remembered.
+    /// Whether (not 0) base and len describe a range, registered or remembered.
     filled: AtomicU32,
 }
 
@@ -88,7 +88,7 @@ impl Entry {
         self.state.store(state + 3, Ordering::Release);
     }
 
-    /// One registration more; the caller holds the lock.
+    /// Counts one registration more; the caller holds the lock.
     fn share(&self) {
         let refs = self.refs.load(Ordering::Relaxed) + 1;
         self.refs.store(refs, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl Entry {
         }
     }
 
-    /// One registration less; the caller holds the lock and knows that there is one.
+    /// Counts one registration less; the caller holds the lock and knows that there is one.
     fn release(&self, refs: u32) {
         self.refs.store(refs - 1, Ordering::Relaxed);
         if refs == 1 {

@@ -1,11 +1,10 @@
 //! The latency model: how long operations take.
 //!
-//! Off by default: an operation is over when its post returns (in the late mode, [`crate::late`], it
-//! is not). With a model the bytes still move at the post, but the notices carry a time before which
-//! no poll shows them: the completion in the
-//! TCQ when the TNI has sent the bytes, the remote notice a delay and the hops later, the local
-//! notice when the answer has come back. A program that waits for notices meets the latencies; one
-//! that watches memory does not. Barrier gates are not delayed.
+//! It is off by default: an operation is over when its post returns (but for the late mode,
+//! [`crate::late`]). With a model the bytes still move at the post, and no poll shows a notice before
+//! its time: the completion in the TCQ when the TNI has sent the bytes, the remote notice a delay and
+//! the hops later, the local notice when the answer has come back. A program that waits for notices
+//! meets the latencies; one that watches memory does not. Barrier gates are not delayed.
 //!
 //! Without jitter, operations on one target are seen in the order in which they were posted. With
 //! jitter only those with STRONG_ORDER keep behind the earlier ones, which is all that hardware
@@ -180,7 +179,7 @@ impl Random {
     }
 }
 
-/// Takes a link or a processor for a while, from when it is free; when that ends.
+/// Occupies a link or a processor for a while, from when it is free; returns the end.
 pub(crate) fn occupy(busy_until: &AtomicU64, from: u64, ns: u64) -> u64 {
     let mut busy = busy_until.load(Ordering::Relaxed);
     loop {

@@ -6,7 +6,7 @@
 //! failed operation leaves no notice at the target.
 
 use crate::atomic_op;
-use crate::copy::{self, CopyError, Watched};
+use crate::copy::{self, CopyError};
 use crate::desc::{Action, Op};
 use crate::error::Result;
 use crate::ids::{VcqPlace, without_path};
@@ -279,10 +279,8 @@ pub(crate) unsafe fn act(
                 Action::Put { .. } | Action::Piggyback { .. } => {
                     // Who is told by a notice need not watch more than a line.
                     let is_told = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
-                    let watched = match job.model.watched {
-                        _ if is_told && u64::from(len) > copy::LINE => Watched::Last,
-                        watched => watched,
-                    };
+                    let is_watched = !is_told || u64::from(len) <= copy::LINE;
+                    let watched = is_watched.then_some(job.model.watched);
                     // SAFETY: the caller's promise, and the range lies in the registration.
                     unsafe { copy::write(space, here, r.addr, len as usize, watched) }
                 }

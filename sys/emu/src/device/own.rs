@@ -11,8 +11,8 @@ pub(crate) fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Opens a file of this user's. What is a link or no regular file, belongs to another user, may be
-/// written by others or has further names is refused.
+/// Opens a file of this user's. Refuses a link, anything but a regular file, and a file that belongs
+/// to another user, that others may write to, or that has further names.
 ///
 /// # Errors
 /// What the system says, or what is wrong with the file as the end of a sentence about it, of kind
@@ -64,8 +64,8 @@ pub(crate) fn path_for(launcher: &str) -> io::Result<PathBuf> {
     Err(last)
 }
 
-/// `hopbine-USER` in `place`, made if it is not there; a link, or a directory of or for others, is
-/// refused.
+/// `hopbine-USER` in `place`, made if it is not there. Refuses a link, and a directory of or for
+/// others.
 pub(crate) fn private_dir(place: &Path) -> io::Result<PathBuf> {
     let dir = place.join(format!("hopbine-{}", user()));
     match std::fs::DirBuilder::new().mode(0o700).create(&dir) {

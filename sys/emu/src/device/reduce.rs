@@ -1,4 +1,4 @@
-//! What travels between barrier gates, and how two of it become one.
+//! The packets between barrier gates, and how two of them combine.
 
 use crate::bfpsum::{self, Sum};
 use crate::error::{Result, fail};
@@ -20,7 +20,7 @@ pub(crate) struct Packet {
     op: utofu_reduce_op,
     /// Elements.
     count: u32,
-    /// Different operations have met.
+    /// Whether different operations have met.
     mismatch: u32,
     words: [u64; WORDS],
 }

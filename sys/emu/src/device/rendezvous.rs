@@ -26,7 +26,7 @@ const MAGIC: &str = "hopbine-emu-3";
 /// Longest text that a rank of ours writes into the file.
 const LONGEST: u64 = 512;
 
-/// What keeps the memory as it is.
+/// Seals: the memory can neither shrink nor grow, and keeps its seals.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A mapped arena, and for the rank that made it what must stay open until all have come.
@@ -103,7 +103,7 @@ pub(crate) fn open(meeting: &Meeting, size: usize, plan: Plan) -> Result<Opened,
         "" => None,
         text => Some(Record::read(text).ok_or_else(junk)?),
     };
-    // A file that a job has left, and whose memory is gone, is as good as an empty one.
+    // A file whose memory is gone is left over from an earlier job: it counts as empty.
     if let Some(record) = found
         && let Some(opened) = follow(&record, size, plan).map_err(error)?
     {
@@ -153,7 +153,7 @@ fn follow(record: &Record, size: usize, plan: Plan) -> Result<Option<Opened>, St
     if length != record.bytes || length < size_of::<Header>() as u64 {
         return Ok(None);
     }
-    // Only the header is sure to be there as long as the lengths may differ.
+    // The lengths may still differ: only the header is sure to be there.
     let arena =
         Arena::shared(&memory, size_of::<Header>() as u64).map_err(|e| format!("memory: {e}"))?;
     let header: &Header = arena.at(crate::arena::Off::new(0));

@@ -1,8 +1,10 @@
 //! Which TNIs and CQs of a node belong to which of its ranks.
 //!
 //! Up to four ranks of a node have all its TNIs, and on each of them CQs of their own; more ranks
-//! share the TNIs out in groups. This is what Fujitsu's library does, as far as it was seen; for
-//! numbers of ranks that were not, the rule is continued.
+//! share the TNIs out in groups. This is what Fujitsu's library does over its simulated device, as
+//! far as it was seen; for numbers of ranks that were not, the rule is continued. Public programs
+//! that run on Fugaku compute other CQs there: multiples of 3, or 0 and 6 for two ranks.
+//! `HOPBINE_EMU_CQS` serves those.
 
 use crate::layout::{CQS, FIRST_EXTRA, PLACES, TNIS};
 use std::ops::Range;
@@ -24,8 +26,8 @@ pub(crate) struct Sharing {
     groups: usize,
     /// Ranks on each TNI at most.
     sharers: usize,
-    /// CQs of each of them.
-    stride: usize,
+    /// The first CQ of each of them; [`CQS`] behind the last one.
+    firsts: [u8; CQS + 1],
 }
 
 impl Sharing {
@@ -33,7 +35,19 @@ impl Sharing {
     pub(crate) fn among(n: usize) -> Sharing {
         let groups = groups(n);
         let sharers = n.div_ceil(groups).max(1);
-        Sharing { groups, sharers, stride: (CQS / sharers).max(1) }
+        let stride = (CQS / sharers).max(1);
+        let first = |sharer: usize| if sharer < sharers { (sharer * stride).min(CQS) } else { CQS };
+        Sharing { groups, sharers, firsts: std::array::from_fn(|sharer| first(sharer) as u8) }
+    }
+
+    /// The same with other first CQs: increasing, from 0 on, below [`CQS`].
+    ///
+    /// # Errors
+    /// How many are needed, if these are too few.
+    pub(crate) fn with_cqs(self, firsts: &[u8]) -> Result<Sharing, usize> {
+        let Some(firsts) = firsts.get(..self.sharers) else { return Err(self.sharers) };
+        let first = |sharer| firsts.get(sharer).copied().unwrap_or(CQS as u8);
+        Ok(Sharing { firsts: std::array::from_fn(first), ..self })
     }
 
     /// TNIs of the node's `place`-th rank.
@@ -49,15 +63,14 @@ impl Sharing {
     }
 
     fn cqs_of_sharer(self, sharer: usize) -> Range<usize> {
-        let first = (sharer * self.stride).min(CQS);
-        // The last one has what is left.
-        let end = if sharer + 1 < self.sharers { first + self.stride } else { CQS };
-        first..end.clamp(first, CQS)
+        let first = |sharer: usize| usize::from(self.firsts[sharer.min(CQS)]);
+        first(sharer)..first(sharer + 1)
     }
 
     /// The CQ with the component ids of the rank that owns `cq`.
     pub(crate) fn first_cq(self, cq: usize) -> usize {
-        self.cqs_of_sharer((cq / self.stride).min(self.sharers - 1)).start
+        let before = |first: &&u8| usize::from(**first) <= cq;
+        self.firsts.iter().rev().find(before).map_or(0, |first| usize::from(*first))
     }
 }
 
@@ -135,6 +148,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn other_first_cqs_can_be_asked_for() {
+        for (n, cqs) in [(2, &[0, 6][..]), (4, &[0, 3, 6, 9]), (8, &[0, 3, 6, 9])] {
+            let sharing = Sharing::among(n).with_cqs(cqs).unwrap();
+            for (place, first) in (0..n).map(|place| (place, cqs[place / sharing.groups])) {
+                let mine = sharing.cqs(place);
+                assert_eq!(mine.start, usize::from(first));
+                assert!(mine.clone().all(|cq| sharing.first_cq(cq) == mine.start), "{mine:?}");
+            }
+        }
+        assert_eq!(Sharing::among(4).with_cqs(&[0, 3, 6]).unwrap_err(), 4);
     }
 
     /// A rank alone has the CQs that were measured; with few of them none is kept for sessions.

@@ -42,11 +42,11 @@ impl Toq {
     /// Whether this many entries can be had; BUSY if not.
     #[inline]
     pub(crate) fn room_for(&self, entries: usize) -> Result<()> {
-        // Unchecked, a huge count would wrap into the room.
+        // checked_add: a huge count would wrap and seem to fit.
         if entries <= DEPTH - self.entries { Ok(()) } else { Err(Code(UTOFU_ERR_BUSY)) }
     }
 
-    /// Adds an executed operation. Errors are reported even if no notice was asked for.
+    /// Adds an executed operation. The poll reports its error even if no notice was asked for.
     #[inline]
     pub(crate) fn push(
         &mut self,

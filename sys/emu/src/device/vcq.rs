@@ -1,4 +1,4 @@
-//! Virtual control queues: what a rank keeps of its own.
+//! Virtual control queues: the half of a VCQ that its own rank keeps.
 
 use crate::arena::Off;
 use crate::error::{Result, fail};
@@ -26,7 +26,7 @@ use utofu_sys::*;
 /// How long a sender may take between announcing a notice and writing it, before it counts as dead.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A value that one thread uses at a time: by the caller's promise, or by a lock.
+/// A value for one thread at a time, by the caller's promise or by a lock.
 struct Turn<T> {
     lock: Option<SpinLock>,
     value: UnsafeCell<T>,
@@ -82,7 +82,7 @@ impl Receiver {
     }
 }
 
-/// Where operations come from.
+/// The side of a VCQ that operations start from.
 #[derive(Clone)]
 pub(crate) struct Origin {
     pub(crate) context: Context,
@@ -119,11 +119,11 @@ impl Origin {
 pub(crate) struct Vcq {
     origin: Origin,
     pub(crate) session: bool,
-    /// In the late mode: what it shares with the device's thread.
+    /// State shared with the device's thread, in the late mode.
     pub(crate) late: Option<Arc<LateVcq>>,
-    /// Nothing is late and nothing takes time.
+    /// Whether operations are over when their post returns: no late mode, no latencies.
     pub(crate) is_plain: bool,
-    /// Checked mode, without THREAD_SAFE: only one thread may use the CQ at a time.
+    /// Whether calls are watched: the checked mode without THREAD_SAFE allows one thread at a time.
     is_watched: bool,
     /// Local MRQ entries of operations posted here, noticed or not, and how many were passed.
     pub(crate) local_posted: AtomicU64,
@@ -267,7 +267,7 @@ impl Vcq {
                 self.context.rank, self.place.cq, self.place.tni
             ));
         }
-        // Another thread that misuses the CQ can run and be caught here.
+        // Lets another thread run: if it misuses the CQ it is caught here.
         std::thread::yield_now();
         Watch(busy)
     }
@@ -291,7 +291,7 @@ impl Vcq {
     pub(crate) unsafe fn poll_mrq(&self) -> Option<Notice> {
         let job = &*self.context.job;
         let block = self.block();
-        // Relaxed: nothing follows from it but the end.
+        // Relaxed: it only ends the process.
         if block.overflowed.load(Ordering::Relaxed) != 0 {
             self.overflow();
         }
@@ -347,7 +347,7 @@ impl Vcq {
         (cost > 0).then(|| model::occupy(&self.busy_until, n.ready_at, cost))
     }
 
-    /// Ends the process, as the real device does.
+    /// Ends the process with a message, as the real device does.
     #[cold]
     fn overflow(&self) -> ! {
         let VcqPlace { tni, cq, extra, .. } = self.place;
