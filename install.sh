@@ -66,10 +66,8 @@ else
 fi
 
 if [ -n "${MPICC:-}" ]; then
-  flags=("${with[@]}" -std=gnu11 -O2 -fPIC -fvisibility=hidden -shared -Iinclude)
-  link=(-L"$prefix/lib" -lhopbine "-Wl,-rpath,\$ORIGIN" -ldl -lpthread)
-  "$MPICC" "${flags[@]}" capi/mpi/{types,names,comms,buffers,rows,serve,movement,reduction,ordered,vector,shaped,fortran}.c -o "$prefix/lib/libhopbine_hb.so" "${link[@]}"
-  "$MPICC" "${flags[@]}" capi/mpi/{types,names,comms,buffers,rows,serve,movement,reduction,ordered,vector,requests,background,complete,creators,preload}.c -o "$prefix/lib/libhopbine_mpi.so" "${link[@]}"
+  . capi/mpi/build.sh
+  build_door_libraries "$prefix/lib" -O2 "${with[@]}"
   [ -z "${MPIFC:-}" ] || fortran hopbine_hb_fortran "$MPIFC" hopbine_mpi_c hopbine_mpi
 fi
 

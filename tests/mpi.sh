@@ -62,6 +62,7 @@ export HOPBINE_TIMEOUT=${HOPBINE_TIMEOUT:-50} RUST_BACKTRACE=${RUST_BACKTRACE:-0
 
 # shellcheck source=/dev/null
 . tests/mpi/launch.sh
+. capi/mpi/build.sh
 
 ranks() {
   local n=$1 started=$SECONDS said status=0 variables=()

@@ -234,6 +234,15 @@ pub trait Endpoint: Send {
     /// [`WireError`] if the wire reports a failure.
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError>;
 
+    /// Sends off what was posted and is kept to be sent off with more of it: a wire may keep posts
+    /// until this or the next poll.
+    ///
+    /// # Errors
+    /// [`WireError`] if the wire fails.
+    fn flush(&mut self) -> Result<(), WireError> {
+        Ok(())
+    }
+
     /// True if no peer waits for anything that only this rank's polling can bring about.
     fn is_flushed(&self) -> bool;
 

@@ -1,5 +1,6 @@
 //! A watch over ranks that wait at the barrier gates, or at what stands in for them.
 
+use crate::Rank;
 use crate::error::Error;
 
 use super::backoff::Backoff;
@@ -10,6 +11,8 @@ use super::watchdog::{Wanted, Watchdog};
 pub struct GatesWatch<'a> {
     group: &'a Group,
     n_ranks: u32,
+    /// Whom alone it waits for.
+    awaited: Option<Rank>,
     backoff: Backoff,
     watchdog: Watchdog,
 }
@@ -17,23 +20,30 @@ pub struct GatesWatch<'a> {
 impl<'a> GatesWatch<'a> {
     pub(super) fn new(group: &'a Group, n_ranks: u32) -> Self {
         let backoff = Backoff::new(group.config.own_cores);
-        GatesWatch { group, n_ranks, backoff, watchdog: Watchdog::default() }
+        GatesWatch { group, n_ranks, awaited: None, backoff, watchdog: Watchdog::default() }
     }
 
-    /// There is nothing to do at the gates: moves on whatever is under way, or waits a little.
+    /// There is nothing to do at the gates: moves on whatever is under way, or waits a little, for
+    /// this rank or else for all.
     ///
     /// # Errors
     /// What has failed meanwhile; [`Error::Lost`] or [`Error::Timeout`] if there is no point in
     /// waiting any longer.
-    pub fn idle(&mut self) -> Result<(), Error> {
+    pub fn idle(&mut self, awaited: Option<Rank>) -> Result<(), Error> {
         let group = self.group;
+        if awaited != self.awaited {
+            // What was awaited before has come.
+            self.watchdog.end(group);
+            self.awaited = awaited;
+        }
         if let Some(reason) = group.failure.reason() {
             return Err(reason);
         }
         if group.progress() {
             self.backoff.reset();
         } else if group.idle(&mut self.backoff) {
-            self.watchdog.look(group, Wanted::Everybody(self.n_ranks))?;
+            self.watchdog
+                .look(group, awaited.map_or(Wanted::Everybody(self.n_ranks), Wanted::Rank))?;
         }
         Ok(())
     }

@@ -29,18 +29,23 @@ impl ReadySet {
         self.first = self.first.min(word);
     }
 
-    /// Takes the smallest number out.
-    pub(super) fn pop(&mut self) -> Option<u32> {
+    /// The smallest number.
+    pub(super) fn smallest(&mut self) -> Option<u32> {
         if self.len == 0 {
             return None;
         }
         while self.words[self.first] == 0 {
             self.first += 1;
         }
-        let bit = self.words[self.first].trailing_zeros();
+        Some(self.first as u32 * 64 + self.words[self.first].trailing_zeros())
+    }
+
+    /// Takes the smallest number out.
+    pub(super) fn pop(&mut self) -> Option<u32> {
+        let smallest = self.smallest()?;
         self.words[self.first] &= self.words[self.first] - 1;
         self.len -= 1;
-        Some(self.first as u32 * 64 + bit)
+        Some(smallest)
     }
 
     /// Makes this set equal to `other`, which was made for the same bound.

@@ -155,6 +155,10 @@ impl PortRun {
         let mut bytes = 0;
         loop {
             let posted = self.post(endpoint, run, room)?;
+            if let Some(task) = self.locals.smallest() {
+                // No message waits for it.
+                endpoint.flush().map_err(|error| (task, error))?;
+            }
             let worked = self.work();
             moved |= posted | worked.is_some();
             bytes += worked.unwrap_or(0);

@@ -39,6 +39,8 @@ pub(super) enum Wanted {
     Operation((u64, u32)),
     /// All of so many ranks, at the barrier gates.
     Everybody(u32),
+    /// This rank, in memory that is shared with it.
+    Rank(Rank),
     /// Whatever is left on the port with this number.
     Rest(usize),
 }
@@ -168,13 +170,14 @@ impl Wanted {
             Wanted::Operation(operation) => {
                 group.ports.iter().map(|port| port.unfinished(operation) as u64).sum()
             }
-            Wanted::Everybody(_) | Wanted::Rest(_) => group.n_moves(),
+            Wanted::Everybody(_) | Wanted::Rank(_) | Wanted::Rest(_) => group.n_moves(),
         }
     }
 
     fn awaited(self, group: &Group) -> (usize, u32, Awaited) {
         match self {
             Wanted::Everybody(_) => (0, 0, Awaited::AllRanks),
+            Wanted::Rank(rank) => (0, 0, Awaited::MessageFrom(rank)),
             Wanted::Rest(index) => {
                 let (step, awaited) = group.ports[index].awaited_first();
                 (index, step, awaited)

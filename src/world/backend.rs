@@ -11,6 +11,7 @@ use super::config::Drive;
 use super::info::{DeviceInfo, GatesInfo};
 use super::near::Near;
 use super::select::Wire;
+use crate::Rank;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, WireError};
 use crate::memory::CacheStats;
@@ -76,6 +77,8 @@ pub(super) struct Opened {
     pub(super) endpoints: Vec<Box<dyn Endpoint>>,
     /// The collectives that the hardware performs, or why it performs none.
     pub(super) small: Result<Box<dyn SmallCollectives>, String>,
+    /// Those for further communicators, if there are any.
+    pub(super) places: Option<Box<dyn SmallPlaces>>,
     /// The figures of the registration cache, if there is one.
     pub(super) cache: Option<CacheFigures>,
 }
@@ -83,7 +86,7 @@ pub(super) struct Opened {
 /// Figures of a cache, as long as it lives.
 pub(super) type CacheFigures = Box<dyn Fn() -> Option<CacheStats> + Send + Sync>;
 
-/// Barriers and small reductions by the hardware, for all ranks of the world together.
+/// Barriers and small reductions by the hardware, for all ranks of a communicator together.
 pub(super) trait SmallCollectives: Send + Sync {
     /// Whether it can perform a normalized call. With `any_bits` the result may differ in the
     /// last bits from that of a plan.
@@ -92,20 +95,18 @@ pub(super) trait SmallCollectives: Send + Sync {
     /// Why not.
     fn serves(&self, call: &Call, any_bits: bool) -> Result<(), Refusal>;
 
-    /// Performs a call that it [`serves`](SmallCollectives::serves), if `may` still allows it.
-    /// `idle` is called while there is nothing to do but to wait; its error ends the waiting.
+    /// Performs a call that it [`serves`](SmallCollectives::serves).
     ///
     /// # Safety
     /// As [`Communicator::call`](super::Communicator::call).
     ///
     /// # Errors
-    /// [`Error::GatesMismatch`], [`Error::Wire`]; what `may` and `idle` return.
+    /// [`Error::GatesMismatch`], [`Error::Wire`]; what `waits` returns.
     unsafe fn perform(
         &self,
         call: &Call,
         caller: Caller,
-        may: &mut dyn FnMut() -> Result<(), Error>,
-        idle: &mut dyn FnMut() -> Result<(), Error>,
+        waits: &mut dyn Waits,
     ) -> Result<(), Error>;
 
     /// Performs an alltoall with blocks of different sizes, if all ranks find that it can be done
@@ -120,8 +121,7 @@ pub(super) trait SmallCollectives: Send + Sync {
         &self,
         _call: &Call,
         _caller: Caller,
-        _may: &mut dyn FnMut() -> Result<(), Error>,
-        _idle: &mut dyn FnMut() -> Result<(), Error>,
+        _waits: &mut dyn Waits,
     ) -> Result<bool, Error> {
         Ok(false)
     }
@@ -131,6 +131,36 @@ pub(super) trait SmallCollectives: Send + Sync {
 
     /// What there is to tell about it.
     fn describe(&self) -> GatesInfo;
+}
+
+/// What a call has to do with the rest of its rank while the hardware performs it.
+pub(super) trait Waits {
+    /// Whether the call may still be performed.
+    ///
+    /// # Errors
+    /// Why not.
+    fn may_start(&mut self) -> Result<(), Error>;
+
+    /// There is nothing to do but to wait, for this member of the communicator, if it is known.
+    ///
+    /// # Errors
+    /// Why there is no point in waiting any longer.
+    fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error>;
+}
+
+/// Places for the small collectives of further communicators: some for each rank, which are for
+/// communicators that it is the first member of.
+pub(super) trait SmallPlaces: Send + Sync {
+    /// Takes a place for a communicator whose first member this rank may be; `None` if none is
+    /// free.
+    fn take(&self) -> Option<u32>;
+
+    /// Gives back a place that was taken for nothing.
+    fn give_back(&self, place: u32);
+
+    /// What performs small collectives in a place of the first of `members`, ranks of the world,
+    /// of which this one is number `me`. `None` if it cannot.
+    fn open(&self, place: u32, members: &[Rank], me: usize) -> Option<Box<dyn SmallCollectives>>;
 }
 
 /// Why the hardware cannot do something.

@@ -1,12 +1,12 @@
 //! The communicator: a torus of ranks, and how they call collectives together.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use crate::Rank;
 use hopbine_torus::Collective;
 use hopbine_torus::geometry::{Coord, Shape};
 
-use super::backend::SmallCollectives;
+use super::backend::{SmallCollectives, Waits};
 use super::blocks::Form;
 use super::call::{Call, Caller};
 use super::inner::Inner;
@@ -14,7 +14,7 @@ use super::members::Members;
 use super::options::{self, CallOptions};
 use super::rank::RankOfWorld;
 use super::running::{Prepared, Registration, Running};
-use crate::engine::OnIdle;
+use crate::engine::{Engine, GatesWatch, OnIdle};
 use crate::error::Error;
 use crate::memory::CacheStats;
 
@@ -30,12 +30,11 @@ pub struct Communicator {
 impl Communicator {
     /// The communicator of all ranks of a world.
     pub(super) fn world(of_world: RankOfWorld, members: Members) -> Self {
-        Communicator::new(Arc::new(of_world), 0, Arc::new(members))
+        Communicator::new(Inner::new(Arc::new(of_world), Arc::new(members), 0, None))
     }
 
-    pub(super) fn new(of_world: Arc<RankOfWorld>, context: u64, members: Arc<Members>) -> Self {
-        let inner = Arc::new(Inner::new(of_world, members, context));
-        Communicator { inner, options: CallOptions::default() }
+    pub(super) fn new(inner: Inner) -> Self {
+        Communicator { inner: Arc::new(inner), options: CallOptions::default() }
     }
 
     /// This rank.
@@ -91,12 +90,14 @@ impl Communicator {
     /// [`Error::Timeout`], [`Error::Wire`]; [`Error::Poisoned`] after an earlier failure;
     /// [`Error::Closed`] if this is not the first time.
     pub(super) fn close(&self) -> Result<(), Error> {
-        let RankOfWorld { engine, small, .. } = &*self.inner.of_world;
+        let RankOfWorld { engine, small, in_places, .. } = &*self.inner.of_world;
         engine.check().inspect_err(|error| engine.fail(error))?;
+        let alone = in_places.write().unwrap_or_else(PoisonError::into_inner);
         match small {
             Ok(small) => small.between_calls(&mut || engine.refuse()),
             Err(_) => engine.refuse(),
         }
+        drop(alone);
         engine.drain()
     }
 
@@ -107,7 +108,14 @@ impl Communicator {
 
     /// The collectives that the hardware performs, or why it performs none.
     pub(super) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
-        self.inner.of_world.small.as_deref().map_err(String::as_str)
+        match (&self.inner.small, &self.inner.of_world.small) {
+            (Some(own), _) => Ok(own.as_ref()),
+            (None, Ok(_)) if !self.inner.is_world() => Err(match self.inner.of_world.places {
+                Some(_) => "this communicator found none free",
+                None => "they know the world's communicator only",
+            }),
+            (None, small) => small.as_deref().map_err(String::as_str),
+        }
     }
 
     /// How long nothing may move before a wait fails.
@@ -183,9 +191,7 @@ impl Communicator {
         if let Some(small) = self.gates_for(call)? {
             call.check(self.caller())?;
             // SAFETY: the caller's promise.
-            return self.by_hardware(|caller, may, idle| unsafe {
-                small.perform(call, caller, may, idle)
-            });
+            return self.by_hardware(|caller, waits| unsafe { small.perform(call, caller, waits) });
         }
         call.check(self.caller())?;
         if let Some(small) = self.exchanger(call) {
@@ -193,10 +199,7 @@ impl Communicator {
                 blocks.check_apart(call.collective)?;
             }
             // SAFETY: the caller's promise.
-            let exchange = |caller, may: &mut dyn FnMut() -> _, idle: &mut dyn FnMut() -> _| unsafe {
-                small.exchange(call, caller, may, idle)
-            };
-            if self.by_hardware(exchange)? {
+            if self.by_hardware(|caller, waits| unsafe { small.exchange(call, caller, waits) })? {
                 return Ok(());
             }
         }
@@ -222,11 +225,7 @@ impl Communicator {
             options::Hardware::Always => true,
         };
         // Nothing is said, and so nothing allocated, unless somebody wants to know.
-        let small = match self.small_collectives() {
-            Ok(_) if !self.inner.is_world() => Err("they know the world's communicator only"),
-            small => small,
-        };
-        match small {
+        match self.small_collectives() {
             Ok(small) => match small.serves(call, always) {
                 Ok(()) => Ok(Some(small)),
                 Err(reason) if always => Err(gates_refuse(call, &reason)),
@@ -243,33 +242,54 @@ impl Communicator {
             && call.form == Form::Vector
             && self.options.hardware == options::Hardware::Auto
             && !self.options.asks_for_a_plan()
-            && self.inner.of_world.preferred.of(call.collective).is_none()
-            && self.inner.is_world();
+            && self.inner.of_world.preferred.of(call.collective).is_none();
         if is_ours { self.small_collectives().ok() } else { None }
     }
 
     /// Has the hardware do something. Operations under way go on meanwhile.
     fn by_hardware<R>(
         &self,
-        perform: impl FnOnce(
-            Caller,
-            &mut dyn FnMut() -> Result<(), Error>,
-            &mut dyn FnMut() -> Result<(), Error>,
-        ) -> Result<R, Error>,
+        perform: impl FnOnce(Caller, &mut dyn Waits) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let (engine, caller) = (&self.inner.of_world.engine, self.caller());
-        let mut watch = engine.at_gates(caller.n_ranks);
-        let mut gave_up = false;
-        let mut idle = || watch.idle().inspect_err(|_| gave_up = true);
-        let outcome = perform(caller, &mut || engine.check(), &mut idle);
+        let (of_world, caller) = (&self.inner.of_world, self.caller());
+        let engine = &of_world.engine;
+        let is_world = self.inner.is_world();
+        // Those of the world wait for each other by themselves.
+        let _in_place =
+            (!is_world).then(|| of_world.in_places.read().unwrap_or_else(PoisonError::into_inner));
+        let members = (!is_world).then_some(&*self.inner.members);
+        let watch = engine.at_gates(caller.n_ranks);
+        let mut waits = AtHardware { engine, watch, members, gave_up: false };
+        let outcome = perform(caller, &mut waits);
         match &outcome {
             // All ranks are told of a mismatch, so they still agree where they are.
             Ok(_) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}
             // This rank has done its part.
-            Err(Error::Lost { .. }) if !gave_up && engine.is_sparing() => {}
+            Err(Error::Lost { .. }) if !waits.gave_up && engine.is_sparing() => {}
             Err(error) => engine.fail(error),
         }
         outcome
+    }
+}
+
+/// A call that the hardware performs.
+struct AtHardware<'a> {
+    engine: &'a Engine,
+    watch: GatesWatch<'a>,
+    /// Of a communicator that is not the world's.
+    members: Option<&'a Members>,
+    gave_up: bool,
+}
+
+impl Waits for AtHardware<'_> {
+    fn may_start(&mut self) -> Result<(), Error> {
+        self.engine.check()
+    }
+
+    fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {
+        let world_rank = |members: &Members| Some(members.world_rank(awaited? as Rank));
+        let awaited = self.members.and_then(world_rank);
+        self.watch.idle(awaited).inspect_err(|_| self.gave_up = true)
     }
 }
 

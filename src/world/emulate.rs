@@ -166,6 +166,7 @@ impl World<'_> {
             engine,
             self.config.wire,
             opened.small,
+            opened.places,
             opened.cache,
             self.config.preferred.clone(),
         );

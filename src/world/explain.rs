@@ -36,7 +36,7 @@ impl Communicator {
         let call = call.normalized(self.caller());
         if self.uses_gates(&call) {
             let (by, why) = match self.inner.of_world.wire {
-                super::Wire::Memory => ("board", "short, all ranks of the world, one host"),
+                super::Wire::Memory => ("board", "short, all ranks on one host"),
                 super::Wire::Network => ("gates", "the network's barrier gates do it"),
             };
             return Ok(Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() });

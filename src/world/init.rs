@@ -25,9 +25,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::Exchange;
 
-use super::backend::{Backend, Layout};
+use super::backend::{Backend, Layout, Opened};
 use super::card::Card;
 use super::choice;
 use super::communicator::Communicator;
@@ -249,6 +249,7 @@ impl World {
             .map(|Shm { may_read }| Near { node: nodes[rank as usize], may_read });
         let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
+        let Opened { endpoints, small, places, cache } = opened;
         let config = EngineConfig {
             workers: seating.workers,
             cores: seating.cores.clone(),
@@ -256,10 +257,10 @@ impl World {
             timeout,
             on_timeout,
         };
-        let engine = Engine::new(rank, opened.endpoints, config, Arc::new(Failure::default()))?;
+        let engine = Engine::new(rank, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
-        let of_world =
-            RankOfWorld::new(engine, backend.wire(), opened.small, opened.cache, preferred);
+        let wire = backend.wire();
+        let of_world = RankOfWorld::new(engine, wire, small, places, cache, preferred);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
         let about = About { backend, tried, coords, ranks_per_node, seating, timeout };
@@ -320,18 +321,13 @@ impl World {
     /// a rank that was computing learns of the failure only in its next call.
     ///
     /// # Errors
-    /// [`Error::Meeting`] if the rendezvous file cannot be used.
+    /// [`Error::Meeting`] if the rendezvous file, or MPI, cannot be used.
     pub fn missing(&mut self) -> Result<Vec<u32>, Error> {
         self.exchange.set_timeout(self.about.timeout.saturating_mul(3));
-        let met = self.exchange.barrier();
+        let missing = self.exchange.roll_call();
         self.exchange.set_timeout(self.about.timeout);
-        match met {
-            Ok(()) => Ok(Vec::new()),
-            Err(BootstrapError::Missing { missing, .. }) => {
-                Ok(missing.into_iter().map(|rank| rank as u32).collect())
-            }
-            Err(error) => Err(meeting(self.communicator().rank(), &error)),
-        }
+        let missing = missing.map_err(|error| meeting(self.communicator().rank(), &error))?;
+        Ok(missing.into_iter().map(|rank| rank as u32).collect())
     }
 
     /// Leaves the world in an orderly way: waits for all ranks, at most for the timeout.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::backend::SmallCollectives;
 use super::members::Members;
 use super::rank::RankOfWorld;
 use crate::endpoint::Tag;
@@ -14,6 +15,8 @@ pub(super) const OPERATIONS: u32 = 1 << Tag::OPERATION_BITS;
 pub(super) struct Inner {
     pub(super) of_world: Arc<RankOfWorld>,
     pub(super) members: Arc<Members>,
+    /// What performs its small collectives, if it is not the world's and has something that does.
+    pub(super) small: Option<Box<dyn SmallCollectives>>,
     /// Tells its messages from those of all other communicators.
     context: u64,
     next_operation: AtomicU32,
@@ -26,8 +29,13 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    pub(super) fn new(of_world: Arc<RankOfWorld>, members: Arc<Members>, context: u64) -> Self {
-        Inner { of_world, members, context, next_operation: AtomicU32::new(0) }
+    pub(super) fn new(
+        of_world: Arc<RankOfWorld>,
+        members: Arc<Members>,
+        context: u64,
+        small: Option<Box<dyn SmallCollectives>>,
+    ) -> Self {
+        Inner { of_world, members, small, context, next_operation: AtomicU32::new(0) }
     }
 
     /// Whether this is the world's first communicator.

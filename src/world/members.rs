@@ -57,6 +57,11 @@ impl Members {
         self.ranks.as_ref().map_or(rank, |ranks| ranks[rank as usize])
     }
 
+    /// All members as ranks of the world, in order.
+    pub(super) fn world_ranks(&self) -> Vec<Rank> {
+        (0..self.caller.n_ranks).map(|rank| self.world_rank(rank)).collect()
+    }
+
     /// Whether these are all ranks of the world in its order.
     pub(super) fn is_world(&self) -> bool {
         self.ranks.is_none()

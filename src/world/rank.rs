@@ -2,11 +2,11 @@
 //! that tell communicators apart.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
+use std::sync::{Mutex, RwLock};
 
 use crate::Rank;
 
-use super::backend::{CacheFigures, SmallCollectives};
+use super::backend::{CacheFigures, SmallCollectives, SmallPlaces};
 use super::preferred::Preferred;
 use super::select::Wire;
 use crate::endpoint::Tag;
@@ -27,6 +27,10 @@ pub(super) struct RankOfWorld {
     /// The collectives that the hardware performs for the world's communicator, or why it performs
     /// none.
     pub(super) small: Result<Box<dyn SmallCollectives>, String>,
+    /// Those for further communicators, if there are any.
+    pub(super) places: Option<Box<dyn SmallPlaces>>,
+    /// Calls in such places hold it for reading; whoever refuses all further calls, for writing.
+    pub(super) in_places: RwLock<()>,
     /// The figures of the registration cache, if there is one.
     pub(super) cache: Option<CacheFigures>,
     /// Algorithms that the user prefers to the library's choice.
@@ -45,13 +49,15 @@ impl RankOfWorld {
         engine: Engine,
         wire: Wire,
         small: Result<Box<dyn SmallCollectives>, String>,
+        places: Option<Box<dyn SmallPlaces>>,
         cache: Option<CacheFigures>,
         preferred: Preferred,
     ) -> Self {
         // Rank 0's first communicator is the world's.
         let serials = Serials { next: 1, used: HashSet::from([0]) };
         let serials = Mutex::new(serials);
-        RankOfWorld { engine, wire, small, cache, preferred, serials }
+        let in_places = RwLock::default();
+        RankOfWorld { engine, wire, small, places, in_places, cache, preferred, serials }
     }
 
     /// A number for a communicator whose first member may be this rank; `None` if a million

@@ -10,26 +10,43 @@ use std::sync::Arc;
 use crate::Rank;
 
 use super::communicator::Communicator;
+use super::inner::Inner;
 use super::members::Members;
 use super::options::CallOptions;
 use super::rank::{RankOfWorld, context};
 use crate::error::Error;
 
-/// A number for a context, given back unless it is used.
+/// A number for a context, and a place for small collectives, given back unless they are used.
 struct Serial<'a> {
     of_world: &'a RankOfWorld,
     /// `None` if there are none left, or if it has been used.
     number: Option<u32>,
+    place: Option<u32>,
+}
+
+/// What the first member of a communicator has told the others.
+#[derive(Clone, Copy)]
+struct Agreed {
+    number: u32,
+    place: Option<u32>,
 }
 
 impl<'a> Serial<'a> {
     fn take(of_world: &'a RankOfWorld) -> Self {
-        Serial { of_world, number: of_world.take_serial() }
+        let place = of_world.places.as_ref().and_then(|places| places.take());
+        Serial { of_world, number: of_world.take_serial(), place }
     }
 
-    /// As others are told of it: 0 if there is none.
+    /// As others are told of it: the number in the lower half, the place in the upper one; 0 for
+    /// what there is none of.
     fn told(&self) -> u64 {
-        self.number.map_or(0, |number| u64::from(number) + 1)
+        let half = |number: Option<u32>| number.map_or(0, |number| u64::from(number) + 1);
+        half(self.place) << 32 | half(self.number)
+    }
+
+    /// The communicator has been agreed on.
+    fn used(&mut self) {
+        (self.number, self.place) = (None, None);
     }
 }
 
@@ -38,15 +55,19 @@ impl Drop for Serial<'_> {
         if let Some(number) = self.number {
             self.of_world.give_serial(number);
         }
+        if let (Some(places), Some(place)) = (&self.of_world.places, self.place) {
+            places.give_back(place);
+        }
     }
 }
 
 /// What the number that a rank was told means.
-fn agreed(told: u64) -> Result<u32, Error> {
-    let number = told.checked_sub(1).and_then(|number| u32::try_from(number).ok());
-    number.ok_or_else(|| Error::Group {
+fn agreed(told: u64) -> Result<Agreed, Error> {
+    let (number, place) = ((told as u32).checked_sub(1), ((told >> 32) as u32).checked_sub(1));
+    let number = number.ok_or_else(|| Error::Group {
         reason: "there are too many communicators; drop some that are not used any more".to_owned(),
-    })
+    })?;
+    Ok(Agreed { number, place })
 }
 
 impl Communicator {
@@ -58,7 +79,9 @@ impl Communicator {
     /// them in any order. This handle's options are the new one's as well. It takes a few hundred
     /// bytes, shares the programs of this one, and ends when its last handle is dropped.
     ///
-    /// Only the world's first communicator uses barrier gates: the gates know no contexts.
+    /// Only the world's first communicator uses barrier gates: the gates know no contexts. Over
+    /// shared memory others have boards of their own as well, of which each rank has eight for
+    /// communicators that it is the first rank of; those that find none go by plan.
     ///
     /// ```
     /// use hopbine::{EmulationConfig, emulate, reduce::Op};
@@ -92,12 +115,11 @@ impl Communicator {
         let mut serial = Serial::take(&self.inner.of_world);
         let mut told = [if self.rank() == 0 { serial.told() } else { 0 }];
         plain.bcast(&mut told, 0)?;
-        let number = agreed(told[0])?;
+        let agreed = agreed(told[0])?;
         if self.rank() == 0 {
-            serial.number = None;
+            serial.used();
         }
-        let context = context(members.world_rank(0), number);
-        Ok(self.another(context, members.clone()))
+        Ok(self.another(agreed, members.clone()))
     }
 
     /// Makes a communicator for each colour, of the ranks that give it, in the order of their
@@ -146,13 +168,12 @@ impl Communicator {
         }
         let own = ranks.iter().position(|&rank| rank == self.rank());
         let own = own.expect("a rank gives its own colour") as Rank;
-        let number = agreed(all[ranks[0] as usize][2])?;
+        let agreed = agreed(all[ranks[0] as usize][2])?;
         if own == 0 {
-            serial.number = None;
+            serial.used();
         }
         let members = self.inner.members.some(&ranks, own, keeps);
-        let context = context(members.world_rank(0), number);
-        Ok(Some(self.another(context, Arc::new(members))))
+        Ok(Some(self.another(agreed, Arc::new(members))))
     }
 
     /// Makes a communicator of these ranks of this one, in this order. All ranks must call it,
@@ -248,21 +269,29 @@ impl Communicator {
             return Err(refused("there is no such rank"));
         }
         let mut serial = Serial::take(&self.inner.of_world);
-        let number = agreed(agree(if own == 0 { serial.told() } else { 0 }))?;
+        let agreed = agreed(agree(if own == 0 { serial.told() } else { 0 }))?;
         if own == 0 {
-            serial.number = None;
+            serial.used();
         }
         let members = &self.inner.members;
         // The same ranks share the programs.
         let is_all = ranks.iter().copied().eq(0..self.size());
         let members =
             if is_all { members.clone() } else { Arc::new(members.some(ranks, own, |_| false)) };
-        let context = context(members.world_rank(0), number);
-        Ok(self.another(context, members))
+        Ok(self.another(agreed, members))
     }
 
     /// Another communicator of this world.
-    fn another(&self, context: u64, members: Arc<Members>) -> Communicator {
-        Communicator::new(self.inner.of_world.clone(), context, members).with(self.options.clone())
+    fn another(&self, agreed: Agreed, members: Arc<Members>) -> Communicator {
+        let Agreed { number, place } = agreed;
+        let of_world = self.inner.of_world.clone();
+        let context = context(members.world_rank(0), number);
+        let own = members.caller.rank as usize;
+        let small = of_world
+            .places
+            .as_ref()
+            .zip(place)
+            .and_then(|(places, place)| places.open(place, &members.world_ranks(), own));
+        Communicator::new(Inner::new(of_world, members, context, small)).with(self.options.clone())
     }
 }

@@ -189,6 +189,55 @@ fn a_full_queue_is_busy_until_it_is_polled() {
 }
 
 #[test]
+fn puts_posted_together_arrive_each_with_its_notices() {
+    ranks(2, |x| {
+        let mut p = Port::open(x);
+        let (to, there) = p.peers[1 - x.rank()];
+        if x.rank() == 0 {
+            p.memory.set(0, 11);
+            let mut bytes = [0; 32];
+            bytes[..3].copy_from_slice(&[22, 33, 44]);
+            let sources = [
+                (Source::Registered(p.registration.at(0)), 8),
+                (Source::Inline(bytes), 3),
+                (Source::Word(55), 8),
+            ];
+            let puts = sources.iter().enumerate().map(|(i, &(source, length))| Put {
+                to,
+                source,
+                remote: there + 64 + 8 * i as u64,
+                length,
+                mark: mark(i as u8, PostFlags::REMOTE | PostFlags::TCQ, 6),
+            });
+            let puts: Vec<_> = puts.collect();
+            // SAFETY: the registrations live in both threads until the last barrier, and nobody
+            // touches the words meanwhile.
+            unsafe { p.vcq.put_together(&puts) }.expect("there is room");
+            assert_eq!(p.vcq.unread_tcq(), Ok(3));
+            assert_eq!([(); 3].map(|()| p.completion()), [Cookie(6); 3]);
+
+            let long = Put { length: 33, ..puts[1] };
+            // SAFETY: as above; this one is not posted, nor is the one before it.
+            let refused = unsafe { p.vcq.put_together(&[puts[0], long]) };
+            assert_eq!(refused, Err(PostError::TooLong { length: 33, max: 32 }));
+            assert_eq!(p.vcq.unread_tcq(), Ok(0));
+            while p.vcq.nop(PostFlags::NONE, Cookie(0)).is_ok() {}
+            // SAFETY: as above.
+            let refused = unsafe { p.vcq.put_together(&puts) };
+            assert_eq!(refused, Err(PostError::Busy));
+        } else {
+            for i in 0..3 {
+                let Notice::RemotePut { edata, .. } = p.notice() else { panic!("a put") };
+                assert_eq!(edata, i);
+            }
+            assert_eq!([8, 9, 10].map(|i| p.memory.get(i)), [11, 0x2c_2116, 55]);
+        }
+        x.allgather(&[]).expect("everyone comes");
+        assert_eq!(p.vcq.poll_mrq(), Ok(None), "a put that was refused came");
+    });
+}
+
+#[test]
 fn what_is_too_long_is_refused_before_it_does_harm() {
     ranks(1, |x| {
         let mut p = Port::open(x);

@@ -4,20 +4,17 @@
 
 build_doors() {
   local name flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow -DHOPBINE_WITH_MPI -Iinclude)
-  local library=(-fPIC -fvisibility=hidden -shared) f90=mpif90.$mpi link
+  local f90=mpif90.$mpi link
   link=(-L"$programs" -lhopbine_hb -lhopbine -lm "-Wl,-rpath,$programs")
   cargo_hopbine || return 1
   for name in libhopbine.so libhopbine.so.0; do
     ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
   done
-  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,buffers,rows,serve,movement,reduction,ordered,vector,shaped,fortran}.c \
-    -o "$programs/libhopbine_hb.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" || return 1
-  "$MPICC" "${flags[@]}" "${library[@]}" capi/mpi/{types,names,comms,buffers,rows,serve,movement,reduction,ordered,vector,requests,background,complete,creators,preload}.c \
-    -o "$programs/libhopbine_mpi.so" -L"$programs" -lhopbine "-Wl,-rpath,$programs" -ldl || return 1
+  build_door_libraries "$programs" "${flags[@]}" || return 1
   for name in calls orders threads recover requests; do
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" || return 1
   done
-  "$MPICC" "${flags[@]}" "${library[@]}" -fvisibility=default tests/mpi/fjmpi.c -o "$programs/libfjmpi.so" || return 1
+  "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/fjmpi.c -o "$programs/libfjmpi.so" || return 1
   for name in place disagree; do
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}" || return 1
   done

@@ -196,6 +196,50 @@ fn more_messages_than_a_channel_holds() {
     }
 }
 
+/// Tiny and eager messages, announcements and credits of a flush are one call.
+#[test]
+fn what_is_posted_in_one_drive_goes_with_one_call() {
+    let [mut sender, mut receiver] = pair();
+    let mut source = Memory::new(&mut sender, 40_000, 1);
+    let mut target = Memory::new(&mut receiver, 40_000, 2);
+    let mut events = Vec::new();
+    let mut before = [(0, 0); 2];
+    // The first round says hello.
+    for round in 0..3 {
+        (source.used, target.used) = (0, 0);
+        for (index, len) in [8, 500, 16, 3000, 4000].into_iter().enumerate() {
+            let index = 10 * round + index;
+            let (from, into) = (source.region(len), target.region(len));
+            // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
+            let posted = unsafe {
+                [
+                    receiver.post_recv(slot(0), 0, tag(index), into, Arrival::InRegion).unwrap(),
+                    sender.post_send(slot(1), 1, tag(index), from).unwrap(),
+                ]
+            };
+            assert_eq!(posted, [Posted::Accepted; 2]);
+        }
+        if round > 0 {
+            // Three messages, two announcements.
+            assert!(!sender.is_flushed() && !receiver.is_flushed());
+            sender.flush().unwrap();
+            receiver.flush().unwrap();
+            let after = [sender.posted(), receiver.posted()];
+            assert_eq!(
+                after,
+                [(before[0].0 + 3, before[0].1 + 1), (before[1].0 + 2, before[1].1 + 1)]
+            );
+        }
+        while events.len() < 10 || !sender.is_flushed() || !receiver.is_flushed() {
+            sender.poll(&mut events).unwrap();
+            receiver.poll(&mut events).unwrap();
+        }
+        events.clear();
+        assert_eq!(source.bytes[..7524], target.bytes[..7524]);
+        before = [sender.posted(), receiver.posted()];
+    }
+}
+
 #[test]
 fn mixed_lengths_in_random_order() {
     for seed in 0..20 {

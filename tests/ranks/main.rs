@@ -8,6 +8,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod boards;
 mod duplicate_ends;
 mod emulated;
 mod ending;

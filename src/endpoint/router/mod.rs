@@ -86,6 +86,11 @@ impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
         self.far.poll(events)
     }
 
+    fn flush(&mut self) -> Result<(), WireError> {
+        self.near.flush()?;
+        self.far.flush()
+    }
+
     fn is_flushed(&self) -> bool {
         self.near.is_flushed() && self.far.is_flushed()
     }

@@ -15,7 +15,12 @@ use super::segment::Segment;
 /// The longest contribution.
 pub(super) const BOARD_BYTES: usize = 8 * 1024;
 /// Places of each rank: how many calls a rank can be ahead of one that it does not wait for.
-const DEPTH: u64 = 4;
+pub(super) const DEPTH: u64 = 4;
+/// The words of the first line of a rank's part: the call that it has entered; the base of the
+/// last lease that it has left; that of the present one, in its owner's part (`boards`).
+const ENTERED: usize = 0;
+pub(super) const LEFT: usize = 8;
+pub(super) const BASE: usize = 16;
 /// A contribution up to this length shares the cache line of its stamp.
 const INLINE_BYTES: usize = LINE - 8;
 /// From one place to the next: not a power of two, or all would share the same sets of the caches.
@@ -46,6 +51,8 @@ pub struct Board {
     /// The latest call that each rank is known to have entered.
     entered: Vec<u64>,
     call: u64,
+    /// Calls are numbered from here on.
+    base: u64,
     signature: u16,
 }
 
@@ -53,15 +60,25 @@ pub struct Board {
 unsafe impl Send for Board {}
 
 impl Board {
-    pub(super) fn new(segment: &Arc<Segment>, layout: Layout, me: usize) -> Self {
-        let part = |rank| segment.at(layout.board(rank), RANK_BYTES);
+    /// The board with this index, as the one of `members` sees it that is at place `me` there;
+    /// calls before theirs are numbered up to `base`.
+    pub(super) fn new(
+        segment: &Arc<Segment>,
+        layout: Layout,
+        (index, members): (usize, &[usize]),
+        me: usize,
+        base: u64,
+    ) -> Self {
+        let part = |&rank: &usize| segment.at(layout.board(index, rank), RANK_BYTES);
+        let bell = |&rank: &usize| Doorbell::new(segment, layout, rank);
         Board {
             _segment: segment.clone(),
             me,
-            parts: (0..layout.n_ranks).map(part).collect(),
-            bells: (0..layout.n_ranks).map(|rank| Doorbell::new(segment, layout, rank)).collect(),
-            entered: vec![0; layout.n_ranks],
-            call: 0,
+            parts: members.iter().map(part).collect(),
+            bells: members.iter().map(bell).collect(),
+            entered: vec![0; members.len()],
+            call: base,
+            base,
             signature: 0,
         }
     }
@@ -74,6 +91,11 @@ impl Board {
     /// This rank's number on the board.
     pub fn me(&self) -> usize {
         self.me
+    }
+
+    /// The number of the call that was entered last.
+    pub fn call(&self) -> u64 {
+        self.call
     }
 
     /// Number of ranks.
@@ -100,7 +122,7 @@ impl Board {
         self.call += 1;
         self.signature = signature;
         // Release: pairs with the Acquire in `is_free`: what was read was read before.
-        self.word(self.me, 0).store(self.call, Ordering::Release);
+        self.word(self.me, ENTERED).store(self.call, Ordering::Release);
         self.ring();
     }
 
@@ -112,11 +134,12 @@ impl Board {
     #[inline]
     pub fn is_free(&mut self) -> Result<(), usize> {
         // Whoever has entered this call has left the one that used the place before.
-        let enough = if self.call > DEPTH { self.call - DEPTH + 1 } else { 0 };
+        let is_first = self.call <= self.base + DEPTH;
+        let enough = if is_first { 0 } else { self.call - DEPTH + 1 };
         for rank in 0..self.parts.len() {
             if self.entered[rank] < enough && rank != self.me {
                 // Acquire: see `enter`.
-                self.entered[rank] = self.word(rank, 0).load(Ordering::Acquire);
+                self.entered[rank] = self.word(rank, ENTERED).load(Ordering::Acquire);
                 if self.entered[rank] < enough {
                     return Err(rank);
                 }
@@ -199,10 +222,11 @@ mod tests {
     use super::*;
 
     fn boards(n_ranks: usize) -> Vec<Board> {
-        let layout = Layout { n_ranks, n_ports: 0, board_bytes: RANK_BYTES };
+        let layout = Layout { n_ranks, n_ports: 0, board_bytes: RANK_BYTES, boards_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
-        (0..n_ranks).map(|me| Board::new(&segment, layout, me)).collect()
+        let all: Vec<usize> = (0..n_ranks).collect();
+        (0..n_ranks).map(|me| Board::new(&segment, layout, (0, &all), me, 0)).collect()
     }
 
     fn bytes(board: &mut Board, rank: usize, len: usize) -> Option<Vec<u8>> {

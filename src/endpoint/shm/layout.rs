@@ -26,6 +26,8 @@ pub(super) struct Layout {
     pub(super) n_ports: usize,
     /// Bytes of each rank for collectives without messages.
     pub(super) board_bytes: usize,
+    /// Boards that each rank can give to communicators, beside the one of all ranks.
+    pub(super) boards_per_rank: usize,
 }
 
 impl Layout {
@@ -60,15 +62,15 @@ impl Layout {
         self.readers(port, rank, SLOTS) + slot * SLOT_STRIDE
     }
 
-    /// A rank's part of the board.
-    pub(super) fn board(&self, rank: usize) -> usize {
+    /// A rank's part of a board; the first is that of all ranks.
+    pub(super) fn board(&self, index: usize, rank: usize) -> usize {
         let staging = self.readers(self.n_ports, 0, 0);
-        staging.next_multiple_of(4096) + rank * self.board_bytes
+        staging.next_multiple_of(4096) + (index * self.n_ranks + rank) * self.board_bytes
     }
 
     /// Bytes of the segment.
     pub(super) fn len(&self) -> usize {
-        self.board(self.n_ranks).next_multiple_of(4096)
+        self.board(1 + self.n_ranks * self.boards_per_rank, 0).next_multiple_of(4096)
     }
 }
 
@@ -78,11 +80,11 @@ mod tests {
 
     #[test]
     fn nothing_overlaps_and_everything_starts_at_a_line() {
-        let layout = Layout { n_ranks: 3, n_ports: 2, board_bytes: 4096 };
+        let layout = Layout { n_ranks: 3, n_ports: 2, board_bytes: 4096, boards_per_rank: 2 };
         let mut parts = vec![(0, HEADER_BYTES)];
         for rank in 0..3 {
             parts.push((layout.rank(rank), RANK_BYTES));
-            parts.push((layout.board(rank), 4096));
+            parts.extend((0..7).map(|board| (layout.board(board, rank), 4096)));
             for port in 0..2 {
                 parts.push((layout.reads(port, rank), LINE));
                 parts.extend((0..3).map(|to| (layout.queue(port, rank, to), QUEUE_BYTES)));

@@ -15,6 +15,7 @@
 
 mod bell;
 mod board;
+mod boards;
 mod inbound;
 mod layout;
 mod lending;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 use crate::Rank;
 
 pub use board::{Board, Contribution};
+pub use boards::{Boards, Lease};
 pub(crate) use process::host;
 pub use setup::{ShmConfig, connect};
 
@@ -73,6 +75,8 @@ pub struct Opened {
     pub endpoints: Vec<ShmEndpoint>,
     /// The board, if all ranks are on this host.
     pub board: Option<Board>,
+    /// Those for other communicators, likewise.
+    pub boards: Option<Arc<Boards>>,
 }
 
 /// One port of a rank, among those of the same host.

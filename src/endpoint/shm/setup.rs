@@ -8,6 +8,7 @@ use utofu::bootstrap::{BootstrapError, Exchange};
 
 use super::bell::{self, Doorbell};
 use super::board::{self, Board};
+use super::boards::{self, Boards};
 use super::layout::Layout;
 use super::peer::Peer;
 use super::process::{self, Process};
@@ -92,8 +93,13 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let cards = cards.ok_or_else(|| failed("a rank has sent something else than its card"))?;
     let locals: Vec<(Rank, Card)> =
         (0..).zip(cards).filter(|(_, other)| other.place() == card.place()).collect();
-    let layout =
-        Layout { n_ranks: locals.len(), n_ports: config.n_ports, board_bytes: board::RANK_BYTES };
+    let (n_ranks, is_all) = (locals.len(), locals.len() == exchange.size());
+    let layout = Layout {
+        n_ranks,
+        n_ports: config.n_ports,
+        board_bytes: board::RANK_BYTES,
+        boards_per_rank: if is_all { boards::per_rank(n_ranks) } else { 0 },
+    };
 
     // The first rank makes the segment. It can be opened until the file is closed.
     let (leader, leaders_card) = locals[0];
@@ -122,7 +128,9 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
         return Err(failed("this rank is not on its own host"));
     };
-    let board = (locals.len() == exchange.size()).then(|| Board::new(&segment, layout, me));
+    let all: Vec<usize> = (0..n_ranks).collect();
+    let board = is_all.then(|| Board::new(&segment, layout, (0, &all), me, 0));
+    let boards = is_all.then(|| Boards::new(&segment, layout, me));
     bell::take_part();
     let bell = |index| Doorbell::new(&segment, layout, index);
     let own_bell: Arc<dyn Bell> = Arc::new(bell(me));
@@ -162,7 +170,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
             reported: None,
         }
     });
-    Ok(Opened { endpoints: ports.collect(), board })
+    Ok(Opened { endpoints: ports.collect(), board, boards })
 }
 
 /// Whether this process can read a probe.

@@ -23,6 +23,10 @@ impl UtofuEndpoint {
         // The peer does not hear of it.
         let flags = PostFlags::STRONG_ORDER | PostFlags::LOCAL;
         let last = Mark { edata: 0, flags, cookie: Cookie(0) };
+        // Behind all else.
+        if !self.post_batch()? {
+            return Ok(false);
+        }
         while let Some(peer) = self.peers.get(self.fence.posted) {
             // Every peer that this rank has communicated with has sent its hello. Reading one
             // that is still unread may send credits.

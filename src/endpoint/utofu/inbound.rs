@@ -1,8 +1,9 @@
 //! What peers have written: to channels, to announced receives, to the mailbox.
 
+use utofu::handles::{Notice, NoticeError};
 use utofu::{Stadd, VcqId};
 
-use crate::endpoint::{Arrival, Event, Rank, Tag, WireError};
+use crate::endpoint::{Arrival, Event, Rank, Status, Tag, WireError};
 
 use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, Written,
@@ -14,6 +15,36 @@ use super::wire::{self, Descriptor};
 use super::{UtofuEndpoint, deliver, failed};
 
 impl UtofuEndpoint {
+    /// Takes a notice from the MRQ, if there is one, and handles it.
+    pub(super) fn take_notice(&mut self) -> Result<bool, WireError> {
+        match self.vcq.poll_mrq() {
+            Ok(Some(Notice::RemotePut { peer, remote_end, .. })) => {
+                self.noticed(peer, remote_end)?
+            }
+            Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
+            Ok(Some(Notice::LocalGet { .. })) => self.answered(),
+            // No other notices are ever asked for.
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(false),
+            Err(error) => {
+                let error = self.notice_error(&error);
+                // Whatever it was that failed, a rank that was asked is not reached.
+                if error.peer.is_none() || error.peer != self.asked {
+                    return Err(error);
+                }
+                (self.asked, self.answer) = (None, Some(Status::Silent));
+            }
+        }
+        Ok(true)
+    }
+
+    fn notice_error(&self, error: &NoticeError) -> WireError {
+        let peer = match error {
+            NoticeError::Failed { peer: Some(id), .. } => self.addresses.rank(id),
+            _ => None,
+        };
+        WireError { call: "utofu_poll_mrq", reason: error.to_string(), peer }
+    }
     /// A write of the VCQ `by` has ended at `end`.
     pub(super) fn noticed(&mut self, by: u64, end: Stadd) -> Result<(), WireError> {
         // The data of an announced receive?

@@ -27,6 +27,11 @@
 //! whatever was to be posted waits and `poll_tcq`, called whenever anything has been posted,
 //! makes room.
 //!
+//! # Posts together
+//! What goes to channels is posted with one call for all that a drive of the port has for them:
+//! when the engine flushes, or at the next poll. Puts of data are long, and their completions
+//! differ; each is posted by itself.
+//!
 //! # Order
 //! Nothing relies on the order of two puts; every put has a notice of its own, and its address
 //! says what it was. Notices are never compared by path: what names a peer is which memory it
@@ -43,6 +48,7 @@
 //! that is gone.
 
 mod addresses;
+mod batch;
 mod cached;
 mod channel;
 mod channels;
@@ -67,7 +73,7 @@ pub use setup::connect;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use utofu::handles::{Notice, NoticeError, Registration, Vcq};
+use utofu::handles::{Put, Registration, Vcq};
 use utofu::{Stadd, UtofuError};
 
 use super::calls::Calls;
@@ -81,7 +87,7 @@ use channel::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA, TINY_BYTES};
 use channels::Channels;
 use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
 use peer_table::PeerTable;
-use state::{Fence, Landing, Leaving, Lent, Put};
+use state::{DataPut, Fence, Landing, Leaving, Lent};
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
 const NOTICES_PER_POLL: u32 = 64;
@@ -119,7 +125,11 @@ pub struct UtofuEndpoint {
     /// Puts into them that have not arrived.
     n_announced: u32,
     leavings: Vec<Option<Leaving>>,
-    puts: VecDeque<Put>,
+    puts: VecDeque<DataPut>,
+    /// Puts to channels and mailboxes that are posted together, at the next flush.
+    batch: Vec<Put>,
+    /// Such puts, and the calls that have posted them.
+    n_posted: (u64, u64),
     events: Vec<Event>,
     spare: Vec<Vec<u8>>,
     longest_put: usize,
@@ -232,6 +242,7 @@ impl Endpoint for UtofuEndpoint {
         if self.is_abandoned {
             return Ok(());
         }
+        self.post_batch()?;
         self.take_back()?;
         for _ in 0..NOTICES_PER_POLL {
             if !self.take_notice()? {
@@ -266,8 +277,12 @@ impl Endpoint for UtofuEndpoint {
         Ok(())
     }
 
+    fn flush(&mut self) -> Result<(), WireError> {
+        self.post_batch().map(drop)
+    }
+
     fn is_flushed(&self) -> bool {
-        self.puts.is_empty() && self.listed.is_empty() && !self.will_owe()
+        self.batch.is_empty() && self.puts.is_empty() && self.listed.is_empty() && !self.will_owe()
     }
 
     fn abandon(&mut self) {
@@ -278,6 +293,7 @@ impl Endpoint for UtofuEndpoint {
         self.listed.clear();
         self.landings.clear();
         self.puts.clear();
+        self.batch.clear();
         self.events.clear();
         self.lent.clear();
         self.lending.clear();
@@ -339,43 +355,12 @@ impl UtofuEndpoint {
         (self.mailbox.len() + self.memory.bytes(), self.peers.len())
     }
 
-    /// Takes a notice from the MRQ, if there is one, and handles it.
-    fn take_notice(&mut self) -> Result<bool, WireError> {
-        match self.vcq.poll_mrq() {
-            Ok(Some(Notice::RemotePut { peer, remote_end, .. })) => {
-                self.noticed(peer, remote_end)?
-            }
-            Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
-            Ok(Some(Notice::LocalGet { .. })) => self.answered(),
-            // No other notices are ever asked for.
-            Ok(Some(_)) => {}
-            Ok(None) => return Ok(false),
-            Err(error) => {
-                let error = self.notice_error(&error);
-                // Whatever it was that failed, a rank that was asked is not reached.
-                if error.peer.is_none() || error.peer != self.asked {
-                    return Err(error);
-                }
-                (self.asked, self.answer) = (None, Some(Status::Silent));
-            }
-        }
-        Ok(true)
-    }
-
     fn check_usable(&self) -> Result<(), WireError> {
         if self.is_abandoned {
             let reason = "the port has been given up".to_owned();
             return Err(WireError { call: "posting", reason, peer: None });
         }
         Ok(())
-    }
-
-    fn notice_error(&self, error: &NoticeError) -> WireError {
-        let peer = match error {
-            NoticeError::Failed { peer: Some(id), .. } => self.addresses.rank(id),
-            _ => None,
-        };
-        WireError { call: "utofu_poll_mrq", reason: error.to_string(), peer }
     }
 }
 

@@ -1,19 +1,15 @@
 //! Writes to peers: puts of data, channel slots, credits, hellos.
 
-use utofu::handles::{CompletionError, Mark, PostError, PostFlags, Transfer};
+use utofu::handles::{CompletionError, Mark, PostFlags, Source, Transfer};
 use utofu::{Cookie, Stadd};
 
-use crate::endpoint::{Event, Slot, WireError, WireRegion};
+use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
 
-use super::channel::{Lane, copy_offset, credit_offset};
+use super::channel::{Lane, Window, copy_offset, credit_offset};
 use super::peer::{Outbound, Peer};
-use super::state::{Leaving, NEWS_COOKIE, Put};
+use super::state::{DataPut, Leaving, NEWS_COOKIE};
 use super::wire::{self, Descriptor};
 use super::{UtofuEndpoint, failed};
-
-/// A post that only its target hears of, which will look at it at once.
-const SILENT: Mark =
-    Mark { edata: 0, flags: PostFlags::REMOTE.and(PostFlags::CACHE_INJECTION), cookie: Cookie(0) };
 
 impl UtofuEndpoint {
     /// Puts `region` to `at` in the memory of a peer.
@@ -38,7 +34,7 @@ impl UtofuEndpoint {
             let length = (region.len - done).min(self.longest_put);
             let local = Stadd(region.key) + done as u64;
             let what = Transfer { local, remote: at + done as u64, length };
-            self.puts.push_back(Put { to, what, leaving: free });
+            self.puts.push_back(DataPut { to, what, leaving: free });
             done += length;
         }
         self.flush_puts()
@@ -46,7 +42,7 @@ impl UtofuEndpoint {
 
     /// Posts puts until the TOQ is full.
     pub(super) fn flush_puts(&mut self) -> Result<(), WireError> {
-        while let Some(&Put { to, what, leaving }) = self.puts.front() {
+        while let Some(&DataPut { to, what, leaving }) = self.puts.front() {
             let flags = PostFlags::TCQ | PostFlags::REMOTE;
             let mark = Mark { edata: 0, flags, cookie: Cookie(leaving) };
             // SAFETY: the local bytes are a posted send's, unchanged until it is reported as
@@ -119,8 +115,8 @@ impl UtofuEndpoint {
         }
         let (vcq, at) = (peer.vcq, peer.hello_at());
         // SAFETY: the mailbox is the peer's, and what is written there means nothing.
-        let posted = unsafe { self.vcq.put_piggyback(vcq, &[0], at, SILENT) };
-        self.peers[index as usize].greeted = self.accepted(posted)?;
+        let greeted = unsafe { self.post_soon(vcq, Source::Inline([0; 32]), at, 1) }?;
+        self.peers[index as usize].greeted = greeted;
         Ok(())
     }
 
@@ -132,8 +128,7 @@ impl UtofuEndpoint {
                 let Peer { vcq, .. } = self.peers[index as usize];
                 let cell = channel + credit_offset(lane) as u64;
                 // SAFETY: the cell belongs to this rank's channel and is never read.
-                let posted = unsafe { self.vcq.put_piggyback8(vcq, 0, cell, SILENT) };
-                if !self.accepted(posted)? {
+                if !unsafe { self.post_soon(vcq, Source::Word(0), cell, 8) }? {
                     return Ok(());
                 }
                 self.peers[index as usize].incoming[lane as usize].paid();
@@ -152,48 +147,19 @@ impl UtofuEndpoint {
         let lane = outbound.lane();
         let Some(place) = peer.outgoing[lane as usize].slot() else { return Ok(false) };
         let remote = channel + window.offset(lane, place) as u64;
-        let vcq = peer.vcq;
-        let posted = match outbound {
-            Outbound::Ready { tag, at, len } => {
-                let (bytes, len) = Descriptor::Ready { tag, at: at.0, len }.encode();
-                // SAFETY: the credits make the slot this rank's to write.
-                unsafe { self.vcq.put_piggyback(vcq, &bytes[..len], remote, SILENT) }
-            }
-            Outbound::Waiting { tag, len } => {
-                let (bytes, len) = Descriptor::Waiting { tag, len }.encode();
-                // SAFETY: as above.
-                unsafe { self.vcq.put_piggyback(vcq, &bytes[..len], remote, SILENT) }
-            }
-            Outbound::Tiny { tag, len, data, .. } => {
-                let (bytes, len) = Descriptor::Tiny { tag, len, data }.encode();
-                // SAFETY: as above.
-                unsafe { self.vcq.put_piggyback(vcq, &bytes[..len], remote, SILENT) }
-            }
-            Outbound::Eager { tag, region, .. } => {
-                if peer.copies.is_none() {
-                    let copies = self.memory.add_copies(&mut self.vcq, window);
-                    peer.copies = Some(copies.map_err(|error| failed(error, None))?);
-                }
-                let Some(copies) = &peer.copies else { unreachable!("made just now") };
-                let offset = copy_offset(place);
-                let header = wire::eager_header(tag, region.len);
-                // SAFETY: the copy's place has the slot's number and room, and was last read
-                // for a message whose slot has been credited, so it has arrived. The region
-                // is a posted send's.
-                unsafe {
-                    let copy = copies.ptr().add(offset);
-                    header.as_ptr().copy_to_nonoverlapping(copy, header.len());
-                    region.ptr.copy_to_nonoverlapping(copy.add(header.len()), region.len);
-                }
-                let local = copies.stadd() + offset as u64;
-                let what = Transfer { local, remote, length: header.len() + region.len };
-                // SAFETY: as above for the local bytes; the credits for the remote ones.
-                unsafe { self.vcq.put(vcq, what, SILENT) }
-            }
-        };
-        if !self.accepted(posted)? {
+        if !self.has_room()? {
             return Ok(false);
         }
+        let (source, length) = match outbound {
+            Outbound::Ready { tag, at, len } => inline(Descriptor::Ready { tag, at: at.0, len }),
+            Outbound::Waiting { tag, len } => inline(Descriptor::Waiting { tag, len }),
+            Outbound::Tiny { tag, len, data, .. } => inline(Descriptor::Tiny { tag, len, data }),
+            Outbound::Eager { tag, region, .. } => self.copied(index, place, tag, region)?,
+        };
+        let vcq = self.peers[index as usize].vcq;
+        // SAFETY: the credits make the slot this rank's to write; what is copied stays until then.
+        let taken = unsafe { self.post_soon(vcq, source, remote, length) }?;
+        debug_assert!(taken, "there was room");
         let peer = &mut self.peers[index as usize];
         peer.outgoing[lane as usize].used();
         peer.outbound.pop_front();
@@ -206,17 +172,37 @@ impl UtofuEndpoint {
         Ok(true)
     }
 
-    /// Whether a post went through; a full TOQ is no error. Others are not the peer's fault.
-    pub(super) fn accepted(&mut self, posted: Result<(), PostError>) -> Result<bool, WireError> {
-        // Also a refused post asks for the TCQ to be polled: that is what makes room.
-        self.has_posted = true;
-        match posted {
-            Ok(()) => Ok(true),
-            Err(PostError::Busy) => Ok(false),
-            Err(PostError::Refused(error)) => Err(failed(error, None)),
-            Err(error @ PostError::TooLong { .. }) => {
-                Err(WireError { call: "utofu_put", reason: error.to_string(), peer: None })
+    /// The copy of an eager message that goes to slot `place` of a peer's channel, and its length.
+    fn copied(
+        &mut self,
+        index: u32,
+        place: u32,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Result<(Source, usize), WireError> {
+        let Peer { copies, channel, .. } = &mut self.peers[index as usize];
+        let copies = match (copies, channel) {
+            (Some(copies), _) => copies,
+            (none, channel) => {
+                let window = channel.map_or(Window::Narrow, |(_, window)| window);
+                let copies = self.memory.add_copies(&mut self.vcq, window);
+                none.insert(copies.map_err(|error| failed(error, None))?)
             }
+        };
+        let offset = copy_offset(place);
+        let header = wire::eager_header(tag, region.len);
+        // SAFETY: the copy's place has the slot's number and room, and was last read for a message
+        // whose slot has been credited, so it has arrived. The region is a posted send's.
+        unsafe {
+            let copy = copies.ptr().add(offset);
+            header.as_ptr().copy_to_nonoverlapping(copy, header.len());
+            region.ptr.copy_to_nonoverlapping(copy.add(header.len()), region.len);
         }
+        Ok((Source::Registered(copies.stadd() + offset as u64), header.len() + region.len))
     }
+}
+
+fn inline(descriptor: Descriptor) -> (Source, usize) {
+    let (bytes, length) = descriptor.encode();
+    (Source::Inline(bytes), length)
 }

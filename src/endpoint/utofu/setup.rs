@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use utofu::bootstrap::{BootstrapError, Exchange};
-use utofu::handles::{Access, Registration, Vcq, VcqFlags};
+use utofu::handles::{Access, MOST_TOGETHER, Registration, Vcq, VcqFlags};
 use utofu::{Api, VcqId};
 
 use super::addresses::{Addresses, Places};
@@ -153,6 +153,8 @@ fn finish(
         n_announced: 0,
         leavings: Vec::with_capacity(USUAL_PUTS),
         puts: VecDeque::with_capacity(USUAL_PUTS),
+        batch: Vec::with_capacity(MOST_TOGETHER),
+        n_posted: (0, 0),
         events: Vec::with_capacity(USUAL_PUTS),
         fence: Fence::default(),
         spare: (0..SPARE_BUFFERS).map(|_| Vec::with_capacity(EAGER_BYTES)).collect(),

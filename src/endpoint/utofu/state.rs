@@ -33,9 +33,9 @@ pub(super) struct Leaving {
     pub(super) puts_left: u32,
 }
 
-/// A put that has not been posted yet.
+/// A put of data that has not been posted yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Put {
+pub(super) struct DataPut {
     pub(super) to: VcqId,
     pub(super) what: Transfer,
     pub(super) leaving: usize,

@@ -1,16 +1,17 @@
 //! Short collectives on the board: everybody's contribution is written once and read by whoever
 //! needs it, and reductions fold them in the order of ranks.
 
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use hopbine_torus::Collective;
 
-use crate::endpoint::shm::{Board, Contribution};
+use crate::Rank;
+use crate::endpoint::shm::{Board, Boards, Contribution, Lease};
 use crate::error::{Blame, Error, Fault};
 use crate::reduce::{Operand, Reducer};
 use crate::sync::lock;
-use crate::world::backend::{Refusal, SmallCollectives};
+use crate::world::backend::{Refusal, SmallCollectives, SmallPlaces, Waits};
 use crate::world::call::{Call, Caller};
 use crate::world::info::GatesInfo;
 
@@ -22,9 +23,13 @@ const LOOKS: u32 = 32;
 /// What a rank reads in all, at most: with more, messages of blocks move less.
 pub(super) const MOST_READ: u64 = 64 * 1024;
 
-/// The board of all ranks.
+/// The board of a communicator.
 pub(super) struct SharedBoard {
     pub(super) board: Mutex<Board>,
+    /// If the communicator is not the world's; `None` while being dropped.
+    lease: Option<Lease>,
+    /// The members, as ranks of the world.
+    pub(super) ranks: Box<[Rank]>,
     pub(super) n_ranks: u64,
     pub(super) capacity: u64,
     looks: u32,
@@ -49,17 +54,22 @@ struct Task {
 }
 
 impl SharedBoard {
+    /// That of the world.
+    ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn new(board: Board) -> Result<Self, String> {
-        let (n_ranks, capacity) = (board.n_ranks(), board.capacity() as u64);
+    pub(super) fn of_world(board: Board) -> Result<Self, String> {
+        let n_ranks = board.n_ranks();
         if n_ranks > MOST_RANKS {
             return Err(format!("it is for up to {MOST_RANKS} ranks, not {n_ranks}"));
         }
-        let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let looks = if n_ranks <= n_cores { LOOKS } else { 0 };
-        let (n_ranks, passed_by) = (n_ranks as u64, AtomicU64::default());
-        Ok(SharedBoard { board: Mutex::new(board), n_ranks, capacity, looks, passed_by })
+        Ok(SharedBoard::new(board, None, (0..n_ranks as Rank).collect(), looks(n_ranks)))
+    }
+
+    fn new(board: Board, lease: Option<Lease>, ranks: Box<[Rank]>, looks: u32) -> Self {
+        let (n_ranks, capacity) = (board.n_ranks() as u64, board.capacity() as u64);
+        let (board, passed_by) = (Mutex::new(board), AtomicU64::default());
+        SharedBoard { board, lease, ranks, n_ranks, capacity, looks, passed_by }
     }
 
     /// The longest contribution, and what each rank reads of everybody's, for elements of
@@ -85,14 +95,14 @@ impl SharedBoard {
         board: &mut Board,
         (rank, len): (usize, usize),
         caller: Caller,
-        idle: &mut dyn FnMut() -> Result<(), Error>,
+        waits: &mut dyn Waits,
     ) -> Result<*const u8, Error> {
         let mut looks = 0;
         loop {
             match board.of(rank, len) {
                 Contribution::At(ptr) => return Ok(ptr),
                 Contribution::Other => {
-                    let (rank, by) = (rank as u32, caller.rank);
+                    let (rank, by) = (self.ranks[rank], self.ranks[caller.rank as usize]);
                     let blame = Blame { rank, fault: Fault::Elsewhere, by };
                     return Err(Error::Lost { rank: by, blame });
                 }
@@ -101,7 +111,7 @@ impl SharedBoard {
                     std::hint::spin_loop();
                 }
                 Contribution::Missing => {
-                    if let Err(error) = idle() {
+                    if let Err(error) = waits.idle(Some(rank)) {
                         // What has come while the cause was looked for is no failure.
                         match board.of(rank, len) {
                             Contribution::At(ptr) => return Ok(ptr),
@@ -187,6 +197,52 @@ pub(super) fn signature(call: &Call, bytes: u64) -> u16 {
     (mixed >> 48) as u16
 }
 
+impl Drop for SharedBoard {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            lease.end(lock(&self.board).call());
+        }
+    }
+}
+
+/// How often a contribution is looked for at once, in a world of so many ranks.
+fn looks(n_ranks: usize) -> u32 {
+    let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if n_ranks <= n_cores { LOOKS } else { 0 }
+}
+
+/// The boards of further communicators.
+pub(super) struct Places {
+    boards: Arc<Boards>,
+    looks: u32,
+}
+
+impl Places {
+    /// In a world of so many ranks.
+    pub(super) fn new(boards: Arc<Boards>, n_ranks: usize) -> Self {
+        Places { boards, looks: looks(n_ranks) }
+    }
+}
+
+impl SmallPlaces for Places {
+    fn take(&self) -> Option<u32> {
+        self.boards.take()
+    }
+
+    fn give_back(&self, place: u32) {
+        self.boards.give_back(place);
+    }
+
+    fn open(&self, place: u32, members: &[Rank], me: usize) -> Option<Box<dyn SmallCollectives>> {
+        let (board, lease) = self.boards.open(place, members, me)?;
+        if members.len() > MOST_RANKS {
+            lease.end(board.call());
+            return None;
+        }
+        Some(Box::new(SharedBoard::new(board, Some(lease), members.into(), self.looks)))
+    }
+}
+
 impl SmallCollectives for SharedBoard {
     #[inline]
     fn serves(&self, call: &Call, _any_bits: bool) -> Result<(), Refusal> {
@@ -208,11 +264,10 @@ impl SmallCollectives for SharedBoard {
         &self,
         call: &Call,
         caller: Caller,
-        may: &mut dyn FnMut() -> Result<(), Error>,
-        idle: &mut dyn FnMut() -> Result<(), Error>,
+        waits: &mut dyn Waits,
     ) -> Result<bool, Error> {
         // SAFETY: the caller's promise.
-        unsafe { self.exchange_pairs(call, caller, may, idle) }
+        unsafe { self.exchange_pairs(call, caller, waits) }
     }
 
     fn between_calls(&self, f: &mut dyn FnMut()) {
@@ -228,8 +283,7 @@ impl SmallCollectives for SharedBoard {
         &self,
         call: &Call,
         caller: Caller,
-        may: &mut dyn FnMut() -> Result<(), Error>,
-        idle: &mut dyn FnMut() -> Result<(), Error>,
+        waits: &mut dyn Waits,
     ) -> Result<(), Error> {
         let bytes = call.count * call.dtype.size_bytes() as u64;
         let Task { from, given, len, offset, part, folds } = self.task(call, caller);
@@ -238,11 +292,11 @@ impl SmallCollectives for SharedBoard {
             _ => None,
         };
         let board = &mut *lock(&self.board);
-        may()?;
+        waits.may_start()?;
         board.enter(signature(call, bytes));
         if let Some(given) = given {
-            while board.is_free().is_err() {
-                idle()?;
+            while let Err(rank) = board.is_free() {
+                waits.idle(Some(rank))?;
             }
             // SAFETY: the caller's promise; a call without elements may have no buffer.
             board.contribute(unsafe { slice(input(call, caller, given), given) });
@@ -252,7 +306,7 @@ impl SmallCollectives for SharedBoard {
         let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
         let ranks = from.map_or(0..board.n_ranks(), |rank| rank..rank + 1);
         for rank in ranks.clone() {
-            found[rank] = self.awaited(board, (rank, len), caller, idle)?;
+            found[rank] = self.awaited(board, (rank, len), caller, waits)?;
         }
         if part == 0 {
             return Ok(());

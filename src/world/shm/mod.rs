@@ -5,14 +5,14 @@ mod pairs;
 
 use utofu::bootstrap::Exchange;
 
-use super::backend::{Backend, Layout, Opened, SmallCollectives};
+use super::backend::{Backend, Layout, Opened, SmallCollectives, SmallPlaces};
 use super::info::DeviceInfo;
 use super::launcher::meeting;
 use super::select::Wire;
 use crate::endpoint::Endpoint;
 use crate::endpoint::shm::{ShmConfig, connect, host};
 use crate::error::{Error, WireError};
-use board::SharedBoard;
+use board::{Places, SharedBoard};
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug)]
@@ -84,10 +84,13 @@ impl Backend for Shm {
             });
         };
         let endpoints = opened.endpoints.into_iter();
+        let n_ranks = exchange.size();
+        let places = opened.boards.map(|boards| Places::new(boards, n_ranks));
         Ok(Opened {
             endpoints: endpoints.map(|endpoint| Box::new(endpoint) as Box<dyn Endpoint>).collect(),
-            small: SharedBoard::new(board)
+            small: SharedBoard::of_world(board)
                 .map(|board| Box::new(board) as Box<dyn SmallCollectives>),
+            places: places.map(|places| Box::new(places) as Box<dyn SmallPlaces>),
             cache: None,
         })
     }

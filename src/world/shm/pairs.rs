@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use super::board::{MOST_RANKS, MOST_READ, SharedBoard, signature, slice};
 use crate::error::Error;
 use crate::sync::lock;
+use crate::world::backend::Waits;
 use crate::world::blocks::Blocks;
 use crate::world::call::{Call, Caller};
 
@@ -32,8 +33,7 @@ impl SharedBoard {
         &self,
         call: &Call,
         caller: Caller,
-        may: &mut dyn FnMut() -> Result<(), Error>,
-        idle: &mut dyn FnMut() -> Result<(), Error>,
+        waits: &mut dyn Waits,
     ) -> Result<bool, Error> {
         let (Some(recv), size) = (call.recv_blocks, call.dtype.size_bytes() as u64) else {
             return Ok(false);
@@ -44,7 +44,7 @@ impl SharedBoard {
         };
         let (me, n) = (caller.rank as usize, self.n_ranks as usize);
         let board = &mut *lock(&self.board);
-        may()?;
+        waits.may_start()?;
         // Relaxed: under the board's lock.
         let passed_by = self.passed_by.load(Ordering::Relaxed);
         if passed_by as u32 > 0 {
@@ -52,8 +52,8 @@ impl SharedBoard {
             return Ok(false);
         }
         board.enter(signature(call, u64::MAX));
-        while board.is_free().is_err() {
-            idle()?;
+        while let Err(rank) = board.is_free() {
+            waits.idle(Some(rank))?;
         }
         let others = |blocks: &Blocks<'_>| {
             let all = blocks.counts.iter().enumerate().filter(|(rank, _)| *rank != me);
@@ -83,7 +83,7 @@ impl SharedBoard {
         let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
         let mut is_too_much = false;
         for (rank, found) in found[..n].iter_mut().enumerate() {
-            *found = self.awaited(board, (rank, 0), caller, idle)?;
+            *found = self.awaited(board, (rank, 0), caller, waits)?;
             // SAFETY: every contribution begins with the words.
             is_too_much |= unsafe { word(*found, 0) } == TOO_MUCH;
         }
@@ -101,7 +101,7 @@ impl SharedBoard {
                 [(rank, me, said(rank, me), taken), (me, rank, given, said(rank, n + me))]
             {
                 if sent != expected {
-                    let (rank, peer) = (to as u32, from as u32);
+                    let (rank, peer) = (self.ranks[to], self.ranks[from]);
                     return Err(Error::Disagree { rank, peer, sent, expected });
                 }
             }

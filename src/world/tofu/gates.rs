@@ -23,7 +23,7 @@ use super::topology::{Arrangement, Wires};
 use crate::error::{Error, WireError};
 use crate::reduce::{Dtype, Op};
 use crate::sync::lock;
-use crate::world::backend::{Layout, Refusal, SmallCollectives};
+use crate::world::backend::{Layout, Refusal, SmallCollectives, Waits};
 use crate::world::call::{Call, Caller};
 use crate::world::info::GatesInfo;
 
@@ -163,8 +163,7 @@ impl SmallCollectives for Gates {
         &self,
         call: &Call,
         caller: Caller,
-        may: &mut dyn FnMut() -> Result<(), Error>,
-        idle: &mut dyn FnMut() -> Result<(), Error>,
+        waits: &mut dyn Waits,
     ) -> Result<(), Error> {
         let task = self.task(call, true).map_err(|reason| Error::NotServed {
             collective: call.collective,
@@ -173,7 +172,7 @@ impl SmallCollectives for Gates {
         })?;
         // Gates that a panic left busy report so themselves.
         let mut set = lock(&self.set);
-        may()?;
+        waits.may_start()?;
         let failed = |error: GateError| match error {
             GateError::Mismatch => {
                 Error::GatesMismatch { rank: caller.rank, collective: call.collective }
@@ -187,7 +186,7 @@ impl SmallCollectives for Gates {
         };
         let mut wait = |poll: &mut dyn FnMut() -> Result<bool, GateError>| {
             while !poll().map_err(failed)? {
-                if let Err(error) = idle() {
+                if let Err(error) = waits.idle(None) {
                     // What has come while the cause was looked for is no failure.
                     return if poll().map_err(failed)? { Ok(()) } else { Err(error) };
                 }

@@ -88,6 +88,7 @@ impl Backend for Tofu {
         Ok(Opened {
             endpoints,
             small: small.map(|gates| Box::new(gates) as Box<dyn SmallCollectives>),
+            places: None,
             cache,
         })
     }

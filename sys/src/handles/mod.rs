@@ -12,6 +12,7 @@ mod flags;
 mod memory;
 mod poll;
 mod post;
+mod together;
 mod vbg;
 mod vcq;
 
@@ -19,5 +20,6 @@ pub use flags::{ArmwOp, PostFlags, VcqFlags};
 pub use memory::{Access, Registration};
 pub use poll::{CompletionError, Notice, NoticeError};
 pub use post::{Mark, PostError, Transfer};
+pub use together::{MOST_TOGETHER, Put, Source};
 pub use vbg::{GateError, GateId, GateLink, GateSet, Operation, ReduceOp};
 pub use vcq::Vcq;

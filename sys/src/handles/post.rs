@@ -52,21 +52,21 @@ pub struct Mark {
 }
 
 impl Mark {
-    fn edata(&self) -> u64 {
+    pub(super) fn edata(&self) -> u64 {
         u64::from(self.edata)
     }
 
-    fn flags(&self) -> c_ulong {
+    pub(super) fn flags(&self) -> c_ulong {
         self.flags.0
     }
 
-    fn cookie(&self) -> *mut c_void {
+    pub(super) fn cookie(&self) -> *mut c_void {
         // The library hands the cookie back and never follows it.
         core::ptr::without_provenance_mut(self.cookie.0)
     }
 }
 
-fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
+pub(super) fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
     match code {
         UTOFU_SUCCESS => Ok(()),
         UTOFU_ERR_BUSY => Err(PostError::Busy),
@@ -75,14 +75,14 @@ fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
 }
 
 /// Checks a length, which the library itself lets overflow into neighbouring descriptor fields.
-fn fits(length: usize, max: usize) -> Result<(), PostError> {
+pub(super) fn fits(length: usize, max: usize) -> Result<(), PostError> {
     if length <= max { Ok(()) } else { Err(PostError::TooLong { length, max }) }
 }
 
 /// Orders everything that this thread has read or written before a post: the device reads memory, and
 /// peers act, as soon as the operation is posted. An instruction on processors that reorder (A64FX),
 /// none on x86.
-fn before_post() {
+pub(super) fn before_post() {
     fence(Ordering::Release);
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use utofu_sys::*;
 
-use super::VcqFlags;
+use super::{MOST_TOGETHER, VcqFlags};
 use crate::{Api, OnesidedCaps, Tni, UtofuError, VcqId};
 
 /// The queue itself, shared by the [`Vcq`] and its registrations; freed with the last of them.
@@ -42,7 +42,9 @@ pub struct Vcq {
     pub(super) core: Arc<Core>,
     id: VcqId,
     tni: Tni,
-    caps: OnesidedCaps,
+    pub(super) caps: OnesidedCaps,
+    /// Room for the descriptors of puts that are posted together, in words.
+    pub(super) descriptors: Box<[u64]>,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -83,10 +85,13 @@ impl Vcq {
         // SAFETY: the handle is live and raw is a valid place for the result.
         let code = unsafe { (api.utofu_query_vcq_id)(core.hdl, &mut raw) };
         api.check("utofu_query_vcq_id", code)?;
+        let caps = api.onesided_caps(tni)?;
+        let words = MOST_TOGETHER * caps.max_toq_desc_size.div_ceil(8);
         Ok(Vcq {
+            descriptors: vec![0; words].into(),
             id: VcqId::from_raw(&api, raw)?,
             tni,
-            caps: api.onesided_caps(tni)?,
+            caps,
             core: Arc::new(core),
             not_sync: PhantomData,
         })

@@ -13,6 +13,7 @@ use crate::error::{Result, fail};
 use crate::ids::VcqPlace;
 use crate::vcq::Vcq;
 use crate::{ops, slots};
+use smallvec::SmallVec;
 use std::ffi::{c_int, c_ulong, c_void};
 use utofu_sys::*;
 
@@ -153,8 +154,8 @@ pub unsafe extern "C" fn utofu_post_toq(
         }
         // SAFETY: the caller's promise: `desc_size` bytes, of which the n-th eight are read.
         let word = |n: usize| unsafe { load(desc.cast::<u64>().add(n), "desc") };
-        let words = (0..desc_size / 8).map(word).collect::<Result<Vec<u64>>>()?;
-        let mut parsed = Vec::new();
+        let words = (0..desc_size / 8).map(word).collect::<Result<SmallVec<[u64; 32]>>>()?;
+        let mut parsed = SmallVec::<[Op; 8]>::new();
         let mut at = 0;
         while at < words.len() {
             let op = Op::unpack(&words[at..])?;

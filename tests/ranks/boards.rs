@@ -1,0 +1,135 @@
+//! Small collectives of communicators that are not the world's, over shared memory: by boards, as
+//! long as there are any.
+
+use hopbine::reduce::{Dtype, Op};
+use hopbine::torus::collectives::Collective;
+use hopbine::torus::geometry::Shape;
+use hopbine::world::Call;
+use hopbine::{Blocks, Communicator, EmulationConfig, Error, Wire, emulate};
+
+fn config(sizes: &[u32]) -> EmulationConfig {
+    let mut config = EmulationConfig::new(Shape::torus(sizes).unwrap());
+    config.wire = Wire::Memory;
+    config
+}
+
+fn has_board(comm: &Communicator) -> bool {
+    comm.uses_gates(&Call { op: Some(Op::Sum), ..Call::new(Collective::Allreduce, 1, Dtype::U64) })
+}
+
+/// Calls of every kind that boards perform, and one that is too long for them.
+fn calls(comm: &Communicator, seed: u64) -> Result<(), Error> {
+    let (me, n) = (u64::from(comm.rank()), u64::from(comm.size()));
+    for round in 0..6 {
+        let root = (seed + round) % n;
+        let of = |rank: u64| 1000 * seed + 10 * round + rank;
+        let mut sum = [of(me)];
+        comm.allreduce_in_place(&mut sum, Op::Sum)?;
+        assert_eq!(sum[0], (0..n).map(of).sum::<u64>());
+        let mut told = [if me == root { of(77) } else { 0 }];
+        comm.bcast(&mut told, root as u32)?;
+        assert_eq!(told, [of(77)]);
+        let mut all = vec![0; n as usize];
+        comm.allgather(&[of(me)], &mut all)?;
+        assert_eq!(all, (0..n).map(of).collect::<Vec<_>>());
+        let mut long = vec![of(me); 3000];
+        comm.allreduce_in_place(&mut long, Op::Max)?;
+        assert_eq!(long, vec![of(n - 1); 3000]);
+        let counts = vec![1u64; n as usize];
+        let blocks = Blocks { counts: &counts, displacements: None };
+        let (sent, mut got) = (vec![of(me); n as usize], vec![0; n as usize]);
+        comm.alltoallv(&sent, blocks, &mut got, blocks)?;
+        assert_eq!(got, (0..n).map(of).collect::<Vec<_>>());
+        comm.barrier()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn rows_columns_duplicates_and_groups_have_boards() {
+    let results = emulate(&config(&[3, 2]), |comm| {
+        for round in 0..20 {
+            let made = [
+                comm.duplicate()?,
+                comm.sub_box(&[0])?,
+                comm.sub_box(&[1])?,
+                comm.group(&[5, 3, 1, 0, 2, 4])?.expect("all are in it"),
+                comm.split(Some(comm.rank() % 2), -i64::from(comm.rank()))?.expect("a colour"),
+            ];
+            for (index, one) in made.iter().enumerate() {
+                // Twice as many rounds as a rank has boards: they come back.
+                assert!(has_board(one), "communicator {index} of round {round}");
+                calls(one, round + index as u64)?;
+            }
+            let mut made = Vec::from(made);
+            // Each rank ends them in an order of its own, some of them late.
+            made.rotate_left(comm.rank() as usize % 5);
+            while let Some(one) = made.pop() {
+                drop(one);
+                if made.len() == 2 {
+                    calls(comm, round)?;
+                }
+            }
+        }
+        Ok(())
+    });
+    assert!(results.unwrap().iter().all(Result::<(), Error>::is_ok));
+}
+
+#[test]
+fn who_finds_no_board_goes_by_plan() {
+    let results = emulate(&config(&[4]), |comm| {
+        let made: Result<Vec<_>, _> = (0..12).map(|_| comm.duplicate()).collect();
+        let mut made = made?;
+        let boards: Vec<bool> = made.iter().map(has_board).collect();
+        assert_eq!(boards, [[true; 8].as_slice(), &[false; 4]].concat());
+        for (index, one) in made.iter().enumerate() {
+            calls(one, index as u64)?;
+        }
+        // One that nobody but this rank has ended is not free.
+        let first = made.remove(0);
+        if comm.rank() == 0 {
+            drop(first);
+            assert!(!has_board(&comm.duplicate()?));
+            comm.barrier()?;
+        } else {
+            assert!(!has_board(&comm.duplicate()?));
+            drop(first);
+            comm.barrier()?;
+        }
+        assert!(has_board(&comm.duplicate()?));
+        Ok(())
+    });
+    assert!(results.unwrap().iter().all(Result::<(), Error>::is_ok));
+}
+
+#[test]
+fn threads_use_boards_at_once() {
+    let results = emulate(&config(&[2, 2]), |comm| {
+        let made = [comm.duplicate()?, comm.sub_box(&[0])?, comm.sub_box(&[1])?];
+        std::thread::scope(|threads| {
+            let made = &made;
+            let each = made.iter().enumerate().map(|(index, one)| {
+                threads.spawn(move || (0..30).try_for_each(|seed| calls(one, seed + index as u64)))
+            });
+            let each: Vec<_> = each.collect();
+            each.into_iter().try_for_each(|thread| thread.join().unwrap())
+        })
+    });
+    assert!(results.unwrap().iter().all(Result::<(), Error>::is_ok));
+}
+
+#[test]
+fn a_rank_that_fails_ends_the_calls_of_a_row() {
+    let results = emulate(&config(&[2, 2]), |comm| {
+        let row = comm.sub_box(&[0])?;
+        calls(&row, 1)?;
+        if comm.rank() == 3 {
+            return Err(Error::Closed);
+        }
+        calls(&row, 2)?;
+        comm.barrier()
+    });
+    let failed = results.unwrap();
+    assert!(failed.iter().all(Result::is_err), "{failed:?}");
+}
