@@ -92,7 +92,7 @@ impl<H> Cache<H> {
             return Self::new(config, n_ports, None);
         }
         let source = ProcessEvents::shared().map(|events| events as Arc<dyn EventSource>);
-        Self::hearing(config, n_ports, source.map_err(|error| error.to_string()))
+        Self::hearing(config, n_ports, source)
     }
 
     fn hearing(
@@ -116,7 +116,7 @@ impl<H> Cache<H> {
             page: super::page_bytes(),
             regions: Regions::new(n_ports),
             forks: forks::state(),
-            stats: CacheStats::new(mode),
+            stats: CacheStats { mode, ..CacheStats::default() },
         }
     }
 
@@ -270,7 +270,6 @@ impl<H> Cache<H> {
     /// What has happened so far.
     pub fn stats(&self) -> CacheStats {
         CacheStats {
-            overflows: self.events.as_ref().map_or(0, |(_, queue)| queue.overflows()),
             registered_regions: self.regions.len() as u64,
             registered_bytes: self.regions.bytes,
             waiting_regions: self.regions.n_waiting() as u64,
@@ -346,6 +345,7 @@ impl<H> Cache<H> {
         {
             queue.drain(|of| {
                 concerned |= span.overlaps(of);
+                self.stats.overflows += u64::from(of == Span::EVERYTHING);
                 self.stats.invalidations += self.regions.end(of);
             });
         }

@@ -7,7 +7,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::span::Span;
 use crossbeam_queue::ArrayQueue;
@@ -54,7 +54,6 @@ pub struct EventQueue {
     /// Zero exactly when no range waits and no announcement is under way. A lookup reads
     /// nothing else.
     word: AtomicUsize,
-    overflows: AtomicU64,
     ranges: ArrayQueue<Span>,
 }
 
@@ -64,8 +63,7 @@ impl EventQueue {
     /// # Panics
     /// When the capacity is zero.
     pub fn new(capacity: usize) -> Self {
-        let ranges = ArrayQueue::new(capacity);
-        Self { word: AtomicUsize::new(0), overflows: AtomicU64::new(0), ranges }
+        Self { word: AtomicUsize::new(0), ranges: ArrayQueue::new(capacity) }
     }
 
     /// Announces that an event is about to be posted: lookups wait until
@@ -103,19 +101,12 @@ impl EventQueue {
         self.word.load(Ordering::Acquire) >= BUSY
     }
 
-    /// Times the queue overflowed.
-    pub(super) fn overflows(&self) -> u64 {
-        // Relaxed: a statistic.
-        self.overflows.load(Ordering::Relaxed)
-    }
-
     /// Empties the queue into `apply`: ranges that lost their memory, everything if some were lost
     /// from the queue. One thread at a time: the owner of the cache.
     pub(super) fn drain(&self, mut apply: impl FnMut(Span)) {
         // The marks go before the ranges are taken: a post in between sets them anew.
         // AcqRel: acquire, partner is the release in `post`.
         if self.word.fetch_and(!(DIRTY | LOST), Ordering::AcqRel) & LOST != 0 {
-            self.overflows.fetch_add(1, Ordering::Relaxed);
             apply(Span::EVERYTHING);
         }
         while let Some(span) = self.ranges.pop() {
@@ -154,7 +145,6 @@ mod tests {
         let queue = EventQueue::new(2);
         (1..6).for_each(|at| queue.post(Span::raw(at, at + 1)));
         assert_eq!(drained(&queue)[0], Span::EVERYTHING);
-        assert_eq!(queue.overflows(), 1);
         assert!(queue.is_quiet());
         queue.post(Span::raw(1, 2));
         assert_eq!(drained(&queue), [Span::raw(1, 2)]);

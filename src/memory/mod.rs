@@ -48,11 +48,10 @@ mod uffd;
 pub use cache::{Cache, CacheConfig, Keep, Settled};
 pub use events::{EventQueue, EventSource};
 pub use lease::{CacheError, Lease};
-pub use monitor::{EventsUnavailable, ProcessEvents};
+pub use monitor::ProcessEvents;
 pub(crate) use pages::Pages;
 pub use span::Span;
 pub use stats::{CacheMode, CacheStats};
-pub use uffd::WatchMode;
 
 /// Size of a page of this machine, in bytes.
 pub fn page_bytes() -> usize {

@@ -27,8 +27,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-use thiserror::Error;
-
 use super::events::{EventQueue, EventSource};
 use super::pages::Pages;
 use super::span::Span;
@@ -43,11 +41,6 @@ const BATCH: usize = 16;
 /// Sizes of pages to try after the base page, in bytes: all that AArch64 and x86-64
 /// kernels offer for 4 KiB and 64 KiB base pages.
 const HUGE_PAGES: [usize; 6] = [64 << 10, 2 << 20, 32 << 20, 512 << 20, 1 << 30, 16 << 30];
-
-/// The system reports no memory events to this process; what was tried.
-#[derive(Clone, Debug, Error)]
-#[error("no memory events here: {0}")]
-pub struct EventsUnavailable(Arc<str>);
 
 /// Events of the whole process, shared by all caches.
 #[derive(Debug)]
@@ -66,26 +59,20 @@ impl ProcessEvents {
     /// The events of this process; the first call probes the system.
     ///
     /// # Errors
-    /// [`EventsUnavailable`] with what was tried, the same at every call.
-    pub fn shared() -> Result<Arc<Self>, EventsUnavailable> {
-        static SHARED: OnceLock<Result<Arc<ProcessEvents>, EventsUnavailable>> = OnceLock::new();
-        SHARED
-            .get_or_init(|| {
-                Self::start(WatchMode::WriteProtect).or_else(|protect| {
-                    Self::start(WatchMode::Missing).map_err(|missing| {
-                        let both = format!(
-                            "userfaultfd (write-protect) {protect}; userfaultfd (missing) {missing}"
-                        );
-                        EventsUnavailable(both.into())
-                    })
+    /// What was tried, the same at every call.
+    pub fn shared() -> Result<Arc<Self>, String> {
+        static SHARED: OnceLock<Result<Arc<ProcessEvents>, String>> = OnceLock::new();
+        let probe = || {
+            Self::start(WatchMode::WriteProtect).or_else(|protect| {
+                Self::start(WatchMode::Missing).map_err(|missing| {
+                    format!(
+                        "no memory events here: userfaultfd (write-protect) {protect}; userfaultfd \
+                         (missing) {missing}"
+                    )
                 })
             })
-            .clone()
-    }
-
-    /// How ranges are watched.
-    pub fn mode(&self) -> WatchMode {
-        self.uffd.mode()
+        };
+        SHARED.get_or_init(probe).clone()
     }
 
     /// Opens, starts the reader, and tries it on a page. The reader lives as long as
@@ -191,7 +178,7 @@ impl ProcessEvents {
     /// apart, the same range in whole huge pages. Only missing mode knows those.
     fn watch_pages(&self, span: Span) -> io::Result<()> {
         let refused = match self.uffd.watch(span) {
-            Err(refused) if self.mode() == WatchMode::Missing => refused,
+            Err(refused) if self.uffd.mode() == WatchMode::Missing => refused,
             answer => return answer,
         };
         let widened = HUGE_PAGES
@@ -208,7 +195,7 @@ impl ProcessEvents {
 
 impl EventSource for ProcessEvents {
     fn name(&self) -> &'static str {
-        self.mode().name()
+        self.uffd.mode().name()
     }
 
     fn subscribe(&self) -> Option<Arc<EventQueue>> {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Whether registrations are kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
     /// They are: an event source announces ranges that lose their memory.
@@ -18,11 +18,12 @@ pub enum CacheMode {
         reason: String,
     },
     /// Switched off: as without events.
+    #[default]
     Off,
 }
 
 /// Figures of one cache. Counters grow from its creation on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CacheStats {
     /// Whether registrations are kept.
     pub mode: CacheMode,
@@ -37,7 +38,8 @@ pub struct CacheStats {
     pub evictions: u64,
     /// Regions ended because their memory went.
     pub invalidations: u64,
-    /// Times the queue of events overflowed and every region was ended.
+    /// Times that every region was ended because events were lost: the queue overflowed, or their
+    /// source ended.
     pub overflows: u64,
     /// Regions registered at present, at one port or several, without those for one call only.
     pub registered_regions: u64,
@@ -45,22 +47,4 @@ pub struct CacheStats {
     pub registered_bytes: u64,
     /// Of these, regions that have ended and wait for their last user.
     pub waiting_regions: u64,
-}
-
-impl CacheStats {
-    /// Of a cache that has served nobody yet.
-    pub(super) fn new(mode: CacheMode) -> Self {
-        CacheStats {
-            mode,
-            hits: 0,
-            misses: 0,
-            uncached: 0,
-            evictions: 0,
-            invalidations: 0,
-            overflows: 0,
-            registered_regions: 0,
-            registered_bytes: 0,
-            waiting_regions: 0,
-        }
-    }
 }

@@ -90,7 +90,7 @@ impl Message {
 
 /// How ranges are registered with the kernel; events are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WatchMode {
+pub(super) enum WatchMode {
     /// As write-protectable, with nothing ever protected: no page fault is delayed,
     /// and no privilege is needed. x86-64 since Linux 5.7, AArch64 since 6.10.
     WriteProtect,
@@ -102,7 +102,7 @@ pub enum WatchMode {
 
 impl WatchMode {
     /// The name under which statistics show it.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::WriteProtect => "userfaultfd write-protect",
             Self::Missing => "userfaultfd missing",

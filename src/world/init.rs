@@ -25,7 +25,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::Exchange;
 
 use super::backend::{Backend, Layout, Opened};
 use super::card::Card;
@@ -321,18 +321,13 @@ impl World {
     /// a rank that was computing learns of the failure only in its next call.
     ///
     /// # Errors
-    /// [`Error::Meeting`] if the rendezvous file cannot be used.
+    /// [`Error::Meeting`] if the rendezvous file, or MPI, cannot be used.
     pub fn missing(&mut self) -> Result<Vec<u32>, Error> {
         self.exchange.set_timeout(self.about.timeout.saturating_mul(3));
-        let met = self.exchange.barrier();
+        let missing = self.exchange.roll_call();
         self.exchange.set_timeout(self.about.timeout);
-        match met {
-            Ok(()) => Ok(Vec::new()),
-            Err(BootstrapError::Missing { missing, .. }) => {
-                Ok(missing.into_iter().map(|rank| rank as u32).collect())
-            }
-            Err(error) => Err(meeting(self.communicator().rank(), &error)),
-        }
+        let missing = missing.map_err(|error| meeting(self.communicator().rank(), &error))?;
+        Ok(missing.into_iter().map(|rank| rank as u32).collect())
     }
 
     /// Leaves the world in an orderly way: waits for all ranks, at most for the timeout.

@@ -30,6 +30,7 @@ fn main() {
         ["matrix"] => matrix(),
         ["own", level] => own::run(level),
         ["many"] => own::many(),
+        ["missing"] => own::missing(),
         ["mismatch"] => mismatch(),
         ["long"] => long(),
         // The test harness may pass options of its own.

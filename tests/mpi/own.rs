@@ -149,6 +149,42 @@ fn threads(world: &World) {
     });
 }
 
+/// Who does not come is named, and those who do are not.
+pub fn missing() {
+    start("multiple");
+    // SAFETY: all ranks of the program.
+    let mut world = unsafe { init_mpi(world_comm()) }.unwrap();
+    let (rank, n) = (world.communicator().rank(), world.communicator().size());
+    const LATE: u32 = 1;
+    const TAG: c_int = 5;
+    let others = (0..n).filter(|&other| other != LATE);
+    if rank == LATE {
+        // Comes when all others have given it up.
+        for other in others {
+            let (mut word, from) = (0u8, other as c_int);
+            // SAFETY: room for a byte.
+            let code = unsafe {
+                let (at, kind) = ((&raw mut word).cast(), ffi::RSMPI_UINT8_T);
+                let ignored = ffi::RSMPI_STATUS_IGNORE;
+                ffi::MPI_Recv(at, 1, kind, from, TAG, world_comm(), ignored)
+            };
+            assert_eq!(code, 0);
+        }
+        assert_eq!(world.missing().unwrap(), []);
+    } else {
+        assert_eq!(world.missing().unwrap(), [LATE]);
+        let word = 0u8;
+        // SAFETY: a byte.
+        let code = unsafe {
+            let (at, kind) = ((&raw const word).cast(), ffi::RSMPI_UINT8_T);
+            ffi::MPI_Send(at, 1, kind, LATE as c_int, TAG, world_comm())
+        };
+        assert_eq!(code, 0);
+    }
+    world.finish().unwrap();
+    finalize(rank, "missing");
+}
+
 /// Ten thousand communicators made and dropped leave nothing behind.
 pub fn many() {
     start("multiple");

@@ -31,6 +31,8 @@ run_rust() {
   ranks 3 "$programs/mpi" own multiple || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" many || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" long || status=1
+  # Those who come have three of these to see each other.
+  ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing || status=1
   # The command, on a torus of processes.
   for n in 12 4; do
     ranks $n "${messages[@]}" "$programs/hopbine" run allreduce --torus ${n}x1 --bytes 64KiB \

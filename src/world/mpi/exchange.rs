@@ -126,6 +126,62 @@ impl MpiExchange {
         Ok(parts.map(|(&end, &len)| all[(end - len) as usize..end as usize].to_vec()).collect())
     }
 
+    /// Tells everybody that this rank is here, and waits for as much from everybody. Returns those
+    /// of whom nothing was heard.
+    fn call_roll(&self) -> Result<Vec<usize>, WireError> {
+        let Session { library, roll, rank, n_ranks, .. } = &*self.session;
+        let (mut awaited, mut sent) = (Vec::new(), Vec::new());
+        // SAFETY: a constant of MPI's.
+        let none = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let (no_one, nothing) = (std::ptr::null_mut(), std::ptr::null());
+        for peer in (0..*n_ranks).filter(|peer| peer != rank) {
+            let _inside = library.enter()?;
+            let (mut heard, mut told, at) = (none, none, peer as c_int);
+            // SAFETY: messages of no bytes; the requests are seen to below.
+            unsafe {
+                let kind = ffi::RSMPI_UINT8_T;
+                let code = ffi::PMPI_Irecv(no_one, 0, kind, at, 0, roll.0, &mut heard);
+                check("MPI_Irecv", code)?;
+                let code = ffi::PMPI_Isend(nothing, 0, kind, at, 0, roll.0, &mut told);
+                check("MPI_Isend", code)?;
+            }
+            awaited.push((peer as usize, heard));
+            sent.push(told);
+        }
+        let began = Instant::now();
+        while !awaited.is_empty() && began.elapsed() <= self.timeout {
+            let mut outcome = Ok(());
+            awaited.retain_mut(|(_, heard)| {
+                let mut is_done = 0;
+                outcome = outcome.clone().and(library.enter().map(drop));
+                // SAFETY: a request that was started, on a thread that may call MPI.
+                let code = match &outcome {
+                    Ok(()) => unsafe {
+                        ffi::PMPI_Test(heard, &mut is_done, ffi::RSMPI_STATUS_IGNORE)
+                    },
+                    Err(_) => 0,
+                };
+                outcome = outcome.clone().and(check("MPI_Test", code));
+                is_done == 0
+            });
+            outcome?;
+            std::thread::sleep(NAP);
+        }
+        let _inside = library.enter()?;
+        for request in awaited.iter_mut().map(|(_, heard)| heard) {
+            // SAFETY: a receive that nobody else knows of; it ends now, or when its message comes.
+            unsafe {
+                check("MPI_Cancel", ffi::PMPI_Cancel(request))?;
+                check("MPI_Request_free", ffi::PMPI_Request_free(request))?;
+            }
+        }
+        for mut request in sent {
+            // SAFETY: as above; MPI needs nothing more of us for it.
+            check("MPI_Request_free", unsafe { ffi::PMPI_Request_free(&mut request) })?;
+        }
+        Ok(awaited.into_iter().map(|(peer, _)| peer).collect())
+    }
+
     fn late(&self, call: &'static str) -> WireError {
         WireError {
             call,
@@ -154,5 +210,9 @@ impl Exchange for MpiExchange {
 
     fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
         self.all(mine).map_err(|error| BootstrapError::Failed(Box::new(error)))
+    }
+
+    fn roll_call(&mut self) -> Result<Vec<usize>, BootstrapError> {
+        self.call_roll().map_err(|error| BootstrapError::Failed(Box::new(error)))
     }
 }

@@ -16,6 +16,8 @@ pub(in crate::world) struct Session {
     pub(super) library: Arc<Library>,
     /// A duplicate of the program's.
     pub(super) comm: Comm,
+    /// Another one, for roll calls.
+    pub(super) roll: Comm,
     pub(super) rank: Rank,
     pub(super) n_ranks: u32,
     /// What is to be given back at the end.
@@ -43,6 +45,8 @@ impl Session {
         let inside = library.enter()?;
         // SAFETY: the caller's promise.
         let comm = unsafe { duplicate(comm) }?;
+        // SAFETY: as above.
+        let roll = unsafe { duplicate(comm) }?;
         let (mut rank, mut size) = (0, 0);
         // SAFETY: a communicator of ours.
         unsafe {
@@ -50,9 +54,9 @@ impl Session {
             check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
         }
         drop(inside);
-        let held = Mutex::new(Held { endpoints: Vec::new(), comms: vec![comm] });
+        let held = Mutex::new(Held { endpoints: Vec::new(), comms: vec![comm, roll] });
         let (rank, n_ranks, library) = (rank as Rank, size as u32, Arc::new(library));
-        Ok(Arc::new(Session { library, comm, rank, n_ranks, held, is_ours }))
+        Ok(Arc::new(Session { library, comm, roll, rank, n_ranks, held, is_ours }))
     }
 
     /// Initialises MPI, with as many threads as it allows, and joins all ranks of the program.

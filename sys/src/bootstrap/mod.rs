@@ -81,6 +81,19 @@ pub trait Exchange: Send {
         Ok(Ok(all))
     }
 
+    /// The ranks that do not call it in time; empty if all have. For ranks that are left after a
+    /// failure: the exchange may be out of step, and is not to be used further.
+    ///
+    /// # Errors
+    /// As [`Exchange::allgather`], but for [`BootstrapError::Missing`].
+    fn roll_call(&mut self) -> Result<Vec<usize>, BootstrapError> {
+        match self.barrier() {
+            Ok(()) => Ok(Vec::new()),
+            Err(BootstrapError::Missing { missing, .. }) => Ok(missing),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns when all ranks have called it.
     ///
     /// # Errors

@@ -73,6 +73,21 @@ fn packets_are_found_by_watching_memory() {
     }
 }
 
+/// The same with ids by another table of CQs, which the device is told.
+#[test]
+fn first_cqs_can_be_those_of_the_program() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = [Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library/packets.c")];
+    let include = example("");
+    let program = dir.path().join("packets");
+    compile(&source, &program, &["-I", include.to_str().expect("is text"), "-DCQS_BY_THREE"]);
+    for (size, per_node, cqs) in [(4, "2", "0,6"), (3, "3", "0,3,6"), (8, "4", "0,3,6,9")] {
+        let vars = [("HOPBINE_EMU_CQS", cqs), ("HOPBINE_RANKS_PER_NODE", per_node)];
+        let text = run_with(&program, size, &[], &vars);
+        assert!(text.contains("all correct"), "{cqs}: {text}");
+    }
+}
+
 /// A program that asks for the vendor's library runs with a link of that name.
 #[test]
 fn the_vendors_name_can_be_borrowed() {

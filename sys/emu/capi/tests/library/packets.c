@@ -4,7 +4,8 @@
  * a notice and found by watching their headers, several of them in one put, and room given back by
  * an atomic operation whose notice at the other side says what it was on.
  *
- * With -DHEADER_LAST the header of a packet lies behind its payload.
+ * With -DHEADER_LAST the header of a packet lies behind its payload. With -DCQS_BY_THREE the ranks of
+ * a node are taken to have every third CQ, as by libutf's later table for Fugaku.
  */
 #include <jtofu.h>
 #include <utofu.h>
@@ -63,7 +64,11 @@ static void check(int rc, const char *what)
 /* The CQ of the n-th of `ppn` ranks of a node, by libutf's table; it uses TNI n. */
 static int cq_of(int ppn, int n)
 {
+#ifdef CQS_BY_THREE
+    static const int cqs[5][4] = {{0}, {0}, {0, 6}, {0, 3, 6}, {0, 3, 6, 9}};
+#else
     static const int cqs[5][4] = {{0}, {0}, {0, 6}, {0, 4, 8}, {0, 2, 5, 8}};
+#endif
     return cqs[ppn][n];
 }
 
