@@ -235,7 +235,7 @@ pub trait Endpoint: Send {
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError>;
 
     /// Sends off what was posted and is kept to be sent off with more of it: a wire may keep posts
-    /// until this or the next poll.
+    /// until this, or until the end of the next poll.
     ///
     /// # Errors
     /// [`WireError`] if the wire fails.

@@ -282,7 +282,6 @@ impl Port {
                 .map_err(|(task, source)| self.wire_error(Some(run.step_of(task)), source))?;
             n_recvs = n_recvs - own + run.recvs_open();
         }
-        endpoint.flush().map_err(|source| self.wire_error(None, source))?;
         // A finished run whose last messages are not on the wire yet still needs polling.
         if endpoint.is_flushed() {
             for place in runs.iter_mut() {

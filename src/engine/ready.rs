@@ -29,23 +29,18 @@ impl ReadySet {
         self.first = self.first.min(word);
     }
 
-    /// The smallest number.
-    pub(super) fn smallest(&mut self) -> Option<u32> {
+    /// Takes the smallest number out.
+    pub(super) fn pop(&mut self) -> Option<u32> {
         if self.len == 0 {
             return None;
         }
         while self.words[self.first] == 0 {
             self.first += 1;
         }
-        Some(self.first as u32 * 64 + self.words[self.first].trailing_zeros())
-    }
-
-    /// Takes the smallest number out.
-    pub(super) fn pop(&mut self) -> Option<u32> {
-        let smallest = self.smallest()?;
+        let bit = self.words[self.first].trailing_zeros();
         self.words[self.first] &= self.words[self.first] - 1;
         self.len -= 1;
-        Some(smallest)
+        Some(self.first as u32 * 64 + bit)
     }
 
     /// Makes this set equal to `other`, which was made for the same bound.

@@ -155,10 +155,6 @@ impl PortRun {
         let mut bytes = 0;
         loop {
             let posted = self.post(endpoint, run, room)?;
-            if let Some(task) = self.locals.smallest() {
-                // No message waits for it.
-                endpoint.flush().map_err(|error| (task, error))?;
-            }
             let worked = self.work();
             moved |= posted | worked.is_some();
             bytes += worked.unwrap_or(0);
@@ -185,7 +181,8 @@ impl PortRun {
             return Ok(false);
         }
         let (context, operation, call) = (self.context, self.operation, self.program.call);
-        let mut posted = false;
+        // The last that was posted.
+        let mut posted = None;
         let window = code.recv_window.min(room.max(code.step_window));
         while let Some(&task) = code.recvs.get(self.recvs_posted) {
             if self.recvs_open >= window || self.waiting[task as usize] != 0 {
@@ -211,7 +208,7 @@ impl PortRun {
             }
             self.recvs_posted += 1;
             self.recvs_open += 1;
-            posted = true;
+            posted = Some(task);
         }
         while let Some(task) = self.sends.pop() {
             let Task::Send { to, message, from } = code.tasks[task as usize] else {
@@ -223,14 +220,18 @@ impl PortRun {
             // SAFETY: as for receives; the hazards keep writers away until it is sent.
             let taken = unsafe { endpoint.post_send(Slot { run, task }, to, tag, region) };
             match taken.map_err(|error| (task, error))? {
-                Posted::Accepted => posted = true,
+                Posted::Accepted => posted = Some(task),
                 Posted::Later => {
                     self.sends.insert(task);
                     break;
                 }
             }
         }
-        Ok(posted)
+        if let Some(task) = posted {
+            // Before the local tasks, which may take long.
+            endpoint.flush().map_err(|error| (task, error))?;
+        }
+        Ok(posted.is_some())
     }
 
     /// Does the first of the local tasks that are ready; returns how many bytes it has written,

@@ -121,10 +121,19 @@ fn chaos() {
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
     let run = Run::of(seed);
     let world = init().unwrap();
-    let comm = world.communicator();
+    let first = world.communicator();
+    // Over shared memory it has a board of its own.
+    let second = match first.duplicate() {
+        Ok(second) => second,
+        Err(error) => {
+            // Others may be in their first call by now.
+            println!("ERROR in call to duplicate: {error}");
+            return std::thread::sleep(Duration::from_millis(150));
+        }
+    };
     let mut rng = SmallRng::seed_from_u64(!seed);
     let mut buffers = [MOST, MOST, BURST].map(|len| Guarded::new(len, rng.random()));
-    let is_victim = comm.rank() == run.victim;
+    let is_victim = first.rank() == run.victim;
     for call in 0.. {
         if call == CALLS && run.fate == Fate::Late {
             return;
@@ -143,6 +152,7 @@ fn chaos() {
                 })),
             }
         }
+        let comm = if rng.random() { &second } else { first };
         if let Err(error) = one(comm, &mut rng, &mut buffers, by_plan, other) {
             buffers.iter().for_each(|buffer| buffer.protect(libc::PROT_NONE));
             println!("ERROR in call {call}: {error}");

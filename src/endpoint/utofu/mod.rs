@@ -28,8 +28,8 @@
 //! makes room.
 //!
 //! # Posts together
-//! What goes to channels is posted with one call for all that a drive of the port has for them:
-//! when the engine flushes, or at the next poll. Puts of data are long, and their completions
+//! What goes to channels is posted with one call for all that the engine has for them before it
+//! flushes, or that a poll has. Puts of data are long, and their completions
 //! differ; each is posted by itself.
 //!
 //! # Order
@@ -242,7 +242,6 @@ impl Endpoint for UtofuEndpoint {
         if self.is_abandoned {
             return Ok(());
         }
-        self.post_batch()?;
         self.take_back()?;
         for _ in 0..NOTICES_PER_POLL {
             if !self.take_notice()? {
@@ -269,6 +268,7 @@ impl Endpoint for UtofuEndpoint {
             }
             flushed?;
         }
+        self.post_batch()?;
         if let Some(blame) = self.news() {
             self.events.push(Event::News(blame));
         }
