@@ -20,6 +20,11 @@ fn scenarios() {
     });
 }
 
+/// On the device, whatever other tests run on: memory that ranks share needs no registration.
+fn on_device(n: usize, scenario: &str, env: &[(&str, &str)]) {
+    ranks(n, scenario, &[&[("HOPBINE_BACKEND", "emu")], env].concat());
+}
+
 fn total(comm: &Communicator, of: fn(&CacheStats) -> u64) -> u64 {
     comm.cache_stats().as_ref().map_or(0, of)
 }
@@ -69,7 +74,7 @@ fn steady(comm: &Communicator) {
 
 #[test]
 fn repeated_calls_register_nothing() {
-    ranks(4, "steady", &[("HOPBINE_TORUS", "2x2")]);
+    on_device(4, "steady", &[("HOPBINE_TORUS", "2x2")]);
     let shape = Shape::torus(&[3]).unwrap();
     let config = EmulationConfig { reg_cache: true, ..EmulationConfig::new(shape) };
     emulate(&config, steady).unwrap();
@@ -89,7 +94,7 @@ fn off(comm: &Communicator) {
 
 #[test]
 fn the_cache_can_be_switched_off() {
-    ranks(2, "off", &[("HOPBINE_REG_CACHE", "0")]);
+    on_device(2, "off", &[("HOPBINE_REG_CACHE", "0")]);
 }
 
 /// Anonymous memory at an address of choice.
@@ -156,7 +161,7 @@ fn address_reuse(comm: &Communicator) {
 
 #[test]
 fn memory_that_comes_back_is_registered_again() {
-    ranks(3, "address_reuse", &[]);
+    on_device(3, "address_reuse", &[]);
 }
 
 /// What the user has registered is not registered again by calls, also of a duplicate, whatever
@@ -187,6 +192,6 @@ fn explicit(comm: &Communicator) {
 #[test]
 fn memory_may_be_registered_explicitly() {
     for cache in ["1", "0"] {
-        ranks(3, "explicit", &[("HOPBINE_TORUS", "3"), ("HOPBINE_REG_CACHE", cache)]);
+        on_device(3, "explicit", &[("HOPBINE_TORUS", "3"), ("HOPBINE_REG_CACHE", cache)]);
     }
 }
