@@ -172,9 +172,14 @@ impl<H> Cache<H> {
         // The device has room for a limited number of registrations: ended ones go first.
         self.regions.drop_doomed(port);
         let may_keep = (is_settled || is_explicit) && !forks::is_child();
-        let held = self.find(may_keep, is_explicit, port, span, register);
-        self.regions.drop_doomed(port);
-        let held = held?;
+        let known = if may_keep { self.hit(port, span) } else { None };
+        let held = if let Some(id) = known {
+            Held::Region { id, is_explicit: false }
+        } else {
+            let held = self.find(may_keep, is_explicit, port, span, register);
+            self.regions.drop_doomed(port);
+            held?
+        };
         let start = match &held {
             Held::Region { id, .. } => {
                 self.regions.begin_use(*id);
@@ -188,6 +193,15 @@ impl<H> Cache<H> {
         Ok(Lease { held, offset: (addr - start) as u64 })
     }
 
+    /// The region that has these pages registered at the port.
+    #[inline]
+    fn hit(&mut self, port: usize, span: Span) -> Option<u32> {
+        let id = self.regions.covering(span)?;
+        self.regions.handle(id, port)?;
+        self.stats.hits += 1;
+        Some(id)
+    }
+
     fn find<E>(
         &mut self,
         may_keep: bool,
@@ -197,13 +211,10 @@ impl<H> Cache<H> {
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Held<H>, CacheError<E>> {
         for _ in 0..if may_keep { ATTEMPTS } else { 0 } {
-            let known = self.regions.covering(span);
-            if let Some(id) = known
-                && self.regions.handle(id, port).is_some()
-            {
-                self.stats.hits += 1;
+            if let Some(id) = self.hit(port, span) {
                 return Ok(Held::Region { id, is_explicit: false });
             }
+            let known = self.regions.covering(span);
             let needs_events = known.is_none() && !is_explicit;
             if needs_events && !self.make_room(span) {
                 break;
