@@ -169,12 +169,12 @@ run_address() {
     failures::one_thread_frees_while_another_finds_out failures::nor_do_workers
   tests 100 --test conformance
   tests 1 --test bootstrap_processes
-  tests 12 --test ranks -- --exact \
+  tests 13 --test ranks -- --exact \
     emulated::every_algorithm_on_2x3 emulated::every_algorithm_on_a_ring_of_5 \
     emulated::every_algorithm_with_workers emulated::puts_are_cut emulated::types_and_operators \
     emulated::wrong_calls_are_refused_and_harmless \
-    engine::folds_take_many_operands_in_order engine::uneven_overlaps_are_refused \
-    engine::exchanges_in_place_do_not_wait_for_each_other engine::rooted \
+    engine::by_hand::folds_take_many_operands_in_order engine::by_hand::uneven_overlaps_are_refused \
+    engine::by_hand::exchanges_in_place_do_not_wait_for_each_other engine::rooted \
     stress::wires_of_many_kinds stress::workers_meet_skew_and_delay \
     stress::a_sleeping_root_is_flooded_and_loses_nothing
 }
