@@ -2,6 +2,7 @@
 
 mod data;
 mod element;
+mod limits;
 mod measure;
 mod ranks;
 mod reference;
@@ -23,10 +24,10 @@ use super::counts::Counts;
 use super::error::{CliError, Outcome};
 use super::numbers::Numbers;
 use super::output::OutputArg;
+use super::progress;
 use super::report::{Format, Stream};
 use super::sizes::{self, SizeRange};
 use super::volumes::Volumes;
-use super::{host, progress};
 use data::Data;
 use measure::Iterations;
 use ranks::Ranks;
@@ -132,10 +133,6 @@ const BUDGET: Duration = Duration::from_millis(500);
 /// Wrong results that are listed one by one.
 const LISTED: usize = 10;
 
-/// Memory of an emulated rank and of each of its ports, as measured on 1024 ranks.
-const RANK_BYTES: u64 = 128 << 10;
-const PORT_BYTES: u64 = 400 << 10;
-
 /// With more ranks than this, a row does not say how many messages its plan has;
 const MOST_COUNTED: u32 = 4096;
 /// as many where each block has a size of its own.
@@ -235,9 +232,9 @@ pub fn run(mut args: Args) -> Result<Outcome, CliError> {
     let (tasks, mut notes) = tasks(&args, config)?;
     let cases = cases(&args, &mut notes)?;
     if ranks.world.is_none() {
-        check_threads(config)?;
+        limits::check_threads(config)?;
         for case in &cases {
-            check_memory(case)?;
+            limits::check_memory(case)?;
         }
     } else if args.collective == Collective::Barrier {
         notes.push("Ranks that are processes: that nobody leaves early is not checked.".to_owned());
@@ -388,30 +385,4 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
         only_root_knows: args.known_to == KnownTo::Root,
     };
     Ok(counts.into_iter().map(case).collect())
-}
-
-/// Refuses more ranks than there can be threads, or memory for their ports.
-fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
-    let sizes: Vec<u32> = config.shape.sizes().into_iter().rev().collect();
-    utofu_emu::Job::coords_for_shape(&sizes)
-        .map_err(|error| CliError::Usage(format!("the emulated device: {error}")))?;
-    let ranks = u64::from(config.shape.n_nodes());
-    let ports = u64::from(config.ports.unwrap_or(DEFAULT_PORTS));
-    let per_rank = if config.drive == Drive::Workers { 1 + ports } else { 1 };
-    let what = format!("{ranks} emulated ranks");
-    let instead = "use a smaller --torus, or `hopbine check`, which needs no ranks";
-    host::check_threads(&what, ranks * per_rank, instead)?;
-    host::check_memory(what, ranks * (RANK_BYTES + ports * PORT_BYTES), instead)
-}
-
-fn check_memory(case: &Case) -> Result<(), CliError> {
-    let n_ranks = u64::from(case.data.n_ranks);
-    let all_ranks = |len: fn(&Case, u32) -> usize| {
-        (0..case.data.n_ranks).map(|rank| len(case, rank) as u64).sum::<u64>()
-    };
-    let elements = all_ranks(Case::input_len) + all_ranks(Case::result_len);
-    // Staging takes up to as much as the results again.
-    let needed = elements.saturating_mul(case.data.dtype.size_bytes() as u64) / 2 * 3;
-    let what = format!("{} on {n_ranks} ranks", sizes::show(total_bytes(case)));
-    host::check_memory(what, needed, "use smaller --bytes or a smaller --torus")
 }
