@@ -150,21 +150,22 @@ impl MpiExchange {
         }
         let began = Instant::now();
         while !awaited.is_empty() && began.elapsed() <= self.timeout {
-            let mut outcome = Ok(());
-            awaited.retain_mut(|(_, heard)| {
-                let mut is_done = 0;
-                outcome = outcome.clone().and(library.enter().map(drop));
-                // SAFETY: a request that was started, on a thread that may call MPI.
-                let code = match &outcome {
-                    Ok(()) => unsafe {
-                        ffi::PMPI_Test(heard, &mut is_done, ffi::RSMPI_STATUS_IGNORE)
-                    },
-                    Err(_) => 0,
-                };
-                outcome = outcome.clone().and(check("MPI_Test", code));
-                is_done == 0
-            });
-            outcome?;
+            {
+                let _inside = library.enter()?;
+                let mut silent = Vec::new();
+                for (peer, mut heard) in awaited {
+                    let mut is_done = 0;
+                    // SAFETY: a request that was started.
+                    let code = unsafe {
+                        ffi::PMPI_Test(&mut heard, &mut is_done, ffi::RSMPI_STATUS_IGNORE)
+                    };
+                    check("MPI_Test", code)?;
+                    if is_done == 0 {
+                        silent.push((peer, heard));
+                    }
+                }
+                awaited = silent;
+            }
             std::thread::sleep(NAP);
         }
         let _inside = library.enter()?;
