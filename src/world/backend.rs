@@ -101,12 +101,12 @@ pub(super) trait SmallCollectives: Send + Sync {
     /// As [`Communicator::call`](super::Communicator::call).
     ///
     /// # Errors
-    /// [`Error::GatesMismatch`], [`Error::Wire`]; what `waits` returns.
+    /// [`Error::GatesMismatch`], [`Error::Wire`]; what `waiter` returns.
     unsafe fn perform(
         &self,
         call: &Call,
         caller: Caller,
-        waits: &mut dyn Waits,
+        waiter: &mut dyn Waiter,
     ) -> Result<(), Error>;
 
     /// Performs an alltoall with blocks of different sizes, if all ranks find that it can be done
@@ -121,7 +121,7 @@ pub(super) trait SmallCollectives: Send + Sync {
         &self,
         _call: &Call,
         _caller: Caller,
-        _waits: &mut dyn Waits,
+        _waiter: &mut dyn Waiter,
     ) -> Result<bool, Error> {
         Ok(false)
     }
@@ -134,7 +134,7 @@ pub(super) trait SmallCollectives: Send + Sync {
 }
 
 /// What a call has to do with the rest of its rank while the hardware performs it.
-pub(super) trait Waits {
+pub(super) trait Waiter {
     /// Whether the call may still be performed.
     ///
     /// # Errors

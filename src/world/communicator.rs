@@ -6,7 +6,7 @@ use crate::Rank;
 use hopbine_torus::Collective;
 use hopbine_torus::geometry::{Coord, Shape};
 
-use super::backend::{SmallCollectives, Waits};
+use super::backend::{SmallCollectives, Waiter};
 use super::blocks::Form;
 use super::call::{Call, Caller};
 use super::inner::Inner;
@@ -191,7 +191,8 @@ impl Communicator {
         if let Some(small) = self.gates_for(call)? {
             call.check(self.caller())?;
             // SAFETY: the caller's promise.
-            return self.by_hardware(|caller, waits| unsafe { small.perform(call, caller, waits) });
+            return self
+                .by_hardware(|caller, waiter| unsafe { small.perform(call, caller, waiter) });
         }
         call.check(self.caller())?;
         if let Some(small) = self.exchanger(call) {
@@ -199,7 +200,7 @@ impl Communicator {
                 blocks.check_apart(call.collective)?;
             }
             // SAFETY: the caller's promise.
-            if self.by_hardware(|caller, waits| unsafe { small.exchange(call, caller, waits) })? {
+            if self.by_hardware(|caller, waiter| unsafe { small.exchange(call, caller, waiter) })? {
                 return Ok(());
             }
         }
@@ -249,7 +250,7 @@ impl Communicator {
     /// Has the hardware do something. Operations under way go on meanwhile.
     fn by_hardware<R>(
         &self,
-        perform: impl FnOnce(Caller, &mut dyn Waits) -> Result<R, Error>,
+        perform: impl FnOnce(Caller, &mut dyn Waiter) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (of_world, caller) = (&self.inner.of_world, self.caller());
         let engine = &of_world.engine;
@@ -259,13 +260,13 @@ impl Communicator {
             (!is_world).then(|| of_world.in_places.read().unwrap_or_else(PoisonError::into_inner));
         let members = (!is_world).then_some(&*self.inner.members);
         let watch = engine.at_gates(caller.n_ranks);
-        let mut waits = AtHardware { engine, watch, members, gave_up: false };
-        let outcome = perform(caller, &mut waits);
+        let mut waiter = AtHardware { engine, watch, members, gave_up: false };
+        let outcome = perform(caller, &mut waiter);
         match &outcome {
             // All ranks are told of a mismatch, so they still agree where they are.
             Ok(_) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}
             // This rank has done its part.
-            Err(Error::Lost { .. }) if !waits.gave_up && engine.is_sparing() => {}
+            Err(Error::Lost { .. }) if !waiter.gave_up && engine.is_sparing() => {}
             Err(error) => engine.fail(error),
         }
         outcome
@@ -281,7 +282,7 @@ struct AtHardware<'a> {
     gave_up: bool,
 }
 
-impl Waits for AtHardware<'_> {
+impl Waiter for AtHardware<'_> {
     fn may_start(&mut self) -> Result<(), Error> {
         self.engine.check()
     }

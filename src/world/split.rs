@@ -19,7 +19,7 @@ use crate::error::Error;
 /// A number for a context, and a place for small collectives, given back unless they are used.
 struct Serial<'a> {
     of_world: &'a RankOfWorld,
-    /// `None` if there are none left, or if it has been used.
+    /// `None` if there are none left, or if it has been used or was not needed.
     number: Option<u32>,
     place: Option<u32>,
 }
@@ -32,9 +32,18 @@ struct Agreed {
 }
 
 impl<'a> Serial<'a> {
+    /// For a communicator of which this rank may be the first member.
     fn take(of_world: &'a RankOfWorld) -> Self {
         let place = of_world.places.as_ref().and_then(|places| places.take());
         Serial { of_world, number: of_world.take_serial(), place }
+    }
+
+    /// As [`take`](Serial::take) on the first member; nothing on the others.
+    fn take_if(is_first: bool, of_world: &'a RankOfWorld) -> Self {
+        match is_first {
+            true => Serial::take(of_world),
+            false => Serial { of_world, number: None, place: None },
+        }
     }
 
     /// As others are told of it: the number in the lower half, the place in the upper one; 0 for
@@ -44,9 +53,21 @@ impl<'a> Serial<'a> {
         half(self.place) << 32 | half(self.number)
     }
 
-    /// The communicator has been agreed on.
-    fn used(&mut self) {
-        (self.number, self.place) = (None, None);
+    /// Reads what the first member has told. If this rank is that member, number and place are now the
+    /// communicator's.
+    ///
+    /// # Errors
+    /// [`Error::Group`] if that member has no number left.
+    fn agreed(&mut self, told: u64, is_first: bool) -> Result<Agreed, Error> {
+        let (number, place) = ((told as u32).checked_sub(1), ((told >> 32) as u32).checked_sub(1));
+        let number = number.ok_or_else(|| Error::Group {
+            reason: "there are too many communicators; drop some that are not used any more"
+                .to_owned(),
+        })?;
+        if is_first {
+            (self.number, self.place) = (None, None);
+        }
+        Ok(Agreed { number, place })
     }
 }
 
@@ -59,15 +80,6 @@ impl Drop for Serial<'_> {
             places.give_back(place);
         }
     }
-}
-
-/// What the number that a rank was told means.
-fn agreed(told: u64) -> Result<Agreed, Error> {
-    let (number, place) = ((told as u32).checked_sub(1), ((told >> 32) as u32).checked_sub(1));
-    let number = number.ok_or_else(|| Error::Group {
-        reason: "there are too many communicators; drop some that are not used any more".to_owned(),
-    })?;
-    Ok(Agreed { number, place })
 }
 
 impl Communicator {
@@ -112,14 +124,11 @@ impl Communicator {
     pub fn duplicate(&self) -> Result<Communicator, Error> {
         let plain = self.with(CallOptions::default());
         let members = &self.inner.members;
-        let mut serial = Serial::take(&self.inner.of_world);
-        let mut told = [if self.rank() == 0 { serial.told() } else { 0 }];
+        let is_first = self.rank() == 0;
+        let mut serial = Serial::take_if(is_first, &self.inner.of_world);
+        let mut told = [serial.told()];
         plain.bcast(&mut told, 0)?;
-        let agreed = agreed(told[0])?;
-        if self.rank() == 0 {
-            serial.used();
-        }
-        Ok(self.another(agreed, members.clone()))
+        Ok(self.another(serial.agreed(told[0], is_first)?, members.clone()))
     }
 
     /// Makes a communicator for each colour, of the ranks that give it, in the order of their
@@ -168,10 +177,7 @@ impl Communicator {
         }
         let own = ranks.iter().position(|&rank| rank == self.rank());
         let own = own.expect("a rank gives its own colour") as Rank;
-        let agreed = agreed(all[ranks[0] as usize][2])?;
-        if own == 0 {
-            serial.used();
-        }
+        let agreed = serial.agreed(all[ranks[0] as usize][2], own == 0)?;
         let members = self.inner.members.some(&ranks, own, keeps);
         Ok(Some(self.another(agreed, Arc::new(members))))
     }
@@ -268,11 +274,8 @@ impl Communicator {
         if sorted.last().is_some_and(|&last| last >= self.size()) {
             return Err(refused("there is no such rank"));
         }
-        let mut serial = Serial::take(&self.inner.of_world);
-        let agreed = agreed(agree(if own == 0 { serial.told() } else { 0 }))?;
-        if own == 0 {
-            serial.used();
-        }
+        let mut serial = Serial::take_if(own == 0, &self.inner.of_world);
+        let agreed = serial.agreed(agree(serial.told()), own == 0)?;
         let members = &self.inner.members;
         // The same ranks share the programs.
         let is_all = ranks.iter().copied().eq(0..self.size());

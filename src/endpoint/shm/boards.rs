@@ -53,7 +53,7 @@ pub struct Boards {
 
 /// That a communicator has a board, on this rank.
 #[derive(Debug)]
-pub struct Lease {
+pub struct BoardLease {
     boards: Arc<Boards>,
     /// Whose board it is.
     owner: usize,
@@ -118,7 +118,7 @@ impl Boards {
         number: u32,
         members: &[Rank],
         me: usize,
-    ) -> Option<(Board, Lease)> {
+    ) -> Option<(Board, BoardLease)> {
         let members: Box<[usize]> = members.iter().map(|&rank| rank as usize).collect();
         let owner = *members.first()?;
         let is_there = (number as usize) < self.layout.boards_per_rank
@@ -127,17 +127,17 @@ impl Boards {
             return None;
         }
         let base = self.base(owner, number);
-        let lease = Lease { boards: self.clone(), owner, number, members, base };
+        let lease = BoardLease { boards: self.clone(), owner, number, members, base };
         let index = self.index(owner, number);
         let board = Board::new(&self.segment, self.layout, (index, &lease.members), me, base);
         Some((board, lease))
     }
 }
 
-impl Lease {
+impl BoardLease {
     /// The communicator has ended on this rank, after the call with this number.
     pub fn end(self, call: u64) {
-        let Lease { boards, owner, number, members, base } = self;
+        let BoardLease { boards, owner, number, members, base } = self;
         let board = boards.index(owner, number);
         // Release: pairs with the Acquire in `take`.
         boards.word(board, boards.me, LEFT).store(base, Ordering::Release);

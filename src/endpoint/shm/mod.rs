@@ -35,7 +35,7 @@ use std::sync::Arc;
 use crate::Rank;
 
 pub use board::{Board, Contribution};
-pub use boards::{Boards, Lease};
+pub use boards::{BoardLease, Boards};
 pub(crate) use process::host;
 pub use setup::{ShmConfig, connect};
 

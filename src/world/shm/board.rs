@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use hopbine_torus::Collective;
 
 use crate::Rank;
-use crate::endpoint::shm::{Board, Boards, Contribution, Lease};
+use crate::endpoint::shm::{Board, BoardLease, Boards, Contribution};
 use crate::error::{Blame, Error, Fault};
 use crate::reduce::{Operand, Reducer};
 use crate::sync::lock;
-use crate::world::backend::{Refusal, SmallCollectives, SmallPlaces, Waits};
+use crate::world::backend::{Refusal, SmallCollectives, SmallPlaces, Waiter};
 use crate::world::call::{Call, Caller};
 use crate::world::info::GatesInfo;
 
@@ -27,7 +27,7 @@ pub(super) const MOST_READ: u64 = 64 * 1024;
 pub(super) struct SharedBoard {
     pub(super) board: Mutex<Board>,
     /// If the communicator is not the world's; `None` while being dropped.
-    lease: Option<Lease>,
+    lease: Option<BoardLease>,
     /// The members, as ranks of the world.
     pub(super) ranks: Box<[Rank]>,
     pub(super) n_ranks: u64,
@@ -66,7 +66,7 @@ impl SharedBoard {
         Ok(SharedBoard::new(board, None, (0..n_ranks as Rank).collect(), looks(n_ranks)))
     }
 
-    fn new(board: Board, lease: Option<Lease>, ranks: Box<[Rank]>, looks: u32) -> Self {
+    fn new(board: Board, lease: Option<BoardLease>, ranks: Box<[Rank]>, looks: u32) -> Self {
         let (n_ranks, capacity) = (board.n_ranks() as u64, board.capacity() as u64);
         let (board, passed_by) = (Mutex::new(board), AtomicU64::default());
         SharedBoard { board, lease, ranks, n_ranks, capacity, looks, passed_by }
@@ -95,7 +95,7 @@ impl SharedBoard {
         board: &mut Board,
         (rank, len): (usize, usize),
         caller: Caller,
-        waits: &mut dyn Waits,
+        waiter: &mut dyn Waiter,
     ) -> Result<*const u8, Error> {
         let mut looks = 0;
         loop {
@@ -111,7 +111,7 @@ impl SharedBoard {
                     std::hint::spin_loop();
                 }
                 Contribution::Missing => {
-                    if let Err(error) = waits.idle(Some(rank)) {
+                    if let Err(error) = waiter.idle(Some(rank)) {
                         // What has come while the cause was looked for is no failure.
                         match board.of(rank, len) {
                             Contribution::At(ptr) => return Ok(ptr),
@@ -264,10 +264,10 @@ impl SmallCollectives for SharedBoard {
         &self,
         call: &Call,
         caller: Caller,
-        waits: &mut dyn Waits,
+        waiter: &mut dyn Waiter,
     ) -> Result<bool, Error> {
         // SAFETY: the caller's promise.
-        unsafe { self.exchange_pairs(call, caller, waits) }
+        unsafe { self.exchange_pairs(call, caller, waiter) }
     }
 
     fn between_calls(&self, f: &mut dyn FnMut()) {
@@ -283,7 +283,7 @@ impl SmallCollectives for SharedBoard {
         &self,
         call: &Call,
         caller: Caller,
-        waits: &mut dyn Waits,
+        waiter: &mut dyn Waiter,
     ) -> Result<(), Error> {
         let bytes = call.count * call.dtype.size_bytes() as u64;
         let Task { from, given, len, offset, part, folds } = self.task(call, caller);
@@ -292,11 +292,11 @@ impl SmallCollectives for SharedBoard {
             _ => None,
         };
         let board = &mut *lock(&self.board);
-        waits.may_start()?;
+        waiter.may_start()?;
         board.enter(signature(call, bytes));
         if let Some(given) = given {
             while let Err(rank) = board.is_free() {
-                waits.idle(Some(rank))?;
+                waiter.idle(Some(rank))?;
             }
             // SAFETY: the caller's promise; a call without elements may have no buffer.
             board.contribute(unsafe { slice(input(call, caller, given), given) });
@@ -306,7 +306,7 @@ impl SmallCollectives for SharedBoard {
         let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
         let ranks = from.map_or(0..board.n_ranks(), |rank| rank..rank + 1);
         for rank in ranks.clone() {
-            found[rank] = self.awaited(board, (rank, len), caller, waits)?;
+            found[rank] = self.awaited(board, (rank, len), caller, waiter)?;
         }
         if part == 0 {
             return Ok(());

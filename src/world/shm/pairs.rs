@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use super::board::{MOST_RANKS, MOST_READ, SharedBoard, signature, slice};
 use crate::error::Error;
 use crate::sync::lock;
-use crate::world::backend::Waits;
+use crate::world::backend::Waiter;
 use crate::world::blocks::Blocks;
 use crate::world::call::{Call, Caller};
 
@@ -33,7 +33,7 @@ impl SharedBoard {
         &self,
         call: &Call,
         caller: Caller,
-        waits: &mut dyn Waits,
+        waiter: &mut dyn Waiter,
     ) -> Result<bool, Error> {
         let (Some(recv), size) = (call.recv_blocks, call.dtype.size_bytes() as u64) else {
             return Ok(false);
@@ -44,7 +44,7 @@ impl SharedBoard {
         };
         let (me, n) = (caller.rank as usize, self.n_ranks as usize);
         let board = &mut *lock(&self.board);
-        waits.may_start()?;
+        waiter.may_start()?;
         // Relaxed: under the board's lock.
         let passed_by = self.passed_by.load(Ordering::Relaxed);
         if passed_by as u32 > 0 {
@@ -53,7 +53,7 @@ impl SharedBoard {
         }
         board.enter(signature(call, u64::MAX));
         while let Err(rank) = board.is_free() {
-            waits.idle(Some(rank))?;
+            waiter.idle(Some(rank))?;
         }
         let others = |blocks: &Blocks<'_>| {
             let all = blocks.counts.iter().enumerate().filter(|(rank, _)| *rank != me);
@@ -83,7 +83,7 @@ impl SharedBoard {
         let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
         let mut is_too_much = false;
         for (rank, found) in found[..n].iter_mut().enumerate() {
-            *found = self.awaited(board, (rank, 0), caller, waits)?;
+            *found = self.awaited(board, (rank, 0), caller, waiter)?;
             // SAFETY: every contribution begins with the words.
             is_too_much |= unsafe { word(*found, 0) } == TOO_MUCH;
         }

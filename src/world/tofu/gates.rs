@@ -23,7 +23,7 @@ use super::topology::{Arrangement, Wires};
 use crate::error::{Error, WireError};
 use crate::reduce::{Dtype, Op};
 use crate::sync::lock;
-use crate::world::backend::{Layout, Refusal, SmallCollectives, Waits};
+use crate::world::backend::{Layout, Refusal, SmallCollectives, Waiter};
 use crate::world::call::{Call, Caller};
 use crate::world::info::GatesInfo;
 
@@ -163,7 +163,7 @@ impl SmallCollectives for Gates {
         &self,
         call: &Call,
         caller: Caller,
-        waits: &mut dyn Waits,
+        waiter: &mut dyn Waiter,
     ) -> Result<(), Error> {
         let task = self.task(call, true).map_err(|reason| Error::NotServed {
             collective: call.collective,
@@ -172,7 +172,7 @@ impl SmallCollectives for Gates {
         })?;
         // Gates that a panic left busy report so themselves.
         let mut set = lock(&self.set);
-        waits.may_start()?;
+        waiter.may_start()?;
         let failed = |error: GateError| match error {
             GateError::Mismatch => {
                 Error::GatesMismatch { rank: caller.rank, collective: call.collective }
@@ -186,7 +186,7 @@ impl SmallCollectives for Gates {
         };
         let mut wait = |poll: &mut dyn FnMut() -> Result<bool, GateError>| {
             while !poll().map_err(failed)? {
-                if let Err(error) = waits.idle(None) {
+                if let Err(error) = waiter.idle(None) {
                     // What has come while the cause was looked for is no failure.
                     return if poll().map_err(failed)? { Ok(()) } else { Err(error) };
                 }
