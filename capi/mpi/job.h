@@ -54,6 +54,9 @@ struct job {
 int begin_job(struct job *job);
 int end_job(struct job *job);
 
+/* begin_job(), unless the call is persistent: then every start does. */
+int begin_call(const struct call *call, struct job *job);
+
 /* Keeps the types of what must be packed: the caller may free its own as soon as a request has started. */
 int keep_types(struct job *job);
 

@@ -44,7 +44,7 @@ int serve_movement(struct call *call, const struct state *state, struct job *job
         job->nowhere = malloc((size_t)(block * received));
         if (!job->nowhere) return call->reason = "argument", 0;
     }
-    *code = call->form == PERSISTENT ? HOPBINE_SUCCESS : begin_job(job);
+    *code = begin_call(call, job);
     if (*code == HOPBINE_SUCCESS)
         *code = perform(call, state, job, from_recv ? HOPBINE_IN_PLACE : data_of(send),
                         from_send        ? HOPBINE_IN_PLACE

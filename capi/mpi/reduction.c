@@ -37,7 +37,7 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
         if (!in_place && is_root && do_overlap(call->send, sent * type.bytes, call->recv, received * type.bytes)) {
             *error = open_block(&job->send, call->send, sent, call->recv_type);
             if (*error == MPI_SUCCESS) *error = keep_copy(&job->send);
-            if (*error == MPI_SUCCESS && call->form != PERSISTENT) *code = begin_job(job);
+            if (*error == MPI_SUCCESS) *code = begin_call(call, job);
         }
         const void *send = in_place ? HOPBINE_IN_PLACE : job->send.n ? data_of(&job->send) : call->send;
         if (*error != MPI_SUCCESS || *code != HOPBINE_SUCCESS) ;

@@ -3,7 +3,6 @@
 
 #include "job.h"
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,8 +155,10 @@ int serve_request(struct call *call, const struct state *state, int *code, int *
     request->comm = call->comm;
     request->is_persistent = call->form == PERSISTENT;
     const int served = serve_apart(call, state, &request->job, code, error);
-    if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) *error = keep(request, call);
-    if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) return 1;
+    if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) {
+        *error = keep(request, call);
+        if (*error == MPI_SUCCESS) return 1;
+    }
     pthread_mutex_lock(&lock);
     drop(request);
     pthread_mutex_unlock(&lock);
@@ -234,6 +235,11 @@ int poll_requests(void) {
 
 /* -- Failures, and the end ------------------------------------------------------------------- */
 
+/* Where its errors are raised: its communicator may have been freed. */
+static MPI_Comm comm_of(const struct request *request) {
+    return request->comm == MPI_COMM_NULL ? MPI_COMM_WORLD : request->comm;
+}
+
 struct request *failed_request(MPI_Request native) {
     pthread_mutex_lock(&lock);
     struct request *const request = find(native);
@@ -247,9 +253,8 @@ struct request *failed_request(MPI_Request native) {
 
 int take_failure(struct request *failed, MPI_Comm *comm) {
     pthread_mutex_lock(&lock);
-    *comm = failed->comm == MPI_COMM_NULL ? MPI_COMM_WORLD : failed->comm;
-    fprintf(stderr, "hopbine: %s: %s\n", hopbine_error_name(failed->code), failed->message ? failed->message : "");
-    const int error = class_of(failed->code);
+    *comm = comm_of(failed);
+    const int error = say_failure(failed->code, failed->message ? failed->message : "");
     count(&n_failed, -1);
     settle(failed);
     pthread_mutex_unlock(&lock);
@@ -277,7 +282,7 @@ void free_request(MPI_Request native) {
 int is_served(MPI_Request native, MPI_Comm *comm) {
     pthread_mutex_lock(&lock);
     const struct request *const request = find(native);
-    if (request) *comm = request->comm == MPI_COMM_NULL ? MPI_COMM_WORLD : request->comm;
+    if (request) *comm = comm_of(request);
     pthread_mutex_unlock(&lock);
     return request != NULL;
 }

@@ -111,6 +111,10 @@ int begin_job(struct job *job) {
     return good ? HOPBINE_SUCCESS : HOPBINE_ERR_INTERNAL;
 }
 
+int begin_call(const struct call *call, struct job *job) {
+    return call->form == PERSISTENT ? HOPBINE_SUCCESS : begin_job(job);
+}
+
 int end_job(struct job *job) {
     if (job->nowhere) return HOPBINE_ERR_MISMATCH;
     return job->is_read_only || move_all(&job->recv, 1) ? HOPBINE_SUCCESS : HOPBINE_ERR_INTERNAL;

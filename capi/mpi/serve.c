@@ -10,16 +10,17 @@
 
 #include <stdio.h>
 
-int class_of(int code) {
+int say_failure(int code, const char *message) {
+    fprintf(stderr, "hopbine: %s: %s\n", hopbine_error_name(code), message);
     return code == HOPBINE_ERR_MISMATCH ? MPI_ERR_TRUNCATE
            : code == HOPBINE_ERR_BUFFER ? MPI_ERR_BUFFER
                                         : MPI_ERR_OTHER;
 }
 
 static int failed(int code, MPI_Comm comm) {
-    fprintf(stderr, "hopbine: %s: %s\n", hopbine_error_name(code), hopbine_last_error());
-    PMPI_Comm_call_errhandler(comm, class_of(code));
-    return class_of(code);
+    const int error = say_failure(code, hopbine_last_error());
+    PMPI_Comm_call_errhandler(comm, error);
+    return error;
 }
 
 static int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_BLOCK || c >= REDUCE_SCATTER; }

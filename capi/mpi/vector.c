@@ -56,7 +56,7 @@ int serve_vector(struct call *call, const struct state *state, struct job *job, 
     if (error != MPI_SUCCESS) return *wrong = error, 1;
     /* In place, the input is in the receive buffer: this rank's block, or all of an alltoall. */
     if (receives && in_place) job->input = c == ALLTOALLV ? ALL_INPUT : recv->n == size ? rank : NO_INPUT;
-    *code = form == PERSISTENT ? HOPBINE_SUCCESS : begin_job(job);
+    *code = begin_call(call, job);
     if (*code != HOPBINE_SUCCESS) return 1;
     const void *from = call->send == MPI_IN_PLACE ? HOPBINE_IN_PLACE : data_of(send);
     void *to = call->recv == MPI_IN_PLACE ? HOPBINE_IN_PLACE : data_of(recv);

@@ -8,9 +8,9 @@ use hopbine::world::{Blocks, Call, Form};
 
 use crate::calls::Arguments;
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COUNT, entry};
-use crate::handles::{self, Request, hopbine_comm_t, hopbine_request_t};
-use crate::report::{self, Noting};
-use crate::requests::{give, out};
+use crate::handles::{self, hopbine_comm_t, hopbine_request_t};
+use crate::report;
+use crate::requests::{give_repeated, give_started, out};
 
 /// Counts and displacements as C gives them.
 pub(crate) type Lists = Option<(*const i64, *const i64)>;
@@ -125,13 +125,7 @@ pub(crate) unsafe fn start(
         // SAFETY: the caller's promise.
         let request = unsafe { out(request, "request") }?;
         // SAFETY: the caller's promise.
-        unsafe {
-            with_call(comm, arguments, lists, |comm, call| {
-                let started = comm.started(call)?;
-                give(request, Request::Started(started, Noting::new(comm, call, false)));
-                Ok(())
-            })
-        }
+        unsafe { with_call(comm, arguments, lists, |comm, call| give_started(comm, call, request)) }
     })
 }
 
@@ -148,11 +142,7 @@ pub(crate) unsafe fn prepare(
         let request = unsafe { out(request, "request") }?;
         // SAFETY: the caller's promise.
         unsafe {
-            with_call(comm, arguments, lists, |comm, call| {
-                let repeated = comm.repeated(call)?;
-                give(request, Request::Repeated(repeated, Noting::new(comm, call, true)));
-                Ok(())
-            })
+            with_call(comm, arguments, lists, |comm, call| give_repeated(comm, call, request))
         }
     })
 }

@@ -6,9 +6,8 @@ use hopbine::torus::collectives::Collective;
 
 use crate::calls::{Arguments, HOPBINE_UINT8};
 use crate::failure::entry;
-use crate::handles::{self, Request, hopbine_comm_t, hopbine_request_t};
-use crate::report::Noting;
-use crate::requests::{give, out};
+use crate::handles::{self, hopbine_comm_t, hopbine_request_t};
+use crate::requests::{give_started, out};
 
 /// A buffer that the collective does not have.
 const NONE: *const c_void = std::ptr::null();
@@ -27,9 +26,7 @@ unsafe fn start(
         let comm = handles::comm(comm)?;
         let call = arguments.call(&comm)?;
         // SAFETY: the caller's promise.
-        let started = unsafe { comm.started(&call) }?;
-        give(request, Request::Started(started, Noting::new(&comm, &call, false)));
-        Ok(())
+        unsafe { give_started(&comm, &call, request) }
     })
 }
 

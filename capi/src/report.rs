@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hopbine::world::Call;
+use hopbine::world::{Call, Explanation};
 use hopbine::{Communicator, Error};
 
 use crate::calls::dtype;
@@ -52,6 +52,15 @@ fn note(call: String, bytes: u64, by: String, time: Duration) {
     line.longest = line.longest.max(time);
 }
 
+fn bytes_of(call: &Call) -> u64 {
+    call.count.saturating_mul(call.dtype.size_bytes() as u64)
+}
+
+/// What serves a call and why, or why nothing does.
+fn server(found: Result<Explanation, Error>) -> String {
+    found.map_or_else(|error| error.to_string(), |by| by.to_string())
+}
+
 /// Makes a call, and notes it if a report was asked for.
 pub(crate) fn timed(
     comm: &Communicator,
@@ -64,9 +73,7 @@ pub(crate) fn timed(
     let start = Instant::now();
     let outcome = make();
     let time = start.elapsed();
-    let by = comm.explain(call).map_or_else(|error| error.to_string(), |by| by.to_string());
-    let bytes = call.count.saturating_mul(call.dtype.size_bytes() as u64);
-    note(call.collective.to_string(), bytes, by, time);
+    note(call.collective.to_string(), bytes_of(call), server(comm.explain(call)), time);
     outcome
 }
 
@@ -84,7 +91,6 @@ impl Noting {
         if !*WANTED {
             return None;
         }
-        let by = comm.explain_started(call);
         let collective = call.collective;
         Some(Box::new(Noting {
             call: if is_persistent {
@@ -92,8 +98,8 @@ impl Noting {
             } else {
                 format!("i{collective}")
             },
-            bytes: call.count.saturating_mul(call.dtype.size_bytes() as u64),
-            by: by.map_or_else(|error| error.to_string(), |by| by.to_string()),
+            bytes: bytes_of(call),
+            by: server(comm.explain_started(call)),
             start: Instant::now(),
         }))
     }

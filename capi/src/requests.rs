@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hopbine::world::Repeated;
+use hopbine::Communicator;
+use hopbine::world::{Call, Repeated};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_REQUEST, entry};
 use crate::handles::{REQUESTS, Request, hopbine_request_t, not_a_request, request as find};
@@ -24,8 +25,38 @@ pub(crate) unsafe fn out<'a, T>(address: *mut T, what: &str) -> Result<&'a mut T
 }
 
 /// Hands a request out.
-pub(crate) fn give(address: &mut hopbine_request_t, request: Request) {
+fn give(address: &mut hopbine_request_t, request: Request) {
     *address = REQUESTS.insert(Mutex::new(request));
+}
+
+/// Starts a call and hands its request out.
+///
+/// # Safety
+/// As [`Communicator::started`].
+pub(crate) unsafe fn give_started(
+    comm: &Communicator,
+    call: &Call<'_>,
+    address: &mut hopbine_request_t,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let started = unsafe { comm.started(call) }?;
+    give(address, Request::Started(started, Noting::new(comm, call, false)));
+    Ok(())
+}
+
+/// Prepares a call that can be started again and again, and hands its request out.
+///
+/// # Safety
+/// As [`Communicator::repeated`].
+pub(crate) unsafe fn give_repeated(
+    comm: &Communicator,
+    call: &Call<'_>,
+    address: &mut hopbine_request_t,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let repeated = unsafe { comm.repeated(call) }?;
+    give(address, Request::Repeated(repeated, Noting::new(comm, call, true)));
+    Ok(())
 }
 
 /// The handle means nothing any more.
