@@ -1,8 +1,6 @@
 //! Puts that are posted together: prepared one behind the other, and handed to the queue by one
 //! call, so that a device is told once of all of them.
 
-use core::ffi::c_int;
-
 use super::post::{before_post, fits, posted};
 use super::{Mark, PostError, Transfer, Vcq};
 use crate::{Stadd, VcqId};
@@ -99,61 +97,35 @@ impl Vcq {
         let desc = unsafe { self.descriptors.as_mut_ptr().cast::<u8>().add(at).cast() };
         let (api, hdl, caps) = (self.core.api, self.core.hdl, &self.caps);
         let (edata, flags) = (mark.edata(), mark.flags());
-        let (call, code): (_, c_int) = match *source {
-            Source::Registered(local) => {
-                fits(length, caps.max_putget_size)?;
-                // SAFETY: the handle is live; there is room, by the caller's promise.
-                let code = unsafe {
-                    (api.utofu_prepare_put)(
+        macro_rules! prepared {
+            ($call:ident, $source:expr, $length:expr) => {
+                // SAFETY: the handle is live; there is room for the descriptor, by the caller's
+                // promise. Inline bytes are copied into it.
+                (stringify!($call), unsafe {
+                    (api.$call)(
                         hdl,
                         to.raw(),
-                        local.0,
+                        $source,
                         remote.0,
-                        length,
+                        $length,
                         edata,
                         flags,
                         desc,
                         &mut size,
                     )
-                };
-                ("utofu_prepare_put", code)
+                })
+            };
+        }
+        let (call, code) = match *source {
+            Source::Registered(local) => {
+                fits(length, caps.max_putget_size)?;
+                prepared!(utofu_prepare_put, local.0, length)
             }
             Source::Inline(mut bytes) => {
                 fits(length, caps.max_piggyback_size.min(bytes.len()))?;
-                let data = bytes.as_mut_ptr().cast();
-                // SAFETY: as above; the data are copied into the descriptor.
-                let code = unsafe {
-                    (api.utofu_prepare_put_piggyback)(
-                        hdl,
-                        to.raw(),
-                        data,
-                        remote.0,
-                        length,
-                        edata,
-                        flags,
-                        desc,
-                        &mut size,
-                    )
-                };
-                ("utofu_prepare_put_piggyback", code)
+                prepared!(utofu_prepare_put_piggyback, bytes.as_mut_ptr().cast(), length)
             }
-            Source::Word(value) => {
-                // SAFETY: as above.
-                let code = unsafe {
-                    (api.utofu_prepare_put_piggyback8)(
-                        hdl,
-                        to.raw(),
-                        value,
-                        remote.0,
-                        8,
-                        edata,
-                        flags,
-                        desc,
-                        &mut size,
-                    )
-                };
-                ("utofu_prepare_put_piggyback8", code)
-            }
+            Source::Word(value) => prepared!(utofu_prepare_put_piggyback8, value, 8),
         };
         posted(&api, call, code)?;
         // What it wrote has its place, whatever it says.

@@ -118,9 +118,8 @@ impl Model {
 
     /// Times of a put or an atomic operation.
     pub(crate) fn put(&self, bytes: u64, route: &Route<'_>) -> Times {
-        if let Some(link) = self.inside(route.inside) {
-            let sent = occupy(route.processor, now(), link.overhead_ns + wire(bytes, link.mbps));
-            return Times { sent, remote: sent + link.put_ns, local: sent + link.put_ns };
+        if let Some((sent, arrived)) = self.stay(bytes, route) {
+            return Times { sent, remote: arrived, local: arrived };
         }
         let posted = occupy(route.processor, now(), self.overhead_ns);
         let (sent, remote) = self.cross(posted, bytes, route);
@@ -129,14 +128,21 @@ impl Model {
 
     /// Times of a get, whose data come from the target.
     pub(crate) fn get(&self, bytes: u64, route: &Route<'_>) -> Times {
-        if let Some(link) = self.inside(route.inside) {
-            let sent = occupy(route.processor, now(), link.overhead_ns + wire(bytes, link.mbps));
-            return Times { sent, remote: sent, local: sent + link.put_ns };
+        if let Some((sent, arrived)) = self.stay(bytes, route) {
+            return Times { sent, remote: sent, local: arrived };
         }
         let sent = occupy(route.processor, now(), self.overhead_ns);
         let asked = sent + self.put_ns + route.hops * self.hop_ns;
         let (remote, local) = self.cross(asked, bytes, route);
         Times { sent, remote, local }
+    }
+
+    /// When bytes have left their sender and come to their receiver by the link of a node; `None` if
+    /// they go another way.
+    fn stay(&self, bytes: u64, route: &Route<'_>) -> Option<(u64, u64)> {
+        let link = self.inside(route.inside)?;
+        let sent = occupy(route.processor, now(), link.overhead_ns + wire(bytes, link.mbps));
+        Some((sent, sent + link.put_ns))
     }
 
     /// When bytes that are there at a time have left the one TNI and come through the other.

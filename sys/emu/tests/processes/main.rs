@@ -6,6 +6,7 @@ mod packets;
 
 use common::*;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use utofu_emu::c;
@@ -29,12 +30,21 @@ fn rank(test: &str, rank: usize, vars: &[(&str, &str)]) -> std::process::Child {
 /// Runs all ranks of a job; their outputs.
 fn job(test: &str, size: usize, vars: &[(&str, &str)]) -> Vec<Output> {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("rendezvous");
-    let size_text = size.to_string();
-    let mut all =
-        vec![("HOPBINE_SIZE", size_text.as_str()), ("HOPBINE_RENDEZVOUS", path.to_str().unwrap())];
+    part_of_job(test, size, 0..size, &dir.path().join("rendezvous"), vars)
+}
+
+/// Runs some ranks of a job that meet at `path`; their outputs.
+fn part_of_job(
+    test: &str,
+    size: usize,
+    ranks: impl IntoIterator<Item = usize>,
+    path: &Path,
+    vars: &[(&str, &str)],
+) -> Vec<Output> {
+    let size = size.to_string();
+    let mut all = vec![("HOPBINE_SIZE", &*size), ("HOPBINE_RENDEZVOUS", path.to_str().unwrap())];
     all.extend(vars);
-    let ranks: Vec<_> = (0..size).map(|r| rank(test, r, &all)).collect();
+    let ranks: Vec<_> = ranks.into_iter().map(|r| rank(test, r, &all)).collect();
     ranks.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
 }
 
@@ -211,14 +221,7 @@ fn a_missing_rank_is_named() {
     if !playing(TEST) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rendezvous");
-        let vars = [
-            ("HOPBINE_SIZE", "3"),
-            ("HOPBINE_RENDEZVOUS", path.to_str().unwrap()),
-            ("HOPBINE_TIMEOUT", "1"),
-        ];
-        let started = [rank(TEST, 0, &vars), rank(TEST, 2, &vars)];
-        let outputs = started.map(|child| child.wait_with_output().unwrap());
-        return all_fine(&outputs);
+        return all_fine(&part_of_job(TEST, 3, [0, 2], &path, &[("HOPBINE_TIMEOUT", "1")]));
     }
     let mut at = [0u8; 6];
     // SAFETY: room for six bytes.
@@ -235,9 +238,7 @@ fn an_old_rendezvous_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rendezvous");
         std::fs::write(&path, "something else\n").unwrap();
-        let vars = [("HOPBINE_SIZE", "2"), ("HOPBINE_RENDEZVOUS", path.to_str().unwrap())];
-        let output = rank(TEST, 0, &vars).wait_with_output().unwrap();
-        return all_fine(&[output]);
+        return all_fine(&part_of_job(TEST, 2, [0], &path, &[]));
     }
     let mut handle = 0;
     // SAFETY: a valid place for the result.
