@@ -13,6 +13,7 @@ use crate::error::{JobError, Result, fail};
 use crate::ids::{Coords, VcqPlace, node_key};
 use crate::late::Device;
 use crate::layout::{Header, NodeRecord, Plan, RankRecord, TNIS, TniRecord};
+use crate::links::{self, Calendar};
 use crate::model::Model;
 use crate::mrq::{Chunk, Chunks};
 use crate::nodes::Layout;
@@ -269,6 +270,22 @@ impl Job {
 
     pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {
         coords::hops(self.layout.nodes[from], self.layout.nodes[to], self.layout.extent)
+    }
+
+    /// The links that data take from one node to another, and the TNI where they arrive. Those of
+    /// coordinates where the job has no node are free.
+    pub(crate) fn path<'a>(
+        &'a self,
+        from: usize,
+        to: usize,
+        arriving: &'a Calendar,
+    ) -> Vec<&'a Calendar> {
+        let Layout { nodes, extent, .. } = &self.layout;
+        let links = links::route(nodes[from], nodes[to], *extent);
+        let known = links.filter_map(|(at, out)| {
+            self.layout.node_at(at).map(|node| &self.node(node).links[out])
+        });
+        known.chain([arriving]).collect()
     }
 
     /// The value whose offset `place` holds, created at the first call. Callers hold a lock that
