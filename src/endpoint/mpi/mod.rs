@@ -25,8 +25,8 @@
 //! [`abandon`](Endpoint::abandon) takes posted receives back. MPI cannot take back a send, but sends
 //! of users' memory only begin when their receive has been posted: they are waited for, for 100 ms
 //! at most. One whose receiver is gone then stays with MPI, which may still read that memory: this
-//! is what the contract of endpoints cannot be kept in. [`Ending::end`] gives everything back to MPI
-//! when all ranks are done.
+//! is what the contract of endpoints cannot be kept in. [`end`](Endpoint::end) gives everything back to
+//! MPI, which may be finalised then, when all ranks are done.
 
 mod header;
 mod inbound;
@@ -38,7 +38,7 @@ mod posting;
 mod ring;
 mod transfers;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mpi::ffi;
@@ -51,7 +51,6 @@ use super::{
 };
 use crate::Rank;
 use crate::error::Blame;
-use crate::sync::lock;
 use observer::Question;
 use outbound::Outbound;
 use peer::Peer;
@@ -69,6 +68,8 @@ const MESSAGES_PER_POLL: usize = 64;
 /// A port that awaits no message looks for some in one of so many polls: for questions, news, and
 /// what others have sent ahead.
 const RARELY: u32 = 8;
+/// With so many messages that MPI has not been asked about, it is.
+const MANY_LEAVING: usize = 16;
 /// How long an endpoint that is abandoned waits for what it has sent.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 /// Stands for no peer.
@@ -78,14 +79,7 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct MpiEndpoint {
     library: Arc<Library>,
-    state: Arc<Mutex<State>>,
-}
-
-/// Gives what an endpoint holds of MPI's back, also if the endpoint lives on.
-#[derive(Debug)]
-pub struct Ending {
-    library: Arc<Library>,
-    state: Arc<Mutex<State>>,
+    state: State,
 }
 
 #[derive(Debug)]
@@ -130,7 +124,7 @@ impl MpiEndpoint {
     ///
     /// # Safety
     /// `comm` must be an intracommunicator with `MPI_ERRORS_RETURN`, and live until the
-    /// [`Ending::end`] or for ever.
+    /// [`end`](Endpoint::end) or for ever.
     ///
     /// # Errors
     /// [`WireError`] if MPI fails.
@@ -168,12 +162,7 @@ impl MpiEndpoint {
             has_let_go: false,
         };
         drop(inside);
-        Ok(MpiEndpoint { library, state: Arc::new(Mutex::new(state)) })
-    }
-
-    /// What gives everything back to MPI at the world's end.
-    pub fn ending(&self) -> Ending {
-        Ending { library: self.library.clone(), state: self.state.clone() }
+        Ok(MpiEndpoint { library, state })
     }
 }
 
@@ -193,19 +182,6 @@ unsafe fn last_tag(comm: Comm) -> Result<i32, WireError> {
     }
 }
 
-impl Ending {
-    /// When all ranks are done with their endpoints: gives everything back to MPI. Also the
-    /// communicator can be freed then.
-    ///
-    /// # Errors
-    /// [`WireError`] on a thread that may not call MPI; then nothing is given back.
-    pub fn end(self) -> Result<(), WireError> {
-        let _inside = self.library.enter()?;
-        lock(&self.state).give_up();
-        Ok(())
-    }
-}
-
 impl Endpoint for MpiEndpoint {
     #[inline]
     unsafe fn post_send(
@@ -217,7 +193,7 @@ impl Endpoint for MpiEndpoint {
     ) -> Result<Taken, WireError> {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise.
-        unsafe { lock(&self.state).post_send(slot, to, tag, region) }
+        unsafe { self.state.post_send(slot, to, tag, region) }
     }
 
     #[inline]
@@ -231,27 +207,28 @@ impl Endpoint for MpiEndpoint {
     ) -> Result<Taken, WireError> {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise.
-        unsafe { lock(&self.state).post_recv(slot, from, tag, region, arrival) }
+        unsafe { self.state.post_recv(slot, from, tag, region, arrival) }
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
         let _inside = self.library.enter()?;
-        lock(&self.state).poll(events)
+        self.state.poll(events)
     }
 
     fn is_flushed(&self) -> bool {
-        let state = lock(&self.state);
-        state.listed.is_empty() && state.outbound.is_empty()
+        self.state.listed.is_empty() && self.state.outbound.is_empty()
     }
 
     fn abandon(&mut self) {
         // A thread that may not call MPI leaves it to the world's end.
-        let inside = self.library.enter();
-        let mut state = lock(&self.state);
-        match inside {
-            Ok(_) => state.give_up(),
-            Err(_) => state.is_abandoned = true,
+        match self.library.enter() {
+            Ok(_inside) => self.state.give_up(),
+            Err(_) => self.state.is_abandoned = true,
         }
+    }
+
+    fn end(&mut self) {
+        self.abandon();
     }
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {
@@ -261,7 +238,7 @@ impl Endpoint for MpiEndpoint {
 
 impl Drop for MpiEndpoint {
     fn drop(&mut self) {
-        // If MPI has ended first, `Ending` has given everything back.
+        // If MPI has ended first, `end` has given everything back.
         if is_running() {
             self.abandon();
         }
@@ -273,10 +250,16 @@ impl State {
         if self.is_abandoned {
             return Ok(());
         }
+        let mut is_quiet = false;
         if self.is_time_for_ring() {
-            self.ring.repost()?;
+            // What the last poll has shown nobody reads any more.
+            self.ring.release()?;
             for _ in 0..MESSAGES_PER_POLL {
-                let Some(taken) = self.ring.next()? else { break };
+                let Some(taken) = self.ring.next()? else {
+                    is_quiet = true;
+                    self.ring.repost_one()?;
+                    break;
+                };
                 self.arrived(&taken)?;
                 if self.n_awaited + self.n_waiting == 0 {
                     break;
@@ -285,7 +268,11 @@ impl State {
         }
         self.transfers.post_due(self.n_waiting > 0)?;
         self.transfers.advance(&mut self.events)?;
-        self.outbound.collect()?;
+        // While a message is awaited nobody waits for the buffers of those that are sent, and MPI has
+        // just been moved on.
+        if !is_quiet || self.outbound.len() >= MANY_LEAVING {
+            self.outbound.collect()?;
+        }
         if !self.listed.is_empty() {
             for index in std::mem::take(&mut self.listed) {
                 self.peers[index as usize].is_listed = false;
