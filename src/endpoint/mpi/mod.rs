@@ -57,8 +57,9 @@ use peer::Peer;
 use ring::Ring;
 use transfers::Transfers;
 
-/// The longest message that goes behind its header.
-pub const EAGER_BYTES: usize = 4096 - header::HEADER_BYTES;
+/// The longest message that goes behind its header. To ask for it first would take a network longer
+/// than the two copies take.
+pub const EAGER_BYTES: usize = 32 * 1024;
 /// MPI's tag of everything with a header.
 const HEADERS: i32 = 0;
 /// MPI's tag of the first long message; those of others follow.

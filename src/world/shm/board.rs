@@ -251,12 +251,13 @@ impl SmallCollectives for SharedBoard {
         }
         let size = call.dtype.size_bytes() as u64;
         let bytes = call.count.saturating_mul(size);
-        // Both are in proportion to the bytes. Every long call comes by here.
+        // Both are in proportion to the bytes.
         let (given, read) = self.volume(call.collective, 1);
-        let most = (self.capacity / given.max(1)).min(MOST_READ / read.max(1));
-        if bytes <= most {
+        // Every call comes by here: a division would take a tenth of a short one.
+        if bytes.saturating_mul(given) <= self.capacity && bytes.saturating_mul(read) <= MOST_READ {
             return Ok(());
         }
+        let most = (self.capacity / given.max(1)).min(MOST_READ / read.max(1));
         Err(Refusal::Count { most: most / size, count: call.count })
     }
 
