@@ -246,10 +246,10 @@ impl Job {
         at(cq).or_else(|| self.other_cq(cq).and_then(at))
     }
 
-    /// The first CQ of the rank that owns `cq`, if that is another one. Programs with several ranks
-    /// on a node guess the CQs of others, by tables for machines that share them out otherwise (2
-    /// ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). Each of these CQs is the meant rank's here, too.
-    /// Only 0, 3, 6, 9 for 4 ranks is not: `HOPBINE_EMU_CQS` has to ask for that.
+    /// The first CQ of the rank that owns `cq`, if that is another one. Some programs compute the
+    /// CQs of the other ranks on a node, from tables of machines that share them out otherwise (2
+    /// ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). Here each of these CQs belongs to the rank that
+    /// the program means. 0, 3, 6, 9 for 4 ranks do not: they need `HOPBINE_EMU_CQS`.
     #[cold]
     fn other_cq(&self, cq: usize) -> Option<usize> {
         let first = self.layout.sharing.first_cq(cq);

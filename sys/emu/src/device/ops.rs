@@ -277,7 +277,7 @@ pub(crate) unsafe fn act(
             let done = match op.action {
                 Action::Nop => Ok(()),
                 Action::Put { .. } | Action::Piggyback { .. } => {
-                    // Who is told by a notice need not watch more than a line.
+                    // A program that gets a notice watches one line at most.
                     let is_told = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
                     let is_watched = !is_told || u64::from(len) <= copy::LINE;
                     let watched = is_watched.then_some(job.model.watched);
