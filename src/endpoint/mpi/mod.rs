@@ -69,8 +69,8 @@ const MESSAGES_PER_POLL: usize = 64;
 /// A port that awaits no message looks for some in one of so many polls: for questions, news, and
 /// what others have sent ahead.
 const RARELY: u32 = 8;
-/// With so many messages that MPI has not been asked about, it is.
-const MANY_LEAVING: usize = 16;
+/// While polls find no message, one in so many asks MPI about those that are sent.
+const QUIET_POLLS: u32 = 4;
 /// How long an endpoint that is abandoned waits for what it has sent.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 /// Stands for no peer.
@@ -107,6 +107,8 @@ struct State {
     n_waiting: usize,
     /// Polls since the last look at the ring.
     n_polls: u32,
+    /// Looks in a row that have found none.
+    n_quiet: u32,
     status: Status,
     news: Option<Blame>,
     has_reported: bool,
@@ -155,6 +157,7 @@ impl MpiEndpoint {
             n_awaited: 0,
             n_waiting: 0,
             n_polls: 0,
+            n_quiet: 0,
             status: Status::Busy,
             news: None,
             has_reported: false,
@@ -269,9 +272,9 @@ impl State {
         }
         self.transfers.post_due(self.n_waiting > 0)?;
         self.transfers.advance(&mut self.events)?;
-        // While a message is awaited nobody waits for the buffers of those that are sent, and MPI has
-        // just been moved on.
-        if !is_quiet || self.outbound.len() >= MANY_LEAVING {
+        // MPI has just been moved on, and most of those who wait do so for a message.
+        self.n_quiet = if is_quiet { self.n_quiet.wrapping_add(1) } else { 0 };
+        if self.n_quiet.is_multiple_of(QUIET_POLLS) {
             self.outbound.collect()?;
         }
         if !self.listed.is_empty() {

@@ -104,11 +104,6 @@ impl Outbound {
         self.leaving.is_empty()
     }
 
-    /// Sends that are not known to be complete.
-    pub(super) fn len(&self) -> usize {
-        self.leaving.len()
-    }
-
     /// Waits for all sends, at most until `end`; buffers of those that are not complete then stay
     /// with MPI for good.
     pub(super) fn finish(&mut self, end: Instant) {
