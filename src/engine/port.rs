@@ -272,23 +272,18 @@ impl Port {
         if moved {
             self.heard(runs, events)?;
         }
-        let mut can_end = false;
-        if runs.iter().flatten().any(|active| !active.run.is_waiting()) {
-            let mut n_recvs: u32 =
-                runs.iter().flatten().map(|active| active.run.recvs_open()).sum();
-            for (index, active) in runs.iter_mut().enumerate() {
-                let Some(Active { run, .. }) = active else { continue };
-                let own = run.recvs_open();
-                let room = own + USUAL_RECVS.saturating_sub(n_recvs);
-                moved |= run
-                    .advance(endpoint.as_mut(), index as u32, room)
-                    .map_err(|(task, source)| self.wire_error(Some(run.step_of(task)), source))?;
-                n_recvs = n_recvs - own + run.recvs_open();
-                can_end |= run.is_finished();
-            }
+        let mut n_recvs: u32 = runs.iter().flatten().map(|active| active.run.recvs_open()).sum();
+        for (index, active) in runs.iter_mut().enumerate() {
+            let Some(Active { run, .. }) = active else { continue };
+            let own = run.recvs_open();
+            let room = own + USUAL_RECVS.saturating_sub(n_recvs);
+            moved |= run
+                .advance(endpoint.as_mut(), index as u32, room)
+                .map_err(|(task, source)| self.wire_error(Some(run.step_of(task)), source))?;
+            n_recvs = n_recvs - own + run.recvs_open();
         }
         // A finished run whose last messages are not on the wire yet still needs polling.
-        if can_end && endpoint.is_flushed() {
+        if endpoint.is_flushed() {
             for place in runs.iter_mut() {
                 let Some(Active { run, .. }) = place else { continue };
                 if run.is_finished() {

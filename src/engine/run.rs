@@ -41,8 +41,6 @@ pub struct PortRun {
     recvs_posted: usize,
     recvs_open: u32,
     unfinished: usize,
-    /// Nothing can be done before a message that is posted has finished.
-    is_waiting: bool,
     /// A peer that makes another call. The run goes on to its end, so that nobody waits for this
     /// rank in vain, and what it sends from then on says that it is worth nothing.
     differing: Option<Rank>,
@@ -84,7 +82,6 @@ impl PortRun {
             recvs_posted: 0,
             recvs_open: 0,
             unfinished: n_tasks,
-            is_waiting: false,
             differing: None,
             program,
             port,
@@ -123,19 +120,12 @@ impl PortRun {
         self.recvs_posted = 0;
         self.recvs_open = 0;
         self.differing = None;
-        self.is_waiting = false;
         self.unfinished = code.tasks.len();
     }
 
     /// True if every task has finished.
     pub fn is_finished(&self) -> bool {
         self.unfinished == 0
-    }
-
-    /// True if [`advance`](PortRun::advance) would do nothing, whatever the wire has room for.
-    #[inline]
-    pub fn is_waiting(&self) -> bool {
-        self.is_waiting
     }
 
     /// Tasks that have not finished.
@@ -173,18 +163,7 @@ impl PortRun {
             }
         }
         self.settle();
-        self.is_waiting =
-            !moved && !self.is_finished() && self.sends.is_empty() && !self.has_recv();
         Ok(moved)
-    }
-
-    /// Whether there is a receive that could be posted, if the wire or `room` allowed it.
-    fn has_recv(&self) -> bool {
-        let code = &self.program.ports[self.port];
-        let next = code.recvs.get(self.recvs_posted);
-        next.is_some_and(|&task| {
-            self.recvs_open < code.recv_window && self.waiting[task as usize] == 0
-        })
     }
 
     /// Posts what can be posted; see [`advance`](PortRun::advance).
@@ -334,7 +313,6 @@ impl PortRun {
     fn finish(&mut self, task: u32) {
         self.waiting[task as usize] = DONE;
         self.unfinished -= 1;
-        self.is_waiting = false;
         let code = &self.program.ports[self.port];
         for &next in code.successors(task) {
             let waiting = &mut self.waiting[next as usize];
