@@ -11,7 +11,7 @@ use crate::Rank;
 use hopbine_torus::collectives::Collective;
 use hopbine_torus::plan::Defect;
 
-use crate::reduce::ReduceError;
+use crate::reduce::{Dtype, ReduceError};
 pub use blame::{Awaited, Blame, Fault};
 pub use blocks::BlockProblem;
 
@@ -96,6 +96,16 @@ pub enum Error {
         sent: u64,
         /// Its bytes as expected.
         expected: u64,
+    },
+    /// There is no memory for the output of a persistent collective.
+    #[error("{collective}: no memory for an output of {elements} elements of {dtype}")]
+    Memory {
+        /// The collective called.
+        collective: Collective,
+        /// Elements of the output.
+        elements: u64,
+        /// Their type.
+        dtype: Dtype,
     },
     /// The root is not a rank of the communicator.
     #[error("{collective}: root {root} is out of range, ranks are 0..{n_ranks}")]

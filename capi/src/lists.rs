@@ -34,12 +34,17 @@ impl Sizes {
     unsafe fn new(n: usize, lists: Lists) -> Result<Option<Self>, Failure> {
         let Some((counts, displacements)) = lists else { return Ok(None) };
         // SAFETY: the caller's promise.
-        let Some(counts) = unsafe { numbers(n, counts) }? else {
+        let Some(counts) = (unsafe { list(n, counts) }) else {
             return Err(Failure::new(HOPBINE_ERR_ARG, "the list of counts is null"));
         };
+        let counts = counts.iter().map(number).collect::<Result<Vec<_>, _>>()?;
         // SAFETY: the caller's promise.
-        let displacements = unsafe { numbers(n, displacements) }?;
-        Ok(Some(Sizes { counts, displacements }))
+        let displacements = unsafe { list(n, displacements) }.map(|starts| {
+            // Where a block without elements starts does not matter.
+            let start = |(start, &count)| if count == 0 { Ok(0) } else { number(start) };
+            starts.iter().zip(&counts).map(start).collect::<Result<_, _>>()
+        });
+        Ok(Some(Sizes { displacements: displacements.transpose()?, counts }))
     }
 
     fn blocks(&self) -> Blocks<'_> {
@@ -49,17 +54,15 @@ impl Sizes {
 }
 
 /// # Safety
-/// `list` is null or has `n` places.
-unsafe fn numbers(n: usize, list: *const i64) -> Result<Option<Vec<u64>>, Failure> {
-    if list.is_null() {
-        return Ok(None);
-    }
+/// `list` is null or has `n` places, for as long as the result lives.
+unsafe fn list<'a>(n: usize, list: *const i64) -> Option<&'a [i64]> {
     // SAFETY: the caller's promise.
-    let list = unsafe { std::slice::from_raw_parts(list, n) };
-    let number = |&at: &i64| {
-        u64::try_from(at).map_err(|_| Failure::new(HOPBINE_ERR_COUNT, format!("{at} is negative")))
-    };
-    list.iter().map(number).collect::<Result<_, _>>().map(Some)
+    (!list.is_null()).then(|| unsafe { std::slice::from_raw_parts(list, n) })
+}
+
+fn number(&number: &i64) -> Result<u64, Failure> {
+    let wrong = |_| Failure::new(HOPBINE_ERR_COUNT, format!("{number} is negative"));
+    u64::try_from(number).map_err(wrong)
 }
 
 /// Looks everything up and does `with` the call.

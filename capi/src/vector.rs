@@ -10,7 +10,7 @@ use crate::lists::{VectorLists, perform, prepare, start};
 
 /// Gives everyone the blocks of all ranks, which may differ in size: `count` elements from this one,
 /// `counts[x]` from rank x, to `displs[x]` in `recv`. Counts are the same on all ranks; displacements
-/// need not be, and are one block after the other if null.
+/// need not be, and are one block after the other if null. Those of blocks without elements do not matter.
 ///
 /// # Safety
 /// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it

@@ -61,7 +61,7 @@ fn text(info: &Info) -> String {
         "versions",
         format!("uTofu {}, Tofu {}", info.device.utofu_version, info.device.tofu_version),
     );
-    lines.add("TNIs", joined(&info.device.onesided_tnis, " "));
+    lines.add("TNIs", tnis(&info.device.onesided_tnis));
     if let Some(caps) = &info.device.onesided {
         lines.add(
             "one-sided",
@@ -79,7 +79,7 @@ fn text(info: &Info) -> String {
             ),
         );
     }
-    lines.add("barrier TNIs", joined(&info.device.barrier_tnis, " "));
+    lines.add("barrier TNIs", tnis(&info.device.barrier_tnis));
     if let Some(caps) = &info.device.barrier {
         lines.add(
             "barrier",
@@ -156,6 +156,11 @@ impl Lines {
         // Writing to a String cannot fail.
         let _ = writeln!(self.0, "{name:<14}{value}");
     }
+}
+
+/// Their numbers, or that there are none.
+fn tnis(numbers: &[u16]) -> String {
+    if numbers.is_empty() { "none".to_owned() } else { joined(numbers, " ") }
 }
 
 fn joined<T: ToString>(values: &[T], by: &str) -> String {

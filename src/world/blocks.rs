@@ -9,7 +9,8 @@ use hopbine_torus::collectives::Collective;
 /// The blocks of all ranks in a buffer, in elements: in rank order, how long each is, and where
 /// it starts.
 ///
-/// Lengths may differ as they like, and be 0. Blocks that are received must not overlap.
+/// Lengths may differ as they like, and be 0: then it does not matter where the block starts. Blocks
+/// that are received must not overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks<'a> {
     /// By rank, the elements of its block.
@@ -141,16 +142,15 @@ impl KeptBlocks {
 
     /// As the engine takes them, with elements of `size` units.
     pub(super) fn sizes(&self, size: u64) -> BlockSizes {
-        let scaled = |list: &[u64]| list.iter().map(|elements| elements * size).collect();
+        let counts: Vec<u64> = self.counts.iter().map(|count| count * size).collect();
         match &self.displacements {
-            None => {
-                let counts: Vec<u64> = scaled(&self.counts);
-                BlockSizes::adjacent(&counts)
+            None => BlockSizes::adjacent(&counts),
+            Some(starts) => {
+                let start =
+                    |(&start, &count): (&u64, &u64)| if count == 0 { 0 } else { start * size };
+                let offsets = starts.iter().zip(&counts).map(start).collect();
+                BlockSizes { counts: counts.into(), offsets }
             }
-            Some(displacements) => BlockSizes {
-                counts: scaled(&self.counts).into(),
-                offsets: scaled(displacements).into(),
-            },
         }
     }
 }

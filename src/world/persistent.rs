@@ -5,6 +5,8 @@
 
 use std::ptr::NonNull;
 
+use bytemuck::allocation::try_zeroed_vec;
+
 use crate::Rank;
 use hopbine_torus::collectives::Collective;
 
@@ -138,14 +140,20 @@ impl<T: Datatype> Drop for Persistent<T> {
     }
 }
 
-/// Errors are those of the blocking methods. Output buffers start as zeros.
-impl Communicator {
-    pub(super) fn zeros<T: Datatype>(&self, len: usize) -> Vec<T> {
-        vec![bytemuck::Zeroable::zeroed(); len]
-    }
+/// The output buffer of a persistent collective: zeros.
+///
+/// # Errors
+/// [`Error::Memory`].
+pub(super) fn zeros<T: Datatype>(collective: Collective, elements: u64) -> Result<Vec<T>, Error> {
+    let zeros = usize::try_from(elements).ok().and_then(|len| try_zeroed_vec(len).ok());
+    zeros.ok_or(Error::Memory { collective, elements, dtype: T::DTYPE })
+}
 
-    fn blocks<T: Datatype>(&self, count: usize) -> Vec<T> {
-        self.zeros(count * self.size() as usize)
+/// Errors are those of the blocking methods, and [`Error::Memory`]. Output buffers start as zeros.
+impl Communicator {
+    /// A block of `count` elements for each rank.
+    fn blocks<T: Datatype>(&self, collective: Collective, count: usize) -> Result<Vec<T>, Error> {
+        zeros(collective, (count as u64).saturating_mul(u64::from(self.size())))
     }
 
     /// Prepares [`allreduce_in_place`](Communicator::allreduce_in_place) on `buffer`.
@@ -172,7 +180,7 @@ impl Communicator {
     ) -> Result<Persistent<T>, Error> {
         let count = whole_blocks(Collective::ReduceScatter, self.caller(), send.len())?;
         let call = Call::new(Collective::ReduceScatter, count as u64, T::DTYPE).op(op);
-        Persistent::new(self, call, Some(send), self.zeros(count))
+        Persistent::new(self, call, Some(send), zeros(Collective::ReduceScatter, count as u64)?)
     }
 
     /// Prepares [`allgather`](Communicator::allgather) of `send`.
@@ -182,7 +190,7 @@ impl Communicator {
     pub fn allgather_init<T: Datatype>(&self, send: Vec<T>) -> Result<Persistent<T>, Error> {
         let count = send.len();
         let call = Call::new(Collective::Allgather, count as u64, T::DTYPE);
-        Persistent::new(self, call, Some(send), self.blocks(count))
+        Persistent::new(self, call, Some(send), self.blocks(Collective::Allgather, count)?)
     }
 
     /// Prepares [`bcast`](Communicator::bcast) on `buffer`.
@@ -209,7 +217,7 @@ impl Communicator {
         root: Rank,
     ) -> Result<Persistent<T>, Error> {
         let count = send.len();
-        let recv = if self.rank() == root { self.zeros(count) } else { Vec::new() };
+        let recv = zeros(Collective::Reduce, if self.rank() == root { count as u64 } else { 0 })?;
         let call = Call::new(Collective::Reduce, count as u64, T::DTYPE).op(op).root(root);
         Persistent::new(self, call, Some(send), recv)
     }
@@ -224,7 +232,7 @@ impl Communicator {
         root: Rank,
     ) -> Result<Persistent<T>, Error> {
         let count = send.len();
-        let recv = if self.rank() == root { self.blocks(count) } else { Vec::new() };
+        let recv = self.blocks(Collective::Gather, if self.rank() == root { count } else { 0 })?;
         let call = Call::new(Collective::Gather, count as u64, T::DTYPE).root(root);
         Persistent::new(self, call, Some(send), recv)
     }
@@ -241,7 +249,7 @@ impl Communicator {
         root: Rank,
     ) -> Result<Persistent<T>, Error> {
         let call = Call::new(Collective::Scatter, count as u64, T::DTYPE).root(root);
-        Persistent::new(self, call, Some(send), self.zeros(count))
+        Persistent::new(self, call, Some(send), zeros(Collective::Scatter, count as u64)?)
     }
 
     /// Prepares [`alltoall`](Communicator::alltoall) of `send`.
@@ -251,7 +259,7 @@ impl Communicator {
     pub fn alltoall_init<T: Datatype>(&self, send: Vec<T>) -> Result<Persistent<T>, Error> {
         let count = whole_blocks(Collective::Alltoall, self.caller(), send.len())?;
         let call = Call::new(Collective::Alltoall, count as u64, T::DTYPE);
-        Persistent::new(self, call, Some(send), self.blocks(count))
+        Persistent::new(self, call, Some(send), self.blocks(Collective::Alltoall, count)?)
     }
 
     /// Prepares [`scan`](Communicator::scan) of `send`.
@@ -261,7 +269,7 @@ impl Communicator {
     pub fn scan_init<T: Datatype>(&self, send: Vec<T>, op: Op) -> Result<Persistent<T>, Error> {
         let count = send.len();
         let call = Call::new(Collective::Scan, count as u64, T::DTYPE).op(op);
-        Persistent::new(self, call, Some(send), self.zeros(count))
+        Persistent::new(self, call, Some(send), zeros(Collective::Scan, count as u64)?)
     }
 
     /// Prepares [`exscan`](Communicator::exscan) of `send`.
@@ -271,7 +279,7 @@ impl Communicator {
     pub fn exscan_init<T: Datatype>(&self, send: Vec<T>, op: Op) -> Result<Persistent<T>, Error> {
         let count = send.len();
         let call = Call::new(Collective::Exscan, count as u64, T::DTYPE).op(op);
-        Persistent::new(self, call, Some(send), self.zeros(count))
+        Persistent::new(self, call, Some(send), zeros(Collective::Exscan, count as u64)?)
     }
 
     /// Prepares [`barrier`](Communicator::barrier).

@@ -10,7 +10,7 @@ use hopbine_torus::collectives::Collective;
 use super::blocks::{Blocks, Form};
 use super::call::Call;
 use super::communicator::Communicator;
-use super::persistent::Persistent;
+use super::persistent::{Persistent, zeros};
 use super::scope::{Request, Scope};
 use crate::Rank;
 use crate::error::Error;
@@ -293,8 +293,8 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
-/// Errors are those of the blocking methods. Output buffers start as zeros, and reach to the end
-/// of the last block.
+/// Errors are those of the blocking methods, and [`Error::Memory`]. Output buffers start as zeros, and
+/// reach to the end of the last block.
 impl Communicator {
     /// Prepares [`allgatherv`](Communicator::allgatherv) of `send`.
     ///
@@ -305,7 +305,7 @@ impl Communicator {
         send: Vec<T>,
         blocks: Blocks<'_>,
     ) -> Result<Persistent<T>, Error> {
-        let recv = self.zeros(blocks.extent() as usize);
+        let recv = zeros(Collective::Allgather, blocks.extent())?;
         Persistent::new(self, allgatherv(&send, &mut [], blocks), Some(send), recv)
     }
 
@@ -320,7 +320,7 @@ impl Communicator {
         root: Rank,
     ) -> Result<Persistent<T>, Error> {
         let blocks = blocks.filter(|_| self.rank() == root);
-        let recv = self.zeros(blocks.map_or(0, |blocks| blocks.extent() as usize));
+        let recv = zeros(Collective::Gather, blocks.map_or(0, |blocks| blocks.extent()))?;
         Persistent::new(self, gatherv(&send, &mut [], blocks, root), Some(send), recv)
     }
 
@@ -336,7 +336,7 @@ impl Communicator {
         count: usize,
         root: Rank,
     ) -> Result<Persistent<T>, Error> {
-        let mut recv = self.zeros(count);
+        let mut recv = zeros(Collective::Scatter, count as u64)?;
         let call = scatterv(&send, blocks, &mut recv, root);
         Persistent::new(self, call, Some(send), recv)
     }
@@ -352,7 +352,7 @@ impl Communicator {
         op: Op,
     ) -> Result<Persistent<T>, Error> {
         let own = counts.get(self.rank() as usize).copied().unwrap_or(0);
-        let mut recv = self.zeros(own as usize);
+        let mut recv = zeros(Collective::ReduceScatter, own)?;
         let call = reduce_scatterv(&send, &mut recv, counts, op);
         Persistent::new(self, call, Some(send), recv)
     }
@@ -367,7 +367,7 @@ impl Communicator {
         send_blocks: Blocks<'_>,
         recv_blocks: Blocks<'_>,
     ) -> Result<Persistent<T>, Error> {
-        let recv = self.zeros(recv_blocks.extent() as usize);
+        let recv = zeros(Collective::Alltoall, recv_blocks.extent())?;
         let call = alltoallv(&send, send_blocks, &mut [], recv_blocks);
         Persistent::new(self, call, Some(send), recv)
     }

@@ -3,9 +3,10 @@
 
 use crate::common::calls::{check, config, every_algorithm};
 use crate::common::reference::{Case, expected, inputs};
-use hopbine::reduce::{Datatype, Op};
+use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::geometry::Shape;
 use hopbine::torus::{Collective, registry};
+use hopbine::world::Blocks;
 use hopbine::{CallOptions, Drive, Error, emulate};
 use proptest::prelude::*;
 
@@ -162,6 +163,13 @@ fn wrong_calls_are_refused_and_harmless() {
         assert!(error.to_string().contains("mixed-tree"), "{error}");
         let error = comm.with(CallOptions::new().ports(99)).bcast(&mut short, 0).unwrap_err();
         assert!(matches!(error, Error::Setting { setting: "ports", .. }));
+        // No machine has the memory for these.
+        let error = comm.scatter_init::<f64>(Vec::new(), usize::MAX, 1).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Memory { dtype: Dtype::F64, .. }), "{error}");
+        let far = [0, 0, 0, u64::MAX - 1];
+        let blocks = Blocks::new(&[1; 4]).at(&far);
+        let error = comm.allgatherv_init(vec![7u8], blocks).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Memory { elements: u64::MAX, .. }), "{error}");
         // And the communicator still works.
         comm.bcast(&mut short, 3).unwrap();
     })
@@ -172,7 +180,6 @@ fn wrong_calls_are_refused_and_harmless() {
 /// its place among the others.
 #[test]
 fn gather_and_scatter_in_place_on_the_root() {
-    use hopbine::reduce::Dtype;
     use hopbine::world::Call;
     emulate(&config(&[2, 3], Drive::Inline), |comm| {
         for algorithm in ["mixed", "bucket", "circulant"] {

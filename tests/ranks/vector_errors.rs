@@ -38,6 +38,49 @@ fn blocks_that_make_no_sense() {
     .unwrap();
 }
 
+/// Programs do not set the displacements of blocks without elements.
+#[test]
+fn empty_blocks_may_start_anywhere() {
+    for wire in [Wire::Memory, Wire::Network] {
+        let config = EmulationConfig { wire, ..config(&[3], Drive::Inline) };
+        emulate(&config, |comm| {
+            let (me, odd) = (u64::from(comm.rank()), u64::MAX - 3);
+            // Rank 1 has nothing.
+            let (counts, starts) = ([2, 0, 1], [1, odd, 0]);
+            let blocks = Blocks::new(&counts).at(&starts);
+            let mine = vec![me + 10; counts[me as usize] as usize];
+            let mut all = [0; 3];
+            comm.allgatherv(&mine, &mut all, blocks).unwrap();
+            assert_eq!(all, [12, 10, 10]);
+            let mut at_root = [0; 3];
+            let is_root = me == 2;
+            comm.gatherv(&mine, &mut at_root, is_root.then_some(blocks), 2).unwrap();
+            assert_eq!(at_root, if is_root { all } else { [0; 3] });
+            let mut back = vec![0; mine.len()];
+            comm.scatterv(&all, is_root.then_some(blocks), &mut back, 2).unwrap();
+            assert_eq!(back, mine);
+            // Everybody sends to everybody else, rank 1 to nobody.
+            let given: [u64; 3] = std::array::from_fn(|to| u64::from(me != 1 && to as u64 != me));
+            let taken: [u64; 3] = std::array::from_fn(|at| u64::from(at != 1 && at as u64 != me));
+            let places = |counts: [u64; 3]| counts.map(|count| if count == 0 { odd } else { 0 });
+            let (given_at, mut taken_at) = (places(given), places(taken));
+            if me == 1 {
+                taken_at[2] = 1;
+            }
+            let mut got = [0; 2];
+            comm.alltoallv(
+                &[me + 20],
+                Blocks::new(&given).at(&given_at),
+                &mut got,
+                Blocks::new(&taken).at(&taken_at),
+            )
+            .unwrap();
+            assert_eq!(got, [[22, 0], [20, 22], [20, 0]][me as usize]);
+        })
+        .unwrap();
+    }
+}
+
 /// What each rank's error says.
 fn texts(outcomes: Vec<Result<(), Error>>) -> Vec<String> {
     outcomes.into_iter().map(|outcome| outcome.expect_err("calls differ").to_string()).collect()

@@ -169,6 +169,11 @@ static void vectors(hopbine_comm_t comm, enum form form) {
     RUN(form, alltoallv, send, to, to_at, recv, counts, NULL, type);
     for (int r = 0; r < size; r++)
         for (int64_t i = 0; i <= r; i++) EXPECT(recv[dense[r] + i] == value(r, 0, rank * (r + 2) + i));
+    /* Only the last rank has anything; where the blocks of the others would be is nobody's business. */
+    for (int r = 0; r < size; r++) counts[r] = r == root ? 2 : 0, displs[r] = r == root ? 1 : r % 2 ? -5 : INT64_MAX;
+    fill(send, 2, 1);
+    RUN(form, allgatherv, send, counts[rank], recv, counts, displs, type);
+    for (int64_t i = 0; i < 2; i++) EXPECT(recv[1 + i] == value(root, 0, i));
 }
 
 /* Several at once, waited for together. */

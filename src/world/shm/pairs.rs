@@ -136,7 +136,12 @@ fn places<'a>(blocks: &Blocks<'a>) -> impl Iterator<Item = (u64, u64)> + use<'a>
     let Blocks { counts, displacements } = *blocks;
     let mut next = 0;
     counts.iter().enumerate().map(move |(rank, &count)| {
-        let start = displacements.map_or(next, |starts| starts[rank]);
+        let start = match displacements {
+            // Where an empty block would be does not matter, and need not be anywhere.
+            Some(starts) if count > 0 => starts[rank],
+            Some(_) => 0,
+            None => next,
+        };
         next = start + count;
         (start, count)
     })

@@ -19,10 +19,10 @@
 //! As with the real device, a registration promises that the memory stays mapped until the last
 //! operation on it is over. Deregistering stops operations that *start* later (they end with an
 //! error code); an operation that has already looked the registration up may still touch the
-//! memory. Bytes that one rank reads while another writes them are whatever the memory system
-//! yields, but an aligned word of 1, 2, 4 or 8 bytes is of one put, and who sees the watched end of a
-//! put without a notice sees the rest ([`Watched`]). What was put is visible to whoever has polled
-//! its notice.
+//! memory. Whoever has polled the notice of a put sees all of it. A rank that reads while another
+//! writes may see old bytes beside new ones, with two promises: an aligned word of 1, 2, 4 or 8
+//! bytes comes from one put, and once the watched end of a put has changed the rest has too
+//! ([`Watched`]).
 
 mod mrq;
 mod sync;

@@ -249,9 +249,9 @@ impl Ring {
         Reader { next: self.head.load(Ordering::Acquire), place: 0, has_hole: false }
     }
 
-    /// Reads and discards whatever is left of an earlier owner, ending at an index that no
-    /// sender has used yet. `is_patient` is asked again and again about a notice that is announced
-    /// and does not come: with false its sender is given up, who died or never found room.
+    /// Discards what an earlier owner has left, up to an index that no sender has used yet.
+    /// `is_patient` is asked while a notice is announced and not yet written; when it says no, the
+    /// sender is given up: it has died, or has found no room.
     // Not modelled: it waits for senders, which loom would try without end.
     #[cfg(not(loom))]
     pub(crate) fn drain(
@@ -275,7 +275,7 @@ pub(crate) struct Reader {
     next: u64,
     /// Place of the chunk of `next`, if it was already looked up.
     place: u64,
-    /// Whether a notice of this chunk was given up: its sender may write it yet, so the chunk must
+    /// Whether a notice of this chunk was given up. Its sender may still write it, so the chunk must
     /// not serve again.
     has_hole: bool,
 }

@@ -2,9 +2,9 @@
 //! kernel (`process_vm_readv`, `process_vm_writev`), never through a third place.
 //!
 //! Programs put a packet without a notice, watch one word of it, and read the rest as soon as that
-//! word has changed. No processor writes a packet in one store, so [`put`] writes the end that the
-//! program watches last ([`Watched`]). Aligned words of 1, 2, 4 and 8 bytes are written whole; the
-//! kernel's copies do that, too, as tests/processes.rs shows for its machine.
+//! word has changed. No processor writes a packet in one store, so [`put`] writes last the end that
+//! the program watches ([`Watched`]). Aligned words of 1, 2, 4 and 8 bytes are written whole. The
+//! kernel's copies write them whole as well: tests/processes shows it for the machine it runs on.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -84,7 +84,7 @@ unsafe fn copy_words<const DESCENDING: bool>(
     while start < end {
         let left = end - start;
         let edge = to + if DESCENDING { end } else { start } as u64;
-        // The largest words that lie at the edge and are left, and how many of them.
+        // The largest words that fit at this edge, and how many of them.
         let (size, n) = match edge % 8 {
             0 if left >= 8 => (8, left / 8),
             at => (1 << (at | 4).trailing_zeros().min(left.ilog2()), 1),
@@ -279,7 +279,7 @@ pub(crate) fn probe(pid: u32, addr: u64) -> std::io::Result<u64> {
 /// Whether there still is a process with this id whose memory can be asked for. One that has
 /// ended is not there, whether or not its parent has asked how it ended.
 pub(crate) fn exists(pid: u32) -> bool {
-    // Nothing is mapped at address 0: whoever exists has no memory there.
+    // Nothing is mapped at address 0: a process that exists answers EFAULT.
     match probe(pid, 0) {
         Err(error) => error.raw_os_error() != Some(libc::ESRCH),
         Ok(_) => true,

@@ -6,8 +6,8 @@
 //! complete carries its packet on, through as many gates as that completes in turn.
 //!
 //! Packets carry the number of their operation, counted from the allocation of the gates, and wait
-//! in the place of that number. So it does not matter that two packets may overtake each other on
-//! their way, carried by different ranks, nor that they may come before the gate is connected.
+//! in the place of that number. So two packets may overtake each other, carried by different ranks,
+//! and a packet may come before its gate is connected.
 
 use crate::error::{Code, Result, fail};
 use crate::ids::{ABC, GatePlace};
@@ -24,8 +24,8 @@ use utofu_sys::*;
 const GATES: usize = 48;
 /// Start/end gates: the first of a TNI; the others relay.
 const START_GATES: usize = 16;
-/// Operations whose packets may wait at a gate. Two are enough for connected gates: nobody can
-/// start the next but one operation before everybody has started the next.
+/// Operations whose packets may wait at a gate. Two are enough for connected gates: nobody starts
+/// operation n + 2 before everybody has started n + 1.
 const DEPTH: usize = 4;
 
 /// The gates of a TNI. Valid when zeroed.

@@ -13,6 +13,7 @@ use crate::error::{JobError, Result, fail};
 use crate::ids::{Coords, VcqPlace, node_key};
 use crate::late::Device;
 use crate::layout::{Header, NodeRecord, Plan, RankRecord, TNIS, TniRecord};
+use crate::links::{self, Calendar};
 use crate::model::Model;
 use crate::mrq::{Chunk, Chunks};
 use crate::nodes::Layout;
@@ -248,10 +249,10 @@ impl Job {
         at(cq).or_else(|| self.other_cq(cq).and_then(at))
     }
 
-    /// The first CQ of the rank that owns `cq`, if that is another one. Programs with several ranks
-    /// on a node guess the CQs of others, by tables for machines that share them out otherwise (2
-    /// ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). Each of these CQs is the meant rank's here, too.
-    /// Only 0, 3, 6, 9 for 4 ranks is not: `HOPBINE_EMU_CQS` has to ask for that.
+    /// The first CQ of the rank that owns `cq`, if that is another one. Some programs compute the
+    /// CQs of the other ranks on a node, from tables of machines that share them out otherwise (2
+    /// ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). Here each of these CQs belongs to the rank that
+    /// the program means. 0, 3, 6, 9 for 4 ranks do not: they need `HOPBINE_EMU_CQS`.
     #[cold]
     fn other_cq(&self, cq: usize) -> Option<usize> {
         let first = self.layout.sharing.first_cq(cq);
@@ -271,6 +272,22 @@ impl Job {
 
     pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {
         coords::hops(self.layout.nodes[from], self.layout.nodes[to], self.layout.extent)
+    }
+
+    /// The links that data take from one node to another, and the TNI where they arrive. Those of
+    /// coordinates where the job has no node are free.
+    pub(crate) fn path<'a>(
+        &'a self,
+        from: usize,
+        to: usize,
+        arriving: &'a Calendar,
+    ) -> Vec<&'a Calendar> {
+        let Layout { nodes, extent, .. } = &self.layout;
+        let links = links::route(nodes[from], nodes[to], *extent);
+        let known = links.filter_map(|(at, out)| {
+            self.layout.node_at(at).map(|node| &self.node(node).links[out])
+        });
+        known.chain([arriving]).collect()
     }
 
     /// The value whose offset `place` holds, created at the first call. Callers hold a lock that

@@ -1,7 +1,7 @@
 //! Registered memory: one table of STags per CQ.
 //!
 //! A STADD is a STag and a byte offset. Looking one up takes no lock: every entry is a small
-//! sequence lock, whose state word is odd while the entry is valid and changes with every change.
+//! sequence lock, whose state word is odd while the entry is valid and differs after every change.
 //! Changing a table takes the table's own lock; registration is not the hot path.
 //!
 //! `reg_mem` works on whole pages and shares: a range inside pages that the same rank has already

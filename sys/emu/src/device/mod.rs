@@ -17,6 +17,7 @@ pub(crate) mod job;
 pub(crate) mod late;
 pub(crate) mod launcher;
 pub(crate) mod layout;
+pub(crate) mod links;
 pub(crate) mod lock;
 pub(crate) mod meet;
 pub(crate) mod mem;

@@ -278,7 +278,7 @@ pub(crate) unsafe fn act(
             let done = match op.action {
                 Action::Nop => Ok(()),
                 Action::Put { .. } | Action::Piggyback { .. } => {
-                    // Who is told by a notice need not watch more than a line.
+                    // A program that gets a notice watches one line at most.
                     let is_told = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
                     let is_watched = !is_told || u64::from(len) <= copy::LINE;
                     let watched = is_watched.then_some(job.model.watched);
@@ -329,20 +329,25 @@ fn times(vcq: &Vcq, sender: &mut Sender, op: &Op, len: u32, target: &Target<'_>)
     let job = &*vcq.context.job;
     let node = job.node_of(vcq.context.rank);
     let (own, other) = (vcq.tni_record(), target.tni);
+    let inside = node == target.node;
+    let is_get = matches!(op.action, Action::Get { .. });
+    let len = u64::from(len);
     let mut route = Route {
-        inside: node == target.node,
+        inside,
         hops: job.hops(node, target.node),
         processor: &vcq.busy_until,
         from: &own.busy_until,
         to: &other.arriving_until,
+        path: job.model.meets(len, inside).then(|| match is_get {
+            false => (&job.header().links, job.path(node, target.node, &other.arriving)),
+            true => (&job.header().links, job.path(target.node, node, &own.arriving)),
+        }),
     };
-    let len = u64::from(len);
-    let times = match op.action {
-        Action::Get { .. } => {
-            (route.from, route.to) = (&other.busy_until, &own.arriving_until);
-            job.model.get(len, &route)
-        }
-        _ => job.model.put(len, &route),
+    let times = if is_get {
+        (route.from, route.to) = (&other.busy_until, &own.arriving_until);
+        job.model.get(len, &route)
+    } else {
+        job.model.put(len, &route)
     };
     let earlier = sender.last.entry(without_path(op.vcq)).or_default();
     let strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);

@@ -65,13 +65,13 @@ struct Receiver {
 }
 
 impl Receiver {
-    /// The next notice that is due. A message takes the processor first, `until` says when it has
-    /// been received; None: at once.
+    /// The next notice that is due. `until` says when the processor has received a message that has
+    /// come; None: at once.
     fn take_due(&mut self, until: impl Fn(&Notice) -> Option<u64>) -> Option<Notice> {
         loop {
             let due = self.pending.first_entry().filter(|e| e.key().0 <= model::now())?;
             let mut n = due.remove();
-            // What has taken the processor once has no other time than its key's.
+            // A message takes the processor once: then only the time in its key counts.
             let Some(end) = (if n.ready_at == 0 { None } else { until(&n) }) else {
                 return Some(n);
             };

@@ -1,6 +1,6 @@
-//! The one-sided operations, posted at once or prepared as descriptors: one table. Fujitsu's library
-//! checks no argument; one that does not fit corrupts its descriptor. This one answers with the
-//! documented code.
+//! The one-sided operations in one table, posted at once or prepared as descriptors. Fujitsu's
+//! library checks no argument: a value that is too large corrupts the descriptor. This device
+//! answers with the documented code.
 //!
 //! Common errors: INVALID_VCQ_HDL, INVALID_VCQ_ID, INVALID_SIZE, INVALID_EDATA, INVALID_NUMBER,
 //! INVALID_OP, INVALID_ARG (mtu, gap), INVALID_POINTER, NOT_SUPPORTED (sessions); posting also BUSY:

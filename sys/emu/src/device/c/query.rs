@@ -192,8 +192,8 @@ pub unsafe extern "C" fn utofu_query_my_coords(coords: *mut u8) -> c_int {
 /// Copies the text of the thread's last error, at most 1023 bytes and a zero; null: nothing.
 ///
 /// # Safety
-/// As [`crate::c`]; `message` has room for 1024 bytes, which may be written although the type, with
-/// which programs declare this function themselves, denies it.
+/// As [`crate::c`]; `message` has room for 1024 bytes. They are written although the type says
+/// `const`: programs declare this function with that type.
 pub unsafe extern "C" fn utofu_get_last_error(message: *const c_char) {
     if message.is_null() {
         return;

@@ -1,0 +1,146 @@
+//! The vector forms: every algorithm with blocks of any size at any place, compared with what the
+//! definition says, element by element.
+
+mod case;
+mod product;
+
+use crate::common::calls::config;
+use case::{Case, DISTRIBUTIONS, Form, NONE, Size};
+use hopbine::reduce::Op;
+use hopbine::torus::Collective;
+use hopbine::{Blocks, CallOptions, Drive, EmulationConfig, Wire, emulate};
+
+#[test]
+fn what_the_library_chooses() {
+    emulate(&config(&[3, 2], Drive::Inline), |comm| {
+        for (name, size) in DISTRIBUTIONS {
+            let collectives = [
+                Collective::Allgather,
+                Collective::ReduceScatter,
+                Collective::Gather,
+                Collective::Scatter,
+                Collective::Alltoall,
+            ];
+            for collective in collectives {
+                for form in Form::ALL {
+                    let what = format!("{collective}, chosen, {name}, {form:?}");
+                    Case { comm, size, what, root: 4 }.call(collective, form);
+                }
+            }
+        }
+    })
+    .unwrap();
+}
+
+/// Within one host short blocks go by the board, and where one is long all take messages: that
+/// call, and some after it.
+#[test]
+fn short_and_long_blocks_in_turn() {
+    let base = config(&[5], Drive::Inline);
+    emulate(&EmulationConfig { wire: Wire::Memory, ..base }, |comm| {
+        for round in 0..30 {
+            let size: Size = match round {
+                7 | 20..24 => |_, from, to| if (from, to) == (3, 1) { 2000 } else { to },
+                _ => DISTRIBUTIONS[round % 6].1,
+            };
+            for form in Form::ALL {
+                let what = format!("round {round}, {form:?}");
+                Case { comm, size, what, root: 0 }.call(Collective::Alltoall, form);
+            }
+        }
+    })
+    .unwrap();
+}
+
+/// More ranks than talk to each other at once: what the library learns of the sizes decides.
+#[test]
+fn what_the_library_chooses_when_it_knows_the_sizes() {
+    let base = config(&[17], Drive::Inline);
+    let config = EmulationConfig { wire: Wire::Network, ..base };
+    emulate(&config, |comm| {
+        let p = u64::from(comm.size());
+        let sizes: [Size; 4] = [
+            |_, from, to| (from + 2 * to) % 9,
+            |_, from, to| if (from, to) == (3, 5) { 1000 } else { from % 3 },
+            |_, from, to| if (from, to) == (16, 0) { 5000 } else { to % 3 },
+            |_, _, _| 0,
+        ];
+        for (at, size) in sizes.into_iter().enumerate() {
+            for form in Form::ALL {
+                let what = format!("learnt {at}, {form:?}");
+                Case { comm, size, what, root: 0 }.call(Collective::Alltoall, form);
+            }
+        }
+        // Again with other sizes on other ranks only: nothing here says so.
+        for round in 0..4 {
+            let send = vec![u64::from(comm.rank()); 40];
+            let size = |from: u64, to: u64| u64::from(from == 4 && to == 7) * round;
+            let sent: Vec<u64> = (0..p).map(|to| size(comm.rank().into(), to)).collect();
+            let received: Vec<u64> = (0..p).map(|from| size(from, comm.rank().into())).collect();
+            let mut recv = vec![NONE; 4];
+            comm.alltoallv(&send, Blocks::new(&sent), &mut recv, Blocks::new(&received)).unwrap();
+            let filled = if comm.rank() == 7 { round as usize } else { 0 };
+            assert!(recv[..filled].iter().all(|&value| value == 4), "{recv:?}");
+            assert!(recv[filled..].iter().all(|&value| value == NONE), "{recv:?}");
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn non_blocking_and_persistent() {
+    emulate(&config(&[5], Drive::Inline), |comm| {
+        let me = comm.rank();
+        let counts = [3, 0, 5, 1, 2];
+        let blocks = Blocks::new(&counts);
+        let own = vec![me; counts[me as usize] as usize];
+        let want: Vec<u32> =
+            (0..5).flat_map(|rank| vec![rank; counts[rank as usize] as usize]).collect();
+        let given = vec![me; 5 * counts[me as usize] as usize];
+        let taken = [counts[me as usize]; 5];
+        let (mut gathered, mut exchanged) = (vec![0; 11], vec![0; 11]);
+        comm.scope(|scope| {
+            let first = scope.allgatherv(&own, &mut gathered, blocks)?;
+            let second = scope.alltoallv(&given, Blocks::new(&taken), &mut exchanged, blocks)?;
+            assert_eq!(first.wait()?, want);
+            assert_eq!(second.wait()?, want);
+            Ok(())
+        })
+        .unwrap();
+        // Moved on by tests alone, two at a time, through all their stages.
+        let passing = comm.with(CallOptions::new().algorithm("bruck:2"));
+        let (mut one, mut other) = (vec![0; 11], vec![0; 11]);
+        passing
+            .scope(|scope| {
+                let first = scope.alltoallv(&given, Blocks::new(&taken), &mut one, blocks)?;
+                let second = scope.alltoallv(&given, Blocks::new(&taken), &mut other, blocks)?;
+                while !(first.test() & second.test()) {}
+                assert_eq!(first.wait()?, want);
+                assert_eq!(second.wait()?, want);
+                Ok(())
+            })
+            .unwrap();
+        let mut all = comm.allgatherv_init(own.clone(), blocks).unwrap();
+        let mut pairs = comm.alltoallv_init(given.clone(), Blocks::new(&taken), blocks).unwrap();
+        let passing = comm.with(CallOptions::new().algorithm("bruck:2"));
+        let mut passed = passing.alltoallv_init(given, Blocks::new(&taken), blocks).unwrap();
+        let mut sums = comm.reduce_scatterv_init(vec![1u32; 11], &counts, Op::Sum).unwrap();
+        let at_root = (me == 2).then_some(blocks);
+        let mut gather = comm.gatherv_init(own.clone(), at_root, 2).unwrap();
+        let send = if me == 2 { want.clone() } else { vec![] };
+        let mut scatter = comm.scatterv_init(send, at_root, own.len(), 2).unwrap();
+        for _ in 0..2 {
+            for each in [&mut all, &mut passed, &mut pairs, &mut sums, &mut gather, &mut scatter] {
+                each.start().unwrap();
+                each.wait().unwrap();
+            }
+            assert_eq!(all.buffer().unwrap(), want);
+            assert_eq!(pairs.buffer().unwrap(), want);
+            assert_eq!(passed.buffer().unwrap(), want);
+            assert_eq!(sums.buffer().unwrap(), vec![5; own.len()]);
+            assert_eq!(gather.buffer().unwrap(), if me == 2 { &want[..] } else { &[] });
+            assert_eq!(scatter.buffer().unwrap(), own);
+        }
+    })
+    .unwrap();
+}

@@ -1,0 +1,285 @@
+//! The whole product: every algorithm on every shape, with every distribution of block sizes, every
+//! root and every number of ports, proved and executed. A run of everything takes an hour; what runs
+//! always has every pair of two values of these, of the call's form and of the segment's length.
+//!
+//! Collectives without blocks have lengths of vectors in place of distributions.
+
+use super::case::{Case, DISTRIBUTIONS, Form};
+use crate::common::calls::{check, config_on};
+use crate::common::reference::{self, input};
+use hopbine::torus::geometry::{RankMap, Shape};
+use hopbine::torus::{Algorithm, Collective, Request, registry};
+use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, OnTimeout, emulate};
+use hopbine_torus::plan;
+use std::collections::{BTreeMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// The common list of shapes: odd, prime, unit axes, open axes, ranks that share nodes.
+const SHAPES: [&str; 41] = [
+    "1",
+    "2",
+    "3",
+    "4",
+    "5",
+    "7",
+    "8",
+    "12",
+    "16",
+    "23",
+    "24",
+    "31",
+    "32",
+    "2x2",
+    "2x3",
+    "3x3",
+    "4x4",
+    "2x6",
+    "4x6",
+    "5x7",
+    "8x4",
+    "1x6",
+    "6x1",
+    "2x2x2",
+    "2x3x2",
+    "3x3x3",
+    "5x3x2",
+    "2x1x4",
+    "4x4x4",
+    "4x6mx3",
+    "4x6x4",
+    "2x3x2x2x3x2",
+    "6x9x4",
+    "1+4",
+    "4+2",
+    "5+3",
+    "2x3+4",
+    "2x2+8",
+    "4x4+2",
+    "3x3x3+2",
+    "5x7+3",
+];
+
+/// Those of every run: each kind once.
+const SAMPLED: [&str; 9] = ["1", "7", "12", "1x6", "3x3", "2x1x4", "2x3x2", "1+4", "2x2+3"];
+
+const SEGMENTS: [u64; 3] = [1 << 20, 4096, 100];
+
+/// Lengths of vectors on p ranks.
+fn length(index: usize, p: usize) -> usize {
+    [5, 0, 1, p - 1, p, p + 1, 97, 1000][index]
+}
+
+/// The call of one case, all but its shape.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    /// Its place in the registry.
+    algorithm: usize,
+    distribution: usize,
+    /// Which of the shape's roots.
+    root: usize,
+    ports: u32,
+    form: usize,
+    segment: usize,
+}
+
+/// All that can be called on a shape.
+struct Product {
+    text: &'static str,
+    shape: Shape,
+    roots: Vec<u32>,
+    algorithms: Vec<Algorithm>,
+    calls: Vec<Call>,
+}
+
+impl Product {
+    /// Forms and segments change from case to case.
+    fn new(text: &'static str) -> Self {
+        let shape: Shape = text.parse().unwrap();
+        let p = shape.n_nodes();
+        let mut roots = if p <= 8 { (0..p).collect() } else { vec![0, 1, p / 2, p - 1] };
+        roots.dedup();
+        let most = EmulationConfig::new(shape.clone()).ports;
+        let most = most.unwrap_or(plan::max_ports(&shape).min(6));
+        let algorithms = registry::all();
+        let mut calls = Vec::new();
+        for (index, algorithm) in algorithms.iter().enumerate() {
+            if algorithm.serves(&shape).is_err() {
+                continue;
+            }
+            let n_roots = if algorithm.collective.is_rooted() { roots.len() } else { 1 };
+            for (root, ports) in (0..n_roots).flat_map(|root| (1..=most).map(move |n| (root, n))) {
+                for distribution in 0..DISTRIBUTIONS.len() {
+                    let number = input(index as u32, calls.len()) as usize >> 8;
+                    let (form, segment) = (number % 4, number / 4 % SEGMENTS.len());
+                    calls.push(Call { algorithm: index, distribution, root, ports, form, segment });
+                }
+            }
+        }
+        Product { text, shape, roots, algorithms, calls }
+    }
+
+    fn describe(&self, call: &Call) -> String {
+        let algorithm = &self.algorithms[call.algorithm];
+        format!(
+            "{} {} on {}, {}, root {}, {} ports, {:?}, segments of {}",
+            algorithm.collective,
+            algorithm.name,
+            self.text,
+            DISTRIBUTIONS[call.distribution].0,
+            self.roots[call.root],
+            call.ports,
+            Form::ALL[call.form],
+            SEGMENTS[call.segment]
+        )
+    }
+
+    /// Proves the plans of these calls, each once; sizes do not matter to them.
+    fn prove(&self, calls: &[Call]) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let mut wrong = Vec::new();
+        for call in calls {
+            if !seen.insert((call.algorithm, call.root, call.ports)) {
+                continue;
+            }
+            let algorithm = &self.algorithms[call.algorithm];
+            let (shape, map) = (self.shape.clone(), RankMap::default());
+            let (root, ports) = (self.roots[call.root], Some(call.ports));
+            let schedule = algorithm.schedule(&Request { shape, map, root, ports }).unwrap();
+            let expansion = schedule.expand().unwrap();
+            if let [first, ..] = &plan::check(&expansion, algorithm.promises(&self.shape))[..] {
+                wrong.push(format!("{}: {first}", self.describe(call)));
+            }
+        }
+        wrong
+    }
+
+    fn run_one(&self, comm: &Communicator, call: &Call) {
+        let algorithm = &self.algorithms[call.algorithm];
+        let (collective, root) = (algorithm.collective, self.roots[call.root]);
+        let options = CallOptions::new()
+            .algorithm(&algorithm.name)
+            .ports(call.ports)
+            .segment_bytes(SEGMENTS[call.segment]);
+        let comm = &comm.with(options);
+        let what = self.describe(call);
+        match collective {
+            Collective::Allgather
+            | Collective::ReduceScatter
+            | Collective::Gather
+            | Collective::Scatter
+            | Collective::Alltoall => {
+                let size = DISTRIBUTIONS[call.distribution].1;
+                Case { comm, size, what, root }.call(collective, Form::ALL[call.form]);
+            }
+            _ => {
+                let count = length(call.distribution, comm.size() as usize);
+                let case = reference::Case { collective, n_ranks: comm.size(), count, root };
+                check(comm, &case, &what);
+            }
+        }
+    }
+
+    /// Executes calls in one world, whether all are right.
+    fn run(&self, calls: &[Call]) -> bool {
+        let config = EmulationConfig {
+            on_timeout: OnTimeout::Fail,
+            timeout: Duration::from_secs(300),
+            ..config_on(self.shape.clone(), Drive::Inline)
+        };
+        let each = |comm: &Communicator| calls.iter().for_each(|call| self.run_one(comm, call));
+        emulate(&config, each).is_ok()
+    }
+
+    /// Proves and executes calls; what is wrong.
+    fn wrong(&self, calls: &[Call], progress: impl Fn(usize)) -> Vec<String> {
+        let mut wrong = self.prove(calls);
+        // Ranks keep the programs that they have run, with their memory, and all ranks are here.
+        let chunk = (2000 / self.shape.n_nodes() as usize).max(16);
+        for (index, calls) in calls.chunks(chunk).enumerate() {
+            progress(index * chunk);
+            if !self.run(calls) {
+                let alone = calls.iter().filter(|call| !self.run(&[**call]));
+                let before = wrong.len();
+                wrong.extend(alone.map(|call| self.describe(call)));
+                if wrong.len() == before {
+                    let (first, last) = (&calls[0], &calls[calls.len() - 1]);
+                    let (first, last) = (self.describe(first), self.describe(last));
+                    wrong.push(format!("one of `{first}` to `{last}`, none of them alone"));
+                }
+            }
+        }
+        wrong
+    }
+}
+
+/// `HOPBINE_TEST_SHAPES` has those wanted, with commas; all if unset.
+#[test]
+#[ignore = "an hour: cargo test --test ranks -- --ignored --nocapture the_whole_product"]
+fn the_whole_product() {
+    let wanted = std::env::var("HOPBINE_TEST_SHAPES").ok();
+    let wanted: Option<Vec<&str>> = wanted.as_ref().map(|list| list.split(',').collect());
+    let (start, mut n_run, mut wrong) = (Instant::now(), 0, Vec::new());
+    for text in SHAPES {
+        if wanted.as_ref().is_some_and(|wanted| !wanted.contains(&text)) {
+            continue;
+        }
+        let product = Product::new(text);
+        let n_calls = product.calls.len();
+        wrong.extend(product.wrong(&product.calls, |done| {
+            eprint!("\r{text}: {done} of {n_calls}, {:.0} s ", start.elapsed().as_secs_f64());
+        }));
+        n_run += n_calls;
+        let seconds = start.elapsed().as_secs_f64();
+        eprintln!(
+            "\r{text}: {n_calls} cases; {n_run} in all, {} wrong, {seconds:.0} s",
+            wrong.len()
+        );
+    }
+    assert!(n_run > 0, "HOPBINE_TEST_SHAPES has none of {SHAPES:?}");
+    assert!(wrong.is_empty(), "{} of {n_run}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Pairs of values of two parameters in a call on a shape.
+fn pairs(shape: usize, call: &Call) -> impl Iterator<Item = [usize; 4]> {
+    let values = [
+        shape,
+        call.algorithm,
+        call.distribution,
+        call.root,
+        call.ports as usize,
+        call.form,
+        call.segment,
+    ];
+    let second = move |first: usize| (first + 1..values.len()).map(move |second| (first, second));
+    (0..values.len()).flat_map(second).map(move |(a, b)| [a, values[a], b, values[b]])
+}
+
+/// As few calls as come out of taking always one with many new pairs.
+#[test]
+fn every_pair() {
+    let products = SAMPLED.map(Product::new);
+    let mut order: Vec<(usize, Call)> = Vec::new();
+    for (shape, product) in products.iter().enumerate() {
+        order.extend(product.calls.iter().map(|&call| (shape, call)));
+    }
+    order.sort_by_cached_key(|(shape, call)| {
+        let number = (call.algorithm * 100 + call.root * 10 + call.distribution) as u32;
+        input(number, *shape * 10 + call.ports as usize)
+    });
+    let mut met = HashSet::new();
+    let mut chosen: BTreeMap<usize, Vec<Call>> = BTreeMap::new();
+    for least in [6, 4, 2, 1] {
+        for (shape, call) in &order {
+            if pairs(*shape, call).filter(|pair| !met.contains(pair)).count() >= least {
+                met.extend(pairs(*shape, call));
+                chosen.entry(*shape).or_default().push(*call);
+            }
+        }
+    }
+    assert!(order.iter().all(|(shape, call)| pairs(*shape, call).all(|pair| met.contains(&pair))));
+    let wrong: Vec<String> =
+        chosen.iter().flat_map(|(&shape, calls)| products[shape].wrong(calls, |_| ())).collect();
+    let n_run: usize = chosen.values().map(Vec::len).sum();
+    println!("{n_run} of {} cases have all {} pairs", order.len(), met.len());
+    assert!(wrong.is_empty(), "{} of {n_run}:\n{}", wrong.len(), wrong.join("\n"));
+}
