@@ -4,6 +4,8 @@
 
 build_doors() {
   local name flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow -DHOPBINE_WITH_MPI -Iinclude)
+  # What C does not define ends the process, in our libraries as in the programs.
+  flags+=(-fsanitize=undefined -fsanitize-undefined-trap-on-error)
   local f90=mpif90.$mpi link
   link=(-L"$programs" -lhopbine_hb -lhopbine -lm "-Wl,-rpath,$programs")
   cargo_hopbine || return 1

@@ -12,7 +12,7 @@
 //! | `HOPBINE_EMU_CHECKED` | 1: misuse ends the process with a message ([`crate::Model::checked`]) | 0 |
 //! | `HOPBINE_EMU_WATCHED` | `first` or `last`: the end of a packet that the program watches without a notice; it is written last ([`crate::Watched`]) | `first` |
 //! | `HOPBINE_EMU_CQS` | the first CQs of the ranks that share a TNI, such as `0,3,6,9` for programs that compute them as on Fugaku | as Fujitsu's library has them over its simulated device |
-//! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_JITTER_NS`, `HOPBINE_EMU_TNI_MBPS` | the latency model ([`crate::Model`]) | 0: off |
+//! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_JITTER_NS`, `HOPBINE_EMU_TNI_MBPS`, `HOPBINE_EMU_LINK_MBPS` | the latency model ([`crate::Model`]) | 0: off |
 //! | `HOPBINE_EMU_OVERHEAD_NS`, `HOPBINE_EMU_GAP_NS` | its cost of a message: for the processors at both ends, for the TNIs at both ends | 0: none |
 //! | `HOPBINE_EMU_NODE_PUT_NS`, `HOPBINE_EMU_NODE_OVERHEAD_NS`, `HOPBINE_EMU_NODE_MBPS` | the link between ranks of one node ([`crate::NodeLink`]); those not set are 0 | none set: as between nodes |
 //!
@@ -205,6 +205,7 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
             hop_ns: number(get, "HOPBINE_EMU_HOP_NS", 0u64, 0)?,
             jitter_ns: number(get, "HOPBINE_EMU_JITTER_NS", 0u64, 0)?,
             tni_mbps: number(get, "HOPBINE_EMU_TNI_MBPS", 0u64, 0)?,
+            link_mbps: number(get, "HOPBINE_EMU_LINK_MBPS", 0u64, 0)?,
             overhead_ns: number(get, "HOPBINE_EMU_OVERHEAD_NS", 0u64, 0)?,
             gap_ns: number(get, "HOPBINE_EMU_GAP_NS", 0u64, 0)?,
             node: node_link(get)?,

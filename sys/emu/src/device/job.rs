@@ -13,6 +13,7 @@ use crate::error::{JobError, Result, fail};
 use crate::ids::{Coords, VcqPlace, node_key};
 use crate::late::Device;
 use crate::layout::{Header, NodeRecord, Plan, RankRecord, TNIS, TniRecord};
+use crate::links::{self, Calendar};
 use crate::model::Model;
 use crate::mrq::{Chunk, Chunks};
 use crate::nodes::Layout;
@@ -49,11 +50,12 @@ pub(crate) struct Context {
     pub(crate) rank: usize,
 }
 
-/// Polls that find nothing between two yields: less than a microsecond.
-const MISSES_PER_YIELD: u32 = 16;
+/// Polls in a row that find nothing before a yield: half a microsecond. A rank that yields by
+/// itself finds something earlier, mostly, and must not yield twice as often as it wants to.
+const MISSES_PER_YIELD: u32 = 64;
 
 thread_local! {
-    /// Polls of this thread that found nothing.
+    /// Polls of this thread, since its last yield here, that found nothing in a row.
     static MISSES: Cell<u32> = const { Cell::new(0) };
     static ENTERED: RefCell<Vec<Context>> = const { RefCell::new(Vec::new()) };
 }
@@ -162,16 +164,17 @@ impl Job {
         Ok(Job { arena, plan, serial, layout, model, device, me, page, is_crowded })
     }
 
-    /// Yields the processor now and then; called when a poll has found nothing. A program polls
-    /// without end while it waits, perhaps for a rank that has no processor of its own.
+    /// Notes a poll. After many in a row that `found` nothing the thread yields its processor: a
+    /// program polls without end while it waits, perhaps for a rank that has no processor.
     #[inline]
-    pub(crate) fn found_nothing(&self) {
-        if self.is_crowded {
-            let misses = MISSES.get().wrapping_add(1);
-            MISSES.set(misses);
-            if misses.is_multiple_of(MISSES_PER_YIELD) {
-                std::thread::yield_now();
-            }
+    pub(crate) fn polled(&self, found: bool) {
+        if !self.is_crowded {
+            return;
+        }
+        let misses = if found { 0 } else { MISSES.get() + 1 };
+        MISSES.set(misses % MISSES_PER_YIELD);
+        if misses == MISSES_PER_YIELD {
+            std::thread::yield_now();
         }
     }
 
@@ -269,6 +272,22 @@ impl Job {
 
     pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {
         coords::hops(self.layout.nodes[from], self.layout.nodes[to], self.layout.extent)
+    }
+
+    /// The links that data take from one node to another, and the TNI where they arrive. Those of
+    /// coordinates where the job has no node are free.
+    pub(crate) fn path<'a>(
+        &'a self,
+        from: usize,
+        to: usize,
+        arriving: &'a Calendar,
+    ) -> Vec<&'a Calendar> {
+        let Layout { nodes, extent, .. } = &self.layout;
+        let links = links::route(nodes[from], nodes[to], *extent);
+        let known = links.filter_map(|(at, out)| {
+            self.layout.node_at(at).map(|node| &self.node(node).links[out])
+        });
+        known.chain([arriving]).collect()
     }
 
     /// The value whose offset `place` holds, created at the first call. Callers hold a lock that

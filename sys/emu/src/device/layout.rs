@@ -3,7 +3,9 @@
 //! Everything here is valid when zeroed and shared by all ranks.
 
 use crate::arena::{Heap, Off, Shared};
+use crate::bell::BellWords;
 use crate::gates::GateTable;
+use crate::links::{Calendar, OUT};
 use crate::lock::SpinLock;
 use crate::mem::StagTable;
 use crate::mrq::{Chunk, Ring};
@@ -31,6 +33,10 @@ pub(crate) struct Header {
     pub(crate) reachable: AtomicU32,
     /// Ranks that have found that they can reach another's memory.
     pub(crate) reached: AtomicU32,
+    /// Threads of all ranks that sleep, or are about to.
+    pub(crate) sleepers: AtomicU32,
+    /// Guards the calendars of all links and TNIs (latency model only).
+    pub(crate) links: SpinLock,
 }
 
 /// One per rank.
@@ -44,12 +50,15 @@ pub(crate) struct RankRecord {
     pub(crate) probe: AtomicU64,
     /// The process that has started it.
     pub(crate) parent: AtomicU32,
+    pub(crate) bell: BellWords,
 }
 
 /// One per node.
 #[repr(C, align(64))]
 pub(crate) struct NodeRecord {
     pub(crate) tnis: [TniRecord; TNIS],
+    /// Links that leave it (latency model only).
+    pub(crate) links: [Calendar; OUT],
 }
 
 /// One TNI of a node.
@@ -63,6 +72,8 @@ pub(crate) struct TniRecord {
     /// Offset of the gate table; 0: no gate was ever used.
     pub(crate) gates: AtomicU64,
     pub(crate) cqs: [CqRecord; CQS],
+    /// When messages arrive (latency model only).
+    pub(crate) arriving: Calendar,
 }
 
 /// One CQ.

@@ -3,6 +3,7 @@
 
 pub(crate) mod arena;
 pub(crate) mod atomic_op;
+pub(crate) mod bell;
 pub(crate) mod bfpsum;
 pub mod c;
 pub(crate) mod coords;
@@ -16,6 +17,7 @@ pub(crate) mod job;
 pub(crate) mod late;
 pub(crate) mod launcher;
 pub(crate) mod layout;
+pub(crate) mod links;
 pub(crate) mod lock;
 pub(crate) mod meet;
 pub(crate) mod mem;
@@ -31,6 +33,7 @@ pub(crate) mod slots;
 pub(crate) mod toq;
 pub(crate) mod vcq;
 
+pub use bell::Bell;
 pub use copy::Watched;
 pub use error::JobError;
 pub use job::{Entered, Job};

@@ -11,6 +11,8 @@
 //! promises: a program that leans on more fails.
 
 use crate::copy::Watched;
+use crate::links::{self, Calendar};
+use crate::lock::SpinLock;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Delays of one-sided communication. The default is none.
@@ -24,6 +26,10 @@ pub struct Model {
     pub jitter_ns: u64,
     /// What one TNI sends, in 10^6 bytes per second (`HOPBINE_EMU_TNI_MBPS`); 0: no limit.
     pub tni_mbps: u64,
+    /// What one link of the torus carries, and what one TNI takes in, in 10^6 bytes per second
+    /// (`HOPBINE_EMU_LINK_MBPS`): a message of more than a packet occupies its whole route at once, and
+    /// waits until all of it is free; 0: messages do not meet.
+    pub link_mbps: u64,
     /// LogGP's o: what a message takes of its sender's processor and of its receiver's, in ns
     /// (`HOPBINE_EMU_OVERHEAD_NS`).
     pub overhead_ns: u64,
@@ -66,6 +72,8 @@ pub(crate) struct Route<'a> {
     /// The TNI that sends the data, and the one where they arrive.
     pub(crate) from: &'a AtomicU64,
     pub(crate) to: &'a AtomicU64,
+    /// The links that it occupies besides, and the lock of all links; `None` if messages do not meet.
+    pub(crate) path: Option<(&'a SpinLock, Vec<&'a Calendar>)>,
 }
 
 /// When the parts of an operation may be seen, in ns of [`now`]; 0: at once.
@@ -79,13 +87,18 @@ pub(crate) struct Times {
 impl Model {
     /// Whether there are latencies.
     pub(crate) fn takes_time(&self) -> bool {
-        let between = self.put_ns | self.hop_ns | self.jitter_ns | self.tni_mbps;
+        let between = self.put_ns | self.hop_ns | self.jitter_ns | self.tni_mbps | self.link_mbps;
         (between | self.overhead_ns | self.gap_ns) != 0 || self.node.is_some()
     }
 
     /// The link between ranks of one node, where it is another than that between nodes.
     fn inside(&self, inside: bool) -> Option<NodeLink> {
         self.node.filter(|_| inside)
+    }
+
+    /// Whether a message meets others on its way.
+    pub(crate) fn meets(&self, bytes: u64, inside: bool) -> bool {
+        self.link_mbps != 0 && bytes > links::PACKET && self.inside(inside).is_none()
     }
 
     /// What a message takes of the processor that receives it, in ns.
@@ -147,7 +160,19 @@ impl Model {
 
     /// When bytes that are there at a time have left the one TNI and come through the other.
     fn cross(&self, start: u64, bytes: u64, route: &Route<'_>) -> (u64, u64) {
-        let sent = occupy(route.from, start, self.gap_ns + wire(bytes, self.tni_mbps));
+        let takes = self.gap_ns + wire(bytes, self.tni_mbps);
+        let sent = match &route.path {
+            None => occupy(route.from, start, takes),
+            Some((lock, path)) => {
+                let takes = takes.max(wire(bytes, self.link_mbps));
+                let _guard = lock.lock();
+                // Relaxed: the lock orders these, and only the number matters to others.
+                let start = start.max(route.from.load(Ordering::Relaxed));
+                let sent = links::occupy(path, start, takes, now()) + takes;
+                route.from.fetch_max(sent, Ordering::Relaxed);
+                sent
+            }
+        };
         let arrived = sent + self.put_ns + route.hops * self.hop_ns;
         match self.gap_ns {
             0 => (sent, arrived),
@@ -221,7 +246,7 @@ mod tests {
     impl Taken {
         fn route(&self, inside: bool, hops: u64) -> Route<'_> {
             let Taken { processor, from, to } = self;
-            Route { inside, hops, processor, from, to }
+            Route { inside, hops, processor, from, to, path: None }
         }
     }
 
@@ -261,6 +286,26 @@ mod tests {
         let b = model.put(0, &Route { to: &near.to, ..far.route(false, 0) });
         assert_eq!(a.remote - a.sent, 7 + second);
         assert!(b.sent < a.sent + second && b.remote == a.remote + second);
+    }
+
+    /// A message that waits for a link keeps its sender's TNI from what comes behind it.
+    #[test]
+    fn a_busy_link_holds_what_is_behind() {
+        let model = Model { put_ns: 7, link_mbps: 1, ..Model::default() };
+        let (lock, [shared, other]) = (SpinLock::default(), [(); 2].map(|()| Calendar::default()));
+        let (near, far) = (Taken::default(), Taken::default());
+        let put = |taken: &Taken, link| {
+            let path = Some((&lock, vec![link]));
+            model.put(1_000_000, &Route { path, ..taken.route(false, 1) })
+        };
+        let second = 1_000_000_000;
+        let first = put(&near, &shared);
+        let waits = put(&far, &shared);
+        let behind = put(&far, &other);
+        assert_eq!((waits.sent - first.sent, behind.sent - waits.sent), (second, second));
+        assert_eq!(behind.remote - behind.sent, 7);
+        assert!(model.meets(1921, true) && !model.meets(1920, false));
+        assert!(!Model { node: Some(NodeLink::default()), ..model }.meets(1921, true));
     }
 
     /// A node's own link takes processors, no TNI; without one its ranks are as far as two nodes.

@@ -169,12 +169,13 @@ pub(crate) fn notify_target(
     if outcome.code != UTOFU_SUCCESS || !op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE) {
         return;
     }
+    let end = end(op);
     let notice = Notice {
         meta: pack_meta(kinds(op).1, op.edata, UTOFU_SUCCESS),
         vcq: origin.place.id(),
-        rmt: end(op),
+        rmt: end,
         // As Fujitsu's library fills what the manual leaves open.
-        value: end(op),
+        value: end,
         ready_at,
         ..Notice::default()
     };
@@ -311,13 +312,15 @@ pub(crate) unsafe fn act(
     Outcome { code, value }
 }
 
-/// Puts a notice into a queue. If there is no room it is lost, and the queue's owner will end.
+/// Puts a notice into a queue, and wakes the queue's owner. If there is no room it is lost, and the
+/// owner will end.
 #[inline(always)]
 fn deliver(origin: &Origin, block: &VcqBlock, notice: &Notice) {
     if block.ring.push(&*origin.context.job, notice) == Err(Lost::Overflow) {
         // Relaxed: says only that it is so.
         block.overflowed.store(1, Ordering::Relaxed);
     }
+    origin.context.job.ring(&block.owner);
 }
 
 /// When the parts of an operation may be seen.
@@ -326,20 +329,25 @@ fn times(vcq: &Vcq, sender: &mut Sender, op: &Op, len: u32, target: &Target<'_>)
     let job = &*vcq.context.job;
     let node = job.node_of(vcq.context.rank);
     let (own, other) = (vcq.tni_record(), target.tni);
+    let inside = node == target.node;
+    let is_get = matches!(op.action, Action::Get { .. });
+    let len = u64::from(len);
     let mut route = Route {
-        inside: node == target.node,
+        inside,
         hops: job.hops(node, target.node),
         processor: &vcq.busy_until,
         from: &own.busy_until,
         to: &other.arriving_until,
+        path: job.model.meets(len, inside).then(|| match is_get {
+            false => (&job.header().links, job.path(node, target.node, &other.arriving)),
+            true => (&job.header().links, job.path(target.node, node, &own.arriving)),
+        }),
     };
-    let len = u64::from(len);
-    let times = match op.action {
-        Action::Get { .. } => {
-            (route.from, route.to) = (&other.busy_until, &own.arriving_until);
-            job.model.get(len, &route)
-        }
-        _ => job.model.put(len, &route),
+    let times = if is_get {
+        (route.from, route.to) = (&other.busy_until, &own.arriving_until);
+        job.model.get(len, &route)
+    } else {
+        job.model.put(len, &route)
     };
     let earlier = sender.last.entry(without_path(op.vcq)).or_default();
     let strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);
