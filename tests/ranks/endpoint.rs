@@ -254,22 +254,28 @@ fn an_announcement_goes_before_the_data_that_are_sent_after_it() {
         let (there, back) = (tag(2 * round), tag(2 * round + 1));
         // SAFETY: for this and the following: the buffers outlive the endpoints, and are left alone
         // until the events.
-        unsafe { b.post_recv(slot(0), 0, there, into_b, Arrival::InRegion).unwrap() };
+        let waits = unsafe { b.post_recv(slot(0), 0, there, into_b, Arrival::InRegion).unwrap() };
         for _ in 0..10 {
             b.poll(&mut events).unwrap();
             a.poll(&mut events).unwrap();
         }
         let before = a.posted();
         // SAFETY: as above.
-        unsafe {
-            a.post_recv(slot(1), 1, back, into_a, Arrival::InRegion).unwrap();
-            a.post_send(slot(2), 1, there, from_a).unwrap();
-        }
+        let posted = unsafe {
+            [
+                a.post_recv(slot(1), 1, back, into_a, Arrival::InRegion).unwrap(),
+                a.post_send(slot(2), 1, there, from_a).unwrap(),
+            ]
+        };
         if round > 0 {
             assert_eq!(a.posted(), (before.0 + 1, before.1 + 1));
         }
         // SAFETY: as above.
-        unsafe { b.post_send(slot(3), 0, back, from_b).unwrap() };
+        let last = unsafe { b.post_send(slot(3), 0, back, from_b).unwrap() };
+        assert_eq!(
+            (waits, posted, last),
+            (Posted::Accepted, [Posted::Accepted; 2], Posted::Accepted)
+        );
         while events.len() < 4 || !a.is_flushed() || !b.is_flushed() {
             a.poll(&mut events).unwrap();
             b.poll(&mut events).unwrap();
