@@ -372,17 +372,13 @@ impl World {
             // Peers may write their last credits until all ranks are here.
             self.exchange.barrier().map_err(|error| meeting(rank, &error))
         });
-        match outcome {
-            Ok(()) => drop(comm),
+        comm.end();
+        if let Err(error) = outcome {
             // Memory that peers may still write to must not be freed.
-            Err(error) => {
-                std::mem::forget(comm);
-                if let Some(session) = &self.session {
-                    session.let_go();
-                }
-                return Err(error);
-            }
+            std::mem::forget(comm);
+            return Err(error);
         }
+        drop(comm);
         let Some(session) = &self.session else { return Ok(()) };
         session.end().map_err(|source| Error::Wire { rank, port: 0, step: None, source })
     }

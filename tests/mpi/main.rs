@@ -48,7 +48,7 @@ fn matrix() {
         .into_iter()
         .filter(|algorithm| algorithm.serves(comm.shape()).is_ok())
         .collect();
-    let lengths = [0, 1, 13, 700];
+    let lengths = [0, 1, 13, 5000];
     for (at, algorithm) in algorithms.iter().enumerate() {
         // Some of the lengths for each, in turn: this is run on many numbers of ranks.
         let indices = [at % lengths.len(), (at + 2) % lengths.len()];
@@ -101,7 +101,7 @@ fn long() {
 fn mismatch() {
     let world = init().unwrap();
     let comm = world.communicator();
-    let mut vector = vec![1.0; if comm.rank() == 1 { 3000 } else { 100 }];
+    let mut vector = vec![1.0; if comm.rank() == 1 { 6000 } else { 100 }];
     let options = CallOptions::new().hardware(hopbine::Hardware::Never);
     let error = comm.with(options).allreduce_in_place(&mut vector, hopbine::reduce::Op::Sum);
     let error = error.expect_err("they differ").to_string();
