@@ -98,7 +98,8 @@ fn footprint(n_ranks: u32) -> Footprint {
     let open = |rank: usize| {
         let mut exchange = Everybody { rank, nodes: nodes.clone(), told: 0 };
         let _entered = job.enter(rank);
-        let ports = connect(Api::emulated(), &mut exchange, 0, vec![Box::new(Direct::default())]);
+        let ports =
+            connect(Api::emulated(), &mut exchange, 0, vec![Box::new(Direct::default())], None);
         (ports.unwrap().pop().unwrap(), exchange.told)
     };
     let before = BYTES.load(Ordering::Relaxed);

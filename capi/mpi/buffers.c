@@ -25,10 +25,11 @@ int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_C
 }
 
 int64_t *counts_of(const struct call *call, int size, int *error) {
+    const void *const given = call->lists->send_counts;
     int64_t *counts = malloc((size_t)size * sizeof *counts);
-    *error = !call->send_counts ? MPI_ERR_ARG : counts ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    *error = !given ? MPI_ERR_ARG : counts ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     for (int r = 0; *error == MPI_SUCCESS && r < size; r++) {
-        counts[r] = call->is_wide ? (int64_t)((const MPI_Count *)call->send_counts)[r] : ((const int *)call->send_counts)[r];
+        counts[r] = call->lists->is_wide ? (int64_t)((const MPI_Count *)given)[r] : ((const int *)given)[r];
         if (counts[r] < 0) *error = MPI_ERR_COUNT;
     }
     if (*error == MPI_SUCCESS) return counts;

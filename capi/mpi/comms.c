@@ -76,6 +76,8 @@ void start(void) {
     int rank, size, good, all;
     within++;
     wants_report = hopbine_report_wanted();
+    list_types();
+    read_wishes();
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     PMPI_Comm_dup(MPI_COMM_WORLD, &exchange_comm);

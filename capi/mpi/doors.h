@@ -43,6 +43,12 @@ enum collective {
 /* When a call returns. */
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 
+/* The lists of the vector forms: of MPI_Count and MPI_Aint if they are wide, else of int. */
+struct lists {
+    const void *send_counts, *send_displs, *recv_counts, *recv_displs;
+    int is_wide;
+};
+
 /* A call of MPI's. What a collective does not have is zero. */
 struct call {
     enum collective collective;
@@ -53,9 +59,8 @@ struct call {
     void *recv;
     MPI_Count recv_count;
     MPI_Datatype recv_type;
-    /* Lists of the vector forms: of MPI_Count and MPI_Aint if they are wide, else of int. */
-    const void *send_counts, *send_displs, *recv_counts, *recv_displs;
-    int is_wide;
+    /* For the vector forms. */
+    const struct lists *lists;
     MPI_Op op;
     int root;
     MPI_Comm comm;
@@ -147,6 +152,11 @@ enum kernel {
     NOBODY,
 };
 enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *element);
+
+/* At the start: lists the types that kernel_of() knows; reads what is_wanted() and are_requests_wanted()
+ * tell. */
+void list_types(void);
+void read_wishes(void);
 
 /* The number of a collective that HOPBINE_ONLY and HOPBINE_EXCEPT allow. */
 int is_wanted(enum collective collective);

@@ -49,6 +49,23 @@ struct job {
     hopbine_request_t request;
 };
 
+/* A side that is not open. Its other members are read only once it is, and setting them all would take
+ * longer than a short call should. */
+static inline void clear_side(struct rows *rows) {
+    rows->buffer = rows->copy = NULL;
+    rows->bytes = rows->starts = NULL;
+    rows->n = rows->owns_type = 0;
+}
+
+static inline void clear_job(struct job *job) {
+    clear_side(&job->send);
+    clear_side(&job->recv);
+    job->input = NO_INPUT;
+    job->is_read_only = 0;
+    job->nowhere = NULL;
+    job->request = HOPBINE_REQUEST_NULL;
+}
+
 /* Copies input to where hopbine reads it, before each start; and results to where the caller expects
  * them, after it. Both return one of hopbine's codes. */
 int begin_job(struct job *job);

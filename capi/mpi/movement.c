@@ -33,14 +33,15 @@ int serve_movement(struct call *call, const struct state *state, struct job *job
     if (received && open_block(recv, call->recv, call->recv_count * received, call->recv_type) != MPI_SUCCESS)
         return call->reason = "argument", 0;
     /* A block's bytes, the same on all ranks and on both sides. */
-    const MPI_Count block = sent ? send->bytes[0] / sent : received ? recv->bytes[0] / received : 0;
+    const MPI_Count there = received ? call->recv_count * recv->each : 0;
+    const MPI_Count block = sent ? call->send_count * send->each : there;
     if (block == 0) return call->reason = "no data", 0;
     call->reason = keep_apart(job, call, c == ALLTOALL ? 0 : state->rank * block);
     if (call->reason) return 0;
     if (from_recv || (c == BCAST && is_root)) job->input = 0;
     job->is_read_only = c == BCAST && is_root;
     /* Others need this rank's data also where it expects other lengths itself. */
-    if (sent && received && block != recv->bytes[0] / received) {
+    if (sent && received && block != there) {
         job->nowhere = malloc((size_t)(block * received));
         if (!job->nowhere) return call->reason = "argument", 0;
     }

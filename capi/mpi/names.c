@@ -1,7 +1,6 @@
 /* The collectives by name: in reports, and in HOPBINE_ONLY and HOPBINE_EXCEPT. */
 #include "doors.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,21 +46,14 @@ static int lists(const char *list, const char *name) {
 }
 
 static int wanted[N_COLLECTIVES], requests_wanted;
-static pthread_once_t asked = PTHREAD_ONCE_INIT;
 
-static void ask(void) {
+void read_wishes(void) {
     const char *only = getenv("HOPBINE_ONLY"), *except = getenv("HOPBINE_EXCEPT");
     for (int c = 0; c < N_COLLECTIVES; c++)
         wanted[c] = (!only || !*only || lists(only, names[c])) && !(except && lists(except, names[c]));
     requests_wanted = !(except && lists(except, "requests"));
 }
 
-int is_wanted(enum collective collective) {
-    pthread_once(&asked, ask);
-    return wanted[collective];
-}
+int is_wanted(enum collective collective) { return wanted[collective]; }
 
-int are_requests_wanted(void) {
-    pthread_once(&asked, ask);
-    return requests_wanted;
-}
+int are_requests_wanted(void) { return requests_wanted; }

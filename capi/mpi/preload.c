@@ -31,7 +31,7 @@ void *behind(const char *name) {
 #define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
     DOOR_OUT int NAME PARAMETERS {                                                                 \
         FIND(P##NAME);                                                                             \
-        struct call call = {.collective = COLLECTIVE, .form = FORM, __VA_ARGS__};                  \
+        struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
         if (serve(&call, &code)) return code;                                                      \
         within++;                                                                                  \
@@ -42,10 +42,10 @@ void *behind(const char *name) {
     ALSO(NAME, PARAMETERS)
 
 #define BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                             \
-    DOOR(MPI_##Name, BLOCKING, COLLECTIVE, P, A, UNPAREN M)
+    DOOR(MPI_##Name, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
 #define NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                          \
     DOOR(MPI_I##name, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),                 \
-         (UNPAREN A, request), .request = request, UNPAREN M)
+         (UNPAREN A, request), UNPAREN M, comm, request)
 DOORS(BLOCKING_DOOR, int, int)
 DOORS(NONBLOCKING_DOOR, int, int)
 BARRIER_DOOR(BLOCKING_DOOR)
@@ -53,20 +53,20 @@ BARRIER_DOOR(NONBLOCKING_DOOR)
 
 #if MPI_VERSION >= 4
 #define LARGE_BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                       \
-    DOOR(MPI_##Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M)
+    DOOR(MPI_##Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
 #define LARGE_NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                    \
     DOOR(MPI_I##name##_c, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),             \
-         (UNPAREN A, request), .request = request, UNPAREN M)
+         (UNPAREN A, request), UNPAREN M, comm, request)
 #define PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                           \
     DOOR(MPI_##Name##_init, PERSISTENT, COLLECTIVE,                                                \
          (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request),            \
-         .request = request, UNPAREN M)
+         UNPAREN M, comm, request)
 DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)
 DOORS(LARGE_NONBLOCKING_DOOR, MPI_Count, MPI_Aint)
 #define LARGE_PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                     \
     DOOR(MPI_##Name##_init_c, PERSISTENT, COLLECTIVE,                                              \
          (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request),            \
-         .request = request, UNPAREN M)
+         UNPAREN M, comm, request)
 DOORS(PERSISTENT_DOOR, int, int)
 DOORS(LARGE_PERSISTENT_DOOR, MPI_Count, MPI_Aint)
 BARRIER_DOOR(PERSISTENT_DOOR)

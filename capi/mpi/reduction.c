@@ -45,6 +45,6 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
             *code = BY_FORM(call->form, reduce_scatterv, &job->request, send, call->recv, counts, element, op, state->comm);
         else *code = perform(call, state, job, send, call->recv, call->recv_count, element, op);
     }
-    free(counts);
+    if (counts) free(counts);
     return served;
 }

@@ -151,7 +151,7 @@ static int serve_apart(struct call *call, const struct state *state, struct job 
 int serve_request(struct call *call, const struct state *state, int *code, int *error) {
     struct request *const request = calloc(1, sizeof *request);
     if (!request) return *error = MPI_ERR_NO_MEM, 1;
-    request->job.input = NO_INPUT;
+    clear_job(&request->job);
     request->comm = call->comm;
     request->is_persistent = call->form == PERSISTENT;
     const int served = serve_apart(call, state, &request->job, code, error);

@@ -132,7 +132,7 @@ int keep_types(struct job *job) {
 
 static void close_rows(struct rows *rows) {
     if (rows->owns_type) PMPI_Type_free(&rows->type);
-    free(rows->copy);
+    if (rows->copy) free(rows->copy);
     if (rows->bytes != rows->only) free(rows->bytes);
 }
 

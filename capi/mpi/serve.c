@@ -56,10 +56,13 @@ int serve_job(struct call *call, const struct state *state, struct job *job, int
 }
 
 static int serve_blocking(struct call *call, const struct state *state, int *code, int *error) {
-    struct job job = {.input = NO_INPUT};
+    struct job job;
+    clear_job(&job);
     const int served = serve_job(call, state, &job, code, error);
-    if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) *code = end_job(&job);
-    close_job(&job);
+    if (job.send.n || job.recv.n || job.nowhere) {
+        if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) *code = end_job(&job);
+        close_job(&job);
+    }
     return served;
 }
 

@@ -17,7 +17,7 @@ DOOR_OUT int HB_Init(void) {
 
 #define DOOR(NAME, REAL, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                             \
     DOOR_OUT int NAME PARAMETERS {                                                                 \
-        struct call call = {.collective = COLLECTIVE, .form = FORM, __VA_ARGS__};                  \
+        struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
         start_on(comm);                                                                            \
         if (serve(&call, &code)) return code;                                                      \
@@ -44,7 +44,7 @@ extern const int hopbine_interposes_mpi __attribute__((weak));
 
 #define REQUEST_DOOR(NAME, REAL, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                     \
     DOOR_OUT int NAME PARAMETERS {                                                                 \
-        struct call call = {.collective = COLLECTIVE, .form = FORM, __VA_ARGS__};                  \
+        struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
         start_on(comm);                                                                            \
         if (&hopbine_interposes_mpi || within) return REAL ARGUMENTS;                              \
@@ -53,10 +53,11 @@ extern const int hopbine_interposes_mpi __attribute__((weak));
     }
 
 #define BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                             \
-    DOOR(HB_##Name, PMPI_##Name, BLOCKING, COLLECTIVE, P, A, UNPAREN M)
+    DOOR(HB_##Name, PMPI_##Name, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
 #define NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                          \
     REQUEST_DOOR(HB_I##name, MPI_I##name, NONBLOCKING, COLLECTIVE,                                 \
-                 (UNPAREN P, MPI_Request * request), (UNPAREN A, request), UNPAREN M)
+                 (UNPAREN P, MPI_Request * request), (UNPAREN A, request), UNPAREN M, comm,         \
+                 request)
 DOORS(BLOCKING_DOOR, int, int)
 DOORS(NONBLOCKING_DOOR, int, int)
 BARRIER_DOOR(BLOCKING_DOOR)
@@ -64,11 +65,11 @@ BARRIER_DOOR(NONBLOCKING_DOOR)
 
 #if MPI_VERSION >= 4
 #define LARGE_BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                       \
-    DOOR(HB_##Name##_c, PMPI_##Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M)
+    DOOR(HB_##Name##_c, PMPI_##Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
 #define PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                           \
     REQUEST_DOOR(HB_##Name##_init, MPI_##Name##_init, PERSISTENT, COLLECTIVE,                      \
                  (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request),    \
-                 UNPAREN M)
+                 UNPAREN M, comm, request)
 DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)
 DOORS(PERSISTENT_DOOR, int, int)
 BARRIER_DOOR(PERSISTENT_DOOR)

@@ -22,7 +22,8 @@ static int reach_into(const struct rows *one, const struct rows *other) {
 /* Whether MPI itself is to refuse that a rank receives where it sends from. */
 static int is_refused(const struct call *call, const struct rows *send, const struct rows *recv, int rank) {
     if (!REFUSES_ALIASES || call->send_type != call->recv_type) return 0;
-    if (call->collective == ALLTOALLV) return send->buffer == recv->buffer && call->send_counts == call->recv_counts;
+    if (call->collective == ALLTOALLV)
+        return send->buffer == recv->buffer && call->lists->send_counts == call->lists->recv_counts;
     const int mine = call->collective == SCATTERV ? 0 : rank, given = call->collective == SCATTERV ? rank : 0;
     return send->bytes[given] > 0 && recv->bytes[mine] > 0 &&
            send->buffer + send->starts[given] == recv->buffer + recv->starts[mine];
@@ -30,6 +31,7 @@ static int is_refused(const struct call *call, const struct rows *send, const st
 
 int serve_vector(struct call *call, const struct state *state, struct job *job, int *code, int *wrong) {
     const enum collective c = call->collective;
+    const struct lists *const lists = call->lists;
     const hopbine_comm_t comm = state->comm;
     const enum form form = call->form;
     const int rank = state->rank, size = state->size;
@@ -42,13 +44,13 @@ int serve_vector(struct call *call, const struct state *state, struct job *job, 
     const int receives = !(c == GATHERV && !is_root) && call->recv != MPI_IN_PLACE;
     int error = MPI_SUCCESS;
     if (sends)
-        error = call->send_counts ? open_blocks(send, size, call->send, call->send_counts, call->send_displs,
-                                                call->is_wide, call->send_type, 0)
-                                  : open_block(send, call->send, call->send_count, call->send_type);
+        error = lists->send_counts ? open_blocks(send, size, call->send, lists->send_counts, lists->send_displs,
+                                                 lists->is_wide, call->send_type, 0)
+                                   : open_block(send, call->send, call->send_count, call->send_type);
     if (receives && error == MPI_SUCCESS)
-        error = call->recv_counts ? open_blocks(recv, size, call->recv, call->recv_counts, call->recv_displs,
-                                                call->is_wide, call->recv_type, 1)
-                                  : open_block(recv, call->recv, call->recv_count, call->recv_type);
+        error = lists->recv_counts ? open_blocks(recv, size, call->recv, lists->recv_counts, lists->recv_displs,
+                                                 lists->is_wide, call->recv_type, 1)
+                                   : open_block(recv, call->recv, call->recv_count, call->recv_type);
     if (error == MPI_SUCCESS && sends && receives && !send->copy && !recv->copy && reach_into(send, recv)) {
         if (is_refused(call, send, recv, rank)) return call->reason = "argument", 0;
         error = keep_copy(send);

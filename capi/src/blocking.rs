@@ -6,7 +6,7 @@ use hopbine::torus::collectives::Collective;
 
 use crate::calls::{Arguments, HOPBINE_UINT8};
 use crate::failure::entry;
-use crate::handles::{self, hopbine_comm_t};
+use crate::handles::{hopbine_comm_t, with_comm};
 use crate::report;
 
 /// A buffer that the collective does not have.
@@ -16,11 +16,12 @@ const NONE: *const c_void = std::ptr::null();
 /// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
 unsafe fn perform(comm: hopbine_comm_t, arguments: &Arguments) -> c_int {
     entry(|| {
-        let comm = handles::comm(comm)?;
-        let call = arguments.call(&comm)?;
-        // SAFETY: the caller's promise.
-        report::timed(&comm, &call, || unsafe { comm.call(&call) })?;
-        Ok(())
+        with_comm(comm, |comm| {
+            let call = arguments.call(comm)?;
+            // SAFETY: the caller's promise.
+            report::timed(comm, &call, || unsafe { comm.call(&call) })?;
+            Ok(())
+        })
     })
 }
 

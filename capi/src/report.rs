@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopbine::world::{Call, Explanation};
-use hopbine::{Communicator, Error};
+use hopbine::{Communicator, Error, World};
 
 use crate::calls::dtype;
 use crate::failure::{Failure, HOPBINE_ERR_ARG, entry};
@@ -116,15 +116,17 @@ impl Noting {
 }
 
 /// Prints what this rank has noted, if a report was asked for and this is rank 0; forgets it.
-pub(crate) fn print(comm: &Communicator) {
+pub(crate) fn print(world: &World) {
+    let comm = world.communicator();
     let lines = std::mem::take(&mut *LINES.lock().unwrap_or_else(PoisonError::into_inner));
     if !*WANTED || comm.rank() != 0 {
         return;
     }
     let mut text = format!(
-        "hopbine report: rank 0 of {} on {}\n{:<24} {:>10} {:>9} {:>12} {:>12}  served by\n",
+        "hopbine report: rank 0 of {} on {}; messages: {}\n{:<24} {:>10} {:>9} {:>12} {:>12}  served by\n",
         comm.size(),
         comm.shape(),
+        world.info().wires(),
         "call",
         "size",
         "calls",

@@ -219,7 +219,7 @@ pub extern "C" fn hopbine_finalize() -> c_int {
         let Some((world, handle)) = joined else {
             return Err(Failure::new(HOPBINE_ERR_STATE, "hopbine has not been started"));
         };
-        report::print(world.communicator());
+        report::print(&world);
         drop(COMMS.remove(handle));
         Ok(world.finish()?)
     })

@@ -105,6 +105,7 @@ fn text(info: &Info) -> String {
         "rank",
         format!("{} of {}, {} on this node", info.rank, info.size, info.ranks_per_node),
     );
+    lines.add("messages", info.wires());
     lines.add("torus", format!("{} at ({})", info.torus, joined(&info.coordinates, ",")));
     lines.add("node", format!("({}) in x, y, z, a, b, c", joined(&info.tofu_coordinates, ",")));
     lines.add(

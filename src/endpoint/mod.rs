@@ -252,6 +252,9 @@ pub trait Endpoint: Send {
     /// most. Later posts are errors, and later polls report nothing.
     fn abandon(&mut self);
 
+    /// The world has ended, on all ranks: gives back what belongs to somebody who may end now.
+    fn end(&mut self) {}
+
     /// The registry, if messages need registered memory.
     fn registry(&mut self) -> Option<&mut dyn Registry> {
         None

@@ -103,10 +103,6 @@ impl Engine {
         self.group.ports.len()
     }
 
-    fn ports(&self) -> &[Arc<Port>] {
-        &self.group.ports
-    }
-
     /// How it is driven.
     pub fn config(&self) -> &EngineConfig {
         &self.group.config
@@ -126,7 +122,7 @@ impl Engine {
         program: Arc<Program>,
         reducer: Option<Reducer>,
     ) -> Result<Arc<Operation>, Error> {
-        let memory = WorkMemory::new(&program, self.ports())?;
+        let memory = WorkMemory::new(&program, &self.group.ports)?;
         Ok(Operation::new(program, reducer, memory))
     }
 
@@ -170,12 +166,12 @@ impl Engine {
         keep: bool,
         keys: &mut UserKeys,
     ) -> Result<(), Error> {
-        if !user_memory::needs_keys(self.ports(), operation) {
+        if !user_memory::needs_keys(&self.group.ports, operation) {
             return Ok(());
         }
         self.check()?;
         // SAFETY: the caller's promise.
-        unsafe { user_memory::register(self.ports(), operation, memory, keep, keys) }
+        unsafe { user_memory::register(&self.group.ports, operation, memory, keep, keys) }
     }
 
     /// Registers the user's memory at all ports until its keys are released: operations on it
@@ -189,7 +185,7 @@ impl Engine {
     pub unsafe fn register_explicitly(&self, memory: UserMemory) -> Result<UserKeys, Error> {
         self.check()?;
         // SAFETY: the caller's promise.
-        unsafe { user_memory::register_explicitly(self.ports(), memory) }
+        unsafe { user_memory::register_explicitly(&self.group.ports, memory) }
     }
 
     /// Releases what [`register`](Engine::register) or
@@ -199,7 +195,7 @@ impl Engine {
         if keys.is_released() {
             return;
         }
-        user_memory::release(self.ports(), keys);
+        user_memory::release(&self.group.ports, keys);
     }
 
     /// Starts `operation` on the user's memory, of which `keys` are the keys, as the operation
@@ -226,7 +222,7 @@ impl Engine {
         self.group.note_context(id.0);
         let n_ports = operation.program().ports.len();
         operation.begin();
-        for (index, port) in self.ports()[..n_ports].iter().enumerate() {
+        for (index, port) in self.group.ports[..n_ports].iter().enumerate() {
             let keys = keys.of_port(index);
             let with_key = |at: usize| Memory {
                 ptr: memory[at].ptr,
@@ -259,7 +255,7 @@ impl Engine {
                 let n_ports = operation.program().ports.len();
                 self.wait_driving(operation, id, || {
                     // All ports: other operations may use more of them than this one.
-                    let ports = self.ports().iter().enumerate();
+                    let ports = self.group.ports.iter().enumerate();
                     let driven = ports.filter(|(index, port)| *index < n_ports || port.is_active());
                     driven.fold(false, |moved, (_, port)| moved | port.try_drive())
                 });
@@ -275,7 +271,7 @@ impl Engine {
     }
 
     fn wait_beside_workers(&self, operation: &Arc<Operation>, id: (u64, u32)) {
-        let port = &self.ports()[0];
+        let port = &self.group.ports[0];
         let attending = port.attend();
         self.wait_driving(operation, id, || port.is_active() && port.try_drive());
         drop(attending);
@@ -333,7 +329,7 @@ impl Engine {
     /// the same in all tests of it.
     pub fn test(&self, operation: &Arc<Operation>, id: (u64, u32), watch: &mut TestWatch) -> bool {
         if !operation.is_done() && !self.has_workers() {
-            self.ports().iter().for_each(|port| _ = port.try_drive());
+            self.group.ports.iter().for_each(|port| _ = port.try_drive());
         }
         self.look(operation, id, watch)
     }
@@ -386,6 +382,12 @@ impl Engine {
         self.group.drained().inspect_err(|error| self.group.fail(error))?;
         self.group.show(Status::Left);
         Ok(())
+    }
+
+    /// After [`drain`](Engine::drain), of all ranks or in vain: the endpoints give back what is not
+    /// theirs.
+    pub fn end(&self) {
+        self.group.ports.iter().for_each(|port| port.reserve().endpoint.end());
     }
 }
 

@@ -124,18 +124,21 @@ impl<'a> Call<'a> {
 
     /// The call without the arguments that have no meaning for this collective on this rank.
     #[inline]
-    pub(super) fn normalized(&self, caller: Caller) -> Self {
-        let is_root = caller.rank == self.root;
-        let in_place = self.in_place
-            && match self.collective {
-                Collective::Bcast | Collective::Barrier => false,
-                Collective::Reduce | Collective::Gather | Collective::Scatter => is_root,
-                _ => true,
-            };
-        let op = self.op.filter(|_| self.collective.is_reduction());
-        let root = if self.collective.is_rooted() { self.root } else { 0 };
-        let call = Call { in_place, op, root, ..*self };
-        if self.form == Form::Regular { call } else { call.normalized_blocks(caller) }
+    pub(super) fn normalized(mut self, caller: Caller) -> Self {
+        self.in_place &= match self.collective {
+            Collective::Bcast | Collective::Barrier => false,
+            Collective::Reduce | Collective::Gather | Collective::Scatter => {
+                caller.rank == self.root
+            }
+            _ => true,
+        };
+        if !self.collective.is_reduction() {
+            self.op = None;
+        }
+        if !self.collective.is_rooted() {
+            self.root = 0;
+        }
+        if self.form == Form::Regular { self } else { self.normalized_blocks(caller) }
     }
 
     /// Which of the user's buffers has blocks that this rank must know.
@@ -202,6 +205,7 @@ impl<'a> Call<'a> {
     }
 
     /// Checks everything about the (normalized) call that this rank can know.
+    #[inline]
     pub(super) fn check(&self, caller: Caller) -> Result<(), Error> {
         let collective = self.collective;
         let Caller { rank, n_ranks } = caller;

@@ -101,12 +101,19 @@ impl Communicator {
         engine.drain()
     }
 
+    /// After [`close`](Communicator::close), of all ranks or in vain: the wires give back what is not
+    /// theirs.
+    pub(super) fn end(&self) {
+        self.inner.of_world.engine.end();
+    }
+
     /// This rank cannot go on: all communicators of its world fail.
     pub(super) fn fail(&self, error: &Error) {
         self.inner.of_world.engine.fail(error);
     }
 
     /// The collectives that the hardware performs, or why it performs none.
+    #[inline]
     pub(super) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
         match (&self.inner.small, &self.inner.of_world.small) {
             (Some(own), _) => Ok(own.as_ref()),
@@ -186,6 +193,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As for the method named after the collective; [`Error::Overlap`].
+    #[inline]
     pub unsafe fn call(&self, call: &Call) -> Result<(), Error> {
         let call = &call.normalized(self.caller());
         if let Some(small) = self.gates_for(call)? {
@@ -194,6 +202,15 @@ impl Communicator {
             return self
                 .by_hardware(|caller, waiter| unsafe { small.perform(call, caller, waiter) });
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.call_by_plan(call) }
+    }
+
+    /// Performs a normalized call that the hardware does not.
+    ///
+    /// # Safety
+    /// As [`call`](Communicator::call).
+    unsafe fn call_by_plan(&self, call: &Call) -> Result<(), Error> {
         call.check(self.caller())?;
         if let Some(small) = self.exchanger(call) {
             if let Some(blocks) = &call.recv_blocks {
@@ -212,6 +229,7 @@ impl Communicator {
     }
 
     /// The hardware, if it is to perform a normalized call.
+    #[inline]
     fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
         let preferred = &self.inner.of_world.preferred;
         let always = match self.options.hardware {

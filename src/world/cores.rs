@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::config::{Drive, spread};
+use crate::endpoint::shm::kernel;
 
 /// What decides: the rank's ports, and the cores it may use with others.
 #[derive(Clone, Debug)]
@@ -56,24 +57,12 @@ pub(super) fn seat(seats: &Seats<'_>) -> Seating {
     Seating { workers, own_cores, cores }
 }
 
-/// A number that ranks have in common exactly if they share their cores.
+/// A number that ranks have in common exactly if they share their cores. Containers may, although
+/// their processes do not see each other.
 pub(super) fn seat_number(cores: &[usize]) -> u64 {
-    // The kernel's name for this boot of this host.
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let mut hasher = DefaultHasher::new();
-    (boot, host_name(), cores).hash(&mut hasher);
+    (kernel(), cores).hash(&mut hasher);
     hasher.finish()
-}
-
-fn host_name() -> Vec<u8> {
-    let mut name = vec![0; 256];
-    // SAFETY: the buffer has the length given.
-    let code = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
-    if code != 0 {
-        return Vec::new();
-    }
-    name.truncate(name.iter().position(|&byte| byte == 0).unwrap_or(name.len()));
-    name
 }
 
 /// The core that this thread runs on, if the kernel says.

@@ -9,7 +9,7 @@ use crate::memory::CacheStats;
 pub struct Info {
     /// Version of this library.
     pub hopbine: &'static str,
-    /// `tofu`, `shm` or `emu`.
+    /// `tofu`, `shm`, `emu` or `mpi`.
     pub backend: &'static str,
     /// The device.
     #[serde(flatten)]
@@ -22,8 +22,12 @@ pub struct Info {
     pub rank: u32,
     /// Number of ranks.
     pub size: u32,
-    /// Ranks on this node.
+    /// Ranks on this node of the device; where there is no device, on this host.
     pub ranks_per_node: u32,
+    /// Hosts of all ranks: those whose processes see each other are on one.
+    pub hosts: u32,
+    /// Ranks that this one speaks with through shared memory; with the others, through the backend.
+    pub in_memory: u32,
     /// Shape of the world.
     pub torus: String,
     /// This rank's place in it.
@@ -63,6 +67,27 @@ pub struct DeviceInfo {
     pub barrier_tnis: Vec<u16>,
     /// The capabilities of the first of them.
     pub barrier: Option<Barrier>,
+}
+
+impl Info {
+    /// What carries messages to the other ranks, and between how many hosts.
+    pub fn wires(&self) -> String {
+        let far = self.size - 1 - self.in_memory;
+        let hosts = match self.hosts {
+            1 => "1 host".to_owned(),
+            hosts => format!("{hosts} hosts"),
+        };
+        let with = |n: u32| if n == 1 { "1 rank".to_owned() } else { format!("{n} ranks") };
+        match (self.in_memory, far) {
+            (0, 0) => "none: there is one rank".to_owned(),
+            (near, 0) => format!("shared memory with {}, on {hosts}", with(near)),
+            (0, far) => format!("{} with {}, on {hosts}", self.backend, with(far)),
+            (near, far) => {
+                let (near, far) = (with(near), with(far));
+                format!("shared memory with {near}, {} with {far}, on {hosts}", self.backend)
+            }
+        }
+    }
 }
 
 impl DeviceInfo {

@@ -18,7 +18,9 @@
 //!
 //! Without `HOPBINE_TORUS` the torus is the one that Fujitsu MPI says the job has, if that MPI runs;
 //! else that of the ranks' Tofu coordinates, if the backend is
-//! Tofu and they fill a box; in shared memory it is a line of up to 64 ranks; else it is
+//! Tofu and they fill a box; over MPI hosts with several ranks each are its
+//! nodes, if all have equally many and neither `HOPBINE_RANKS_PER_NODE` nor `HOPBINE_RANK_MAP` is
+//! set; in shared memory it is a line of up to 64 ranks; else it is
 //! [`near_cubic`](super::near_cubic).
 
 use std::collections::HashSet;
@@ -43,9 +45,10 @@ use super::layout::{lay_out, n_ports, torus};
 use super::members::Members;
 use super::mpi::{self, Session};
 use super::near::{self, Near};
-use super::place::{from_logical, from_tofu};
+use super::place::{from_hosts, from_logical, from_tofu};
 use super::preferred::Preferred;
 use super::rank::{MOST_RANKS, RankOfWorld};
+use super::select::Wire;
 use super::shm::Shm;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
 use crate::error::{Error, WireError};
@@ -70,6 +73,9 @@ pub(super) struct About {
     pub(super) tried: Vec<(String, String)>,
     pub(super) coords: [u8; 6],
     pub(super) ranks_per_node: u32,
+    pub(super) n_hosts: u32,
+    /// Ranks that this one speaks with through shared memory.
+    pub(super) in_memory: u32,
     pub(super) seating: Seating,
     /// How long the ranks wait for each other.
     timeout: Duration,
@@ -145,6 +151,7 @@ impl World {
         let wanted = get("HOPBINE_ALGORITHM").unwrap_or_default();
         let preferred: Preferred = wanted.parse()?;
         let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
+        let per_node_said = get("HOPBINE_RANKS_PER_NODE").unwrap_or_default();
         let near = near::is_wanted(get)?.then(Shm::from_env).transpose()?;
         let (mut exchange, session) = match by {
             Meeting::Environment => (meet(get, timeout)?, None),
@@ -178,10 +185,12 @@ impl World {
             coords,
             logical: fujitsu::coordinates(),
             settings: format!(
-                "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node} HOPBINE_PORTS={} \
-                 HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} backend={}",
+                "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
+                 HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} backend={}",
                 get("HOPBINE_TORUS").unwrap_or_default(),
                 ports.map_or(String::new(), |ports| ports.to_string()),
+                // Each may have the file elsewhere.
+                if get("HOPBINE_RANK_MAP").is_some() { "set" } else { "" },
                 if near.is_some() { "on" } else { "off" },
                 backend.name(),
             ),
@@ -205,8 +214,12 @@ impl World {
             None
         } else {
             let logical: Option<Vec<_>> = cards.iter().map(|card| card.logical).collect();
-            let tofu = || backend.is_physical().then(|| from_tofu(&all)).flatten();
-            logical.and_then(|all| from_logical(&all)).or_else(tofu)
+            let is_free = per_node_said.is_empty() && get("HOPBINE_RANK_MAP").is_none();
+            let of_hardware = || match backend.is_physical() {
+                true => from_tofu(&all),
+                false => is_free.then(|| from_hosts(&hosts)).flatten(),
+            };
+            logical.and_then(|all| from_logical(&all)).or_else(of_hardware)
         };
         let (shape, map) = lay_out(get, torus, given, backend.wire(), &hosts, per_node)
             .map_err(|reason| Error::Layout { rank, reason })?;
@@ -262,8 +275,19 @@ impl World {
         let wire = backend.wire();
         let of_world = RankOfWorld::new(engine, wire, small, places, cache, preferred);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
-        let ranks_per_node = among(&|other| other.coords == coords).0 as u32;
-        let about = About { backend, tried, coords, ranks_per_node, seating, timeout };
+        let ranks_per_node =
+            among(&|other| (other.coords, other.host) == (coords, card.host)).0 as u32;
+        let n_hosts = hosts.iter().collect::<HashSet<_>>().len() as u32;
+        let in_memory = match near {
+            _ if wire == Wire::Memory => n_ranks - 1,
+            None => 0,
+            Some(Near { node, .. }) => {
+                let sees = |at: &usize| nodes[*at] == node && hosts[*at] == card.host;
+                (0..cards.len()).filter(sees).count() as u32 - 1
+            }
+        };
+        let about =
+            About { backend, tried, coords, ranks_per_node, n_hosts, in_memory, seating, timeout };
         Ok(World { comm: Some(comm), exchange, session, about })
     }
 
@@ -300,6 +324,8 @@ impl World {
             rank: comm.rank(),
             size: comm.size(),
             ranks_per_node: about.ranks_per_node,
+            hosts: about.n_hosts,
+            in_memory: about.in_memory,
             torus: comm.shape().to_string(),
             coordinates: comm.coordinates().as_slice().to_vec(),
             ports: comm.n_ports(),
@@ -346,17 +372,13 @@ impl World {
             // Peers may write their last credits until all ranks are here.
             self.exchange.barrier().map_err(|error| meeting(rank, &error))
         });
-        match outcome {
-            Ok(()) => drop(comm),
+        comm.end();
+        if let Err(error) = outcome {
             // Memory that peers may still write to must not be freed.
-            Err(error) => {
-                std::mem::forget(comm);
-                if let Some(session) = &self.session {
-                    session.let_go();
-                }
-                return Err(error);
-            }
+            std::mem::forget(comm);
+            return Err(error);
         }
+        drop(comm);
         let Some(session) = &self.session else { return Ok(()) };
         session.end().map_err(|source| Error::Wire { rank, port: 0, step: None, source })
     }

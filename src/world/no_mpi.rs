@@ -35,10 +35,6 @@ impl Session {
         match self.0 {}
     }
 
-    pub(super) fn let_go(&self) {
-        match self.0 {}
-    }
-
     pub(super) fn end(&self) -> Result<(), WireError> {
         match self.0 {}
     }

@@ -4,6 +4,8 @@
 //! coordinates. By default they follow one another and then the first dimension varies fastest,
 //! as in pjsub's rank order: so ranks `k*i .. k*i + k` are on node `i`.
 
+use std::collections::HashMap;
+
 use hopbine_torus::geometry::tofu::TofuBox;
 use hopbine_torus::geometry::{Coord, Node, RankMap, Shape};
 
@@ -87,6 +89,26 @@ pub(super) fn from_logical(ranks: &[Logical]) -> Option<(Shape, RankMap)> {
     filled(&nodes, nodes_of)
 }
 
+/// Shape and rank map from the hosts that ranks are on, if there are several with equally many ranks,
+/// of which there are several, too: the hosts are the nodes, in the order of their first ranks.
+pub(super) fn from_hosts(hosts: &[u64]) -> Option<(Shape, RankMap)> {
+    let mut known = Vec::new();
+    let mut numbers = HashMap::new();
+    for host in hosts {
+        let next = numbers.len() as u32;
+        known.push(*numbers.entry(*host).or_insert(next));
+    }
+    let n_hosts = numbers.len();
+    if n_hosts < 2 || n_hosts == hosts.len() {
+        return None;
+    }
+    let nodes = Shape::torus(&near_cubic(n_hosts as u32)).ok()?;
+    // The first dimension varies fastest, as in the default rank map.
+    let map = RankMap::default();
+    let nodes_of: Vec<_> = known.iter().map(|&node| Some(map.node_of(&nodes, node))).collect();
+    filled(&nodes, nodes_of.into_iter())
+}
+
 /// Shape and rank map of ranks on these nodes, if all nodes have equally many.
 fn filled(
     nodes: &Shape,
@@ -120,7 +142,7 @@ fn filled(
 /// Not as many ranks as the shape has nodes.
 pub(super) fn by_host(shape: &Shape, hosts: &[u64]) -> Result<RankMap, String> {
     let mut order: Vec<usize> = (0..hosts.len()).collect();
-    let mut first = std::collections::HashMap::new();
+    let mut first = HashMap::new();
     for (rank, host) in hosts.iter().enumerate() {
         first.entry(*host).or_insert(rank);
     }
@@ -196,6 +218,19 @@ mod tests {
         let at = |rank| uneven.node_of(&"3x2".parse().unwrap(), rank);
         assert_eq!([at(0), at(1), at(3), at(2)], [0, 1, 2, 3].map(Node));
         assert!(by_host(&shape, &[1, 2]).is_err());
+    }
+
+    #[test]
+    fn hosts_are_nodes_where_each_has_as_many_ranks() {
+        // Four hosts that take six ranks in turn.
+        let hosts: Vec<u64> = (0..24).map(|rank| 100 - rank % 4).collect();
+        let (shape, map) = from_hosts(&hosts).unwrap();
+        assert_eq!(shape.to_string(), "2x2+6");
+        assert_eq!(map.coord_of(&shape, 1).as_slice(), [1, 0, 0]);
+        assert_eq!(map.coord_of(&shape, 23).as_slice(), [1, 1, 5]);
+        for none in [&[1, 1, 2][..], &[1, 1, 1], &[1, 2, 3], &[7]] {
+            assert_eq!(from_hosts(none), None);
+        }
     }
 
     #[test]

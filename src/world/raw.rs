@@ -18,6 +18,7 @@ pub struct Repeated(Running);
 impl Call<'_> {
     /// With buffers at these addresses, which hold what `comm` needs of them.
     #[must_use]
+    #[inline]
     pub fn at(self, comm: &Communicator, send: *const u8, recv: *mut u8) -> Self {
         let caller = comm.caller();
         let (send_count, recv_count) = self.normalized(caller).needed(caller);

@@ -86,7 +86,7 @@ run_doors() {
   [[ $said == *iallreduce* && $said == *"every request is done"* && $said != *MPI_Iallreduce* ]] ||
     { printf 'FAILED: requests-hb under the library\n%s\n' "$said"; status=1; }
   # A message of nothing against a long one, and short ones of two lengths, over messages of MPI's.
-  ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 0 3000 || status=1
+  ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 0 5000 || status=1
   ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 3 5 || status=1
   # What ranks get wrong together, in shared memory and over messages.
   ranks 4 "$preload" "$programs/recover" || status=1

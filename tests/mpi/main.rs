@@ -33,6 +33,8 @@ fn main() {
         ["missing"] => own::missing(),
         ["mismatch"] => mismatch(),
         ["long"] => long(),
+        ["going", seconds] => going(seconds.parse().unwrap(), None),
+        ["going", seconds, last] => going(seconds.parse().unwrap(), Some(last.parse().unwrap())),
         // The test harness may pass options of its own.
         _ => matrix(),
     }
@@ -46,7 +48,7 @@ fn matrix() {
         .into_iter()
         .filter(|algorithm| algorithm.serves(comm.shape()).is_ok())
         .collect();
-    let lengths = [0, 1, 13, 700];
+    let lengths = [0, 1, 13, 5000];
     for (at, algorithm) in algorithms.iter().enumerate() {
         // Some of the lengths for each, in turn: this is run on many numbers of ranks.
         let indices = [at % lengths.len(), (at + 2) % lengths.len()];
@@ -99,7 +101,7 @@ fn long() {
 fn mismatch() {
     let world = init().unwrap();
     let comm = world.communicator();
-    let mut vector = vec![1.0; if comm.rank() == 1 { 3000 } else { 100 }];
+    let mut vector = vec![1.0; if comm.rank() == 1 { 6000 } else { 100 }];
     let options = CallOptions::new().hardware(hopbine::Hardware::Never);
     let error = comm.with(options).allreduce_in_place(&mut vector, hopbine::reduce::Op::Sum);
     let error = error.expect_err("they differ").to_string();
@@ -112,4 +114,39 @@ fn mismatch() {
     }
     // MPI goes on where it has been initialised by somebody else only.
     std::process::exit(0);
+}
+
+/// Calls for so many seconds, whose results must be right: for tests in which hosts are cut off
+/// meanwhile. With `last` the last rank dies before that call. Whoever gets an error prints it.
+fn going(seconds: f64, last: Option<u32>) {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let (rank, n) = (comm.rank(), comm.size());
+    let start = std::time::Instant::now();
+    for call in 0.. {
+        if call == 10 && rank == 0 {
+            println!("going");
+        }
+        if last == Some(call) && rank == n - 1 {
+            // SAFETY: no preconditions.
+            unsafe { libc::raise(libc::SIGKILL) };
+        }
+        // All stop after the same call.
+        let is_over = start.elapsed().as_secs_f64() > seconds;
+        let mut sum = vec![u64::from(rank + call); 1000];
+        sum[999] = u64::from(is_over);
+        if let Err(error) = comm.allreduce_in_place(&mut sum, hopbine::reduce::Op::Sum) {
+            println!("rank {rank} after {call} calls: {error}");
+            std::process::exit(0);
+        }
+        let right = u64::from((0..n).sum::<u32>() + n * call);
+        assert!(sum[..999].iter().all(|&value| value == right), "call {call}");
+        if sum[999] > 0 {
+            break;
+        }
+    }
+    if rank == 0 {
+        println!("all calls are right");
+    }
+    world.finish().unwrap();
 }

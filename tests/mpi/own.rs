@@ -76,7 +76,7 @@ pub fn run(level: &str) {
     let (rank, n) = (comm.rank(), comm.size());
     for _ in 0..3 {
         own_traffic(rank, n);
-        defaults(comm, &[3, 3000]);
+        defaults(comm, &[3, 5000]);
     }
     communicators(&world);
     // SAFETY: constants.
@@ -144,7 +144,7 @@ fn threads(world: &World) {
     let second = comm.duplicate().unwrap();
     std::thread::scope(|threads| {
         threads.spawn(|| (0..20).for_each(|_| own_traffic(rank, n)));
-        threads.spawn(|| (0..2).for_each(|_| defaults(&second, &[1, 4000])));
+        threads.spawn(|| (0..2).for_each(|_| defaults(&second, &[1, 5000])));
         (0..2).for_each(|_| defaults(comm, &[2, 5000]));
     });
 }

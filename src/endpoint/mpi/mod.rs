@@ -25,8 +25,8 @@
 //! [`abandon`](Endpoint::abandon) takes posted receives back. MPI cannot take back a send, but sends
 //! of users' memory only begin when their receive has been posted: they are waited for, for 100 ms
 //! at most. One whose receiver is gone then stays with MPI, which may still read that memory: this
-//! is what the contract of endpoints cannot be kept in. [`Ending::end`] gives everything back to MPI
-//! when all ranks are done.
+//! is what the contract of endpoints cannot be kept in. [`end`](Endpoint::end) gives everything back to
+//! MPI, which may be finalised then, when all ranks are done.
 
 mod header;
 mod inbound;
@@ -38,7 +38,7 @@ mod posting;
 mod ring;
 mod transfers;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mpi::ffi;
@@ -51,15 +51,15 @@ use super::{
 };
 use crate::Rank;
 use crate::error::Blame;
-use crate::sync::lock;
 use observer::Question;
 use outbound::Outbound;
 use peer::Peer;
 use ring::Ring;
 use transfers::Transfers;
 
-/// The longest message that goes behind its header.
-pub const EAGER_BYTES: usize = 4096 - header::HEADER_BYTES;
+/// The longest message that goes behind its header. To ask for it first would take a network longer
+/// than the two copies take.
+pub const EAGER_BYTES: usize = 32 * 1024;
 /// MPI's tag of everything with a header.
 const HEADERS: i32 = 0;
 /// MPI's tag of the first long message; those of others follow.
@@ -69,6 +69,8 @@ const MESSAGES_PER_POLL: usize = 64;
 /// A port that awaits no message looks for some in one of so many polls: for questions, news, and
 /// what others have sent ahead.
 const RARELY: u32 = 8;
+/// While polls find no message, one in so many asks MPI about those that are sent.
+const QUIET_POLLS: u32 = 4;
 /// How long an endpoint that is abandoned waits for what it has sent.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 /// Stands for no peer.
@@ -78,14 +80,7 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct MpiEndpoint {
     library: Arc<Library>,
-    state: Arc<Mutex<State>>,
-}
-
-/// Gives what an endpoint holds of MPI's back, also if the endpoint lives on.
-#[derive(Debug)]
-pub struct Ending {
-    library: Arc<Library>,
-    state: Arc<Mutex<State>>,
+    state: State,
 }
 
 #[derive(Debug)]
@@ -112,6 +107,8 @@ struct State {
     n_waiting: usize,
     /// Polls since the last look at the ring.
     n_polls: u32,
+    /// Looks in a row that have found none.
+    n_quiet: u32,
     status: Status,
     news: Option<Blame>,
     has_reported: bool,
@@ -130,7 +127,7 @@ impl MpiEndpoint {
     ///
     /// # Safety
     /// `comm` must be an intracommunicator with `MPI_ERRORS_RETURN`, and live until the
-    /// [`Ending::end`] or for ever.
+    /// [`end`](Endpoint::end) or for ever.
     ///
     /// # Errors
     /// [`WireError`] if MPI fails.
@@ -160,6 +157,7 @@ impl MpiEndpoint {
             n_awaited: 0,
             n_waiting: 0,
             n_polls: 0,
+            n_quiet: 0,
             status: Status::Busy,
             news: None,
             has_reported: false,
@@ -168,12 +166,7 @@ impl MpiEndpoint {
             has_let_go: false,
         };
         drop(inside);
-        Ok(MpiEndpoint { library, state: Arc::new(Mutex::new(state)) })
-    }
-
-    /// What gives everything back to MPI at the world's end.
-    pub fn ending(&self) -> Ending {
-        Ending { library: self.library.clone(), state: self.state.clone() }
+        Ok(MpiEndpoint { library, state })
     }
 }
 
@@ -193,19 +186,6 @@ unsafe fn last_tag(comm: Comm) -> Result<i32, WireError> {
     }
 }
 
-impl Ending {
-    /// When all ranks are done with their endpoints: gives everything back to MPI. Also the
-    /// communicator can be freed then.
-    ///
-    /// # Errors
-    /// [`WireError`] on a thread that may not call MPI; then nothing is given back.
-    pub fn end(self) -> Result<(), WireError> {
-        let _inside = self.library.enter()?;
-        lock(&self.state).give_up();
-        Ok(())
-    }
-}
-
 impl Endpoint for MpiEndpoint {
     #[inline]
     unsafe fn post_send(
@@ -217,7 +197,7 @@ impl Endpoint for MpiEndpoint {
     ) -> Result<Taken, WireError> {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise.
-        unsafe { lock(&self.state).post_send(slot, to, tag, region) }
+        unsafe { self.state.post_send(slot, to, tag, region) }
     }
 
     #[inline]
@@ -231,27 +211,28 @@ impl Endpoint for MpiEndpoint {
     ) -> Result<Taken, WireError> {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise.
-        unsafe { lock(&self.state).post_recv(slot, from, tag, region, arrival) }
+        unsafe { self.state.post_recv(slot, from, tag, region, arrival) }
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
         let _inside = self.library.enter()?;
-        lock(&self.state).poll(events)
+        self.state.poll(events)
     }
 
     fn is_flushed(&self) -> bool {
-        let state = lock(&self.state);
-        state.listed.is_empty() && state.outbound.is_empty()
+        self.state.listed.is_empty() && self.state.outbound.is_empty()
     }
 
     fn abandon(&mut self) {
         // A thread that may not call MPI leaves it to the world's end.
-        let inside = self.library.enter();
-        let mut state = lock(&self.state);
-        match inside {
-            Ok(_) => state.give_up(),
-            Err(_) => state.is_abandoned = true,
+        match self.library.enter() {
+            Ok(_inside) => self.state.give_up(),
+            Err(_) => self.state.is_abandoned = true,
         }
+    }
+
+    fn end(&mut self) {
+        self.abandon();
     }
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {
@@ -261,7 +242,7 @@ impl Endpoint for MpiEndpoint {
 
 impl Drop for MpiEndpoint {
     fn drop(&mut self) {
-        // If MPI has ended first, `Ending` has given everything back.
+        // If MPI has ended first, `end` has given everything back.
         if is_running() {
             self.abandon();
         }
@@ -273,10 +254,16 @@ impl State {
         if self.is_abandoned {
             return Ok(());
         }
+        let mut is_quiet = false;
         if self.is_time_for_ring() {
-            self.ring.repost()?;
+            // What the last poll has shown nobody reads any more.
+            self.ring.release()?;
             for _ in 0..MESSAGES_PER_POLL {
-                let Some(taken) = self.ring.next()? else { break };
+                let Some(taken) = self.ring.next()? else {
+                    is_quiet = true;
+                    self.ring.repost_one()?;
+                    break;
+                };
                 self.arrived(&taken)?;
                 if self.n_awaited + self.n_waiting == 0 {
                     break;
@@ -285,7 +272,11 @@ impl State {
         }
         self.transfers.post_due(self.n_waiting > 0)?;
         self.transfers.advance(&mut self.events)?;
-        self.outbound.collect()?;
+        // MPI has just been moved on, and most of those who wait do so for a message.
+        self.n_quiet = if is_quiet { self.n_quiet.wrapping_add(1) } else { 0 };
+        if self.n_quiet.is_multiple_of(QUIET_POLLS) {
+            self.outbound.collect()?;
+        }
         if !self.listed.is_empty() {
             for index in std::mem::take(&mut self.listed) {
                 self.peers[index as usize].is_listed = false;

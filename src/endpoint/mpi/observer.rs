@@ -9,7 +9,6 @@ use crate::Rank;
 use crate::endpoint::status::{blame_from_word, blame_to_word, confidants};
 use crate::endpoint::{Observer, Status, WireError};
 use crate::error::Blame;
-use crate::sync::lock;
 
 /// How long a rank that polls may take to answer. Whoever does not may be computing.
 const ANSWER_TAKES: Duration = Duration::from_millis(300);
@@ -68,7 +67,7 @@ impl State {
 impl Observer for MpiEndpoint {
     fn show(&mut self, status: Status) {
         let Ok(_inside) = self.library.enter() else { return };
-        let state = &mut *lock(&self.state);
+        let state = &mut self.state;
         state.status = status;
         if status != Status::Busy && !state.is_abandoned {
             // A failure shows again in the next poll.
@@ -78,7 +77,7 @@ impl Observer for MpiEndpoint {
 
     fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
         let _inside = self.library.enter()?;
-        let state = &mut *lock(&self.state);
+        let state = &mut self.state;
         if state.question.open.is_some() || state.is_abandoned {
             return Ok(false);
         }
@@ -96,7 +95,7 @@ impl Observer for MpiEndpoint {
     }
 
     fn answer(&mut self) -> Option<Status> {
-        let question = &mut lock(&self.state).question;
+        let question = &mut self.state.question;
         if question.open.is_some_and(|(_, asked)| asked.elapsed() > ANSWER_TAKES) {
             (question.open, question.answer) = (None, Some(Status::Unknown));
         }
@@ -105,7 +104,7 @@ impl Observer for MpiEndpoint {
 
     fn tell(&mut self, blame: Blame) {
         let Ok(_inside) = self.library.enter() else { return };
-        let state = &mut *lock(&self.state);
+        let state = &mut self.state;
         if state.is_abandoned {
             return;
         }
@@ -118,6 +117,6 @@ impl Observer for MpiEndpoint {
     }
 
     fn told(&mut self) -> Option<Blame> {
-        lock(&self.state).news
+        self.state.news
     }
 }

@@ -12,20 +12,26 @@ use super::{EAGER_BYTES, HEADERS};
 use crate::Rank;
 use crate::endpoint::{WireError, WireRegion};
 
-type Buffer = Box<[u8; HEADER_BYTES + EAGER_BYTES]>;
+/// Lengths of buffers: for most messages, and for the longest.
+const LENGTHS: [usize; 2] = [4096, HEADER_BYTES + EAGER_BYTES];
+/// Buffers of each length that are kept while they are not in use.
+const KEPT: [usize; 2] = [1024, 32];
+
+type Buffer = Box<[u8]>;
 
 /// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Outbound {
     comm: Comm,
-    free: Vec<Buffer>,
+    /// By length, those that are not in use.
+    free: [Vec<Buffer>; 2],
     /// In the order in which they were sent.
     leaving: VecDeque<(ffi::MPI_Request, Buffer)>,
 }
 
 impl Outbound {
     pub(super) fn new(comm: Comm) -> Self {
-        Outbound { comm, free: Vec::new(), leaving: VecDeque::with_capacity(64) }
+        Outbound { comm, free: Default::default(), leaving: VecDeque::with_capacity(64) }
     }
 
     /// Sends a header and the message behind it.
@@ -39,9 +45,11 @@ impl Outbound {
         header: &Header,
         message: Option<WireRegion>,
     ) -> Result<(), WireError> {
-        let mut buffer = self.free.pop().unwrap_or_else(|| Box::new([0; _]));
-        buffer[..HEADER_BYTES].copy_from_slice(&header.encode());
         let len = message.map_or(0, |region| region.len);
+        let kind = usize::from(HEADER_BYTES + len > LENGTHS[0]);
+        let new = || vec![0; LENGTHS[kind]].into();
+        let mut buffer: Buffer = self.free[kind].pop().unwrap_or_else(new);
+        buffer[..HEADER_BYTES].copy_from_slice(&header.encode());
         if let Some(region) = message.filter(|region| region.len > 0) {
             let into = &mut buffer[HEADER_BYTES..HEADER_BYTES + len];
             // SAFETY: the caller's promise; a buffer of ours is not the user's memory.
@@ -81,7 +89,12 @@ impl Outbound {
             if is_gone == 0 {
                 break;
             }
-            self.free.extend(self.leaving.pop_front().map(|(_, buffer)| buffer));
+            if let Some((_, buffer)) = self.leaving.pop_front() {
+                let kind = usize::from(buffer.len() > LENGTHS[0]);
+                if self.free[kind].len() < KEPT[kind] {
+                    self.free[kind].push(buffer);
+                }
+            }
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! A port's ring: receives that stay posted, for all messages with a header.
 //!
-//! MPI fills them in the order in which they were posted, so only the next one is looked at.
+//! MPI fills them in the order in which they were posted, so only the next one is looked at. Those that
+//! have been filled are posted again when there is nothing else to do, or few are left: a message that
+//! has come does not wait for that.
 
 use std::ptr::NonNull;
 use std::time::Instant;
@@ -14,6 +16,8 @@ use crate::endpoint::WireError;
 
 /// Receives posted at a time.
 const SLOTS: usize = 64;
+/// With fewer left, all that can be are posted again at once.
+const FEW: usize = SLOTS / 2;
 /// Bytes of each.
 const SLOT_BYTES: usize = HEADER_BYTES + EAGER_BYTES;
 
@@ -26,15 +30,16 @@ pub(super) struct Ring {
     requests: Vec<ffi::MPI_Request>,
     /// The receive that is filled next.
     head: usize,
-    /// How many before it are filled and not posted again.
+    /// How many before it are filled and not posted again,
     n_taken: usize,
+    /// and how many of these, the oldest ones, nobody reads any more.
+    n_free: usize,
 }
 
-/// A message in the ring; it stays there until the next [`Ring::repost`].
+/// A message in the ring, header first; it stays there until the next [`Ring::release`].
 pub(super) struct Taken {
     pub(super) source: i32,
     pub(super) ptr: *const u8,
-    pub(super) len: usize,
 }
 
 impl Ring {
@@ -44,8 +49,9 @@ impl Ring {
         let memory = NonNull::from(memory).cast();
         // SAFETY: a constant of MPI's.
         let none = unsafe { ffi::RSMPI_REQUEST_NULL };
-        let mut ring = Ring { comm, memory, requests: vec![none; SLOTS], head: 0, n_taken: SLOTS };
-        ring.repost()?;
+        let requests = vec![none; SLOTS];
+        let mut ring = Ring { comm, memory, requests, head: 0, n_taken: SLOTS, n_free: SLOTS };
+        ring.release()?;
         Ok(ring)
     }
 
@@ -55,29 +61,42 @@ impl Ring {
         unsafe { self.memory.as_ptr().add(index * SLOT_BYTES) }
     }
 
-    /// Posts the receives again whose message has been taken: nobody reads it any more.
+    /// Nobody reads any more what has been taken.
     #[inline]
-    pub(super) fn repost(&mut self) -> Result<(), WireError> {
-        while self.n_taken > 0 {
-            let index = (self.head + SLOTS - self.n_taken) % SLOTS;
-            let into = self.slot(index);
-            // SAFETY: the slot is this receive's alone until it is taken; it is freed only when
-            // nothing is posted.
-            let code = unsafe {
-                ffi::PMPI_Irecv(
-                    into.cast(),
-                    SLOT_BYTES as i32,
-                    ffi::RSMPI_UINT8_T,
-                    ffi::RSMPI_ANY_SOURCE,
-                    HEADERS,
-                    self.comm.0,
-                    &mut self.requests[index],
-                )
-            };
-            check("MPI_Irecv", code)?;
-            self.n_taken -= 1;
+    pub(super) fn release(&mut self) -> Result<(), WireError> {
+        self.n_free = self.n_taken;
+        if self.n_taken > SLOTS - FEW {
+            while self.n_free > 0 {
+                self.repost_one()?;
+            }
         }
         Ok(())
+    }
+
+    /// Posts the oldest receive again that nobody reads, if there is one.
+    #[inline]
+    pub(super) fn repost_one(&mut self) -> Result<(), WireError> {
+        if self.n_free == 0 {
+            return Ok(());
+        }
+        let index = (self.head + SLOTS - self.n_taken) % SLOTS;
+        let into = self.slot(index);
+        // SAFETY: the slot is this receive's alone until it is taken; it is freed only when
+        // nothing is posted.
+        let code = unsafe {
+            ffi::PMPI_Irecv(
+                into.cast(),
+                SLOT_BYTES as i32,
+                ffi::RSMPI_UINT8_T,
+                ffi::RSMPI_ANY_SOURCE,
+                HEADERS,
+                self.comm.0,
+                &mut self.requests[index],
+            )
+        };
+        self.n_taken -= 1;
+        self.n_free -= 1;
+        check("MPI_Irecv", code)
     }
 
     /// The next message, if it has come.
@@ -95,18 +114,12 @@ impl Ring {
         if is_there == 0 {
             return Ok(None);
         }
-        let mut len = 0;
         // SAFETY: complete, so the status has been written.
-        let (status, code) = unsafe {
-            let code = ffi::PMPI_Get_count(status.as_ptr(), ffi::RSMPI_UINT8_T, &mut len);
-            (status.assume_init(), code)
-        };
-        check("MPI_Get_count", code)?;
+        let status = unsafe { status.assume_init() };
         let ptr = self.slot(self.head);
         self.head = (self.head + 1) % SLOTS;
         self.n_taken += 1;
-        let len = usize::try_from(len).unwrap_or(0).min(SLOT_BYTES);
-        Ok(Some(Taken { source: status.MPI_SOURCE, ptr, len }))
+        Ok(Some(Taken { source: status.MPI_SOURCE, ptr }))
     }
 
     /// Cancels all receives, waiting at most until `end`; returns whether MPI has let go of them.

@@ -100,6 +100,11 @@ impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
         self.far.abandon();
     }
 
+    fn end(&mut self) {
+        self.near.end();
+        self.far.end();
+    }
+
     /// At most one of the wires has one: keys are its.
     fn registry(&mut self) -> Option<&mut dyn Registry> {
         debug_assert!(self.near.registry().is_none() || self.far.registry().is_none());

@@ -36,7 +36,7 @@ use crate::Rank;
 
 pub use board::{Board, Contribution};
 pub use boards::{BoardLease, Boards};
-pub(crate) use process::host;
+pub(crate) use process::{host, kernel};
 pub use setup::{ShmConfig, connect};
 
 use super::Posted as Taken;

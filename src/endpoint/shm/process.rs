@@ -41,14 +41,37 @@ fn stat(pid: u32) -> Option<(u8, u64)> {
     Some((state, started))
 }
 
-/// A number that processes have in common exactly if they can meet: on one host, since one boot,
-/// in one space of process numbers.
+/// A number that processes have in common exactly if they can meet: under one kernel, in one space
+/// of process numbers, and in one space of users, beyond which the kernel lets nobody open what is
+/// another's. So each container is a host of its own, unless containers share these spaces.
 pub(crate) fn host() -> u64 {
-    let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let spaces = ["/proc/self/ns/pid", "/proc/self/ns/user"].map(std::fs::read_link);
+    // Without a /proc of its own space a process finds nobody.
+    let own = std::fs::read_link("/proc/self").ok();
+    let is_lost = own.is_none_or(|own| own.as_os_str() != &*std::process::id().to_string());
     let mut hasher = DefaultHasher::new();
-    (boot, space).hash(&mut hasher);
+    (kernel(), spaces.map(Result::ok), is_lost.then(token)).hash(&mut hasher);
     hasher.finish()
+}
+
+/// A number for the kernel that runs this process, since its start: containers share it, and with it
+/// their cores.
+pub(crate) fn kernel() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match std::fs::read("/proc/sys/kernel/random/boot_id") {
+        Ok(boot) if !boot.is_empty() => boot.hash(&mut hasher),
+        _ => host_name().hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
+fn host_name() -> Vec<u8> {
+    let mut name = vec![0; 256];
+    // SAFETY: the buffer has the length given.
+    let code = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
+    let len = name.iter().position(|&byte| byte == 0).filter(|_| code == 0);
+    name.truncate(len.unwrap_or(0));
+    name
 }
 
 /// A number that nobody else has.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use mpi::ffi;
 use utofu::bootstrap::Exchange;
+use utofu_emu::Launched;
 
 pub(super) use session::Session;
 
@@ -29,16 +30,28 @@ use exchange::MpiExchange;
 /// [`Error::Backend`].
 pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
     let asks = get("HOPBINE_BACKEND").as_deref() == Some("mpi");
-    if !asks && (launcher::is_said(get) || !(is_running() || launcher::find(get)?.is_some())) {
+    let is_said = launcher::is_said(get);
+    if is_running() {
+        // SAFETY: all ranks of the program, in a communicator that always exists.
+        let session = (asks || !is_said).then(|| unsafe { Session::over(session::world(), false) });
+        return session.transpose().map_err(unusable);
+    }
+    let launched = launcher::find(get)?;
+    if !asks && launched.is_none() {
         return Ok(None);
     }
-    let session = if is_running() {
-        // SAFETY: all ranks of the program, in a communicator that always exists.
-        unsafe { Session::over(session::world(), false) }
-    } else {
-        Session::start()
-    };
-    session.map(Some).map_err(unusable)
+    let session = Session::start().map_err(unusable)?;
+    match launched {
+        Some(Launched { size, .. }) if size != session.n_ranks as usize => {
+            let reason = format!(
+                "{size} ranks were started, of which MPI sees {}: their launcher is not this MPI's; \
+                 use its own, or srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH",
+                session.n_ranks
+            );
+            Err(unusable(WireError { call: "MPI_Comm_size", reason, peer: None }))
+        }
+        _ => Ok(Some(session)),
+    }
 }
 
 fn unusable(error: WireError) -> Error {

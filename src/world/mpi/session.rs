@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use mpi::ffi;
 
 use crate::Rank;
-use crate::endpoint::mpi::{Comm, Ending, Library, MpiEndpoint, check};
+use crate::endpoint::mpi::{Comm, Library, MpiEndpoint, check};
 use crate::error::WireError;
 use crate::sync::lock;
 
@@ -20,16 +20,10 @@ pub(in crate::world) struct Session {
     pub(super) roll: Comm,
     pub(super) rank: Rank,
     pub(super) n_ranks: u32,
-    /// What is to be given back at the end.
-    held: Mutex<Held>,
+    /// To be freed at the end.
+    comms: Mutex<Vec<Comm>>,
     /// MPI was initialised for this.
     is_ours: bool,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    endpoints: Vec<Ending>,
-    comms: Vec<Comm>,
 }
 
 impl Session {
@@ -54,9 +48,9 @@ impl Session {
             check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
         }
         drop(inside);
-        let held = Mutex::new(Held { endpoints: Vec::new(), comms: vec![comm, roll] });
+        let comms = Mutex::new(vec![comm, roll]);
         let (rank, n_ranks, library) = (rank as Rank, size as u32, Arc::new(library));
-        Ok(Arc::new(Session { library, comm, roll, rank, n_ranks, held, is_ours }))
+        Ok(Arc::new(Session { library, comm, roll, rank, n_ranks, comms, is_ours }))
     }
 
     /// Initialises MPI, with as many threads as it allows, and joins all ranks of the program.
@@ -77,7 +71,7 @@ impl Session {
 
     /// Ports over communicators of their own; collective.
     pub(super) fn endpoints(&self, n_ports: usize) -> Result<Vec<MpiEndpoint>, WireError> {
-        let held = &mut *lock(&self.held);
+        let comms = &mut *lock(&self.comms);
         let ports = (0..n_ports).map(|port| {
             let comm = if port == 0 {
                 self.comm
@@ -85,14 +79,12 @@ impl Session {
                 let _inside = self.library.enter()?;
                 // SAFETY: a communicator of ours.
                 let comm = unsafe { duplicate(self.comm) }?;
-                held.comms.push(comm);
+                comms.push(comm);
                 comm
             };
             // SAFETY: only collectives use it besides the port, and it is freed after the port's
             // end.
-            let endpoint = unsafe { MpiEndpoint::new(self.library.clone(), comm) }?;
-            held.endpoints.push(endpoint.ending());
-            Ok(endpoint)
+            unsafe { MpiEndpoint::new(self.library.clone(), comm) }
         });
         ports.collect()
     }
@@ -144,24 +136,14 @@ impl Session {
         Ok(word)
     }
 
-    /// After a failure: lets go of everything that is posted. Nothing is finalised: others may not
-    /// come so far.
-    pub(in crate::world) fn let_go(&self) {
-        for ending in std::mem::take(&mut lock(&self.held).endpoints) {
-            // A thread that may not call MPI can do nothing about a failure.
-            let _ = ending.end();
-        }
-    }
-
-    /// All ranks are done: gives everything back to MPI, and finalises it if that is ours to do.
+    /// All ranks are done, and their endpoints have ended: gives everything back to MPI, and finalises
+    /// it if that is ours to do.
     ///
     /// # Errors
     /// [`WireError`].
     pub(in crate::world) fn end(&self) -> Result<(), WireError> {
-        let Held { endpoints, comms } = std::mem::take(&mut *lock(&self.held));
-        endpoints.into_iter().try_for_each(Ending::end)?;
         let inside = self.library.enter()?;
-        for mut comm in comms {
+        for mut comm in std::mem::take(&mut *lock(&self.comms)) {
             // SAFETY: nothing uses it any more.
             check("MPI_Comm_free", unsafe { ffi::PMPI_Comm_free(&mut comm.0) })?;
         }

@@ -251,12 +251,13 @@ impl SmallCollectives for SharedBoard {
         }
         let size = call.dtype.size_bytes() as u64;
         let bytes = call.count.saturating_mul(size);
-        // Both are in proportion to the bytes. Every long call comes by here.
+        // Both are in proportion to the bytes.
         let (given, read) = self.volume(call.collective, 1);
-        let most = (self.capacity / given.max(1)).min(MOST_READ / read.max(1));
-        if bytes <= most {
+        // Every call comes by here: a division would take a tenth of a short one.
+        if bytes.saturating_mul(given) <= self.capacity && bytes.saturating_mul(read) <= MOST_READ {
             return Ok(());
         }
+        let most = (self.capacity / given.max(1)).min(MOST_READ / read.max(1));
         Err(Refusal::Count { most: most / size, count: call.count })
     }
 
@@ -302,37 +303,33 @@ impl SmallCollectives for SharedBoard {
             board.contribute(unsafe { slice(input(call, caller, given), given) });
         }
         let Some(part) = part else { return Ok(()) };
-        // What is there of whom.
-        let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
         let ranks = from.map_or(0..board.n_ranks(), |rank| rank..rank + 1);
-        for rank in ranks.clone() {
-            found[rank] = self.awaited(board, (rank, len), caller, waiter)?;
-        }
-        if part == 0 {
-            return Ok(());
-        }
-        // SAFETY: every contribution has `len` bytes, of which the part lies within, and stays
-        // until this rank enters the next call.
-        let operand = |rank: usize| unsafe { slice(found[rank].add(offset), part) };
-        let Some(reducer) = reducer else {
-            for (index, rank) in ranks.enumerate() {
+        // The first operand, until the second has come.
+        let mut first: &[u8] = &[];
+        for (index, rank) in ranks.enumerate() {
+            let there = self.awaited(board, (rank, len), caller, waiter)?;
+            // SAFETY: every contribution has `len` bytes, of which the part lies within, and stays
+            // until this rank enters the next call. It is not the user's memory.
+            let operand = unsafe { slice(there.add(offset), part) };
+            if part == 0 {
+                continue;
+            }
+            let Some(reducer) = &reducer else {
                 // SAFETY: the caller's promise: the output has room for every part.
                 let into = unsafe { call.recv.add(index * part) };
-                // SAFETY: as above; the board is not the user's memory.
-                unsafe { std::ptr::copy_nonoverlapping(operand(rank).as_ptr(), into, part) };
+                // SAFETY: as above.
+                unsafe { std::ptr::copy_nonoverlapping(operand.as_ptr(), into, part) };
+                continue;
+            };
+            // SAFETY: the caller's promise. Not even in place is the input an operand: what was
+            // contributed is.
+            let target = unsafe { std::slice::from_raw_parts_mut(call.recv, part) };
+            match index {
+                0 if self.n_ranks == 1 => target.copy_from_slice(operand),
+                0 => first = operand,
+                1 => reducer.reduce3(target, first, operand),
+                _ => reducer.reduce_into(target, operand, Operand::Left),
             }
-            return Ok(());
-        };
-        // SAFETY: the caller's promise. Not even in place is the input an operand: what was
-        // contributed is.
-        let target = unsafe { std::slice::from_raw_parts_mut(call.recv, part) };
-        if ranks.end == 1 {
-            target.copy_from_slice(operand(0));
-            return Ok(());
-        }
-        reducer.reduce3(target, operand(0), operand(1));
-        for rank in 2..ranks.end {
-            reducer.reduce_into(target, operand(rank), Operand::Left);
         }
         Ok(())
     }

@@ -34,4 +34,6 @@ mod device;
 use device::*;
 
 #[cfg(not(loom))]
-pub use device::{Entered, Job, JobError, Launched, Model, NodeLink, Watched, c, env, open_own};
+pub use device::{
+    Bell, Entered, Job, JobError, Launched, Model, NodeLink, Watched, c, env, open_own,
+};

@@ -212,6 +212,7 @@ fn carry(job: &Job, parcels: &mut Vec<Parcel>) {
             let start_gate = usize::from(place.gate) < START_GATES;
             gate.fire(state, start_gate, parcels);
         });
+        job.ring(&gate.owner);
     }
 }
 
@@ -364,8 +365,9 @@ pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
         return Err(Code(UTOFU_ERR_BUSY));
     }
     // Acquire pairs with the Release in fire.
-    if gate.ends.load(Ordering::Acquire) == polled {
-        job.found_nothing();
+    let is_over = gate.ends.load(Ordering::Acquire) != polled;
+    job.polled(is_over);
+    if !is_over {
         return Err(Code(UTOFU_ERR_NOT_COMPLETED));
     }
     gate.with(|state| {

@@ -50,11 +50,12 @@ pub(crate) struct Context {
     pub(crate) rank: usize,
 }
 
-/// Polls that find nothing between two yields: less than a microsecond.
-const MISSES_PER_YIELD: u32 = 16;
+/// Polls in a row that find nothing before a yield: half a microsecond. A rank that yields by
+/// itself finds something earlier, mostly, and must not yield twice as often as it wants to.
+const MISSES_PER_YIELD: u32 = 64;
 
 thread_local! {
-    /// Polls of this thread that found nothing.
+    /// Polls of this thread, since its last yield here, that found nothing in a row.
     static MISSES: Cell<u32> = const { Cell::new(0) };
     static ENTERED: RefCell<Vec<Context>> = const { RefCell::new(Vec::new()) };
 }
@@ -163,16 +164,17 @@ impl Job {
         Ok(Job { arena, plan, serial, layout, model, device, me, page, is_crowded })
     }
 
-    /// Yields the processor now and then; called when a poll has found nothing. A program polls
-    /// without end while it waits, perhaps for a rank that has no processor of its own.
+    /// Notes a poll. After many in a row that `found` nothing the thread yields its processor: a
+    /// program polls without end while it waits, perhaps for a rank that has no processor.
     #[inline]
-    pub(crate) fn found_nothing(&self) {
-        if self.is_crowded {
-            let misses = MISSES.get().wrapping_add(1);
-            MISSES.set(misses);
-            if misses.is_multiple_of(MISSES_PER_YIELD) {
-                std::thread::yield_now();
-            }
+    pub(crate) fn polled(&self, found: bool) {
+        if !self.is_crowded {
+            return;
+        }
+        let misses = if found { 0 } else { MISSES.get() + 1 };
+        MISSES.set(misses % MISSES_PER_YIELD);
+        if misses == MISSES_PER_YIELD {
+            std::thread::yield_now();
         }
     }
 

@@ -6,12 +6,13 @@ use crate::env::Lookup;
 use crate::error::JobError;
 use crate::own;
 
-/// A launcher and its variables for the rank, the number of ranks, and the ranks on this host.
+/// A launcher and its variables for the rank, the number of ranks, and the ranks on this host (the
+/// first that is set).
 struct Names {
     launcher: &'static str,
     rank: &'static str,
     size: &'static str,
-    here: &'static str,
+    here: &'static [&'static str],
 }
 
 /// All launchers, in the order of the search: a launcher may itself run within a job of Slurm's.
@@ -20,20 +21,21 @@ const LAUNCHERS: [Names; 3] = [
         launcher: "Open MPI's mpirun",
         rank: "OMPI_COMM_WORLD_RANK",
         size: "OMPI_COMM_WORLD_SIZE",
-        here: "OMPI_COMM_WORLD_LOCAL_SIZE",
+        here: &["OMPI_COMM_WORLD_LOCAL_SIZE"],
     },
+    // Or `srun --mpi=pmi2`, which says less.
     Names {
         launcher: "MPICH's mpiexec",
         rank: "PMI_RANK",
         size: "PMI_SIZE",
-        here: "MPI_LOCALNRANKS",
+        here: &["MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"],
     },
     // srun sets the second variable, a batch script alone does not.
     Names {
         launcher: "srun",
         rank: "SLURM_PROCID",
         size: "SLURM_STEP_NUM_TASKS",
-        here: "SLURM_STEP_TASKS_PER_NODE",
+        here: &["SLURM_STEP_TASKS_PER_NODE"],
     },
 ];
 
@@ -99,8 +101,8 @@ fn find(get: Lookup<'_>) -> Result<Option<Launched>, (&'static str, String, Stri
         };
         let Some(r) = at.trim().parse().ok().filter(|r| *r < n) else { return bad(rank, at) };
         // Slurm writes `4(x2)` for two nodes of four tasks.
-        let elsewhere = get(here).filter(|value| value.trim().parse() != Ok(n));
-        let elsewhere = elsewhere.map(|value| (here, value));
+        let here = here.iter().find_map(|&name| Some((name, get(name)?)));
+        let elsewhere = here.filter(|(_, value)| value.trim().parse() != Ok(n));
         return Ok(Some(Launched { rank: r, size: n, variable: rank, elsewhere }));
     }
     Ok(None)
@@ -182,6 +184,10 @@ mod tests {
         let apart = [("PMI_RANK", "0"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")];
         let error = with(&apart).unwrap().unwrap().meeting_place().unwrap_err().to_string();
         assert!(error.contains("MPI_LOCALNRANKS=2") && error.contains("HOPBINE_RENDEZVOUS"));
+        // srun --mpi=pmi2.
+        let apart = [apart[0], apart[1], ("SLURM_STEP_TASKS_PER_NODE", "2(x2)")];
+        let error = with(&apart).unwrap().unwrap().meeting_place().unwrap_err().to_string();
+        assert!(error.contains("SLURM_STEP_TASKS_PER_NODE=2(x2)"), "{error}");
     }
 
     #[test]

@@ -320,8 +320,11 @@ impl Vcq {
                 };
                 match found {
                     Some(n) => {
-                        // With jitter a later one may have been passed before.
-                        self.local_seen.fetch_max(n.order, Ordering::Relaxed);
+                        // With jitter a later one may have been passed before. Nobody else writes
+                        // it meanwhile.
+                        if n.order > self.local_seen.load(Ordering::Relaxed) {
+                            self.local_seen.store(n.order, Ordering::Relaxed);
+                        }
                         Some(n)
                     }
                     None => {

@@ -26,8 +26,8 @@ pub unsafe extern "C" fn utofu_poll_tcq(
         // SAFETY: as above.
         let polled =
             unsafe { vcq.send(|s| s.toq.poll(model::now, || vcq.late.as_ref()?.completion())) };
+        vcq.context.job.polled(polled.is_some());
         let Some((code, data)) = polled else {
-            vcq.context.job.found_nothing();
             return Err(Code(UTOFU_ERR_NOT_FOUND));
         };
         // SAFETY: not null, hence valid by the caller's promise.
@@ -60,8 +60,9 @@ pub unsafe extern "C" fn utofu_poll_mrq(
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         // SAFETY: as above.
-        let Some(n) = (unsafe { vcq.poll_mrq() }) else {
-            vcq.context.job.found_nothing();
+        let polled = unsafe { vcq.poll_mrq() };
+        vcq.context.job.polled(polled.is_some());
+        let Some(n) = polled else {
             return Err(Code(UTOFU_ERR_NOT_FOUND));
         };
         let (kind, edata, code) = unpack_meta(n.meta);

@@ -6,7 +6,7 @@
 //! INVALID_OP, INVALID_ARG (mtu, gap), INVALID_POINTER, NOT_SUPPORTED (sessions); posting also BUSY:
 //! the queue is full, poll the TCQ.
 
-use super::{call, load, not_null, store};
+use super::{call, not_null, store};
 use crate::atomic_op::Update;
 use crate::desc::{Action, ENTRY, MAX_GAP, MAX_LENGTH, MAX_MTU, MAX_PIGGYBACK, Op};
 use crate::error::{Result, fail};
@@ -152,19 +152,22 @@ pub unsafe extern "C" fn utofu_post_toq(
                 format!("{desc_size} bytes: descriptors are multiples of {ENTRY} bytes"),
             );
         }
-        // SAFETY: the caller's promise: `desc_size` bytes, of which the n-th eight are read.
-        let word = |n: usize| unsafe { load(desc.cast::<u64>().add(n), "desc") };
-        let words = (0..desc_size / 8).map(word).collect::<Result<SmallVec<[u64; 32]>>>()?;
         let mut parsed = SmallVec::<[Op; 8]>::new();
-        let mut at = 0;
-        while at < words.len() {
-            let op = Op::unpack(&words[at..])?;
+        let (mut at, mut words) = (0, [0u64; 2 * ENTRY / 8]);
+        while at < desc_size {
+            let n_bytes = (2 * ENTRY).min(desc_size - at);
+            // SAFETY: the caller's promise: `desc_size` bytes.
+            unsafe {
+                let from = desc.cast::<u8>().add(at);
+                std::ptr::copy_nonoverlapping(from, words.as_mut_ptr().cast(), n_bytes);
+            }
+            let op = Op::unpack(&words[..n_bytes / 8])?;
             startable(vcq, c_ulong::from(op.flags))?;
-            at += op.entries() * ENTRY / 8;
+            at += op.entries() * ENTRY;
             parsed.push(op);
         }
         // SAFETY: the caller's promise.
-        unsafe { ops::post(vcq, parsed.into_iter(), at * 8 / ENTRY, cbdata as usize) }
+        unsafe { ops::post(vcq, parsed.into_iter(), at / ENTRY, cbdata as usize) }
     })
 }
 
