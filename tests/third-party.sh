@@ -8,8 +8,8 @@
 #   PREFIX      hopbine as installed by `MPICC=mpicc.openmpi ./install.sh`, or mpich's
 #
 # Both MPIs: ScaLAPACK's own tests, parallel HDF5. Open MPI, to which Debian links the others: LAMMPS,
-# HPC Challenge, PETSc's own examples and tests, FFTW, MUMPS, Quantum ESPRESSO, mpi4py and its own suite,
-# its FFTs, h5py.
+# HPC Challenge, PETSc's own examples and tests, FFTW, MUMPS, Quantum ESPRESSO, CP2K, mpi4py and its own
+# suite, its FFTs, petsc4py, h5py.
 #
 # Exit code: 0 well, 1 something differs, 3 nothing could be run.
 set -euo pipefail
@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 
 packages=(hpcc lammps python3-mpi4py python3-numpy python3-mpi4py-fft python3-h5py-mpi scalapack-mpi-test
   libhdf5-openmpi-dev libhdf5-mpich-dev openmpi-bin mpich mumps-test quantum-espresso quantum-espresso-data
-  libpetsc-real-dev libpetsc3.18-dev-examples libfftw3-mpi-dev pkg-config)
+  libpetsc-real-dev libpetsc3.18-dev-examples libfftw3-mpi-dev pkg-config cp2k cp2k-data python3-petsc4py-real)
 if [ "${1:-}" = --install ]; then
   apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
   shift
@@ -232,6 +232,89 @@ energies() { grep -E '^!|Total force|P=|JOB DONE'; }
 for pools in 1 2; do
   both "Quantum ESPRESSO, $pools pools" energies 4 pw.x -nk $pools -in silicon
 done
+
+# -- CP2K: two molecules of hydrogen, energy and forces.
+cat >hydrogen.inp <<'EOF'
+&GLOBAL
+  PROJECT h2
+  RUN_TYPE ENERGY_FORCE
+&END GLOBAL
+&FORCE_EVAL
+  METHOD QS
+  &DFT
+    BASIS_SET_FILE_NAME /usr/share/cp2k/BASIS_MOLOPT
+    POTENTIAL_FILE_NAME /usr/share/cp2k/GTH_POTENTIALS
+    &MGRID
+      CUTOFF 100
+    &END MGRID
+    &SCF
+      EPS_SCF 1.0E-6
+      MAX_SCF 30
+    &END SCF
+    &XC
+      &XC_FUNCTIONAL PADE
+      &END XC_FUNCTIONAL
+    &END XC
+  &END DFT
+  &PRINT
+    &FORCES ON
+    &END FORCES
+  &END PRINT
+  &SUBSYS
+    &CELL
+      ABC 5 5 5
+    &END CELL
+    &COORD
+      H 0 0 0
+      H 0.74 0 0
+      H 2.5 2.5 2.5
+      H 2.5 2.5 3.24
+    &END COORD
+    &KIND H
+      BASIS_SET DZVP-MOLOPT-GTH
+      POTENTIAL GTH-PADE-q1
+    &END KIND
+  &END SUBSYS
+&END FORCE_EVAL
+EOF
+forces() { grep -E 'ENERGY[|]|SUM OF ATOMIC FORCES'; }
+OMP_NUM_THREADS=1 both "CP2K" forces 2 cp2k.psmp -i hydrogen.inp
+
+# -- petsc4py: three solvers on a distributed grid.
+cat >poisson.py <<'EOF'
+import petsc4py
+
+petsc4py.init(["x", "-ksp_monitor_short"])
+from petsc4py import PETSc
+da = PETSc.DMDA().create([20, 20], stencil_width=1)
+A = da.createMatrix()
+start, end = A.getOwnershipRange()
+lgmap = da.getLGMap()
+(xs, xe), (ys, ye) = da.getRanges()
+row, col = PETSc.Mat.Stencil(), PETSc.Mat.Stencil()
+for j in range(ys, ye):
+    for i in range(xs, xe):
+        row.index = (i, j)
+        for at, value in (((i, j), 4), ((i - 1, j), -1), ((i + 1, j), -1), ((i, j - 1), -1), ((i, j + 1), -1)):
+            if 0 <= at[0] < 20 and 0 <= at[1] < 20:
+                col.index = at
+                A.setValueStencil(row, col, value)
+A.assemble()
+x, b = A.createVecs()
+b.set(1.0)
+for kind in "cg", "pipecg", "gmres":
+    x.set(0.0)
+    ksp = PETSc.KSP().create()
+    ksp.setOperators(A)
+    ksp.setType(kind)
+    ksp.getPC().setType("bjacobi")
+    ksp.setTolerances(rtol=1e-6)
+    ksp.solve(b, x)
+    PETSc.Sys.Print("solved by %s in %d: %.6f" % (kind, ksp.getIterationNumber(), x.norm()))
+EOF
+solved() { grep solved; }
+petsc_modules=$(echo /usr/lib/petscdir/petsc*/*-real/lib/python3/dist-packages)
+PYTHONPATH=$petsc_modules both "petsc4py" solved 3 /usr/bin/python3 poisson.py
 
 # -- mpi4py: Python's collectives on numpy's arrays, in place, on parts and with derived types.
 cat >arrays.py <<'EOF'
