@@ -240,6 +240,52 @@ fn what_is_posted_in_one_drive_goes_with_one_call() {
     }
 }
 
+/// What peers wait for does not queue behind data, which keep a TNI busy for long.
+#[test]
+fn an_announcement_goes_before_the_data_that_are_sent_after_it() {
+    const LEN: usize = 5000;
+    let [mut a, mut b] = pair();
+    let (mut of_a, mut of_b) = (Memory::new(&mut a, 4 * LEN, 1), Memory::new(&mut b, 4 * LEN, 2));
+    let mut events = Vec::new();
+    // The first round says hello.
+    for round in 0..2 {
+        let regions = [of_a.region(LEN), of_b.region(LEN), of_a.region(LEN), of_b.region(LEN)];
+        let [from_a, into_b, into_a, from_b] = regions;
+        let (there, back) = (tag(2 * round), tag(2 * round + 1));
+        // SAFETY: for this and the following: the buffers outlive the endpoints, and are left alone
+        // until the events.
+        let waits = unsafe { b.post_recv(slot(0), 0, there, into_b, Arrival::InRegion).unwrap() };
+        for _ in 0..10 {
+            b.poll(&mut events).unwrap();
+            a.poll(&mut events).unwrap();
+        }
+        let before = a.posted();
+        // SAFETY: as above.
+        let posted = unsafe {
+            [
+                a.post_recv(slot(1), 1, back, into_a, Arrival::InRegion).unwrap(),
+                a.post_send(slot(2), 1, there, from_a).unwrap(),
+            ]
+        };
+        if round > 0 {
+            assert_eq!(a.posted(), (before.0 + 1, before.1 + 1));
+        }
+        // SAFETY: as above.
+        let last = unsafe { b.post_send(slot(3), 0, back, from_b).unwrap() };
+        assert_eq!(
+            (waits, posted, last),
+            (Posted::Accepted, [Posted::Accepted; 2], Posted::Accepted)
+        );
+        while events.len() < 4 || !a.is_flushed() || !b.is_flushed() {
+            a.poll(&mut events).unwrap();
+            b.poll(&mut events).unwrap();
+        }
+        events.clear();
+    }
+    assert!(of_a.bytes[3 * LEN..].iter().all(|&byte| byte == 2));
+    assert!(of_b.bytes[2 * LEN..3 * LEN].iter().all(|&byte| byte == 1));
+}
+
 #[test]
 fn mixed_lengths_in_random_order() {
     for seed in 0..20 {

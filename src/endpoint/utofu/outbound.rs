@@ -40,8 +40,13 @@ impl UtofuEndpoint {
         self.flush_puts()
     }
 
-    /// Posts puts until the TOQ is full.
+    /// Posts puts until the TOQ is full. What was kept for channels goes first: it is short, the TNI
+    /// sends in the order of posts, and a peer that heard of a receive only behind the data would
+    /// send its own only after them.
     pub(super) fn flush_puts(&mut self) -> Result<(), WireError> {
+        if self.puts.is_empty() || !self.post_batch()? {
+            return Ok(());
+        }
         while let Some(&DataPut { to, what, leaving }) = self.puts.front() {
             let flags = PostFlags::TCQ | PostFlags::REMOTE;
             let mark = Mark { edata: 0, flags, cookie: Cookie(leaving) };
