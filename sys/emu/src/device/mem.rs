@@ -7,6 +7,9 @@
 //! `reg_mem` works on whole pages and shares: a range inside pages that the same rank has already
 //! registered on the CQ with the same flags gets the same STag. An entry without registrations
 //! keeps its range, so that the same range gets the same STADD again, until the STag is needed.
+//!
+//! Hardware ends a registration between two packets, never within one. Here whoever moves more than a
+//! line [holds](StagTable::hold) the entry meanwhile, and whoever ends it waits.
 
 use crate::error::{Result, fail};
 use crate::ids::{FIRST_DYNAMIC, OFFSET_MASK, STAG_AT, USER_STAGS};
@@ -15,7 +18,12 @@ use crate::lock::SpinLock;
 use crate::sync::{AtomicU64, Ordering};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::fence;
+use std::time::{Duration, Instant};
 use utofu_sys::*;
+
+/// How long the end of a registration waits for operations on it. A process that was killed in the
+/// midst of one never lets go.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Entries for user STags: 256 for each of eight VCQs.
 const USER: usize = PLACES * USER_STAGS as usize;
@@ -37,6 +45,8 @@ struct Entry {
     refs: AtomicU32,
     /// Whether (not 0) base and len describe a range, registered or remembered.
     filled: AtomicU32,
+    /// Operations that may be reading or writing the range.
+    holders: AtomicU32,
 }
 
 /// The registrations of one CQ. Valid when zeroed.
@@ -47,6 +57,16 @@ pub(crate) struct StagTable {
     high: AtomicU32,
     user: [Entry; USER],
     dynamic: [Entry; DYNAMIC],
+}
+
+/// As long as it lives, nobody's end of the registration returns.
+pub(crate) struct Hold<'a>(&'a Entry);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        // Release pairs with the Acquire in wait_for_holders: the range is not touched any more.
+        self.0.holders.fetch_sub(1, Ordering::Release);
+    }
 }
 
 /// What a valid STADD leads to.
@@ -104,16 +124,28 @@ impl Entry {
         self.refs.store(refs - 1, Ordering::Relaxed);
         if refs == 1 {
             let state = self.state.load(Ordering::Relaxed);
-            // Release: orders nothing that others need; the range stays as it was.
-            self.state.store((state | 1) + 1, Ordering::Release);
+            // SeqCst, as in hold, get and wait_for_holders: whoever finds the entry valid after this
+            // is found among the holders.
+            self.state.store((state | 1) + 1, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits for the operations that found the entry valid, if it is not any more.
+    fn wait_for_holders(&self) {
+        let mut start = None;
+        while self.holders.load(Ordering::SeqCst) > 0
+            && self.refs.load(Ordering::Relaxed) == 0
+            && start.get_or_insert_with(Instant::now).elapsed() < PATIENCE
+        {
+            std::thread::yield_now();
         }
     }
 
     #[inline]
     fn get(&self, offset: u64) -> Option<Region> {
         loop {
-            // Acquire pairs with the Release in fill and share.
-            let state = self.state.load(Ordering::Acquire);
+            // Acquire pairs with the Release in fill and share; for SeqCst see release.
+            let state = self.state.load(Ordering::SeqCst);
             if state & 1 == 0 {
                 return None;
             }
@@ -145,6 +177,14 @@ impl StagTable {
             let first = u64::from(FIRST_EXTRA) * u64::from(USER_STAGS);
             self.user.get(stag.checked_sub(first)? as usize)
         }
+    }
+
+    /// Holds what a STADD leads to, if it leads somewhere, before it is looked up.
+    #[inline]
+    pub(crate) fn hold(&self, stadd: u64) -> Option<Hold<'_>> {
+        let entry = self.entry(stadd)?;
+        entry.holders.fetch_add(1, Ordering::SeqCst);
+        Some(Hold(entry))
     }
 
     /// What a STADD leads to now; None if its STag is not registered.
@@ -222,10 +262,12 @@ impl StagTable {
 
     /// `utofu_dereg_mem`: any offset of the STag will do.
     pub(crate) fn deregister(&self, stadd: u64) -> Result<()> {
-        let _guard = self.lock.lock();
+        let guard = self.lock.lock();
         match self.entry(stadd).map(|e| (e, e.refs.load(Ordering::Relaxed))) {
             Some((e, refs)) if refs > 0 => {
                 e.release(refs);
+                drop(guard);
+                e.wait_for_holders();
                 Ok(())
             }
             _ => fail(
@@ -242,18 +284,21 @@ impl StagTable {
 
     /// Takes back everything under the user STags of one VCQ.
     pub(crate) fn forget_user(&self, extra: u8) {
-        let _guard = self.lock.lock();
+        let guard = self.lock.lock();
         let from = usize::from(extra - FIRST_EXTRA) * USER_STAGS as usize;
-        for e in &self.user[from..from + USER_STAGS as usize] {
+        let entries = &self.user[from..from + USER_STAGS as usize];
+        for e in entries {
             if e.refs.load(Ordering::Relaxed) > 0 {
                 e.release(1);
             }
         }
+        drop(guard);
+        entries.iter().for_each(Entry::wait_for_holders);
     }
 
     /// Takes back everything: the CQ has no VCQ any more.
     pub(crate) fn forget_dynamic(&self) {
-        let _guard = self.lock.lock();
+        let guard = self.lock.lock();
         let high = self.high.load(Ordering::Relaxed) as usize;
         for e in &self.dynamic[..high] {
             if e.refs.load(Ordering::Relaxed) > 0 {
@@ -262,6 +307,8 @@ impl StagTable {
             e.filled.store(0, Ordering::Relaxed);
         }
         self.high.store(0, Ordering::Relaxed);
+        drop(guard);
+        self.dynamic[..high].iter().for_each(Entry::wait_for_holders);
     }
 }
 

@@ -49,6 +49,30 @@ proptest! {
 }
 
 #[test]
+fn the_end_of_a_registration_waits_for_operations() {
+    let t = table();
+    let stadd = t.register(range(0x10_000, 8192), PAGE).unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let held = t.hold(stadd + 100).unwrap();
+    std::thread::scope(|threads| {
+        let ends = threads.spawn(|| {
+            t.deregister(stadd).unwrap();
+            is_over.load(Ordering::Relaxed)
+        });
+        while t.lookup(stadd).is_some() {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        is_over.store(true, Ordering::Relaxed);
+        drop(held);
+        assert!(ends.join().unwrap(), "returned while the operation was going on");
+    });
+    // Nobody waits for what is on the way to a registration that is there no more.
+    drop(t.hold(stadd));
+    assert!(t.hold(u64::MAX).is_none());
+}
+
+#[test]
 fn registrations_are_counted_and_remembered() {
     let t = table();
     let a = t.register(range(0x10_000, 8192), PAGE).unwrap();

@@ -267,6 +267,8 @@ pub(crate) unsafe fn act(
 ) -> Outcome {
     let job = &*origin.context.job;
     let mut value = 0;
+    // A thread can lose its processor in the midst of any copy, but of a long one it is likely.
+    let _held = if u64::from(len) > copy::LINE { target.table.hold(op.rmt) } else { None };
     let code = match target.table.lookup(op.rmt) {
         None => UTOFU_ERR_MRQ_RMT_STADD,
         Some(r) if r.room < i64::from(len) => UTOFU_ERR_MRQ_RMT_LENGTH,
