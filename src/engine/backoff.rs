@@ -10,6 +10,8 @@
 //! whoever finds that its yields take that long, and that more threads than the ranks want cores,
 //! sleeps instead, if there is a bell to wake it ([`Bell`]), for this wait and for some that follow.
 
+use std::fs::File;
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -46,6 +48,8 @@ const YIELDS_PER_LOOK: u32 = 8;
 #[derive(Debug)]
 pub struct Waits {
     bell: Option<Arc<dyn Bell>>,
+    /// That this process may use.
+    n_cores: usize,
     /// Waits that will sleep before one yields again.
     sleepy: AtomicU32,
     /// How many they were the last time.
@@ -64,7 +68,8 @@ impl Waits {
     /// `bell` is rung whenever something may have come.
     pub fn new(bell: Option<Arc<dyn Bell>>) -> Self {
         let quick = AtomicU32::new(MANY_YIELDS);
-        Waits { bell, sleepy: AtomicU32::new(0), last_sleepy: AtomicU32::new(0), quick }
+        let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Waits { bell, n_cores, sleepy: AtomicU32::new(0), last_sleepy: AtomicU32::new(0), quick }
     }
 
     // Relaxed, all of them: waits that are counted wrongly only wait in the other way.
@@ -82,8 +87,7 @@ impl Waits {
         if is_realtime() {
             return false;
         }
-        let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        runnable().is_some_and(|runnable| runnable > n_cores.max(bell.n_ranks()))
+        runnable().is_some_and(|runnable| runnable > self.n_cores.max(bell.n_ranks()))
     }
 
     /// A yield did not take long, or only other ranks have made use of it.
@@ -117,9 +121,12 @@ impl Waits {
     }
 }
 
-/// Threads that run or could run now, of all programs; `None` if the system does not tell.
+/// Threads that run or could run now, of all programs; `None` if the system does not tell. Allocates
+/// nothing, as waiting never does.
 fn runnable() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    let mut text = [0; 128];
+    let len = File::open("/proc/loadavg").ok()?.read(&mut text).ok()?;
+    let text = std::str::from_utf8(&text[..len]).ok()?;
     text.split_ascii_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }
 
