@@ -98,8 +98,7 @@ fn footprint(n_ranks: u32) -> Footprint {
     let open = |rank: usize| {
         let mut exchange = Everybody { rank, nodes: nodes.clone(), told: 0 };
         let _entered = job.enter(rank);
-        let ports =
-            connect(Api::emulated(), &mut exchange, 0, vec![Box::new(Direct::default())], None);
+        let ports = connect(Api::emulated(), &mut exchange, 0, vec![Box::new(Direct::default())]);
         (ports.unwrap().pop().unwrap(), exchange.told)
     };
     let before = BYTES.load(Ordering::Relaxed);

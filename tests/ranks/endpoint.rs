@@ -26,7 +26,7 @@ fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
     let open = |rank: usize, mut exchange: LocalExchange| {
         let _entered = job.enter(rank);
         let endpoints =
-            connect(Api::emulated(), &mut exchange, 0, vec![Box::new(Direct::default())], None);
+            connect(Api::emulated(), &mut exchange, 0, vec![Box::new(Direct::default())]);
         endpoints.unwrap().pop().unwrap()
     };
     let open = &open;

@@ -71,7 +71,6 @@ pub use registrar::{Direct, Registrar};
 pub use setup::connect;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use utofu::handles::{Put, Registration, Vcq};
@@ -79,7 +78,7 @@ use utofu::{Stadd, UtofuError};
 
 use super::calls::Calls;
 use super::{
-    Arrival, Bell, Endpoint, Event, Observer, Posted, Rank, Registry, Slot, Status, Tag, WireError,
+    Arrival, Endpoint, Event, Observer, Posted, Rank, Registry, Slot, Status, Tag, WireError,
     WireRegion,
 };
 use crate::memory::Pages;
@@ -153,7 +152,6 @@ pub struct UtofuEndpoint {
     is_abandoned: bool,
     n_polls: u32,
     looked: Instant,
-    bell: Option<Arc<dyn Bell>>,
 }
 
 impl Endpoint for UtofuEndpoint {
@@ -315,10 +313,6 @@ impl Endpoint for UtofuEndpoint {
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {
         Some(self)
-    }
-
-    fn bell(&self) -> Option<Arc<dyn Bell>> {
-        self.bell.clone()
     }
 }
 

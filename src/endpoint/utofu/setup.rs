@@ -15,7 +15,7 @@ use super::registrar::Registrar;
 use super::state::{Fence, MAILBOX_BYTES};
 use super::{SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::calls::Calls;
-use crate::endpoint::{Bell, Rank, WireError};
+use crate::endpoint::{Rank, WireError};
 use crate::memory::Pages;
 
 /// Bytes that a rank tells about one port: the number of its VCQ. Where its memory is follows.
@@ -33,8 +33,7 @@ struct Half {
 
 /// Opens a port for each of `registrars` and makes them known to all ranks; collective over `exchange`. The ports
 /// of the ranks of a node, among which this one is number `place`, take the TNIs in turn.
-/// `registrars` are the ports'; `bell` rings whenever the library has something for this rank, if
-/// it has such a thing.
+/// `registrars` are the ports'.
 ///
 /// # Errors
 /// [`WireError`] if the exchange fails; if uTofu fails on some rank, or if ranks do not open
@@ -45,7 +44,6 @@ pub fn connect(
     exchange: &mut dyn Exchange,
     place: usize,
     registrars: Vec<Box<dyn Registrar>>,
-    bell: Option<Arc<dyn Bell>>,
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
     let n_ports = registrars.len();
     let halves = halves(api, n_ports, place);
@@ -70,7 +68,7 @@ pub fn connect(
                         peer: Some(rank),
                     });
                 }
-                Ok(finish(half, rank, addresses, of_port, bell.clone()))
+                Ok(finish(half, rank, addresses, of_port))
             })
             .collect()
     });
@@ -137,14 +135,12 @@ fn finish(
     rank: Rank,
     addresses: Addresses,
     registrar: Box<dyn Registrar>,
-    bell: Option<Arc<dyn Bell>>,
 ) -> UtofuEndpoint {
     let Half { mailbox_registration, mailbox, vcq } = half;
     let longest = vcq.caps().max_putget_size;
     UtofuEndpoint {
         rank,
         registrar,
-        bell,
         mailbox_registration,
         mailbox,
         peers: Vec::new(),

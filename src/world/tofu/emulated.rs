@@ -1,13 +1,11 @@
-//! The device in software: its bells, and ranks that are threads.
+//! The device in software with ranks that are threads.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use hopbine_torus::geometry::{RankMap, Shape};
 use utofu_emu::{Entered, Job, Model};
 
 use super::Tofu;
-use crate::endpoint::Bell;
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
 
@@ -49,39 +47,5 @@ impl Emulation {
     /// The device, for whoever has entered.
     pub(in crate::world) fn device(&self, cache: Option<CacheConfig>) -> Tofu {
         Tofu::emulated(cache)
-    }
-}
-
-/// The bell of the rank that the calling thread acts for, where the device has one.
-pub(super) fn bell() -> Option<Arc<dyn Bell>> {
-    utofu_emu::Bell::of_this_rank().map(|bell| Arc::new(DeviceBell(bell)) as Arc<dyn Bell>)
-}
-
-#[derive(Debug)]
-struct DeviceBell(utofu_emu::Bell);
-
-impl Bell for DeviceBell {
-    fn arm(&self) -> u32 {
-        self.0.arm()
-    }
-
-    fn number(&self) -> u32 {
-        self.0.number()
-    }
-
-    fn sleep(&self, number: u32, longest: Duration) {
-        self.0.sleep(number, longest);
-    }
-
-    fn disarm(&self) {
-        self.0.disarm();
-    }
-
-    fn n_ranks(&self) -> usize {
-        self.0.n_ranks()
-    }
-
-    fn ring(&self) {
-        self.0.ring();
     }
 }

@@ -82,8 +82,7 @@ impl Backend for Tofu {
                 parts.into_iter().map(|part| Box::new(part) as Box<dyn Registrar>).collect()
             }
         };
-        let bell = if self.is_physical { None } else { emulated::bell() };
-        let ports = connect(self.api, exchange, layout.place, registrars, bell)?;
+        let ports = connect(self.api, exchange, layout.place, registrars)?;
         let endpoints = beside(layout.near, ports, exchange)?;
         let small = Gates::open(self.api, exchange, layout)?;
         Ok(Opened {

@@ -34,6 +34,4 @@ mod device;
 use device::*;
 
 #[cfg(not(loom))]
-pub use device::{
-    Bell, Entered, Job, JobError, Launched, Model, NodeLink, Watched, c, env, open_own,
-};
+pub use device::{Entered, Job, JobError, Launched, Model, NodeLink, Watched, c, env, open_own};

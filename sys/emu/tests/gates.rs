@@ -1,10 +1,6 @@
 //! Barrier gates under load: many operations one after the other, in several shapes.
 
-mod naps;
-
-use naps::Naps;
 use std::sync::Barrier;
-use std::time::Instant;
 use utofu_emu::{Job, c};
 use utofu_sys::*;
 
@@ -89,35 +85,6 @@ fn sums_follow_each_other_without_mixing() {
             assert_eq!((rc, out), (0, [round * 64 + 28, 8, 0, 0, 0, 0]));
         }
     });
-}
-
-/// Who waits for the gates asleep is woken when all have come.
-#[test]
-fn the_gates_wake_who_sleeps() {
-    let job = Job::threads(Job::coords_for_shape(&[1, 4]).unwrap());
-    let on_rank = |r| {
-        let _me = job.enter(r);
-        alloc(2)
-    };
-    let all: Vec<Vec<u64>> = (0..4).map(on_rank).collect();
-    butterfly(&all);
-    let start = Instant::now();
-    std::thread::scope(|s| {
-        for (r, gates) in all.iter().enumerate() {
-            let job = &job;
-            s.spawn(move || {
-                let _me = job.enter(r);
-                let mut naps = Naps::new();
-                for _ in 0..1_000 {
-                    // SAFETY: the gate is this rank's.
-                    assert_eq!(unsafe { c::utofu_barrier(gates[0], 0) }, 0);
-                    // SAFETY: as above.
-                    naps.until(|| unsafe { c::utofu_poll_barrier(gates[0], 0) } == 0);
-                }
-            });
-        }
-    });
-    assert!(start.elapsed() < Naps::LONGEST, "a bell was missed");
 }
 
 #[test]

@@ -1,11 +1,8 @@
 //! Ranks as threads: what only several ranks of one process can show.
 
 mod common;
-mod naps;
 
 use common::*;
-use naps::Naps;
-use std::time::Instant;
 use utofu_emu::{Job, c};
 use utofu_sys::*;
 
@@ -58,24 +55,6 @@ fn many_ranks_put_to_one() {
         assert_eq!(next, [0, PUTS, PUTS, PUTS, PUTS, PUTS]);
         assert_eq!(&buf[1..6], &[PUTS - 1; 5]);
     });
-}
-
-/// Thousands of notices to and fro, each awaited asleep: none is slept through.
-#[test]
-fn a_notice_wakes_who_sleeps() {
-    let start = Instant::now();
-    ranks(&[1, 2], 16, |rank, ep, _, all| {
-        let (id, stadd) = all[1 - rank];
-        let mut naps = Naps::new();
-        for round in 0..3_000 {
-            if rank == round % 2 {
-                ep.piggyback8(id, 1, stadd, 0, RMT);
-            } else {
-                naps.until(|| ep.poll_mrq().0 == UTOFU_SUCCESS);
-            }
-        }
-    });
-    assert!(start.elapsed() < Naps::LONGEST, "a bell was missed");
 }
 
 /// A thread that reads aligned words while another rank puts them meets no word of two puts.

@@ -212,7 +212,6 @@ fn carry(job: &Job, parcels: &mut Vec<Parcel>) {
             let start_gate = usize::from(place.gate) < START_GATES;
             gate.fire(state, start_gate, parcels);
         });
-        job.ring(&gate.owner);
     }
 }
 

@@ -3,7 +3,6 @@
 //! Everything here is valid when zeroed and shared by all ranks.
 
 use crate::arena::{Heap, Off, Shared};
-use crate::bell::BellWords;
 use crate::gates::GateTable;
 use crate::links::{Calendar, OUT};
 use crate::lock::SpinLock;
@@ -33,8 +32,6 @@ pub(crate) struct Header {
     pub(crate) reachable: AtomicU32,
     /// Ranks that have found that they can reach another's memory.
     pub(crate) reached: AtomicU32,
-    /// Threads of all ranks that sleep, or are about to.
-    pub(crate) sleepers: AtomicU32,
     /// Guards the calendars of all links and TNIs (latency model only).
     pub(crate) links: SpinLock,
 }
@@ -50,7 +47,6 @@ pub(crate) struct RankRecord {
     pub(crate) probe: AtomicU64,
     /// The process that has started it.
     pub(crate) parent: AtomicU32,
-    pub(crate) bell: BellWords,
 }
 
 /// One per node.

@@ -3,7 +3,6 @@
 
 pub(crate) mod arena;
 pub(crate) mod atomic_op;
-pub(crate) mod bell;
 pub(crate) mod bfpsum;
 pub mod c;
 pub(crate) mod coords;
@@ -33,7 +32,6 @@ pub(crate) mod slots;
 pub(crate) mod toq;
 pub(crate) mod vcq;
 
-pub use bell::Bell;
 pub use copy::Watched;
 pub use error::JobError;
 pub use job::{Entered, Job};

@@ -169,13 +169,12 @@ pub(crate) fn notify_target(
     if outcome.code != UTOFU_SUCCESS || !op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE) {
         return;
     }
-    let end = end(op);
     let notice = Notice {
         meta: pack_meta(kinds(op).1, op.edata, UTOFU_SUCCESS),
         vcq: origin.place.id(),
-        rmt: end,
+        rmt: end(op),
         // As Fujitsu's library fills what the manual leaves open.
-        value: end,
+        value: end(op),
         ready_at,
         ..Notice::default()
     };
@@ -314,15 +313,13 @@ pub(crate) unsafe fn act(
     Outcome { code, value }
 }
 
-/// Puts a notice into a queue, and wakes the queue's owner. If there is no room it is lost, and the
-/// owner will end.
+/// Puts a notice into a queue. If there is no room it is lost, and the queue's owner will end.
 #[inline(always)]
 fn deliver(origin: &Origin, block: &VcqBlock, notice: &Notice) {
     if block.ring.push(&*origin.context.job, notice) == Err(Lost::Overflow) {
         // Relaxed: says only that it is so.
         block.overflowed.store(1, Ordering::Relaxed);
     }
-    origin.context.job.ring(&block.owner);
 }
 
 /// When the parts of an operation may be seen.
