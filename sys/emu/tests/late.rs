@@ -183,7 +183,7 @@ fn misuse_ends_the_process() {
         ends_with("threads", "two threads use CQ 0 of TNI 0 at once");
         return;
     };
-    let (_job, [(a, from), (b, _)]) = pair(true);
+    let (_job, [(a, from), (b, to)]) = pair(true);
     // Each is done again and again: once may be too late to be found out.
     let tries = 100_000;
     match part.as_str() {
@@ -208,9 +208,14 @@ fn misuse_ends_the_process() {
         }
         "deregister" => {
             for _ in 0..tries {
-                assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, RMT), 0);
+                assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, TCQ), 0);
                 // SAFETY: this thread alone uses the handle.
                 unsafe { c::utofu_dereg_mem(b.handle, b.stadd, 0) };
+                completion(&a);
+                let (mut again, bytes) = (0, 4096 * size_of::<u64>());
+                // SAFETY: the whole buffer, which lives for ever.
+                let code = unsafe { c::utofu_reg_mem(b.handle, to.cast(), bytes, 0, &mut again) };
+                assert_eq!((code, again), (0, b.stadd));
             }
         }
         "threads" => {
