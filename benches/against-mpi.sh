@@ -56,6 +56,7 @@ mkdir -p "$out" "$(dirname "$csv")"
 for mpi in ${mpis//,/ }; do
   "mpicc.$mpi" -O3 -march=native -o "$out/collectives-$mpi" benches/against-mpi/collectives.c
 done
+cc -O2 -pthread -o "$out/line" benches/against-mpi/line.c
 if [ -z "${HOPBINE_BENCH_BUILT:-}" ]; then
   cargo build --release --quiet --example collectives --bin hopbine
 fi
@@ -95,10 +96,11 @@ measure() {
   esac
 }
 
-raw=$out/raw.txt
+raw=$out/raw.txt lines=
 : >"$raw"
 for n in ${ranks//,/ }; do
   for ((round = 1; round <= rounds; round++)); do
+    lines+=" $("$out/line")"
     for what in ${sides//,/ }; do
       echo "$n ranks, round $round of $rounds: $what" >&2
       measure "$what" "$n" | sed "s/^/$n $round $what /" >>"$raw"
@@ -181,4 +183,5 @@ END {
   if (last) summary(last, "all", last)
 }
 ' "$raw"
+echo "a cache line from core to core, ns, before each round:$lines"
 echo "CSV: $csv" >&2
