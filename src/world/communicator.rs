@@ -230,7 +230,7 @@ impl Communicator {
 
     /// The hardware, if it is to perform a normalized call.
     #[inline]
-    fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
+    pub(super) fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
         let preferred = &self.inner.of_world.preferred;
         let always = match self.options.hardware {
             options::Hardware::Never => return Ok(None),
@@ -266,7 +266,8 @@ impl Communicator {
     }
 
     /// Has the hardware do something. Operations under way go on meanwhile.
-    fn by_hardware<R>(
+    #[inline]
+    pub(super) fn by_hardware<R>(
         &self,
         perform: impl FnOnce(Caller, &mut dyn Waiter) -> Result<R, Error>,
     ) -> Result<R, Error> {
