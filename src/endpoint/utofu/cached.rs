@@ -3,7 +3,7 @@
 //! What is registered with a port's VCQ is registered and released within calls for that port,
 //! hence under the port's lock; the cache, which the ports share, has a lock of its own that is
 //! taken within. Only the thread that reads memory events works beside it, and that thread only
-//! fills the cache's queue.
+//! appends to a log.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -112,7 +112,7 @@ impl Registrar for Cached {
                 return Err(UtofuError::new("utofu_reg_mem", UTOFU_ERR_INVALID_ADDRESS));
             }
         };
-        let stadd = cache.handle(port, &lease).stadd().0 + lease.offset();
+        let stadd = lease.handle().stadd().0 + lease.offset();
         self.held.push((stadd, lease));
         Ok(stadd)
     }
