@@ -35,9 +35,9 @@ struct Half {
     vcq: Vcq,
 }
 
-/// Opens a port for each of `registrars` and makes them known to all ranks; collective over `exchange`. The ports
-/// of the ranks of a node, among which this one is number `place`, take the TNIs in turn.
-/// `registrars` are the ports'.
+/// Opens a port for each of `registrars`, which it then has, and makes the ports known to all ranks;
+/// collective over `exchange`. The ports of the ranks of a node, among which this one is number
+/// `place`, take the TNIs in turn.
 ///
 /// # Errors
 /// [`WireError`] if the exchange fails; if uTofu fails on some rank, or if ranks do not open
@@ -47,7 +47,7 @@ pub fn connect(
     api: Api,
     exchange: &mut dyn Exchange,
     place: usize,
-    registrars: Vec<Box<dyn Registrar>>,
+    registrars: Vec<Registrar>,
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
     let n_ports = registrars.len();
     let halves = halves(api, n_ports, place);
@@ -125,12 +125,7 @@ fn half(api: Api, tni: utofu::Tni) -> Result<Half, WireError> {
     Ok(Half { mailbox_registration, mailbox, vcq })
 }
 
-fn finish(
-    half: Half,
-    rank: Rank,
-    addresses: Addresses,
-    registrar: Box<dyn Registrar>,
-) -> UtofuEndpoint {
+fn finish(half: Half, rank: Rank, addresses: Addresses, registrar: Registrar) -> UtofuEndpoint {
     let Half { mailbox_registration, mailbox, vcq } = half;
     let longest = vcq.caps().max_putget_size;
     UtofuEndpoint {

@@ -368,7 +368,7 @@ fn with_patterns(collective: Collective, name: &str) -> Option<Algorithm> {
 
 /// A name that no algorithm of the collective has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is not an algorithm for {collective}; known are {known}")]
+#[error("`{name}` is not an algorithm for {collective}; known are {known}{hint}", hint = hint(.name))]
 pub struct UnknownAlgorithm {
     /// The collective.
     pub collective: Collective,
@@ -376,4 +376,14 @@ pub struct UnknownAlgorithm {
     pub name: String,
     /// The names that exist.
     pub known: String,
+}
+
+/// What names with parameters may hold.
+fn hint(name: &str) -> &'static str {
+    if name.contains([':', '/']) {
+        ". Radices and groups behind a `:` are 2 or more, leaders and messages at a time 1 or more; \
+         patterns with `/` between them are one for each dimension"
+    } else {
+        ""
+    }
 }
