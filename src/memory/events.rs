@@ -107,7 +107,7 @@ impl EventLog {
     /// Whether an announcement is under way: its range may not be posted yet.
     pub(super) fn is_busy(&self) -> bool {
         // Acquire: partner is the release in `end`.
-        self.word.load(Ordering::Acquire) % POSTED != 0
+        self.word.load(Ordering::Acquire) & BUSY != 0
     }
 
     /// Gives `apply` the ranges posted behind a position, and moves that to their end. Everything,

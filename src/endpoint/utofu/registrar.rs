@@ -137,7 +137,7 @@ impl Registrar {
         // Several may have one STADD; registrations are counted, so any of them will do.
         if let Some(index) = self.leases.iter().rposition(|(leased, _)| *leased == stadd) {
             let (_, lease) = self.leases.swap_remove(index);
-            self.give_back([lease]);
+            self.give_back(lease);
             return Ok(());
         }
         match self.own.iter().rposition(|own| own.stadd().0 == stadd) {
@@ -146,10 +146,9 @@ impl Registrar {
         }
     }
 
-    fn give_back(&self, leases: impl IntoIterator<Item = Lease<Registration>>) {
+    fn give_back(&self, lease: Lease<Registration>) {
         if let Some(PortCache { cache, port }) = &self.cache {
-            let mut cache = lock(cache);
-            leases.into_iter().for_each(|lease| cache.give_back(*port, lease));
+            lock(cache).give_back(*port, lease);
         }
     }
 
@@ -163,7 +162,9 @@ impl Registrar {
 
 impl Drop for Registrar {
     fn drop(&mut self) {
-        self.give_back(std::mem::take(&mut self.leases));
+        for (_, lease) in std::mem::take(&mut self.leases) {
+            self.give_back(lease);
+        }
         if let Some(PortCache { cache, port }) = &self.cache {
             lock(cache).close(*port);
         }
