@@ -277,8 +277,8 @@ impl Communicator {
         let _in_place =
             (!is_world).then(|| of_world.in_places.read().unwrap_or_else(PoisonError::into_inner));
         let members = (!is_world).then_some(&*self.inner.members);
-        let watch = engine.at_gates(caller.n_ranks);
-        let mut waiter = AtHardware { engine, watch, members, gave_up: false };
+        let n_ranks = caller.n_ranks;
+        let mut waiter = AtHardware { engine, n_ranks, watch: None, members, gave_up: false };
         let outcome = perform(caller, &mut waiter);
         match &outcome {
             // All ranks are told of a mismatch, so they still agree where they are.
@@ -294,7 +294,9 @@ impl Communicator {
 /// A call that the hardware performs.
 struct AtHardware<'a> {
     engine: &'a Engine,
-    watch: GatesWatch<'a>,
+    n_ranks: u32,
+    /// Of a wait that is not short.
+    watch: Option<GatesWatch<'a>>,
     /// Of a communicator that is not the world's.
     members: Option<&'a Members>,
     gave_up: bool,
@@ -308,7 +310,8 @@ impl Waiter for AtHardware<'_> {
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {
         let world_rank = |members: &Members| Some(members.world_rank(awaited? as Rank));
         let awaited = self.members.and_then(world_rank);
-        self.watch.idle(awaited).inspect_err(|_| self.gave_up = true)
+        let watch = self.watch.get_or_insert_with(|| self.engine.at_gates(self.n_ranks));
+        watch.idle(awaited).inspect_err(|_| self.gave_up = true)
     }
 }
 

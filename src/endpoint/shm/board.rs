@@ -151,13 +151,9 @@ impl Board {
     #[inline]
     pub fn contribute(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= BOARD_BYTES);
-        let place = self.place();
-        let offset = place + if bytes.len() <= INLINE_BYTES { 8 } else { LINE };
+        let (place, into) = (self.place(), self.contribution(self.me, bytes.len()));
         // SAFETY: within this rank's part, which it alone writes; nobody reads it now.
-        unsafe {
-            let into = self.parts[self.me].add(offset);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len());
-        }
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
         // Release: pairs with the Acquire in `of`.
         self.word(self.me, place).store(self.stamp(), Ordering::Release);
         self.ring();
@@ -197,6 +193,20 @@ impl Board {
         self.call << 16 | u64::from(self.signature)
     }
 
+    /// Where a contribution of `len` bytes to the call starts.
+    #[inline]
+    fn contribution(&self, rank: usize, len: usize) -> *mut u8 {
+        let offset = self.place() + if len <= INLINE_BYTES { 8 } else { LINE };
+        // SAFETY: within the rank's part.
+        unsafe { self.parts[rank].add(offset) }
+    }
+
+    /// What this rank has contributed to the call; `len` is its length.
+    #[inline]
+    pub fn own(&self, len: usize) -> *const u8 {
+        self.contribution(self.me, len)
+    }
+
     /// What `rank` has contributed to the call; `len` is its length.
     #[inline]
     pub fn of(&mut self, rank: usize, len: usize) -> Contribution {
@@ -205,9 +215,7 @@ impl Board {
         let stamp = self.word(rank, place).load(Ordering::Acquire);
         if stamp == self.stamp() {
             self.entered[rank] = self.call;
-            let offset = place + if len <= INLINE_BYTES { 8 } else { LINE };
-            // SAFETY: within the rank's part.
-            return Contribution::At(unsafe { self.parts[rank].add(offset) });
+            return Contribution::At(self.contribution(rank, len));
         }
         match stamp >> 16 == self.call {
             true => Contribution::Other,
@@ -247,6 +255,7 @@ mod tests {
                 board.contribute(&vec![(10 * round + rank) as u8; len]);
             }
             for board in boards.iter_mut() {
+                assert_eq!(Contribution::At(board.own(len)), board.of(board.me(), len));
                 for from in 0..3 {
                     let want = vec![(10 * round + from) as u8; len];
                     assert_eq!(bytes(board, from, len), Some(want));
