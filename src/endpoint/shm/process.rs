@@ -41,9 +41,9 @@ fn stat(pid: u32) -> Option<(u8, u64)> {
     Some((state, started))
 }
 
-/// A number that processes have in common exactly if they can meet: under one kernel, in one space
-/// of process numbers, and in one space of users, beyond which the kernel lets nobody open what is
-/// another's. So each container is a host of its own, unless containers share these spaces.
+/// A number that processes have in common exactly if they can share memory: under one kernel and in
+/// the same PID and user namespaces, as the kernel lets nobody open a file of a process in another
+/// user namespace. So each container is a host of its own, unless containers share these namespaces.
 pub(crate) fn host() -> u64 {
     let spaces = ["/proc/self/ns/pid", "/proc/self/ns/user"].map(std::fs::read_link);
     // Without a /proc of its own space a process finds nobody.
@@ -54,8 +54,7 @@ pub(crate) fn host() -> u64 {
     hasher.finish()
 }
 
-/// A number for the kernel that runs this process, since its start: containers share it, and with it
-/// their cores.
+/// A number for the running kernel. Containers of one machine share it, as they share its cores.
 pub(crate) fn kernel() -> u64 {
     let mut hasher = DefaultHasher::new();
     match std::fs::read("/proc/sys/kernel/random/boot_id") {
@@ -74,7 +73,7 @@ fn host_name() -> Vec<u8> {
     name
 }
 
-/// A number that nobody else has.
+/// A random number, by which ranks recognise each other's memory.
 pub(super) fn token() -> u64 {
     let mut bytes = [0; 8];
     // SAFETY: the buffer has the length given.

@@ -49,7 +49,6 @@
 
 mod addresses;
 mod batch;
-mod cached;
 mod channel;
 mod channels;
 mod credits;
@@ -66,8 +65,7 @@ mod state;
 mod views;
 mod wire;
 
-pub use cached::{CacheView, Cached};
-pub use registrar::{Direct, Registrar};
+pub use registrar::{CacheView, Registrar};
 pub use setup::connect;
 
 use std::collections::VecDeque;
@@ -108,7 +106,7 @@ const LAST_WAIT: Duration = Duration::from_millis(100);
 pub struct UtofuEndpoint {
     rank: Rank,
     // Fields are dropped in this order: registrations, then the memory, then the VCQ.
-    registrar: Box<dyn Registrar>,
+    registrar: Registrar,
     mailbox_registration: Registration,
     mailbox: Pages,
     peers: Vec<Peer>,
