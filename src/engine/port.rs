@@ -73,6 +73,8 @@ pub(super) struct State {
     pub(super) events: Vec<Event>,
     /// Nothing is put under way any more.
     pub(super) is_closed: bool,
+    /// Every run waits for the wire to bring something.
+    is_idle: bool,
 }
 
 pub(super) struct Active {
@@ -101,6 +103,7 @@ impl Port {
             runs: Vec::with_capacity(USUAL_RUNS),
             events: Vec::with_capacity(USUAL_EVENTS),
             is_closed: false,
+            is_idle: false,
         };
         Arc::new(Port {
             rank,
@@ -180,13 +183,15 @@ impl Port {
             Some(place) => *place = active,
             None => state.runs.push(active),
         }
+        state.is_idle = false;
         // The mutex orders the data; this is for those who look without it. SeqCst: a worker
         // that is unparked after this looks at `n_callers`, a caller that leaves lowers that
         // and then looks here. One of the two must see what the other has written, or the
         // worker would park and the caller leave.
-        self.hints.n_active.fetch_add(1, Ordering::SeqCst);
+        let n_others = self.hints.n_active.fetch_add(1, Ordering::SeqCst);
         if drives {
-            self.drive_locked(guard);
+            // Nothing has come for a run that has posted nothing.
+            self.move_on(guard, n_others > 0);
         }
     }
 
@@ -242,12 +247,17 @@ impl Port {
         self.drive_locked(lock(&self.state))
     }
 
-    pub(super) fn drive_locked(&self, mut state: MutexGuard<'_, State>) -> bool {
+    pub(super) fn drive_locked(&self, state: MutexGuard<'_, State>) -> bool {
+        self.move_on(state, true)
+    }
+
+    /// Moves every run on, by what the wire says if this `polls` it.
+    fn move_on(&self, mut state: MutexGuard<'_, State>, polls: bool) -> bool {
         let mut ended = Ended::new();
         let stepped = if self.failure.is_set() {
             Ok(self.fail_all(&mut state, &mut ended))
         } else {
-            self.step(&mut state, &mut ended)
+            self.step(&mut state, polls, &mut ended)
         };
         let moved = *stepped.as_ref().unwrap_or(&true);
         if moved {
@@ -265,13 +275,19 @@ impl Port {
         moved
     }
 
-    fn step(&self, state: &mut State, ended: &mut Ended) -> Result<bool, Error> {
-        let State { endpoint, runs, events, .. } = state;
-        endpoint.poll(events).map_err(|source| self.wire_error(None, source))?;
-        let mut moved = !events.is_empty();
-        if moved {
-            self.heard(runs, events)?;
+    fn step(&self, state: &mut State, polls: bool, ended: &mut Ended) -> Result<bool, Error> {
+        let State { endpoint, runs, events, is_idle, .. } = state;
+        let mut moved = false;
+        if polls {
+            endpoint.poll(events).map_err(|source| self.wire_error(None, source))?;
+            moved = !events.is_empty();
+            if moved {
+                self.heard(runs, events)?;
+            } else if *is_idle {
+                return Ok(false);
+            }
         }
+        let (mut waits, mut has_finished) = (true, false);
         let mut n_recvs: u32 = runs.iter().flatten().map(|active| active.run.recvs_open()).sum();
         for (index, active) in runs.iter_mut().enumerate() {
             let Some(Active { run, .. }) = active else { continue };
@@ -281,9 +297,11 @@ impl Port {
                 .advance(endpoint.as_mut(), index as u32, room)
                 .map_err(|(task, source)| self.wire_error(Some(run.step_of(task)), source))?;
             n_recvs = n_recvs - own + run.recvs_open();
+            waits &= run.waits_for_wire();
+            has_finished |= run.is_finished();
         }
         // A finished run whose last messages are not on the wire yet still needs polling.
-        if endpoint.is_flushed() {
+        if has_finished && endpoint.is_flushed() {
             for place in runs.iter_mut() {
                 let Some(Active { run, .. }) = place else { continue };
                 if run.is_finished() {
@@ -293,6 +311,7 @@ impl Port {
                 }
             }
         }
+        *is_idle = waits && !has_finished;
         Ok(moved)
     }
 

@@ -40,6 +40,8 @@ pub struct PortRun {
     /// Receives posted so far.
     recvs_posted: usize,
     recvs_open: u32,
+    /// Something was left to be posted: the wire could not take it, or it was time to poll.
+    has_more: bool,
     unfinished: usize,
     /// A peer that makes another call. The run goes on to its end, so that nobody waits for this
     /// rank in vain, and what it sends from then on says that it is worth nothing.
@@ -81,6 +83,7 @@ impl PortRun {
             first_locals,
             recvs_posted: 0,
             recvs_open: 0,
+            has_more: false,
             unfinished: n_tasks,
             differing: None,
             program,
@@ -119,8 +122,14 @@ impl PortRun {
         self.locals.copy_from(&self.first_locals);
         self.recvs_posted = 0;
         self.recvs_open = 0;
+        self.has_more = false;
         self.differing = None;
         self.unfinished = code.tasks.len();
+    }
+
+    /// True if nothing can be done until the wire reports something, of this run or of another.
+    pub(super) fn waits_for_wire(&self) -> bool {
+        !self.has_more && self.sends.is_empty() && self.locals.is_empty()
     }
 
     /// True if every task has finished.
@@ -154,11 +163,13 @@ impl PortRun {
         let mut moved = false;
         let mut bytes = 0;
         loop {
-            let posted = self.post(endpoint, run, room)?;
-            let worked = self.work();
-            moved |= posted | worked.is_some();
-            bytes += worked.unwrap_or(0);
-            if !(posted | worked.is_some()) || bytes >= WORK_BYTES || self.is_finished() {
+            moved |= self.post(endpoint, run, room)?;
+            // Only local tasks make others ready at once.
+            let Some(written) = self.work() else { break };
+            moved = true;
+            bytes += written;
+            if bytes >= WORK_BYTES || self.is_finished() {
+                self.has_more = true;
                 break;
             }
         }
@@ -176,6 +187,7 @@ impl PortRun {
         run: u32,
         room: u32,
     ) -> Result<bool, (u32, WireError)> {
+        self.has_more = false;
         let code = &self.program.ports[self.port];
         if self.recvs_posted == code.recvs.len() && self.sends.is_empty() {
             return Ok(false);
@@ -204,7 +216,10 @@ impl PortRun {
             let taken = unsafe { endpoint.post_recv(slot, from, tag, region, arrival) };
             match taken.map_err(|error| (task, error))? {
                 Posted::Accepted => {}
-                Posted::Later => break,
+                Posted::Later => {
+                    self.has_more = true;
+                    break;
+                }
             }
             self.recvs_posted += 1;
             self.recvs_open += 1;

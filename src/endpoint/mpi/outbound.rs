@@ -74,26 +74,33 @@ impl Outbound {
             std::mem::forget(buffer);
             return check("MPI_Isend", code).map_err(|error| WireError { peer: Some(to), ..error });
         }
-        self.leaving.push_back((request, buffer));
+        // A short message has mostly left at once. What MPI fails to say, `collect` asks again.
+        if has_left(&mut request).unwrap_or(false) {
+            self.keep(buffer);
+        } else {
+            self.leaving.push_back((request, buffer));
+        }
         Ok(())
+    }
+
+    /// Keeps a buffer for another message, unless there are enough.
+    #[inline]
+    fn keep(&mut self, buffer: Buffer) {
+        let kind = usize::from(buffer.len() > LENGTHS[0]);
+        if self.free[kind].len() < KEPT[kind] {
+            self.free[kind].push(buffer);
+        }
     }
 
     /// Takes back the buffers of completed sends.
     #[inline]
     pub(super) fn collect(&mut self) -> Result<(), WireError> {
         while let Some((request, _)) = self.leaving.front_mut() {
-            let mut is_gone = 0;
-            // SAFETY: an active request.
-            let code = unsafe { ffi::PMPI_Test(request, &mut is_gone, ffi::RSMPI_STATUS_IGNORE) };
-            check("MPI_Test", code)?;
-            if is_gone == 0 {
+            if !has_left(request)? {
                 break;
             }
             if let Some((_, buffer)) = self.leaving.pop_front() {
-                let kind = usize::from(buffer.len() > LENGTHS[0]);
-                if self.free[kind].len() < KEPT[kind] {
-                    self.free[kind].push(buffer);
-                }
+                self.keep(buffer);
             }
         }
         Ok(())
@@ -117,4 +124,14 @@ impl Outbound {
     pub(super) fn leave_all(&mut self) {
         self.leaving.drain(..).for_each(|(_, buffer)| std::mem::forget(buffer));
     }
+}
+
+/// Whether MPI needs the buffer of a send no more.
+#[inline]
+fn has_left(request: &mut ffi::MPI_Request) -> Result<bool, WireError> {
+    let mut is_gone = 0;
+    // SAFETY: an active request.
+    let code = unsafe { ffi::PMPI_Test(request, &mut is_gone, ffi::RSMPI_STATUS_IGNORE) };
+    check("MPI_Test", code)?;
+    Ok(is_gone != 0)
 }

@@ -2,8 +2,8 @@
 //! of its own; the others read it there.
 //!
 //! A rank has [`DEPTH`] places and uses them in turn, one for each call. A place is free again once
-//! every rank has entered a later call than the one it was written for: then everybody has read it.
-//! A rank knows that of those it has waited for in recent calls; the others show how far they are.
+//! every rank has entered a later call than the one it was written for, as all have read it then. A
+//! rank knows how far those are that it has waited for in recent calls, and reads it of the others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,8 +60,8 @@ pub struct Board {
 unsafe impl Send for Board {}
 
 impl Board {
-    /// The board with this index, as the one of `members` sees it that is at place `me` there;
-    /// calls before theirs are numbered up to `base`.
+    /// The board with this index, as `members[me]` sees it. The members' first call is number
+    /// `base + 1`.
     pub(super) fn new(
         segment: &Arc<Segment>,
         layout: Layout,
@@ -126,11 +126,10 @@ impl Board {
         self.ring();
     }
 
-    /// Whether this rank may contribute: nobody reads what stood in its place before. Names the
-    /// first rank that might.
+    /// Whether this rank may contribute: no rank still reads what its place held before.
     ///
     /// # Errors
-    /// That rank.
+    /// The first rank that might still read it.
     #[inline]
     pub fn is_free(&mut self) -> Result<(), usize> {
         // Whoever has entered this call has left the one that used the place before.
@@ -164,8 +163,8 @@ impl Board {
         self.ring();
     }
 
-    /// The same with some pieces one after the other, `BOARD_BYTES` in all at most: whoever reads
-    /// them finds them as if they were short, and learns from them how long they are.
+    /// Contributes several pieces one after the other, `BOARD_BYTES` in all at most. They always begin
+    /// where short contributions do, as readers learn the length from the pieces themselves.
     #[inline]
     pub fn contribute_pieces<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>) {
         let place = self.place();

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Its number in `/proc`, which may show another space of process numbers than its own; 0:
+    /// Its number in `/proc`, which may be that of another PID namespace; 0:
     /// there is no `/proc` that shows it.
     pub(super) shown: u32,
     /// In clock ticks since the host's start; 0: not known.
@@ -51,13 +51,14 @@ fn stat(pid: u32) -> Option<(u8, u64)> {
     Some((state, started))
 }
 
-/// A number that processes have in common exactly if they can meet: under one kernel, in one space
-/// of process numbers, seen through one `/proc`, and in one space of users, beyond which the kernel
-/// lets nobody open what is another's. So each container is a host of its own, unless containers
-/// share these spaces.
+/// A number that processes have in common exactly if they can share memory: under one kernel, in the
+/// same PID and user namespaces, as the kernel lets nobody open a file of a process in another user
+/// namespace, and seen through one `/proc`. So each container is a host of its own, unless containers
+/// share these namespaces.
 pub(crate) fn host() -> u64 {
     let spaces = ["/proc/self/ns/pid", "/proc/self/ns/user"].map(std::fs::read_link);
-    // A /proc of another space serves those who all have it. Without any, a process finds nobody.
+    // A /proc of another PID namespace serves those who all have it. Without any, a process finds
+    // nobody.
     let apart = match shown() {
         Some(shown) if shown == std::process::id() => None,
         Some(_) => std::fs::metadata("/proc").ok().map(|proc| proc.dev()),
@@ -68,8 +69,7 @@ pub(crate) fn host() -> u64 {
     hasher.finish()
 }
 
-/// A number for the kernel that runs this process, since its start: containers share it, and with it
-/// their cores.
+/// A number for the running kernel. Containers of one machine share it, as they share its cores.
 pub(crate) fn kernel() -> u64 {
     let mut hasher = DefaultHasher::new();
     match std::fs::read("/proc/sys/kernel/random/boot_id") {
@@ -88,7 +88,7 @@ fn host_name() -> Vec<u8> {
     name
 }
 
-/// A number that nobody else has.
+/// A random number, by which ranks recognise each other's memory.
 pub(super) fn token() -> u64 {
     let mut bytes = [0; 8];
     // SAFETY: the buffer has the length given.

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use utofu::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::Exchange;
 
 use super::bell::{self, Doorbell};
 use super::board::{self, Board};
@@ -18,8 +18,12 @@ use super::segment::Segment;
 use super::staging::Staging;
 use super::{Opened, ShmEndpoint};
 use crate::endpoint::calls::Calls;
+use crate::endpoint::meeting::{agree, lost};
 use crate::endpoint::numbered::Numbered;
 use crate::endpoint::{Bell, Rank, WireError};
+
+/// What fails, in errors.
+const CALL: &str = "shared memory";
 
 /// How ranks of a host are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +114,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         Some(Err(error)) => Err(format!("a segment of {} bytes: {error}", layout.len())),
         None => Ok(Vec::new()),
     };
-    let told = agree(exchange, told.as_deref().map_err(Clone::clone))?;
+    let told = agree(exchange, CALL, told.as_deref().map_err(Clone::clone))?;
     let (opened, file) = match (made, &told[leader as usize][..]) {
         // Not by its name: a rank that is alone needs no /proc.
         (Some(Ok((segment, file))), _) => (Ok(segment), Some(file)),
@@ -123,7 +127,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     };
     let can_read = config.may_read && locals.iter().all(|(_, card)| can_read(card));
     let flag = [u8::from(can_read)];
-    let all = agree(exchange, opened.as_ref().map(|_| &flag[..]).map_err(Clone::clone))?;
+    let all = agree(exchange, CALL, opened.as_ref().map(|_| &flag[..]).map_err(Clone::clone))?;
     // All have read the probe and opened the file: both may go.
     drop((probe, file));
     let can_read = locals.iter().all(|(rank, _)| all[*rank as usize] == [1]);
@@ -187,22 +191,6 @@ fn can_read(card: &Card) -> bool {
     matches!(read, Ok(8)) && u64::from_ne_bytes(word) == card.token
 }
 
-/// Exchanges bytes; an error on all ranks if any of them has failed before.
-fn agree(
-    exchange: &mut dyn Exchange,
-    mine: Result<&[u8], String>,
-) -> Result<Vec<Vec<u8>>, WireError> {
-    let agreed = exchange.agree(mine).map_err(|error| lost(&error))?;
-    agreed.map_err(|refusal| WireError {
-        peer: Some(refusal.rank as Rank),
-        ..failed(&refusal.to_string())
-    })
-}
-
 fn failed(reason: &str) -> WireError {
-    WireError { call: "shared memory", reason: reason.to_owned(), peer: None }
-}
-
-fn lost(error: &BootstrapError) -> WireError {
-    WireError { call: "exchange of addresses", reason: error.to_string(), peer: None }
+    WireError { call: CALL, reason: reason.to_owned(), peer: None }
 }

@@ -89,13 +89,14 @@ pub(crate) fn hops(from: Coords, to: Coords, extent: Coords) -> u64 {
     (0..6)
         .map(|i| {
             let d = u64::from(from[i].abs_diff(to[i]));
-            let size = u64::from(extent[i]);
-            if i == 3 || i == 5 || d > size { d } else { d.min(size - d) }
+            // An extent of 256 does not fit into a byte: there it is 255.
+            let size = u64::from(extent[i]).max(u64::from(from[i].max(to[i])) + 1);
+            if i == 3 || i == 5 { d } else { d.min(size - d) }
         })
         .sum()
 }
 
-/// Largest coordinate plus one along each axis.
+/// Largest coordinate plus one along each axis; 255 where that is 256.
 pub(crate) fn extent(all: impl Iterator<Item = Coords>) -> Coords {
     all.fold([0; 6], |e, c| std::array::from_fn(|i| e[i].max(c[i].saturating_add(1))))
 }
@@ -126,6 +127,17 @@ mod tests {
         }
         assert!(of_shape(&[0, 2]).is_err());
         assert!(of_shape(&[513]).is_err());
+    }
+
+    /// A job of 512 nodes along x has the coordinates 0 to 255 there.
+    #[test]
+    fn the_ends_of_the_longest_axis_are_neighbours() {
+        let all = of_shape(&[512]).unwrap();
+        let e = extent(all.iter().copied());
+        for (to, expected) in [([255, 0, 0, 0, 0, 0], 1), ([128, 0, 0, 0, 0, 0], 128)] {
+            assert_eq!(hops([0; 6], to, e), expected);
+            assert_eq!(crate::links::route([0; 6], to, e).count() as u64, expected);
+        }
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(crate) fn private_dir(place: &Path) -> io::Result<PathBuf> {
     )))
 }
 
-/// This process's number in `/proc`, which may show another space of process numbers than its own.
+/// This process's number in `/proc`, which may be that of another PID namespace.
 pub(crate) fn number() -> u32 {
     let shown = std::fs::read_link("/proc/self").ok();
     let number = shown.and_then(|path| path.to_str()?.parse().ok());
