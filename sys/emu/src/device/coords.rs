@@ -85,20 +85,22 @@ pub(crate) fn of_shape(shape: &[u32]) -> Result<Vec<Coords>, JobError> {
 }
 
 /// Hops between two nodes of a system whose sizes are `extent`; x, y, z and b are rings.
-pub(crate) fn hops(from: Coords, to: Coords, extent: Coords) -> u64 {
+pub(crate) fn hops(from: Coords, to: Coords, extent: Extent) -> u64 {
     (0..6)
         .map(|i| {
             let d = u64::from(from[i].abs_diff(to[i]));
-            // An extent of 256 does not fit into a byte: there it is 255.
             let size = u64::from(extent[i]).max(u64::from(from[i].max(to[i])) + 1);
             if i == 3 || i == 5 { d } else { d.min(size - d) }
         })
         .sum()
 }
 
-/// Largest coordinate plus one along each axis; 255 where that is 256.
-pub(crate) fn extent(all: impl Iterator<Item = Coords>) -> Coords {
-    all.fold([0; 6], |e, c| std::array::from_fn(|i| e[i].max(c[i].saturating_add(1))))
+/// Largest coordinate plus one along each axis: up to 256.
+pub(crate) type Extent = [u16; 6];
+
+/// That of all of these.
+pub(crate) fn extent(all: impl Iterator<Item = Coords>) -> Extent {
+    all.fold([0; 6], |e, c| std::array::from_fn(|i| e[i].max(u16::from(c[i]) + 1)))
 }
 
 #[cfg(test)]
