@@ -10,9 +10,9 @@
 # With MPICC, libhopbine itself is linked to that MPI, for messages between hosts (it needs libclang to
 # build); MESSAGES=no leaves that out: then hopbine serves jobs on Tofu or on one host only.
 #
-# Other variables: CC, FC (default: cc, gfortran if there is one), CARGO_BUILD_TARGET (cross build),
-# PROFILE (default: release). Modules of Fortran belong to one compiler: their sources are installed,
-# too, under share/hopbine/fortran.
+# Other variables: CC, FC (default: cc, gfortran if there is one; FC= installs no Fortran modules),
+# CARGO_BUILD_TARGET (cross build), PROFILE (default: release). Modules of Fortran belong to one
+# compiler: their sources are installed, too, under share/hopbine/fortran.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -23,7 +23,7 @@ case $prefix in
 *) echo "install.sh: PREFIX must be an absolute path, not $prefix" >&2; exit 2 ;;
 esac
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)
-fc=${FC:-$(command -v gfortran || true)}
+fc=${FC-$(command -v gfortran || true)}
 
 features=() with=()
 if [ -n "${MPICC:-}" ] && [ "${MESSAGES:-yes}" != no ]; then

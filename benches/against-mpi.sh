@@ -3,7 +3,7 @@
 # machine, and prints medians, ratios and geometric means as a table and as CSV.
 #
 #   benches/against-mpi.sh [-r ROUNDS] [-n RANKS] [-c COLLECTIVES] [-s SIZES] [-b BUDGET_MS]
-#                          [-m MPIS] [-o CSV] [-d]
+#                          [-m MPIS] [-o CSV] [-d] [-H HOSTS]
 #
 #   -r  rounds; 5
 #   -n  numbers of ranks, with commas; 2,4,8
@@ -15,6 +15,8 @@
 #   -o  where the CSV goes; target/against-mpi.csv
 #   -d  also the MPIs' own programs with libhopbine_mpi.so before MPI: what an unmodified program
 #       gets. Their ratios are to the same MPI without it
+#   -H  on so many hosts of tests/cluster.sh, with as many ranks on each as -n says: Open MPI
+#       without and with libhopbine_mpi.so only, by TCP between hosts
 #
 # Missing MPIs are installed with apt when this runs as root on Debian. Ranks on cores of their own
 # are bound to them; ranks that outnumber the cores yield where the library can. MPICH cannot: there
@@ -23,14 +25,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 rounds=5 ranks=2,4,8 budget=20 mpis=openmpi,mpich csv=target/against-mpi.csv
-collectives=allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier
+collectives=allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier hosts=
 sizes=8,64,512,4096,32768,262144,2097152,16777216,67108864
 doors=
-while getopts r:n:c:s:b:m:o:dh option; do
+given=("$@")
+while getopts r:n:c:s:b:m:o:H:dh option; do
   case $option in
     r) rounds=$OPTARG ;; n) ranks=$OPTARG ;; c) collectives=$OPTARG ;; s) sizes=$OPTARG ;;
-    b) budget=$OPTARG ;; m) mpis=$OPTARG ;; o) csv=$OPTARG ;; d) doors=yes ;;
-    *) sed -n '2,21s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    b) budget=$OPTARG ;; m) mpis=$OPTARG ;; o) csv=$OPTARG ;; d) doors=yes ;; H) hosts=$OPTARG doors=yes mpis=openmpi ;;
+    *) sed -n '2,23s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
 done
 
@@ -57,25 +60,32 @@ for mpi in ${mpis//,/ }; do
   "mpicc.$mpi" -O3 -march=native -o "$out/collectives-$mpi" benches/against-mpi/collectives.c
 done
 cc -O2 -pthread -o "$out/line" benches/against-mpi/line.c
-if [ -z "${HOPBINE_BENCH_BUILT:-}" ]; then
+if [ -z "${HOPBINE_BENCH_BUILT:-}$hosts" ]; then
   cargo build --release --quiet --example collectives --bin hopbine
 fi
 target=${CARGO_TARGET_DIR:-target}/release
 sides=hopbine,$mpis
+[ -z "$hosts" ] || sides=$mpis
 if [ "$doors" ]; then
   for mpi in ${mpis//,/ }; do
     sides=$sides,$mpi+
     if [ -z "${HOPBINE_BENCH_BUILT:-}" ]; then
-      MESSAGES=no PREFIX=$PWD/$out/$mpi MPICC=mpicc.$mpi FC= ./install.sh >/dev/null
+      # Hosts need messages, with which a directory of cargo's is for one MPI.
+      env ${hosts:+"CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/$mpi"} MESSAGES="${hosts:-no}" \
+        PREFIX="$PWD/$out/$mpi" MPICC="mpicc.$mpi" FC= ./install.sh >/dev/null
     fi
   done
+fi
+
+if [ "$hosts" ] && [ -z "${CLUSTER_HOSTS:-}" ]; then
+  HOPBINE_BENCH_BUILT=yes exec tests/cluster.sh "$hosts" benches/against-mpi.sh "${given[@]}"
 fi
 
 # One run of everything with one library on $2 ranks: lines `collective bytes microseconds`. A plus
 # behind an MPI's name stands for hopbine before it.
 measure() {
   local what=${1%+} n=$2 own= before=()
-  [ "$n" -le "$(nproc)" ] && own=yes
+  [ "$n" -le "$(nproc)" ] && [ -z "$hosts" ] && own=yes
   [ "$1" = "$what" ] || before=(env "LD_PRELOAD=$PWD/$out/$what/lib/libhopbine_mpi.so")
   case $what in
     hopbine)
@@ -85,6 +95,11 @@ measure() {
       local flags=(--bind-to core)
       [ "$own" ] || flags=(--bind-to none --oversubscribe --mca mpi_yield_when_idle 1)
       [ "$(id -u)" != 0 ] || flags+=(--allow-run-as-root)
+      if [ "$hosts" ]; then
+        flags+=(--mca plm_rsh_agent "$CLUSTER_AGENT" --mca oob_tcp_if_include "$CLUSTER_SUBNET"
+          --mca btl_tcp_if_include "$CLUSTER_SUBNET" --host "${CLUSTER_HOSTS// /:$n,}:$n")
+        n=$((n * hosts))
+      fi
       mpirun.openmpi "${flags[@]}" --mca btl_base_warn_component_unused 0 -n "$n" \
         "${before[@]}" "$out/collectives-openmpi" "$collectives" "$sizes" "$budget" ;;
     mpich)
@@ -135,15 +150,15 @@ function summary(ranks, collective, group,   s, line) {
 END {
   n_sides = split(sides, side, ",")
   for (s = 1; s <= n_sides; s++) {
-    is_ours[s] = s == 1 || side[s] ~ /\+$/
+    is_ours[s] = side[s] == "hopbine" || side[s] ~ /\+$/
     number[side[s]] = s
   }
   head = sprintf("%5s  %-17s %9s", "ranks", "collective", "bytes")
   line = "ranks,collective,bytes"
   for (s = 1; s <= n_sides; s++) { head = head sprintf(" %10s", side[s]); line = line "," side[s] "_us" }
   for (s = 1; s <= n_sides; s++) if (is_ours[s]) {
-    head = head sprintf(" %8s", s == 1 ? "ratio" : "ratio+")
-    line = line (s == 1 ? ",ratio" : "," side[s] "_ratio")
+    head = head sprintf(" %8s", side[s] == "hopbine" ? "ratio" : "ratio+")
+    line = line (side[s] == "hopbine" ? ",ratio" : "," side[s] "_ratio")
   }
   print head; print line > csv
   for (c = 1; c <= n_cases; c++) {
@@ -164,7 +179,7 @@ END {
     if (!(group in is_known)) { is_known[group] = 1; groups[++n_groups] = group }
     for (s = 1; s <= n_sides; s++) if (is_ours[s]) {
       base = side[s]; sub(/\+$/, "", base)
-      ratio = (s == 1 ? best : value[number[base]]) / value[s]
+      ratio = (side[s] == "hopbine" ? best : value[number[base]]) / value[s]
       count(group, s, ratio); count(key[1], s, ratio)
       text = text sprintf(" %8.2f", ratio); line = line "," sprintf("%.3f", ratio)
     }

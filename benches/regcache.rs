@@ -18,7 +18,7 @@ const REGION: usize = 1 << 16;
 fn look_up(cache: &mut Cache<u64>, settled: Settled, addr: usize) {
     let register = |addr: usize, _| Ok::<_, Infallible>(addr as u64);
     let lease = cache.get(Keep::UntilEvent(settled), 0, black_box(addr), 4096, register).unwrap();
-    black_box(*cache.handle(0, &lease) + lease.offset());
+    black_box(*lease.handle() + lease.offset());
     cache.give_back(0, lease);
 }
 

@@ -4,6 +4,7 @@
 # Needs:  Rust (rustup) with `rustup target add aarch64-unknown-linux-gnu`, Fujitsu's cross compilers
 #         (module lang/tcsds-...: fccpx, mpifccpx, mpifrtpx).
 # Start:  PREFIX=$HOME/hopbine jobscripts/fugaku-build-cross.sh
+#         If frtpx refuses the Fortran modules: FC= MPIFC= jobscripts/fugaku-build-cross.sh
 #
 # Not tried on the machine: see docs/fugaku.md.
 set -euo pipefail
@@ -13,5 +14,7 @@ export PREFIX=${PREFIX:-$HOME/hopbine}
 export CARGO_BUILD_TARGET=aarch64-unknown-linux-gnu
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=${LINKER:-fccpx}
 export RUSTFLAGS="${RUSTFLAGS:-} -C target-cpu=a64fx"
-export CC=${CC:-fccpx} FC=${FC:-frtpx} MPICC=${MPICC:-mpifccpx} MPIFC=${MPIFC:-mpifrtpx}
+export CC=${CC:-fccpx} FC=${FC-frtpx} MPICC=${MPICC:-mpifccpx} MPIFC=${MPIFC-mpifrtpx}
+# Messages go by Tofu. MESSAGES=yes links hopbine to MPI as well, and needs libclang.
+export MESSAGES=${MESSAGES:-no}
 ./install.sh

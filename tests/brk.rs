@@ -23,7 +23,7 @@ fn a_shrinking_heap_is_noticed() {
         unsafe { (page as *mut u64).write_volatile(stamp) };
         let keep = Keep::UntilEvent(cache.settle());
         let lease = cache.get::<Infallible>(keep, 0, page, page_bytes(), read).unwrap();
-        assert_eq!(*cache.handle(0, &lease), stamp);
+        assert_eq!(*lease.handle(), stamp);
         cache.give_back(0, lease);
         // SAFETY: asks for the break only.
         let end = unsafe { libc::sbrk(0) } as usize;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hopbine::endpoint::utofu::{Direct, UtofuEndpoint, connect};
+use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, WireRegion};
 use utofu::Api;
 use utofu::bootstrap::{BootstrapError, Exchange};
@@ -98,7 +98,7 @@ fn footprint(n_ranks: u32) -> Footprint {
     let open = |rank: usize| {
         let mut exchange = Everybody { rank, nodes: nodes.clone(), told: 0 };
         let _entered = job.enter(rank);
-        let ports = connect(Api::emulated(), &mut exchange, 0, vec![Box::new(Direct::default())]);
+        let ports = connect(Api::emulated(), &mut exchange, 0, vec![Registrar::default()]);
         (ports.unwrap().pop().unwrap(), exchange.told)
     };
     let before = BYTES.load(Ordering::Relaxed);

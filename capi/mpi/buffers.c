@@ -37,11 +37,9 @@ int64_t *counts_of(const struct call *call, int size, int *error) {
     return NULL;
 }
 
-int perform(const struct call *call, const struct state *state, struct job *job, const void *send, void *recv,
-            int64_t count, int element, int op) {
-    const hopbine_comm_t comm = state->comm;
+int make(const struct call *call, hopbine_comm_t comm, hopbine_request_t *request, const void *send, void *recv,
+         int64_t count, int element, int op) {
     const enum form form = call->form;
-    hopbine_request_t *const request = &job->request;
     const int root = call->root;
     switch (call->collective) {
     case ALLREDUCE: return BY_FORM(form, allreduce, request, send, recv, count, element, op, comm);
@@ -56,4 +54,10 @@ int perform(const struct call *call, const struct state *state, struct job *job,
     case ALLTOALL: return BY_FORM(form, alltoall, request, send, recv, count, element, comm);
     default: return BY_FORM(form, barrier, request, comm);
     }
+}
+
+int perform(const struct call *call, const struct state *state, struct job *job, const void *send, void *recv,
+            int64_t count, int element, int op) {
+    job->count = count, job->element = element, job->op = op;
+    return make(call, state->comm, &job->request, send, recv, count, element, op);
 }

@@ -50,6 +50,7 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra) {
     forget_comm(comm);
     __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
     if (state->comm != HOPBINE_COMM_NULL && state->comm != world) hopbine_comm_free(&state->comm);
+    free(state->known);
     free(state);
     return MPI_SUCCESS;
 }
@@ -164,7 +165,7 @@ static void adopt(MPI_Comm comm, struct state *state) {
 }
 
 /* `adopts`: if there is none yet. */
-static const struct state *find_state(MPI_Comm comm, int adopts) {
+static struct state *find_state(MPI_Comm comm, int adopts) {
     static PER_THREAD MPI_Comm last;
     static PER_THREAD struct state *of_last;
     static PER_THREAD unsigned long at;
@@ -184,9 +185,9 @@ static const struct state *find_state(MPI_Comm comm, int adopts) {
     return state;
 }
 
-const struct state *state_of(MPI_Comm comm) { return find_state(comm, 1); }
+struct state *state_of(MPI_Comm comm) { return find_state(comm, 1); }
 
-const struct state *known_state_of(MPI_Comm comm) { return find_state(comm, 0); }
+struct state *known_state_of(MPI_Comm comm) { return find_state(comm, 0); }
 
 void adopt_early(MPI_Comm comm) {
     if (status != STARTED || within || comm == MPI_COMM_NULL) return;

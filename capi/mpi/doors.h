@@ -40,6 +40,8 @@ enum collective {
     N_COLLECTIVES,
 };
 
+static inline int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_BLOCK || c >= REDUCE_SCATTER; }
+
 /* When a call returns. */
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 
@@ -94,13 +96,15 @@ struct state {
     int size, rank;
     /* Why MPI serves it; null if hopbine does. */
     const char *reason;
+    /* Calls that were served (again.c); null before the first. */
+    struct known *known;
 };
 
 /* What is kept with `comm`; null if it is none. The first time all of its ranks take part. */
-const struct state *state_of(MPI_Comm comm);
+struct state *state_of(MPI_Comm comm);
 
 /* The same, if it is kept already: the same on all ranks, if they have made the same calls on it. */
-const struct state *known_state_of(MPI_Comm comm);
+struct state *known_state_of(MPI_Comm comm);
 
 /* Has it kept from now on; all its ranks are here. */
 void adopt_early(MPI_Comm comm);
@@ -137,6 +141,9 @@ struct type {
     MPI_Count bytes;
     int contiguous;
 };
+
+/* Whether a type is MPI's own, which is never freed. */
+int is_predefined(MPI_Datatype datatype);
 
 /* Fills in `type`; 0 if it is no type that can be communicated. */
 int look_at_type(MPI_Datatype datatype, struct type *type);

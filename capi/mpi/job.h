@@ -47,6 +47,9 @@ struct job {
     void *nowhere;
     /* What hopbine gives for it, unless the call is blocking. */
     hopbine_request_t request;
+    /* What perform() has said to hopbine; before that the count is negative. */
+    int64_t count;
+    int element, op;
 };
 
 /* A side that is not open. Its other members are read only once it is, and setting them all would take
@@ -64,6 +67,7 @@ static inline void clear_job(struct job *job) {
     job->is_read_only = 0;
     job->nowhere = NULL;
     job->request = HOPBINE_REQUEST_NULL;
+    job->count = -1;
 }
 
 /* Copies input to where hopbine reads it, before each start; and results to where the caller expects
@@ -95,8 +99,19 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
      : (form) == NONBLOCKING ? hopbine_i##name(__VA_ARGS__, request)                               \
                              : hopbine_##name##_init(__VA_ARGS__, request))
 
-/* The call of hopbine's for one of MPI's with equal blocks. */
+/* Makes hopbine's call for one of MPI's with equal blocks; a form that gives a request sets *request. */
+int make(const struct call *call, hopbine_comm_t comm, hopbine_request_t *request, const void *send, void *recv,
+         int64_t count, int element, int op);
+
+/* The same for a job, which keeps what was said. */
 int perform(const struct call *call, const struct state *state, struct job *job, const void *send, void *recv,
             int64_t count, int element, int op);
+
+/* Serves a blocking call like one that was kept with its communicator, but for the addresses; 0 if there is
+ * none like it. */
+int serve_again(const struct call *call, const struct state *state, int *code);
+
+/* Keeps a blocking call that was served by perform(), if it needs nothing else of its job. */
+void keep_call(const struct call *call, struct state *state, const struct job *job);
 
 #endif

@@ -23,8 +23,6 @@ static int failed(int code, MPI_Comm comm) {
     return error;
 }
 
-static int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_BLOCK || c >= REDUCE_SCATTER; }
-
 /* What is wrong with a call that every rank could see in its own arguments; MPI libraries may be
  * built without such checks. MPI_SUCCESS if nothing is. */
 static int error_of(const struct call *call, const struct state *state) {
@@ -55,12 +53,15 @@ int serve_job(struct call *call, const struct state *state, struct job *job, int
     return serve_movement(call, state, job, code, error);
 }
 
-static int serve_blocking(struct call *call, const struct state *state, int *code, int *error) {
+static int serve_blocking(struct call *call, struct state *state, int *code, int *error) {
+    if (serve_again(call, state, code)) return 1;
     struct job job;
     clear_job(&job);
     const int served = serve_job(call, state, &job, code, error);
+    const int is_good = served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS;
+    if (is_good) keep_call(call, state, &job);
     if (job.send.n || job.recv.n || job.nowhere) {
-        if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) *code = end_job(&job);
+        if (is_good) *code = end_job(&job);
         close_job(&job);
     }
     return served;
@@ -88,7 +89,7 @@ int serve(struct call *call, int *code) {
     *code = HOPBINE_SUCCESS;
     /* A call that gives a request may not wait for the other ranks. */
     const int is_local = call->form == NONBLOCKING;
-    const struct state *state = is_local ? known_state_of(call->comm) : state_of(call->comm);
+    struct state *state = is_local ? known_state_of(call->comm) : state_of(call->comm);
     if (!state) call->reason = is_local ? "the first call on its communicator" : "argument";
     else if (state->reason) call->reason = state->reason;
     else if (call->form == BLOCKING) served = serve_blocking(call, state, code, &error);

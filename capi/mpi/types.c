@@ -88,7 +88,7 @@ static int element_of(MPI_Datatype type) {
     return -1;
 }
 
-static int is_predefined(MPI_Datatype datatype) {
+int is_predefined(MPI_Datatype datatype) {
     int n_integers, n_addresses, n_types, combiner;
     PMPI_Type_get_envelope(datatype, &n_integers, &n_addresses, &n_types, &combiner);
     return combiner == MPI_COMBINER_NAMED;

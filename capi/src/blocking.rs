@@ -6,8 +6,8 @@ use hopbine::torus::collectives::Collective;
 
 use crate::calls::{Arguments, HOPBINE_UINT8};
 use crate::failure::entry;
-use crate::handles::{hopbine_comm_t, with_comm};
-use crate::report;
+use crate::handles::hopbine_comm_t;
+use crate::known;
 
 /// A buffer that the collective does not have.
 const NONE: *const c_void = std::ptr::null();
@@ -15,14 +15,8 @@ const NONE: *const c_void = std::ptr::null();
 /// # Safety
 /// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
 unsafe fn perform(comm: hopbine_comm_t, arguments: &Arguments) -> c_int {
-    entry(|| {
-        with_comm(comm, |comm| {
-            let call = arguments.call(comm)?;
-            // SAFETY: the caller's promise.
-            report::timed(comm, &call, || unsafe { comm.call(&call) })?;
-            Ok(())
-        })
-    })
+    // SAFETY: the caller's promise.
+    entry(|| unsafe { known::perform(comm, arguments) })
 }
 
 /// Combines the vectors of `count` elements of all ranks; everyone gets the result, bit for bit the

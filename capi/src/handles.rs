@@ -1,9 +1,8 @@
 //! What C holds in place of pointers: numbers that are looked up, so that a handle that was freed,
 //! or never was one, is found out.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use hopbine::Communicator;
 use hopbine::world::{Repeated, Started};
@@ -38,7 +37,6 @@ pub(crate) enum Request {
 /// Values by handle. A handle is a kind (4 bits), a generation (28) and a place (32); 0 is none.
 pub(crate) struct Table<T> {
     kind: u64,
-    /// How many values have been taken: as long as that stays, every handle means what it meant.
     n_removed: AtomicU64,
     places: OnceLock<RwLock<Places<T>>>,
 }
@@ -88,6 +86,13 @@ impl<T> Table<T> {
         (handle == self.handle(handle as u32, entry.generation)).then(|| value.clone())
     }
 
+    /// How many values have been taken: as long as that stays, every handle means what it meant.
+    #[inline]
+    pub(crate) fn n_removed(&self) -> u64 {
+        // Acquire: whoever has been told that a handle was freed finds that it was.
+        self.n_removed.load(Ordering::Acquire)
+    }
+
     /// Takes the value of a handle, which means nothing any more.
     pub(crate) fn remove(&self, handle: u64) -> Option<Arc<T>> {
         let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +101,7 @@ impl<T> Table<T> {
             return None;
         }
         let value = entry.value.take()?;
-        // Release: see `with_comm`.
+        // Release: see `n_removed`.
         self.n_removed.fetch_add(1, Ordering::Release);
         entry.generation = (entry.generation + 1) % (1 << GENERATION_BITS);
         places.free.push(handle as u32);
@@ -110,36 +115,6 @@ pub(crate) fn comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure>
         let what = if handle == 0 { "HOPBINE_COMM_NULL" } else { "not, or no longer, one" };
         Failure::new(HOPBINE_ERR_COMM, format!("a communicator is needed; this is {what}"))
     })
-}
-
-thread_local! {
-    /// The communicator that this thread has used last, and what [`Table::n_removed`] was then. It does
-    /// not keep the communicator.
-    static LAST: Cell<Option<(hopbine_comm_t, u64, Weak<Communicator>)>> = const { Cell::new(None) };
-}
-
-/// Calls `f` with the communicator of a handle; without a lock if it is the one that this thread has
-/// used last.
-pub(crate) fn with_comm(
-    handle: hopbine_comm_t,
-    f: impl FnOnce(&Communicator) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    // Acquire: whoever has been told that a handle was freed finds that it was.
-    let n_removed = COMMS.n_removed.load(Ordering::Acquire);
-    // A thread that is ending remembers nothing.
-    let last = LAST.try_with(Cell::take).ok().flatten();
-    let last = last.filter(|(of, at, _)| (*of, *at) == (handle, n_removed));
-    let (found, weak) = match last.and_then(|(.., weak)| Some((weak.upgrade()?, weak))) {
-        Some(known) => known,
-        None => {
-            let found = comm(handle)?;
-            let weak = Arc::downgrade(&found);
-            (found, weak)
-        }
-    };
-    let outcome = f(&found);
-    let _ = LAST.try_with(|last| last.set(Some((handle, n_removed, weak))));
-    outcome
 }
 
 /// The request of a handle.

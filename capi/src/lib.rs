@@ -10,6 +10,7 @@ mod calls;
 mod comms;
 mod failure;
 mod handles;
+mod known;
 mod lists;
 mod nonblocking;
 mod persistent;

@@ -18,6 +18,11 @@ static WANTED: LazyLock<bool> = LazyLock::new(|| {
     std::env::var("HOPBINE_REPORT").is_ok_and(|value| !matches!(value.as_str(), "" | "0"))
 });
 
+/// Whether a report was asked for.
+pub(crate) fn is_wanted() -> bool {
+    *WANTED
+}
+
 /// Calls of one kind and size class.
 #[derive(Clone, Debug, Default)]
 struct Line {

@@ -11,7 +11,7 @@ use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
 
 use super::error::CliError;
 
-/// What the messages of ranks on this host travel through.
+/// What carries the messages between the ranks of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Backend {
     /// The emulated Tofu device
@@ -152,7 +152,7 @@ impl<T: FromStr> FromStr for AllOr<T> {
 /// The first of the given algorithms that serves the request, and its schedule.
 ///
 /// # Errors
-/// [`CliError`] naming what would do.
+/// [`CliError`] naming algorithms that would serve it.
 pub fn first_served(
     collective: Collective,
     candidates: Vec<Algorithm>,
@@ -200,21 +200,6 @@ pub fn unserved(
     };
     let source = Box::new(source);
     CliError::Unserved { collective, algorithm: algorithm.to_owned(), source, served }
-}
-
-/// A remark on algorithms that do not serve a shape, if there are any.
-pub fn not_for_this_shape(
-    collective: Collective,
-    shape: &Shape,
-    others: &[Algorithm],
-) -> Option<String> {
-    let names: Vec<&str> = others.iter().map(|other| &*other.name).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "Not for this shape (see `hopbine list {collective} --torus {shape}`): {}.",
-            names.join(", ")
-        )
-    })
 }
 
 /// Checks that the shape has this rank.

@@ -68,12 +68,12 @@ impl Column {
         Column { is_number: true, ..Column::text(key, title) }
     }
 
-    /// A column that only programs get.
+    /// A column of CSV and JSON only.
     pub const fn hidden(key: &'static str) -> Self {
         Column { in_table: false, ..Column::text(key, "") }
     }
 
-    /// Only programs get it unless `shown`.
+    /// Tables have it only if `shown`; CSV and JSON always.
     pub const fn only_if(self, shown: bool) -> Self {
         Column { in_table: shown, ..self }
     }

@@ -1,6 +1,7 @@
-//! Blocks of different sizes: the distributions of irregular all-to-all's papers, and files.
+//! Blocks of different sizes: by the distributions of the papers on irregular alltoalls, or from a
+//! file.
 //!
-//! Every rank computes every size for itself, from the seed and the ranks that the block is for.
+//! Every rank computes every size for itself, from the seed and the two ranks of the block.
 
 use std::str::FromStr;
 
@@ -9,20 +10,21 @@ use hopbine_torus::collectives::Cut;
 
 use super::error::CliError;
 
-/// How large blocks are, as parts of the largest.
+/// How the sizes of blocks are distributed, as parts of the largest (0 to 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Counts {
-    /// Anything up to the largest alike.
+    /// Uniform.
     Uniform,
-    /// Around one half, with this standard deviation.
+    /// Normal around one half, with this standard deviation; cut off at 0 and 1.
     Normal(f64),
-    /// A uniform number to this power: the higher, the rarer are large blocks.
+    /// A uniform number to this power: the higher it is, the rarer are large blocks.
     Power(f64),
-    /// 1 / k to this power, k any number up to that of the ranks.
+    /// (1 / k) to this power, for a uniform k from 1 to the number of ranks.
     Zipf(f64),
-    /// The largest with this probability, or nothing.
+    /// 1 with this probability, else 0.
     Sparse(f64),
-    /// As listed, in elements: one for each rank, or for each pair, the sender's after another.
+    /// As listed, in elements: a number for each rank, or for each pair (sender x receiver, the
+    /// receiver varying fastest).
     Listed(&'static [u64]),
 }
 
@@ -54,15 +56,15 @@ impl FromStr for Counts {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
-fn mix(value: u64) -> u64 {
+/// The finaliser of SplitMix64 (Steele et al., OOPSLA 2014): a bijection that leaves no pattern.
+pub(super) fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-/// Numbers of a file, which stay as long as the program does.
+/// The numbers of a file, kept to the end of the program.
 fn from_file(path: &str) -> Result<Counts, String> {
     let text = super::args::read(path.as_ref()).map_err(|error| {
         format!(
@@ -76,12 +78,12 @@ fn from_file(path: &str) -> Result<Counts, String> {
 }
 
 impl Counts {
-    /// The elements of a block, at most `most` unless they are listed. `to` is `None` where a
-    /// block is not meant for one rank.
+    /// The elements of `from`'s block for `to`, or of `from`'s one block if that is for nobody in
+    /// particular; at most `most` unless sizes are listed.
     pub fn of(self, seed: u64, n_ranks: u32, most: usize, from: u32, to: Option<u32>) -> usize {
         let pair = u64::from(from) << 32 | u64::from(to.unwrap_or(u32::MAX));
         let first = mix(seed ^ mix(pair ^ 0x5eed));
-        // Above 0, up to 1.
+        // In (0, 1].
         let unit = |random: u64| ((random >> 11) + 1) as f64 * f64::powi(2.0, -53);
         let u = unit(first);
         let part = match self {

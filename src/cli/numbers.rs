@@ -1,5 +1,5 @@
-//! Ranks on a node, leaders, groups, radices and block counts: numbers that shapes and algorithms'
-//! names have, as options of their own.
+//! Options for the numbers in shapes and algorithms' names: ranks on a node, leaders, groups, radices
+//! and messages at a time.
 
 use hopbine_torus::{Algorithm, Collective, Shape, registry};
 
@@ -45,8 +45,8 @@ impl Numbers {
         })
     }
 
-    /// The algorithm of that name with the numbers given, or all of a collective, those that take
-    /// them with them.
+    /// The algorithm of that name, or all of a collective, with the numbers given put into the names
+    /// that take them.
     ///
     /// # Errors
     /// [`CliError`] if the algorithm does not exist, or none takes a number given.
@@ -104,7 +104,29 @@ impl Numbers {
         names.iter().map(|name| Ok(registry::find(collective, name)?)).collect()
     }
 
-    /// True if an algorithm is to have a number.
+    /// The algorithms of a collective that serve a shape; a note names the others.
+    ///
+    /// # Errors
+    /// [`CliError`] if none takes a number given.
+    pub fn serving(
+        &self,
+        collective: Collective,
+        shape: &Shape,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Algorithm>, CliError> {
+        let all = self.algorithms(collective, None)?.into_iter();
+        let (serving, others): (Vec<_>, Vec<_>) = all.partition(|a| a.serves(shape).is_ok());
+        if !others.is_empty() {
+            let names: Vec<&str> = others.iter().map(|other| &*other.name).collect();
+            notes.push(format!(
+                "Not for this shape (see `hopbine list {collective} --torus {shape}`): {}.",
+                names.join(", ")
+            ));
+        }
+        Ok(serving)
+    }
+
+    /// True if a number is for algorithms, not for the shape.
     pub fn are_of_algorithms(&self) -> bool {
         [self.leaders, self.group, self.radix, self.block_count].iter().any(Option::is_some)
     }

@@ -157,12 +157,7 @@ fn schedules(args: &Args) -> Result<Schedules, CliError> {
     let mut notes = vec![];
     let algorithms = match &args.algorithm {
         AllOr::One(name) => args.numbers.algorithms(collective, Some(name))?,
-        AllOr::All => {
-            let all = args.numbers.algorithms(collective, None)?.into_iter();
-            let (served, others): (Vec<_>, Vec<_>) = all.partition(|a| a.serves(&shape).is_ok());
-            notes.extend(args::not_for_this_shape(collective, &shape, &others));
-            served
-        }
+        AllOr::All => args.numbers.serving(collective, &shape, &mut notes)?,
     };
     let schedule = |algorithm: &hopbine_torus::Algorithm| {
         let schedule = algorithm

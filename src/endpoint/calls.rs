@@ -9,38 +9,56 @@ use super::Tag;
 /// Operations remembered. With more than this under way, some mismatches are not noticed here.
 const REMEMBERED: usize = 1024;
 
+/// An operation, and which call it is.
+type Made = Option<(u64, u16)>;
+
 /// The calls of the latest operations of this rank.
 #[derive(Debug)]
-pub(super) struct Calls(Box<[Option<(u64, u16)>]>);
+pub(super) struct Calls {
+    /// The last one entered, which most messages belong to.
+    last: Made,
+    made: Box<[Made]>,
+}
 
 impl Calls {
     pub(super) fn new() -> Self {
-        Calls(vec![None; REMEMBERED].into())
+        Calls { last: None, made: vec![None; REMEMBERED].into() }
     }
 
-    fn place(&mut self, operation: u64) -> &mut Option<(u64, u16)> {
+    fn place(operation: u64) -> usize {
         // Operations of one communicator follow each other; contexts differ by small numbers too.
         let mixed = operation ^ (operation >> Tag::OPERATION_BITS).wrapping_mul(97);
-        &mut self.0[mixed as usize % REMEMBERED]
+        mixed as usize % REMEMBERED
     }
 
     /// Takes note of an operation; true if it is a new one.
+    #[inline]
     pub(super) fn enter(&mut self, tag: Tag) -> bool {
         let entry = Some((tag.operation_id(), tag.call));
-        std::mem::replace(self.place(tag.operation_id()), entry) != entry
+        if self.last == entry {
+            return false;
+        }
+        self.last = entry;
+        std::mem::replace(&mut self.made[Self::place(tag.operation_id())], entry) != entry
+    }
+
+    /// The call that this rank makes as that operation, if it is remembered.
+    #[inline]
+    fn made(&self, operation: u64) -> Option<u16> {
+        let is_it = |made: &Made| made.filter(|(own, _)| *own == operation);
+        let made = is_it(&self.last).or_else(|| is_it(&self.made[Self::place(operation)]));
+        made.map(|(_, call)| call)
     }
 
     /// True if this rank makes another call as the same operation, and what it sends and receives
     /// need not meet what the peer does.
-    pub(super) fn misses(&mut self, tag: Tag) -> bool {
-        let operation = tag.operation_id();
-        matches!(*self.place(operation), Some((own, made)) if own == operation
-            && !Tag::do_meet(made, tag.call))
+    pub(super) fn misses(&self, tag: Tag) -> bool {
+        self.made(tag.operation_id()).is_some_and(|made| !Tag::do_meet(made, tag.call))
     }
 
     /// True if this rank makes another call as the same operation.
-    pub(super) fn differs(&mut self, tag: Tag) -> bool {
-        let operation = tag.operation_id();
-        matches!(*self.place(operation), Some((own, made)) if own == operation && made != tag.call)
+    #[inline]
+    pub(super) fn differs(&self, tag: Tag) -> bool {
+        self.made(tag.operation_id()).is_some_and(|made| made != tag.call)
     }
 }

@@ -9,13 +9,12 @@
 //! - Sends and receives match by peer and [`Tag`]. Both sides give the same length; a wire says
 //!   the length with every message, and a difference is an error. Either side may post first,
 //!   any time apart: ranks may be skewed arbitrarily.
-//! - A receive that is posted is taken note of, and the message it meets arrives, without any
-//!   other receive or send being posted or finished: there are no hidden waits between
-//!   messages. [`Posted::Later`] is only for conditions that pass by themselves while this
-//!   rank polls.
+//! - A posted receive gets its message whatever other sends and receives are posted or finished:
+//!   messages do not wait for each other. [`Posted::Later`] is only for conditions that pass by
+//!   themselves while this rank polls.
 //! - [`Event::Sent`] means that the region may be changed. It does not mean that the message
 //!   has arrived.
-//! - A receive may be answered by a [`View`], if whoever posted it allows that.
+//! - A receive may be answered by a [`View`], if its post allows that ([`Arrival`]).
 //! - While [`Endpoint::is_flushed`] is false a peer may depend on this rank's polling.
 //! - After [`Endpoint::abandon`] the endpoint touches no memory that was posted.
 //!
@@ -23,6 +22,7 @@
 //! learn why messages do not come has an [`Observer`].
 
 mod calls;
+mod meeting;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod numbered;
@@ -55,11 +55,11 @@ pub struct Tag {
     /// Number of the message within the operation, from this sender to this receiver through
     /// this port.
     pub message: u32,
-    /// Stands for the call that the operation is, and is the same on all ranks if they make the
+    /// The signature of the call that the operation belongs to: the same on all ranks that make the
     /// same call. Wires need not look at it; one that does can tell ranks that disagree.
     ///
-    /// The upper half says which messages there are: where ranks agree in it, every message meets
-    /// its receive, whatever else differs.
+    /// The upper byte stands for the messages of the call: where ranks agree in it, every message
+    /// meets its receive, whatever else differs.
     pub call: u16,
 }
 
@@ -79,8 +79,8 @@ impl Tag {
         one >> 8 == other >> 8
     }
 
-    /// The number of a call that is not `call`, whose messages meet those of `call`: under it goes
-    /// what a rank sends that has found out that others make another call.
+    /// A signature that is not `call`, but whose messages meet those of `call`. A rank that has
+    /// found out that others make another call sends under it.
     pub fn not(call: u16) -> u16 {
         call ^ 0xff
     }
@@ -145,14 +145,14 @@ unsafe impl Send for View {}
 pub enum Owner<'a> {
     /// The library's own: it stays valid until the release, and nothing is kept after it.
     Library,
-    /// The user's: it may be freed at any time after the release, and come again before. What
-    /// is kept must be given up when the memory goes. The proof that all that went before this
-    /// call has been announced is made by whoever needs it first.
+    /// The user's. After the release it may be freed at any time, and other memory may then get its
+    /// address: what is kept must be given up when the memory goes. Whoever first needs the proof
+    /// that all earlier unmappings have been announced makes it and leaves it here.
     User(&'a mut Option<Settled>),
     /// The user's, and nothing is to be kept.
     UserOnce,
-    /// The user's, who promises that it stays valid until the release: until then others find
-    /// it, also where the system does not tell what goes.
+    /// The user's, who promises that it stays valid until the release. Until then other calls find
+    /// the registration, even where the system does not report unmapped memory.
     Explicit,
 }
 
@@ -184,9 +184,9 @@ pub enum Event {
     Received(Slot),
     /// The message can be read in the view.
     Viewed(Slot, View),
-    /// The message of this rank, or for it, belongs to another call, or has another length: it is
-    /// gone, and its region is as it was. Both sides are done with it. A wire need not know this; it then
-    /// fails.
+    /// The message that this rank sent or awaited belongs to another call, or has another length.
+    /// It is dropped, its region is as it was, and both sides are done with it. A wire that cannot
+    /// do this fails instead.
     Differs(Slot, Rank),
     /// Another rank has given up, or has found out that one has to.
     News(Blame),
@@ -210,7 +210,7 @@ pub trait Endpoint: Send {
         region: WireRegion,
     ) -> Result<Posted, WireError>;
 
-    /// Is ready to receive the message `tag` of rank `from` into `region`, or to show it.
+    /// Awaits the message `tag` of rank `from`, into `region` or as a view.
     ///
     /// # Safety
     /// Until the event, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
@@ -227,15 +227,14 @@ pub trait Endpoint: Send {
         arrival: Arrival,
     ) -> Result<Posted, WireError>;
 
-    /// Moves things on, ends the views that the last poll has shown, and appends what has
-    /// happened to `events`.
+    /// Makes progress, ends the views of the last poll, and appends what has happened to `events`.
     ///
     /// # Errors
     /// [`WireError`] if the wire reports a failure.
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError>;
 
-    /// Sends off what was posted and is kept to be sent off with more of it: a wire may keep posts
-    /// until this, or until the end of the next poll.
+    /// Sends the posts that are held back: a wire may hold posts, to send several at once, until
+    /// this call or the end of the next poll.
     ///
     /// # Errors
     /// [`WireError`] if the wire fails.
@@ -246,13 +245,13 @@ pub trait Endpoint: Send {
     /// True if no peer waits for anything that only this rank's polling can bring about.
     fn is_flushed(&self) -> bool;
 
-    /// After a failure: forgets everything posted, and all that is kept of users' memory. When
-    /// this returns nothing reads or writes any of that through this endpoint, as far as the
-    /// device allows, and what was said before ([`Observer::tell`]) has left; it takes 100 ms at
-    /// most. Later posts are errors, and later polls report nothing.
+    /// After a failure: forgets all posts, and all registrations of users' memory that are kept.
+    /// When this returns, nothing reads or writes that memory through this endpoint, as far as the
+    /// device allows, and what was told before ([`Observer::tell`]) has been sent. It takes 100 ms
+    /// at most. Later posts are errors, and later polls report nothing.
     fn abandon(&mut self);
 
-    /// The world has ended, on all ranks: gives back what belongs to somebody who may end now.
+    /// The world has ended on all ranks: releases what belongs to other ranks, which may end now.
     fn end(&mut self) {}
 
     /// The registry, if messages need registered memory.

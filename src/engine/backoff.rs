@@ -34,9 +34,12 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_mi
 const SLEEPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
 /// So many waits sleep at first before one tries to yield again, and at most.
 const SLEEPY_WAITS: (u32, u32) = (256, 2048);
-/// Two slow yields with no more quick ones between them are no accident,
+/// So many slow yields beside others, with no more than a few quick ones between two of them, are no
+/// accident: a thread of the system's may be about for a moment. The second number holds where waits
+/// have slept lately.
+const SLOW_YIELDS: (u32, u32) = (4, 2);
 const FEW_YIELDS: u32 = 8;
-/// and after so many quick ones the cores are free again.
+/// After so many quick ones the cores are free again.
 const MANY_YIELDS: u32 = 1000;
 /// Rounds of waiting between two calls to whoever else wants to move on meanwhile; the first comes
 /// later, so that short waits cost nothing.
@@ -54,8 +57,10 @@ pub struct Waits {
     sleepy: AtomicU32,
     /// How many they were the last time.
     last_sleepy: AtomicU32,
-    /// Quick yields since the last slow one.
+    /// Quick yields since the last one that was slow beside others,
     quick: AtomicU32,
+    /// and how many of those there have been in a row.
+    slow: AtomicU32,
 }
 
 impl Default for Waits {
@@ -69,7 +74,8 @@ impl Waits {
     pub fn new(bell: Option<Arc<dyn Bell>>) -> Self {
         let quick = AtomicU32::new(MANY_YIELDS);
         let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Waits { bell, n_cores, sleepy: AtomicU32::new(0), last_sleepy: AtomicU32::new(0), quick }
+        let (sleepy, last_sleepy, slow) = Default::default();
+        Waits { bell, n_cores, sleepy, last_sleepy, quick, slow }
     }
 
     // Relaxed, all of them: waits that are counted wrongly only wait in the other way.
@@ -90,7 +96,7 @@ impl Waits {
         runnable().is_some_and(|runnable| runnable > self.n_cores.max(bell.n_ranks()))
     }
 
-    /// A yield did not take long, or only other ranks have made use of it.
+    /// A yield did not take long.
     fn yielded_quickly(&self) {
         let quick = self.quick.load(Ordering::Relaxed);
         if quick < MANY_YIELDS {
@@ -101,13 +107,21 @@ impl Waits {
         }
     }
 
-    /// A yield took long.
+    /// A yield took long; `beside_others` if not only other ranks have made use of it.
     #[cold]
-    fn yielded_slowly(&self) {
-        if self.quick.swap(0, Ordering::Relaxed) > FEW_YIELDS {
+    fn yielded_slowly(&self, beside_others: bool) {
+        if !beside_others {
+            self.slow.store(0, Ordering::Relaxed);
+            return self.yielded_quickly();
+        }
+        let goes_on = self.quick.swap(0, Ordering::Relaxed) <= FEW_YIELDS;
+        let slow = if goes_on { self.slow.load(Ordering::Relaxed) + 1 } else { 1 };
+        let last = self.last_sleepy.load(Ordering::Relaxed);
+        let enough = if last == 0 { SLOW_YIELDS.0 } else { SLOW_YIELDS.1 };
+        self.slow.store(slow % enough, Ordering::Relaxed);
+        if slow < enough {
             return;
         }
-        let last = self.last_sleepy.load(Ordering::Relaxed);
         let (least, most) = SLEEPY_WAITS;
         let waits = (2 * last).clamp(least, most);
         self.last_sleepy.store(waits, Ordering::Relaxed);
@@ -130,6 +144,14 @@ fn runnable() -> Option<usize> {
     text.split_ascii_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }
 
+/// A clock that goes by the system's ticks, of 1 to 10 ms: a fifth of the price of the exact one.
+fn coarse_now() -> Duration {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` lives until the call returns.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
 /// Whether this thread runs before all that is not at real-time priority, and so yields to ranks
 /// alone.
 fn is_realtime() -> bool {
@@ -143,9 +165,10 @@ fn is_realtime() -> bool {
 pub struct Backoff {
     own_core: bool,
     rounds: u32,
-    /// When this wait first looked at the clock, and last before a yield.
+    /// When this wait first looked at the clock.
     start: Option<Instant>,
-    yielded: Option<Instant>,
+    /// When its last yield ended, by the coarse clock.
+    yielded: Option<Duration>,
     nap: Option<Duration>,
     /// The bell that rings if something comes, and its number.
     armed: Option<(Arc<dyn Bell>, u32)>,
@@ -218,12 +241,12 @@ impl Backoff {
         if waits.bell.is_none() {
             std::thread::yield_now();
         } else {
-            let before = self.yielded.unwrap_or_else(Instant::now);
+            let before = self.yielded.unwrap_or_else(coarse_now);
             std::thread::yield_now();
-            let now = Instant::now();
+            let now = coarse_now();
             self.yielded = Some(now);
-            if now - before > SLOW_YIELD && waits.others_compute() {
-                waits.yielded_slowly();
+            if now.saturating_sub(before) > SLOW_YIELD {
+                waits.yielded_slowly(waits.others_compute());
             } else {
                 waits.yielded_quickly();
             }
@@ -292,11 +315,17 @@ mod tests {
     fn waits_sleep_after_slow_yields_and_try_again_later() {
         let bell = Arc::new(Counter::default());
         let waits = Waits::new(Some(bell.clone()));
-        // One slow yield may be an accident.
-        waits.yielded_slowly();
+        // A few slow yields may be an accident, and many if only ranks make use of them.
+        let (enough, enough_later) = SLOW_YIELDS;
+        (1..enough).for_each(|_| waits.yielded_slowly(true));
+        waits.yielded_slowly(false);
+        (1..enough).for_each(|_| waits.yielded_slowly(true));
+        (0..=FEW_YIELDS).for_each(|_| waits.yielded_quickly());
+        (1..enough).for_each(|_| waits.yielded_slowly(true));
         assert!(!waits.are_sleepy());
+        waits.yielded_slowly(true);
         for own_core in [false, true] {
-            waits.yielded_slowly();
+            assert!(waits.are_sleepy());
             let mut n_waits = 0;
             while waits.are_sleepy() {
                 let mut backoff = Backoff::new(own_core);
@@ -311,11 +340,14 @@ mod tests {
             }
             // The second time they are twice as many.
             assert_eq!(n_waits, if own_core { 2 } else { 1 } * SLEEPY_WAITS.0);
+            (0..enough_later).for_each(|_| waits.yielded_slowly(true));
         }
         // Once the others are gone, all starts anew.
+        waits.sleepy.store(0, Ordering::Relaxed);
         (0..MANY_YIELDS).for_each(|_| waits.yielded_quickly());
-        waits.yielded_slowly();
-        waits.yielded_slowly();
+        (0..enough_later).for_each(|_| waits.yielded_slowly(true));
+        assert!(!waits.are_sleepy());
+        (enough_later..enough).for_each(|_| waits.yielded_slowly(true));
         assert_eq!(waits.sleepy.load(Ordering::Relaxed), SLEEPY_WAITS.0);
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use super::events::{EventQueue, EventSource};
+use super::events::{EventLog, EventSource, Position};
 use super::forks;
-use super::lease::{CacheError, Held, Lease};
+use super::lease::{CacheError, Lease};
 use super::monitor::ProcessEvents;
 use super::regions::Regions;
 use super::span::Span;
@@ -66,7 +66,7 @@ pub enum Keep {
 /// calls needs no other.
 #[derive(Debug)]
 pub struct Cache<H> {
-    events: Option<(Arc<dyn EventSource>, Arc<EventQueue>)>,
+    events: Option<Events>,
     config: CacheConfig,
     page: usize,
     regions: Regions<H>,
@@ -74,50 +74,49 @@ pub struct Cache<H> {
     stats: CacheStats,
 }
 
+/// Where a cache hears of memory events.
+#[derive(Debug)]
+struct Events {
+    source: Arc<dyn EventSource>,
+    log: Arc<EventLog>,
+    position: Position,
+}
+
 impl<H> Cache<H> {
-    /// A cache for `n_ports` ports that hears of memory events from `source`. Without one nothing
-    /// is kept but what is registered explicitly.
-    pub fn new(config: CacheConfig, n_ports: usize, source: Option<Arc<dyn EventSource>>) -> Self {
-        Self::hearing(
-            config,
-            n_ports,
-            source.ok_or_else(|| "there is no source of memory events".to_owned()),
-        )
-    }
-
-    /// A cache on the events of this process, or without events where the system offers none;
-    /// [`CacheStats::mode`] says which.
-    pub fn with_process_events(config: CacheConfig, n_ports: usize) -> Self {
-        if !config.enabled {
-            return Self::new(config, n_ports, None);
-        }
-        let source = ProcessEvents::shared().map(|events| events as Arc<dyn EventSource>);
-        Self::hearing(config, n_ports, source)
-    }
-
-    fn hearing(
+    /// A cache for `n_ports` ports that hears of memory events from `source`. Where there is none,
+    /// for a reason that [`CacheStats::mode`] repeats, only explicit registrations are kept.
+    pub fn new(
         config: CacheConfig,
         n_ports: usize,
         source: Result<Arc<dyn EventSource>, String>,
     ) -> Self {
-        let events = source.and_then(|source| match source.subscribe() {
-            Some(queue) if config.enabled => Ok((source, queue)),
-            _ => Err("its source serves no more caches".to_owned()),
-        });
-        let mode = match &events {
-            _ if !config.enabled => CacheMode::Off,
-            Ok((source, _)) => CacheMode::Events { source: source.name() },
-            Err(reason) => CacheMode::NoEvents { reason: reason.clone() },
+        let (mode, source) = match source {
+            _ if !config.enabled => (CacheMode::Off, None),
+            Ok(source) => (CacheMode::Events { source: source.name() }, Some(source)),
+            Err(reason) => (CacheMode::NoEvents { reason }, None),
+        };
+        let listen = |source: Arc<dyn EventSource>| {
+            let log = source.log();
+            Events { source, position: log.position(), log }
         };
         forks::watch();
         Cache {
-            events: events.ok(),
+            events: source.map(listen),
             config,
             page: super::page_bytes(),
             regions: Regions::new(n_ports),
             forks: forks::state(),
             stats: CacheStats { mode, ..CacheStats::default() },
         }
+    }
+
+    /// A cache on the events of this process, or without events where the system offers none.
+    pub fn with_process_events(config: CacheConfig, n_ports: usize) -> Self {
+        let source = match config.enabled {
+            true => ProcessEvents::shared().map(|events| events as Arc<dyn EventSource>),
+            false => Err(String::new()),
+        };
+        Self::new(config, n_ports, source)
     }
 
     /// Waits until every range that was taken away before this call is announced.
@@ -127,14 +126,14 @@ impl<H> Cache<H> {
     /// needed once after the memory was received from the caller, for any number of lookups. If
     /// the reader of events does not run for too long, on a busy machine, lookups find nothing.
     pub fn settle(&self) -> Settled {
-        let Some((source, queue)) = &self.events else { return Settled(true) };
+        let Some(Events { source, log, .. }) = &self.events else { return Settled(true) };
         let mut started = None;
         loop {
             let is_settled = source.settled();
-            // Acquire: the look at the queue may not move before the answer.
+            // Acquire: the look at the log may not move before the answer.
             fence(Ordering::Acquire);
-            // While the queue is busy, the reader is about to post a range.
-            if is_settled && !queue.is_busy() {
+            // While the log is busy, the reader is about to post a range.
+            if is_settled && !log.is_busy() {
                 return Settled(true);
             }
             if started.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
@@ -170,59 +169,48 @@ impl<H> Cache<H> {
             self.stats.invalidations += self.regions.end(span);
         }
         // The device has room for a limited number of registrations: ended ones go first.
-        self.regions.drop_doomed(port);
+        self.regions.drop_ended(port);
         let may_keep = (is_settled || is_explicit) && !forks::is_child();
         let known = if may_keep { self.hit(port, span) } else { None };
-        let held = if let Some(id) = known {
-            Held::Region { id, is_explicit: false }
-        } else {
-            let held = self.find(may_keep, is_explicit, port, span, register);
-            self.regions.drop_doomed(port);
-            held?
-        };
-        let start = match &held {
-            Held::Region { id, .. } => {
-                self.regions.begin_use(*id);
-                self.regions.span(*id).start()
-            }
-            Held::Own(_) => {
-                self.stats.uncached += 1;
-                span.start()
+        let (handle, registered, explicit) = match known {
+            Some((handle, registered)) => (handle, registered, None),
+            None => {
+                let made = self.make(may_keep, is_explicit, port, span, register);
+                self.regions.drop_ended(port);
+                made?
             }
         };
-        Ok(Lease { held, offset: (addr - start) as u64 })
+        Ok(Lease { handle, offset: (addr - registered.start()) as u64, explicit })
     }
 
-    /// The region that has these pages registered at the port.
+    /// The registration at the port that has these pages, and what it covers.
     #[inline]
-    fn hit(&mut self, port: usize, span: Span) -> Option<u32> {
-        let id = self.regions.covering(span)?;
-        self.regions.handle(id, port)?;
+    fn hit(&mut self, port: usize, span: Span) -> Option<(Arc<H>, Span)> {
+        let found = self.regions.find(port, span)?;
         self.stats.hits += 1;
-        Some(id)
+        Some(found)
     }
 
-    fn find<E>(
+    /// A new registration, what it covers, and the region that is to end with its lease.
+    fn make<E>(
         &mut self,
         may_keep: bool,
         is_explicit: bool,
         port: usize,
         span: Span,
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
-    ) -> Result<Held<H>, CacheError<E>> {
+    ) -> Result<(Arc<H>, Span, Option<Span>), CacheError<E>> {
         for _ in 0..if may_keep { ATTEMPTS } else { 0 } {
-            if let Some(id) = self.hit(port, span) {
-                return Ok(Held::Region { id, is_explicit: false });
-            }
             let known = self.regions.covering(span);
             let needs_events = known.is_none() && !is_explicit;
             if needs_events && !self.make_room(span) {
                 break;
             }
-            let whole = known.map_or(span, |id| self.regions.span(id));
+            let whole = known.unwrap_or(span);
             let handle = self.register(port, whole, &mut register)?;
             if needs_events && !self.watch(span) {
-                return Ok(Held::Own(handle));
+                self.stats.uncached += 1;
+                return Ok((handle, whole, None));
             }
             // An event of these pages since the registration may concern the very pages that are
             // registered, and may have ended their watch; making room may have ended the region.
@@ -231,46 +219,28 @@ impl<H> Cache<H> {
                 continue;
             }
             self.stats.misses += 1;
-            if let Some(id) = known {
-                self.regions.put(id, port, handle);
-                return Ok(Held::Region { id, is_explicit: false });
-            }
-            let id = self.regions.admit(span, port, handle);
-            return Ok(Held::Region { id, is_explicit });
+            self.regions.put(whole, port, handle.clone());
+            let ends = is_explicit && known.is_none();
+            return Ok((handle, whole, ends.then_some(whole)));
         }
-        self.register(port, span, &mut register).map(Held::Own)
-    }
-
-    /// The registration of a lease at the port that it is from.
-    ///
-    /// # Panics
-    /// If it is from another port or another cache.
-    pub fn handle<'a>(&'a self, port: usize, lease: &'a Lease<H>) -> &'a H {
-        match &lease.held {
-            Held::Region { id, .. } => self
-                .regions
-                .handle(*id, port)
-                .expect("a region in use keeps the registrations that were leased"),
-            Held::Own(handle) => handle,
-        }
+        let handle = self.register(port, span, &mut register)?;
+        self.stats.uncached += 1;
+        Ok((handle, span, None))
     }
 
     /// Ends the use of a registration at its port.
     pub fn give_back(&mut self, port: usize, lease: Lease<H>) {
-        if let Held::Region { id, is_explicit } = lease.held {
-            if is_explicit {
-                self.regions.end_one(id);
-            }
-            self.regions.end_use(id);
+        if let Some(span) = lease.explicit {
+            self.regions.end_one(span);
         }
-        self.regions.drop_doomed(port);
+        self.regions.drop_ended(port);
     }
 
     /// Ends every kept registration, of all ports; those in use wait for their last lease. Those of
     /// this port are dropped now, those of others in the others' next calls.
     pub fn end_all(&mut self, port: usize) {
         self.stats.invalidations += self.regions.end(Span::EVERYTHING);
-        self.regions.drop_doomed(port);
+        self.regions.drop_ended(port);
     }
 
     /// Forgets what the port has registered, at its end: nothing of it may be in use.
@@ -280,12 +250,8 @@ impl<H> Cache<H> {
 
     /// What has happened so far.
     pub fn stats(&self) -> CacheStats {
-        CacheStats {
-            registered_regions: self.regions.len() as u64,
-            registered_bytes: self.regions.bytes,
-            waiting_regions: self.regions.n_waiting() as u64,
-            ..self.stats.clone()
-        }
+        let (n_regions, registered_bytes) = self.regions.size();
+        CacheStats { registered_regions: n_regions as u64, registered_bytes, ..self.stats.clone() }
     }
 
     /// Registers; when the interface refuses, makes room and tries once more.
@@ -294,20 +260,20 @@ impl<H> Cache<H> {
         port: usize,
         span: Span,
         register: &mut impl FnMut(usize, usize) -> Result<H, E>,
-    ) -> Result<H, CacheError<E>> {
+    ) -> Result<Arc<H>, CacheError<E>> {
         let (addr, len) = (span.start(), span.len());
         let mut made = register(addr, len);
         if made.is_err() {
             while self.evict() {}
-            self.regions.drop_doomed(port);
+            self.regions.drop_ended(port);
             made = register(addr, len);
         }
-        made.map_err(|source| CacheError::Register { addr, len, source })
+        made.map(Arc::new).map_err(|source| CacheError::Register { addr, len, source })
     }
 
     /// Whether events of the pages are announced from now on.
     fn watch(&self, span: Span) -> bool {
-        self.events.as_ref().is_some_and(|(source, _)| source.watch(span).is_ok())
+        self.events.as_ref().is_some_and(|events| events.source.watch(span).is_ok())
     }
 
     /// Makes room for a region within the limits, evicting what was not used for longest. False if
@@ -315,13 +281,13 @@ impl<H> Cache<H> {
     fn make_room(&mut self, span: Span) -> bool {
         let most = self.config.max_bytes.unwrap_or(u64::MAX);
         let n_most = self.config.max_regions.get() as usize;
-        let fits =
-            |n: usize, bytes: u64| n < n_most && bytes.saturating_add(span.len() as u64) <= most;
-        let (n_used, bytes_used) = self.regions.in_use();
-        if self.events.is_none() || !fits(n_used, bytes_used) {
+        let fits = |(n, bytes): (usize, u64)| {
+            n < n_most && bytes.saturating_add(span.len() as u64) <= most
+        };
+        if self.events.is_none() || !fits(self.regions.leased_size()) {
             return false;
         }
-        while !fits(self.regions.len(), self.regions.bytes) {
+        while !fits(self.regions.size()) {
             if !self.evict() {
                 return false;
             }
@@ -334,8 +300,8 @@ impl<H> Cache<H> {
     fn evict(&mut self) -> bool {
         let Some(bare) = self.regions.evict() else { return false };
         self.stats.evictions += 1;
-        if let Some((source, _)) = &self.events {
-            bare.into_iter().for_each(|span| source.unwatch(span));
+        if let Some(events) = &self.events {
+            bare.into_iter().for_each(|span| events.source.unwatch(span));
         }
         true
     }
@@ -351,10 +317,10 @@ impl<H> Cache<H> {
             concerned = true;
             self.stats.invalidations += self.regions.end(Span::EVERYTHING);
         }
-        if let Some((_, queue)) = &self.events
-            && !queue.is_quiet()
+        if let Some(Events { log, position, .. }) = &mut self.events
+            && log.has_news(*position)
         {
-            queue.drain(|of| {
+            log.read(position, |of| {
                 concerned |= span.overlaps(of);
                 self.stats.overflows += u64::from(of == Span::EVERYTHING);
                 self.stats.invalidations += self.regions.end(of);

@@ -1,36 +1,33 @@
-//! Memory events: how a cache learns that a range loses its pages.
+//! Memory events: how caches learn that a range loses its pages.
 //!
-//! An [`EventSource`] announces ranges in [`EventQueue`]s, one per cache. The announcing thread may
-//! be in the midst of anything (`free`, a signal handler, a monitor), so it takes no lock, allocates
-//! nothing and releases nothing: it appends to a bounded queue and leaves. The next lookup drains
-//! the queue. When the queue is full, everything is declared stale, which is correct and slow.
+//! An [`EventSource`] appends the ranges to its [`EventLog`], a ring that all caches read, each from
+//! where it stopped last. The announcing thread may be in the midst of anything (`free`, a signal
+//! handler), so it takes no lock, waits for nobody, allocates nothing and releases nothing. A cache
+//! reads the log in its next lookup; if the ring has gone round since, it takes everything for stale,
+//! which is correct and slow.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::span::Span;
-use crossbeam_queue::ArrayQueue;
 
-/// Set in the word: ranges wait to be drained.
-const DIRTY: usize = 1;
-/// Set in the word: ranges were lost.
-const LOST: usize = 2;
-/// Added to the word by each announcement that is under way.
-const BUSY: usize = 4;
+/// Added to the word while an announcement is under way.
+const BUSY: usize = 1;
+/// Added to the word by each posted range.
+const POSTED: usize = 2;
 
 /// Announces when memory loses its pages: unmapped, moved, replaced or discarded.
 ///
 /// A source must announce a range **before the call that takes the memory away returns** to the
-/// thread that made it: either post at once, or call [`EventQueue::begin`] before that thread can go
-/// on, and [`EventQueue::end`] once the range is posted.
+/// thread that made it: either post at once, or call [`EventLog::begin`] before that thread can go
+/// on, and [`EventLog::end`] once the range is posted.
 pub trait EventSource: std::fmt::Debug + Send + Sync {
     /// Name for statistics.
     fn name(&self) -> &'static str;
 
-    /// A queue in which all events from now on are announced, until it is dropped; `None` if the
-    /// source serves no more caches.
-    fn subscribe(&self) -> Option<Arc<EventQueue>>;
+    /// The log of all events. Who has it is a listener, until it is dropped.
+    fn log(&self) -> Arc<EventLog>;
 
     /// From now on events of this range (whole pages) are announced. The caller vouches that the
     /// memory stays during this call.
@@ -39,7 +36,7 @@ pub trait EventSource: std::fmt::Debug + Send + Sync {
     /// What the system says of memory that cannot be watched; its registration is then not kept.
     fn watch(&self, span: Span) -> io::Result<()>;
 
-    /// The caller, who has one queue, needs no more events of this range. The source may go on
+    /// The caller, who is one listener, needs no more events of this range. The source may go on
     /// announcing them, which is harmless. What others watch stays watched.
     fn unwatch(&self, span: Span);
 
@@ -48,70 +45,92 @@ pub trait EventSource: std::fmt::Debug + Send + Sync {
     fn settled(&self) -> bool;
 }
 
-/// Bounded queue of ranges that lost their memory; many announce, one drains.
+/// The latest ranges that lost their memory. One thread at a time writes, any number read.
 #[derive(Debug)]
-pub struct EventQueue {
-    /// Zero exactly when no range waits and no announcement is under way. A lookup reads
-    /// nothing else.
+pub struct EventLog {
+    /// How many ranges were posted so far, and whether an announcement is under way. A lookup that
+    /// finds nothing new reads nothing else.
     word: AtomicUsize,
-    ranges: ArrayQueue<Span>,
+    /// Start and end of range `n` are at `n` modulo the length.
+    ring: Box<[[AtomicUsize; 2]]>,
 }
 
-impl EventQueue {
-    /// A queue for `capacity` ranges.
-    ///
-    /// # Panics
-    /// When the capacity is zero.
+/// How far a cache has read the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position(usize);
+
+impl EventLog {
+    /// A log of which the latest `capacity` ranges can be read.
     pub fn new(capacity: usize) -> Self {
-        Self { word: AtomicUsize::new(0), ranges: ArrayQueue::new(capacity) }
+        // One more: the slot that is written next cannot be read.
+        let ring = (0..=capacity).map(|_| Default::default()).collect();
+        EventLog { word: AtomicUsize::new(0), ring }
     }
 
-    /// Announces that an event is about to be posted: lookups wait until
-    /// [`EventQueue::end`]. Calls may nest and overlap.
+    /// Announces that ranges are about to be posted, until [`EventLog::end`]: who settles waits.
     pub fn begin(&self) {
-        // AcqRel: release, so that whatever lets the unmapping thread go on is preceded by this;
-        // partner is the acquire in `is_quiet`.
+        // AcqRel: release, so that this precedes whatever lets the unmapping thread go on; partner
+        // is the acquire in `has_news`.
         self.word.fetch_add(BUSY, Ordering::AcqRel);
     }
 
-    /// Ends what [`EventQueue::begin`] began.
+    /// Ends what [`EventLog::begin`] began.
     pub fn end(&self) {
         // Release: who sees the word go down sees the posts before; partner is the acquire in
-        // `is_quiet`.
+        // `is_busy`.
         self.word.fetch_sub(BUSY, Ordering::Release);
     }
 
     /// Posts a range that has lost its memory. Never blocks and never allocates.
     pub fn post(&self, span: Span) {
-        let marks = if self.ranges.push(span).is_ok() { DIRTY } else { DIRTY | LOST };
-        // Release: publishes the range; partners are the acquires in `is_quiet` and `drain`.
-        self.word.fetch_or(marks, Ordering::Release);
+        let [start, end] = &self.ring[self.n_posted() % self.ring.len()];
+        // Release: who reads the new range sees that its place was due; partners are the acquires
+        // in `read`.
+        start.store(span.start(), Ordering::Release);
+        end.store(span.end(), Ordering::Release);
+        // Release: publishes the range; partners are the acquires in `has_news` and `read`.
+        self.word.fetch_add(POSTED, Ordering::Release);
     }
 
-    /// Whether no range waits and no announcement is under way. After true the caller sees
-    /// the effects of every event that happened before this call.
-    pub fn is_quiet(&self) -> bool {
-        // Acquire: partner is the release in `end` and `post`.
-        self.word.load(Ordering::Acquire) == 0
+    /// Where those read on who want only what comes from now on.
+    pub(super) fn position(&self) -> Position {
+        Position(self.n_posted())
+    }
+
+    /// Whether ranges were posted behind a position, or are about to be. After false the caller
+    /// sees the effects of every event that happened before this call.
+    pub(super) fn has_news(&self, position: Position) -> bool {
+        // Acquire: partner is the release in `begin` and `post`.
+        self.word.load(Ordering::Acquire) != position.0 * POSTED
     }
 
     /// Whether an announcement is under way: its range may not be posted yet.
     pub(super) fn is_busy(&self) -> bool {
         // Acquire: partner is the release in `end`.
-        self.word.load(Ordering::Acquire) >= BUSY
+        self.word.load(Ordering::Acquire) & BUSY != 0
     }
 
-    /// Empties the queue into `apply`: ranges that lost their memory, everything if some were lost
-    /// from the queue. One thread at a time: the owner of the cache.
-    pub(super) fn drain(&self, mut apply: impl FnMut(Span)) {
-        // The marks go before the ranges are taken: a post in between sets them anew.
-        // AcqRel: acquire, partner is the release in `post`.
-        if self.word.fetch_and(!(DIRTY | LOST), Ordering::AcqRel) & LOST != 0 {
-            apply(Span::EVERYTHING);
+    /// Gives `apply` the ranges posted behind a position, and moves that to their end. Everything,
+    /// if some of them have been overwritten.
+    pub(super) fn read(&self, position: &mut Position, mut apply: impl FnMut(Span)) {
+        while position.0 != self.n_posted() {
+            let slot = &self.ring[position.0 % self.ring.len()];
+            // Acquire: if a later range is read here, its turn is seen below.
+            let [start, end] = slot.each_ref().map(|at| at.load(Ordering::Acquire));
+            let n_posted = self.n_posted();
+            if n_posted - position.0 >= self.ring.len() {
+                position.0 = n_posted;
+                apply(Span::EVERYTHING);
+            } else {
+                position.0 += 1;
+                apply(Span::raw(start, end));
+            }
         }
-        while let Some(span) = self.ranges.pop() {
-            apply(span);
-        }
+    }
+
+    fn n_posted(&self) -> usize {
+        // Acquire: partner is the release in `post`.
+        self.word.load(Ordering::Acquire) / POSTED
     }
 }
 
@@ -119,34 +138,69 @@ impl EventQueue {
 mod tests {
     use super::*;
 
-    fn drained(queue: &EventQueue) -> Vec<Span> {
+    fn read(log: &EventLog, position: &mut Position) -> Vec<Span> {
         let mut events = Vec::new();
-        queue.drain(|event| events.push(event));
+        log.read(position, |event| events.push(event));
         events
     }
 
     #[test]
-    fn what_is_posted_is_drained_once_and_announced_is_not_quiet() {
-        let queue = EventQueue::new(4);
-        assert!(queue.is_quiet());
-        queue.begin();
-        assert!(queue.is_busy() && !queue.is_quiet());
-        let posted = [Span::raw(4096, 8192), Span::raw(16384, 16385)];
-        posted.iter().for_each(|span| queue.post(*span));
-        queue.end();
-        assert!(!queue.is_busy() && !queue.is_quiet());
-        assert_eq!(drained(&queue), posted);
-        assert!(queue.is_quiet());
-        assert_eq!(drained(&queue), []);
+    fn every_reader_gets_what_is_posted_once() {
+        let log = EventLog::new(4);
+        let mut readers = [log.position(); 2];
+        assert!(!log.has_news(readers[0]));
+        log.begin();
+        assert!(log.is_busy() && log.has_news(readers[0]));
+        assert_eq!(read(&log, &mut readers[0]), []);
+        let posted = [1, 2, 3, 4].map(|page| Span::raw(page << 12, page << 13));
+        posted.iter().for_each(|span| log.post(*span));
+        log.end();
+        for reader in &mut readers {
+            assert!(!log.is_busy() && log.has_news(*reader));
+            assert_eq!(read(&log, reader), posted);
+            assert!(!log.has_news(*reader));
+        }
+        assert!(!log.has_news(log.position()));
     }
 
     #[test]
-    fn overflow_makes_everything_stale() {
-        let queue = EventQueue::new(2);
-        (1..6).for_each(|at| queue.post(Span::raw(at, at + 1)));
-        assert_eq!(drained(&queue)[0], Span::EVERYTHING);
-        assert!(queue.is_quiet());
-        queue.post(Span::raw(1, 2));
-        assert_eq!(drained(&queue), [Span::raw(1, 2)]);
+    fn overwritten_ranges_make_everything_stale() {
+        let log = EventLog::new(2);
+        let mut position = log.position();
+        (1..4).for_each(|at| log.post(Span::raw(at, at + 1)));
+        assert_eq!(read(&log, &mut position), [Span::EVERYTHING]);
+        assert!(!log.has_news(position));
+        log.post(Span::raw(1, 2));
+        assert_eq!(read(&log, &mut position), [Span::raw(1, 2)]);
+    }
+
+    /// Beside the writer, a reader gets whole ranges in order, and learns that it missed some.
+    #[test]
+    fn nothing_is_torn_or_lost_beside_the_writer() {
+        const N: usize = 50_000;
+        let log = EventLog::new(3);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let mut position = log.position();
+                let log = &log;
+                scope.spawn(move || {
+                    let (mut last, mut missed) = (0, false);
+                    while position.0 < N {
+                        log.read(&mut position, |span| {
+                            if span == Span::EVERYTHING {
+                                missed = true;
+                                return;
+                            }
+                            assert_eq!(span.end(), 2 * span.start());
+                            assert!(span.start() == last + 1 || missed && span.start() > last);
+                            (last, missed) = (span.start(), false);
+                        });
+                        std::thread::yield_now();
+                    }
+                    assert!(missed || last == N);
+                });
+            }
+            (1..=N).for_each(|n| log.post(Span::raw(n, 2 * n)));
+        });
     }
 }

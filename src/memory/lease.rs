@@ -1,6 +1,10 @@
 //! The use of a registration, and why there is none.
 
+use std::sync::Arc;
+
 use thiserror::Error;
+
+use super::span::Span;
 
 /// A range that cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -28,26 +32,21 @@ pub enum CacheError<E> {
 }
 
 /// The use of a registration, to be given back with [`Cache::give_back`](super::Cache::give_back).
-#[must_use = "a region that is not given back is never released"]
+#[must_use = "memory whose lease is not given back stays registered"]
 #[derive(Debug)]
 pub struct Lease<H> {
-    pub(super) held: Held<H>,
+    pub(super) handle: Arc<H>,
     pub(super) offset: u64,
-}
-
-#[derive(Debug)]
-pub(super) enum Held<H> {
-    /// One use of a region.
-    Region {
-        id: u32,
-        /// The region ends with this lease.
-        is_explicit: bool,
-    },
-    /// A registration of its own.
-    Own(H),
+    /// The region that ends with this lease.
+    pub(super) explicit: Option<Span>,
 }
 
 impl<H> Lease<H> {
+    /// The registration, at the port that asked for it.
+    pub fn handle(&self) -> &H {
+        &self.handle
+    }
+
     /// Distance of the requested address from the start of the registered range, in bytes: what to
     /// add to a STADD.
     pub fn offset(&self) -> u64 {

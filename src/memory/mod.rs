@@ -6,9 +6,9 @@
 //! unmapped and mapped again has other pages under the same address, and a kept
 //! registration still leads to the old ones. An [`EventSource`] therefore
 //! announces every range that loses its pages; [`ProcessEvents`] is the real one.
-//! Where no source works (Linux before 5.7 without privilege, AArch64 before 6.10), memory of the
-//! user is registered for each call, and persistent collectives, which register once, are the way
-//! around that; [`CacheStats`] says which kind this system is.
+//! Where no source works (no userfaultfd, or one that ordinary users may not have: see
+//! [`ProcessEvents`]), memory of the user is registered for each call, and persistent collectives,
+//! which register once, are the way around that; [`CacheStats`] says which kind this system is.
 //!
 //! Prior art: the registration caches of UCX
 //! (`src/ucs/memory/rcache.c`) and libfabric (`prov/util/src/util_mr_cache.c`).
@@ -25,10 +25,8 @@
 //! # Locks
 //! A [`Cache`] has one owner; the ports of a rank share it under one lock. Registering, releasing
 //! and allocating under that lock is allowed although all three may unmap memory, whose announcement
-//! the unmapping thread waits for: the reader of events takes no lock of a cache, it only appends to
-//! a bounded queue ([`EventQueue`]). The reader's own lock, on [`ProcessEvents`]' list of queues, is
-//! also held while a queue is added or a watch taken back; nothing allocates or frees under that
-//! one.
+//! the unmapping thread waits for: the reader of events takes no lock, it only appends to a ring
+//! ([`EventLog`]).
 //!
 //! # Not here
 //! What a registration is (the endpoint knows), which buffers are registered when (the engine), and
@@ -46,7 +44,7 @@ mod stats;
 mod uffd;
 
 pub use cache::{Cache, CacheConfig, Keep, Settled};
-pub use events::{EventQueue, EventSource};
+pub use events::{EventLog, EventSource};
 pub use lease::{CacheError, Lease};
 pub use monitor::ProcessEvents;
 pub(crate) use pages::Pages;

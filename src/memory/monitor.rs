@@ -1,5 +1,5 @@
 //! The memory events of this process, read from the kernel by one thread and
-//! announced to every cache.
+//! announced in a log that every cache reads.
 //!
 //! # Why userfaultfd
 //! Exporting `munmap` and its kin from this library would miss the C library's own
@@ -9,9 +9,9 @@
 //! processor anew, and still misses direct system calls. The kernel misses nothing.
 //!
 //! # Order
-//! The reader, woken by a report it has not read yet, first marks every queue busy
-//! ([`EventQueue::begin`]), then reads, which lets the unmapping thread go on, then
-//! posts, then ends. So once `munmap` has returned, a lookup finds the queue busy or
+//! The reader, woken by a report it has not read yet, first marks the log busy
+//! ([`EventLog::begin`]), then reads, which lets the unmapping thread go on, then
+//! posts, then ends. So once `munmap` has returned, a lookup finds the log busy or
 //! the range posted. *Another* thread may be given the same addresses while `munmap`
 //! is still waiting; for it there is [`EventSource::settled`].
 //!
@@ -20,22 +20,20 @@
 //! (initialised static data among it) cannot be watched, nor, in write-protect
 //! mode, shared memory and hugetlbfs pages; its registrations are not kept. In missing
 //! mode they can, although the truncation of a shared object by another process is
-//! not announced. The reader never allocates, frees or takes a cache's lock.
+//! not announced. The reader takes no lock, allocates nothing and frees nothing.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-use super::events::{EventQueue, EventSource};
+use super::events::{EventLog, EventSource};
 use super::pages::Pages;
 use super::span::Span;
 use super::uffd::{Message, Report, Uffd, WatchMode};
 
-/// Most caches of a process that hear of events.
-const CACHES: usize = 1 << 16;
-/// Ranges that may wait for one cache.
-const QUEUE: usize = 1024;
+/// Ranges that may wait for a cache.
+const LATEST: usize = 4096;
 /// Messages read at once.
 const BATCH: usize = 16;
 /// Sizes of pages to try after the base page, in bytes: all that AArch64 and x86-64
@@ -49,10 +47,10 @@ pub struct ProcessEvents {
     page: usize,
     /// Set when the reader had to give up: nothing more is watched.
     broken: AtomicBool,
-    /// Queues are never freed, only used again once their cache is gone (their count is one
-    /// then), and the list never grows: allocating or freeing under the lock could wait for the
-    /// reader, and the reader for the lock.
-    queues: Mutex<Vec<Arc<EventQueue>>>,
+    /// Shared with every listener.
+    log: Arc<EventLog>,
+    /// Held where the number of listeners grows, or has to stay. The reader never takes it.
+    listening: Mutex<()>,
 }
 
 impl ProcessEvents {
@@ -83,7 +81,8 @@ impl ProcessEvents {
             uffd,
             page: super::page_bytes(),
             broken: AtomicBool::new(false),
-            queues: Mutex::new(Vec::with_capacity(CACHES)),
+            log: Arc::new(EventLog::new(LATEST)),
+            listening: Mutex::new(()),
         });
         let reader = Arc::clone(&events);
         let is_heard = without_signals(|| {
@@ -101,20 +100,19 @@ impl ProcessEvents {
 
     /// Maps a page, watches it, unmaps it: is there a report?
     fn reports_an_unmapping(&self) -> io::Result<bool> {
-        let queue = self.subscribe().expect("the first");
+        let before = self.log.position();
         let page = Pages::new(1).map_err(io::Error::other)?;
         self.uffd.watch(page.span())?;
         drop(page);
-        Ok(!queue.is_quiet())
+        Ok(self.log.has_news(before))
     }
 
     fn read_forever(&self) {
         let mut buffer = [Message::default(); BATCH];
         while self.uffd.wait().is_ok() {
-            let queues = self.queues();
-            queues.iter().for_each(|queue| queue.begin());
-            let read = self.announce_waiting(&queues, &mut buffer);
-            queues.iter().for_each(|queue| queue.end());
+            self.log.begin();
+            let read = self.announce_waiting(&mut buffer);
+            self.log.end();
             if read.is_err() {
                 break;
             }
@@ -125,23 +123,16 @@ impl ProcessEvents {
     /// The kernel refuses to report. From now on nothing is watched, all regions end, and no
     /// thread waits for the reader.
     fn give_up(&self) {
-        let queues = self.queues();
-        queues.iter().for_each(|queue| queue.begin());
+        self.log.begin();
         // Release: partner is the acquire in `watch`.
         self.broken.store(true, Ordering::Release);
         self.uffd.abandon();
-        for queue in queues.iter() {
-            queue.post(Span::EVERYTHING);
-            queue.end();
-        }
+        self.log.post(Span::EVERYTHING);
+        self.log.end();
     }
 
     /// Reads until nothing waits, and posts what has gone.
-    fn announce_waiting(
-        &self,
-        queues: &[Arc<EventQueue>],
-        buffer: &mut [Message],
-    ) -> io::Result<()> {
+    fn announce_waiting(&self, buffer: &mut [Message]) -> io::Result<()> {
         loop {
             let messages = self.uffd.read(buffer)?;
             if messages.is_empty() {
@@ -153,7 +144,7 @@ impl ProcessEvents {
                     Report::Fault(addr) => self.let_fault(addr),
                     Report::Other => continue,
                 };
-                queues.iter().for_each(|queue| queue.post(span));
+                self.log.post(span);
             }
         }
     }
@@ -188,8 +179,8 @@ impl ProcessEvents {
         widened.then_some(()).ok_or(refused)
     }
 
-    fn queues(&self) -> MutexGuard<'_, Vec<Arc<EventQueue>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    fn fixed_listeners(&self) -> MutexGuard<'_, ()> {
+        self.listening.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -198,18 +189,9 @@ impl EventSource for ProcessEvents {
         self.uffd.mode().name()
     }
 
-    fn subscribe(&self) -> Option<Arc<EventQueue>> {
-        // Allocated before the lock, and freed after it: see the field.
-        let fresh = Arc::new(EventQueue::new(QUEUE));
-        let mut queues = self.queues();
-        if let Some(idle) = queues.iter().find(|queue| Arc::strong_count(queue) == 1) {
-            return Some(Arc::clone(idle));
-        }
-        let has_room = queues.len() < queues.capacity();
-        has_room.then(|| {
-            queues.push(Arc::clone(&fresh));
-            fresh.clone()
-        })
+    fn log(&self) -> Arc<EventLog> {
+        let _guard = self.fixed_listeners();
+        Arc::clone(&self.log)
     }
 
     fn watch(&self, span: Span) -> io::Result<()> {
@@ -222,11 +204,12 @@ impl EventSource for ProcessEvents {
         Ok(())
     }
 
-    /// Ends the watch only while a single cache listens: regions of another may share the pages.
+    /// Ends the watch only while there is one listener: regions of another may share the pages.
     fn unwatch(&self, span: Span) {
-        // No cache can subscribe under the lock; one that does so later watches its ranges later.
-        let queues = self.queues();
-        if queues.iter().filter(|queue| Arc::strong_count(queue) > 1).count() == 1 {
+        // Who becomes a listener later watches its ranges later.
+        let _guard = self.fixed_listeners();
+        let n_listeners = Arc::strong_count(&self.log) - 1;
+        if n_listeners == 1 {
             // The kernel refuses, for instance, where the mapping has gone meanwhile.
             let _ = self.uffd.unwatch(span);
         }
@@ -257,44 +240,43 @@ fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::events::Position;
 
-    /// Events in the other mode than the one this machine prefers, and an empty queue.
-    fn missing() -> Option<(Arc<ProcessEvents>, Arc<EventQueue>)> {
+    /// Events in the other mode than the one this machine prefers.
+    fn missing() -> Option<Arc<ProcessEvents>> {
         let events = ProcessEvents::start(WatchMode::Missing);
-        let events = events.inspect_err(|error| eprintln!("skipped: {error}")).ok()?;
-        // The queue is the one of the trial at the start, with its event.
-        let queue = events.subscribe().unwrap();
-        drained(&queue);
-        Some((events, queue))
+        events.inspect_err(|error| eprintln!("skipped: {error}")).ok()
     }
 
-    fn drained(queue: &EventQueue) -> Vec<Span> {
-        while queue.is_busy() {
+    fn gone(log: &EventLog, position: &mut Position) -> Vec<Span> {
+        while log.is_busy() {
             thread::yield_now();
         }
         let mut gone = Vec::new();
-        queue.drain(|event| gone.push(event));
+        log.read(position, |event| gone.push(event));
         gone
     }
 
     /// A page that is touched only after it is watched ends the watch, and its toucher goes on.
     #[test]
     fn a_missing_page_is_let_go_and_announced() {
-        let Some((events, queue)) = missing() else { return };
+        let Some(events) = missing() else { return };
         let pages = Pages::new(4 * events.page as u64).unwrap();
         let (span, page) = (pages.span(), events.page);
         // SAFETY: within the pages, which only this test knows.
         let touch = |at: usize| unsafe { pages.ptr().add(at).write_volatile(1) };
+        let mut position = events.log.position();
+        let mut gone = || gone(&events.log, &mut position);
         touch(0);
         events.watch(span).unwrap();
         touch(1);
-        assert_eq!(drained(&queue), [], "a page that is there is not missed");
+        assert_eq!(gone(), [], "a page that is there is not missed");
         touch(2 * page);
         let missed = span.start() + 2 * page;
-        assert_eq!(drained(&queue), [Span::raw(missed, missed + page)]);
+        assert_eq!(gone(), [Span::raw(missed, missed + page)]);
         drop(pages);
         let first = Span::raw(span.start(), span.start() + page);
-        let gone = drained(&queue);
+        let gone = gone();
         assert!(gone.iter().any(|span| span.covers(first)), "{gone:?}");
     }
 
@@ -312,16 +294,17 @@ mod tests {
             eprintln!("skipped: no huge pages are set aside on this machine");
             return;
         }
-        let Some((events, queue)) = missing() else { return };
+        let Some(events) = missing() else { return };
         // SAFETY: within the mapping, which only this test knows.
         let touch = |at: usize| unsafe { start.cast::<u8>().add(at).write_volatile(1) };
         touch(0);
         let (addr, page) = (start as usize, events.page);
+        let position = events.log.position();
         events.watch(Span::raw(addr + page, addr + 3 * page)).unwrap();
         touch(page);
-        assert!(queue.is_quiet());
+        assert!(!events.log.has_news(position));
         // SAFETY: mapped above, used no more.
         assert_eq!(unsafe { libc::munmap(start, len) }, 0);
-        assert!(!queue.is_quiet());
+        assert!(events.log.has_news(position));
     }
 }

@@ -38,13 +38,11 @@ pub struct CacheStats {
     pub evictions: u64,
     /// Regions ended because their memory went.
     pub invalidations: u64,
-    /// Times that every region was ended because events were lost: the queue overflowed, or their
+    /// Times that every region was ended because events were lost: too many came at once, or their
     /// source ended.
     pub overflows: u64,
     /// Regions registered at present, at one port or several, without those for one call only.
     pub registered_regions: u64,
     /// Their bytes, in whole pages; overlapping regions count twice.
     pub registered_bytes: u64,
-    /// Of these, regions that have ended and wait for their last user.
-    pub waiting_regions: u64,
 }

@@ -60,7 +60,7 @@ pub(super) trait Backend: Send + Sync {
     fn describe(&self) -> DeviceInfo;
 }
 
-/// How the ranks lie.
+/// Where the ranks are: which share a node, and how those speak with each other.
 pub(super) struct Layout<'a> {
     pub(super) n_ports: usize,
     pub(super) shape: &'a Shape,
@@ -88,8 +88,8 @@ pub(super) type CacheFigures = Box<dyn Fn() -> Option<CacheStats> + Send + Sync>
 
 /// Barriers and small reductions by the hardware, for all ranks of a communicator together.
 pub(super) trait SmallCollectives: Send + Sync {
-    /// Whether it can perform a normalized call. With `any_bits` the result may differ in the
-    /// last bits from that of a plan.
+    /// Whether it can perform a normalized call. `any_bits` allows results that differ from a plan's
+    /// by rounding.
     ///
     /// # Errors
     /// Why not.
@@ -133,7 +133,7 @@ pub(super) trait SmallCollectives: Send + Sync {
     fn describe(&self) -> GatesInfo;
 }
 
-/// What a call has to do with the rest of its rank while the hardware performs it.
+/// What a call checks, and tells, while it waits for the hardware.
 pub(super) trait Waiter {
     /// Whether the call may still be performed.
     ///
@@ -151,11 +151,11 @@ pub(super) trait Waiter {
 /// Places for the small collectives of further communicators: some for each rank, which are for
 /// communicators that it is the first member of.
 pub(super) trait SmallPlaces: Send + Sync {
-    /// Takes a place for a communicator whose first member this rank may be; `None` if none is
+    /// Takes a place for a communicator, in case this rank is its first member; `None` if none is
     /// free.
     fn take(&self) -> Option<u32>;
 
-    /// Gives back a place that was taken for nothing.
+    /// Gives back a place that no communicator uses.
     fn give_back(&self, place: u32);
 
     /// What performs small collectives in a place of the first of `members`, ranks of the world,

@@ -5,9 +5,9 @@ use super::place::Logical;
 /// See the module documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Card {
-    /// Stands for the host and the cores on it that this rank may use.
+    /// The same number for ranks of one host that may use the same cores.
     pub(super) cores: u64,
-    /// Stands for the host.
+    /// The same number for ranks of one host.
     pub(super) host: u64,
     pub(super) coords: [u8; 6],
     /// What Fujitsu MPI says of this rank's node, if it is there.

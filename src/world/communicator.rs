@@ -101,8 +101,8 @@ impl Communicator {
         engine.drain()
     }
 
-    /// After [`close`](Communicator::close), of all ranks or in vain: the wires give back what is not
-    /// theirs.
+    /// After all ranks have [`close`](Communicator::close)d, or have failed to: the wires release what
+    /// belongs to other ranks.
     pub(super) fn end(&self) {
         self.inner.of_world.engine.end();
     }
@@ -135,18 +135,17 @@ impl Communicator {
     }
 
     /// Has `on_idle` called now and then while a thread of this rank waits in a call, on that
-    /// thread: for other libraries with messages under way, such as an MPI library that makes
-    /// progress only when it is called. Holds for all communicators of the world; the first one
-    /// given stays.
+    /// thread: for libraries that make progress only when they are called, such as MPI. Holds for
+    /// all communicators of the world; of several functions given the first one stays.
     pub fn on_idle(&self, on_idle: OnIdle) {
         self.inner.of_world.engine.on_idle(on_idle);
     }
 
-    /// From now on, a call that another rank makes with another count, type or operator fails alone,
-    /// on the ranks that have to do with it; it ends on all of them, and further calls are served, as
-    /// of MPI. Otherwise the world fails, and every rank learns of it. The world also fails,
-    /// in any case, where the calls have messages that do not meet: another collective, root or
-    /// algorithm, or lengths that are cut differently. To be said by all ranks before their first call.
+    /// Has ranks that give different counts, types or operators get an error from that call alone, as
+    /// MPI programs expect: the call ends on all ranks, and later calls are served. Without this, such
+    /// a call fails the world, and every rank learns of it. The world fails in any case where the
+    /// calls' messages do not meet: another collective, root or algorithm, or lengths that are cut
+    /// differently. All ranks must say this before their first call.
     pub fn spare(&self) {
         self.inner.of_world.engine.spare();
     }
@@ -230,7 +229,7 @@ impl Communicator {
 
     /// The hardware, if it is to perform a normalized call.
     #[inline]
-    fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
+    pub(super) fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
         let preferred = &self.inner.of_world.preferred;
         let always = match self.options.hardware {
             options::Hardware::Never => return Ok(None),
@@ -266,7 +265,8 @@ impl Communicator {
     }
 
     /// Has the hardware do something. Operations under way go on meanwhile.
-    fn by_hardware<R>(
+    #[inline]
+    pub(super) fn by_hardware<R>(
         &self,
         perform: impl FnOnce(Caller, &mut dyn Waiter) -> Result<R, Error>,
     ) -> Result<R, Error> {
@@ -277,8 +277,8 @@ impl Communicator {
         let _in_place =
             (!is_world).then(|| of_world.in_places.read().unwrap_or_else(PoisonError::into_inner));
         let members = (!is_world).then_some(&*self.inner.members);
-        let watch = engine.at_gates(caller.n_ranks);
-        let mut waiter = AtHardware { engine, watch, members, gave_up: false };
+        let n_ranks = caller.n_ranks;
+        let mut waiter = AtHardware { engine, n_ranks, watch: None, members, gave_up: false };
         let outcome = perform(caller, &mut waiter);
         match &outcome {
             // All ranks are told of a mismatch, so they still agree where they are.
@@ -294,7 +294,9 @@ impl Communicator {
 /// A call that the hardware performs.
 struct AtHardware<'a> {
     engine: &'a Engine,
-    watch: GatesWatch<'a>,
+    n_ranks: u32,
+    /// Of a wait that is not short.
+    watch: Option<GatesWatch<'a>>,
     /// Of a communicator that is not the world's.
     members: Option<&'a Members>,
     gave_up: bool,
@@ -308,7 +310,8 @@ impl Waiter for AtHardware<'_> {
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {
         let world_rank = |members: &Members| Some(members.world_rank(awaited? as Rank));
         let awaited = self.members.and_then(world_rank);
-        self.watch.idle(awaited).inspect_err(|_| self.gave_up = true)
+        let watch = self.watch.get_or_insert_with(|| self.engine.at_gates(self.n_ranks));
+        watch.idle(awaited).inspect_err(|_| self.gave_up = true)
     }
 }
 

@@ -41,7 +41,7 @@ use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
 use super::info::{Attempt, GatesInfo, Info, environment};
 use super::launcher::{meet, meeting};
-use super::layout::{lay_out, n_ports, torus};
+use super::layout::{WantedMap, lay_out, n_ports, torus};
 use super::members::Members;
 use super::mpi::{self, Session};
 use super::near::{self, Near};
@@ -179,6 +179,7 @@ impl World {
         let coords = backend.coordinates().map_err(startup)?;
         let available: Vec<usize> = core_affinity::get_core_ids()
             .map_or_else(Vec::new, |cores| cores.into_iter().map(|core| core.id).collect());
+        let wanted_map = WantedMap::read(get);
         let card = Card {
             cores: seat_number(&available),
             host: crate::endpoint::shm::host(),
@@ -189,8 +190,7 @@ impl World {
                  HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} backend={}",
                 get("HOPBINE_TORUS").unwrap_or_default(),
                 ports.map_or(String::new(), |ports| ports.to_string()),
-                // Each may have the file elsewhere.
-                if get("HOPBINE_RANK_MAP").is_some() { "set" } else { "" },
+                wanted_map.told(),
                 if near.is_some() { "on" } else { "off" },
                 backend.name(),
             ),
@@ -214,14 +214,14 @@ impl World {
             None
         } else {
             let logical: Option<Vec<_>> = cards.iter().map(|card| card.logical).collect();
-            let is_free = per_node_said.is_empty() && get("HOPBINE_RANK_MAP").is_none();
+            let is_free = per_node_said.is_empty() && matches!(wanted_map, WantedMap::Unset);
             let of_hardware = || match backend.is_physical() {
                 true => from_tofu(&all),
                 false => is_free.then(|| from_hosts(&hosts)).flatten(),
             };
             logical.and_then(|all| from_logical(&all)).or_else(of_hardware)
         };
-        let (shape, map) = lay_out(get, torus, given, backend.wire(), &hosts, per_node)
+        let (shape, map) = lay_out(&wanted_map, torus, given, backend.wire(), &hosts, per_node)
             .map_err(|reason| Error::Layout { rank, reason })?;
         let among = |same: &dyn Fn(&Card) -> bool| {
             let all = cards.iter().filter(|card| same(card)).count();

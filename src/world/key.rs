@@ -36,7 +36,7 @@ pub(super) struct PlanKey {
     pub(super) ports: u32,
 }
 
-/// What moves data without looking at them does the same for all types.
+/// Collectives that only move data have one program for all types.
 pub(super) fn amount(call: &Call<'_>) -> (u64, Dtype) {
     if call.collective.is_reduction() || call.form != Form::Regular {
         (call.count, call.dtype)

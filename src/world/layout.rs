@@ -3,6 +3,7 @@
 //! Reads a rank map's file; otherwise only thought.
 
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
 
 use super::config::Lookup;
@@ -34,13 +35,53 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
     Ok(Some(torus))
 }
 
+/// What `HOPBINE_RANK_MAP` says.
+pub(super) enum WantedMap {
+    Unset,
+    Word(RankMap),
+    /// `hosts`
+    ByHost,
+    /// The text of the file at this path, or why there is none.
+    File(String, Result<String, String>),
+}
+
+impl WantedMap {
+    pub(super) fn read(get: Lookup<'_>) -> Self {
+        match get("HOPBINE_RANK_MAP") {
+            None => WantedMap::Unset,
+            Some(word) if word == "column-major" => WantedMap::Word(RankMap::ColumnMajor),
+            Some(word) if word == "row-major" => WantedMap::Word(RankMap::RowMajor),
+            Some(word) if word == "hosts" => WantedMap::ByHost,
+            Some(path) => {
+                let text = read_map(&path).map_err(|error| error.to_string());
+                WantedMap::File(path, text)
+            }
+        }
+    }
+
+    /// The same on ranks that want the same map: each may have the file elsewhere.
+    pub(super) fn told(&self) -> String {
+        match self {
+            WantedMap::Unset => String::new(),
+            WantedMap::Word(map) => format!("{map:?}"),
+            WantedMap::ByHost => "hosts".to_owned(),
+            WantedMap::File(_, Ok(text)) => {
+                let mut hasher = DefaultHasher::new();
+                text.hash(&mut hasher);
+                format!("(a file of {} bytes, {:016x})", text.len(), hasher.finish())
+            }
+            WantedMap::File(path, Err(error)) => format!("({path} cannot be read: {error})"),
+        }
+    }
+}
+
 /// Shape and rank map of all ranks: those that the machine has `given`, else those asked for. Ranks
 /// with the same number in `hosts` are on one host.
 ///
 /// # Errors
 /// What does not fit.
 pub(super) fn lay_out(
-    get: Lookup<'_>,
+    wanted: &WantedMap,
     torus: Option<Shape>,
     given: Option<(Shape, RankMap)>,
     wire: Wire,
@@ -65,20 +106,16 @@ pub(super) fn lay_out(
             (shape, RankMap::default())
         }
     };
-    let path = match get("HOPBINE_RANK_MAP").as_deref() {
-        None => return Ok((shape, map)),
-        Some("column-major") => return Ok((shape, RankMap::ColumnMajor)),
-        Some("row-major") => return Ok((shape, RankMap::RowMajor)),
-        Some("hosts") => {
-            let map = by_host(&shape, hosts)?;
-            return Ok((shape, map));
+    let map = match wanted {
+        WantedMap::Unset => map,
+        WantedMap::Word(map) => map.clone(),
+        WantedMap::ByHost => by_host(&shape, hosts)?,
+        WantedMap::File(path, Err(error)) => {
+            return Err(format!("HOPBINE_RANK_MAP={path} cannot be read: {error}"));
         }
-        Some(path) => path.to_owned(),
+        WantedMap::File(path, Ok(text)) => RankMap::parse(&shape, text)
+            .map_err(|error| format!("HOPBINE_RANK_MAP={path} for the shape {shape}: {error}"))?,
     };
-    let text = read_map(&path)
-        .map_err(|error| format!("HOPBINE_RANK_MAP={path} cannot be read: {error}"))?;
-    let map = RankMap::parse(&shape, &text)
-        .map_err(|error| format!("HOPBINE_RANK_MAP={path} for the shape {shape}: {error}"))?;
     Ok((shape, map))
 }
 

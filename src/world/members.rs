@@ -45,7 +45,7 @@ impl Members {
         Members { shape, map, caller, ranks, segment_bytes, programs: Cache::default() }
     }
 
-    /// Stands for the shape and the map, which must be the same on all ranks.
+    /// A hash of the shape and the map, to compare them between ranks.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (&self.shape, &self.map).hash(&mut hasher);

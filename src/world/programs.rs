@@ -222,13 +222,13 @@ fn given(sizes: &Sizes) -> Box<[u64]> {
     send.counts.iter().copied().chain(longest).collect()
 }
 
-/// Stands for a call: the same on ranks that make the same call. A rank may have its input in place
-/// where others do not. Of sizes it says what all ranks know.
+/// The signature of a call ([`Tag::call`](crate::endpoint::Tag)): the same on ranks that make the same
+/// call, in place or not. It depends on the sizes that all ranks know.
 ///
-/// The upper half says which messages there are (see [`Tag::call`](crate::endpoint::Tag)): it is
-/// another one where `meets` is false and the sizes differ, but for one in 256. The lower half is
-/// about everything. For equal messages and sizes it differs whenever operators or types do; other
-/// calls have the same number once in 65,536, or once in 256 where messages meet.
+/// The upper byte is a hash of what decides which messages there are; unless `meets`, the sizes too.
+/// The lower byte depends on everything. If messages and sizes are equal it differs whenever
+/// operators or types do. Other different calls have the same signature once in 65,536, or once in
+/// 256 where their messages meet.
 fn call_number(key: &Key, how: &impl Hash, meets: bool) -> u16 {
     let Key { collective, count, dtype, op, root, form, .. } = key;
     let mut sizes = DefaultHasher::new();

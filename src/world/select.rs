@@ -23,20 +23,21 @@ use hopbine_torus::registry::{self, Algorithm};
 const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
 /// A block of an alltoall up to this length is not worth a message of its own.
 const SHORT_BLOCK_BYTES: u64 = 512;
-/// A block of an alltoall beyond this is long: where Fan et al. 2025 saw the volume alone count on
-/// Fugaku.
+/// A block of an alltoall beyond this is long: from there on Fan et al. 2025 found the volume alone to
+/// decide on Fugaku.
 const LONG_BLOCK_BYTES: u64 = 32 * 1024;
 /// The radix with the fewest rounds.
 const FEWEST_ROUNDS: u32 = 2;
-/// As many messages to as many ranks are under way before two rounds of a message for each digit.
+/// Up to this many ranks, a message to each rank is sooner there than two rounds (sizes, then data) of
+/// a logarithmic alltoall.
 const FEW_RANKS: u32 = 16;
-/// A block of an alltoall up to this length goes to its node together with others.
+/// Blocks of an alltoall up to this length travel between nodes together, one message for each node.
 const NODE_BLOCK_BYTES: u64 = 4 * 1024;
 /// An alltoall in which every block goes straight to its owner, as many at a time as the wire takes.
 const STRAIGHT: &str = "pairwise-nonblocking";
 /// An alltoall between nodes first, with a few messages under way: each needs room.
 const NODE_AWARE: &str = "node-aware-batched:8";
-/// With more ranks nobody should talk to everybody: each peer costs an endpoint 6 to 40 KiB.
+/// With more ranks no rank sends to all others: each peer costs an endpoint 6 to 40 KiB.
 const MOST_PEERS: u32 = 1024;
 /// Data up to this length are not worth several ports.
 const ONE_PORT_BYTES: u64 = 8 * 1024;
@@ -44,31 +45,32 @@ const ONE_PORT_BYTES: u64 = 8 * 1024;
 const MAX_WIDTH: u32 = 8;
 /// Messages are cut into about this many, so that reducing overlaps with sending.
 const SEGMENTS: u64 = 4;
-/// But segments are no shorter, and no longer, than this.
+/// The shortest and the longest segment.
 const SEGMENT_BYTES: (u64, u64) = (64 * 1024, 1024 * 1024);
 
 /// Prefixes of longer vectors go from rank to rank, segment after segment.
 const CHAIN_BYTES: u64 = 1 << 20;
 /// With this many ranks in a dimension everybody can talk to everybody.
 pub(super) const MOST_DIRECT: u32 = 64;
-/// On one host: two ranks give each other vectors of up to this length as they are.
+/// On one host: two ranks exchange whole vectors up to this length.
 const WHOLE_BYTES: u64 = 2 * 1024 * 1024;
-/// On one host: the root folds vectors of up to this length by itself, beside one other rank, and
-/// beside more. What it reads then is what users gave; of longer ones each rank folds a part, and
-/// the root reads what others have just written.
+/// On one host: up to this length (with two ranks, with more) the root of a reduce reads all vectors
+/// and folds them itself. Of longer ones each rank folds a part, and the root reads results that the
+/// others have just written.
 const ROOT_FOLDS_BYTES: [u64; 2] = [2 * 1024 * 1024, 256 * 1024];
-/// On one host: a message that stays in the cache until it is folded, for two ranks, and for more,
-/// who fold several at once and may share a core.
+/// On one host: the longest message that stays in the cache until it is folded, with two ranks and
+/// with more (which fold several at once and may share a core).
 const CACHED_BYTES: [u64; 2] = [512 * 1024, 64 * 1024];
-/// On one host: a broadcast of up to this length is read from staging while the root still fills
-/// it (64 KiB on two ranks: 10 us, where the others read the root's memory 17),
+/// On one host: a broadcast up to this length (with two ranks, with more) is read from staging slots
+/// while the root still fills others (64 KiB on two ranks: 10 us; 17 if the root's memory is read).
 const STAGED_BCAST_BYTES: [u64; 2] = [256 * 1024, 512 * 1024];
-/// in messages no longer than this. With more ranks than cores each message is a wait.
+/// The longest message of such a broadcast. It is longer with more ranks: where they outnumber cores,
+/// each message is a wait.
 const STAGED_BYTES: [u64; 2] = [8 * 1024, 32 * 1024];
-/// On one host: a vector that one rank gives to another goes through staging, as a few messages,
-/// up to this length.
+/// On one host: up to this length, a vector that one of two ranks sends the other goes through
+/// staging slots, as a few messages.
 const STAGED_PAIR_BYTES: u64 = 32 * 1024;
-/// And in no shorter messages than this.
+/// The shortest of these messages.
 const LEAST_STAGED_BYTES: u64 = 4 * 1024;
 
 /// What messages travel through.

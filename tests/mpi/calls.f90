@@ -41,8 +41,9 @@ program calls
   call expect(nint(aimag(z(2))) == 2 * n_ranks, 'complex')
   call requests
   call MPI_Barrier(MPI_COMM_WORLD, ierror)
-  call MPI_Finalize(ierror)
   if (rank == 0) print '(a)', 'all correct'
+  flush (6)
+  call MPI_Finalize(ierror)
 
 contains
 

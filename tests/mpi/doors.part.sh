@@ -13,7 +13,7 @@ build_doors() {
     ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
   done
   build_door_libraries "$programs" "${flags[@]}" || return 1
-  for name in calls orders threads recover requests; do
+  for name in calls orders threads recover requests groups; do
     "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" || return 1
   done
   "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/fjmpi.c -o "$programs/libfjmpi.so" || return 1

@@ -2,7 +2,7 @@
 //! all lengths in any order, more of them than any queue has room for.
 
 use hopbine::WireError;
-use hopbine::endpoint::utofu::{Direct, UtofuEndpoint, connect};
+use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{
     Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, WireRegion,
 };
@@ -25,8 +25,7 @@ fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
     let exchanges = LocalExchange::group(2, Duration::from_secs(60));
     let open = |rank: usize, mut exchange: LocalExchange| {
         let _entered = job.enter(rank);
-        let endpoints =
-            connect(Api::emulated(), &mut exchange, 0, vec![Box::new(Direct::default())]);
+        let endpoints = connect(Api::emulated(), &mut exchange, 0, vec![Registrar::default()]);
         endpoints.unwrap().pop().unwrap()
     };
     let open = &open;

@@ -353,25 +353,4 @@ fn batches_bound_what_is_under_way() {
     }
 }
 
-macro_rules! interpreted {
-    ($($name:ident: $collective:ident,)*) => {
-        $(#[test]
-        fn $name() {
-            interpret(Collective::$collective);
-        })*
-    };
-}
-
-interpreted! {
-    allreduce: Allreduce,
-    reduce_scatter: ReduceScatter,
-    allgather: Allgather,
-    bcast: Bcast,
-    reduce: Reduce,
-    gather: Gather,
-    scatter: Scatter,
-    alltoall: Alltoall,
-    scan: Scan,
-    exscan: Exscan,
-    barrier: Barrier,
-}
+crate::for_every_collective!(interpret);

@@ -8,6 +8,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+/// What the tests of all algorithms run over.
+#[path = "../../torus/tests/common/mod.rs"]
+mod all;
+
 mod boards;
 mod duplicate_ends;
 mod emulated;

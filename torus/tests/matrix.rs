@@ -5,44 +5,9 @@ use hopbine_torus::geometry::{Node, RankMap, Shape};
 use hopbine_torus::plan::{Flow, Listed, check, for_each_message, max_ports, n_positions, traffic};
 use hopbine_torus::{Algorithm, Collective, Rank, Request, registry};
 
-const SHAPES: [&str; 33] = [
-    "1",
-    "2",
-    "3",
-    "4",
-    "5",
-    "7",
-    "8",
-    "12",
-    "16",
-    "23",
-    "24",
-    "31",
-    "32",
-    "2x2",
-    "2x3",
-    "3x3",
-    "4x4",
-    "2x6",
-    "4x6",
-    "5x7",
-    "8x4",
-    "1x6",
-    "6x1",
-    "2x2x2",
-    "2x3x2",
-    "4x4x4",
-    "3x3x3",
-    "5x3x2",
-    "4x6x4",
-    "2x1x4",
-    "6x9x4",
-    "2x3x2x2x3x2",
-    "4x6mx3",
-];
+mod common;
 
-/// Shapes whose ranks share nodes.
-const NODE_SHAPES: [&str; 8] = ["1+4", "4+2", "5+3", "2x3+4", "2x2+8", "4x4+2", "3x3x3+2", "5x7+3"];
+use common::{NODE_SHAPES, SHAPES};
 
 /// Rank maps: as numbered, reversed, at random, and as a snake that is embedded in the shape.
 fn maps(shape: &Shape) -> [RankMap; 3] {
@@ -194,25 +159,4 @@ fn no_row_is_a_copy() {
     }
 }
 
-macro_rules! matrix {
-    ($($name:ident: $collective:ident,)*) => {
-        $(#[test]
-        fn $name() {
-            check_collective(Collective::$collective);
-        })*
-    };
-}
-
-matrix! {
-    allreduce: Allreduce,
-    reduce_scatter: ReduceScatter,
-    allgather: Allgather,
-    bcast: Bcast,
-    reduce: Reduce,
-    gather: Gather,
-    scatter: Scatter,
-    alltoall: Alltoall,
-    scan: Scan,
-    exscan: Exscan,
-    barrier: Barrier,
-}
+crate::for_every_collective!(check_collective);

@@ -72,3 +72,18 @@ fn patterns_with_parameters_serve_every_collective() {
     }
     println!("{n_proved} schedules proved");
 }
+
+#[test]
+fn names_with_wrong_numbers_say_which_would_be_right() {
+    for (collective, name) in [
+        (Collective::Allreduce, "multiplying:1"),
+        (Collective::Alltoall, "multi-leader:x"),
+        (Collective::Alltoall, "pairwise-batched:0"),
+        (Collective::Bcast, "bine/rings"),
+    ] {
+        let error = registry::find(collective, name).unwrap_err().to_string();
+        assert!(error.contains("are 2 or more, leaders"), "{error}");
+    }
+    let error = registry::find(Collective::Bcast, "bin").unwrap_err().to_string();
+    assert!(error.contains("known are mixed, ") && !error.contains("2 or more"), "{error}");
+}

@@ -205,12 +205,17 @@ static void wrong_calls(hopbine_comm_t comm) {
     REFUSED(HOPBINE_ERR_TYPE, hopbine_allreduce(&x, &y, 1, 99, sum, comm));
     REFUSED(HOPBINE_ERR_OP, hopbine_allreduce(&x, &y, 1, n, 99, comm));
     REFUSED(HOPBINE_ERR_OP, hopbine_allreduce(&x, &y, 1, n, HOPBINE_BXOR, comm));
-    REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(NULL, &y, 1, n, sum, comm));
-    REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, NULL, 1, n, sum, comm));
-    REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, &x, 1, n, sum, comm));
-    REFUSED(HOPBINE_ERR_BUFFER, hopbine_bcast(HOPBINE_IN_PLACE, 1, n, 0, comm));
-    REFUSED(HOPBINE_ERR_ROOT, hopbine_bcast(&x, 1, n, size, comm));
-    REFUSED(HOPBINE_ERR_ROOT, hopbine_bcast(&x, 1, n, -1, comm));
+    /* Also what is like a call that was good, but for what is wrong. */
+    for (int round = 0; round < 2; round++) {
+        REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(NULL, &y, 1, n, sum, comm));
+        REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, NULL, 1, n, sum, comm));
+        REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, &x, 1, n, sum, comm));
+        REFUSED(HOPBINE_ERR_BUFFER, hopbine_bcast(HOPBINE_IN_PLACE, 1, n, 0, comm));
+        REFUSED(HOPBINE_ERR_ROOT, hopbine_bcast(&x, 1, n, size, comm));
+        REFUSED(HOPBINE_ERR_ROOT, hopbine_bcast(&x, 1, n, -1, comm));
+        CHECK(hopbine_allreduce(&x, &y, 1, n, sum, comm));
+        CHECK(hopbine_bcast(&x, 1, n, 0, comm));
+    }
     REFUSED(HOPBINE_ERR_ARG, hopbine_iallreduce(&x, &y, 1, n, sum, comm, NULL));
     REFUSED(HOPBINE_ERR_ARG, hopbine_comm_rank(comm, NULL));
     REFUSED(HOPBINE_ERR_REQUEST, hopbine_start(HOPBINE_REQUEST_NULL));
@@ -224,6 +229,7 @@ static void wrong_calls(hopbine_comm_t comm) {
     REFUSED(HOPBINE_ERR_REQUEST, hopbine_start(stale));
     REFUSED(HOPBINE_ERR_REQUEST, hopbine_wait(&stale));
     CHECK(hopbine_comm_duplicate(comm, &other));
+    CHECK(hopbine_barrier(other));
     hopbine_comm_t freed = other;
     CHECK(hopbine_comm_free(&other));
     REFUSED(HOPBINE_ERR_COMM, hopbine_barrier(freed));

@@ -192,15 +192,7 @@ fn from_registry(
     }
     let algorithms = match &args.algorithm {
         AllOr::One(name) => args.numbers.algorithms(collective, Some(name))?,
-        AllOr::All => {
-            let (serving, others): (Vec<_>, Vec<_>) = args
-                .numbers
-                .algorithms(collective, None)?
-                .into_iter()
-                .partition(|algorithm| algorithm.serves(shape).is_ok());
-            notes.extend(args::not_for_this_shape(collective, shape, &others));
-            serving
-        }
+        AllOr::All => args.numbers.serving(collective, shape, &mut notes)?,
     };
     let (roots, root) = match args.root {
         AllOr::One(root) => (vec![args::existing_rank(root, shape)?], root.to_string()),

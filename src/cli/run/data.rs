@@ -11,6 +11,7 @@
 use hopbine::reduce::{Dtype, Op};
 
 use super::element::Number;
+use crate::cli::counts::mix;
 
 /// Elements after which the data repeat: a prime.
 pub const PERIOD: usize = 65_521;
@@ -138,12 +139,4 @@ impl Data {
             chunk.copy_from_slice(&table[..chunk.len()]);
         }
     }
-}
-
-/// A bijection of 64 bits that leaves no pattern (Steele et al., SplitMix, 2014).
-fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -1,4 +1,4 @@
-//! What the machine can bear of emulated ranks: said before anything starts.
+//! Emulated ranks that the machine has no threads or memory for are refused before anything starts.
 
 use hopbine::{Drive, EmulationConfig};
 

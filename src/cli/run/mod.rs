@@ -315,15 +315,7 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
             args::first_served(collective, registry::algorithms(collective), &request)?;
             return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
         }
-        "all" => {
-            let (serving, others): (Vec<_>, Vec<_>) = args
-                .numbers
-                .algorithms(collective, None)?
-                .into_iter()
-                .partition(|algorithm| algorithm.serves(shape).is_ok());
-            notes.extend(args::not_for_this_shape(collective, shape, &others));
-            serving
-        }
+        "all" => args.numbers.serving(collective, shape, &mut notes)?,
         name => args.numbers.algorithms(collective, Some(name))?,
     };
     let task = |algorithm: hopbine_torus::Algorithm| Task {

@@ -28,7 +28,7 @@ pub fn total_bytes(case: &Case) -> u64 {
     (count * size) as u64
 }
 
-/// Where the times are from.
+/// The remark on what the times are of.
 pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
     let config = &ranks.config;
     let n_ranks = config.shape.n_nodes();

@@ -1,10 +1,9 @@
-//! One port made of two wires: ranks that are near sit behind one, all others behind the other.
+//! One port made of two wires: one reaches near ranks, as shared memory those of a node, the other
+//! all other ranks.
 //!
-//! Ranks stay those of the world, and nothing is added to messages, so whoever posts does not
-//! notice. A wire of memory between the ranks of a node goes with one between nodes.
-//!
-//! What the wires know of each other's ranks is not put together: a rank that makes another call
-//! is found by the wire that its message comes through.
+//! Ranks keep their numbers in the world, and messages are passed on as they are, so the engine need
+//! not know. Each wire judges its own messages: a rank that makes another call is found out by the
+//! wire that its message comes through.
 
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,13 @@
 //! Sleeping until something comes, and waking who sleeps.
 //!
 //! Each rank has a bell in the segment: a count of its threads that sleep, or are about to, and a
-//! number that changes when it is rung. Whoever has written something for a rank looks at one
-//! word that counts all sleepers of the segment, which stays in its cache; so it costs a load as
-//! long as nobody sleeps.
+//! number that changes when it is rung. A writer looks at one word, the count of all sleepers of the
+//! segment. That word stays in its cache, so looking costs a load as long as nobody sleeps.
 //!
-//! A sleeper counts itself, has all processors of the segment's processes pass a barrier
+//! A sleeper counts itself, makes all processors of the segment's processes pass a memory barrier
 //! (`membarrier`), looks once more for what it waits for, and sleeps if the number is still what
-//! it was. So whoever writes and looks needs no barrier. Where the system has no such call a
-//! sleeper may rarely miss its bell; it never sleeps for long.
+//! it was. So writers need no barrier. Where the system lacks that call, a sleeper may rarely miss
+//! its bell; it never sleeps for long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};

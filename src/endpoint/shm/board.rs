@@ -2,8 +2,8 @@
 //! of its own; the others read it there.
 //!
 //! A rank has [`DEPTH`] places and uses them in turn, one for each call. A place is free again once
-//! every rank has entered a later call than the one it was written for: then everybody has read it.
-//! A rank knows that of those it has waited for in recent calls; the others show how far they are.
+//! every rank has entered a later call than the one it was written for, as all have read it then. A
+//! rank knows how far those are that it has waited for in recent calls, and reads it of the others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,8 +60,8 @@ pub struct Board {
 unsafe impl Send for Board {}
 
 impl Board {
-    /// The board with this index, as the one of `members` sees it that is at place `me` there;
-    /// calls before theirs are numbered up to `base`.
+    /// The board with this index, as `members[me]` sees it. The members' first call is number
+    /// `base + 1`.
     pub(super) fn new(
         segment: &Arc<Segment>,
         layout: Layout,
@@ -126,11 +126,10 @@ impl Board {
         self.ring();
     }
 
-    /// Whether this rank may contribute: nobody reads what stood in its place before. Names the
-    /// first rank that might.
+    /// Whether this rank may contribute: no rank still reads what its place held before.
     ///
     /// # Errors
-    /// That rank.
+    /// The first rank that might still read it.
     #[inline]
     pub fn is_free(&mut self) -> Result<(), usize> {
         // Whoever has entered this call has left the one that used the place before.
@@ -152,20 +151,16 @@ impl Board {
     #[inline]
     pub fn contribute(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= BOARD_BYTES);
-        let place = self.place();
-        let offset = place + if bytes.len() <= INLINE_BYTES { 8 } else { LINE };
+        let (place, into) = (self.place(), self.contribution(self.me, bytes.len()));
         // SAFETY: within this rank's part, which it alone writes; nobody reads it now.
-        unsafe {
-            let into = self.parts[self.me].add(offset);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len());
-        }
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
         // Release: pairs with the Acquire in `of`.
         self.word(self.me, place).store(self.stamp(), Ordering::Release);
         self.ring();
     }
 
-    /// The same with some pieces one after the other, `BOARD_BYTES` in all at most: whoever reads
-    /// them finds them as if they were short, and learns from them how long they are.
+    /// Contributes several pieces one after the other, `BOARD_BYTES` in all at most. They always begin
+    /// where short contributions do, as readers learn the length from the pieces themselves.
     #[inline]
     pub fn contribute_pieces<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>) {
         let place = self.place();
@@ -198,6 +193,20 @@ impl Board {
         self.call << 16 | u64::from(self.signature)
     }
 
+    /// Where a contribution of `len` bytes to the call starts.
+    #[inline]
+    fn contribution(&self, rank: usize, len: usize) -> *mut u8 {
+        let offset = self.place() + if len <= INLINE_BYTES { 8 } else { LINE };
+        // SAFETY: within the rank's part.
+        unsafe { self.parts[rank].add(offset) }
+    }
+
+    /// What this rank has contributed to the call; `len` is its length.
+    #[inline]
+    pub fn own(&self, len: usize) -> *const u8 {
+        self.contribution(self.me, len)
+    }
+
     /// What `rank` has contributed to the call; `len` is its length.
     #[inline]
     pub fn of(&mut self, rank: usize, len: usize) -> Contribution {
@@ -206,9 +215,7 @@ impl Board {
         let stamp = self.word(rank, place).load(Ordering::Acquire);
         if stamp == self.stamp() {
             self.entered[rank] = self.call;
-            let offset = place + if len <= INLINE_BYTES { 8 } else { LINE };
-            // SAFETY: within the rank's part.
-            return Contribution::At(unsafe { self.parts[rank].add(offset) });
+            return Contribution::At(self.contribution(rank, len));
         }
         match stamp >> 16 == self.call {
             true => Contribution::Other,
@@ -248,6 +255,7 @@ mod tests {
                 board.contribute(&vec![(10 * round + rank) as u8; len]);
             }
             for board in boards.iter_mut() {
+                assert_eq!(Contribution::At(board.own(len)), board.of(board.me(), len));
                 for from in 0..3 {
                     let want = vec![(10 * round + from) as u8; len];
                     assert_eq!(bytes(board, from, len), Some(want));

@@ -1,14 +1,13 @@
 //! Boards for communicators of some ranks, or of all in another order: a few for each rank, which
 //! it gives to communicators that it is the first member of.
 //!
-//! Whoever gives a board away says so where the communicator is agreed on, with its number and
-//! nothing else: the members find the rest in the segment. A board is given away again when its
-//! last communicator has ended on all its members, which they say in the segment too. Until then
-//! whoever wants one takes another, or none.
+//! The first member tells the others the board's number where the communicator is agreed on; the
+//! rest they find in the segment. A board is free again when its last communicator has ended on all
+//! members, each of which notes that in the segment. Until then the rank gives another one, or none.
 //!
-//! The boards that have been free for longest go first. A rank that makes communicators and ends
-//! them again is throttled by those it makes them with, so mostly the same calls of a program get
-//! a board whenever it is run.
+//! The board that has been free for longest is given first. Communicators are made collectively, so
+//! a rank is not far ahead of the other members, and mostly the same calls of a program get a board
+//! whenever it is run.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +35,7 @@ struct Free {
     number: u32,
     /// Calls on it so far are numbered below this.
     next: u64,
-    /// Those who have had it last, and may still have it, and the base of their lease.
+    /// The members who had it last, and may still have it, and the base of their lease.
     last: (Box<[usize]>, u64),
 }
 
@@ -80,8 +79,8 @@ impl Boards {
         self.segment.word(self.layout.board(board, rank) + word)
     }
 
-    /// Takes a board for a communicator of which this rank may be the first member; `None` if
-    /// none is free. To be given back unless it is.
+    /// Takes a board for a communicator in case this rank is its first member, to be given back if it
+    /// is not; `None` if none is free.
     pub fn take(&self) -> Option<u32> {
         let free = &mut *lock(&self.free);
         let has_ended = |free: &Free| {
@@ -100,7 +99,7 @@ impl Boards {
         Some(number)
     }
 
-    /// Gives back a board that was taken for nothing.
+    /// Gives back a board that no communicator uses.
     pub fn give_back(&self, number: u32) {
         let next = self.base(self.me, number);
         lock(&self.free).push_front(Free { number, next, last: (Box::default(), 0) });

@@ -1,11 +1,15 @@
 //! Processes of this host: who they are, and whether they live.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
 
 /// A process, told apart from a later one of the same number by its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
+    /// Its number in `/proc`, which may be that of another PID namespace; 0:
+    /// there is no `/proc` that shows it.
+    pub(super) shown: u32,
     /// In clock ticks since the host's start; 0: not known.
     pub(super) started: u64,
 }
@@ -13,13 +17,14 @@ pub(super) struct Process {
 impl Process {
     /// This process.
     pub(super) fn own() -> Self {
-        let pid = std::process::id();
-        Process { pid, started: stat(pid).map_or(0, |(_, started)| started) }
+        let shown = shown().unwrap_or(0);
+        let started = stat(shown).map_or(0, |(_, started)| started);
+        Process { pid: std::process::id(), shown, started }
     }
 
     /// False if it has ended, or only its exit status is left of it.
     pub(super) fn is_alive(self) -> bool {
-        match stat(self.pid) {
+        match stat(self.shown) {
             Some((state, started)) => {
                 !matches!(state, b'Z' | b'X' | b'x')
                     && (self.started == 0 || started == self.started)
@@ -30,7 +35,12 @@ impl Process {
     }
 }
 
-/// State and start of a process.
+/// This process's number in `/proc`.
+fn shown() -> Option<u32> {
+    std::fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
+}
+
+/// State and start of a process, by its number in `/proc`.
 fn stat(pid: u32) -> Option<(u8, u64)> {
     let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The second field, the name in parentheses, may hold spaces and parentheses.
@@ -41,21 +51,25 @@ fn stat(pid: u32) -> Option<(u8, u64)> {
     Some((state, started))
 }
 
-/// A number that processes have in common exactly if they can meet: under one kernel, in one space
-/// of process numbers, and in one space of users, beyond which the kernel lets nobody open what is
-/// another's. So each container is a host of its own, unless containers share these spaces.
+/// A number that processes have in common exactly if they can share memory: under one kernel, in the
+/// same PID and user namespaces, as the kernel lets nobody open a file of a process in another user
+/// namespace, and seen through one `/proc`. So each container is a host of its own, unless containers
+/// share these namespaces.
 pub(crate) fn host() -> u64 {
     let spaces = ["/proc/self/ns/pid", "/proc/self/ns/user"].map(std::fs::read_link);
-    // Without a /proc of its own space a process finds nobody.
-    let own = std::fs::read_link("/proc/self").ok();
-    let is_lost = own.is_none_or(|own| own.as_os_str() != &*std::process::id().to_string());
+    // A /proc of another PID namespace serves those who all have it. Without any, a process finds
+    // nobody.
+    let apart = match shown() {
+        Some(shown) if shown == std::process::id() => None,
+        Some(_) => std::fs::metadata("/proc").ok().map(|proc| proc.dev()),
+        None => Some(token()),
+    };
     let mut hasher = DefaultHasher::new();
-    (kernel(), spaces.map(Result::ok), is_lost.then(token)).hash(&mut hasher);
+    (kernel(), spaces.map(Result::ok), apart).hash(&mut hasher);
     hasher.finish()
 }
 
-/// A number for the kernel that runs this process, since its start: containers share it, and with it
-/// their cores.
+/// A number for the running kernel. Containers of one machine share it, as they share its cores.
 pub(crate) fn kernel() -> u64 {
     let mut hasher = DefaultHasher::new();
     match std::fs::read("/proc/sys/kernel/random/boot_id") {
@@ -74,7 +88,7 @@ fn host_name() -> Vec<u8> {
     name
 }
 
-/// A number that nobody else has.
+/// A random number, by which ranks recognise each other's memory.
 pub(super) fn token() -> u64 {
     let mut bytes = [0; 8];
     // SAFETY: the buffer has the length given.
@@ -98,7 +112,7 @@ mod tests {
         assert!(!Process { started: own.started + 1, ..own }.is_alive(), "a later one");
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let pid = child.id();
-        let other = Process { pid, started: stat(pid).unwrap().1 };
+        let other = Process { pid, shown: pid, started: stat(pid).unwrap().1 };
         assert!(other.is_alive());
         child.kill().unwrap();
         while other.is_alive() {

@@ -1,9 +1,9 @@
 //! Reading memory that a peer has lent: with a copy if it is this process's own, through the
 //! kernel if it is another's.
 //!
-//! Who lends takes its memory back after a failure, and must know then that nobody reads it. So a
-//! reader shows for each port whose memory it is about to read and looks then whether that is
-//! still lent; the lender says that it is not and waits then until nobody shows that it reads.
+//! A lender takes its memory back after a failure, and must know then that nobody reads it. So each
+//! port first shows whose memory it is about to read, then looks whether that is still lent. The
+//! lender first marks its memory as not lent, then waits until no port shows that it reads it.
 
 use std::io;
 use std::sync::Arc;

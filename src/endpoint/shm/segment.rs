@@ -1,7 +1,7 @@
 //! The memory that ranks of one host share: a memfd, which has no name in any file system, so
 //! that nothing is left behind whatever becomes of the ranks.
 //!
-//! The rank that makes it says its process and descriptor; the others open it through
+//! The rank that makes it says its number in `/proc` and its descriptor; the others open it through
 //! `/proc/PID/fd/N` and look whether it is what they were told: of their own user, for nobody
 //! else, of the right length and sealed, with the right token in its first word.
 
@@ -50,7 +50,7 @@ impl Segment {
         Ok((segment, file))
     }
 
-    /// Opens the segment that process `pid` has as descriptor `fd`.
+    /// Opens the segment that the process with number `pid` in `/proc` has as descriptor `fd`.
     pub(super) fn open(pid: u32, fd: i32, len: usize, token: u64) -> io::Result<Segment> {
         let path = format!("/proc/{pid}/fd/{fd}");
         let flags = libc::O_CLOEXEC | libc::O_NOCTTY;

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use utofu::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::Exchange;
 
 use super::bell::{self, Doorbell};
 use super::board::{self, Board};
@@ -18,8 +18,12 @@ use super::segment::Segment;
 use super::staging::Staging;
 use super::{Opened, ShmEndpoint};
 use crate::endpoint::calls::Calls;
+use crate::endpoint::meeting::{agree, lost};
 use crate::endpoint::numbered::Numbered;
 use crate::endpoint::{Bell, Rank, WireError};
+
+/// What fails, in errors.
+const CALL: &str = "shared memory";
 
 /// How ranks of a host are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +48,7 @@ struct Card {
     token: u64,
 }
 
-const CARD_BYTES: usize = 48;
+const CARD_BYTES: usize = 56;
 
 impl Card {
     /// What ranks that are to be connected have in common.
@@ -54,7 +58,8 @@ impl Card {
 
     fn encode(self) -> [u8; CARD_BYTES] {
         let Card { host, node, process, probe, token } = self;
-        let words = [host, node, u64::from(process.pid), process.started, probe, token];
+        let Process { pid, shown, started } = process;
+        let words = [host, node, u64::from(pid), u64::from(shown), started, probe, token];
         let mut bytes = [0; CARD_BYTES];
         for (into, word) in bytes.chunks_exact_mut(8).zip(words) {
             into.copy_from_slice(&word.to_le_bytes());
@@ -65,9 +70,9 @@ impl Card {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         let &words: &[_; CARD_BYTES / 8] = words.try_into().ok()?;
-        let [host, node, pid, started, probe, token] = words.map(u64::from_le_bytes);
-        let pid = u32::try_from(pid).ok()?;
-        Some(Card { host, node, process: Process { pid, started }, probe, token })
+        let [host, node, pid, shown, started, probe, token] = words.map(u64::from_le_bytes);
+        let (pid, shown) = (u32::try_from(pid).ok()?, u32::try_from(shown).ok()?);
+        Some(Card { host, node, process: Process { pid, shown, started }, probe, token })
     }
 }
 
@@ -109,20 +114,22 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         Some(Err(error)) => Err(format!("a segment of {} bytes: {error}", layout.len())),
         None => Ok(Vec::new()),
     };
-    let told = agree(exchange, told.as_deref().map_err(Clone::clone))?;
-    let opened = match &told[leader as usize][..] {
-        &[a, b, c, d] => {
-            let (pid, fd) = (leaders_card.process.pid, i32::from_le_bytes([a, b, c, d]));
-            Segment::open(pid, fd, layout.len(), leaders_card.token)
-                .map_err(|error| format!("the segment of rank {leader}: {error}"))
+    let told = agree(exchange, CALL, told.as_deref().map_err(Clone::clone))?;
+    let (opened, file) = match (made, &told[leader as usize][..]) {
+        // Not by its name: a rank that is alone needs no /proc.
+        (Some(Ok((segment, file))), _) => (Ok(segment), Some(file)),
+        (_, &[a, b, c, d]) => {
+            let (pid, fd) = (leaders_card.process.shown, i32::from_le_bytes([a, b, c, d]));
+            let opened = Segment::open(pid, fd, layout.len(), leaders_card.token);
+            (opened.map_err(|error| format!("the segment of rank {leader}: {error}")), None)
         }
-        _ => Err(format!("no segment of rank {leader}")),
+        _ => (Err(format!("no segment of rank {leader}")), None),
     };
     let can_read = config.may_read && locals.iter().all(|(_, card)| can_read(card));
     let flag = [u8::from(can_read)];
-    let all = agree(exchange, opened.as_ref().map(|_| &flag[..]).map_err(Clone::clone))?;
+    let all = agree(exchange, CALL, opened.as_ref().map(|_| &flag[..]).map_err(Clone::clone))?;
     // All have read the probe and opened the file: both may go.
-    drop((probe, made));
+    drop((probe, file));
     let can_read = locals.iter().all(|(rank, _)| all[*rank as usize] == [1]);
     let segment = Arc::new(opened.map_err(|reason| failed(&reason))?);
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
@@ -184,22 +191,6 @@ fn can_read(card: &Card) -> bool {
     matches!(read, Ok(8)) && u64::from_ne_bytes(word) == card.token
 }
 
-/// Exchanges bytes; an error on all ranks if any of them has failed before.
-fn agree(
-    exchange: &mut dyn Exchange,
-    mine: Result<&[u8], String>,
-) -> Result<Vec<Vec<u8>>, WireError> {
-    let agreed = exchange.agree(mine).map_err(|error| lost(&error))?;
-    agreed.map_err(|refusal| WireError {
-        peer: Some(refusal.rank as Rank),
-        ..failed(&refusal.to_string())
-    })
-}
-
 fn failed(reason: &str) -> WireError {
-    WireError { call: "shared memory", reason: reason.to_owned(), peer: None }
-}
-
-fn lost(error: &BootstrapError) -> WireError {
-    WireError { call: "exchange of addresses", reason: error.to_string(), peer: None }
+    WireError { call: CALL, reason: reason.to_owned(), peer: None }
 }

@@ -88,10 +88,9 @@ impl Incoming {
         self.lent += 1;
     }
 
-    /// The message in `slot`, which was lent, has been read.
-    pub(super) fn returned(&mut self, slot: u32) {
+    /// A message that was lent has been read: its slot is about to be done.
+    pub(super) fn returned(&mut self) {
         self.lent -= 1;
-        self.done(slot);
     }
 
     /// Whether credits may be due as soon as what is lent comes back.

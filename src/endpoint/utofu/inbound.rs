@@ -162,8 +162,14 @@ impl UtofuEndpoint {
                 }
             }
         }
-        self.peers[index as usize].incoming[lane as usize].done(slot);
-        self.flush_peer(index)
+        self.slot_done(index, lane, slot)
+    }
+
+    /// Gives a slot back, with a credit for several when it is time.
+    pub(super) fn slot_done(&mut self, index: u32, lane: Lane, slot: u32) -> Result<(), WireError> {
+        let incoming = &mut self.peers[index as usize].incoming[lane as usize];
+        incoming.done(slot);
+        if incoming.owes() { self.flush_peer(index) } else { Ok(()) }
     }
 
     /// A whole message has arrived, in eager slot `place` if that is given. Returns whether it

@@ -49,7 +49,6 @@
 
 mod addresses;
 mod batch;
-mod cached;
 mod channel;
 mod channels;
 mod credits;
@@ -66,8 +65,7 @@ mod state;
 mod views;
 mod wire;
 
-pub use cached::{CacheView, Cached};
-pub use registrar::{Direct, Registrar};
+pub use registrar::{CacheView, Registrar};
 pub use setup::connect;
 
 use std::collections::VecDeque;
@@ -108,7 +106,7 @@ const LAST_WAIT: Duration = Duration::from_millis(100);
 pub struct UtofuEndpoint {
     rank: Rank,
     // Fields are dropped in this order: registrations, then the memory, then the VCQ.
-    registrar: Box<dyn Registrar>,
+    registrar: Registrar,
     mailbox_registration: Registration,
     mailbox: Pages,
     peers: Vec<Peer>,
@@ -242,14 +240,21 @@ impl Endpoint for UtofuEndpoint {
         if self.is_abandoned {
             return Ok(());
         }
-        self.take_back()?;
+        // Most polls find nothing to do: none of what follows costs more than a look then.
+        if !self.lent.is_empty() {
+            self.take_back()?;
+        }
         for _ in 0..NOTICES_PER_POLL {
             if !self.take_notice()? {
                 break;
             }
         }
-        self.poll_completions()?;
-        self.flush_puts()?;
+        if self.has_posted {
+            self.poll_completions()?;
+        }
+        if !self.puts.is_empty() {
+            self.flush_puts()?;
+        }
         self.n_polls = self.n_polls.wrapping_add(1);
         if self.n_polls.is_multiple_of(POLLS_PER_LOOK) && self.looked.elapsed() > LOOK_AFTER {
             self.looked = Instant::now();
@@ -268,17 +273,23 @@ impl Endpoint for UtofuEndpoint {
             }
             flushed?;
         }
-        self.post_batch()?;
+        if !self.batch.is_empty() {
+            self.post_batch()?;
+        }
         if let Some(blame) = self.news() {
             self.events.push(Event::News(blame));
         }
-        events.append(&mut self.events);
-        std::mem::swap(&mut self.lent, &mut self.lending);
+        if !self.events.is_empty() {
+            events.append(&mut self.events);
+        }
+        if !self.lending.is_empty() {
+            std::mem::swap(&mut self.lent, &mut self.lending);
+        }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), WireError> {
-        self.post_batch().map(drop)
+        if self.batch.is_empty() { Ok(()) } else { self.post_batch().map(drop) }
     }
 
     fn is_flushed(&self) -> bool {

@@ -1,16 +1,58 @@
-//! How an endpoint registers the memory of its users.
+//! How an endpoint registers memory: the library's own directly, the user's through the cache of its
+//! rank ([`crate::memory`]), if that has one.
 //!
-//! A seam: [`Cached`](super::Cached) does the same with less work for memory that it has seen.
+//! What is registered with a port's VCQ is registered and released within calls for that port,
+//! hence under the port's lock; the cache, which the ports share, has a lock of its own that is
+//! taken within. Only the thread that reads memory events works beside it, and that thread only
+//! appends to a log.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use utofu::UtofuError;
+use utofu::abi::{UTOFU_ERR_INVALID_ADDRESS, UTOFU_ERR_INVALID_STADD};
 use utofu::handles::{self, Registration, Vcq};
 
 use super::channel::EAGER_BYTES;
 use super::{UtofuEndpoint, failed};
 use crate::endpoint::{Access, Owner, Rank, Registry, WireError};
+use crate::memory::{Cache, CacheConfig, CacheError, CacheStats, Keep, Lease};
 
-/// Registers memory with a VCQ and remembers what is registered.
-pub trait Registrar: Send {
+/// Registrations in use for which room is made in advance.
+const USUAL_LEASES: usize = 16;
+
+/// One port's registrations.
+#[derive(Debug, Default)]
+pub struct Registrar {
+    cache: Option<PortCache>,
+    /// Leased from the cache, with their STADDs.
+    leases: Vec<(u64, Lease<Registration>)>,
+    /// Made for one owner each.
+    own: Vec<Registration>,
+}
+
+/// One port's part of its rank's cache.
+#[derive(Debug)]
+struct PortCache {
+    cache: Arc<Mutex<Cache<Registration>>>,
+    port: usize,
+}
+
+/// A look at the figures of a cache, as long as one of its ports lives.
+#[derive(Clone, Debug)]
+pub struct CacheView(Weak<Mutex<Cache<Registration>>>);
+
+impl Registrar {
+    /// The registrars of `n_ports` ports that share a cache, and a view of that.
+    pub fn with_cache(config: CacheConfig, n_ports: usize) -> (Vec<Self>, CacheView) {
+        let cache = Arc::new(Mutex::new(Cache::with_process_events(config, n_ports)));
+        let registrar = |port| Registrar {
+            cache: Some(PortCache { cache: cache.clone(), port }),
+            leases: Vec::with_capacity(USUAL_LEASES),
+            own: Vec::new(),
+        };
+        ((0..n_ports).map(registrar).collect(), CacheView(Arc::downgrade(&cache)))
+    }
+
     /// Registers memory and returns the STADD of its first byte.
     ///
     /// # Errors
@@ -25,35 +67,13 @@ pub trait Registrar: Send {
         len: usize,
         access: Access,
         owner: Owner<'_>,
-    ) -> Result<u64, UtofuError>;
-
-    /// Takes back one registration that returned `stadd`. No put of a peer may reach the memory
-    /// after that: either peers have no more to put there, or nothing is kept of it
-    /// ([`forget`](Registrar::forget)).
-    ///
-    /// # Errors
-    /// What the library returns; `INVALID_STADD` if nothing is registered there.
-    fn release(&mut self, stadd: u64) -> Result<(), UtofuError>;
-
-    /// Ends all kept registrations: those in use end with their release.
-    fn forget(&mut self) {}
-}
-
-/// Registers each time anew.
-#[derive(Debug, Default)]
-pub struct Direct {
-    registrations: Vec<Registration>,
-}
-
-impl Registrar for Direct {
-    unsafe fn register(
-        &mut self,
-        vcq: &mut Vcq,
-        ptr: *mut u8,
-        len: usize,
-        access: Access,
-        _owner: Owner<'_>,
     ) -> Result<u64, UtofuError> {
+        // SAFETY: the caller's promise.
+        if let Some(lease) = unsafe { self.lease(vcq, ptr, len, access, owner) }? {
+            let stadd = lease.handle().stadd().0 + lease.offset();
+            self.leases.push((stadd, lease));
+            return Ok(stadd);
+        }
         let access = match access {
             Access::Read => handles::Access::ReadOnly,
             Access::Write => handles::Access::ReadWrite,
@@ -61,20 +81,106 @@ impl Registrar for Direct {
         // SAFETY: the caller's promise.
         let registration = unsafe { vcq.register(ptr, len, access) }?;
         let stadd = registration.stadd().0;
-        self.registrations.push(registration);
+        self.own.push(registration);
         Ok(stadd)
     }
 
-    fn release(&mut self, stadd: u64) -> Result<(), UtofuError> {
-        let found = self.registrations.iter().rposition(|held| held.stadd().0 == stadd);
-        match found {
-            Some(index) => self.registrations.swap_remove(index).release(),
-            None => {
-                let code = utofu::abi::UTOFU_ERR_INVALID_STADD;
-                Err(UtofuError::new("utofu_dereg_mem", code))
+    /// A registration from the cache; `None` if the memory is to have one of its own.
+    ///
+    /// # Safety
+    /// As [`Registrar::register`].
+    unsafe fn lease(
+        &mut self,
+        vcq: &mut Vcq,
+        ptr: *mut u8,
+        len: usize,
+        access: Access,
+        owner: Owner<'_>,
+    ) -> Result<Option<Lease<Registration>>, UtofuError> {
+        let Some(PortCache { cache, port }) = &self.cache else { return Ok(None) };
+        let mut cache = lock(cache);
+        let keep = match owner {
+            Owner::Library => return Ok(None),
+            Owner::User(settled) => {
+                Keep::UntilEvent(*settled.get_or_insert_with(|| cache.settle()))
+            }
+            Owner::UserOnce => Keep::Once,
+            Owner::Explicit => Keep::Explicitly,
+        };
+        let register = |addr: usize, len: usize| {
+            let addr = std::ptr::with_exposed_provenance_mut(addr);
+            // SAFETY: the memory is valid now, and the cache gives the registration to nobody after
+            // it has gone: events of the memory end it. Peers act on it only while it is leased,
+            // when the caller keeps it valid. It is dropped in calls for this port, hence under the
+            // port's lock, or after the endpoint.
+            unsafe { vcq.register(addr, len, handles::Access::ReadWrite) }
+        };
+        match cache.get(keep, *port, ptr.expose_provenance(), len, register) {
+            Ok(lease) => Ok(Some(lease)),
+            // Registrations that are kept serve sending and receiving. Memory that is only sent
+            // from may be read-only: then there is one for this time.
+            Err(CacheError::Register { .. }) if access == Access::Read => Ok(None),
+            Err(CacheError::Register { source, .. }) => Err(source),
+            Err(CacheError::NoRange { .. }) => {
+                Err(UtofuError::new("utofu_reg_mem", UTOFU_ERR_INVALID_ADDRESS))
             }
         }
     }
+
+    /// Takes back one registration that returned `stadd`. No put of a peer may reach the memory
+    /// after that: either peers have no more to put there, or nothing is kept of it
+    /// ([`forget`](Registrar::forget)).
+    ///
+    /// # Errors
+    /// What the library returns; `INVALID_STADD` if nothing is registered there.
+    fn release(&mut self, stadd: u64) -> Result<(), UtofuError> {
+        // Several may have one STADD; registrations are counted, so any of them will do.
+        if let Some(index) = self.leases.iter().rposition(|(leased, _)| *leased == stadd) {
+            let (_, lease) = self.leases.swap_remove(index);
+            self.give_back(lease);
+            return Ok(());
+        }
+        match self.own.iter().rposition(|own| own.stadd().0 == stadd) {
+            Some(index) => self.own.swap_remove(index).release(),
+            None => Err(UtofuError::new("utofu_dereg_mem", UTOFU_ERR_INVALID_STADD)),
+        }
+    }
+
+    fn give_back(&self, lease: Lease<Registration>) {
+        if let Some(PortCache { cache, port }) = &self.cache {
+            lock(cache).give_back(*port, lease);
+        }
+    }
+
+    /// Ends all kept registrations: those in use end with their release.
+    pub(super) fn forget(&mut self) {
+        if let Some(PortCache { cache, port }) = &self.cache {
+            lock(cache).end_all(*port);
+        }
+    }
+}
+
+impl Drop for Registrar {
+    fn drop(&mut self) {
+        for (_, lease) in std::mem::take(&mut self.leases) {
+            self.give_back(lease);
+        }
+        if let Some(PortCache { cache, port }) = &self.cache {
+            lock(cache).close(*port);
+        }
+    }
+}
+
+impl CacheView {
+    /// The figures; `None` after the end of all ports.
+    pub fn stats(&self) -> Option<CacheStats> {
+        self.0.upgrade().map(|cache| lock(&cache).stats())
+    }
+}
+
+fn lock(cache: &Mutex<Cache<Registration>>) -> MutexGuard<'_, Cache<Registration>> {
+    // A panic under the lock is a defect of the cache, which is whole between any two statements.
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Registry for UtofuEndpoint {

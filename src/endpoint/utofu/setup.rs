@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use utofu::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::Exchange;
 use utofu::handles::{Access, MOST_TOGETHER, Registration, Vcq, VcqFlags};
 use utofu::{Api, VcqId};
 
@@ -15,6 +15,7 @@ use super::registrar::Registrar;
 use super::state::{Fence, MAILBOX_BYTES};
 use super::{SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::calls::Calls;
+use crate::endpoint::meeting::agree;
 use crate::endpoint::{Rank, WireError};
 use crate::memory::Pages;
 
@@ -22,6 +23,9 @@ use crate::memory::Pages;
 const RECORD_BYTES: usize = 8;
 /// Puts are cut at a multiple of this, so that pieces start at cache lines.
 const PUT_ALIGN: usize = 256;
+
+/// What fails on another rank, in errors.
+const CALL: &str = "opening the ports";
 
 /// The part of an endpoint that exists before the others are known.
 struct Half {
@@ -31,9 +35,9 @@ struct Half {
     vcq: Vcq,
 }
 
-/// Opens a port for each of `registrars` and makes them known to all ranks; collective over `exchange`. The ports
-/// of the ranks of a node, among which this one is number `place`, take the TNIs in turn.
-/// `registrars` are the ports'.
+/// Opens a port for each of `registrars`, which it then has, and makes the ports known to all ranks;
+/// collective over `exchange`. The ports of the ranks of a node, among which this one is number
+/// `place`, take the TNIs in turn.
 ///
 /// # Errors
 /// [`WireError`] if the exchange fails; if uTofu fails on some rank, or if ranks do not open
@@ -43,14 +47,14 @@ pub fn connect(
     api: Api,
     exchange: &mut dyn Exchange,
     place: usize,
-    registrars: Vec<Box<dyn Registrar>>,
+    registrars: Vec<Registrar>,
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
     let n_ports = registrars.len();
     let halves = halves(api, n_ports, place);
     let mine = halves.as_ref().map(|halves| {
         halves.iter().flat_map(|half| half.vcq.id().raw().to_le_bytes()).collect::<Vec<u8>>()
     });
-    let all = agree(exchange, mine.as_deref().map_err(ToString::to_string))?;
+    let all = agree(exchange, CALL, mine.as_deref().map_err(ToString::to_string))?;
     let rank = exchange.rank() as Rank;
     let places = places(&api, &all, rank).map(Arc::new);
     drop(all);
@@ -73,21 +77,12 @@ pub fn connect(
             .collect()
     });
     // A rank that fails here has peers that have not.
-    agree(exchange, ports.as_ref().map(|_: &Vec<_>| [].as_slice()).map_err(ToString::to_string))?;
+    agree(
+        exchange,
+        CALL,
+        ports.as_ref().map(|_: &Vec<_>| [].as_slice()).map_err(ToString::to_string),
+    )?;
     ports
-}
-
-/// Everyone's bytes, if all ranks have come to this point without a failure.
-fn agree(
-    exchange: &mut dyn Exchange,
-    mine: Result<&[u8], String>,
-) -> Result<Vec<Vec<u8>>, WireError> {
-    let agreed = exchange.agree(mine).map_err(|error| lost(&error))?;
-    agreed.map_err(|refusal| WireError {
-        call: "opening the ports",
-        reason: refusal.to_string(),
-        peer: Some(refusal.rank as u32),
-    })
 }
 
 /// Where all ranks' ports are, from the numbers of their VCQs.
@@ -130,12 +125,7 @@ fn half(api: Api, tni: utofu::Tni) -> Result<Half, WireError> {
     Ok(Half { mailbox_registration, mailbox, vcq })
 }
 
-fn finish(
-    half: Half,
-    rank: Rank,
-    addresses: Addresses,
-    registrar: Box<dyn Registrar>,
-) -> UtofuEndpoint {
+fn finish(half: Half, rank: Rank, addresses: Addresses, registrar: Registrar) -> UtofuEndpoint {
     let Half { mailbox_registration, mailbox, vcq } = half;
     let longest = vcq.caps().max_putget_size;
     UtofuEndpoint {
@@ -172,8 +162,4 @@ fn finish(
         looked: std::time::Instant::now(),
         vcq,
     }
-}
-
-fn lost(error: &BootstrapError) -> WireError {
-    WireError { call: "exchange of addresses", reason: error.to_string(), peer: None }
 }

@@ -31,8 +31,8 @@ impl UtofuEndpoint {
             match lent {
                 Lent::Buffer(buffer) => self.recycle(buffer),
                 Lent::Slot(peer, place) => {
-                    self.peers[peer as usize].incoming[Lane::Eager as usize].returned(place);
-                    self.flush_peer(peer)?;
+                    self.peers[peer as usize].incoming[Lane::Eager as usize].returned();
+                    self.slot_done(peer, Lane::Eager, place)?;
                 }
             }
         }

@@ -307,7 +307,10 @@ impl SmallCollectives for SharedBoard {
         // The first operand, until the second has come.
         let mut first: &[u8] = &[];
         for (index, rank) in ranks.enumerate() {
-            let there = self.awaited(board, (rank, len), caller, waiter)?;
+            let there = match rank == board.me() {
+                true => board.own(len),
+                false => self.awaited(board, (rank, len), caller, waiter)?,
+            };
             // SAFETY: every contribution has `len` bytes, of which the part lies within, and stays
             // until this rank enters the next call. It is not the user's memory.
             let operand = unsafe { slice(there.add(offset), part) };

@@ -13,7 +13,7 @@ use super::backend::{Backend, CacheFigures, Layout, Opened, SmallCollectives};
 use super::info::{Barrier, DeviceInfo, Onesided};
 use super::near::beside;
 use super::select::Wire;
-use crate::endpoint::utofu::{Cached, Direct, Registrar, connect};
+use crate::endpoint::utofu::{Registrar, connect};
 use crate::error::WireError;
 use crate::memory::CacheConfig;
 use gates::Gates;
@@ -69,17 +69,11 @@ impl Backend for Tofu {
     }
 
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
-        let mut cache = None;
-        let registrars: Vec<Box<dyn Registrar>> = match self.cache {
-            None => {
-                let direct = |_| Box::new(Direct::default()) as Box<dyn Registrar>;
-                (0..layout.n_ports).map(direct).collect()
-            }
+        let (registrars, cache) = match self.cache {
+            None => ((0..layout.n_ports).map(|_| Registrar::default()).collect(), None),
             Some(config) => {
-                let parts = Cached::for_ports(config, layout.n_ports);
-                let view = parts.first().map(Cached::view);
-                cache = view.map(|view| Box::new(move || view.stats()) as CacheFigures);
-                parts.into_iter().map(|part| Box::new(part) as Box<dyn Registrar>).collect()
+                let (registrars, view) = Registrar::with_cache(config, layout.n_ports);
+                (registrars, Some(Box::new(move || view.stats()) as CacheFigures))
             }
         };
         let ports = connect(self.api, exchange, layout.place, registrars)?;

@@ -95,6 +95,15 @@ pub(crate) enum Lost {
     Late,
 }
 
+/// The chunk that a sender's last notice went to. It serves until its last index is used, so the
+/// sender's next notice mostly finds it here instead of in the queue's tables.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recent {
+    /// Number of the run of indices that it serves, from 1; 0: none.
+    run: u64,
+    place: u64,
+}
+
 /// The shared part of a queue. Valid when zeroed.
 #[repr(C, align(64))]
 pub(crate) struct Ring {
@@ -127,6 +136,12 @@ impl Default for Ring {
     }
 }
 
+/// Number of the run of indices that share a chunk, from 1.
+#[inline]
+fn run_of(index: u64) -> u64 {
+    index / CHUNK + 1
+}
+
 fn slot_of(index: u64) -> usize {
     (index / CHUNK) as usize % SLOTS
 }
@@ -137,31 +152,33 @@ struct Slot;
 
 impl Slot {
     fn pack(index: u64, number: usize) -> u64 {
-        (index / CHUNK + 1) << 16 | number as u64
+        run_of(index) << 16 | number as u64
     }
 
     #[inline]
     fn chunk(word: u64, index: u64) -> Option<usize> {
-        (word >> 16 == index / CHUNK + 1).then_some(word as u16 as usize)
+        (word >> 16 == run_of(index)).then_some(word as u16 as usize)
     }
 }
 
 impl Ring {
     /// Appends a notice. The capacity is looked at once per chunk, so overflow may be found up to
-    /// two chunks late, and never early.
+    /// two chunks late, and never early. `recent` is the sender's for this queue.
     #[inline]
-    pub(crate) fn push(&self, chunks: &impl Chunks, notice: &Notice) -> Result<(), Lost> {
+    pub(crate) fn push(
+        &self,
+        chunks: &impl Chunks,
+        recent: &mut Recent,
+        notice: &Notice,
+    ) -> Result<(), Lost> {
         // Relaxed: the index alone publishes nothing; `seq` does.
         let index = self.tail.fetch_add(1, Ordering::Relaxed);
-        // Acquire pairs with the install below: the place of the chunk is visible.
-        let word = self.table[slot_of(index)].load(Ordering::Acquire);
-        let number = match Slot::chunk(word, index) {
-            Some(number) => number,
-            None => self.install(chunks, index)?,
-        };
-        // Relaxed: created before the number was published in the table.
-        let place = self.places[number].load(Ordering::Relaxed);
-        let entry = &chunks.at(place).entries[(index % CHUNK) as usize];
+        // The chunk of an index serves it until the reader has passed it, which waits for the
+        // notice; if the reader gives that up, the chunk serves nobody else.
+        if recent.run != run_of(index) {
+            *recent = Recent { run: run_of(index), place: self.place(chunks, index)? };
+        }
+        let entry = &chunks.at(recent.place).entries[(index % CHUNK) as usize];
         let words = [
             notice.meta,
             notice.vcq,
@@ -180,8 +197,20 @@ impl Ring {
         Ok(())
     }
 
-    /// Gives the slot of `index` a chunk, or finds the one that another sender gave it.
+    /// Where the chunk of `index` lies.
     #[cold]
+    fn place(&self, chunks: &impl Chunks, index: u64) -> Result<u64, Lost> {
+        // Acquire pairs with the install below: the place of the chunk is visible.
+        let word = self.table[slot_of(index)].load(Ordering::Acquire);
+        let number = match Slot::chunk(word, index) {
+            Some(number) => number,
+            None => self.install(chunks, index)?,
+        };
+        // Relaxed: created before the number was published in the table.
+        Ok(self.places[number].load(Ordering::Relaxed))
+    }
+
+    /// Gives the slot of `index` a chunk, or finds the one that another sender gave it.
     fn install(&self, chunks: &impl Chunks, index: u64) -> Result<usize, Lost> {
         // Acquire pairs with the reader's Release: slots behind head are empty again.
         let head = self.head.load(Ordering::Acquire);
@@ -282,7 +311,8 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// The next notice, if there is one.
-    #[inline]
+    // Polls mostly find none, and a notice is 56 bytes that a call would move once more.
+    #[inline(always)]
     pub(crate) fn pop(&mut self, ring: &Ring, chunks: &impl Chunks) -> Option<Notice> {
         let slot = slot_of(self.next);
         if self.place == 0 {

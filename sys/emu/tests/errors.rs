@@ -10,7 +10,7 @@ use utofu_sys::*;
 
 /// Two end points of ranks on two nodes, in one thread.
 struct Pair {
-    _job: std::sync::Arc<Job>,
+    job: std::sync::Arc<Job>,
     a: EndPoint,
     b: EndPoint,
 }
@@ -23,7 +23,7 @@ fn pair() -> Pair {
         EndPoint::open(page())
     };
     let (a, b) = (open(0), open(1));
-    Pair { _job: job, a, b }
+    Pair { job, a, b }
 }
 
 /// A page of its own, for ever: registrations are by whole pages.
@@ -187,4 +187,43 @@ fn freed_handles_are_recognised() {
     let rc = unsafe { c::utofu_free_vcq(handle) };
     assert_eq!(rc, UTOFU_ERR_INVALID_VCQ_HDL);
     assert_eq!(next.poll_mrq().0, UTOFU_ERR_NOT_FOUND, "nothing of the earlier VCQ is left");
+}
+
+/// A sender remembers where a VCQ is, not that it is there.
+#[test]
+fn peers_that_go_and_come_again() {
+    let mut p = pair();
+    let id = p.b.id;
+    for _ in 0..3 {
+        assert_eq!(p.a.put(id, p.a.stadd, p.b.stadd, 8, 9, RMT), 0);
+        assert_eq!(p.b.wait_notice().vcq_id, p.a.id);
+        let gone = std::mem::replace(&mut p.b, EndPoint { handle: 0, id, stadd: 0 });
+        let stadd = gone.stadd;
+        gone.close();
+        assert_eq!(p.a.put(id, p.a.stadd, stadd, 8, 9, RMT), 0);
+        assert_eq!(p.a.poll_mrq().0, UTOFU_ERR_MRQ_PEER);
+        let _me = p.job.enter(1);
+        p.b = EndPoint::open(page());
+        assert_eq!(p.b.id, id, "the same place");
+    }
+}
+
+/// Nothing of a batch is posted if one of its descriptors is none.
+#[test]
+fn batches_with_something_else_in_them() {
+    let p = pair();
+    let (mut descs, mut size) = ([0u64; 8], 0);
+    let to = descs.as_mut_ptr().cast();
+    // SAFETY: there is room for two descriptors, of which the second is zeros.
+    unsafe {
+        let rc = c::utofu_prepare_put(
+            p.a.handle, p.b.id, p.a.stadd, p.b.stadd, 8, 9, RMT, to, &mut size,
+        );
+        assert_eq!((rc, size), (0, 32));
+        let null = std::ptr::null_mut();
+        assert_eq!(c::utofu_post_toq(p.a.handle, to, 64, null), UTOFU_ERR_INVALID_DESC);
+        assert_eq!(p.b.poll_mrq().0, UTOFU_ERR_NOT_FOUND);
+        assert_eq!(c::utofu_post_toq(p.a.handle, to, 32, null), 0);
+    }
+    assert_eq!(p.b.wait_notice().edata, 9);
 }

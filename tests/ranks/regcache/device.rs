@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use hopbine::memory::{
-    Cache, CacheConfig, CacheError, CacheStats, EventQueue, EventSource, Keep, Lease, Span,
+    Cache, CacheConfig, CacheError, CacheStats, EventLog, EventSource, Keep, Lease, Span,
     page_bytes,
 };
 
@@ -122,6 +122,7 @@ impl Shared {
         source: Option<Arc<ByHand>>,
     ) -> Self {
         let source = source.map(|source| source as Arc<dyn EventSource>);
+        let source = source.ok_or_else(|| "the test has none".to_owned());
         let cache = Mutex::new(Cache::new(config, n_ports, source));
         Shared { device: Arc::new(device), cache }
     }
@@ -163,7 +164,7 @@ impl Shared {
         let mut cache = self.cache();
         let lease =
             cache.get(keep, port, addr, len, |addr, len| self.device.register(addr, len))?;
-        let Handle { id, addr, len, .. } = *cache.handle(port, &lease);
+        let Handle { id, addr, len, .. } = *lease.handle();
         let offset = lease.offset();
         Ok(Use { shared: self, port, lease: Some(lease), id, addr, len, offset })
     }
@@ -181,7 +182,7 @@ impl Shared {
 /// Announces what the test tells it to.
 #[derive(Debug)]
 pub struct ByHand {
-    queue: Arc<EventQueue>,
+    log: Arc<EventLog>,
     watched: Mutex<Vec<Span>>,
     refuse: bool,
     /// Never has announced everything.
@@ -189,13 +190,14 @@ pub struct ByHand {
 }
 
 impl ByHand {
-    pub fn with_queue(capacity: usize) -> Arc<Self> {
+    /// Caches hear of the latest `capacity` events.
+    pub fn new(capacity: usize) -> Arc<Self> {
         Arc::new(Self::of(capacity))
     }
 
     fn of(capacity: usize) -> Self {
-        let queue = Arc::new(EventQueue::new(capacity));
-        ByHand { queue, watched: Mutex::default(), refuse: false, stuck: false }
+        let log = Arc::new(EventLog::new(capacity));
+        ByHand { log, watched: Mutex::default(), refuse: false, stuck: false }
     }
 
     pub fn refusing() -> Arc<Self> {
@@ -207,12 +209,10 @@ impl ByHand {
     }
 
     pub fn unmap(&self, addr: usize, len: usize) {
+        // One thread writes at a time.
+        let _guard = self.watched.lock().unwrap();
         // Whole pages, as the kernel announces them.
-        self.queue.post(Span::of_pages(addr, len, page_bytes()).unwrap());
-    }
-
-    pub fn queue(&self) -> &Arc<EventQueue> {
-        &self.queue
+        self.log.post(Span::of_pages(addr, len, page_bytes()).unwrap());
     }
 
     /// What is watched: start and length, in the order of watching.
@@ -227,8 +227,8 @@ impl EventSource for ByHand {
         "by hand"
     }
 
-    fn subscribe(&self) -> Option<Arc<EventQueue>> {
-        Some(Arc::clone(&self.queue))
+    fn log(&self) -> Arc<EventLog> {
+        Arc::clone(&self.log)
     }
 
     fn watch(&self, span: Span) -> std::io::Result<()> {

@@ -20,7 +20,7 @@ impl Cache {
         let mut cache = self.0.lock().unwrap();
         let keep = Keep::UntilEvent(cache.settle());
         let lease = cache.get::<Infallible>(keep, 0, addr, len, read).unwrap();
-        let stamp = *cache.handle(0, &lease);
+        let stamp = *lease.handle();
         cache.give_back(0, lease);
         stamp
     }
@@ -189,7 +189,7 @@ fn every_cache_is_told() {
     unmap(addr);
 }
 
-/// Queues of caches that are gone serve new ones; events of old memory harm nobody.
+/// Events of memory that earlier caches knew harm nobody.
 #[test]
 fn caches_come_and_go() {
     let addr = map();

@@ -5,6 +5,7 @@
 //! Collectives without blocks have lengths of vectors in place of distributions.
 
 use super::case::{Case, DISTRIBUTIONS, Form};
+use crate::all::{NODE_SHAPES, SHAPES};
 use crate::common::calls::{check, config_on};
 use crate::common::reference::{self, input};
 use hopbine::torus::geometry::{RankMap, Shape};
@@ -13,51 +14,6 @@ use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, OnTimeout, emul
 use hopbine_torus::plan;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
-
-/// The common list of shapes: odd, prime, unit axes, open axes, ranks that share nodes.
-const SHAPES: [&str; 41] = [
-    "1",
-    "2",
-    "3",
-    "4",
-    "5",
-    "7",
-    "8",
-    "12",
-    "16",
-    "23",
-    "24",
-    "31",
-    "32",
-    "2x2",
-    "2x3",
-    "3x3",
-    "4x4",
-    "2x6",
-    "4x6",
-    "5x7",
-    "8x4",
-    "1x6",
-    "6x1",
-    "2x2x2",
-    "2x3x2",
-    "3x3x3",
-    "5x3x2",
-    "2x1x4",
-    "4x4x4",
-    "4x6mx3",
-    "4x6x4",
-    "2x3x2x2x3x2",
-    "6x9x4",
-    "1+4",
-    "4+2",
-    "5+3",
-    "2x3+4",
-    "2x2+8",
-    "4x4+2",
-    "3x3x3+2",
-    "5x7+3",
-];
 
 /// Those of every run: each kind once.
 const SAMPLED: [&str; 9] = ["1", "7", "12", "1x6", "3x3", "2x1x4", "2x3x2", "1+4", "2x2+3"];
@@ -219,7 +175,7 @@ fn the_whole_product() {
     let wanted = std::env::var("HOPBINE_TEST_SHAPES").ok();
     let wanted: Option<Vec<&str>> = wanted.as_ref().map(|list| list.split(',').collect());
     let (start, mut n_run, mut wrong) = (Instant::now(), 0, Vec::new());
-    for text in SHAPES {
+    for text in SHAPES.into_iter().chain(NODE_SHAPES) {
         if wanted.as_ref().is_some_and(|wanted| !wanted.contains(&text)) {
             continue;
         }
@@ -235,7 +191,7 @@ fn the_whole_product() {
             wrong.len()
         );
     }
-    assert!(n_run > 0, "HOPBINE_TEST_SHAPES has none of {SHAPES:?}");
+    assert!(n_run > 0, "HOPBINE_TEST_SHAPES has none of {SHAPES:?} and {NODE_SHAPES:?}");
     assert!(wrong.is_empty(), "{} of {n_run}:\n{}", wrong.len(), wrong.join("\n"));
 }
 

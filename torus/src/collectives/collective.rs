@@ -173,7 +173,8 @@ impl Collective {
     }
 }
 
-/// The smallest power of `radix` that is at least `n`; of a radix of 1 as of 2.
+/// The exponent of the smallest power of `radix` that is at least `n`: the rounds in which one rank
+/// reaches `n` if the number reached grows `radix` times in each. A radix below 2 counts as 2.
 pub fn ceil_log(n: u32, radix: u32) -> u32 {
     let (mut steps, mut reached) = (0, 1u64);
     while reached < u64::from(n) {
@@ -191,10 +192,7 @@ impl fmt::Display for Collective {
 
 /// A name that is no collective's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a collective; known are allreduce, reduce-scatter, allgather, bcast, reduce, \
-     gather, scatter, alltoall, scan, exscan, barrier"
-)]
+#[error("`{0}` is not a collective; known are {known}", known = Collective::ALL.map(Collective::name).join(", "))]
 pub struct UnknownCollective(pub String);
 
 impl FromStr for Collective {

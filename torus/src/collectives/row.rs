@@ -26,7 +26,7 @@ pub enum Shares {
     ButLast(Share),
 }
 
-/// Whose contributions what is combined consists of in the end.
+/// The ranks whose contributions a result combines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sums {
     /// Everyone's, on every rank.

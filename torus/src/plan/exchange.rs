@@ -7,13 +7,15 @@
 //!
 //! In an exchange every rank, or leader, sends one message for every displacement along its axes,
 //! `batch` of them at a time: 1 is pairwise, all of them non-blocking. They are in the order of
-//! [`rounds`]. Where blocks go straight to their owners a step has one message, and so many steps
-//! are under way. Else blocks are packed, for which there is room step by step: a step has a
-//! batch, and one is under way. With one exchange and no leaders, lanes share the working space and have their
-//! displacements of each round. Else each lane has its part of every block and all displacements:
-//! in each round another lane begins with another one. Where exchanges are along single dimensions
-//! lane q < D begins with the q-th, and lanes D + q do the same in the opposite direction. So ports
-//! use different links all the time.
+//! [`rounds`]. Where blocks go straight to their owners, a step has one message, and `batch` steps are
+//! under way at a time. Otherwise blocks are packed, and there is room to pack one step: a step has
+//! `batch` messages, and one step is under way at a time.
+//!
+//! With one exchange and no leaders, lanes share the working space, and the displacements of each
+//! round are dealt out to them. Otherwise each lane has its part of every block and goes over all
+//! displacements, in each round beginning with another one than the other lanes. Where exchanges are
+//! along single dimensions, lane q < D begins with the q-th, and lane D + q does the same in the
+//! opposite direction. So ports use different links all the time.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

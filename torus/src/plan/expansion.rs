@@ -257,8 +257,8 @@ fn walk_lane(
         if cut == Cut::Vector {
             pass = pass.in_fold_order();
         }
-        // What a reduce-scatter leaves in path order is put right behind it, what an allgather
-        // needs in path order before it.
+        // A reduce-scatter leaves blocks in path order, and an allgather needs them so: one more
+        // exchange puts them right, after the former and before the latter.
         let puts_right = phase.paths == Paths::Toward;
         passes.extend(resend(true).filter(|_| puts_right && phase.backwards));
         passes.push(Pass::Walk(pass));

@@ -33,7 +33,7 @@ pub enum StepOrder {
     FarFirst,
 }
 
-/// How sums of prefixes come about.
+/// The steps of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PrefixSteps {
     /// Rank after rank.
@@ -91,7 +91,7 @@ pub struct WalkRecipe {
     pub positions: Positions,
 }
 
-/// Why a schedule cannot be.
+/// Why a schedule cannot be expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// A pattern does not serve the size of a dimension.
@@ -138,19 +138,19 @@ pub enum ScheduleError {
         /// The form.
         form: Form,
     },
-    /// Single messages between all pairs perform something else.
+    /// The collective is not made of single messages between all pairs of ranks.
     #[error("{collective} is not made of single messages between all pairs of ranks")]
     Pairwise {
         /// The collective.
         collective: Collective,
     },
-    /// Single messages between the root and everyone else perform something else.
+    /// The collective is not made of single messages between the root and the others.
     #[error("{collective} is not made of single messages between the root and every rank")]
     Linear {
         /// The collective.
         collective: Collective,
     },
-    /// Sums of prefixes are another collective.
+    /// The collective is no scan.
     #[error("{collective} does not combine prefixes of the ranks; scan and exscan do")]
     Prefix {
         /// The collective.
@@ -167,7 +167,7 @@ pub enum ScheduleError {
         /// The size of the dimension.
         size: u32,
     },
-    /// Leaders and groups are of several ranks that share a node.
+    /// The algorithm needs ranks that share nodes, and the shape has none.
     #[error("on shape {shape} no ranks share a node; give it a node axis, as in 4x4+4")]
     NoNodes {
         /// The shape.
@@ -207,7 +207,7 @@ pub enum ScheduleError {
         /// The blocks.
         n_positions: u64,
     },
-    /// Whole vectors from or to one rank are what trees are for.
+    /// The collective does not move whole vectors from or to one rank.
     #[error("{collective} moves no whole vectors along trees; bcast and reduce do")]
     Trees {
         /// The collective.
@@ -318,8 +318,8 @@ impl Schedule {
         }
     }
 
-    /// True if some ranks take part only before and after: those beyond the core of a latency
-    /// form.
+    /// True if some ranks lie beyond the core of a latency form: they give their vectors away before
+    /// its steps, and get the result after them.
     pub fn is_folded(&self) -> bool {
         let Recipe::Walk(WalkRecipe { form: Form::Latency, patterns, .. }) = &self.recipe else {
             return false;

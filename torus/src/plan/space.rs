@@ -175,7 +175,7 @@ impl Space {
         }
     }
 
-    /// The positions that are a rank's blocks: how many there are of what it gives or gets.
+    /// The number of positions that hold blocks of a rank: as many as it gives or gets.
     pub fn n_blocks(&self) -> u32 {
         match &self.order {
             BlockOrder::Grid(grid) => grid.n_ranks(),

@@ -3,8 +3,8 @@
 use crate::geometry::Shape;
 use crate::patterns::{Pattern, Toward};
 
-/// In which order the dimensions' steps alternate. A node axis always comes first, whole: what
-/// can be combined inside a node is, before anything leaves it (Bine, section 6.2).
+/// The order in which the steps of the dimensions alternate. All steps of a node axis come first, so
+/// that as much as possible is combined inside a node before anything leaves it (Bine, section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interleave {
     /// One step of each dimension in turn, among those that have steps left.
@@ -32,9 +32,9 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// The walk over `patterns` (one per dimension of `shape`, of its size or of a smaller one, at
-    /// whose coordinates alone the walk is) that starts at the `start`-th dimension with links,
-    /// counted cyclically.
+    /// The walk over `patterns`, one per dimension of `shape`, that starts at the `start`-th dimension
+    /// with links, counted cyclically. A pattern may be smaller than its dimension: then only the
+    /// first coordinates take part.
     pub fn new(
         shape: &Shape,
         patterns: Vec<Pattern>,

@@ -113,8 +113,8 @@ pub fn best_pattern(size: u32) -> Kind {
     }
 }
 
-/// The same in the latency form, where groups must nest; beyond the largest power of two the
-/// others are folded.
+/// The same in the latency form, where groups must nest. Coordinates beyond the largest power of
+/// two are folded onto the others.
 fn best_nesting_pattern(size: u32) -> Kind {
     if size <= 3 { Kind::Direct } else { Kind::Bine }
 }
@@ -124,7 +124,8 @@ fn node_pattern(size: u32) -> Kind {
     if Kind::Direct.serves(size).is_ok() { Kind::Direct } else { Kind::Circulant }
 }
 
-/// By how many times as many ranks a step of a pattern's tree reaches, if it is always so many.
+/// The factor by which each step of a pattern's tree multiplies the ranks reached, if it is the
+/// same for all steps.
 fn tree_radix(kind: &Kind, size: u32) -> Option<u32> {
     match kind {
         Kind::Bine | Kind::Doubling | Kind::Circulant => Some(2),
@@ -174,9 +175,9 @@ impl Algorithm {
         matches!(self.way, Way::Linear | Way::Exchange(Blocks { through: Through::Owners, .. }))
     }
 
-    /// For an alltoall in which ranks pass blocks on: how the sizes of the blocks travel there before
-    /// them. Lanes, positions and their order at every rank are the same, but nothing is held back,
-    /// and what goes to one rank goes in one message: sizes are short.
+    /// The algorithm that carries the blocks' sizes before the blocks themselves, for an alltoall in
+    /// which ranks pass blocks on. Lanes, positions and their order on every rank are the same. As
+    /// sizes are short, all messages are sent at once, and all sizes for a rank in one message.
     #[must_use]
     pub fn for_sizes(&self) -> Self {
         let way = match self.way {
@@ -261,8 +262,9 @@ impl Algorithm {
         }
     }
 
-    /// What the algorithm promises of its volume: p - 1 positions for each pass over p blocks on
-    /// every port, where that is minimal for every rank; as many at the root of a gather or scatter.
+    /// What the algorithm promises beyond right results. Volume: on every port p - 1 positions for
+    /// each pass over p blocks, where that is minimal for every rank; p - 1 at the root of a gather
+    /// or scatter. Steps: see `tree_steps`.
     pub fn promises(&self, shape: &Shape) -> Expect {
         let others = u64::from(shape.n_nodes() - 1);
         let sent_per_rank = match (self.way, self.collective) {
@@ -277,8 +279,8 @@ impl Algorithm {
         Expect { sent_per_rank, at_root: has_root.then_some(others), steps: self.tree_steps(shape) }
     }
 
-    /// The fewest steps of trees from or to one rank, dimension by dimension; `None` where the
-    /// algorithm is none or has a dimension whose pattern promises nothing.
+    /// The fewest steps of a tree from or to one rank, added up over the dimensions; `None` if the
+    /// algorithm is no tree, or has a dimension whose pattern promises nothing.
     fn tree_steps(&self, shape: &Shape) -> Option<u32> {
         let Way::Walk { form: Form::Tree, leader: false, .. } = self.way else { return None };
         if !self.collective.is_rooted() {
@@ -291,7 +293,7 @@ impl Algorithm {
 
 /// The algorithms of a collective, in order of preference for large data on any shape.
 pub fn algorithms(collective: Collective) -> Vec<Algorithm> {
-    all().into_iter().filter(|algorithm| algorithm.collective == collective).collect()
+    rows(collective).map(Algorithm::new).collect()
 }
 
 /// Every row, by collective.
@@ -299,60 +301,74 @@ pub fn all() -> Vec<Algorithm> {
     ROWS.iter().map(Algorithm::new).collect()
 }
 
-/// The algorithm of a collective by name: a row's, or a row's with other patterns in it.
+/// The algorithm of a collective by name: a row's, or a row's with other numbers or patterns in it.
 ///
 /// # Errors
 /// [`UnknownAlgorithm`] listing the names that exist.
 pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgorithm> {
-    let rows = || ROWS.iter().filter(|row| row.collective == collective);
-    if let Some(row) = rows().find(|row| row.name == name) {
-        return Ok(Algorithm::new(row));
-    }
-    let with_numbers = || {
-        let (rest, batch) = match (name.strip_suffix(NONBLOCKING), name.rsplit_once(BATCHED)) {
-            (Some(rest), _) => (rest, None),
-            (None, Some((rest, batch))) => (rest, Some(batch.parse().ok().filter(|&b| b > 0)?)),
-            (None, None) => (name, Some(1)),
-        };
-        let (base, number) = match rest.split_once(':') {
-            Some((base, number)) => (base, Some(number.parse().ok()?)),
-            None => (rest, None),
-        };
-        let row = rows().find(|row| row.name == base)?;
-        let way = match row.usage.way {
-            Way::Exchange(Blocks { through, .. }) => {
-                let through = number.map_or(Some(through), |number| through.with(number))?;
-                Way::Exchange(Blocks { through, batch })
-            }
-            Way::ParLinNa(recipe) => {
-                let radix = number.unwrap_or(recipe.radix);
-                Way::ParLinNa(ParLinNa { radix: (radix >= 2).then_some(radix)?, batch, ..recipe })
-            }
-            _ => return None,
-        };
-        Some(Algorithm { name: Cow::Owned(name.to_owned()), way, ..Algorithm::new(row) })
+    let plain = || Some(Algorithm::new(row(collective, |row| row.name == name)?));
+    plain()
+        .or_else(|| with_numbers(collective, name))
+        .or_else(|| with_patterns(collective, name))
+        .ok_or_else(|| UnknownAlgorithm {
+            collective,
+            name: name.to_owned(),
+            known: rows(collective).map(|row| row.name).collect::<Vec<_>>().join(", "),
+        })
+}
+
+fn rows(collective: Collective) -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().filter(move |row| row.collective == collective)
+}
+
+fn row(collective: Collective, is_wanted: impl Fn(&Row) -> bool) -> Option<&'static Row> {
+    rows(collective).find(|row| is_wanted(row))
+}
+
+/// An alltoall with a number of leaders or ranks, or a radix, and a number of messages at a time:
+/// `multi-leader:4-batched:8`.
+fn with_numbers(collective: Collective, name: &str) -> Option<Algorithm> {
+    let (rest, batch) = match (name.strip_suffix(NONBLOCKING), name.rsplit_once(BATCHED)) {
+        (Some(rest), _) => (rest, None),
+        (None, Some((rest, batch))) => (rest, Some(batch.parse().ok().filter(|&b| b > 0)?)),
+        (None, None) => (name, Some(1)),
     };
-    let with_patterns = || {
-        let (patterns, suffix) = name.split_at(name.find('-').unwrap_or(name.len()));
-        let kinds: Vec<Kind> =
-            patterns.split('/').map(|kind| kind.parse().ok()).collect::<Option<_>>()?;
-        let (family, patterns) = match &kinds[..] {
-            [kind] => (patterns.split(':').next()?, Patterns::Only(kind.clone())),
-            _ => ("mixed", Patterns::Each(kinds)),
-        };
-        let row = rows().find(|row| row.name.strip_prefix(family) == Some(suffix))?;
-        Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..Algorithm::new(row) })
+    let (base, number) = match rest.split_once(':') {
+        Some((base, number)) => (base, Some(number.parse().ok()?)),
+        None => (rest, None),
     };
-    with_numbers().or_else(with_patterns).ok_or_else(|| UnknownAlgorithm {
-        collective,
-        name: name.to_owned(),
-        known: rows().map(|row| row.name).collect::<Vec<_>>().join(", "),
-    })
+    let row = row(collective, |row| row.name == base)?;
+    let way = match row.usage.way {
+        Way::Exchange(Blocks { through, .. }) => {
+            let through = number.map_or(Some(through), |number| through.with(number))?;
+            Way::Exchange(Blocks { through, batch })
+        }
+        Way::ParLinNa(recipe) => {
+            let radix = number.unwrap_or(recipe.radix);
+            Way::ParLinNa(ParLinNa { radix: (radix >= 2).then_some(radix)?, batch, ..recipe })
+        }
+        _ => return None,
+    };
+    Some(Algorithm { name: Cow::Owned(name.to_owned()), way, ..Algorithm::new(row) })
+}
+
+/// A family with another parameter, or one pattern for each dimension: `multiplying:4,4,2-l`,
+/// `bine/ring/direct-tree`.
+fn with_patterns(collective: Collective, name: &str) -> Option<Algorithm> {
+    let (patterns, suffix) = name.split_at(name.find('-').unwrap_or(name.len()));
+    let kinds = patterns.split('/').map(|kind| kind.parse().ok());
+    let kinds: Vec<Kind> = kinds.collect::<Option<_>>()?;
+    let (family, patterns) = match &kinds[..] {
+        [kind] => (patterns.split(':').next()?, Patterns::Only(kind.clone())),
+        _ => ("mixed", Patterns::Each(kinds)),
+    };
+    let row = row(collective, |row| row.name.strip_prefix(family) == Some(suffix))?;
+    Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..Algorithm::new(row) })
 }
 
 /// A name that no algorithm of the collective has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is not an algorithm for {collective}; known are {known}")]
+#[error("`{name}` is not an algorithm for {collective}; known are {known}{hint}", hint = hint(.name))]
 pub struct UnknownAlgorithm {
     /// The collective.
     pub collective: Collective,
@@ -360,4 +376,14 @@ pub struct UnknownAlgorithm {
     pub name: String,
     /// The names that exist.
     pub known: String,
+}
+
+/// What names with parameters may hold.
+fn hint(name: &str) -> &'static str {
+    if name.contains([':', '/']) {
+        ". Radices and groups behind a `:` are 2 or more, leaders and messages at a time 1 or more; \
+         patterns with `/` between them are one for each dimension"
+    } else {
+        ""
+    }
 }

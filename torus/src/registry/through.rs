@@ -1,4 +1,4 @@
-//! Ways of the blocks of an alltoall.
+//! The algorithms of an alltoall by single messages: which ranks a block passes through.
 
 use crate::geometry::Shape;
 use crate::plan::{Exchange, Groups, Stages};
@@ -6,24 +6,24 @@ use crate::plan::{Exchange, Groups, Stages};
 /// How blocks are exchanged, and how many messages a rank has under way at a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks {
-    /// The way.
     pub(super) through: Through,
     /// Messages at a time; all if `None`.
     pub(super) batch: Option<u32>,
 }
 
-/// Through whose hands blocks go.
+/// The ranks that pass blocks on.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Through {
-    /// Nobody's but their owners'.
+    /// None: every block goes straight to its owner.
     Owners,
-    /// Those of ranks in the same place of all dimensions but one, dimension after dimension.
+    /// Ranks that differ from the block's owner in ever fewer dimensions: one dimension after the
+    /// other.
     Dimensions,
-    /// Those of so many leaders on each node.
+    /// So many leaders on each node.
     Leaders { per_node: u32, node_aware: bool },
-    /// Those of the rank with the sender's place in the receiver's node.
+    /// The rank with the sender's place in the receiver's node.
     Nodes,
-    /// Those of the rank with the sender's place in the receiver's group of so many.
+    /// The rank with the sender's place in the receiver's group of so many ranks.
     Groups(u32),
 }
 

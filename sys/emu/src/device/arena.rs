@@ -45,6 +45,40 @@ impl<T: Shared> Off<T> {
     }
 }
 
+/// Where a value lies in this process: what [`Arena::at`] has found, to be followed without looking
+/// again.
+pub(crate) struct Found<T>(NonNull<T>);
+
+impl<T> Clone for Found<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Found<T> {}
+
+// SAFETY: it leads to a `Shared` value, which synchronises itself.
+unsafe impl<T: Shared> Send for Found<T> {}
+// SAFETY: as above.
+unsafe impl<T: Shared> Sync for Found<T> {}
+
+impl<T: Shared> Found<T> {
+    /// The value.
+    ///
+    /// # Safety
+    /// The arena that it was found in stays mapped for `'a`.
+    #[inline]
+    pub(crate) unsafe fn get<'a>(self) -> &'a T {
+        // SAFETY: the caller's promise; the rest was checked when it was found.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> PartialEq for Found<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
 /// One mapping of the arena.
 pub(crate) struct Arena {
     base: NonNull<u8>,
@@ -100,6 +134,12 @@ impl Arena {
         // SAFETY: in range and aligned (just checked; the base is page-aligned); zeroed or written
         // memory is a valid T because T: Shared; the mapping lives as long as self.
         unsafe { &*self.base.as_ptr().add(off.0 as usize).cast::<T>() }
+    }
+}
+
+impl<T> From<&T> for Found<T> {
+    fn from(value: &T) -> Self {
+        Found(value.into())
     }
 }
 

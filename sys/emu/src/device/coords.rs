@@ -85,19 +85,22 @@ pub(crate) fn of_shape(shape: &[u32]) -> Result<Vec<Coords>, JobError> {
 }
 
 /// Hops between two nodes of a system whose sizes are `extent`; x, y, z and b are rings.
-pub(crate) fn hops(from: Coords, to: Coords, extent: Coords) -> u64 {
+pub(crate) fn hops(from: Coords, to: Coords, extent: Extent) -> u64 {
     (0..6)
         .map(|i| {
             let d = u64::from(from[i].abs_diff(to[i]));
-            let size = u64::from(extent[i]);
-            if i == 3 || i == 5 || d > size { d } else { d.min(size - d) }
+            let size = u64::from(extent[i]).max(u64::from(from[i].max(to[i])) + 1);
+            if i == 3 || i == 5 { d } else { d.min(size - d) }
         })
         .sum()
 }
 
-/// Largest coordinate plus one along each axis.
-pub(crate) fn extent(all: impl Iterator<Item = Coords>) -> Coords {
-    all.fold([0; 6], |e, c| std::array::from_fn(|i| e[i].max(c[i].saturating_add(1))))
+/// Largest coordinate plus one along each axis: up to 256.
+pub(crate) type Extent = [u16; 6];
+
+/// That of all of these.
+pub(crate) fn extent(all: impl Iterator<Item = Coords>) -> Extent {
+    all.fold([0; 6], |e, c| std::array::from_fn(|i| e[i].max(u16::from(c[i]) + 1)))
 }
 
 #[cfg(test)]
@@ -126,6 +129,17 @@ mod tests {
         }
         assert!(of_shape(&[0, 2]).is_err());
         assert!(of_shape(&[513]).is_err());
+    }
+
+    /// A job of 512 nodes along x has the coordinates 0 to 255 there.
+    #[test]
+    fn the_ends_of_the_longest_axis_are_neighbours() {
+        let all = of_shape(&[512]).unwrap();
+        let e = extent(all.iter().copied());
+        for (to, expected) in [([255, 0, 0, 0, 0, 0], 1), ([128, 0, 0, 0, 0, 0], 128)] {
+            assert_eq!(hops([0; 6], to, e), expected);
+            assert_eq!(crate::links::route([0; 6], to, e).count() as u64, expected);
+        }
     }
 
     #[test]

@@ -125,12 +125,10 @@ unsafe fn copy_many(from: u64, to: u64, len: usize, watched: Option<Watched>) {
     }
     let is_first = watched == Some(Watched::First);
     if len as u64 <= CACHE_LINE && (to | len as u64).is_multiple_of(8) {
-        for word in 0..len / 8 {
-            let at = if is_first { len - 8 - 8 * word } else { 8 * word } as u64;
-            // SAFETY: within the ranges, which the caller vouches for, and aligned.
-            unsafe { store(from + at, to + at, 8) };
-        }
-        return;
+        let at = (0..len).step_by(8);
+        // SAFETY: within the ranges, which the caller vouches for, and aligned.
+        let word = |at: usize| unsafe { store(from + at as u64, to + at as u64, 8) };
+        return if is_first { at.rev().for_each(word) } else { at.for_each(word) };
     }
     // Between a and b the C library copies: both are aligned, so it writes no word in two parts.
     let end = to + len as u64;

@@ -7,6 +7,8 @@ use utofu_sys::*;
 
 /// Bytes of one TOQ entry.
 pub(crate) const ENTRY: usize = 32;
+/// One entry, which programs put at any address.
+pub(crate) type Entry = [u8; ENTRY];
 /// Longest put or get.
 pub(crate) const MAX_LENGTH: usize = 16_777_215;
 /// Longest piggybacked put.
@@ -71,8 +73,9 @@ impl Op {
         }
     }
 
-    /// The descriptor; `entries` times 32 bytes count.
-    pub(crate) fn pack(&self) -> [u64; 8] {
+    /// The descriptor, of which `entries` count.
+    #[inline]
+    pub(crate) fn pack(&self) -> [Entry; 2] {
         let (kind, len, a, b) = match self.action {
             Action::Nop => (1, 0, 0, [0; 4]),
             Action::Put { lcl, len } => (2, len, lcl, [0; 4]),
@@ -95,50 +98,57 @@ impl Op {
         };
         let head = kind | u64::from(self.edata) << 8 | u64::from(self.flags) << 16;
         let head = head | u64::from(len) << 32;
-        [head, self.vcq, self.rmt, a, b[0], b[1], b[2], b[3]]
+        [[head, self.vcq, self.rmt, a], b].map(bytes)
     }
 
-    /// Reads a descriptor from the front of `words`; INVALID_DESC if that is none.
-    pub(crate) fn unpack(words: &[u64]) -> Result<Op> {
+    /// Reads a descriptor from the front of entries; INVALID_DESC if that is none.
+    #[inline]
+    pub(crate) fn unpack(entries: &[Entry]) -> Result<Op> {
         let bad = |why| fail(UTOFU_ERR_INVALID_DESC, why);
-        let [head, vcq, rmt, a, rest @ ..] = words else {
+        let [first, rest @ ..] = entries else {
             return bad("a descriptor has at least 32 bytes");
         };
+        let [head, vcq, rmt, a] = words(first);
         let len = (head >> 32) as u32;
-        let second = || match rest {
-            [b0, b1, b2, b3, ..] => Ok([*b0, *b1, *b2, *b3]),
-            _ => fail(UTOFU_ERR_INVALID_DESC, "a descriptor of 64 bytes is cut short"),
+        let second = || match rest.first() {
+            Some(second) => Ok(words(second)),
+            None => fail(UTOFU_ERR_INVALID_DESC, "a descriptor of 64 bytes is cut short"),
         };
-        let kind = *head as u8;
+        let kind = head as u8;
         let action = match kind {
             1 => Action::Nop,
-            2 if len as usize <= MAX_LENGTH => Action::Put { lcl: *a, len },
-            3 if len <= 8 => Action::Piggyback { data: [*a, 0, 0, 0], len, entries: 1 },
+            2 if len as usize <= MAX_LENGTH => Action::Put { lcl: a, len },
+            3 if len <= 8 => Action::Piggyback { data: [a, 0, 0, 0], len, entries: 1 },
             4 if len as usize <= MAX_PIGGYBACK => {
                 Action::Piggyback { data: second()?, len, entries: 2 }
             }
-            5 if len as usize <= MAX_LENGTH => Action::Get { lcl: *a, len },
+            5 if len as usize <= MAX_LENGTH => Action::Get { lcl: a, len },
             6 if len == 0 => Action::Atomic {
                 width: 4,
-                update: Update::Compare { old: *a & 0xffff_ffff, new: *a >> 32 },
+                update: Update::Compare { old: a & 0xffff_ffff, new: a >> 32 },
             },
             7 if len == 0 => {
-                Action::Atomic { width: 8, update: Update::Compare { old: *a, new: second()?[0] } }
+                Action::Atomic { width: 8, update: Update::Compare { old: a, new: second()?[0] } }
             }
-            6 | 7 => match Update::of(len, *a) {
+            6 | 7 => match Update::of(len, a) {
                 Some(update) => Action::Atomic { width: if kind == 6 { 4 } else { 8 }, update },
                 None => return bad("a descriptor names an unknown atomic operator"),
             },
             _ => return bad("this is not a descriptor that utofu_prepare_* wrote"),
         };
-        Ok(Op {
-            action,
-            vcq: *vcq,
-            rmt: *rmt,
-            edata: (head >> 8) as u8,
-            flags: (head >> 16) as u16,
-        })
+        Ok(Op { action, vcq, rmt, edata: (head >> 8) as u8, flags: (head >> 16) as u16 })
     }
+}
+
+fn bytes(words: [u64; ENTRY / 8]) -> Entry {
+    let mut entry = [0; ENTRY];
+    entry.as_chunks_mut().0.iter_mut().zip(words).for_each(|(to, word)| *to = word.to_ne_bytes());
+    entry
+}
+
+fn words(entry: &Entry) -> [u64; ENTRY / 8] {
+    let (words, _) = entry.as_chunks();
+    std::array::from_fn(|i| u64::from_ne_bytes(words[i]))
 }
 
 #[cfg(test)]

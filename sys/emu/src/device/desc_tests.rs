@@ -36,17 +36,17 @@ proptest! {
     #[test]
     fn descriptors_come_back(action in any_action(), vcq: u64, rmt: u64, edata: u8, flags: u16) {
         let op = Op { action, vcq, rmt, edata, flags };
-        let words = op.pack();
-        let own = op.entries() * ENTRY / 8;
-        prop_assert_eq!(Op::unpack(&words[..own]), Ok(op));
-        prop_assert_eq!(Op::unpack(&words), Ok(op));
-        prop_assert_eq!(Op::unpack(&words[..own - 1]), Err(Code(UTOFU_ERR_INVALID_DESC)));
+        let packed = op.pack();
+        let own = op.entries();
+        prop_assert_eq!(Op::unpack(&packed[..own]), Ok(op));
+        prop_assert_eq!(Op::unpack(&packed), Ok(op));
+        prop_assert_eq!(Op::unpack(&packed[..own - 1]), Err(Code(UTOFU_ERR_INVALID_DESC)));
     }
 
     #[test]
-    fn other_words_do_no_harm(words: [u64; 8]) {
-        if let Ok(op) = Op::unpack(&words) {
-            prop_assert!(op.entries() * 4 <= 8);
+    fn other_words_do_no_harm(words: [[u64; 4]; 2]) {
+        if let Ok(op) = Op::unpack(&words.map(bytes)) {
+            prop_assert!(op.entries() <= 2);
         }
     }
 }
@@ -69,5 +69,5 @@ fn entries_are_those_that_were_counted() {
     ] {
         assert_eq!(op(action).entries(), entries, "{action:?}");
     }
-    assert!(Op::unpack(&[0; 4]).is_err(), "zeros are no descriptor");
+    assert!(Op::unpack(&[[0; ENTRY]]).is_err(), "zeros are no descriptor");
 }

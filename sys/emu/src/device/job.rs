@@ -5,20 +5,21 @@
 //! coordinates. A job of processes comes from the environment, and every thread of a process is
 //! that process's rank.
 
-use crate::arena::{Arena, Off, Shared};
+use crate::arena::{Arena, Found, Off, Shared};
 use crate::coords;
 use crate::copy::Space;
 use crate::env;
 use crate::error::{JobError, Result, fail};
 use crate::ids::{Coords, VcqPlace, node_key};
 use crate::late::Device;
-use crate::layout::{Header, NodeRecord, Plan, RankRecord, TNIS, TniRecord};
+use crate::layout::{Header, NodeRecord, Plan, RankRecord, TNIS, TniRecord, VcqBlock};
 use crate::links::{self, Calendar};
+use crate::mem::StagTable;
 use crate::model::Model;
 use crate::mrq::{Chunk, Chunks};
 use crate::nodes::Layout;
 use crate::sync::{AtomicU64, Ordering};
-use crate::vcq::Target;
+use crate::targets::Target;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io::Write;
@@ -229,24 +230,36 @@ impl Job {
         }
     }
 
-    /// The VCQ of an id, if there is one now.
-    #[inline]
-    pub(crate) fn find(&self, id: utofu_vcq_id_t, place: VcqPlace) -> Option<Target<'_>> {
+    /// The node and the TNI that an id names, if the job has the node.
+    pub(crate) fn tni_of(
+        &self,
+        id: utofu_vcq_id_t,
+        place: VcqPlace,
+    ) -> Option<(usize, &TniRecord)> {
         let node = self.layout.find(node_key(id))?;
-        let tni = &self.node(node).tnis[usize::from(place.tni)];
-        let at = |cq: usize| {
-            let (block, table) = tni.cqs[cq].vcq(place.index())?;
-            let block = self.arena.at(block);
-            // Acquire pairs with the Release in Vcq::create.
-            (block.alive.load(Ordering::Acquire) != 0).then(|| Target {
-                node,
-                tni,
-                block,
-                table: self.arena.at(table),
-            })
+        Some((node, &self.node(node).tnis[usize::from(place.tni)]))
+    }
+
+    /// Where the VCQ of an id and its registrations are, if there ever was one.
+    pub(crate) fn queue_at(
+        &self,
+        id: utofu_vcq_id_t,
+        place: VcqPlace,
+    ) -> Option<(Found<VcqBlock>, Found<StagTable>)> {
+        let (_, tni) = self.tni_of(id, place)?;
+        let (block, table) = tni.cqs[usize::from(place.cq)].vcq(place.index())?;
+        Some((self.arena.at(block).into(), self.arena.at(table).into()))
+    }
+
+    /// The VCQ of an id, if there is one now.
+    pub(crate) fn find(&self, id: utofu_vcq_id_t, place: VcqPlace) -> Option<Target<'_>> {
+        let at = |cq| {
+            let (block, table) = self.queue_at(id, VcqPlace { cq, ..place })?;
+            // SAFETY: the arena is mapped as long as this job is.
+            let (block, table) = unsafe { (block.get(), table.get()) };
+            block.is_alive().then_some(Target { block, table })
         };
-        let cq = usize::from(place.cq);
-        at(cq).or_else(|| self.other_cq(cq).and_then(at))
+        at(place.cq).or_else(|| self.other_cq(place.cq).and_then(at))
     }
 
     /// The first CQ of the rank that owns `cq`, if that is another one. Some programs compute the
@@ -254,8 +267,8 @@ impl Job {
     /// ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). Here each of these CQs belongs to the rank that
     /// the program means. 0, 3, 6, 9 for 4 ranks do not: they need `HOPBINE_EMU_CQS`.
     #[cold]
-    fn other_cq(&self, cq: usize) -> Option<usize> {
-        let first = self.layout.sharing.first_cq(cq);
+    fn other_cq(&self, cq: u8) -> Option<u8> {
+        let first = self.layout.sharing.first_cq(cq.into()) as u8;
         (self.layout.most_per_node > 1 && first != cq).then_some(first)
     }
 

@@ -15,9 +15,11 @@ use crate::desc::{Action, Op};
 use crate::ids::{STAG_AT, without_path};
 use crate::job::fatal;
 use crate::model::{Times, now};
+use crate::mrq::Recent;
 use crate::ops::{self, Outcome};
 use crate::sync::{AtomicU64, Ordering};
-use crate::vcq::{Origin, Sender, Vcq};
+use crate::targets::{self, Target};
+use crate::vcq::{Order, Origin, Vcq};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
 use std::sync::atomic::AtomicUsize;
@@ -121,8 +123,8 @@ impl Device {
     }
 
     /// Queues an operation of a VCQ.
-    pub(crate) fn post(&self, vcq: &Vcq, shared: &Arc<LateVcq>, sender: &mut Sender, op: &Op) {
-        let times = ops::late_times(vcq, sender, op);
+    pub(crate) fn post(&self, vcq: &Vcq, shared: &Arc<LateVcq>, order: &mut Order, op: &Op) {
+        let times = ops::late_times(vcq, order, op);
         let is_checked = vcq.context.job.model.checked;
         let origin: &Origin = vcq;
         let flight = Flight {
@@ -158,11 +160,11 @@ impl Device {
                 }
                 _ => false,
             };
-            let is_there = |target: &crate::vcq::Target<'_>| {
-                std::ptr::eq(target.table, origin.table()) && same(op.rmt)
-            };
+            let is_there =
+                |target: &Target<'_>| std::ptr::eq(target.table, origin.table()) && same(op.rmt);
             let remote = !matches!(flight.stage, Stage::Finish(_))
-                && ops::target(&flight.origin, op).is_some_and(|target| is_there(&target));
+                && targets::find(&flight.origin.context.job, op.vcq)
+                    .is_some_and(|target| is_there(&target));
             if local || remote {
                 fatal(&format!(
                     "rank {} deregisters STADD {stadd:#x} while an operation of rank {} needs it",
@@ -251,7 +253,7 @@ impl Flight {
 
     fn arrive(mut self) -> Option<(u64, Flight)> {
         let len = ops::length(&self.op);
-        let outcome = match ops::target(&self.origin, &self.op) {
+        let outcome = match targets::find(&self.origin.context.job, self.op.vcq) {
             None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
             Some(target) => {
                 let source = match &self.op.action {
@@ -265,7 +267,8 @@ impl Flight {
                 // SAFETY: `source` has `len` bytes; registered memory is mapped.
                 let outcome =
                     unsafe { ops::act(&self.origin, &target, &self.op, source, len, true) };
-                ops::notify_target(&self.origin, &target, &self.op, &outcome, 0);
+                let recent = &mut Recent::default();
+                ops::notify_target(&self.origin, target.block, recent, &self.op, &outcome, 0);
                 outcome
             }
         };
@@ -292,7 +295,7 @@ impl Flight {
         // Relaxed: only this thread writes it.
         let order = self.shared.local_done.load(Ordering::Relaxed) + 1;
         let outcome = Outcome { code, value: outcome.value };
-        ops::notify_sender(&self.origin, &self.op, &outcome, order, 0);
+        ops::notify_sender(&self.origin, &mut Recent::default(), &self.op, &outcome, order, 0);
         self.over();
     }
 
@@ -309,7 +312,7 @@ fn target_of(origin: &Origin, op: &Op) -> Option<Place> {
     if !matches!(op.action, Action::Put { .. } | Action::Piggyback { .. }) {
         return None;
     }
-    let region = ops::target(origin, op)?.table.lookup(op.rmt)?;
+    let region = targets::find(&origin.context.job, op.vcq)?.table.lookup(op.rmt)?;
     let len = u64::from(ops::length(op));
     (len > 0).then_some(Place { owner: region.owner, addr: region.addr, len })
 }
@@ -317,7 +320,7 @@ fn target_of(origin: &Origin, op: &Op) -> Option<Place> {
 /// Ends the process if another put that is under way writes to some of the same bytes, unless the
 /// new one stays in order behind it.
 fn no_overlap(queue: &Queue, new: &Flight, place: Place) {
-    let vcq = |flight: &Flight| (flight.origin.place.id(), without_path(flight.op.vcq));
+    let vcq = |flight: &Flight| (flight.origin.id, without_path(flight.op.vcq));
     for old in queue.flights.values() {
         let is_open = !matches!(old.stage, Stage::Finish(_));
         let is_ordered = new.op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) && vcq(new) == vcq(old);

@@ -111,7 +111,7 @@ fn find(get: Lookup<'_>) -> Result<Option<Launched>, (&'static str, String, Stri
 /// A name for the process that has started this job's ranks: the nearest ancestor that is no rank
 /// itself. Ranks that are wrapped in scripts have it in common all the same.
 fn name(launched: &Launched) -> Option<String> {
-    let mut pid = std::process::id();
+    let mut pid = own::number();
     // Chains are short; a bound keeps a strange /proc from holding us.
     for _ in 0..64 {
         let (parent, _) = stat(pid)?;

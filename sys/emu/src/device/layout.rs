@@ -8,7 +8,7 @@ use crate::links::{Calendar, OUT};
 use crate::lock::SpinLock;
 use crate::mem::StagTable;
 use crate::mrq::{Chunk, Ring};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering};
 use std::sync::atomic::AtomicU32;
 
 /// TNIs of a node.
@@ -95,6 +95,15 @@ pub(crate) struct VcqBlock {
     /// Not 0: a notice found no room, which ends the owner.
     pub(crate) overflowed: AtomicU32,
     pub(crate) ring: Ring,
+}
+
+impl VcqBlock {
+    /// Whether a VCQ is there now.
+    #[inline]
+    pub(crate) fn is_alive(&self) -> bool {
+        // Acquire pairs with the Release in Vcq::create: the owner is set.
+        self.alive.load(Ordering::Acquire) != 0
+    }
 }
 
 // SAFETY: for this and the following: repr(C) of atomics, locks and arrays of such.

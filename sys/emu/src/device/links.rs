@@ -7,6 +7,7 @@
 //! the library are simulated. Messages of one packet pass between the packets of the others.
 
 use crate::arena::Shared;
+use crate::coords::Extent;
 use crate::ids::Coords;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -25,13 +26,13 @@ fn out(axis: usize, up: bool) -> usize {
 pub(crate) fn route(
     from: Coords,
     to: Coords,
-    extent: Coords,
+    extent: Extent,
 ) -> impl Iterator<Item = (Coords, usize)> {
     let mut at = from;
     std::iter::from_fn(move || {
         let axis = (0..6).find(|&axis| at[axis] != to[axis])?;
         let (here, there) = (u16::from(at[axis]), u16::from(to[axis]));
-        let size = u16::from(extent[axis]).max(here + 1).max(there + 1);
+        let size = extent[axis].max(here + 1).max(there + 1);
         let ahead = (there + size - here) % size;
         // a and c are no rings.
         let is_ring = axis != 3 && axis != 5;

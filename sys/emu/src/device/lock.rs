@@ -20,15 +20,18 @@ const TRIES_PER_LOOK: u32 = 1 << 16;
 
 /// This process's id, without a system call each time. A child made by `fork` must not use the
 /// parent's device, so the number never changes.
+#[inline]
 fn own_id() -> u32 {
     static ID: AtomicU32 = AtomicU32::new(0);
+    #[cold]
+    fn ask() -> u32 {
+        let id = std::process::id();
+        ID.store(id, Ordering::Relaxed);
+        id
+    }
     // Relaxed: every thread computes the same number.
     match ID.load(Ordering::Relaxed) {
-        0 => {
-            let id = std::process::id();
-            ID.store(id, Ordering::Relaxed);
-            id
-        }
+        0 => ask(),
         id => id,
     }
 }
@@ -37,8 +40,17 @@ impl SpinLock {
     #[inline]
     pub(crate) fn lock(&self) -> SpinGuard<'_> {
         let me = own_id();
-        let mut tries = 0u32;
         // Acquire pairs with the Release in drop: what the last holder wrote is visible.
+        if self.0.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.wait(me);
+        }
+        SpinGuard(self)
+    }
+
+    #[cold]
+    fn wait(&self, me: u32) {
+        let mut tries = 0u32;
+        // Acquire as in lock.
         while let Err(owner) =
             self.0.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed)
         {
@@ -59,7 +71,6 @@ impl SpinLock {
                 std::hint::spin_loop();
             }
         }
-        SpinGuard(self)
     }
 }
 

@@ -9,7 +9,7 @@
 //! keeps its range, so that the same range gets the same STADD again, until the STag is needed.
 //!
 //! Hardware ends a registration between two packets, never within one. Here whoever moves more than a
-//! line [holds](StagTable::hold) the entry meanwhile, and whoever ends it waits.
+//! line [holds](Entry::hold) the entry meanwhile, and whoever ends it waits.
 
 use crate::error::{Result, fail};
 use crate::ids::{FIRST_DYNAMIC, OFFSET_MASK, STAG_AT, USER_STAGS};
@@ -31,7 +31,7 @@ const USER: usize = PLACES * USER_STAGS as usize;
 pub(crate) const DYNAMIC: usize = 6144;
 
 #[repr(C, align(64))]
-struct Entry {
+pub(crate) struct Entry {
     /// Odd while the entry is valid; changes with every change of the entry.
     state: AtomicU64,
     /// Address of offset 0 in the owner's process.
@@ -59,7 +59,7 @@ pub(crate) struct StagTable {
     dynamic: [Entry; DYNAMIC],
 }
 
-/// As long as it lives, nobody's end of the registration returns.
+/// See [`Entry::hold`].
 pub(crate) struct Hold<'a>(&'a Entry);
 
 impl Drop for Hold<'_> {
@@ -141,8 +141,16 @@ impl Entry {
         }
     }
 
+    /// As long as the value lives, the end of the registration does not return.
+    pub(crate) fn hold(&self) -> Hold<'_> {
+        self.holders.fetch_add(1, Ordering::SeqCst);
+        Hold(self)
+    }
+
+    /// What a STADD of this entry leads to now; None if its STag is not registered.
     #[inline]
-    fn get(&self, offset: u64) -> Option<Region> {
+    pub(crate) fn get(&self, stadd: u64) -> Option<Region> {
+        let offset = stadd & OFFSET_MASK;
         loop {
             // Acquire pairs with the Release in fill and share; for SeqCst see release.
             let state = self.state.load(Ordering::SeqCst);
@@ -168,7 +176,9 @@ impl Entry {
 }
 
 impl StagTable {
-    fn entry(&self, stadd: u64) -> Option<&Entry> {
+    /// The entry of a STADD's STag, if there is such an STag.
+    #[inline]
+    pub(crate) fn entry(&self, stadd: u64) -> Option<&Entry> {
         let stag = stadd >> STAG_AT;
         if stag >= FIRST_DYNAMIC {
             let n = stag - FIRST_DYNAMIC;
@@ -179,18 +189,10 @@ impl StagTable {
         }
     }
 
-    /// Holds what a STADD leads to, if it leads somewhere, before it is looked up.
-    #[inline]
-    pub(crate) fn hold(&self, stadd: u64) -> Option<Hold<'_>> {
-        let entry = self.entry(stadd)?;
-        entry.holders.fetch_add(1, Ordering::SeqCst);
-        Some(Hold(entry))
-    }
-
     /// What a STADD leads to now; None if its STag is not registered.
     #[inline]
     pub(crate) fn lookup(&self, stadd: u64) -> Option<Region> {
-        self.entry(stadd)?.get(stadd & OFFSET_MASK)
+        self.entry(stadd)?.get(stadd)
     }
 
     /// `utofu_reg_mem`.

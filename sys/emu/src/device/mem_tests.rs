@@ -53,7 +53,7 @@ fn the_end_of_a_registration_waits_for_operations() {
     let t = table();
     let stadd = t.register(range(0x10_000, 8192), PAGE).unwrap();
     let is_over = std::sync::atomic::AtomicBool::new(false);
-    let held = t.hold(stadd + 100).unwrap();
+    let held = t.entry(stadd + 100).unwrap().hold();
     std::thread::scope(|threads| {
         let ends = threads.spawn(|| {
             t.deregister(stadd).unwrap();
@@ -68,8 +68,8 @@ fn the_end_of_a_registration_waits_for_operations() {
         assert!(ends.join().unwrap(), "returned while the operation was going on");
     });
     // Nobody waits for what is on the way to a registration that is there no more.
-    drop(t.hold(stadd));
-    assert!(t.hold(u64::MAX).is_none());
+    drop(t.entry(stadd).unwrap().hold());
+    assert!(t.entry(u64::MAX).is_none());
 }
 
 #[test]

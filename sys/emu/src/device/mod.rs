@@ -1,5 +1,5 @@
 //! The device, built on the queue of notices: what ranks share ([`arena`], [`layout`]), what they own
-//! ([`vcq`], [`toq`]), and what moves data between them ([`ops`], [`copy`]). [`mod@c`] is the way in.
+//! ([`vcq`], [`toq`], [`targets`]), and what moves data between them ([`ops`], [`copy`]). [`mod@c`] is the way in.
 
 pub(crate) mod arena;
 pub(crate) mod atomic_op;
@@ -29,6 +29,7 @@ pub(crate) mod reduce;
 pub(crate) mod rendezvous;
 pub(crate) mod share;
 pub(crate) mod slots;
+pub(crate) mod targets;
 pub(crate) mod toq;
 pub(crate) mod vcq;
 

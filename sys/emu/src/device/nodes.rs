@@ -19,7 +19,7 @@ pub(crate) struct Layout {
     pub(crate) nodes: Vec<Coords>,
     /// Open hash table: (node key + 1) << 32 | node; 0: empty.
     index: Vec<u64>,
-    pub(crate) extent: Coords,
+    pub(crate) extent: coords::Extent,
     /// Logical sizes; their product is the number of nodes.
     pub(crate) shape: [u32; 3],
 }

@@ -8,15 +8,15 @@
 use crate::atomic_op;
 use crate::copy::{self, CopyError};
 use crate::desc::{Action, Op};
-use crate::error::Result;
 use crate::ids::{VcqPlace, without_path};
 use crate::layout::VcqBlock;
-use crate::mem::Region;
+use crate::mem::{Entry, Region};
 use crate::model::{Route, Times, now};
-use crate::mrq::{Lost, Notice};
+use crate::mrq::{Lost, Notice, Recent};
 use crate::sync::Ordering;
+use crate::targets::{self, Target};
 use crate::toq;
-use crate::vcq::{Origin, Sender, Target, Vcq};
+use crate::vcq::{Order, Origin, Sender, Vcq};
 use std::ffi::c_int;
 use utofu_sys::*;
 
@@ -30,29 +30,16 @@ pub(crate) fn unpack_meta(meta: u64) -> (u8, u8, c_int) {
     (meta as u8, (meta >> 8) as u8, c_int::from((meta >> 16) as u16 as i16))
 }
 
-/// Posts operations that together take `entries` TOQ entries: all, or none with BUSY.
+/// Posts an operation for which the TOQ has room.
 ///
 /// # Safety
-/// As [`Vcq::send`]; registered memory is mapped.
+/// `sender` is the VCQ's; registered memory is mapped.
 #[inline]
-pub(crate) unsafe fn post(
-    vcq: &Vcq,
-    ops: impl Iterator<Item = Op>,
-    entries: usize,
-    cbdata: usize,
-) -> Result<()> {
+pub(crate) unsafe fn post(vcq: &Vcq, sender: &mut Sender, op: &Op, cbdata: usize) {
     // SAFETY: the caller's promise.
-    unsafe {
-        vcq.send(|sender| {
-            sender.toq.room_for(entries)?;
-            for op in ops {
-                let (code, sent) = execute(vcq, sender, &op);
-                let noticed = op.has(UTOFU_ONESIDED_FLAG_TCQ_NOTICE);
-                sender.toq.push(op.entries(), cbdata, noticed, code, sent);
-            }
-            Ok(())
-        })
-    }
+    let (code, sent) = unsafe { execute(vcq, sender, op) };
+    let noticed = op.has(UTOFU_ONESIDED_FLAG_TCQ_NOTICE);
+    sender.toq.push(op.entries(), cbdata, noticed, code, sent);
 }
 
 /// The result of the remote part of an operation.
@@ -101,20 +88,13 @@ fn end(op: &Op) -> u64 {
     }
 }
 
-/// The VCQ that an operation goes to, if it is there.
-#[inline]
-pub(crate) fn target<'a>(origin: &'a Origin, op: &Op) -> Option<Target<'a>> {
-    let place = VcqPlace::of(op.vcq).ok()?;
-    origin.context.job.find(op.vcq, place)
-}
-
 /// Executes one operation. Returns its TCQ code, and when a poll may show it.
 ///
 /// # Safety
 /// Registered memory is mapped.
 #[inline]
 unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
-    if op.action == Action::Nop {
+    if matches!(op.action, Action::Nop) {
         return (UTOFU_SUCCESS, 0);
     }
     let job = &*vcq.context.job;
@@ -124,7 +104,7 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
         && let (Some(late), Some(device)) = (&vcq.late, &job.device)
     {
         vcq.local_posted.store(order, Ordering::Relaxed);
-        device.post(vcq, late, sender, op);
+        device.post(vcq, late, &mut sender.order, op);
         return (UTOFU_SUCCESS, toq::LATE);
     }
     let len = length(op);
@@ -137,21 +117,22 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
         Action::Piggyback { ref data, .. } => data.as_ptr() as u64,
         _ => 0,
     };
-    let target = target(vcq, op);
-    let times = match &target {
-        Some(t) if !vcq.is_plain => times(vcq, sender, op, len, t),
-        _ => Times::default(),
-    };
-    let outcome = match &target {
-        Some(t) => {
+    let Sender { targets, own, order: times_before, .. } = sender;
+    let mut times = Times::default();
+    // SAFETY: a VCQ belongs to one job.
+    let outcome = match unsafe { targets.find(job, op.vcq) } {
+        Some((target, recent)) => {
+            if !vcq.is_plain {
+                times = self::times(vcq, times_before, op, len);
+            }
             // SAFETY: the caller's promise; `source` was just looked up or is in `op`.
-            let outcome = unsafe { act(vcq, t, op, source, len, false) };
-            notify_target(vcq, t, op, &outcome, times.remote);
+            let outcome = unsafe { act(vcq, &target, op, source, len, false) };
+            notify_target(vcq, target.block, recent, op, &outcome, times.remote);
             outcome
         }
         None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
     };
-    notify_sender(vcq, op, &outcome, order, times.local);
+    notify_sender(vcq, own, op, &outcome, order, times.local);
     // Release pairs with the Acquire in poll_mrq: the notice, if any, is in the queue.
     vcq.local_posted.store(order, Ordering::Release);
     (UTOFU_SUCCESS, times.sent)
@@ -161,7 +142,8 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
 #[inline]
 pub(crate) fn notify_target(
     origin: &Origin,
-    target: &Target<'_>,
+    target: &VcqBlock,
+    recent: &mut Recent,
     op: &Op,
     outcome: &Outcome,
     ready_at: u64,
@@ -171,20 +153,21 @@ pub(crate) fn notify_target(
     }
     let notice = Notice {
         meta: pack_meta(kinds(op).1, op.edata, UTOFU_SUCCESS),
-        vcq: origin.place.id(),
+        vcq: origin.id,
         rmt: end(op),
         // As Fujitsu's library fills what the manual leaves open.
         value: end(op),
         ready_at,
         ..Notice::default()
     };
-    deliver(origin, target.block, &notice);
+    deliver(origin, target, recent, &notice);
 }
 
 /// The sender's own notice, if the operation failed or asks for one.
 #[inline]
 pub(crate) fn notify_sender(
     origin: &Origin,
+    recent: &mut Recent,
     op: &Op,
     outcome: &Outcome,
     order: u64,
@@ -209,7 +192,7 @@ pub(crate) fn notify_sender(
         order,
         ready_at,
     };
-    deliver(origin, origin.block(), &notice);
+    deliver(origin, origin.block(), recent, &notice);
 }
 
 enum Missing {
@@ -266,9 +249,10 @@ pub(crate) unsafe fn act(
 ) -> Outcome {
     let job = &*origin.context.job;
     let mut value = 0;
+    let entry = target.table.entry(op.rmt);
     // A thread can lose its processor in the midst of any copy, but of a long one it is likely.
-    let _held = if u64::from(len) > copy::LINE { target.table.hold(op.rmt) } else { None };
-    let code = match target.table.lookup(op.rmt) {
+    let _held = entry.filter(|_| u64::from(len) > copy::LINE).map(Entry::hold);
+    let code = match entry.and_then(|entry| entry.get(op.rmt)) {
         None => UTOFU_ERR_MRQ_RMT_STADD,
         Some(r) if r.room < i64::from(len) => UTOFU_ERR_MRQ_RMT_LENGTH,
         Some(r) if r.read_only && !matches!(op.action, Action::Get { .. }) => {
@@ -315,8 +299,8 @@ pub(crate) unsafe fn act(
 
 /// Puts a notice into a queue. If there is no room it is lost, and the queue's owner will end.
 #[inline(always)]
-fn deliver(origin: &Origin, block: &VcqBlock, notice: &Notice) {
-    if block.ring.push(&*origin.context.job, notice) == Err(Lost::Overflow) {
+fn deliver(origin: &Origin, block: &VcqBlock, recent: &mut Recent, notice: &Notice) {
+    if block.ring.push(&*origin.context.job, recent, notice) == Err(Lost::Overflow) {
         // Relaxed: says only that it is so.
         block.overflowed.store(1, Ordering::Relaxed);
     }
@@ -324,22 +308,24 @@ fn deliver(origin: &Origin, block: &VcqBlock, notice: &Notice) {
 
 /// When the parts of an operation may be seen.
 #[cold]
-fn times(vcq: &Vcq, sender: &mut Sender, op: &Op, len: u32, target: &Target<'_>) -> Times {
+fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
     let job = &*vcq.context.job;
     let node = job.node_of(vcq.context.rank);
-    let (own, other) = (vcq.tni_record(), target.tni);
-    let inside = node == target.node;
+    let there = VcqPlace::of(op.vcq).ok().and_then(|place| job.tni_of(op.vcq, place));
+    let Some((target, other)) = there else { return Times::default() };
+    let own = vcq.tni_record();
+    let inside = node == target;
     let is_get = matches!(op.action, Action::Get { .. });
     let len = u64::from(len);
     let mut route = Route {
         inside,
-        hops: job.hops(node, target.node),
+        hops: job.hops(node, target),
         processor: &vcq.busy_until,
         from: &own.busy_until,
         to: &other.arriving_until,
         path: job.model.meets(len, inside).then(|| match is_get {
-            false => (&job.header().links, job.path(node, target.node, &other.arriving)),
-            true => (&job.header().links, job.path(target.node, node, &own.arriving)),
+            false => (&job.header().links, job.path(node, target, &other.arriving)),
+            true => (&job.header().links, job.path(target, node, &own.arriving)),
         }),
     };
     let times = if is_get {
@@ -348,30 +334,30 @@ fn times(vcq: &Vcq, sender: &mut Sender, op: &Op, len: u32, target: &Target<'_>)
     } else {
         job.model.put(len, &route)
     };
-    let earlier = sender.last.entry(without_path(op.vcq)).or_default();
+    let earlier = order.last.entry(without_path(op.vcq)).or_default();
     let strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);
-    job.model.queue(times, earlier, strong, &mut sender.random)
+    job.model.queue(times, earlier, strong, &mut order.random)
 }
 
 /// When the late device executes the parts of an operation. It sends in the order of the posts; the
 /// other parts are ordered only for strongly ordered operations.
 #[cold]
-pub(crate) fn late_times(vcq: &Vcq, sender: &mut Sender, op: &Op) -> Times {
-    let model = vcq.context.job.model;
-    let start = match target(vcq, op) {
-        Some(target) if model.takes_time() => times(vcq, sender, op, length(op), &target),
+pub(crate) fn late_times(vcq: &Vcq, order: &mut Order, op: &Op) -> Times {
+    let job = &vcq.context.job;
+    let start = match targets::find(job, op.vcq) {
+        Some(_) if job.model.takes_time() => times(vcq, order, op, length(op)),
         _ => Times { sent: now(), remote: 0, local: 0 },
     };
     // The sends of the VCQ to all targets, under an id that no target has.
-    let sends = sender.last.entry(UTOFU_VBG_ID_NULL).or_default();
-    let sent = (start.sent + sender.random.late()).max(sends.sent);
+    let sends = order.last.entry(UTOFU_VBG_ID_NULL).or_default();
+    let sent = (start.sent + order.random.late()).max(sends.sent);
     sends.sent = sent;
-    let earlier = sender.last.entry(without_path(op.vcq)).or_default();
-    let mut remote = start.remote.max(sent) + sender.random.late();
+    let earlier = order.last.entry(without_path(op.vcq)).or_default();
+    let mut remote = start.remote.max(sent) + order.random.late();
     if op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) {
         remote = remote.max(earlier.remote);
     }
-    let mut local = start.local.max(remote) + sender.random.late();
+    let mut local = start.local.max(remote) + order.random.late();
     if op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) {
         local = local.max(earlier.local);
     }

@@ -1,4 +1,4 @@
-//! Files and directories that only this user may write to.
+//! This user's files and directories, which nobody else may write to, and this process's number.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -80,4 +80,11 @@ pub(crate) fn private_dir(place: &Path) -> io::Result<PathBuf> {
         "{} is not a directory of this user's alone (mode 0700)",
         dir.display()
     )))
+}
+
+/// This process's number in `/proc`, which may be that of another PID namespace.
+pub(crate) fn number() -> u32 {
+    let shown = std::fs::read_link("/proc/self").ok();
+    let number = shown.and_then(|path| path.to_str()?.parse().ok());
+    number.unwrap_or_else(std::process::id)
 }

@@ -10,7 +10,7 @@ use crate::arena::Arena;
 use crate::env::Meeting;
 use crate::error::JobError;
 use crate::layout::{Header, Plan};
-use crate::own::{open_file, user};
+use crate::own::{number, open_file, user};
 use crate::sync::Ordering;
 use std::collections::hash_map::RandomState;
 use std::fs::{File, OpenOptions};
@@ -43,6 +43,7 @@ struct Record {
     bytes: u64,
     /// Tells this memory from all others.
     token: u64,
+    /// As `/proc` shows it.
     pid: u32,
     fd: u32,
 }
@@ -211,14 +212,8 @@ fn create(size: usize, plan: Plan) -> Result<(Opened, Record), JobError> {
     let header: &Header = arena.at(crate::arena::Off::new(0));
     // Release pairs with the Acquire in follow.
     header.token.store(token, Ordering::Release);
-    let record = Record {
-        host: host(),
-        ranks: size,
-        bytes: plan.len,
-        token,
-        pid: std::process::id(),
-        fd: fd as u32,
-    };
+    let record =
+        Record { host: host(), ranks: size, bytes: plan.len, token, pid: number(), fd: fd as u32 };
     Ok((Opened { arena, memory }, record))
 }
 

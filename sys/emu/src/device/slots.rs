@@ -13,6 +13,8 @@ use utofu_sys::*;
 /// VCQs that may exist at once in one process.
 const SLOTS: usize = 1 << 16;
 
+/// Apart from others, which other threads use.
+#[repr(align(128))]
 struct Slot {
     /// The handle that is valid now; 0: none.
     handle: AtomicUsize,

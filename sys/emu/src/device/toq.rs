@@ -4,37 +4,79 @@
 //! given back by polling the TCQ only, in order, also those of operations that asked for no notice.
 
 use crate::error::{Code, Result};
-use std::collections::VecDeque;
 use std::ffi::c_int;
 use utofu_sys::*;
 
 /// Entries that can be in use.
 pub(crate) const DEPTH: usize = 2011;
 
+/// Places for operations: at least as many as can be in use, and a power of two.
+const PLACES: usize = DEPTH.next_power_of_two();
+
 /// In `ready_at`: the late device decides when the completion shows, and with which code.
 pub(crate) const LATE: u64 = u64::MAX;
 
-/// An operation that was posted and not yet walked over.
+/// An operation that was posted and not yet walked over; or several in a row that are over and that
+/// no poll will show.
 #[derive(Clone, Copy)]
 struct Posted {
     cbdata: usize,
     /// When its completion may be seen, ns; 0: at once.
     ready_at: u64,
     code: i16,
-    entries: u8,
+    entries: u16,
+    count: u16,
     noticed: bool,
+}
+
+/// As it is kept: zeros cost no memory until they are written.
+type Packed = [u64; 3];
+
+impl Posted {
+    #[inline]
+    fn is_past(&self) -> bool {
+        !self.noticed && self.ready_at == 0
+    }
+
+    #[inline]
+    fn pack(self) -> Packed {
+        let Posted { code, entries, count, noticed, .. } = self;
+        let rest = u64::from(code as u16)
+            | u64::from(entries) << 16
+            | u64::from(count) << 32
+            | u64::from(noticed) << 48;
+        [self.cbdata as u64, self.ready_at, rest]
+    }
+
+    #[inline]
+    fn unpack([cbdata, ready_at, rest]: Packed) -> Posted {
+        Posted {
+            cbdata: cbdata as usize,
+            ready_at,
+            code: rest as u16 as i16,
+            entries: (rest >> 16) as u16,
+            count: (rest >> 32) as u16,
+            noticed: rest >> 48 != 0,
+        }
+    }
 }
 
 /// The queue. Its room is made at once, as on the device: posting allocates nothing.
 pub(crate) struct Toq {
-    posted: VecDeque<Posted>,
+    places: Box<[Packed; PLACES]>,
+    /// Of the next to be walked over.
+    first: usize,
+    len: usize,
+    /// Those in use. An operation takes at least one.
     entries: usize,
+    /// Operations not yet walked over.
+    unread: usize,
 }
 
 impl Default for Toq {
     fn default() -> Self {
-        // An operation takes at least one entry.
-        Toq { posted: VecDeque::with_capacity(DEPTH), entries: 0 }
+        let Ok(places) = vec![[0; 3]; PLACES].try_into() else { unreachable!("of this length") };
+        Toq { places, first: 0, len: 0, entries: 0, unread: 0 }
     }
 }
 
@@ -57,14 +99,27 @@ impl Toq {
         ready_at: u64,
     ) {
         self.entries += entries;
-        self.posted.push_back(Posted {
+        self.unread += 1;
+        let new = Posted {
             cbdata,
             ready_at,
             // All codes lie between -768 and 0.
             code: code as i16,
-            entries: entries as u8,
+            entries: entries as u16,
+            count: 1,
             noticed: noticed || code != UTOFU_SUCCESS,
-        });
+        };
+        if new.is_past() && self.len > 0 {
+            let last = &mut self.places[(self.first + self.len - 1) % PLACES];
+            let before = Posted::unpack(*last);
+            if before.is_past() {
+                let (entries, count) = (before.entries + new.entries, before.count + 1);
+                *last = Posted { entries, count, ..new }.pack();
+                return;
+            }
+        }
+        self.places[(self.first + self.len) % PLACES] = new.pack();
+        self.len += 1;
     }
 
     /// Walks over completions up to the first noticed one; its code and cbdata. `late` gives the
@@ -75,8 +130,8 @@ impl Toq {
         now: impl Fn() -> u64,
         late: impl Fn() -> Option<c_int>,
     ) -> Option<(c_int, usize)> {
-        while let Some(p) = self.posted.front() {
-            let mut p = *p;
+        while self.len > 0 {
+            let mut p = Posted::unpack(self.places[self.first % PLACES]);
             if p.ready_at == LATE {
                 let code = late()?;
                 p.code = code as i16;
@@ -84,12 +139,11 @@ impl Toq {
             } else if p.ready_at != 0 && p.ready_at > now() {
                 return None;
             }
-            self.posted.pop_front();
+            self.len -= 1;
+            // From the front again: a queue that stays short stays in few cache lines.
+            self.first = if self.len == 0 { 0 } else { self.first + 1 };
             self.entries -= usize::from(p.entries);
-            if self.posted.is_empty() {
-                // Starts over at the front: a queue that stays short stays in few cache lines.
-                self.posted.clear();
-            }
+            self.unread -= usize::from(p.count);
             if p.noticed {
                 return Some((c_int::from(p.code), p.cbdata));
             }
@@ -99,7 +153,7 @@ impl Toq {
 
     /// Operations not yet walked over.
     pub(crate) fn unread(&self) -> usize {
-        self.posted.len()
+        self.unread
     }
 }
 
@@ -110,14 +164,12 @@ mod tests {
     #[test]
     fn entries_come_back_by_polling_only() {
         let mut q = Toq::default();
-        let room = q.posted.capacity();
         let mut posted = 0;
         while q.room_for(1).is_ok() {
             q.push(1, posted, posted % 2 == 1, 0, 0);
             posted += 1;
         }
         assert_eq!(posted, 2011);
-        assert_eq!(q.posted.capacity(), room, "posting allocates");
         assert_eq!(q.room_for(1), Err(Code(UTOFU_ERR_BUSY)));
         assert_eq!(q.room_for(usize::MAX), Err(Code(UTOFU_ERR_BUSY)));
         // One poll walks over the silent first and shows the second.
@@ -126,6 +178,19 @@ mod tests {
         for i in (3..2011).step_by(2) {
             assert_eq!(q.poll(|| 0, || None), Some((0, i)));
         }
+        assert_eq!(q.poll(|| 0, || None), None);
+        assert_eq!((q.unread(), q.entries), (0, 0));
+    }
+
+    #[test]
+    fn silent_operations_in_a_row_are_counted_one_by_one() {
+        let mut q = Toq::default();
+        for (n, noticed) in [false, false, true, false, false, false].into_iter().enumerate() {
+            q.push(2, n, noticed, 0, 0);
+        }
+        assert_eq!((q.len, q.unread(), q.entries), (3, 6, 12));
+        assert_eq!(q.poll(|| 0, || None), Some((0, 2)));
+        assert_eq!((q.unread(), q.entries), (3, 6));
         assert_eq!(q.poll(|| 0, || None), None);
         assert_eq!((q.unread(), q.entries), (0, 0));
     }

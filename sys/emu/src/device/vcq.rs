@@ -1,6 +1,6 @@
 //! Virtual control queues: the half of a VCQ that its own rank keeps.
 
-use crate::arena::Off;
+use crate::arena::{Found, Off};
 use crate::error::{Result, fail};
 use crate::ids::VcqPlace;
 use crate::job::{Context, fatal};
@@ -9,10 +9,11 @@ use crate::layout::{CqRecord, FIRST_EXTRA, TniRecord, VcqBlock};
 use crate::lock::SpinLock;
 use crate::mem::StagTable;
 use crate::model;
-use crate::mrq::{CAPACITY, Notice, Reader};
+use crate::mrq::{CAPACITY, Notice, Reader, Recent};
 use crate::place::{EXCLUSIVE, choose};
 use crate::share::Kinds;
 use crate::sync::{AtomicU64, Ordering};
+use crate::targets::Targets;
 use crate::toq::Toq;
 use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, HashMap};
@@ -50,7 +51,15 @@ impl<T> Turn<T> {
 /// The sending side.
 pub(crate) struct Sender {
     pub(crate) toq: Toq,
-    /// With a latency model: the last arrival times per target, which keep the order.
+    pub(crate) targets: Targets,
+    /// This VCQ's own queue, as a target.
+    pub(crate) own: Recent,
+    pub(crate) order: Order,
+}
+
+/// What orders operations that take time.
+pub(crate) struct Order {
+    /// The last arrival times per target.
     pub(crate) last: HashMap<u64, model::Times>,
     /// With jitter.
     pub(crate) random: model::Random,
@@ -87,25 +96,29 @@ impl Receiver {
 pub(crate) struct Origin {
     pub(crate) context: Context,
     pub(crate) place: VcqPlace,
-    block: Off<VcqBlock>,
-    table: Off<StagTable>,
+    /// That of the place.
+    pub(crate) id: utofu_vcq_id_t,
+    block: Found<VcqBlock>,
+    table: Found<StagTable>,
 }
 
 impl Origin {
     #[inline]
     pub(crate) fn block(&self) -> &VcqBlock {
-        self.context.job.arena.at(self.block)
+        // SAFETY: it was found in the arena of the job, which `context` keeps.
+        unsafe { self.block.get() }
     }
 
     /// Registrations of its CQ.
     #[inline]
     pub(crate) fn table(&self) -> &StagTable {
-        self.context.job.arena.at(self.table)
+        // SAFETY: as in `block`.
+        unsafe { self.table.get() }
     }
 
     /// Whether both are on one CQ.
     pub(crate) fn table_is(&self, other: &Origin) -> bool {
-        self.table.bytes() == other.table.bytes()
+        self.table == other.table
     }
 
     /// The TNI it is on.
@@ -202,6 +215,12 @@ impl Vcq {
         let thread_safe = flags & UTOFU_VCQ_FLAG_THREAD_SAFE != 0;
         let late = job.device.is_some().then(Arc::default);
         let seed = job.model.late.unwrap_or(0) ^ block.bytes();
+        let place = VcqPlace {
+            coords: job.coords_of(context.rank),
+            tni: tni as u8,
+            cq: cq as u8,
+            extra: FIRST_EXTRA + n as u8,
+        };
         let is_watched = job.model.checked && !thread_safe;
         Ok(Vcq {
             session: cqs.session().contains(&cq),
@@ -215,8 +234,9 @@ impl Vcq {
                 thread_safe,
                 Sender {
                     toq: Toq::default(),
-                    last: HashMap::new(),
-                    random: model::Random::new(seed),
+                    targets: Targets::default(),
+                    own: Recent::default(),
+                    order: Order { last: HashMap::new(), random: model::Random::new(seed) },
                 },
             ),
             receiver: Turn::new(
@@ -224,14 +244,10 @@ impl Vcq {
                 Receiver { reader, pending: BTreeMap::new(), arrivals: 0 },
             ),
             origin: Origin {
-                place: VcqPlace {
-                    coords: job.coords_of(context.rank),
-                    tni: tni as u8,
-                    cq: cq as u8,
-                    extra: FIRST_EXTRA + n as u8,
-                },
-                block,
-                table,
+                id: place.id(),
+                place,
+                block: shared.into(),
+                table: job.arena.at(table).into(),
                 context,
             },
         })
@@ -289,13 +305,11 @@ impl Vcq {
     /// As the C interface demands: without THREAD_SAFE no other thread polls this MRQ now.
     #[inline]
     pub(crate) unsafe fn poll_mrq(&self) -> Option<Notice> {
-        let job = &*self.context.job;
         let block = self.block();
         // Relaxed: it only ends the process.
         if block.overflowed.load(Ordering::Relaxed) != 0 {
             self.overflow();
         }
-        let ring = &block.ring;
         let _watch = self.is_watched.then(|| self.watch(1));
         // SAFETY: the caller's promise; the closure does not come back here.
         unsafe {
@@ -307,34 +321,32 @@ impl Vcq {
                 };
                 // In the late mode notices come late, but can be seen once they are there.
                 let found = if self.is_plain || self.late.is_some() {
-                    r.reader.pop(ring, job)
+                    r.reader.pop(&block.ring, &*self.context.job)
                 } else {
-                    while let Some(n) = r.reader.pop(ring, job) {
-                        r.arrivals += 1;
-                        r.pending.insert((n.ready_at, r.arrivals), n);
-                    }
-                    match r.take_due(|n| self.receiving(n)) {
+                    match self.poll_due(r) {
                         None if !r.pending.is_empty() => return None,
                         due => due,
                     }
                 };
-                match found {
-                    Some(n) => {
-                        // With jitter a later one may have been passed before. Nobody else writes
-                        // it meanwhile.
-                        if n.order > self.local_seen.load(Ordering::Relaxed) {
-                            self.local_seen.store(n.order, Ordering::Relaxed);
-                        }
-                        Some(n)
-                    }
-                    None => {
-                        // Silent entries have been walked over as well.
-                        self.local_seen.store(posted, Ordering::Relaxed);
-                        None
-                    }
+                // Without a notice silent entries have been walked over as well. With jitter a later
+                // one may have been passed before. Relaxed: nobody else writes it meanwhile.
+                let seen = found.as_ref().map_or(posted, |n| n.order);
+                if seen > self.local_seen.load(Ordering::Relaxed) {
+                    self.local_seen.store(seen, Ordering::Relaxed);
                 }
+                found
             })
         }
+    }
+
+    /// The next notice that may be seen, with a latency model.
+    #[cold]
+    fn poll_due(&self, r: &mut Receiver) -> Option<Notice> {
+        while let Some(n) = r.reader.pop(&self.block().ring, &*self.context.job) {
+            r.arrivals += 1;
+            r.pending.insert((n.ready_at, r.arrivals), n);
+        }
+        r.take_due(|n| self.receiving(n))
     }
 
     /// When the processor has received a message that has come, with a latency model.
@@ -366,14 +378,6 @@ impl Vcq {
         let posted = self.local_posted.load(Ordering::Relaxed);
         posted.saturating_sub(self.local_seen.load(Ordering::Relaxed)) as usize
     }
-}
-
-/// What a VCQ id leads to, if a VCQ is there.
-pub(crate) struct Target<'a> {
-    pub(crate) node: usize,
-    pub(crate) tni: &'a TniRecord,
-    pub(crate) block: &'a VcqBlock,
-    pub(crate) table: &'a StagTable,
 }
 
 impl CqRecord {

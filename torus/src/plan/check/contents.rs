@@ -1,7 +1,7 @@
 //! What consecutive positions hold: one value all along, or a chunk of several values.
 //!
-//! Neighbouring positions mostly share their fate: they hold the same, or move together. So
-//! what is sent is one content, however long, and many ranks can hold the same chunk.
+//! Neighbouring positions mostly hold the same value, or move together. So a message is one
+//! content however long it is, and many ranks can hold the same chunk.
 
 use std::ops::Range;
 
@@ -210,8 +210,8 @@ impl Chunks {
         (self.join_values(range.start, &stretches), repeated)
     }
 
-    /// The first of some positions in which two contents are not of the same contributors; one
-    /// fills `own_range`, the other a range that reaches beyond it and ends at `end`.
+    /// The first position of `own_range` in which two contents have different contributors. The
+    /// first fills `own_range`; the second covers it and ends at `end`.
     pub(super) fn first_difference(
         &self,
         (own, own_range): (Content, &Range<u32>),
@@ -224,8 +224,8 @@ impl Chunks {
         pairs.find(|&(_, a, b)| !values.are_of_the_same(a, b)).map(|(at, ..)| at.start)
     }
 
-    /// True if `is_right` says so of all values of a content that fills `range`. With
-    /// `remember`, what is right once is right on all ranks.
+    /// True if `is_right` holds for all values of a content that fills `range`. With `remember`, a
+    /// chunk that was right on one rank is not looked at again on others.
     pub(super) fn are_right(
         &mut self,
         content: Content,

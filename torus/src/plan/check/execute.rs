@@ -37,8 +37,8 @@ struct Sent {
 pub(super) struct Scratch {
     values: Values,
     strips: Strips,
-    /// What a rank must have in a position in the end, where all must have the same: the
-    /// expression of the first rank that has it.
+    /// By position, where several ranks must end with the same bits: the expression that the first
+    /// of them has there, and that rank.
     orders: Vec<Option<(Option<u64>, Rank)>>,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Execution<'a> {
 
     /// Stores and combines what has arrived in a step.
     fn receive(&mut self, step: usize, sent: &[Sent]) {
-        // What is combined with the own value not in the first place.
+        // Messages of ranks whose own value is not the first operand: they are folded together.
         let mut folds: BTreeMap<Rank, (u32, Vec<&Sent>)> = BTreeMap::new();
         for message in sent {
             let Sent { lane, to, ref range, content, .. } = *message;
@@ -194,8 +194,8 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Combines operands in their order with the own value between `left` and `right`, all of
-    /// which reach over `range`.
+    /// Combines operands in this order: `left`, the rank's own value, `right`. Each of them covers
+    /// `range`.
     fn fold(&mut self, step: usize, to: Rank, range: &Range<u32>, left: &[&Sent], right: &[&Sent]) {
         let Scratch { strips, values, .. } = &mut *self.scratch;
         let own = strips.read(to, range);
@@ -227,14 +227,15 @@ impl<'a> Execution<'a> {
         if let Some(at) = lacking {
             self.report(to, (lane, Some(step)), at, Fault::CombinedEmpty);
         }
-        // A barrier has nothing to count: hearing twice does no harm.
+        // A rank may hear twice of another in a barrier: nothing is counted.
         if let Some((sent, at)) = repeated.filter(|_| !is_barrier(self.flow)) {
             let (lane, from) = (sent.lane, sent.from);
             self.report(to, (lane, Some(step)), at, Fault::CountedTwice { from });
         }
     }
 
-    /// Forgets values that no rank holds: those of barriers are long, and of one position each.
+    /// Forgets values that no rank holds. Only barriers need it: their sets are long, and each step
+    /// makes new ones.
     fn forget(&mut self) {
         let Scratch { values, strips, .. } = &mut *self.scratch;
         if is_barrier(self.flow) && values.n_free() == 0 && values.len() > MANY_VALUES {
@@ -247,7 +248,7 @@ impl<'a> Execution<'a> {
     /// The collective's post-condition: all that was given to a position is in it.
     fn verify(&mut self, expected: &Expected) {
         let (collective, root) = (self.flow.collective(), self.flow.root());
-        // Where positions mean the same on all ranks, so does what must be in them.
+        // Where a position is the same block on all ranks, the same rank has given it.
         let space = self.flow.space(self.lanes[0], Rank(0));
         let is_of_all = space.cut != Cut::Pairs && !combines(self.flow);
         let givers: Vec<Option<Rank>> = match is_of_all {
@@ -255,7 +256,7 @@ impl<'a> Execution<'a> {
             false => Vec::new(),
         };
         let n_ranks = self.flow.n_ranks();
-        // Where ranks get sums of prefixes: of more ranks from one rank to the next.
+        // For scans: the ranks up to this one, more from one rank to the next.
         let mut of_prefix = expected.nobody();
         for rank in Rank::first(n_ranks) {
             let ranges = self.share(collective.gets(rank, root, n_ranks), rank, true);
@@ -348,7 +349,7 @@ impl<'a> Execution<'a> {
         (order != values.order(value)).then_some(Fault::DifferentOrder { than })
     }
 
-    /// For pairs: what came from the right rank may have been meant for another.
+    /// For alltoalls: the right rank gave the block, but for another rank.
     fn misdirected(&self, rank: Rank, source: Rank, position: Position) -> Option<Found> {
         let space = self.flow.space(self.lanes[0], source);
         if space.cut != Cut::Pairs {

@@ -1,32 +1,31 @@
-//! What must have been combined in the end.
+//! The contributions that a result must consist of.
 
 use super::scramble::number;
 use crate::names::Rank;
 
-/// What all ranks below some number are in the representations of sets.
+/// The set of the ranks below `end`, in each representation that [`Values`](super::values::Values) has.
 #[derive(Debug)]
 pub(super) struct Expected {
     pub(super) set: Vec<u64>,
     base: u32,
     pub(super) sum: u64,
-    /// That number.
     end: u32,
 }
 
 impl Expected {
-    /// Of `n_ranks` ranks, for sets of `words` words from `base` on.
+    /// The set of `n_ranks` ranks; as bits, those of ranks from `base` on in `words` words.
     pub(super) fn new(n_ranks: u32, words: usize, base: u32) -> Self {
         let mut expected = Expected { set: vec![0; words], base, sum: 0, end: 0 };
         expected.extend(n_ranks);
         expected
     }
 
-    /// Of no ranks, for the same sets.
+    /// The empty set, in the same representations.
     pub(super) fn nobody(&self) -> Self {
         Expected::new(0, self.set.len(), self.base)
     }
 
-    /// Adds the ranks that are not there yet, below `end`.
+    /// Adds the ranks up to `end` that are not in the set yet.
     pub(super) fn extend(&mut self, end: u32) {
         for rank in self.end..end {
             self.sum = self.sum.wrapping_add(number(Rank(rank)));

@@ -40,8 +40,8 @@ fn pair(from: Rank, to: Rank) -> u64 {
     scramble(u64::from(from.0) << 32 | u64::from(to.0)) | 1
 }
 
-/// The sum of pseudo-random numbers of the positions below `end`: a quadratic in each word, so
-/// that a run costs two evaluations.
+/// The sum of the pseudo-random numbers of the positions below `end`. The sums are given and the
+/// numbers are their differences, so that a run costs two evaluations.
 fn below(end: u32) -> u64 {
     scramble(u64::from(end))
 }

@@ -11,9 +11,9 @@
 //!    contributions: what it gets follows from the collective, not from the plan;
 //! 6. all ranks of an allreduce combine operands in the same order and grouping, so that
 //!    floating-point results have identical bits (algorithms.md section 5);
-//! 7. the busiest rank sends no less than any algorithm must, and with
-//!    [`Expect::sent_per_rank`] every rank sends exactly that, and with [`Expect::at_root`] the root receives or sends that;
-//! 8. with [`Expect::steps`] there are so many steps.
+//! 7. the busiest rank sends at least what it must in any algorithm
+//!    ([`Collective::minimal_volume`](crate::Collective::minimal_volume));
+//! 8. volumes and steps are those of [`Expect`], where it names any.
 //!
 //! Not proved here: that ports use different links (see [`super::traffic()`]) and anything
 //! about time.
@@ -21,9 +21,9 @@
 //! As transfers keep positions, positions are proved in *tiles*, one independent of the other,
 //! by as many threads as the caller has ([`Checker::run`]). Where nothing is combined, contents
 //! are exact. Sets of contributors are bit sets up to [`EXACT_RANKS`] ranks and, for barriers,
-//! always; beyond, sums of pseudo-random 64-bit numbers, one per rank: two different multisets
-//! agree with a probability of about 2^-64. So do the hashes by which points 2, 3 and 6 are
-//! decided.
+//! always. On more ranks they are sums of pseudo-random 64-bit numbers, one per rank, and two
+//! different multisets have the same sum with a probability of about 2^-64. Points 2, 3 and 6
+//! compare 64-bit hashes, with the same probability of a mistake.
 
 mod contents;
 mod execute;
@@ -48,7 +48,8 @@ use values::Values;
 /// Up to this many ranks sets of contributors are bit sets.
 pub const EXACT_RANKS: u32 = 1024;
 
-/// Positions of a tile: many share a message's cost, few keep the state of all ranks short.
+/// Positions of a tile. With more, the cost of a message is shared by more; with fewer, the state of
+/// all ranks takes less memory.
 const TILE_POSITIONS: u32 = 512;
 /// Contributors of a barrier that are tracked at once, in words of 64.
 const BARRIER_WORDS: usize = 64;

@@ -123,7 +123,7 @@ impl Values {
         }
     }
 
-    /// Number of values that can be made before there are more of them.
+    /// Numbers of forgotten values that new values can take.
     pub(super) fn n_free(&self) -> usize {
         self.free.len()
     }
@@ -135,8 +135,8 @@ impl Values {
         self.free.extend(made.filter(|&value| !is_held[value as usize]));
     }
 
-    /// `left` combined with `right`, and true if a contribution is seen to be in both: sums show
-    /// that at the end only. Combined with nothing a value stays what it is.
+    /// `left` combined with `right`, and whether a contribution is in both. Only bits show that
+    /// here; sums are then wrong at the end. A value combined with nothing stays what it is.
     pub(super) fn combine(&mut self, left: Value, right: Value) -> (Value, bool) {
         if left == Value::NOTHING || right == Value::NOTHING {
             return (if left == Value::NOTHING { right } else { left }, false);

@@ -172,7 +172,8 @@ pub unsafe extern "C" fn jtofu_query_log_coords(
 /// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_phys_size(size: *mut jtofu_phys_coords) -> c_int {
     answer(|| {
-        let a = job::current()?.job.layout.extent;
+        // 256 does not fit.
+        let a = job::current()?.job.layout.extent.map(|n| n.min(255) as u8);
         // SAFETY: the caller's promise.
         unsafe { store(size, jtofu_phys_coords { a }, "size") }
     })
@@ -322,7 +323,7 @@ pub unsafe extern "C" fn jtofu_query_onesided_paths(
         let direct = [c[3], c[4], c[5]];
         let e = job::current()?.job.layout.extent;
         // A path leads through a node of the job's groups: coordinates that occur there.
-        let exist = |i: usize| 0..e[3 + i].min(ABC[i]);
+        let exist = |i: usize| 0..e[3 + i].min(ABC[i].into()) as u8;
         let others = exist(0)
             .flat_map(|a| exist(1).map(move |b| (a, b)))
             .flat_map(|(a, b)| exist(2).map(move |c| [a, b, c]))

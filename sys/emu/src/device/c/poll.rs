@@ -26,7 +26,10 @@ pub unsafe extern "C" fn utofu_poll_tcq(
         // SAFETY: as above.
         let polled =
             unsafe { vcq.send(|s| s.toq.poll(model::now, || vcq.late.as_ref()?.completion())) };
-        vcq.context.job.polled(polled.is_some());
+        if !vcq.is_plain {
+            // Else it waits for no other rank.
+            vcq.context.job.polled(polled.is_some());
+        }
         let Some((code, data)) = polled else {
             return Err(Code(UTOFU_ERR_NOT_FOUND));
         };

@@ -8,12 +8,11 @@
 
 use super::{call, not_null, store};
 use crate::atomic_op::Update;
-use crate::desc::{Action, ENTRY, MAX_GAP, MAX_LENGTH, MAX_MTU, MAX_PIGGYBACK, Op};
+use crate::desc::{Action, ENTRY, Entry, MAX_GAP, MAX_LENGTH, MAX_MTU, MAX_PIGGYBACK, Op};
 use crate::error::{Result, fail};
 use crate::ids::VcqPlace;
 use crate::vcq::Vcq;
 use crate::{ops, slots};
-use smallvec::SmallVec;
 use std::ffi::{c_int, c_ulong, c_void};
 use utofu_sys::*;
 
@@ -152,23 +151,32 @@ pub unsafe extern "C" fn utofu_post_toq(
                 format!("{desc_size} bytes: descriptors are multiples of {ENTRY} bytes"),
             );
         }
-        let mut parsed = SmallVec::<[Op; 8]>::new();
-        let (mut at, mut words) = (0, [0u64; 2 * ENTRY / 8]);
-        while at < desc_size {
-            let n_bytes = (2 * ENTRY).min(desc_size - at);
-            // SAFETY: the caller's promise: `desc_size` bytes.
-            unsafe {
-                let from = desc.cast::<u8>().add(at);
-                std::ptr::copy_nonoverlapping(from, words.as_mut_ptr().cast(), n_bytes);
-            }
-            let op = Op::unpack(&words[..n_bytes / 8])?;
-            startable(vcq, c_ulong::from(op.flags))?;
-            at += op.entries() * ENTRY;
-            parsed.push(op);
-        }
+        // SAFETY: the caller's promise: `desc_size` bytes, which nobody writes meanwhile.
+        let entries = unsafe { std::slice::from_raw_parts(desc.cast(), desc_size / ENTRY) };
+        // All are read before the first is posted.
+        each(entries, |op| startable(vcq, c_ulong::from(op.flags)))?;
         // SAFETY: the caller's promise.
-        unsafe { ops::post(vcq, parsed.into_iter(), at / ENTRY, cbdata as usize) }
+        unsafe {
+            vcq.send(|sender| {
+                sender.toq.room_for(entries.len())?;
+                each(entries, |op| {
+                    ops::post(vcq, sender, op, cbdata as usize);
+                    Ok(())
+                })
+            })
+        }
     })
+}
+
+/// Reads descriptors one by one.
+#[inline]
+fn each(mut entries: &[Entry], mut f: impl FnMut(&Op) -> Result<()>) -> Result<()> {
+    while !entries.is_empty() {
+        let op = Op::unpack(entries)?;
+        f(&op)?;
+        entries = &entries[op.entries()..];
+    }
+    Ok(())
 }
 
 /// One operation, or several that differ by a stride on both sides.
@@ -210,21 +218,34 @@ impl Blocks {
     /// # Safety
     /// As [`crate::c`].
     #[inline]
-    unsafe fn post(self, handle: utofu_vcq_hdl_t, cbdata: *mut c_void) -> Result<()> {
+    unsafe fn post(mut self, handle: utofu_vcq_hdl_t, cbdata: *mut c_void) -> Result<()> {
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(handle)? };
         startable(vcq, c_ulong::from(self.op.flags))?;
-        let entries = self.entries();
         // SAFETY: the caller's promise.
-        unsafe { ops::post(vcq, self, entries, cbdata as usize) }
+        unsafe {
+            vcq.send(|sender| {
+                if let Some(id) = self.target() {
+                    sender.targets.check(id)?;
+                }
+                sender.toq.room_for(self.entries())?;
+                loop {
+                    ops::post(vcq, sender, &self.op, cbdata as usize);
+                    if !self.advance() {
+                        return Ok(());
+                    }
+                }
+            })
+        }
     }
 
     /// Writes the descriptors.
     ///
     /// # Safety
     /// As [`crate::c`].
+    #[inline]
     unsafe fn prepare(
-        self,
+        mut self,
         handle: utofu_vcq_hdl_t,
         desc: *mut c_void,
         desc_size: *mut usize,
@@ -233,37 +254,47 @@ impl Blocks {
         not_null(desc_size, "desc_size")?;
         // SAFETY: the caller's promise.
         unsafe { slots::get(handle)? };
-        let entry = self.op.entries() * ENTRY;
+        if let Some(id) = self.target() {
+            VcqPlace::of(id)?;
+        }
         let mut size = 0;
-        for op in self {
-            let words = op.pack();
-            // SAFETY: the manual's room for descriptors is 64 bytes for every operation; no more
-            // than `entry` bytes of the 64 in `words` are copied.
+        loop {
+            let [first, second] = self.op.pack();
+            // SAFETY: the manual's room for descriptors is 64 bytes for every operation.
             unsafe {
-                let to = desc.cast::<u8>().add(size);
-                std::ptr::copy_nonoverlapping(words.as_ptr().cast(), to, entry);
+                let to = desc.byte_add(size).cast::<Entry>();
+                to.write(first);
+                if self.op.entries() == 2 {
+                    to.add(1).write(second);
+                }
             }
-            size += entry;
+            size += self.op.entries() * ENTRY;
+            if !self.advance() {
+                break;
+            }
         }
         // SAFETY: not null, hence valid by the caller's promise.
         unsafe { store(desc_size, size, "desc_size") }
     }
-}
 
-impl Iterator for Blocks {
-    type Item = Op;
-
+    /// The id of the VCQ that they go to, if they go anywhere.
     #[inline]
-    fn next(&mut self) -> Option<Op> {
-        self.left = self.left.checked_sub(1)?;
-        let op = self.op;
-        if self.left > 0 {
-            self.op.rmt = op.rmt.wrapping_add(self.stride);
-            if let Action::Put { lcl, .. } | Action::Get { lcl, .. } = &mut self.op.action {
-                *lcl = lcl.wrapping_add(self.stride);
-            }
+    fn target(&self) -> Option<utofu_vcq_id_t> {
+        (!matches!(self.op.action, Action::Nop)).then_some(self.op.vcq)
+    }
+
+    /// Goes on to the next block, if there is one.
+    #[inline]
+    fn advance(&mut self) -> bool {
+        self.left -= 1;
+        if self.left == 0 {
+            return false;
         }
-        Some(op)
+        self.op.rmt = self.op.rmt.wrapping_add(self.stride);
+        if let Action::Put { lcl, .. } | Action::Get { lcl, .. } = &mut self.op.action {
+            *lcl = lcl.wrapping_add(self.stride);
+        }
+        true
     }
 }
 
@@ -288,9 +319,6 @@ fn on(
     edata: u64,
     flags: c_ulong,
 ) -> Result<Blocks> {
-    if action != Action::Nop {
-        VcqPlace::of(vcq)?;
-    }
     let Ok(edata) = u8::try_from(edata) else {
         return fail(UTOFU_ERR_INVALID_EDATA, format!("edata {edata}: must be below 256"));
     };
@@ -323,9 +351,15 @@ unsafe fn piggyback(data: *const c_void, len: usize) -> Result<Action> {
     let mut words = [0u64; 4];
     if len > 0 {
         not_null(data, "lcl_data")?;
-        // SAFETY: at most 32 bytes, which `data` has by the caller's promise and `words` holds.
-        unsafe {
-            std::ptr::copy_nonoverlapping(data.cast::<u8>(), words.as_mut_ptr().cast(), len);
+        // SAFETY: at most 32 bytes, which `data` has by the caller's promise.
+        let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
+        // Mostly words: a call for a copy of any length would take longer.
+        let (whole, rest) = bytes.as_chunks::<8>();
+        words.iter_mut().zip(whole).for_each(|(word, bytes)| *word = u64::from_ne_bytes(*bytes));
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            words[whole.len()] = u64::from_ne_bytes(last);
         }
     }
     Ok(Action::Piggyback { data: words, len: short, entries: 2 })

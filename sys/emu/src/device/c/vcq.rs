@@ -72,7 +72,7 @@ pub unsafe extern "C" fn utofu_query_vcq_id(
     vcq_id: *mut utofu_vcq_id_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    call(|| unsafe { store(vcq_id, slots::get(vcq_hdl)?.place.id(), "vcq_id") })
+    call(|| unsafe { store(vcq_id, slots::get(vcq_hdl)?.id, "vcq_id") })
 }
 
 fn construct(coords: Coords, tni: u16, cq: u16, cmp: u16) -> Result<utofu_vcq_id_t> {
