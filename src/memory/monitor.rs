@@ -245,13 +245,20 @@ mod tests {
     /// Events in the other mode than the one this machine prefers.
     fn missing() -> Option<Arc<ProcessEvents>> {
         let events = ProcessEvents::start(WatchMode::Missing);
-        events.inspect_err(|error| eprintln!("skipped: {error}")).ok()
+        let events = events.inspect_err(|error| eprintln!("skipped: {error}")).ok()?;
+        settle(&events.log);
+        Some(events)
     }
 
-    fn gone(log: &EventLog, position: &mut Position) -> Vec<Span> {
+    /// Waits until what has happened so far is announced: the trial at the start, for instance.
+    fn settle(log: &EventLog) {
         while log.is_busy() {
             thread::yield_now();
         }
+    }
+
+    fn gone(log: &EventLog, position: &mut Position) -> Vec<Span> {
+        settle(log);
         let mut gone = Vec::new();
         log.read(position, |event| gone.push(event));
         gone
