@@ -255,3 +255,27 @@ fn the_first_rank_reads_what_is_piped_in() {
     child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
     assert_eq!(well(&child.wait_with_output().unwrap()), "[0] one\n[0] two\n");
 }
+
+/// The cores that ranks may run on, in the order in which they say so, sorted.
+fn cores_of_ranks(arguments: &[&str]) -> Vec<String> {
+    let say = ["grep", "Cpus_allowed_list", "/proc/self/status"];
+    let mut cores: Vec<_> = well(&launch(arguments, &say)).lines().map(str::to_owned).collect();
+    cores.sort();
+    cores
+}
+
+#[test]
+fn ranks_have_cores_of_their_own_where_there_are_enough() {
+    let all = cores_of_ranks(&["-n", "1"]);
+    let pair = cores_of_ranks(&["-n", "2"]);
+    if core_affinity::get_core_ids().is_some_and(|cores| cores.len() >= 2) {
+        assert_ne!(pair[0], pair[1]);
+    } else {
+        assert_eq!(pair, [&all[0][..]; 2]);
+    }
+    assert_eq!(cores_of_ranks(&["-n", "2", "--bind-to", "none"]), [&all[0][..]; 2]);
+    // With more ranks than cores nobody is bound.
+    let many = core_affinity::get_core_ids().map_or(1, |cores| cores.len()) + 1;
+    let unbound = cores_of_ranks(&["-n", &many.to_string()]);
+    assert!(unbound.iter().all(|cores| *cores == all[0]), "{unbound:?}");
+}

@@ -108,6 +108,10 @@ impl Job {
         }
         // SAFETY: the function only makes system calls that are allowed between fork and exec.
         unsafe { command.pre_exec(signals::prepare_child) };
+        if let Some(shares) = &settings.shares {
+            // SAFETY: as above.
+            unsafe { command.pre_exec(shares.binder(rank)) };
+        }
         command
     }
 

@@ -1,5 +1,6 @@
 //! `hopbine launch`: starts the ranks of a job on this host and looks after them.
 
+mod cores;
 mod forward;
 mod job;
 mod signals;
@@ -13,6 +14,7 @@ use hopbine_torus::Shape;
 use super::args::Backend;
 use super::error::{CliError, Outcome};
 use super::host;
+use cores::{BindTo, Shares};
 use job::Job;
 
 /// Run a program as several ranks on this host
@@ -50,6 +52,9 @@ pub struct Args {
     /// they are terminated
     #[arg(long, value_name = "S", default_value_t = 5)]
     grace: u64,
+    /// What ranks are bound to. Of more ranks than cores none is
+    #[arg(long, value_enum, default_value_t)]
+    bind_to: BindTo,
     /// Put `[rank] ` before every line of output
     #[arg(long)]
     tag_output: bool,
@@ -77,6 +82,8 @@ struct Settings {
     ranks_per_node: u32,
     timeout: Option<u64>,
     grace: Duration,
+    /// `None` binds no rank.
+    shares: Option<Shares>,
     tag_output: bool,
     as_vendor: bool,
     program: OsString,
@@ -141,6 +148,10 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         ranks_per_node: per_node,
         timeout: args.timeout,
         grace: Duration::from_secs(args.grace),
+        shares: match args.bind_to {
+            BindTo::Core => Shares::of_job(ranks),
+            BindTo::None => None,
+        },
         tag_output: args.tag_output,
         as_vendor: args.as_vendor,
         program,

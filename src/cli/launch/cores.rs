@@ -1,0 +1,67 @@
+//! Which cores the ranks may run on.
+
+use std::io;
+
+/// Where the ranks of a job run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum BindTo {
+    /// Each rank on cores of its own, equally many for all, if there are as many as ranks
+    #[default]
+    Core,
+    /// Wherever the system puts them
+    None,
+}
+
+/// The cores that this process may use, divided among ranks.
+#[derive(Debug)]
+pub(super) struct Shares {
+    cores: Vec<usize>,
+    per_rank: usize,
+}
+
+impl Shares {
+    /// `None` if there are fewer cores than ranks, or if the system does not say which there are.
+    pub(super) fn of_job(ranks: u32) -> Option<Self> {
+        let cores = core_affinity::get_core_ids()?.into_iter().map(|core| core.id);
+        Shares::new(cores.filter(|&core| core < libc::CPU_SETSIZE as usize).collect(), ranks)
+    }
+
+    fn new(cores: Vec<usize>, ranks: u32) -> Option<Self> {
+        let per_rank = cores.len() / ranks as usize;
+        (per_rank > 0).then_some(Shares { cores, per_rank })
+    }
+
+    fn of(&self, rank: u32) -> &[usize] {
+        &self.cores[rank as usize * self.per_rank..][..self.per_rank]
+    }
+
+    /// What binds a rank in its process, between fork and exec. A rank that the system does not bind
+    /// runs wherever it is put.
+    pub(super) fn binder(&self, rank: u32) -> impl FnMut() -> io::Result<()> + use<> {
+        // SAFETY: a set of bits, for which zeros stand for none.
+        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        for &core in self.of(rank) {
+            // SAFETY: the set is initialised, and the core within it.
+            unsafe { libc::CPU_SET(core, &mut set) };
+        }
+        move || {
+            // SAFETY: the set lives through the call, which may be made between fork and exec.
+            unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) };
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_get_equally_many_cores_of_their_own() {
+        let shares = Shares::new(vec![0, 2, 4, 6, 8, 10, 12], 3).unwrap();
+        let of_ranks: Vec<_> = (0..3).map(|rank| shares.of(rank)).collect();
+        assert_eq!(of_ranks, [[0, 2], [4, 6], [8, 10]]);
+        assert_eq!(Shares::new(vec![5], 1).unwrap().of(0), [5]);
+        assert!(Shares::new(vec![0, 1], 3).is_none());
+    }
+}
