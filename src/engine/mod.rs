@@ -55,6 +55,7 @@ mod port;
 mod program;
 mod readers;
 mod ready;
+mod registration;
 mod run;
 mod space;
 mod staging;
