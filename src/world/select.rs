@@ -7,7 +7,7 @@
 //! | collective | short | long |
 //! | --- | --- | --- |
 //! | allreduce | a latency form, on nodes of their leaders | `mixed` |
-//! | bcast, reduce | `mixed-tree` | `mixed` (two phases) |
+//! | bcast, reduce | `mixed-tree` | `mixed` (two phases); between two nodes `mixed-tree` |
 //! | alltoall | `mixed` (logarithmic) | `pairwise-nonblocking`; on nodes up to 4 KiB `node-aware` |
 //! | barrier | `mixed`; on nodes `mixed-leader` | |
 //! | alltoallv | `bruck:2` | `pairwise-nonblocking`; between the two `bruck` with the root of the ranks |
@@ -118,6 +118,9 @@ pub fn choose(
     let is_short = total <= SHORT_VECTOR_BYTES;
     let known = registry::algorithms(collective);
     let has_nodes = shape.ranks_per_node() > 1;
+    // Between two nodes there is one step to save, and no volume: a second phase only brings back what
+    // the first has taken there.
+    let is_pair = shape.n_nodes() == 2 * shape.ranks_per_node();
     let wanted: &str = match collective {
         Collective::Allreduce if is_short => latency_form(shape, &known),
         // One rank speaks for its node.
@@ -127,7 +130,7 @@ pub fn choose(
         {
             NODE_AWARE
         }
-        Collective::Bcast | Collective::Reduce if is_short => "mixed-tree",
+        Collective::Bcast | Collective::Reduce if is_short || is_pair => "mixed-tree",
         Collective::Scan | Collective::Exscan if bytes > CHAIN_BYTES => "chain",
         Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && shape.n_nodes() <= MOST_PEERS => {
             STRAIGHT
@@ -318,6 +321,12 @@ mod tests {
         let choice = choose(Wire::Network, C::Barrier, &shape, 0, 4);
         assert_eq!(choice.algorithm.name, "mixed-leader");
         assert_eq!(counted(C::Allreduce, "7+4", 8).0, "multiplying-leader-l");
+        // Two phases would send half a vector more, back to where it was.
+        for (collective, text) in
+            [(C::Bcast, "2"), (C::Reduce, "2"), (C::Bcast, "2+4"), (C::Reduce, "1x2+2")]
+        {
+            assert_eq!(counted(collective, text, 1 << 20), ("mixed-tree".to_owned(), 1.0));
+        }
     }
 
     #[test]
