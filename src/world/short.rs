@@ -44,6 +44,7 @@ impl Communicator {
         let Short { call, sent, received } = short;
         let Caller { rank, n_ranks } = self.caller();
         let (from, to) = (send.addr(), recv.addr());
+        // No buffer wraps round; the C interface's mark for in place would.
         let (from_end, to_end) = (from.checked_add(*sent)?, to.checked_add(*received)?);
         let is_apart = from_end <= to || to_end <= from || *sent == 0 || *received == 0;
         let is_there = (from != 0 || *sent == 0) && (to != 0 || *received == 0);
