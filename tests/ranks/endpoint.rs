@@ -196,6 +196,52 @@ fn more_messages_than_a_channel_holds() {
 }
 
 /// Tiny and eager messages, announcements and credits of a flush are one call.
+/// A sender that waits for long says so, as far as it has credits: nothing is left for which it would
+/// need a receiver that no longer polls.
+#[test]
+fn what_is_said_of_waiting_messages_waits_for_nobody() {
+    const N: usize = 300;
+    const LEN: usize = 4000;
+    let [mut sender, mut receiver] = pair();
+    let mut source = Memory::new(&mut sender, N * LEN, 1);
+    let mut target = Memory::new(&mut receiver, N * LEN, 2);
+    let mut events = Vec::new();
+    for task in 0..N {
+        let region = source.region(LEN);
+        // SAFETY: the buffers outlive the endpoints' use of them, and nobody touches them.
+        let posted = unsafe { sender.post_send(slot(task), 1, tag(task), region) };
+        assert_eq!(posted.unwrap(), Posted::Accepted);
+    }
+    // Both have met, and then the receiver does something else.
+    for _ in 0..4 {
+        sender.poll(&mut events).unwrap();
+        receiver.poll(&mut events).unwrap();
+    }
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(100) {
+        sender.poll(&mut events).unwrap();
+    }
+    assert!(events.is_empty() && sender.is_flushed());
+    for task in 0..N {
+        let region = target.region(LEN);
+        loop {
+            // SAFETY: as above.
+            let posted =
+                unsafe { receiver.post_recv(slot(task), 0, tag(task), region, Arrival::InRegion) };
+            if posted.unwrap() == Posted::Accepted {
+                break;
+            }
+            sender.poll(&mut events).unwrap();
+            receiver.poll(&mut events).unwrap();
+        }
+    }
+    while events.len() < 2 * N {
+        sender.poll(&mut events).unwrap();
+        receiver.poll(&mut events).unwrap();
+    }
+    assert!(target.bytes.iter().all(|&byte| byte == 1));
+}
+
 #[test]
 fn what_is_posted_in_one_drive_goes_with_one_call() {
     let [mut sender, mut receiver] = pair();

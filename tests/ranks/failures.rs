@@ -152,12 +152,18 @@ impl Story {
         let shape = Shape::torus([&[2][..], &[3], &[2, 2]][self.seed as usize % 3]).unwrap();
         let victim = self.victim % shape.n_nodes();
         let story = Story { victim, ..*self };
+        // Long where nobody should have to wait for it, however busy the machine is. A thread that
+        // panics ends its rank only when the other one has given up.
+        let timeout = Duration::from_millis(match self.fate {
+            Fate::Leaves | Fate::Late | Fate::Panics => 120,
+            Fate::OtherCount | Fate::OtherCollective => 20_000,
+        });
         let config = EmulationConfig {
             drive,
             reg_cache,
             latency,
             ports: Some(1 + self.seed as u32 % 2),
-            timeout: Duration::from_millis(120),
+            timeout,
             on_timeout: OnTimeout::Fail,
             ..EmulationConfig::new(shape)
         };

@@ -5,7 +5,7 @@ use crate::error::{Blame, Fault};
 
 use super::UtofuEndpoint;
 use super::channel::EAGER_BYTES;
-use super::peer::{MOST_SAID, Outbound, Peer, WaitingSend, take};
+use super::peer::{MOST_SAID, Outbound, Peer, take};
 
 /// A message that waits for its receive is looked at from time to time; at this look the peer is
 /// told of it.
@@ -98,20 +98,19 @@ impl UtofuEndpoint {
     }
 
     /// Tells peers of long messages that have been waiting for their receives for a while: they
-    /// may expect short ones, and announce nothing.
+    /// may expect short ones, and announce nothing. Only what can be written at once: a peer that is
+    /// done with all messages gives no credits, and nobody is to wait for it with this.
     pub(super) fn say_lengths(&mut self) -> Result<(), WireError> {
-        for index in 0..self.peers.len() as u32 {
-            let Peer { waiting, outbound, .. } = &mut self.peers[index as usize];
-            let mut says = false;
-            for WaitingSend { tag, region, age, .. } in waiting {
-                *age = age.saturating_add(1);
-                if *age == SAID_AT_AGE {
-                    outbound.push_back(Outbound::Waiting { tag: *tag, len: region.len as u64 });
-                    says = true;
-                }
-            }
-            if says {
-                self.flush_peer(index)?;
+        for index in 0..self.peers.len() {
+            let waiting = self.peers[index].waiting.iter_mut();
+            waiting.filter(|send| send.age < SAID_AT_AGE).for_each(|send| send.age += 1);
+            while self.peers[index].has_credit_to_spare() {
+                let mut waiting = self.peers[index].waiting.iter_mut();
+                let Some(send) = waiting.find(|send| send.age == SAID_AT_AGE) else { break };
+                send.age += 1;
+                let said = Outbound::Waiting { tag: send.tag, len: send.region.len as u64 };
+                self.peers[index].outbound.push_back(said);
+                self.flush_peer(index as u32)?;
             }
         }
         Ok(())

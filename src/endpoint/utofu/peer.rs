@@ -30,7 +30,7 @@ pub(super) struct WaitingSend {
     pub(super) tag: Tag,
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
-    /// How often it was found waiting, from time to time.
+    /// How often it was found waiting, from time to time, until the peer has been told.
     pub(super) age: u32,
 }
 
@@ -163,6 +163,12 @@ impl Peer {
         self.announced.clear();
         self.unexpected.clear();
         self.said.clear();
+    }
+
+    /// Whether a descriptor can be written, and nothing waits for that.
+    pub(super) fn has_credit_to_spare(&self) -> bool {
+        let lane = &self.outgoing[Lane::Descriptors as usize];
+        self.channel.is_some() && self.outbound.is_empty() && lane.slot().is_some()
     }
 
     /// True if nothing waits to be written to the peer.
