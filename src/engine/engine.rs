@@ -23,7 +23,7 @@ use super::gates_watch::GatesWatch;
 use super::group::{EngineConfig, Group, OnIdle};
 use super::memories::Memory;
 use super::operation::Operation;
-use super::port::Port;
+use super::port::{Port, Push};
 use super::program::Program;
 use super::user_memory::{self, UserKeys, UserMemory};
 use super::watchdog::{TestWatch, Wanted, Watchdog};
@@ -234,8 +234,14 @@ impl Engine {
             let run = unsafe { operation.take(index, id, [with_key(0), with_key(1)]) };
             // A worker that is awake is as fast as this thread.
             let worker = self.workers.get(index);
-            let drives = worker.is_none() || port.is_parked() || (index == 0 && waiting);
-            port.launch(run, operation.clone(), drives);
+            let push = if waiting && n_ports == 1 {
+                Push::AllTheWay
+            } else if worker.is_none() || port.is_parked() || (index == 0 && waiting) {
+                Push::Posts
+            } else {
+                Push::Nowhere
+            };
+            port.launch(run, operation.clone(), push);
             if let Some(worker) = worker.filter(|_| !(index == 0 && waiting)) {
                 worker.wake();
             }

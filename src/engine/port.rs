@@ -31,6 +31,17 @@ pub(super) trait Completion: Send + Sync {
     fn give_back(&self, port: usize, run: Box<PortRun>, failure: Option<&Error>);
 }
 
+/// How far a run is moved on by whoever puts it under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Push {
+    /// Not at all: the port's worker is about to.
+    Nowhere,
+    /// To its first messages.
+    Posts,
+    /// As far as it goes at once, with messages that have come before it.
+    AllTheWay,
+}
+
 /// One port of one rank.
 pub struct Port {
     pub(super) rank: Rank,
@@ -133,9 +144,9 @@ impl Port {
         self.hints.n_wanted.load(Ordering::Relaxed) > 0
     }
 
-    /// Puts a run under way and, if `drives`, moves things on; after the port's end, gives it
-    /// back as failed.
-    pub(super) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, drives: bool) {
+    /// Puts a run under way and moves things on; after the port's end, gives it back as failed.
+    pub(super) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, push: Push) {
+        let drives = push != Push::Nowhere;
         let mut guard = if drives { lock(&self.state) } else { self.reserve() };
         let state = &mut *guard;
         if state.is_closed {
@@ -155,7 +166,7 @@ impl Port {
         let n_others = self.hints.n_active.fetch_add(1, Ordering::SeqCst);
         if drives {
             // Nothing has come for a run that has posted nothing.
-            self.move_on(guard, n_others > 0);
+            self.move_on(guard, n_others > 0, push == Push::AllTheWay);
         }
     }
 
@@ -212,18 +223,31 @@ impl Port {
     }
 
     pub(super) fn drive_locked(&self, state: MutexGuard<'_, State>) -> bool {
-        self.move_on(state, true)
+        self.move_on(state, true, false)
     }
 
-    /// Moves every run on, by what the wire says if this `polls` it.
-    fn move_on(&self, mut state: MutexGuard<'_, State>, polls: bool) -> bool {
+    /// Moves every run on, by what the wire says if this `polls` it; and `again` by what it says
+    /// then.
+    fn move_on(&self, mut state: MutexGuard<'_, State>, mut polls: bool, mut again: bool) -> bool {
         let mut ended = Ended::new();
-        let stepped = if self.failure.is_set() {
-            Ok(self.fail_all(&mut state, &mut ended))
-        } else {
-            self.step(&mut state, polls, &mut ended)
+        let mut moved = false;
+        let failure = loop {
+            if self.failure.is_set() {
+                moved |= self.fail_all(&mut state, &mut ended);
+                break None;
+            }
+            match self.step(&mut state, polls, &mut ended) {
+                Ok(more) => moved |= more,
+                Err(error) => {
+                    moved = true;
+                    break Some(error);
+                }
+            }
+            if !std::mem::take(&mut again) {
+                break None;
+            }
+            polls = true;
         };
-        let moved = *stepped.as_ref().unwrap_or(&true);
         if moved {
             // Relaxed: see `n_moves`; nobody else writes it meanwhile.
             self.n_moves.store(self.n_moves() + 1, Ordering::Relaxed);
@@ -232,13 +256,14 @@ impl Port {
         if let Some(bell) = self.bell.as_ref().filter(|_| moved) {
             bell.ring();
         }
-        if let Err(error) = stepped {
+        if let Some(error) = failure {
             self.failure.set(&self.explained(error));
             self.fail_all(&mut self.reserve(), &mut ended);
         }
         moved
     }
 
+    #[inline]
     fn step(&self, state: &mut State, polls: bool, ended: &mut Ended) -> Result<bool, Error> {
         let State { endpoint, runs, events, is_idle, .. } = state;
         let mut moved = false;
@@ -280,6 +305,7 @@ impl Port {
     }
 
     /// Tells the runs what has happened to their messages.
+    #[inline]
     fn heard(&self, runs: &mut [Option<Active>], events: &mut Vec<Event>) -> Result<(), Error> {
         for event in events.drain(..) {
             let (slot, view) = match event {
