@@ -29,11 +29,18 @@ impl ReadySet {
         self.first = self.first.min(word);
     }
 
+    /// The smallest number.
+    #[inline]
+    pub(super) fn first(&self) -> Option<u32> {
+        let word = self.words.get(self.first)?;
+        Some(self.first as u32 * 64 + word.trailing_zeros())
+    }
+
     /// Takes the smallest number out.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<u32> {
-        let word = self.words.get_mut(self.first)?;
-        let task = self.first as u32 * 64 + word.trailing_zeros();
+        let task = self.first()?;
+        let word = &mut self.words[self.first];
         *word &= *word - 1;
         if *word == 0 {
             let rest = self.words[self.first..].iter().position(|&word| word != 0);

@@ -22,6 +22,9 @@ const DONE: u32 = u32::MAX;
 /// Bytes that local tasks of a run read and write before its port polls again.
 const WORK_BYTES: u64 = 64 * 1024;
 
+/// The longest message that is sent before receives are posted.
+const SHORT_BYTES: u64 = 4096;
+
 /// One execution of one port's program.
 pub struct PortRun {
     program: Arc<Program>,
@@ -224,7 +227,35 @@ impl PortRun {
         // The last that was posted.
         let mut posted = None;
         let window = code.recv_window.min(room.max(code.step_window));
+        // Short messages go first: peers wait for them. Long ones take long, and a peer may wait to
+        // learn that it can send one here.
+        let mut longest = SHORT_BYTES;
         loop {
+            let mut is_full = false;
+            while let Some(task) = progress.sends.first() {
+                let Task::Send { to, message, from } = code.tasks[task as usize] else {
+                    unreachable!("`sends` holds sends");
+                };
+                if from.len > longest {
+                    break;
+                }
+                let call = if self.differing.is_some() { Tag::not(call) } else { call };
+                let tag = Tag { context, operation, message, call };
+                let region = memories.wire(from);
+                // SAFETY: `start`'s caller keeps the memory valid until the run has finished, and
+                // it has not before this send has. The task's hazards keep writers away until then.
+                let taken = unsafe { endpoint.post_send(Slot { run, task }, to, tag, region) };
+                let posting = taken.map_err(|error| (task, error))?;
+                if posting == Posted::Later {
+                    is_full = true;
+                    break;
+                }
+                progress.sends.pop();
+                if posting == Posted::Done {
+                    progress.finish(code, task);
+                }
+                posted = Some(task);
+            }
             while let Some(&task) = code.recvs.get(self.recvs_posted) {
                 if self.recvs_open >= window || progress.waiting[task as usize] != 0 {
                     break;
@@ -239,9 +270,7 @@ impl PortRun {
                     NOBODY => Arrival::InRegion,
                     _ => Arrival::Anywhere,
                 };
-                // SAFETY: `start`'s caller keeps the memory valid until the run has finished, and
-                // it has not before this receive has. The task's hazards keep every other task
-                // from the region meanwhile.
+                // SAFETY: as for sends; the hazards keep every other task from the region.
                 let taken = unsafe { endpoint.post_recv(slot, from, tag, region, arrival) };
                 match taken.map_err(|error| (task, error))? {
                     Posted::Accepted => self.recvs_open += 1,
@@ -254,24 +283,11 @@ impl PortRun {
                 self.recvs_posted += 1;
                 posted = Some(task);
             }
-            let Some(task) = progress.sends.pop() else { break };
-            let Task::Send { to, message, from } = code.tasks[task as usize] else {
-                unreachable!("`sends` holds sends");
-            };
-            let call = if self.differing.is_some() { Tag::not(call) } else { call };
-            let tag = Tag { context, operation, message, call };
-            let region = memories.wire(from);
-            // SAFETY: as for receives; the hazards keep writers away until it is sent.
-            let taken = unsafe { endpoint.post_send(Slot { run, task }, to, tag, region) };
-            match taken.map_err(|error| (task, error))? {
-                Posted::Accepted => {}
-                Posted::Done => progress.finish(code, task),
-                Posted::Later => {
-                    progress.sends.insert(task);
-                    break;
-                }
+            // A message that was there already may have made sends ready.
+            if is_full || progress.sends.is_empty() {
+                break;
             }
-            posted = Some(task);
+            longest = u64::MAX;
         }
         if let Some(task) = posted {
             // Before the local tasks, which may take long.
