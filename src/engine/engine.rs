@@ -54,7 +54,9 @@ impl Engine {
         let ports: Box<[_]> = endpoints
             .into_iter()
             .enumerate()
-            .map(|(index, endpoint)| Port::new(rank, index, endpoint, failure.clone()))
+            .map(|(index, endpoint)| {
+                Port::new(rank, index, endpoint, failure.clone(), config.workers)
+            })
             .collect();
         let bells: Option<Vec<_>> = ports.iter().map(|port| port.bell.clone()).collect();
         let waits = Waits::new(bells.and_then(|bells| bells.into_iter().next()));
@@ -206,7 +208,8 @@ impl Engine {
     /// # Safety
     /// Until the operation is done, the first memory must stay valid for reads and unchanged,
     /// the second valid for reads and writes and used by nobody else. They may not overlap; one
-    /// that the program does not touch may be absent (null, length 0).
+    /// that the program does not touch may be absent (null, length 0). No other thread starts
+    /// `operation` meanwhile.
     ///
     /// # Errors
     /// [`Error::Poisoned`] after an earlier failure; [`Error::Closed`] after the end.

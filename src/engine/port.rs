@@ -49,6 +49,7 @@ pub struct Port {
     /// Messages longer than this need registered memory.
     pub(super) keyless_bytes: u64,
     pub(super) failure: Arc<Failure>,
+    has_worker: bool,
     state: CachePadded<Mutex<State>>,
     hints: CachePadded<Hints>,
     /// Counts drives that achieved something. Written under the mutex.
@@ -103,6 +104,7 @@ impl Port {
         index: usize,
         mut endpoint: Box<dyn Endpoint>,
         failure: Arc<Failure>,
+        has_worker: bool,
     ) -> Arc<Self> {
         let keyless_bytes =
             endpoint.registry().map_or(u64::MAX, |registry| registry.keyless_bytes());
@@ -121,6 +123,7 @@ impl Port {
             index,
             keyless_bytes,
             failure,
+            has_worker,
             state: CachePadded::new(Mutex::new(state)),
             hints: CachePadded::default(),
             n_moves: CachePadded::default(),
@@ -162,8 +165,11 @@ impl Port {
         // The mutex orders the data; this is for those who look without it. SeqCst: a worker
         // that is unparked after this looks at `n_callers`, a caller that leaves lowers that
         // and then looks here. One of the two must see what the other has written, or the
-        // worker would park and the caller leave.
-        let n_others = self.hints.n_active.fetch_add(1, Ordering::SeqCst);
+        // worker would park and the caller leave. Written under the mutex only, so that it can be
+        // written in two steps.
+        let n_others = self.hints.n_active.load(Ordering::Relaxed);
+        let ordering = if self.has_worker { Ordering::SeqCst } else { Ordering::Relaxed };
+        self.hints.n_active.store(n_others + 1, ordering);
         if drives {
             // Nothing has come for a run that has posted nothing.
             self.move_on(guard, n_others > 0, push == Push::AllTheWay);
@@ -333,8 +339,8 @@ impl Port {
 
     fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>, ended: &mut Ended) {
         if let Some(Active { run, owner }) = place.take() {
-            // Relaxed: seeing a run that is gone costs a worker one more round. Written under the
-            // mutex only, so that it can be written in two steps.
+            // Relaxed: seeing a run that is gone costs a worker one more round. In two steps: see
+            // `launch`.
             let n_active = self.hints.n_active.load(Ordering::Relaxed);
             self.hints.n_active.store(n_active - 1, Ordering::Relaxed);
             owner.give_back(self.index, run, failure);
