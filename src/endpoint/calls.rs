@@ -10,7 +10,10 @@ use super::Tag;
 const REMEMBERED: usize = 1024;
 
 /// An operation, and which call it is.
-type Made = Option<(u64, u16)>;
+type Made = (u64, u16);
+
+/// Stands for none: the last operation of the last communicator that there could be.
+const NONE: Made = (u64::MAX, 0);
 
 /// The calls of the latest operations of this rank.
 #[derive(Debug)]
@@ -22,7 +25,7 @@ pub(super) struct Calls {
 
 impl Calls {
     pub(super) fn new() -> Self {
-        Calls { last: None, made: vec![None; REMEMBERED].into() }
+        Calls { last: NONE, made: vec![NONE; REMEMBERED].into() }
     }
 
     fn place(operation: u64) -> usize {
@@ -34,20 +37,21 @@ impl Calls {
     /// Takes note of an operation; true if it is a new one.
     #[inline]
     pub(super) fn enter(&mut self, tag: Tag) -> bool {
-        let entry = Some((tag.operation_id(), tag.call));
+        let entry = (tag.operation_id(), tag.call);
         if self.last == entry {
             return false;
         }
         self.last = entry;
-        std::mem::replace(&mut self.made[Self::place(tag.operation_id())], entry) != entry
+        std::mem::replace(&mut self.made[Self::place(entry.0)], entry) != entry
     }
 
     /// The call that this rank makes as that operation, if it is remembered.
     #[inline]
     fn made(&self, operation: u64) -> Option<u16> {
-        let is_it = |made: &Made| made.filter(|(own, _)| *own == operation);
-        let made = is_it(&self.last).or_else(|| is_it(&self.made[Self::place(operation)]));
-        made.map(|(_, call)| call)
+        let is_it = |made: &&Made| made.0 == operation;
+        let made = Some(&self.last).filter(is_it);
+        let made = made.or_else(|| Some(&self.made[Self::place(operation)]).filter(is_it));
+        made.map(|(_, call)| *call)
     }
 
     /// True if this rank makes another call as the same operation, and what it sends and receives

@@ -12,8 +12,8 @@
 //! - A posted receive gets its message whatever other sends and receives are posted or finished:
 //!   messages do not wait for each other. [`Posted::Later`] is only for conditions that pass by
 //!   themselves while this rank polls.
-//! - [`Event::Sent`] means that the region may be changed. It does not mean that the message
-//!   has arrived.
+//! - [`Event::Sent`], or [`Posted::Done`], means that the region may be changed. It does not mean
+//!   that the message has arrived.
 //! - A receive may be answered by a [`View`], if its post allows that ([`Arrival`]).
 //! - While [`Endpoint::is_flushed`] is false a peer may depend on this rank's polling.
 //! - After [`Endpoint::abandon`] the endpoint touches no memory that was posted.
@@ -171,6 +171,8 @@ pub enum Access {
 pub enum Posted {
     /// Yes; an event will follow.
     Accepted,
+    /// Yes, and it is done: sent, or received into its region. No event follows.
+    Done,
     /// Not now; post again after polling.
     Later,
 }
@@ -197,7 +199,7 @@ pub trait Endpoint: Send {
     /// Sends `region` as message `tag` to rank `to`.
     ///
     /// # Safety
-    /// Until the event, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
+    /// Until it is done, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
     /// region must stay valid for reads and nobody may write it.
     ///
     /// # Errors
@@ -213,7 +215,7 @@ pub trait Endpoint: Send {
     /// Awaits the message `tag` of rank `from`, into `region` or as a view.
     ///
     /// # Safety
-    /// Until the event, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
+    /// Until it is done, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
     /// region must stay valid for writes and nobody may read or write it.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use super::gates_watch::GatesWatch;
 use super::group::{EngineConfig, Group, OnIdle};
 use super::memories::Memory;
 use super::operation::Operation;
-use super::port::Port;
+use super::port::{Port, Push};
 use super::program::Program;
 use super::user_memory::{self, UserKeys, UserMemory};
 use super::watchdog::{TestWatch, Wanted, Watchdog};
@@ -54,7 +54,9 @@ impl Engine {
         let ports: Box<[_]> = endpoints
             .into_iter()
             .enumerate()
-            .map(|(index, endpoint)| Port::new(rank, index, endpoint, failure.clone()))
+            .map(|(index, endpoint)| {
+                Port::new(rank, index, endpoint, failure.clone(), config.workers)
+            })
             .collect();
         let bells: Option<Vec<_>> = ports.iter().map(|port| port.bell.clone()).collect();
         let waits = Waits::new(bells.and_then(|bells| bells.into_iter().next()));
@@ -206,7 +208,8 @@ impl Engine {
     /// # Safety
     /// Until the operation is done, the first memory must stay valid for reads and unchanged,
     /// the second valid for reads and writes and used by nobody else. They may not overlap; one
-    /// that the program does not touch may be absent (null, length 0).
+    /// that the program does not touch may be absent (null, length 0). No other thread starts
+    /// `operation` meanwhile.
     ///
     /// # Errors
     /// [`Error::Poisoned`] after an earlier failure; [`Error::Closed`] after the end.
@@ -234,8 +237,14 @@ impl Engine {
             let run = unsafe { operation.take(index, id, [with_key(0), with_key(1)]) };
             // A worker that is awake is as fast as this thread.
             let worker = self.workers.get(index);
-            let drives = worker.is_none() || port.is_parked() || (index == 0 && waiting);
-            port.launch(run, operation.clone(), drives);
+            let push = if waiting && n_ports == 1 {
+                Push::AllTheWay
+            } else if worker.is_none() || port.is_parked() || (index == 0 && waiting) {
+                Push::Posts
+            } else {
+                Push::Nowhere
+            };
+            port.launch(run, operation.clone(), push);
             if let Some(worker) = worker.filter(|_| !(index == 0 && waiting)) {
                 worker.wake();
             }

@@ -4,10 +4,9 @@
 //! While an operation is under way its runs belong to the ports; a port that has finished (or
 //! failed) gives its run back and counts down. The count is what everybody waits for.
 
+use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-
-use crossbeam_utils::atomic::AtomicCell;
 
 use crate::error::Error;
 use crate::reduce::Reducer;
@@ -22,8 +21,10 @@ use super::work_memory::WorkMemory;
 /// See the module documentation.
 pub struct Operation {
     program: Arc<Program>,
-    /// The runs of ports that are not under way.
-    idle: Box<[AtomicCell<Option<Box<PortRun>>>]>,
+    /// The runs of ports that are not under way. While `busy_ports` is 0 they are the starter's, of
+    /// whom there is one at a time; from [`take`](Operation::take) to the end of
+    /// [`give_back`](Completion::give_back) the port's.
+    idle: Box<[UnsafeCell<Option<Box<PortRun>>>]>,
     /// Ports that have not finished.
     unfinished_ports: AtomicU32,
     /// Ports that are under way.
@@ -34,6 +35,10 @@ pub struct Operation {
     memory: WorkMemory,
 }
 
+// SAFETY: `idle` says who uses its cells when; runs may go from thread to thread. The ports' mutexes
+// order a start before what ports do, and `busy_ports` what ports do before the next start.
+unsafe impl Sync for Operation {}
+
 impl Operation {
     /// An operation that runs `program`, with its own working memory.
     pub(super) fn new(
@@ -42,7 +47,7 @@ impl Operation {
         memory: WorkMemory,
     ) -> Arc<Self> {
         let run =
-            |port| AtomicCell::new(Some(Box::new(PortRun::new(program.clone(), port, reducer))));
+            |port| UnsafeCell::new(Some(Box::new(PortRun::new(program.clone(), port, reducer))));
         Arc::new(Operation {
             idle: (0..program.ports.len()).map(run).collect(),
             unfinished_ports: AtomicU32::new(0),
@@ -89,14 +94,16 @@ impl Operation {
     /// Takes the run of `port`, made ready for the operation with this context and number.
     ///
     /// # Safety
-    /// See [`PortRun::start`]; `send` and `recv` are the user's memory.
+    /// See [`PortRun::start`]; `send` and `recv` are the user's memory. The thread has called
+    /// [`begin`](Operation::begin), and calls this once for each port.
     pub(super) unsafe fn take(
         &self,
         port: usize,
         operation: (u64, u32),
         [send, recv]: [Memory; 2],
     ) -> Box<PortRun> {
-        let Some(mut run) = self.idle[port].take() else {
+        // SAFETY: from `begin` on the cell is this thread's, until it launches the run.
+        let Some(mut run) = (unsafe { &mut *self.idle[port].get() }).take() else {
             unreachable!("`begin` has checked that the port is idle");
         };
         let (work, staging) = self.memory.of_port(port);
@@ -126,7 +133,8 @@ impl Completion for Operation {
         if is_last && !self.has_failed.load(Ordering::Relaxed) {
             run.close();
         }
-        self.idle[port].store(Some(run));
+        // SAFETY: the cell is the port's until the store below, and the port is done with the run.
+        unsafe { *self.idle[port].get() = Some(run) };
         if is_only {
             // Release: pairs with the Acquire in `is_done`.
             return self.busy_ports.store(0, Ordering::Release);

@@ -31,6 +31,17 @@ pub(super) trait Completion: Send + Sync {
     fn give_back(&self, port: usize, run: Box<PortRun>, failure: Option<&Error>);
 }
 
+/// How far a run is moved on by whoever puts it under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Push {
+    /// Not at all: the port's worker is about to.
+    Nowhere,
+    /// To its first messages.
+    Posts,
+    /// As far as it goes at once, with messages that have come before it.
+    AllTheWay,
+}
+
 /// One port of one rank.
 pub struct Port {
     pub(super) rank: Rank,
@@ -38,6 +49,7 @@ pub struct Port {
     /// Messages longer than this need registered memory.
     pub(super) keyless_bytes: u64,
     pub(super) failure: Arc<Failure>,
+    has_worker: bool,
     state: CachePadded<Mutex<State>>,
     hints: CachePadded<Hints>,
     /// Counts drives that achieved something. Written under the mutex.
@@ -92,6 +104,7 @@ impl Port {
         index: usize,
         mut endpoint: Box<dyn Endpoint>,
         failure: Arc<Failure>,
+        has_worker: bool,
     ) -> Arc<Self> {
         let keyless_bytes =
             endpoint.registry().map_or(u64::MAX, |registry| registry.keyless_bytes());
@@ -110,6 +123,7 @@ impl Port {
             index,
             keyless_bytes,
             failure,
+            has_worker,
             state: CachePadded::new(Mutex::new(state)),
             hints: CachePadded::default(),
             n_moves: CachePadded::default(),
@@ -133,9 +147,9 @@ impl Port {
         self.hints.n_wanted.load(Ordering::Relaxed) > 0
     }
 
-    /// Puts a run under way and, if `drives`, moves things on; after the port's end, gives it
-    /// back as failed.
-    pub(super) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, drives: bool) {
+    /// Puts a run under way and moves things on; after the port's end, gives it back as failed.
+    pub(super) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, push: Push) {
+        let drives = push != Push::Nowhere;
         let mut guard = if drives { lock(&self.state) } else { self.reserve() };
         let state = &mut *guard;
         if state.is_closed {
@@ -151,11 +165,14 @@ impl Port {
         // The mutex orders the data; this is for those who look without it. SeqCst: a worker
         // that is unparked after this looks at `n_callers`, a caller that leaves lowers that
         // and then looks here. One of the two must see what the other has written, or the
-        // worker would park and the caller leave.
-        let n_others = self.hints.n_active.fetch_add(1, Ordering::SeqCst);
+        // worker would park and the caller leave. Written under the mutex only, so that it can be
+        // written in two steps.
+        let n_others = self.hints.n_active.load(Ordering::Relaxed);
+        let ordering = if self.has_worker { Ordering::SeqCst } else { Ordering::Relaxed };
+        self.hints.n_active.store(n_others + 1, ordering);
         if drives {
             // Nothing has come for a run that has posted nothing.
-            self.move_on(guard, n_others > 0);
+            self.move_on(guard, n_others > 0, push == Push::AllTheWay);
         }
     }
 
@@ -212,18 +229,31 @@ impl Port {
     }
 
     pub(super) fn drive_locked(&self, state: MutexGuard<'_, State>) -> bool {
-        self.move_on(state, true)
+        self.move_on(state, true, false)
     }
 
-    /// Moves every run on, by what the wire says if this `polls` it.
-    fn move_on(&self, mut state: MutexGuard<'_, State>, polls: bool) -> bool {
+    /// Moves every run on, by what the wire says if this `polls` it; and `again` by what it says
+    /// then.
+    fn move_on(&self, mut state: MutexGuard<'_, State>, mut polls: bool, mut again: bool) -> bool {
         let mut ended = Ended::new();
-        let stepped = if self.failure.is_set() {
-            Ok(self.fail_all(&mut state, &mut ended))
-        } else {
-            self.step(&mut state, polls, &mut ended)
+        let mut moved = false;
+        let failure = loop {
+            if self.failure.is_set() {
+                moved |= self.fail_all(&mut state, &mut ended);
+                break None;
+            }
+            match self.step(&mut state, polls, &mut ended) {
+                Ok(more) => moved |= more,
+                Err(error) => {
+                    moved = true;
+                    break Some(error);
+                }
+            }
+            if !std::mem::take(&mut again) {
+                break None;
+            }
+            polls = true;
         };
-        let moved = *stepped.as_ref().unwrap_or(&true);
         if moved {
             // Relaxed: see `n_moves`; nobody else writes it meanwhile.
             self.n_moves.store(self.n_moves() + 1, Ordering::Relaxed);
@@ -232,13 +262,14 @@ impl Port {
         if let Some(bell) = self.bell.as_ref().filter(|_| moved) {
             bell.ring();
         }
-        if let Err(error) = stepped {
+        if let Some(error) = failure {
             self.failure.set(&self.explained(error));
             self.fail_all(&mut self.reserve(), &mut ended);
         }
         moved
     }
 
+    #[inline]
     fn step(&self, state: &mut State, polls: bool, ended: &mut Ended) -> Result<bool, Error> {
         let State { endpoint, runs, events, is_idle, .. } = state;
         let mut moved = false;
@@ -280,6 +311,7 @@ impl Port {
     }
 
     /// Tells the runs what has happened to their messages.
+    #[inline]
     fn heard(&self, runs: &mut [Option<Active>], events: &mut Vec<Event>) -> Result<(), Error> {
         for event in events.drain(..) {
             let (slot, view) = match event {
@@ -307,8 +339,8 @@ impl Port {
 
     fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>, ended: &mut Ended) {
         if let Some(Active { run, owner }) = place.take() {
-            // Relaxed: seeing a run that is gone costs a worker one more round. Written under the
-            // mutex only, so that it can be written in two steps.
+            // Relaxed: seeing a run that is gone costs a worker one more round. In two steps: see
+            // `launch`.
             let n_active = self.hints.n_active.load(Ordering::Relaxed);
             self.hints.n_active.store(n_active - 1, Ordering::Relaxed);
             owner.give_back(self.index, run, failure);

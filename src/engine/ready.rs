@@ -4,49 +4,54 @@
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadySet {
     words: Box<[u64]>,
-    len: u32,
-    /// All words before this one are zero.
+    /// The first word that is not zero; one past the last if all are.
     first: usize,
 }
 
 impl ReadySet {
     /// An empty set for numbers below `bound`.
     pub(super) fn new(bound: usize) -> Self {
-        ReadySet { words: vec![0; bound.div_ceil(64)].into(), len: 0, first: 0 }
+        let n_words = bound.div_ceil(64);
+        ReadySet { words: vec![0; n_words].into(), first: n_words }
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.first == self.words.len()
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, task: u32) {
         let word = task as usize / 64;
         let bit = 1u64 << (task % 64);
         debug_assert!(self.words[word] & bit == 0, "task {task} became ready twice");
         self.words[word] |= bit;
-        self.len += 1;
         self.first = self.first.min(word);
     }
 
+    /// The smallest number.
+    #[inline]
+    pub(super) fn first(&self) -> Option<u32> {
+        let word = self.words.get(self.first)?;
+        Some(self.first as u32 * 64 + word.trailing_zeros())
+    }
+
     /// Takes the smallest number out.
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<u32> {
-        if self.len == 0 {
-            return None;
+        let task = self.first()?;
+        let word = &mut self.words[self.first];
+        *word &= *word - 1;
+        if *word == 0 {
+            let rest = self.words[self.first..].iter().position(|&word| word != 0);
+            self.first = rest.map_or(self.words.len(), |at| self.first + at);
         }
-        while self.words[self.first] == 0 {
-            self.first += 1;
-        }
-        let bit = self.words[self.first].trailing_zeros();
-        self.words[self.first] &= self.words[self.first] - 1;
-        self.len -= 1;
-        Some(self.first as u32 * 64 + bit)
+        Some(task)
     }
 
     /// Makes this set equal to `other`, which was made for the same bound.
     pub(super) fn copy_from(&mut self, other: &ReadySet) {
         self.words.copy_from_slice(&other.words);
-        self.len = other.len;
         self.first = other.first;
     }
 }

@@ -22,6 +22,9 @@ const DONE: u32 = u32::MAX;
 /// Bytes that local tasks of a run read and write before its port polls again.
 const WORK_BYTES: u64 = 64 * 1024;
 
+/// The longest message that is sent before receives are posted.
+const SHORT_BYTES: u64 = 4096;
+
 /// One execution of one port's program.
 pub struct PortRun {
     program: Arc<Program>,
@@ -30,11 +33,8 @@ pub struct PortRun {
     memories: Memories,
     context: u64,
     operation: u32,
-    /// For each task how many predecessors are unfinished, or [`DONE`].
-    waiting: Box<[u32]>,
-    sends: ReadySet,
-    locals: ReadySet,
-    /// What `sends` and `locals` are at the start.
+    progress: Progress,
+    /// What the sets of `progress` are at the start.
     first_sends: ReadySet,
     first_locals: ReadySet,
     /// Receives posted so far.
@@ -42,10 +42,38 @@ pub struct PortRun {
     recvs_open: u32,
     /// Something was left to be posted: the wire could not take it, or it was time to poll.
     has_more: bool,
-    unfinished: usize,
     /// A peer that makes another call. The run goes on to its end, so that nobody waits for this
     /// rank in vain, and what it sends from then on says that it is worth nothing.
     differing: Option<Rank>,
+}
+
+/// Which tasks have finished, and which may start.
+struct Progress {
+    /// For each task how many predecessors are unfinished, or [`DONE`].
+    waiting: Box<[u32]>,
+    sends: ReadySet,
+    locals: ReadySet,
+    unfinished: usize,
+}
+
+impl Progress {
+    #[inline]
+    fn finish(&mut self, code: &PortProgram, task: u32) {
+        self.waiting[task as usize] = DONE;
+        self.unfinished -= 1;
+        for &next in code.successors(task) {
+            let waiting = &mut self.waiting[next as usize];
+            *waiting -= 1;
+            if *waiting == 0 {
+                match code.tasks[next as usize] {
+                    Task::Send { .. } => self.sends.insert(next),
+                    Task::Copy(_) | Task::Fold(_) => self.locals.insert(next),
+                    // Found by `post`, in plan order.
+                    Task::Recv { .. } => {}
+                }
+            }
+        }
+    }
 }
 
 // SAFETY: the pointers in `memories` are only used by `start`'s contract: whoever runs the
@@ -76,15 +104,17 @@ impl PortRun {
             memories: Memories::with_room(most_operands as usize + 1, most_views),
             context: 0,
             operation: 0,
-            waiting: code.n_deps.clone(),
-            sends: first_sends.clone(),
-            locals: first_locals.clone(),
+            progress: Progress {
+                waiting: code.n_deps.clone(),
+                sends: first_sends.clone(),
+                locals: first_locals.clone(),
+                unfinished: n_tasks,
+            },
             first_sends,
             first_locals,
             recvs_posted: 0,
             recvs_open: 0,
             has_more: false,
-            unfinished: n_tasks,
             differing: None,
             program,
             port,
@@ -117,29 +147,30 @@ impl PortRun {
         }
         (self.context, self.operation) = (context, operation);
         self.memories.set(memories);
-        self.waiting.copy_from_slice(&code.n_deps);
-        self.sends.copy_from(&self.first_sends);
-        self.locals.copy_from(&self.first_locals);
+        let Progress { waiting, sends, locals, unfinished } = &mut self.progress;
+        waiting.copy_from_slice(&code.n_deps);
+        sends.copy_from(&self.first_sends);
+        locals.copy_from(&self.first_locals);
+        *unfinished = code.tasks.len();
         self.recvs_posted = 0;
         self.recvs_open = 0;
         self.has_more = false;
         self.differing = None;
-        self.unfinished = code.tasks.len();
     }
 
     /// True if nothing can be done until the wire reports something, of this run or of another.
     pub(super) fn waits_for_wire(&self) -> bool {
-        !self.has_more && self.sends.is_empty() && self.locals.is_empty()
+        !self.has_more && self.progress.sends.is_empty() && self.progress.locals.is_empty()
     }
 
     /// True if every task has finished.
     pub fn is_finished(&self) -> bool {
-        self.unfinished == 0
+        self.progress.unfinished == 0
     }
 
     /// Tasks that have not finished.
     pub fn unfinished(&self) -> usize {
-        self.unfinished
+        self.progress.unfinished
     }
 
     /// The step of a task.
@@ -154,6 +185,7 @@ impl PortRun {
     ///
     /// # Errors
     /// The wire's failure, with the task that was posted.
+    #[inline]
     pub fn advance(
         &mut self,
         endpoint: &mut dyn Endpoint,
@@ -181,6 +213,7 @@ impl PortRun {
     ///
     /// # Errors
     /// As [`advance`](PortRun::advance).
+    #[inline]
     pub fn post(
         &mut self,
         endpoint: &mut dyn Endpoint,
@@ -188,59 +221,73 @@ impl PortRun {
         room: u32,
     ) -> Result<bool, (u32, WireError)> {
         self.has_more = false;
-        let code = &self.program.ports[self.port];
-        if self.recvs_posted == code.recvs.len() && self.sends.is_empty() {
-            return Ok(false);
-        }
-        let (context, operation, call) = (self.context, self.operation, self.program.call);
+        let PortRun { program, progress, memories, .. } = self;
+        let code = &program.ports[self.port];
+        let (context, operation, call) = (self.context, self.operation, program.call);
         // The last that was posted.
         let mut posted = None;
         let window = code.recv_window.min(room.max(code.step_window));
-        while let Some(&task) = code.recvs.get(self.recvs_posted) {
-            if self.recvs_open >= window || self.waiting[task as usize] != 0 {
+        // Short messages go first: peers wait for them. Long ones take long, and a peer may wait to
+        // learn that it can send one here.
+        let mut longest = SHORT_BYTES;
+        loop {
+            let mut is_full = false;
+            while let Some(task) = progress.sends.first() {
+                let Task::Send { to, message, from } = code.tasks[task as usize] else {
+                    unreachable!("`sends` holds sends");
+                };
+                if from.len > longest {
+                    break;
+                }
+                let call = if self.differing.is_some() { Tag::not(call) } else { call };
+                let tag = Tag { context, operation, message, call };
+                let region = memories.wire(from);
+                // SAFETY: `start`'s caller keeps the memory valid until the run has finished, and
+                // it has not before this send has. The task's hazards keep writers away until then.
+                let taken = unsafe { endpoint.post_send(Slot { run, task }, to, tag, region) };
+                let posting = taken.map_err(|error| (task, error))?;
+                if posting == Posted::Later {
+                    is_full = true;
+                    break;
+                }
+                progress.sends.pop();
+                if posting == Posted::Done {
+                    progress.finish(code, task);
+                }
+                posted = Some(task);
+            }
+            while let Some(&task) = code.recvs.get(self.recvs_posted) {
+                if self.recvs_open >= window || progress.waiting[task as usize] != 0 {
+                    break;
+                }
+                let Task::Recv { from, message, into } = code.tasks[task as usize] else {
+                    unreachable!("`recvs` lists receives");
+                };
+                let tag = Tag { context, operation, message, call };
+                let region = memories.wire(into);
+                let slot = Slot { run, task };
+                let arrival = match code.readers[task as usize] {
+                    NOBODY => Arrival::InRegion,
+                    _ => Arrival::Anywhere,
+                };
+                // SAFETY: as for sends; the hazards keep every other task from the region.
+                let taken = unsafe { endpoint.post_recv(slot, from, tag, region, arrival) };
+                match taken.map_err(|error| (task, error))? {
+                    Posted::Accepted => self.recvs_open += 1,
+                    Posted::Done => progress.finish(code, task),
+                    Posted::Later => {
+                        self.has_more = true;
+                        break;
+                    }
+                }
+                self.recvs_posted += 1;
+                posted = Some(task);
+            }
+            // A message that was there already may have made sends ready.
+            if is_full || progress.sends.is_empty() {
                 break;
             }
-            let Task::Recv { from, message, into } = code.tasks[task as usize] else {
-                unreachable!("`recvs` lists receives");
-            };
-            let tag = Tag { context, operation, message, call };
-            let region = self.memories.wire(into);
-            let slot = Slot { run, task };
-            let arrival = match code.readers[task as usize] {
-                NOBODY => Arrival::InRegion,
-                _ => Arrival::Anywhere,
-            };
-            // SAFETY: `start`'s caller keeps the memory valid until the run has finished, and
-            // it has not before this receive has. The task's hazards keep every other task
-            // from the region meanwhile.
-            let taken = unsafe { endpoint.post_recv(slot, from, tag, region, arrival) };
-            match taken.map_err(|error| (task, error))? {
-                Posted::Accepted => {}
-                Posted::Later => {
-                    self.has_more = true;
-                    break;
-                }
-            }
-            self.recvs_posted += 1;
-            self.recvs_open += 1;
-            posted = Some(task);
-        }
-        while let Some(task) = self.sends.pop() {
-            let Task::Send { to, message, from } = code.tasks[task as usize] else {
-                unreachable!("`sends` holds sends");
-            };
-            let call = if self.differing.is_some() { Tag::not(call) } else { call };
-            let tag = Tag { context, operation, message, call };
-            let region = self.memories.wire(from);
-            // SAFETY: as for receives; the hazards keep writers away until it is sent.
-            let taken = unsafe { endpoint.post_send(Slot { run, task }, to, tag, region) };
-            match taken.map_err(|error| (task, error))? {
-                Posted::Accepted => posted = Some(task),
-                Posted::Later => {
-                    self.sends.insert(task);
-                    break;
-                }
-            }
+            longest = u64::MAX;
         }
         if let Some(task) = posted {
             // Before the local tasks, which may take long.
@@ -251,8 +298,9 @@ impl PortRun {
 
     /// Does the first of the local tasks that are ready; returns how many bytes it has written,
     /// if there was one.
+    #[inline]
     pub fn work(&mut self) -> Option<u64> {
-        let task = self.locals.pop()?;
+        let task = self.progress.locals.pop()?;
         let code = &self.program.ports[self.port];
         let mut bytes = 0;
         match code.tasks[task as usize] {
@@ -273,7 +321,7 @@ impl PortRun {
             Task::Send { .. } | Task::Recv { .. } => unreachable!("`locals` holds local tasks"),
         }
         self.memories.read(task);
-        self.finish(task);
+        self.progress.finish(code, task);
         Some(bytes)
     }
 
@@ -283,11 +331,13 @@ impl PortRun {
     }
 
     /// Before the next poll: puts messages that are still to be read in views where they belong.
+    #[inline]
     pub fn settle(&mut self) {
         self.memories.settle();
     }
 
     /// Notes that a posted receive has brought its message, which can be read in `view`.
+    #[inline]
     pub fn viewed(&mut self, task: u32, view: View) {
         let code = &self.program.ports[self.port];
         if let Task::Recv { into, .. } = code.tasks[task as usize] {
@@ -318,35 +368,19 @@ impl PortRun {
     }
 
     /// Notes that a posted task has finished.
+    #[inline]
     pub fn finished(&mut self, task: u32) {
-        if matches!(self.code().tasks[task as usize], Task::Recv { .. }) {
+        let code = &self.program.ports[self.port];
+        if matches!(code.tasks[task as usize], Task::Recv { .. }) {
             self.recvs_open -= 1;
         }
-        self.finish(task);
-    }
-
-    fn finish(&mut self, task: u32) {
-        self.waiting[task as usize] = DONE;
-        self.unfinished -= 1;
-        let code = &self.program.ports[self.port];
-        for &next in code.successors(task) {
-            let waiting = &mut self.waiting[next as usize];
-            *waiting -= 1;
-            if *waiting == 0 {
-                match code.tasks[next as usize] {
-                    Task::Send { .. } => self.sends.insert(next),
-                    Task::Copy(_) | Task::Fold(_) => self.locals.insert(next),
-                    // Found by `post`, in plan order.
-                    Task::Recv { .. } => {}
-                }
-            }
-        }
+        self.progress.finish(code, task);
     }
 
     /// What an unfinished run waits for: the first unfinished task, whose predecessors have
     /// all finished because they come earlier.
     pub fn awaited(&self) -> Option<(u32, Awaited)> {
-        let task = self.waiting.iter().position(|&waiting| waiting != DONE)?;
+        let task = self.progress.waiting.iter().position(|&waiting| waiting != DONE)?;
         let awaited = match self.code().tasks[task] {
             Task::Send { to, .. } => Awaited::ReadyFrom(to),
             Task::Recv { from, .. } => Awaited::MessageFrom(from),

@@ -34,7 +34,7 @@ pub(super) struct Cache {
 
 impl Cache {
     /// The operation of a call, if it is one of those used last.
-    pub(super) fn take(&self, call: &Call, options: &CallOptions) -> Option<Box<Ready>> {
+    pub(super) fn take(&self, call: &Call, options: &Arc<CallOptions>) -> Option<Box<Ready>> {
         let ready = self.recent[place(call.collective, amount(call).0)].take()?;
         if ready.key.is_of(call, options) {
             return Some(ready);

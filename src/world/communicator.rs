@@ -24,7 +24,7 @@ use crate::memory::CacheStats;
 /// must start the same operations on it in the same order, with the same options.
 pub struct Communicator {
     pub(super) inner: Arc<Inner>,
-    pub(super) options: CallOptions,
+    pub(super) options: Arc<CallOptions>,
 }
 
 impl Communicator {
@@ -34,7 +34,7 @@ impl Communicator {
     }
 
     pub(super) fn new(inner: Inner) -> Self {
-        Communicator { inner: Arc::new(inner), options: CallOptions::default() }
+        Communicator { inner: Arc::new(inner), options: Arc::default() }
     }
 
     /// This rank.
@@ -79,7 +79,7 @@ impl Communicator {
 
     /// The same communicator with other options for its calls.
     pub fn with(&self, options: CallOptions) -> Communicator {
-        Communicator { inner: self.inner.clone(), options }
+        Communicator { inner: self.inner.clone(), options: Arc::new(options) }
     }
 
     /// Refuses all further calls, waits for those under way, and returns when everything that

@@ -1,6 +1,7 @@
 //! What programs and plans depend on, as keys to find them by.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use hopbine_torus::Collective;
 
@@ -24,7 +25,7 @@ pub(super) struct Key {
     pub(super) form: Form,
     pub(super) send_blocks: Option<KeptBlocks>,
     pub(super) recv_blocks: Option<KeptBlocks>,
-    pub(super) options: CallOptions,
+    pub(super) options: Arc<CallOptions>,
 }
 
 /// All that a plan depends on, beside the communicator.
@@ -47,7 +48,7 @@ pub(super) fn amount(call: &Call<'_>) -> (u64, Dtype) {
 
 impl Key {
     /// Of a normalized call.
-    pub(super) fn new(call: &Call, options: &CallOptions) -> Self {
+    pub(super) fn new(call: &Call, options: &Arc<CallOptions>) -> Self {
         let &Call { collective, op, root, in_place, form, .. } = call;
         let (count, dtype) = amount(call);
         let [send_blocks, recv_blocks] =
@@ -68,7 +69,7 @@ impl Key {
     }
 
     /// Whether it is of this call.
-    pub(super) fn is_of(&self, call: &Call, options: &CallOptions) -> bool {
+    pub(super) fn is_of(&self, call: &Call, options: &Arc<CallOptions>) -> bool {
         (self.collective, self.op, self.root) == (call.collective, call.op, call.root)
             && (self.count, self.dtype) == amount(call)
             && (self.in_place, self.form) == (call.in_place, call.form)

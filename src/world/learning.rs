@@ -62,8 +62,9 @@ impl Inner {
                 && algorithm.name != then.how.algorithm.name
             {
                 let mut key = key.clone();
-                key.options.algorithm = Some((*algorithm.name).into());
-                key.options.ports.get_or_insert(ports);
+                let options = Arc::make_mut(&mut key.options);
+                options.algorithm = Some((*algorithm.name).into());
+                options.ports.get_or_insert(ports);
                 return self.ready_for(key);
             }
             if let Sizes::PerBlock { known, .. } = &mut sizes {

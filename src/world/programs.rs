@@ -29,7 +29,11 @@ use crate::sync::lock;
 
 impl Inner {
     /// Gets an operation for a normalized and checked call. To be [put](Cache::put) back.
-    pub(super) fn ready(&self, call: &Call, options: &CallOptions) -> Result<Box<Ready>, Error> {
+    pub(super) fn ready(
+        &self,
+        call: &Call,
+        options: &Arc<CallOptions>,
+    ) -> Result<Box<Ready>, Error> {
         let cache = &self.members.programs;
         if let Some(ready) = cache.take(call, options) {
             return Ok(ready);

@@ -295,6 +295,7 @@ impl Communicator {
             .as_ref()
             .zip(place)
             .and_then(|(places, place)| places.open(place, &members.world_ranks(), own));
-        Communicator::new(Inner::new(of_world, members, context, small)).with(self.options.clone())
+        let inner = Arc::new(Inner::new(of_world, members, context, small));
+        Communicator { inner, options: self.options.clone() }
     }
 }

@@ -5,6 +5,7 @@ use super::peer::{Announced, CREDITS, Early, is_same};
 use super::ring::Taken;
 use super::{EAGER_BYTES, State};
 use crate::Rank;
+use crate::endpoint::numbered::take_out;
 use crate::endpoint::{Arrival, Event, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
@@ -83,8 +84,7 @@ impl State {
             self.n_early += 1;
             return Ok(());
         };
-        // Not swap_remove: the oldest stays in front, which is the likeliest to be met next.
-        let posted = peer.posted.remove(at);
+        let posted = take_out(&mut peer.posted, at);
         self.n_awaited -= 1;
         if (posted.tag.call, posted.region.len) != (tag.call, len) {
             self.events.push(Event::Differs(posted.slot, rank));
@@ -117,7 +117,7 @@ impl State {
             self.n_early += 1;
             return Ok(());
         };
-        let waiting = peer.waiting.remove(at);
+        let waiting = take_out(&mut peer.waiting, at);
         self.n_waiting -= 1;
         if (waiting.tag.call, waiting.region.len as u64) != (tag.call, len) {
             return self.withhold(index, tag, waiting.slot);
@@ -134,7 +134,7 @@ impl State {
             return Err(self.differs(rank));
         }
         if let Some(at) = peer.posted.iter().position(|posted| is_same(posted.tag, tag)) {
-            let posted = peer.posted.remove(at);
+            let posted = take_out(&mut peer.posted, at);
             self.n_awaited -= 1;
             return self.refuse(index, tag, posted.slot);
         }
@@ -153,7 +153,7 @@ impl State {
     fn refused(&mut self, index: u32, tag: Tag) {
         let peer = &mut self.peers[index as usize];
         if let Some(at) = peer.waiting.iter().position(|waiting| is_same(waiting.tag, tag)) {
-            let waiting = peer.waiting.remove(at);
+            let waiting = take_out(&mut peer.waiting, at);
             self.events.push(Event::Differs(waiting.slot, peer.rank));
             self.n_waiting -= 1;
         } else if let Some(at) = peer.announced.iter().position(|long| is_same(long.tag, tag)) {

@@ -46,6 +46,7 @@ use mpi::ffi;
 pub use library::{Comm, Library, check, is_running};
 
 use super::calls::Calls;
+use super::numbered::hand_over;
 use super::{
     Arrival, Endpoint, Event, Observer, Posted as Taken, Slot, Status, Tag, WireError, WireRegion,
 };
@@ -283,7 +284,7 @@ impl State {
                 self.flush(index)?;
             }
         }
-        events.append(&mut self.events);
+        hand_over(&mut self.events, events);
         if let Some(blame) = self.news
             && !std::mem::replace(&mut self.has_reported, true)
         {

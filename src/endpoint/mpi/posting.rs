@@ -11,6 +11,7 @@ impl State {
     ///
     /// # Safety
     /// As there.
+    #[inline]
     pub(super) unsafe fn post_send(
         &mut self,
         slot: Slot,
@@ -22,8 +23,8 @@ impl State {
         let peer = &mut self.peers[index as usize];
         if region.len <= EAGER_BYTES {
             let header = Header::about(Kind::Eager, tag, region.len);
-            self.say(index, Outgoing { header, message: Some((slot, region)) })?;
-            return Ok(Taken::Accepted);
+            let went = self.say(index, Outgoing { header, message: Some((slot, region)) })?;
+            return Ok(if went { Taken::Done } else { Taken::Accepted });
         }
         let found = peer.announced.iter().position(|announced| is_same(announced.tag, tag));
         match found.and_then(|at| peer.announced.remove(at)) {
@@ -48,6 +49,7 @@ impl State {
     ///
     /// # Safety
     /// As there.
+    #[inline]
     pub(super) unsafe fn post_recv(
         &mut self,
         slot: Slot,
@@ -70,7 +72,7 @@ impl State {
                 // message's length.
                 unsafe { early.data.as_ptr().copy_to_nonoverlapping(region.ptr, region.len) };
             }
-            self.events.push(Event::Received(slot));
+            return Ok(Taken::Done);
         } else if region.len <= EAGER_BYTES {
             // The peer sends a long message here.
             if let Some(at) = peer.said.iter().position(|(said, _)| is_same(*said, tag)) {
@@ -99,7 +101,7 @@ impl State {
     pub(super) fn withhold(&mut self, index: u32, tag: Tag, slot: Slot) -> Result<(), WireError> {
         self.events.push(Event::Differs(slot, self.peers[index as usize].rank));
         let header = Header::about(Kind::Withheld, tag, 0);
-        self.say(index, Outgoing { header, message: None })
+        self.say(index, Outgoing { header, message: None }).map(drop)
     }
 
     /// A message that this rank was to receive, and for which its sender waits to be asked, is not
@@ -107,7 +109,7 @@ impl State {
     pub(super) fn refuse(&mut self, index: u32, tag: Tag, slot: Slot) -> Result<(), WireError> {
         self.events.push(Event::Differs(slot, self.peers[index as usize].rank));
         let header = Header::about(Kind::Refused, tag, 0);
-        self.say(index, Outgoing { header, message: None })
+        self.say(index, Outgoing { header, message: None }).map(drop)
     }
 
     /// Notes that this rank takes part in a call, with a message to or from a peer.
@@ -117,41 +119,46 @@ impl State {
     #[inline]
     pub(super) fn enter_call(&mut self, rank: Rank, tag: Tag) -> Result<u32, WireError> {
         if self.is_abandoned {
-            let reason = "the port has been given up".to_owned();
-            return Err(WireError { call: "posting", reason, peer: None });
+            return Err(given_up());
         }
         if self.calls.enter(tag) && self.n_early > 0 {
-            // Messages that came before this rank entered the call.
-            if let Some(peer) = self.peers.iter().find(|peer| peer.misses(tag)) {
-                let rank = peer.rank;
-                return Err(self.differs(rank));
-            }
+            self.check_early(tag)?;
         }
         Ok(self.peer(rank))
+    }
+
+    /// Looks through the messages that came before this rank entered a call.
+    fn check_early(&mut self, tag: Tag) -> Result<(), WireError> {
+        let found = self.peers.iter().find(|peer| peer.misses(tag)).map(|peer| peer.rank);
+        found.map_or(Ok(()), |rank| Err(self.differs(rank)))
     }
 
     #[inline]
     pub(super) fn peer(&mut self, rank: Rank) -> u32 {
         let known = self.peer_of_rank[rank as usize];
-        if known != NOBODY {
-            return known;
-        }
+        if known != NOBODY { known } else { self.meet(rank) }
+    }
+
+    #[cold]
+    fn meet(&mut self, rank: Rank) -> u32 {
         let index = self.peers.len() as u32;
         self.peers.push(Peer::new(rank));
         self.peer_of_rank[rank as usize] = index;
         index
     }
 
-    /// Sends something that needs a credit, now or as soon as there is one.
+    /// Sends something that needs a credit, now or as soon as there is one. Returns whether it has
+    /// gone; otherwise an event will tell.
     #[inline]
-    pub(super) fn say(&mut self, index: u32, outgoing: Outgoing) -> Result<(), WireError> {
+    pub(super) fn say(&mut self, index: u32, outgoing: Outgoing) -> Result<bool, WireError> {
         let peer = &mut self.peers[index as usize];
         if peer.credits > 0 && peer.outbox.is_empty() {
-            return self.put(index, outgoing);
+            self.put(index, outgoing)?;
+            return Ok(true);
         }
         peer.outbox.push_back(outgoing);
         self.list(index);
-        Ok(())
+        Ok(false)
     }
 
     pub(super) fn list(&mut self, index: u32) {
@@ -168,6 +175,7 @@ impl State {
                 return Ok(());
             };
             self.put(index, outgoing)?;
+            self.events.extend(outgoing.message.map(|(slot, _)| Event::Sent(slot)));
         }
         if !self.peers[index as usize].outbox.is_empty() {
             self.list(index);
@@ -177,19 +185,18 @@ impl State {
 
     /// Sends one message; the caller has a credit for it.
     #[inline]
-    pub(super) fn put(
-        &mut self,
-        index: u32,
-        Outgoing { header, message }: Outgoing,
-    ) -> Result<(), WireError> {
+    fn put(&mut self, index: u32, mut outgoing: Outgoing) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         peer.credits -= 1;
-        let header = Header { credits: std::mem::take(&mut peer.owed), ..header };
+        outgoing.header.credits = std::mem::take(&mut peer.owed);
+        let region = outgoing.message.map(|(_, region)| region);
         // SAFETY: the region of a send that has not been reported is valid for reads.
-        unsafe { self.outbound.send(peer.rank, &header, message.map(|(_, region)| region)) }?;
-        if let Some((slot, _)) = message {
-            self.events.push(Event::Sent(slot));
-        }
-        Ok(())
+        unsafe { self.outbound.send(peer.rank, &outgoing.header, region) }
     }
+}
+
+#[cold]
+fn given_up() -> WireError {
+    let reason = "the port has been given up".to_owned();
+    WireError { call: "posting", reason, peer: None }
 }

@@ -17,10 +17,11 @@ impl ShmEndpoint {
     /// [`WireError`] if a message of another call has come in its place.
     #[inline]
     pub(super) fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
-        if !self.calls.enter(tag) || self.n_early == 0 {
-            return Ok(());
-        }
-        // Messages that came before this rank entered the call.
+        if self.calls.enter(tag) && self.n_early > 0 { self.check_early(tag) } else { Ok(()) }
+    }
+
+    /// Looks through the messages that came before this rank entered a call.
+    fn check_early(&self, tag: Tag) -> Result<(), WireError> {
         let operation = tag.operation_id();
         let other = |early: &Early| {
             early.tag.operation_id() == operation && !Tag::do_meet(early.tag.call, tag.call)

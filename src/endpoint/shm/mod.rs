@@ -41,7 +41,7 @@ pub use setup::{ShmConfig, connect};
 
 use super::Posted as Taken;
 use super::calls::Calls;
-use super::numbered::Numbered;
+use super::numbered::{Numbered, hand_over};
 use super::{Arrival, Bell, Endpoint, Event, Observer, Slot, Status, Tag, WireError, WireRegion};
 use crate::error::Blame;
 use layout::{Layout, SLOT_BYTES};
@@ -227,8 +227,7 @@ impl Endpoint for ShmEndpoint {
             if !outbox.push(&descriptor, bytes) {
                 return Ok(Taken::Later);
             }
-            self.events.push(Event::Sent(slot));
-            return Ok(Taken::Accepted);
+            return Ok(Taken::Done);
         }
         if region.len <= staged {
             // SAFETY: the caller's promise; `sent` comes before the event does.
@@ -287,12 +286,12 @@ impl Endpoint for ShmEndpoint {
                 // SAFETY: the region is valid for writes by the caller's promise, and has the
                 // message's length, which a descriptor holds.
                 unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
-                self.events.push(Event::Received(slot));
+                return Ok(Taken::Done);
             }
             Body::Copied(bytes) => {
                 // SAFETY: as above.
                 unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
-                self.events.push(Event::Received(slot));
+                return Ok(Taken::Done);
             }
         }
         Ok(Taken::Accepted)
@@ -327,7 +326,7 @@ impl Endpoint for ShmEndpoint {
         }
         self.staging.sent();
         std::mem::swap(&mut self.views, &mut self.due_views);
-        events.append(&mut self.events);
+        hand_over(&mut self.events, events);
         self.report_news(events);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::endpoint::numbered::take_out;
 use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 
 use super::process::Process;
@@ -56,8 +57,7 @@ impl Peer {
     pub(super) fn take_posted(&mut self, operation: u64, message: u32) -> Option<Posted> {
         let is_it = |posted: &Posted| (posted.message, posted.operation) == (message, operation);
         let at = self.posted.iter().position(is_it)?;
-        // Not swap_remove: the oldest stays in front, which is the likeliest to be met next.
-        Some(self.posted.remove(at))
+        Some(take_out(&mut self.posted, at))
     }
 
     /// Takes out the message that a receive asks for.
