@@ -4,7 +4,7 @@
 #
 #   tests/mpi.sh [--install] [--build] [--part NAME]... [openmpi] [mpich]
 #
-#   --install   install what is missing first (Debian, as root)
+#   --install   only install what is missing (Debian, as root)
 #   --build     build only
 #   --part      only this part
 #
@@ -44,6 +44,7 @@ done
 if $install; then
   apt-get install -y -qq --no-install-recommends gcc libc6-dev libclang-dev clang pkg-config \
     openmpi-bin libopenmpi-dev mpich libmpich-dev >/dev/null
+  exit
 fi
 missing=()
 for mpi in "${mpis[@]}"; do
