@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Builds for aarch64 and runs tests as on an A64FX (512-bit SVE), under qemu.
 #
-#   ./arm.sh            about three minutes; test.sh runs this too
-#   ./arm.sh --install  installs what that needs first (Debian, as root)
+#   ./arm.sh            minutes; test.sh runs this too
+#   ./arm.sh --install  installs what that needs (Debian, as root; a toolchain of rustup's)
+#
+# With the oldest Rust that the packages name, or, where that has no standard library for aarch64,
+# with Debian's (rustc-web, libstd-rust-web-dev:arm64). ARM_RUSTC names another.
 #
 # Exit code: 0 well, 1 a failed test, 3 this machine cannot do it.
 #
@@ -13,23 +16,35 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
+target=aarch64-unknown-linux-gnu
+oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+
 if [ "${1:-}" = --install ]; then
   dpkg --add-architecture arm64
   apt-get update -qq
-  apt-get install -y -qq --no-install-recommends rustc-web libstd-rust-web-dev:arm64 \
-    gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static >/dev/null
+  apt-get install -y -qq --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+    libc6:arm64 libgcc-s1:arm64 qemu-user-static >/dev/null
+  exec rustup toolchain install "$oldest" --profile minimal --no-self-update --target $target
 fi
 
-# Rust's own toolchain has no aarch64 standard library here; Debian's brings one.
-export RUSTC=${ARM_RUSTC:-/usr/bin/rustc} CARGO_TARGET_DIR=target/arm
-target=aarch64-unknown-linux-gnu
+# COMMAND...: whether this compiler can build for aarch64.
+has_library() {
+  local sysroot
+  sysroot=$("$@" --print sysroot 2>/dev/null) && [ -d "$sysroot/lib/rustlib/$target/lib" ]
+}
+if [ -z "${ARM_RUSTC:-}" ] && has_library rustc "+$oldest"; then
+  export RUSTC=rustc RUSTUP_TOOLCHAIN=$oldest
+else
+  export RUSTC=${ARM_RUSTC:-/usr/bin/rustc}
+fi
+export CARGO_TARGET_DIR=target/arm
 for command in "$RUSTC" aarch64-linux-gnu-gcc qemu-aarch64-static; do
   if ! command -v "$command" >/dev/null; then
     echo "arm.sh: NOTHING WAS CHECKED: there is no $command; on Debian: ./arm.sh --install" >&2
     exit 3
   fi
 done
-if ! [ -d "$("$RUSTC" --print sysroot)/lib/rustlib/$target" ]; then
+if ! has_library "$RUSTC"; then
   echo "arm.sh: NOTHING WAS CHECKED: $RUSTC has no standard library for $target" >&2
   exit 3
 fi
@@ -38,14 +53,18 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout 300 qemu-aarch64-static -cpu a64fx"
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
+export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_TEST_CODEGEN_UNITS=1
 
 run() { cargo test --quiet --target $target --no-default-features --no-fail-fast "$@"; }
+packages=(-p hopbine -p hopbine-torus -p utofu-emu -p utofu)
+few=(--lib --test allocation --test atomics --test brk --test errors --test handles --test jtofu --test model
+  --test threads)
 
+# All that is needed is built at once: what is built alone leaves a core idle.
+run --no-run "${packages[@]}" "${few[@]}" --test ranks || exit 1
 failed=0
-run -p hopbine -p hopbine-torus -p utofu-emu -p utofu --lib --test allocation --test atomics \
-  --test brk --test errors --test handles --test jtofu --test model --test threads \
-  -- --skip a_lock_outlives_its_owner || failed=1
-run -p hopbine --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \
+run "${packages[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner || failed=1
+run "${packages[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \
   emulated::every_algorithm_on_2x3 emulated::types_and_operators \
   --skip forks_and_evictions || failed=1
 exit $failed

@@ -11,8 +11,8 @@
 # build); MESSAGES=no leaves that out: then hopbine serves jobs on Tofu or on one host only.
 #
 # Other variables: CC, FC (default: cc, gfortran if there is one; FC= installs no Fortran modules),
-# CARGO_BUILD_TARGET (cross build), PROFILE (default: release). Modules of Fortran belong to one
-# compiler: their sources are installed, too, under share/hopbine/fortran.
+# CARGO_BUILD_TARGET (cross build), PROFILE (default: release), ALSO_BUILD (more arguments of cargo's).
+# Modules of Fortran belong to one compiler: their sources are installed, too, under share/hopbine/fortran.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -30,7 +30,7 @@ if [ -n "${MPICC:-}" ] && [ "${MESSAGES:-yes}" != no ]; then
   export MPICC
   features=(--features "hopbine/mpi,hopbine-capi/mpi") with=(-DHOPBINE_WITH_MPI)
 fi
-cargo build --profile "$profile" -p hopbine -p hopbine-capi --lib --bin hopbine "${features[@]}"
+cargo build --profile "$profile" -p hopbine -p hopbine-capi --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
 built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
 [ "$profile" != dev ] || built=${built%/dev}/debug
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs tests under a sanitizer; any report is a failure.
 #
-#   ./sanitize.sh address    memory errors and leaks, about four minutes; test.sh runs this too
+#   ./sanitize.sh address    memory errors and leaks, minutes; test.sh runs this too
 #   ./sanitize.sh thread     data races, about six minutes
 #
 # Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
@@ -40,6 +40,7 @@ export CARGO_PROFILE_TEST_DEBUG=line-tables-only CARGO_PROFILE_DEV_DEBUG=line-ta
 export CARGO_INCREMENTAL=0
 # More time goes into compiling than into running.
 export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_TEST_OPT_LEVEL=1
+export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_TEST_CODEGEN_UNITS=1
 made=$CARGO_TARGET_DIR/made
 mkdir -p "$made"
 
@@ -123,7 +124,14 @@ probe() {
 }
 
 packages=(-p utofu-emu -p utofu-emu-capi -p utofu -p hopbine)
+few=(--lib --test atomics --test bootstrap --test brk --test errors --test gates --test handles --test jtofu
+  --test model --test threads)
 failed=0
+
+# build ARGUMENTS...: all that is needed at once, since what is built alone leaves a core idle.
+build() {
+  cargo test --quiet --no-run --target $target "${packages[@]}" "$@" || exit 1
+}
 
 # tests AT_LEAST ARGUMENTS...: cargo test of these targets; fewer tests than that are a failure,
 # since a name that has changed would otherwise go unnoticed.
@@ -149,10 +157,11 @@ tests() {
 }
 
 run_address() {
+  build "${few[@]}" --test bootstrap_processes --test cli --test conformance --test library \
+    --test processes --test ranks
   # Left out: allocation, which counts allocations; matrix, which runs the code of emulated on more
   # shapes; a test that measures its own memory, where the sanitizer keeps what is freed.
-  tests 200 --lib --test atomics --test bootstrap --test brk --test errors --test gates \
-    --test handles --test jtofu --test library --test model --test processes --test threads \
+  tests 200 "${few[@]}" --test library --test processes \
     -- --skip lost:: --skip chaos:: --skip memory_comes_back --skip processes_tell_each_other
   tests 70 --test cli --test ranks -- endpoint:: ending:: launch:: regcache:: requests:: \
     shm:: --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker
@@ -180,6 +189,7 @@ run_address() {
 }
 
 run_thread() {
+  build "${few[@]}" --test processes --test ranks
   # Left out: whatever needs several processes or C programs, which the sanitizer does not see
   # through (cli, processes but for what is named here, bootstrap_processes, conformance, library,
   # and some tests of others); a test that measures its own memory, much of which is the
@@ -187,8 +197,7 @@ run_thread() {
   # once, whose messages the standard library orders out of the sanitizer's sight.
   # One test at a time, and without capture: both keep the harness's own threads out.
   local how=(--test-threads=1 --nocapture --skip queues_cost_what_is_used)
-  tests 150 --lib --test atomics --test bootstrap --test brk --test errors --test gates \
-    --test handles --test jtofu --test model --test threads -- "${how[@]}"
+  tests 150 "${few[@]}" -- "${how[@]}"
   tests 90 --test processes --test ranks -- "${how[@]}" \
     communicators:: duplicate_ends:: ending:: endpoint:: engine:: gates:: mismatch:: reg_cache:: \
     regcache:: requests:: \

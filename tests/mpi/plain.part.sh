@@ -5,7 +5,7 @@
 build_plain() {
   # Nothing of it depends on the MPI: one build serves both, and the other tests.
   (
-    unset CARGO_PROFILE_DEV_OPT_LEVEL CARGO_PROFILE_TEST_OPT_LEVEL
+    unset CARGO_PROFILE_DEV_OPT_LEVEL CARGO_PROFILE_TEST_OPT_LEVEL CARGO_BUILD_BUILD_DIR
     CARGO_TARGET_DIR=${target%/*} cargo_programs build -p hopbine --example collectives
   ) || return 1
   cp "${target%/*}/debug/examples/collectives" "$programs/plain"

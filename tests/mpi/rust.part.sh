@@ -1,9 +1,8 @@
 # The Rust interface: tests/mpi/main.rs. Sourced by tests/mpi.sh.
-# shellcheck shell=bash disable=SC2154,SC2010
+# shellcheck shell=bash disable=SC2154
 
 build_rust() {
   cargo_hopbine || return 1
-  cp "$(ls -t "$target"/debug/deps/mpi-* | grep -v '\.' | head -n 1)" "$programs/mpi"
   cp "$target/debug/hopbine" "$programs/hopbine"
 }
 

@@ -1,12 +1,19 @@
 use super::*;
 use crate::error::Code;
 use proptest::prelude::*;
+use std::alloc::{Layout, alloc_zeroed};
 
 const PAGE: u64 = 4096;
 
 fn table() -> Box<StagTable> {
-    // SAFETY: a StagTable is valid when zeroed (see layout.rs), and too large for the stack.
-    unsafe { Box::<StagTable>::new_zeroed().assume_init() }
+    let layout = Layout::new::<StagTable>();
+    // SAFETY: a StagTable is valid when zeroed (see layout.rs), and too large for the stack; the
+    // layout is its own, of more than no bytes, and the allocator is that of boxes.
+    unsafe {
+        let zeroed = alloc_zeroed(layout);
+        assert!(!zeroed.is_null());
+        Box::from_raw(zeroed.cast())
+    }
 }
 
 fn range(addr: u64, size: u64) -> Range {
