@@ -224,7 +224,7 @@ impl Vcq {
             cq: cq as u8,
             extra: FIRST_EXTRA + n as u8,
         };
-        let is_session = cqs.session().contains(&cq);
+        let is_session = flags & UTOFU_VCQ_FLAG_SESSION_MODE != 0;
         // Whoever polls starts what waits.
         let is_locked = thread_safe || is_session;
         Ok(Vcq {
