@@ -54,9 +54,21 @@ pub(crate) struct Op {
     pub(crate) edata: u8,
     /// Low bits of the flags: what to notify, and what changes nothing.
     pub(crate) flags: u16,
+    /// Session progress steps that it brings to the target, below 16.
+    pub(crate) steps: u8,
 }
 
+/// Where the steps are in the flags that a program gives, and how many bits they have.
+const STEPS_AT: u32 = UTOFU_ONESIDED_FLAG_SPS(1).trailing_zeros();
+const STEPS: u64 = UTOFU_ONESIDED_FLAG_SPS(15) >> STEPS_AT;
+
 impl Op {
+    /// The steps in the flags that a program gives.
+    #[inline]
+    pub(crate) fn steps_in(flags: c_ulong) -> u8 {
+        (flags >> STEPS_AT & STEPS) as u8
+    }
+
     /// Whether a flag is set.
     #[inline]
     pub(crate) fn has(&self, flag: c_ulong) -> bool {
@@ -97,7 +109,7 @@ impl Op {
             }
         };
         let head = kind | u64::from(self.edata) << 8 | u64::from(self.flags) << 16;
-        let head = head | u64::from(len) << 32;
+        let head = head | u64::from(len) << 32 | u64::from(self.steps) << 56;
         [[head, self.vcq, self.rmt, a], b].map(bytes)
     }
 
@@ -109,7 +121,7 @@ impl Op {
             return bad("a descriptor has at least 32 bytes");
         };
         let [head, vcq, rmt, a] = words(first);
-        let len = (head >> 32) as u32;
+        let len = (head >> 32) as u32 & MAX_LENGTH as u32;
         let second = || match rest.first() {
             Some(second) => Ok(words(second)),
             None => fail(UTOFU_ERR_INVALID_DESC, "a descriptor of 64 bytes is cut short"),
@@ -117,12 +129,12 @@ impl Op {
         let kind = head as u8;
         let action = match kind {
             1 => Action::Nop,
-            2 if len as usize <= MAX_LENGTH => Action::Put { lcl: a, len },
+            2 => Action::Put { lcl: a, len },
             3 if len <= 8 => Action::Piggyback { data: [a, 0, 0, 0], len, entries: 1 },
             4 if len as usize <= MAX_PIGGYBACK => {
                 Action::Piggyback { data: second()?, len, entries: 2 }
             }
-            5 if len as usize <= MAX_LENGTH => Action::Get { lcl: a, len },
+            5 => Action::Get { lcl: a, len },
             6 if len == 0 => Action::Atomic {
                 width: 4,
                 update: Update::Compare { old: a & 0xffff_ffff, new: a >> 32 },
@@ -136,7 +148,8 @@ impl Op {
             },
             _ => return bad("this is not a descriptor that utofu_prepare_* wrote"),
         };
-        Ok(Op { action, vcq, rmt, edata: (head >> 8) as u8, flags: (head >> 16) as u16 })
+        let (edata, flags) = ((head >> 8) as u8, (head >> 16) as u16);
+        Ok(Op { action, vcq, rmt, edata, flags, steps: (head >> 56 & STEPS) as u8 })
     }
 }
 

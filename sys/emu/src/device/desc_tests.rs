@@ -34,8 +34,8 @@ fn any_action() -> impl Strategy<Value = Action> {
 proptest! {
     /// What was prepared is what is posted, also with another descriptor behind it.
     #[test]
-    fn descriptors_come_back(action in any_action(), vcq: u64, rmt: u64, edata: u8, flags: u16) {
-        let op = Op { action, vcq, rmt, edata, flags };
+    fn descriptors_come_back(action in any_action(), vcq: u64, rmt: u64, edata: u8, flags: u16, steps in 0u8..16) {
+        let op = Op { action, vcq, rmt, edata, flags, steps };
         let packed = op.pack();
         let own = op.entries();
         prop_assert_eq!(Op::unpack(&packed[..own]), Ok(op));
@@ -53,7 +53,7 @@ proptest! {
 
 #[test]
 fn entries_are_those_that_were_counted() {
-    let op = |action| Op { action, vcq: 0, rmt: 0, edata: 0, flags: 0 };
+    let op = |action| Op { action, vcq: 0, rmt: 0, edata: 0, flags: 0, steps: 0 };
     let data = [0; 4];
     let atomic = |width, update| Action::Atomic { width, update };
     let compare = Update::Compare { old: 0, new: 0 };

@@ -17,6 +17,7 @@ use crate::job::fatal;
 use crate::model::{Times, now};
 use crate::mrq::Recent;
 use crate::ops::{self, Outcome};
+use crate::session;
 use crate::sync::{AtomicU64, Ordering};
 use crate::targets::{self, Target};
 use crate::vcq::{Order, Origin, Vcq};
@@ -269,6 +270,7 @@ impl Flight {
                     unsafe { ops::act(&self.origin, &target, &self.op, source, len, true) };
                 let recent = &mut Recent::default();
                 ops::notify_target(&self.origin, target.block, recent, &self.op, &outcome, 0);
+                session::bring_steps(target.block, &self.op, &outcome);
                 outcome
             }
         };

@@ -94,6 +94,8 @@ pub(crate) struct VcqBlock {
     pub(crate) owner: AtomicU32,
     /// Not 0: a notice found no room, which ends the owner.
     pub(crate) overflowed: AtomicU32,
+    /// Session progress steps that operations have brought, ever; wraps.
+    pub(crate) steps: AtomicU32,
     pub(crate) ring: Ring,
 }
 

@@ -27,6 +27,7 @@ pub(crate) mod own;
 pub(crate) mod place;
 pub(crate) mod reduce;
 pub(crate) mod rendezvous;
+pub(crate) mod session;
 pub(crate) mod share;
 pub(crate) mod slots;
 pub(crate) mod targets;

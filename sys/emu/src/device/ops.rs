@@ -13,6 +13,7 @@ use crate::layout::VcqBlock;
 use crate::mem::{Entry, Region};
 use crate::model::{Route, Times, now};
 use crate::mrq::{Lost, Notice, Recent};
+use crate::session;
 use crate::sync::Ordering;
 use crate::targets::{self, Target};
 use crate::toq;
@@ -37,7 +38,45 @@ pub(crate) fn unpack_meta(meta: u64) -> (u8, u8, c_int) {
 #[inline]
 pub(crate) unsafe fn post(vcq: &Vcq, sender: &mut Sender, op: &Op, cbdata: usize) {
     // SAFETY: the caller's promise.
-    let (code, sent) = unsafe { execute(vcq, sender, op) };
+    unsafe {
+        if vcq.is_plain && op.steps == 0 {
+            start::<true>(vcq, sender, op, cbdata);
+        } else {
+            post_patiently(vcq, sender, *op, cbdata);
+        }
+    }
+}
+
+/// The same with all that is unusual.
+///
+/// # Safety
+/// As [`post`].
+#[cold]
+unsafe fn post_patiently(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if vcq.is_session {
+            session::post(vcq, sender, op, cbdata);
+        } else {
+            start::<false>(vcq, sender, &op, cbdata);
+        }
+    }
+}
+
+/// Starts an operation for which the TOQ has room. A plain one, which brings no steps and goes from
+/// a plain VCQ, is over at once.
+///
+/// # Safety
+/// As [`post`].
+#[inline]
+pub(crate) unsafe fn start<const PLAIN: bool>(
+    vcq: &Vcq,
+    sender: &mut Sender,
+    op: &Op,
+    cbdata: usize,
+) {
+    // SAFETY: the caller's promise.
+    let (code, sent) = unsafe { execute::<PLAIN>(vcq, sender, op) };
     let noticed = op.has(UTOFU_ONESIDED_FLAG_TCQ_NOTICE);
     sender.toq.push(op.entries(), cbdata, noticed, code, sent);
 }
@@ -93,16 +132,14 @@ fn end(op: &Op) -> u64 {
 /// # Safety
 /// Registered memory is mapped.
 #[inline]
-unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
+unsafe fn execute<const PLAIN: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
     if matches!(op.action, Action::Nop) {
         return (UTOFU_SUCCESS, 0);
     }
     let job = &*vcq.context.job;
     // Relaxed: one poster at a time (THREAD_SAFE: under the sender's lock).
     let order = vcq.local_posted.load(Ordering::Relaxed) + 1;
-    if !vcq.is_plain
-        && let (Some(late), Some(device)) = (&vcq.late, &job.device)
-    {
+    if !PLAIN && let (Some(late), Some(device)) = (&vcq.late, &job.device) {
         vcq.local_posted.store(order, Ordering::Relaxed);
         device.post(vcq, late, &mut sender.order, op);
         return (UTOFU_SUCCESS, toq::LATE);
@@ -122,12 +159,15 @@ unsafe fn execute(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
     // SAFETY: a VCQ belongs to one job.
     let outcome = match unsafe { targets.find(job, op.vcq) } {
         Some((target, recent)) => {
-            if !vcq.is_plain {
+            if !PLAIN && job.model.takes_time() {
                 times = self::times(vcq, times_before, op, len);
             }
             // SAFETY: the caller's promise; `source` was just looked up or is in `op`.
             let outcome = unsafe { act(vcq, &target, op, source, len, false) };
             notify_target(vcq, target.block, recent, op, &outcome, times.remote);
+            if !PLAIN {
+                session::bring_steps(target.block, op, &outcome);
+            }
             outcome
         }
         None => Outcome::failed(UTOFU_ERR_MRQ_PEER),

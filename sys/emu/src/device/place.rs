@@ -47,8 +47,13 @@ pub(crate) fn choose(
         };
     }
     let found = if session {
-        let free = cqs.session().find(|&cq| used[cq] == 0);
-        free.map(|cq| (cq, 0, 1))
+        let mut kept = cqs.session();
+        let free = if kept.is_empty() {
+            cqs.ordinary().filter(|&cq| used[cq] == 0).last()
+        } else {
+            kept.find(|&cq| used[cq] == 0)
+        };
+        free.map(|cq| (cq, 0, 1 | EXCLUSIVE))
     } else if exclusive {
         let free = cqs.ordinary().find(|&cq| used[cq] == 0);
         free.map(|cq| (cq, 0, 1 | EXCLUSIVE))

@@ -57,6 +57,19 @@ fn sessions_have_three_cqs() {
 }
 
 #[test]
+fn with_few_cqs_a_session_takes_one_to_itself() {
+    let few = Kinds::of(2..4);
+    let mut used = [0; CQS];
+    used[2] = 1;
+    let (cq, n, marks) = choose(&used, &few, None, UTOFU_VCQ_FLAG_SESSION_MODE).unwrap();
+    assert_eq!((cq, n), (3, 0));
+    used[cq] |= marks;
+    assert_eq!(choose(&used, &few, None, UTOFU_VCQ_FLAG_SESSION_MODE), Err(Code(UTOFU_ERR_FULL)));
+    used[2] = ALL_PLACES;
+    assert_eq!(choose(&used, &few, None, 0), Err(Code(UTOFU_ERR_FULL)));
+}
+
+#[test]
 fn an_exclusive_cq_is_left_alone() {
     let mut used = [0; CQS];
     used[0] = 1;

@@ -79,7 +79,8 @@ pub(crate) struct Kinds {
     cqs: Range<usize>,
 }
 
-/// CQs for session mode, behind a rank's first one, if it has enough.
+/// CQs kept for session mode, behind a rank's first one, if it has enough; with fewer a session takes
+/// the last one that is unused.
 const SESSION: usize = 3;
 
 impl Kinds {
@@ -87,7 +88,7 @@ impl Kinds {
         Kinds { cqs }
     }
 
-    /// CQs for session mode, one VCQ each.
+    /// CQs kept for session mode, one VCQ each.
     pub(crate) fn session(&self) -> Range<usize> {
         let first = self.cqs.start + 1;
         if self.cqs.len() > SESSION + 1 { first..first + SESSION } else { first..first }

@@ -151,6 +151,18 @@ impl Toq {
         None
     }
 
+    /// Takes entries for an operation that waits for its session; it is not pushed yet.
+    pub(crate) fn hold(&mut self, entries: usize) {
+        self.entries += entries;
+        self.unread += 1;
+    }
+
+    /// Gives back what `hold` took, for the operation to be pushed.
+    pub(crate) fn release(&mut self, entries: usize) {
+        self.entries -= entries;
+        self.unread -= 1;
+    }
+
     /// Operations not yet walked over.
     pub(crate) fn unread(&self) -> usize {
         self.unread

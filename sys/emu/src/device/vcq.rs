@@ -11,6 +11,7 @@ use crate::mem::StagTable;
 use crate::model;
 use crate::mrq::{CAPACITY, Notice, Reader, Recent};
 use crate::place::{EXCLUSIVE, choose};
+use crate::session::{self, Session};
 use crate::share::Kinds;
 use crate::sync::{AtomicU64, Ordering};
 use crate::targets::Targets;
@@ -55,6 +56,7 @@ pub(crate) struct Sender {
     /// This VCQ's own queue, as a target.
     pub(crate) own: Recent,
     pub(crate) order: Order,
+    pub(crate) session: Session,
 }
 
 /// What orders operations that take time.
@@ -131,10 +133,11 @@ impl Origin {
 /// A rank's own half of a VCQ.
 pub(crate) struct Vcq {
     origin: Origin,
-    pub(crate) session: bool,
+    /// Whether what is posted waits for steps of others.
+    pub(crate) is_session: bool,
     /// State shared with the device's thread, in the late mode.
     pub(crate) late: Option<Arc<LateVcq>>,
-    /// Whether operations are over when their post returns: no late mode, no latencies.
+    /// Whether operations are over when their post returns: no late mode, no latencies, no session.
     pub(crate) is_plain: bool,
     /// Whether calls are watched: the checked mode without THREAD_SAFE allows one thread at a time.
     is_watched: bool,
@@ -221,22 +224,25 @@ impl Vcq {
             cq: cq as u8,
             extra: FIRST_EXTRA + n as u8,
         };
-        let is_watched = job.model.checked && !thread_safe;
+        let is_session = flags & UTOFU_VCQ_FLAG_SESSION_MODE != 0;
+        // Whoever polls starts what waits.
+        let is_locked = thread_safe || is_session;
         Ok(Vcq {
-            session: cqs.session().contains(&cq),
-            is_plain: late.is_none() && !job.model.takes_time(),
+            is_session,
+            is_plain: late.is_none() && !job.model.takes_time() && !is_session,
             late,
-            is_watched,
+            is_watched: job.model.checked && !is_locked,
             local_posted: AtomicU64::new(0),
             local_seen: AtomicU64::new(0),
             busy_until: AtomicU64::new(0),
             sender: Turn::new(
-                thread_safe,
+                is_locked,
                 Sender {
                     toq: Toq::default(),
                     targets: Targets::default(),
                     own: Recent::default(),
                     order: Order { last: HashMap::new(), random: model::Random::new(seed) },
+                    session: Session::new(shared.steps.load(Ordering::Relaxed)),
                 },
             ),
             receiver: Turn::new(
@@ -319,11 +325,10 @@ impl Vcq {
                     None => self.local_posted.load(Ordering::Acquire),
                     Some(late) => late.local_done.load(Ordering::Acquire),
                 };
-                // In the late mode notices come late, but can be seen once they are there.
-                let found = if self.is_plain || self.late.is_some() {
+                let found = if self.is_plain {
                     r.reader.pop(&block.ring, &*self.context.job)
                 } else {
-                    match self.poll_due(r) {
+                    match self.poll_patiently(r) {
                         None if !r.pending.is_empty() => return None,
                         due => due,
                     }
@@ -339,9 +344,17 @@ impl Vcq {
         }
     }
 
-    /// The next notice that may be seen, with a latency model.
+    /// The next notice that may be seen, if operations are not over when their post returns.
     #[cold]
-    fn poll_due(&self, r: &mut Receiver) -> Option<Notice> {
+    fn poll_patiently(&self, r: &mut Receiver) -> Option<Notice> {
+        if self.is_session {
+            // SAFETY: a session's sending side is locked; `go_on` does not come back here.
+            unsafe { self.send(|sender| session::go_on(self, sender)) };
+        }
+        // In the late mode notices come late, but can be seen once they are there.
+        if self.late.is_some() || !self.context.job.model.takes_time() {
+            return r.reader.pop(&self.block().ring, &*self.context.job);
+        }
         while let Some(n) = r.reader.pop(&self.block().ring, &*self.context.job) {
             r.arrivals += 1;
             r.pending.insert((n.ready_at, r.arrivals), n);

@@ -25,10 +25,14 @@ impl EndPoint {
     }
 
     pub fn open_on(tni: u16, buf: &mut [u64]) -> EndPoint {
+        EndPoint::open_with(tni, 0, buf)
+    }
+
+    pub fn open_with(tni: u16, flags: c_ulong, buf: &mut [u64]) -> EndPoint {
         let (mut handle, mut id, mut stadd) = (0, 0, 0);
         // SAFETY: valid places for the results; the buffer outlives the end point.
         unsafe {
-            assert_eq!(c::utofu_create_vcq(tni, 0, &mut handle), 0);
+            assert_eq!(c::utofu_create_vcq(tni, flags, &mut handle), 0);
             assert_eq!(c::utofu_query_vcq_id(handle, &mut id), 0);
             let (p, n) = (buf.as_mut_ptr().cast(), size_of_val(buf));
             assert_eq!(c::utofu_reg_mem(handle, p, n, 0, &mut stadd), 0);

@@ -3,7 +3,8 @@
 use super::{call, null, store};
 use crate::error::{Code, fail};
 use crate::ops::unpack_meta;
-use crate::{model, slots};
+use crate::vcq::Vcq;
+use crate::{model, session, slots};
 use std::ffi::{c_int, c_ulong, c_void};
 use utofu_sys::*;
 
@@ -24,12 +25,7 @@ pub unsafe extern "C" fn utofu_poll_tcq(
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         // SAFETY: as above.
-        let polled =
-            unsafe { vcq.send(|s| s.toq.poll(model::now, || vcq.late.as_ref()?.completion())) };
-        if !vcq.is_plain {
-            // Else it waits for no other rank.
-            vcq.context.job.polled(polled.is_some());
-        }
+        let polled = unsafe { poll_tcq(vcq) };
         let Some((code, data)) = polled else {
             return Err(Code(UTOFU_ERR_NOT_FOUND));
         };
@@ -44,6 +40,39 @@ pub unsafe extern "C" fn utofu_poll_tcq(
         };
         fail(code, format!("a put was not sent: {what}"))
     })
+}
+
+/// The next noticed completion: its code and cbdata.
+///
+/// # Safety
+/// As [`Vcq::send`].
+#[inline]
+unsafe fn poll_tcq(vcq: &Vcq) -> Option<(c_int, usize)> {
+    if vcq.is_plain {
+        // SAFETY: the caller's promise.
+        return unsafe { vcq.send(|s| s.toq.poll(model::now, || None)) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { poll_tcq_patiently(vcq) }
+}
+
+/// The same if operations are not over when their post returns: the poll may wait for other ranks.
+///
+/// # Safety
+/// As [`Vcq::send`].
+#[cold]
+unsafe fn poll_tcq_patiently(vcq: &Vcq) -> Option<(c_int, usize)> {
+    // SAFETY: the caller's promise.
+    let polled = unsafe {
+        vcq.send(|s| {
+            if vcq.is_session {
+                session::go_on(vcq, s);
+            }
+            s.toq.poll(model::now, || vcq.late.as_ref()?.completion())
+        })
+    };
+    vcq.context.job.polled(polled.is_some());
+    polled
 }
 
 /// The next notice: 0 or its MRQ code. With a code the notice says which operation failed: type,

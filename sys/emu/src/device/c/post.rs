@@ -3,7 +3,7 @@
 //! answers with the documented code.
 //!
 //! Common errors: INVALID_VCQ_HDL, INVALID_VCQ_ID, INVALID_SIZE, INVALID_EDATA, INVALID_NUMBER,
-//! INVALID_OP, INVALID_ARG (mtu, gap), INVALID_POINTER, NOT_SUPPORTED (sessions); posting also BUSY:
+//! INVALID_OP, INVALID_ARG (mtu, gap), INVALID_POINTER, NOT_SUPPORTED (DELAY_START, sessions with latencies); posting also BUSY:
 //! the queue is full, poll the TCQ.
 
 use super::{call, not_null, store};
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn utofu_post_toq(
         // SAFETY: the caller's promise: `desc_size` bytes, which nobody writes meanwhile.
         let entries = unsafe { std::slice::from_raw_parts(desc.cast(), desc_size / ENTRY) };
         // All are read before the first is posted.
-        each(entries, |op| startable(vcq, c_ulong::from(op.flags)))?;
+        each(entries, |op| startable(vcq, op))?;
         // SAFETY: the caller's promise.
         unsafe {
             vcq.send(|sender| {
@@ -221,7 +221,7 @@ impl Blocks {
     unsafe fn post(mut self, handle: utofu_vcq_hdl_t, cbdata: *mut c_void) -> Result<()> {
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(handle)? };
-        startable(vcq, c_ulong::from(self.op.flags))?;
+        startable(vcq, &self.op)?;
         // SAFETY: the caller's promise.
         unsafe {
             vcq.send(|sender| {
@@ -298,13 +298,25 @@ impl Blocks {
     }
 }
 
-/// Refuses what this device does not start: sessions, and operations that wait for one.
+/// Refuses what this device would never start, or not in time.
 #[inline]
-fn startable(vcq: &Vcq, flags: c_ulong) -> Result<()> {
-    if vcq.session || flags & UTOFU_ONESIDED_FLAG_DELAY_START != 0 {
+fn startable(vcq: &Vcq, op: &Op) -> Result<()> {
+    let is_delayed = op.has(UTOFU_ONESIDED_FLAG_DELAY_START);
+    if vcq.is_session || is_delayed { startable_by_others(vcq) } else { Ok(()) }
+}
+
+#[cold]
+fn startable_by_others(vcq: &Vcq) -> Result<()> {
+    if !vcq.is_session {
         return fail(
             UTOFU_ERR_NOT_SUPPORTED,
-            "the emulator does not run sessions: post to a VCQ without SESSION_MODE and without DELAY_START",
+            "nothing would start it: post to a VCQ with SESSION_MODE, or without DELAY_START",
+        );
+    }
+    if vcq.context.job.model.takes_time() {
+        return fail(
+            UTOFU_ERR_NOT_SUPPORTED,
+            "the emulator runs no sessions where operations take time (HOPBINE_EMU_*_NS, _MBPS)",
         );
     }
     Ok(())
@@ -322,7 +334,12 @@ fn on(
     let Ok(edata) = u8::try_from(edata) else {
         return fail(UTOFU_ERR_INVALID_EDATA, format!("edata {edata}: must be below 256"));
     };
-    Ok(Blocks { op: Op { action, vcq, rmt, edata, flags: flags as u16 }, stride: 0, left: 1 })
+    let steps = Op::steps_in(flags);
+    Ok(Blocks {
+        op: Op { action, vcq, rmt, edata, flags: flags as u16, steps },
+        stride: 0,
+        left: 1,
+    })
 }
 
 #[inline]
