@@ -195,7 +195,6 @@ fn more_messages_than_a_channel_holds() {
     }
 }
 
-/// Tiny and eager messages, announcements and credits of a flush are one call.
 /// A sender that waits for long says so, as far as it has credits: nothing is left for which it would
 /// need a receiver that no longer polls.
 #[test]
@@ -242,6 +241,7 @@ fn what_is_said_of_waiting_messages_waits_for_nobody() {
     assert!(target.bytes.iter().all(|&byte| byte == 1));
 }
 
+/// Tiny and eager messages, announcements and credits of a flush are one call.
 #[test]
 fn what_is_posted_in_one_drive_goes_with_one_call() {
     let [mut sender, mut receiver] = pair();
