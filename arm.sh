@@ -24,7 +24,9 @@ if [ "${1:-}" = --install ]; then
   apt-get update -qq
   apt-get install -y -qq --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
     libc6:arm64 libgcc-s1:arm64 qemu-user-static >/dev/null
-  exec rustup toolchain install "$oldest" --profile minimal --no-self-update --target $target
+  rustup toolchain install "$oldest" --profile minimal --no-self-update --target $target ||
+    apt-get install -y -qq --no-install-recommends rustc-web libstd-rust-web-dev:arm64 >/dev/null
+  exit
 fi
 
 # COMMAND...: whether this compiler can build for aarch64.
