@@ -30,6 +30,7 @@ fn main() {
         ["matrix"] => matrix(),
         ["own", level] => own::run(level),
         ["many"] => own::many(),
+        ["ahead"] => own::ahead(),
         ["missing"] => own::missing(),
         ["mismatch"] => mismatch(),
         ["long"] => long(),

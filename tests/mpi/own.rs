@@ -1,10 +1,11 @@
 //! Programs that have an MPI of their own.
 
 use std::ffi::c_int;
+use std::time::Duration;
 
 use hopbine::mpi::ffi;
 use hopbine::reduce::Op;
-use hopbine::{Error, World, init_mpi};
+use hopbine::{CallOptions, Error, World, init_mpi};
 
 use crate::defaults;
 
@@ -212,6 +213,32 @@ pub fn many() {
     let rank = comm.rank();
     world.finish().unwrap();
     finalize(rank, "many");
+}
+
+/// A rank that has waited long with many messages is done when they have gone, although their receiver
+/// does something else then.
+pub fn ahead() {
+    const N: usize = 400;
+    start("multiple");
+    // SAFETY: all ranks of the program.
+    let world = unsafe { init_mpi(world_comm()) }.unwrap();
+    let comm = world.communicator().with(CallOptions::new().algorithm("mixed-tree"));
+    let rank = comm.rank();
+    if rank == 0 {
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let mut all: Vec<_> = (0..N).map(|_| comm.bcast_init(vec![rank; 10_000], 1).unwrap()).collect();
+    all.iter_mut().for_each(|bcast| bcast.start().unwrap());
+    for bcast in &mut all {
+        bcast.wait().unwrap();
+        assert!(bcast.buffer().unwrap().iter().all(|&value| value == 1));
+    }
+    // SAFETY: all ranks call it. It moves nothing of ours on.
+    assert_eq!(unsafe { ffi::MPI_Barrier(world_comm()) }, 0);
+    drop(all);
+    drop(comm);
+    world.finish().unwrap();
+    finalize(rank, "ahead");
 }
 
 /// Bytes of memory that this process has.

@@ -29,6 +29,7 @@ run_rust() {
   ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_DRIVE=workers "$programs/mpi" own multiple || status=1
   ranks 3 "$programs/mpi" own multiple || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" many || status=1
+  ranks 2 "${messages[@]}" "$programs/mpi" ahead || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" long || status=1
   # Those who come have three of these to see each other.
   ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing || status=1

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::header::Header;
+use super::header::{Header, Kind};
 use crate::Rank;
 use crate::endpoint::{Arrival, Slot, Tag, WireRegion};
 
@@ -83,6 +83,13 @@ impl Peer {
             outbox: VecDeque::new(),
             is_listed: false,
         }
+    }
+
+    /// Whether this says that a message waits, and that has gone.
+    pub(super) fn is_void(&self, outgoing: &Outgoing) -> bool {
+        let Outgoing { header, .. } = outgoing;
+        let waits = || self.waiting.iter().any(|waiting| is_same(waiting.tag, header.tag()));
+        header.kind == Kind::Waits && !waits()
     }
 
     /// Forgets everything that has to do with memory of users.

@@ -168,17 +168,21 @@ impl State {
         }
     }
 
-    /// Sends as much of a peer's outbox as there are credits for.
+    /// Sends as much of a peer's outbox as there are credits for. What no longer waits is not said any
+    /// more: a peer that is done with all messages gives no credits.
     pub(super) fn flush(&mut self, index: u32) -> Result<(), WireError> {
-        while self.peers[index as usize].credits > 0 {
-            let Some(outgoing) = self.peers[index as usize].outbox.pop_front() else {
-                return Ok(());
-            };
-            self.put(index, outgoing)?;
-            self.events.extend(outgoing.message.map(|(slot, _)| Event::Sent(slot)));
-        }
-        if !self.peers[index as usize].outbox.is_empty() {
-            self.list(index);
+        while let Some(&outgoing) = self.peers[index as usize].outbox.front() {
+            let peer = &mut self.peers[index as usize];
+            let is_void = peer.is_void(&outgoing);
+            if !is_void && peer.credits == 0 {
+                self.list(index);
+                break;
+            }
+            peer.outbox.pop_front();
+            if !is_void {
+                self.put(index, outgoing)?;
+                self.events.extend(outgoing.message.map(|(slot, _)| Event::Sent(slot)));
+            }
         }
         Ok(())
     }
