@@ -37,7 +37,7 @@ const SLEEPY_WAITS: (u32, u32) = (256, 2048);
 /// So many slow yields beside others, with no more than a few quick ones between two of them, are no
 /// accident: a thread of the system's may be about for a moment. The second number holds where waits
 /// have slept lately.
-const SLOW_YIELDS: (u32, u32) = (4, 2);
+const SLOW_YIELDS: (u32, u32) = (8, 3);
 const FEW_YIELDS: u32 = 8;
 /// After so many quick ones the cores are free again.
 const MANY_YIELDS: u32 = 1000;
