@@ -121,8 +121,8 @@ pub fn choose(
     let is_short = total <= SHORT_VECTOR_BYTES;
     let known = registry::algorithms(collective);
     let has_nodes = shape.ranks_per_node() > 1;
-    // Between two nodes there is one step to save, and no volume: a second phase only brings back what
-    // the first has taken there.
+    // Between two nodes a tree is one step, and moves less: a second phase only brings back what the
+    // first has taken there.
     let is_pair = shape.n_nodes() == 2 * shape.ranks_per_node();
     let wanted: &str = match collective {
         Collective::Allreduce if is_short => latency_form(shape, &known),
