@@ -22,6 +22,7 @@
 //! learn why messages do not come has an [`Observer`].
 
 mod calls;
+mod lists;
 mod meeting;
 #[cfg(feature = "mpi")]
 pub mod mpi;
@@ -358,4 +359,11 @@ pub trait Observer {
 
     /// What another rank has told.
     fn told(&mut self) -> Option<Blame>;
+}
+
+/// The error of a post after [`Endpoint::abandon`].
+#[cold]
+fn given_up() -> WireError {
+    let reason = "the port has been given up".to_owned();
+    WireError { call: "posting", reason, peer: None }
 }

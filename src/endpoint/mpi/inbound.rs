@@ -5,7 +5,7 @@ use super::peer::{Announced, CREDITS, Early, is_same};
 use super::ring::Taken;
 use super::{EAGER_BYTES, State};
 use crate::Rank;
-use crate::endpoint::numbered::take_out;
+use crate::endpoint::lists::take_out;
 use crate::endpoint::{Arrival, Event, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 

@@ -46,7 +46,7 @@ use mpi::ffi;
 pub use library::{Comm, Library, check, is_running};
 
 use super::calls::Calls;
-use super::numbered::hand_over;
+use super::lists::hand_over;
 use super::{
     Arrival, Endpoint, Event, Observer, Posted as Taken, Slot, Status, Tag, WireError, WireRegion,
 };

@@ -4,7 +4,9 @@ use super::header::{Header, Kind};
 use super::peer::{Announced, Outgoing, Peer, Posted, Waiting, is_same};
 use super::{EAGER_BYTES, FIRST_DATA, NOBODY, State};
 use crate::Rank;
-use crate::endpoint::{Arrival, Event, Posted as Taken, Slot, Tag, WireError, WireRegion};
+use crate::endpoint::{
+    Arrival, Event, Posted as Taken, Slot, Tag, WireError, WireRegion, given_up,
+};
 
 impl State {
     /// As [`post_send`](crate::endpoint::Endpoint::post_send).
@@ -197,10 +199,4 @@ impl State {
         // SAFETY: the region of a send that has not been reported is valid for reads.
         unsafe { self.outbound.send(peer.rank, &outgoing.header, region) }
     }
-}
-
-#[cold]
-fn given_up() -> WireError {
-    let reason = "the port has been given up".to_owned();
-    WireError { call: "posting", reason, peer: None }
 }

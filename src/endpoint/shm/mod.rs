@@ -41,7 +41,8 @@ pub use setup::{ShmConfig, connect};
 
 use super::Posted as Taken;
 use super::calls::Calls;
-use super::numbered::{Numbered, hand_over};
+use super::lists::hand_over;
+use super::numbered::Numbered;
 use super::{Arrival, Bell, Endpoint, Event, Observer, Slot, Status, Tag, WireError, WireRegion};
 use crate::error::Blame;
 use layout::{Layout, SLOT_BYTES};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::endpoint::numbered::take_out;
+use crate::endpoint::lists::take_out;
 use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 
 use super::process::Process;

@@ -75,9 +75,10 @@ use utofu::handles::{Put, Registration, Vcq};
 use utofu::{Stadd, UtofuError};
 
 use super::calls::Calls;
+use super::lists::hand_over;
 use super::{
     Arrival, Endpoint, Event, Observer, Posted, Rank, Registry, Slot, Status, Tag, WireError,
-    WireRegion,
+    WireRegion, given_up,
 };
 use crate::memory::Pages;
 use addresses::Addresses;
@@ -279,9 +280,7 @@ impl Endpoint for UtofuEndpoint {
         if let Some(blame) = self.news() {
             self.events.push(Event::News(blame));
         }
-        if !self.events.is_empty() {
-            events.append(&mut self.events);
-        }
+        hand_over(&mut self.events, events);
         if !self.lending.is_empty() {
             std::mem::swap(&mut self.lent, &mut self.lending);
         }
@@ -367,11 +366,7 @@ impl UtofuEndpoint {
     }
 
     fn check_usable(&self) -> Result<(), WireError> {
-        if self.is_abandoned {
-            let reason = "the port has been given up".to_owned();
-            return Err(WireError { call: "posting", reason, peer: None });
-        }
-        Ok(())
+        if self.is_abandoned { Err(given_up()) } else { Ok(()) }
     }
 }
 

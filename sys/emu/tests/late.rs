@@ -27,17 +27,6 @@ fn pair(checked: bool) -> (Arc<Job>, [(EndPoint, *mut u64); 2]) {
     (job, ends)
 }
 
-/// A word that the device may write.
-fn word(p: *mut u64, at: usize) -> u64 {
-    // SAFETY: within the buffer, which lives for ever.
-    unsafe { p.add(at).read_volatile() }
-}
-
-fn set(p: *mut u64, at: usize, value: u64) {
-    // SAFETY: as above.
-    unsafe { p.add(at).write_volatile(value) };
-}
-
 fn completion(ep: &EndPoint) -> usize {
     loop {
         match ep.poll_tcq() {

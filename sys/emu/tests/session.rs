@@ -25,16 +25,6 @@ fn ends(model: Model, flags: &[c_ulong]) -> (Arc<Job>, Vec<(EndPoint, *mut u64)>
     (job, all)
 }
 
-fn word(p: *mut u64, at: usize) -> u64 {
-    // SAFETY: within the buffer, which lives for ever.
-    unsafe { p.add(at).read_volatile() }
-}
-
-fn set(p: *mut u64, at: usize, value: u64) {
-    // SAFETY: as above.
-    unsafe { p.add(at).write_volatile(value) };
-}
-
 fn unread(ep: &EndPoint) -> usize {
     let mut n = 0;
     // SAFETY: a valid place for the result.

@@ -12,6 +12,18 @@ pub const TCQ: c_ulong = UTOFU_ONESIDED_FLAG_TCQ_NOTICE;
 pub const LCL: c_ulong = UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;
 pub const RMT: c_ulong = UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE;
 
+/// A word of a leaked buffer, which the device may write.
+pub fn word(p: *mut u64, at: usize) -> u64 {
+    // SAFETY: within the buffer, which lives for ever.
+    unsafe { p.add(at).read_volatile() }
+}
+
+/// Writes such a word.
+pub fn set(p: *mut u64, at: usize, value: u64) {
+    // SAFETY: as above.
+    unsafe { p.add(at).write_volatile(value) };
+}
+
 pub struct EndPoint {
     pub handle: utofu_vcq_hdl_t,
     pub id: utofu_vcq_id_t,
