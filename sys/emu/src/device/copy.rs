@@ -29,6 +29,13 @@ fn head(to: u64, len: usize) -> usize {
     len.min((CACHE_LINE - to % CACHE_LINE) as usize)
 }
 
+/// How many bytes of a put of `len` bytes to `to` lie before its last cache line.
+#[inline]
+fn before_tail(to: u64, len: usize) -> usize {
+    let end = to + len as u64;
+    (end.saturating_sub(1) / CACHE_LINE * CACHE_LINE).saturating_sub(to) as usize
+}
+
 /// Why another process's memory could not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyError {
@@ -139,8 +146,8 @@ unsafe fn copy_many(from: u64, to: u64, len: usize, watched: Option<Watched>) {
             (head, head.max((end / 8 * 8).saturating_sub(to) as usize))
         }
         _ => {
-            let tail = (end.saturating_sub(1) / CACHE_LINE * CACHE_LINE).saturating_sub(to);
-            (tail.min(to.next_multiple_of(8) - to) as usize, tail as usize)
+            let tail = before_tail(to, len);
+            (tail.min((to.next_multiple_of(8) - to) as usize), tail)
         }
     };
     let (source, target) = ((from + a as u64) as *const u8, (to + a as u64) as *mut u8);
@@ -184,13 +191,16 @@ pub(crate) unsafe fn write(
             Ok(())
         }
         Space::Process(pid) => {
-            // The kernel writes in ascending order.
-            let first = head(to, len);
-            let in_parts = watched == Some(Watched::First) && len > first;
-            if in_parts && write_parts(pid, from, to, len, first) {
-                return Ok(());
-            }
-            across(libc::process_vm_writev, pid, from, to, len)
+            // The kernel copies a part with instructions that may write its lines in any order
+            // (`rep movsb`), but a part only after the one before it.
+            let cut = match watched {
+                None => 0,
+                Some(Watched::First) => head(to, len),
+                Some(Watched::Last) => before_tail(to, len),
+            };
+            let [head, tail] = [(0, cut), (cut, len - cut)];
+            let is_first = watched == Some(Watched::First);
+            across_in_two(pid, from, to, if is_first { [tail, head] } else { [head, tail] })
         }
     }
 }
@@ -220,20 +230,30 @@ type VmCall = unsafe extern "C" fn(
     libc::c_ulong,
 ) -> libc::ssize_t;
 
-/// Writes `len` bytes to another process, the first `last` of them last. False if the kernel has not
-/// written all.
-fn write_parts(pid: u32, here: u64, there: u64, len: usize, last: usize) -> bool {
-    let parts = |start: u64| {
-        [(last, len - last), (0, last)].map(|(at, len)| libc::iovec {
+/// Writes two parts, given as start and length, to another process in their order.
+fn across_in_two(
+    pid: u32,
+    here: u64,
+    there: u64,
+    parts: [(usize, usize); 2],
+) -> Result<(), CopyError> {
+    let at = |start: u64| {
+        parts.map(|(at, len)| libc::iovec {
             iov_base: (start + at as u64) as *mut libc::c_void,
             iov_len: len,
         })
     };
-    let (local, remote) = (parts(here), parts(there));
+    let (local, remote) = (at(here), at(there));
     let (from, to) = (local.as_ptr(), remote.as_ptr());
     // SAFETY: the kernel checks all ranges itself; it takes them in their order.
     let n = unsafe { libc::process_vm_writev(pid as libc::pid_t, from, 2, to, 2, 0) };
-    n == len as isize
+    if n == (parts[0].1 + parts[1].1) as isize {
+        return Ok(());
+    }
+    // The kernel has written a part only, or nothing. Writing it again changes nothing.
+    parts.into_iter().try_for_each(|(at, len)| {
+        across(libc::process_vm_writev, pid, here + at as u64, there + at as u64, len)
+    })
 }
 
 /// Calls until all is moved; the kernel may stop early in large transfers.

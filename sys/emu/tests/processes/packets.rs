@@ -41,7 +41,7 @@ fn a_packet_is_there_at_once() {
         let wanted = [round as u16; MOST / 2];
         let start = Instant::now();
         let watch = || {
-            let mut looks = 0u32;
+            let mut looks = 0u64;
             // SAFETY: the packet is in the buffer, and written by the other rank's process.
             while unsafe { packet.add(at).cast::<u16>().read_volatile() } != round as u16 {
                 looks += 1;
@@ -52,7 +52,11 @@ fn a_packet_is_there_at_once() {
             }
             // SAFETY: as above.
             let got = unsafe { packet.cast::<[u16; MOST / 2]>().read_volatile() };
-            assert_eq!(got[..len / 2], wanted[..len / 2], "round {round}");
+            assert_eq!(
+                got[..len / 2],
+                wanted[..len / 2],
+                "round {round}, watched at {at} of {len}"
+            );
             // The next put has to fetch every part of the packet from this processor's cache.
             // SAFETY: the other rank puts again only when it has been answered.
             unsafe { packet.cast::<[u16; MOST / 2]>().write_volatile([0; MOST / 2]) };
