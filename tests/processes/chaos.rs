@@ -6,7 +6,6 @@
 //! A few dozen runs here; thousands with `cargo test --test processes chaos -- --ignored`, which
 //! takes `HOPBINE_TEST_SEEDS=from..to`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopbine::reduce::Op;
@@ -14,7 +13,7 @@ use hopbine::{CallOptions, Communicator, Error, Hardware, init};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::common::processes::{run_scenario, start, wait};
+use crate::common::processes::{four_at_a_time, run_scenario, start, wait};
 
 const SEED: &str = "HOPBINE_TEST_SEED";
 const RANKS: u32 = 4;
@@ -246,30 +245,14 @@ fn survive(seed: u64, backend: &str) {
     assert!(began.elapsed() < Duration::from_secs(60), "{}", context("it took too long"));
 }
 
-/// Two at a time.
-fn sweep(seeds: std::ops::Range<u64>, backend: &str) {
-    let next = AtomicU64::new(seeds.start);
-    let work = || loop {
-        let seed = next.fetch_add(1, Ordering::Relaxed);
-        if seed >= seeds.end {
-            return;
-        }
-        survive(seed, backend);
-    };
-    std::thread::scope(|threads| {
-        threads.spawn(work);
-        threads.spawn(work);
-    });
-}
-
 #[test]
 fn ranks_survive_random_failures_on_the_emulated_device() {
-    sweep(0..14, "emu");
+    four_at_a_time(0..14, |seed| survive(seed, "emu"));
 }
 
 #[test]
 fn ranks_survive_random_failures_in_shared_memory() {
-    sweep(100..114, "shm");
+    four_at_a_time(100..114, |seed| survive(seed, "shm"));
 }
 
 #[test]
@@ -279,6 +262,6 @@ fn ranks_survive_thousands_of_random_failures() {
     let (from, to) = seeds.split_once("..").expect("from..to");
     let seeds = from.parse().unwrap()..to.parse().unwrap();
     for backend in ["emu", "shm"] {
-        sweep(seeds.clone(), backend);
+        four_at_a_time(seeds.clone(), |seed| survive(seed, backend));
     }
 }

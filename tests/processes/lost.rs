@@ -6,7 +6,7 @@
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::common::processes::{Ended, run_scenario, start, wait};
+use crate::common::processes::{Ended, four_at_a_time, run_scenario, start, wait};
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator, Error, Fault, Hardware, init};
 
@@ -200,7 +200,7 @@ fn a_rank_that_is_gone_is_named_by_all_others_before_the_timeout() {
         ("bcast", "killed", &[]),
         ("ring", "leaves", &[]),
     ];
-    for (scenario, fate, env) in cases {
+    four_at_a_time(cases, |(scenario, fate, env)| {
         let (others, victim) = run(scenario, fate, TIMEOUT, env);
         assert_eq!(victim.status.success(), fate == "leaves", "{scenario}: {}", victim.text);
         for ended in &others {
@@ -210,18 +210,19 @@ fn a_rank_that_is_gone_is_named_by_all_others_before_the_timeout() {
             let waited: u32 = text.parse().unwrap();
             assert!(waited < 1000 * TIMEOUT, "{scenario}, {fate}: {error}");
         }
-    }
+    });
 }
 
 #[test]
 fn a_rank_that_hangs_or_comes_late_is_named_after_the_timeout() {
-    for (scenario, fate, env) in [
+    let cases = [
+        ("small", "late", [("HOPBINE_DRIVE", "inline")]),
+        ("gates", "late", [("HOPBINE_DRIVE", "workers")]),
         ("ring", "stopped", [("HOPBINE_TORUS", "6")]),
         ("gates", "stopped", [("HOPBINE_TORUS", "3x2")]),
         ("tested", "stopped", [("HOPBINE_DRIVE", "workers")]),
-        ("small", "late", [("HOPBINE_DRIVE", "inline")]),
-        ("gates", "late", [("HOPBINE_DRIVE", "workers")]),
-    ] {
+    ];
+    four_at_a_time(cases, |(scenario, fate, env)| {
         let env = [env[0], ("HOPBINE_ON_TIMEOUT", "fail")];
         let (others, victim) = run(scenario, fate, 4, &env);
         for ended in &others {
@@ -233,7 +234,7 @@ fn a_rank_that_hangs_or_comes_late_is_named_after_the_timeout() {
             let error = error_of(&victim);
             assert!(error.contains("Lost") && names_the_victim(error, &[Fault::Absent]), "{error}");
         }
-    }
+    });
 }
 
 #[test]
@@ -260,7 +261,7 @@ fn missing() {
 
 #[test]
 fn all_that_are_missing_can_be_asked_for() {
-    let (others, _) = run("missing", "", 4, &[]);
+    let (others, _) = run("missing", "", 2, &[]);
     for (index, ended) in others.iter().enumerate().filter(|(index, _)| *index != 1) {
         let error = error_of(ended);
         assert!(error.contains("Unreachable") || error.contains("peer: Some("), "{index}: {error}");
