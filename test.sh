@@ -100,8 +100,10 @@ model_checking() {
 
 # What only the last stages need is fetched while the first ones compile.
 more_packages() {
-  limited 600 tests/mpi.sh --install
-  limited 600 ./arm.sh --install
+  local status=0
+  limited 600 tests/mpi.sh --install || status=1
+  limited 600 ./arm.sh --install || status=1
+  return $status
 }
 more=
 if $install && is_root_on_debian; then

@@ -172,7 +172,8 @@ impl Port {
         self.hints.n_active.store(n_others + 1, ordering);
         if drives {
             // Nothing has come for a run that has posted nothing.
-            self.move_on(guard, n_others > 0, push == Push::AllTheWay);
+            let steps = [n_others > 0, true];
+            self.move_on(guard, &steps[..if push == Push::AllTheWay { 2 } else { 1 }]);
         }
     }
 
@@ -229,31 +230,27 @@ impl Port {
     }
 
     pub(super) fn drive_locked(&self, state: MutexGuard<'_, State>) -> bool {
-        self.move_on(state, true, false)
+        self.move_on(state, &[true])
     }
 
-    /// Moves every run on, by what the wire says if this `polls` it; and `again` by what it says
-    /// then.
-    fn move_on(&self, mut state: MutexGuard<'_, State>, mut polls: bool, mut again: bool) -> bool {
+    /// Moves every run on, in steps: each says whether it polls the wire first.
+    fn move_on(&self, mut state: MutexGuard<'_, State>, steps: &[bool]) -> bool {
         let mut ended = Ended::new();
         let mut moved = false;
-        let failure = loop {
+        let mut failure = None;
+        for &polls in steps {
             if self.failure.is_set() {
                 moved |= self.fail_all(&mut state, &mut ended);
-                break None;
+                break;
             }
             match self.step(&mut state, polls, &mut ended) {
                 Ok(more) => moved |= more,
                 Err(error) => {
-                    moved = true;
-                    break Some(error);
+                    (moved, failure) = (true, Some(error));
+                    break;
                 }
             }
-            if !std::mem::take(&mut again) {
-                break None;
-            }
-            polls = true;
-        };
+        }
         if moved {
             // Relaxed: see `n_moves`; nobody else writes it meanwhile.
             self.n_moves.store(self.n_moves() + 1, Ordering::Relaxed);
