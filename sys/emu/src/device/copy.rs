@@ -54,7 +54,8 @@ pub(crate) enum Space {
     Process(u32),
 }
 
-/// Stores `size` bytes (1, 2, 4 or 8) at `to`, a multiple of `size`, in one instruction.
+/// Stores `size` bytes (1, 2, 4 or 8) at `to`, a multiple of `size`, in one instruction; if `from` is a
+/// multiple as well, they are read in one.
 ///
 /// # Safety
 /// Both ranges are mapped.
@@ -62,9 +63,14 @@ pub(crate) enum Space {
 unsafe fn store(from: u64, to: u64, size: usize) {
     macro_rules! word {
         ($int:ty, $atomic:ty) => {{
-            // SAFETY: mapped by the caller's promise; `to` is a multiple of the size.
+            // SAFETY: mapped by the caller's promise; what is used as an atomic is a multiple of the
+            // size.
             unsafe {
-                let v = (from as *const $int).read_unaligned();
+                // Relaxed: a program that gets what another rank writes has agreed on when.
+                let v = match from.is_multiple_of(size_of::<$int>() as u64) {
+                    true => (*(from as *const $atomic)).load(Ordering::Relaxed),
+                    false => (from as *const $int).read_unaligned(),
+                };
                 // Release: who sees this word sees what this thread has put before.
                 (*(to as *const $atomic)).store(v, Ordering::Release);
             }
