@@ -20,6 +20,11 @@ impl<T> Numbered<T> {
         self.free.last().copied().unwrap_or(self.values.len() as u32)
     }
 
+    /// How many values there are.
+    pub(super) fn len(&self) -> usize {
+        self.values.len() - self.free.len()
+    }
+
     pub(super) fn insert(&mut self, value: T) -> u32 {
         if let Some(at) = self.free.pop() {
             self.values[at as usize] = Some(value);

@@ -89,7 +89,7 @@ impl ShmEndpoint {
         let Some(posted) = self.peers[peer].take_posted(operation, message) else {
             let body = match kind {
                 Kind::Staged => Body::Staged(id),
-                Kind::Lent => Body::Lent(word, id),
+                Kind::Lent => Body::Lent { from: word, id, among: lent_among(payload) },
                 Kind::Eager => {
                     // SAFETY: the payload has this length, which `Inbox::next` has bounded.
                     let bytes = unsafe { std::slice::from_raw_parts(payload, len as usize) };
@@ -112,7 +112,8 @@ impl ShmEndpoint {
             Kind::Staged => self.show_staged(peer, id, &posted),
             Kind::Lent => {
                 let Posted { slot, region, .. } = posted;
-                self.land(Landing { peer, slot, region, from: word, id, done: 0 });
+                let landing = Landing { peer, slot, region, from: word, id, done: 0 };
+                self.land(landing, lent_among(payload));
                 Ok(())
             }
             _ => {
@@ -164,4 +165,10 @@ impl ShmEndpoint {
         self.events.push(Event::Received(slot));
         Ok(())
     }
+}
+
+/// How many messages a peer had lent when it sent this payload.
+fn lent_among(payload: *const u8) -> u64 {
+    // SAFETY: the whole of a descriptor's payload can be read; it need not be aligned.
+    unsafe { payload.cast::<[u64; 2]>().read_unaligned()[1] }
 }

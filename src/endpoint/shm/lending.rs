@@ -1,5 +1,6 @@
-//! Long messages: lent by the sender, and read by the receiver when it is ready for them; or sent
-//! in pieces through staging slots, where no process may read another's memory.
+//! Long messages: lent by the sender, and then read by the receiver when it is ready for them, or sent
+//! in pieces through staging slots when it asks for them: what is cheaper ([`ways`](super::ways)), and
+//! always the latter where no process may read another's memory.
 
 use std::sync::atomic::Ordering;
 
@@ -17,9 +18,10 @@ use super::{ShmEndpoint, copy};
 const READ_BYTES: usize = 8 * 1024 * 1024;
 
 impl ShmEndpoint {
-    /// Takes up a lent message whose receive is posted: reads it, or asks for pieces.
-    pub(super) fn land(&mut self, landing: Landing) {
-        if self.can_read {
+    /// Takes up a message whose receive is posted, and which its sender has lent as one of `among`:
+    /// reads it, or asks for pieces.
+    pub(super) fn land(&mut self, landing: Landing, among: u64) {
+        if self.can_read && !self.is_to_pull(landing.peer, among) {
             return self.reads_due.push(landing);
         }
         let (peer, id) = (landing.peer, landing.id);
@@ -28,6 +30,15 @@ impl ShmEndpoint {
             peer,
             Descriptor { word: u64::from(number), ..Descriptor::answer(Kind::Pull, id) },
         );
+    }
+
+    /// Whether such a message is to be sent in pieces. A peer with more to send than this rank has to
+    /// receive would be what everybody waits for: its messages are read.
+    fn is_to_pull(&mut self, peer: usize, among: u64) -> bool {
+        let is_own = self.peers[peer].process.pid == std::process::id();
+        let awaited = self.peers.iter().map(|peer| peer.posted.len()).sum::<usize>();
+        let incoming = 1 + awaited + self.n_early + self.reads_due.len() + self.landings.len();
+        !is_own && among <= incoming as u64 && self.peers[peer].ways.pulls()
     }
 
     /// Reads some of the message that is due first.
@@ -40,9 +51,11 @@ impl ShmEndpoint {
         let Landing { peer, region, done, from, .. } = landing;
         let len = (region.len - done).min(READ_BYTES);
         let lender = (peer, self.peers[peer].process);
+        let (reads, ways) = (&self.reads, &mut self.peers[peer].ways);
         // SAFETY: within the region of a posted receive; the message is lent until `Done`.
-        let read =
-            unsafe { self.reads.read(lender, from + done as u64, region.ptr.add(done), len) };
+        let read = ways.reading(len, || unsafe {
+            reads.read(lender, from + done as u64, region.ptr.add(done), len)
+        });
         let read = read.map_err(|error| WireError {
             call: "process_vm_readv",
             reason: error.to_string(),
@@ -65,7 +78,7 @@ impl ShmEndpoint {
         }
     }
 
-    /// Turns a loan into pieces: the peer cannot read this memory.
+    /// Turns a loan into pieces: the peer does not read this memory.
     pub(super) fn pulled(&mut self, peer: usize, id: u32, landing: u32) {
         self.pulled.push_back(Pulled { peer, id, landing, done: 0 });
     }
@@ -111,7 +124,8 @@ impl ShmEndpoint {
         let (slot, is_whole) = (landing.slot, landing.done == landing.region.len);
         let from = self.staged(peer, id, len as usize)?;
         // SAFETY: as above; the slot is this port's to read until it is released.
-        unsafe { copy(from, into, len as usize) };
+        let copy = || unsafe { copy(from, into, len as usize) };
+        self.peers[peer].ways.copying(len as usize, copy);
         self.release(peer, id);
         if is_whole {
             self.landings.remove(message);

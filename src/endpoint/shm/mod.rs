@@ -5,10 +5,10 @@
 //! | up to 32 | in the line of the queue that says that they are there |
 //! | up to 2 KiB | in the queue's ring of bytes; the receiver copies them out at once |
 //! | up to 32 KiB, with two ranks 16 KiB | in a staging slot, where the receiver may read them |
-//! | more, or no slot free | stay where they are; the receiver reads them when it is ready |
+//! | more, or no slot free | stay where they are; the receiver reads them or has them sent in pieces |
 //!
-//! Where no process may read another's memory, messages of up to 64 KiB are staged, and longer ones
-//! are sent in pieces through slots.
+//! Pieces go through slots. Receivers choose by what both ways have cost them lately (`ways`). Where no
+//! process may read another's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
 //!
 //! A queue is emptied whenever its receiver polls, into memory of its own if need be, and a message
 //! that finds no slot is lent. So no message waits for another.
@@ -28,6 +28,7 @@ mod segment;
 mod setup;
 mod staging;
 mod state;
+mod ways;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -245,7 +246,8 @@ impl Endpoint for ShmEndpoint {
         let id = self.lent.insert(Lent { slot, region });
         (descriptor.kind, descriptor.id) = (Kind::Lent, id);
         let address = region.ptr.expose_provenance() as u64;
-        if !self.peers[peer].outbox.push(&descriptor, &address.to_ne_bytes()) {
+        let words = [address, self.lent.len() as u64];
+        if !self.peers[peer].outbox.push(&descriptor, bytemuck::bytes_of(&words)) {
             self.lent.remove(id);
             return Ok(Taken::Later);
         }
@@ -275,14 +277,16 @@ impl Endpoint for ShmEndpoint {
         if (early.tag.call, early.len) != (call, region.len as u64) {
             match early.body {
                 Body::Staged(id) => self.refuse(peer, Kind::Staged, id, slot),
-                Body::Lent(_, id) => self.refuse(peer, Kind::Lent, id, slot),
+                Body::Lent { id, .. } => self.refuse(peer, Kind::Lent, id, slot),
                 Body::Inline(_) | Body::Copied(_) => self.refuse(peer, Kind::Inline, 0, slot),
             }
             return Ok(Taken::Accepted);
         }
         match early.body {
             Body::Staged(id) => self.show_staged(peer, id, &posted)?,
-            Body::Lent(from, id) => self.land(Landing { peer, slot, region, from, id, done: 0 }),
+            Body::Lent { from, id, among } => {
+                self.land(Landing { peer, slot, region, from, id, done: 0 }, among);
+            }
             Body::Inline(bytes) => {
                 // SAFETY: the region is valid for writes by the caller's promise, and has the
                 // message's length, which a descriptor holds.

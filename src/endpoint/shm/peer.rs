@@ -7,6 +7,7 @@ use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 
 use super::process::Process;
 use super::queue::{INLINE_BYTES, Inbox, Outbox};
+use super::ways::Ways;
 
 /// A peer, as seen by one port.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub(super) struct Peer {
     pub(super) process: Process,
     pub(super) outbox: Outbox,
     pub(super) inbox: Inbox,
+    pub(super) ways: Ways,
     /// Receives whose message has not come.
     pub(super) posted: Vec<Posted>,
     /// Messages whose receive has not been posted, in the order in which they came.
@@ -47,8 +49,13 @@ pub(super) enum Body {
     Copied(Vec<u8>),
     /// In this slot of the sender's staging.
     Staged(u32),
-    /// In the sender's memory, at this address, lent as this number.
-    Lent(u64, u32),
+    /// In the sender's memory, at this address, lent as this number; so many the sender had lent
+    /// then.
+    Lent {
+        from: u64,
+        id: u32,
+        among: u64,
+    },
 }
 
 impl Peer {

@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Lent,
     /// The message lent as `id` has been read.
     Done,
-    /// The message lent as `id` cannot be read, and is to be sent as pieces to landing `word`.
+    /// The message lent as `id` is not read, but to be sent as pieces to landing `word`.
     Pull,
     /// `len` bytes at `word` of the message for landing `message`, in staging slot `id`.
     Piece,

@@ -147,6 +147,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
             process: card.process,
             outbox: Outbox::new(&segment, layout.queue(port, me, index), bell(index)),
             inbox: Inbox::new(&segment, layout.queue(port, index, me), bell(index)),
+            ways: Default::default(),
             posted: Vec::with_capacity(64),
             early: Default::default(),
         };

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::layout::{Layout, SLOT_BYTES, SLOTS};
 use super::segment::Segment;
 
-/// Slots kept for pieces of messages that receivers cannot read themselves.
-const KEPT_SLOTS: usize = 2;
+/// Slots kept for pieces of messages that receivers do not read themselves: enough for one side to
+/// fill some while the other reads some, few enough to stay in the cache.
+const KEPT_SLOTS: usize = 4;
 
 /// The slots of one port.
 #[derive(Debug)]
