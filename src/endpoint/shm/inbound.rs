@@ -160,7 +160,8 @@ impl ShmEndpoint {
         }
         // SAFETY: the receive is posted, so its region is valid and nobody else's; the slot is
         // this port's to read until it is released.
-        unsafe { copy(ptr, region.ptr, region.len) };
+        let copy = || unsafe { copy(ptr, region.ptr, region.len) };
+        self.peers[peer].ways.copying(region.len, copy);
         self.release(peer, id);
         self.events.push(Event::Received(slot));
         Ok(())

@@ -32,13 +32,18 @@ impl ShmEndpoint {
         );
     }
 
-    /// Whether such a message is to be sent in pieces. A peer with more to send than this rank has to
-    /// receive would be what everybody waits for: its messages are read.
+    /// Whether such a message is to be sent in pieces. Its sender copies all that it has lent while
+    /// this rank copies all that it receives.
     fn is_to_pull(&mut self, peer: usize, among: u64) -> bool {
-        let is_own = self.peers[peer].process.pid == std::process::id();
         let awaited = self.peers.iter().map(|peer| peer.posted.len()).sum::<usize>();
         let incoming = 1 + awaited + self.n_early + self.reads_due.len() + self.landings.len();
-        !is_own && among <= incoming as u64 && self.peers[peer].ways.pulls()
+        let copies = 1.0 + among as f32 / incoming as f32;
+        !self.is_same_process(peer) && self.peers[peer].ways.prefer_slots(copies)
+    }
+
+    /// Whether reading a peer's memory is an ordinary copy.
+    pub(super) fn is_same_process(&self, peer: usize) -> bool {
+        self.peers[peer].process == self.peers[self.me].process
     }
 
     /// Reads some of the message that is due first.

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | up to 32 | in the line of the queue that says that they are there |
 //! | up to 2 KiB | in the queue's ring of bytes; the receiver copies them out at once |
-//! | up to 32 KiB, with two ranks 16 KiB | in a staging slot, where the receiver may read them |
+//! | up to 32 KiB, with two ranks 16 KiB; where it is cheap 64 KiB | in a staging slot, where the receiver may read them |
 //! | more, or no slot free | stay where they are; the receiver reads them or has them sent in pieces |
 //!
 //! Pieces go through slots. Receivers choose by what both ways have cost them lately (`ways`). Where no
@@ -56,14 +56,13 @@ use state::{Landing, Lent, Pulled};
 
 /// The longest message that travels in the queue.
 const EAGER_BYTES: usize = 2048;
-/// The longest message that is staged where receivers can read it in its sender's memory as well.
-/// Staging moves every byte between the cores' caches twice: to the slot, which the receiver had
-/// in its cache, and from there. Up to here that is quicker than a system call (measured: 16 KiB
-/// on two ranks, broadcast 3.8 us against 6.6, allreduce 3.9 against 5.5; 64 KiB allreduce 13.5
-/// against 11.4).
+/// The longest message that is staged in any case, with two ranks and with more. Staging moves every
+/// byte between the cores' caches twice: to the slot, which the receiver had in its cache, and from
+/// there. Up to here that is quicker than a system call wherever the cores are; beyond it [`Ways`]
+/// says. With two ranks no second receiver shares the slot.
+///
+/// [`Ways`]: ways::Ways
 const STAGED_BYTES: usize = 32 * 1024;
-/// The same with two ranks, as no second receiver shares the slot: where the cores' caches are far
-/// apart, an alltoall of 32 KiB blocks takes 23 us through slots and 7 by reading.
 const STAGED_PAIR_BYTES: usize = 16 * 1024;
 /// With more peers than this, a port looks more rarely at those of which it expects nothing.
 const FEW_PEERS: usize = 8;
@@ -156,6 +155,20 @@ impl ShmEndpoint {
         })
     }
 
+    /// The longest message to a peer that is staged, for one of `len` bytes.
+    #[inline]
+    fn longest_staged(&mut self, peer: usize, len: usize) -> usize {
+        let always = if self.peers.len() > 2 { STAGED_BYTES } else { STAGED_PAIR_BYTES };
+        let is_open = len > always && len <= SLOT_BYTES;
+        if is_open && (!self.can_read || self.prefers_slots(peer)) { SLOT_BYTES } else { always }
+    }
+
+    /// Whether messages to a peer are copied by both sides sooner than read: what those from it have
+    /// cost, these will.
+    fn prefers_slots(&mut self, peer: usize) -> bool {
+        !self.is_same_process(peer) && self.peers[peer].ways.prefer_slots(2.0)
+    }
+
     fn check(&self) -> Result<(), WireError> {
         if !self.is_abandoned {
             return Ok(());
@@ -211,11 +224,7 @@ impl Endpoint for ShmEndpoint {
             id: 0,
             word: 0,
         };
-        let staged = match self.peers.len() {
-            _ if !self.can_read => SLOT_BYTES,
-            0..=2 => STAGED_PAIR_BYTES,
-            _ => STAGED_BYTES,
-        };
+        let staged = self.longest_staged(peer, region.len);
         let outbox = &mut self.peers[peer].outbox;
         if region.len <= EAGER_BYTES {
             if region.len > INLINE_BYTES {

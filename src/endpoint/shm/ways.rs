@@ -1,50 +1,58 @@
-//! Which way long messages of a peer take: read in its memory through the kernel, or pulled, that is
-//! copied twice, by the peer into staging slots and by this port out of them.
+//! Which way long messages of a peer take: read in its memory through the kernel, or copied twice, by
+//! the peer into staging slots and by this port out of them.
 //!
 //! The kernel looks up every page of what it reads, whoever's cache holds it. Copies through slots
-//! go at the speed at which caches exchange lines. Between near cores that is several times faster,
-//! between far ones several times slower, and a host may move its cores while ranks run. So a port
-//! goes by what both have cost it lately. It times its own copies only: time that either side spends
+//! go at the speed at which caches exchange lines: between near cores that is several times faster,
+//! between far ones it may be slower, and a host may move its cores while ranks run. So a port goes
+//! by what both have cost it lately. It times its own copies only: time that either side spends
 //! waiting says nothing about the way.
 
 use std::time::{Duration, Instant};
 
-/// One in so many messages goes the other way, so that its cost stays known.
+/// Messages that go either way before costs count: the first touch memory that nobody has touched.
+const FIRST: u32 = 16;
+/// Afterwards one in so many goes the other way, so that its cost stays known.
 const TRIED: u32 = 128;
-/// Pulled bytes are copied twice.
-const COPIES: f32 = 2.0;
 
-/// Nanoseconds per byte, lately; `None` until the first copy.
-#[derive(Debug, Default)]
-struct Cost(Option<f32>);
+/// Copies up to this length are not timed: looking at the clock would take too large a part of them.
+const SHORT_BYTES: usize = 16 * 1024;
+
+/// Nanoseconds per byte, lately.
+#[derive(Debug)]
+struct Cost(f32);
 
 impl Cost {
     fn note(&mut self, bytes: usize, time: Duration) {
         let new = time.as_nanos() as f32 / bytes as f32;
-        self.0 = Some(match self.0 {
-            None => new,
-            // A copy that was interrupted counts little.
-            Some(old) => old + (new.min(2.0 * old) - old) / 4.0,
-        });
+        // What disturbs a copy makes it longer, never shorter.
+        self.0 = if new < self.0 { new } else { self.0 + (new.min(2.0 * self.0) - self.0) / 8.0 };
     }
 }
 
 /// See the module documentation.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ways {
     read: Cost,
     copied: Cost,
     n_messages: u32,
 }
 
+impl Default for Ways {
+    fn default() -> Self {
+        Ways { read: Cost(f32::INFINITY), copied: Cost(f32::INFINITY), n_messages: 0 }
+    }
+}
+
 impl Ways {
-    /// Whether the next message is better pulled than read.
-    pub(super) fn pulls(&mut self) -> bool {
+    /// Whether the next message better goes through slots, where that takes the time of so many copies.
+    pub(super) fn prefer_slots(&mut self, copies: f32) -> bool {
         self.n_messages = self.n_messages.wrapping_add(1);
-        let (Some(read), Some(copied)) = (self.read.0, self.copied.0) else {
-            return self.copied.0.is_none();
-        };
-        (COPIES * copied < read) != self.n_messages.is_multiple_of(TRIED)
+        // Spread, as messages may come in patterns.
+        let spread = self.n_messages.wrapping_mul(0x9e37_79b9);
+        if self.n_messages <= FIRST {
+            return spread > u32::MAX / 2;
+        }
+        (copies * self.copied.0 < self.read.0) != (spread < u32::MAX / TRIED)
     }
 
     /// Reads `bytes` bytes by `read`.
@@ -59,6 +67,9 @@ impl Ways {
 }
 
 fn timed<R>(cost: &mut Cost, bytes: usize, copy: impl FnOnce() -> R) -> R {
+    if bytes <= SHORT_BYTES {
+        return copy();
+    }
     let start = Instant::now();
     let result = copy();
     cost.note(bytes, start.elapsed());
@@ -71,26 +82,26 @@ mod tests {
 
     const BYTES: usize = 64 * 1024;
 
-    fn pulled_of(ways: &mut Ways, n_messages: u32) -> u32 {
-        (0..n_messages).map(|_| u32::from(ways.pulls())).sum()
-    }
-
     #[test]
     fn both_ways_are_tried_and_the_cheaper_one_is_kept() {
         let mut ways = Ways::default();
         let us = Duration::from_micros;
-        assert!(ways.pulls(), "nothing is known of slots");
+        let through_slots = |ways: &mut Ways, n_messages, copies| {
+            (0..n_messages).filter(|_| ways.prefer_slots(copies)).count() as u32
+        };
+        assert!((4..=12).contains(&through_slots(&mut ways, FIRST, 2.0)));
+        let (few, many) = (5..=15, 10 * TRIED - 15..=10 * TRIED - 5);
         ways.copied.note(BYTES, us(1));
-        assert!(!ways.pulls(), "nothing is known of reading");
         ways.read.note(BYTES, us(6));
-        assert_eq!(pulled_of(&mut ways, 10 * TRIED), 10 * (TRIED - 1));
+        assert!(many.contains(&through_slots(&mut ways, 10 * TRIED, 2.0)));
+        assert!(few.contains(&through_slots(&mut ways, 10 * TRIED, 7.0)));
         // A time slice of another program's in between proves nothing.
         ways.copied.note(BYTES, us(4000));
-        assert_eq!(pulled_of(&mut ways, 10 * TRIED), 10 * (TRIED - 1));
-        // The cores have moved apart.
-        (0..10).for_each(|_| ways.copied.note(BYTES, us(10)));
-        assert_eq!(pulled_of(&mut ways, 10 * TRIED), 10);
-        (0..10).for_each(|_| ways.copied.note(BYTES, us(1)));
-        assert_eq!(pulled_of(&mut ways, 10 * TRIED), 10 * (TRIED - 1));
+        assert!(many.contains(&through_slots(&mut ways, 10 * TRIED, 2.0)));
+        // The cores have moved apart, and together again.
+        (0..20).for_each(|_| ways.copied.note(BYTES, us(10)));
+        assert!(few.contains(&through_slots(&mut ways, 10 * TRIED, 2.0)));
+        ways.copied.note(BYTES, us(1));
+        assert!(many.contains(&through_slots(&mut ways, 10 * TRIED, 2.0)));
     }
 }
