@@ -3,13 +3,14 @@
 //! always the latter where no process may read another's memory.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use crate::endpoint::{Event, WireError};
 
 use super::layout::SLOT_BYTES;
 use super::queue::{Descriptor, Kind};
 use super::staging::readers;
-use super::state::{Landing, Lent, Pulled};
+use super::state::{Asked, Landing, Lent, Pulled};
 use super::{ShmEndpoint, copy};
 
 /// How much is read at a time: little enough for other messages not to wait longer than a
@@ -21,24 +22,23 @@ impl ShmEndpoint {
     /// Takes up a message whose receive is posted, and which its sender has lent as one of `among`:
     /// reads it, or asks for pieces.
     pub(super) fn land(&mut self, landing: Landing, among: u64) {
-        if self.can_read && !self.is_to_pull(landing.peer, among) {
+        let awaited = self.peers.iter().map(|peer| peer.posted.len()).sum::<usize>();
+        let incoming = 1 + awaited + self.n_early + self.reads_due.len() + self.landings.len();
+        if self.can_read && !self.is_to_pull(landing.peer, among as f32 / incoming as f32) {
             return self.reads_due.push(landing);
         }
         let (peer, id) = (landing.peer, landing.id);
-        let number = self.landings.insert(landing);
+        let number = self.landings.insert(Asked { landing, since: Instant::now(), incoming });
         self.answer(
             peer,
             Descriptor { word: u64::from(number), ..Descriptor::answer(Kind::Pull, id) },
         );
     }
 
-    /// Whether such a message is to be sent in pieces. Its sender copies all that it has lent while
-    /// this rank copies all that it receives.
-    fn is_to_pull(&mut self, peer: usize, among: u64) -> bool {
-        let awaited = self.peers.iter().map(|peer| peer.posted.len()).sum::<usize>();
-        let incoming = 1 + awaited + self.n_early + self.reads_due.len() + self.landings.len();
-        let copies = 1.0 + among as f32 / incoming as f32;
-        !self.is_same_process(peer) && self.peers[peer].ways.prefer_slots(copies)
+    /// Whether a message is to be sent in pieces, whose sender has lent `ratio` times as many as this
+    /// rank receives: each side copies all of its own.
+    fn is_to_pull(&mut self, peer: usize, ratio: f32) -> bool {
+        !self.is_same_process(peer) && self.peers[peer].ways.prefer_pieces(1.0 + ratio)
     }
 
     /// Whether reading a peer's memory is an ordinary copy.
@@ -119,14 +119,17 @@ impl ShmEndpoint {
     /// Copies a piece out of its staging slot to where it belongs.
     pub(super) fn piece(&mut self, peer: usize, descriptor: Descriptor) -> Result<(), WireError> {
         let Descriptor { message, len, word, id, .. } = descriptor;
-        let landing = self.landings.get_mut(message).filter(|landing| {
+        let asked = self.landings.get_mut(message).filter(|Asked { landing, .. }| {
             landing.peer == peer && word.saturating_add(len) <= landing.region.len as u64
         });
-        let Some(landing) = landing else { return Err(self.garbled(peer)) };
+        let Some(Asked { landing, since, incoming }) = asked else {
+            return Err(self.garbled(peer));
+        };
         // SAFETY: within the region, as checked; the receive is posted.
         let into = unsafe { landing.region.ptr.add(word as usize) };
         landing.done += len as usize;
         let (slot, is_whole) = (landing.slot, landing.done == landing.region.len);
+        let (all, since) = (landing.region.len.saturating_mul(*incoming), *since);
         let from = self.staged(peer, id, len as usize)?;
         // SAFETY: as above; the slot is this port's to read until it is released.
         let copy = || unsafe { copy(from, into, len as usize) };
@@ -134,6 +137,7 @@ impl ShmEndpoint {
         self.release(peer, id);
         if is_whole {
             self.landings.remove(message);
+            self.peers[peer].ways.waited(all, since.elapsed());
             self.events.push(Event::Received(slot));
         }
         Ok(())

@@ -52,7 +52,7 @@ use queue::{Descriptor, INLINE_BYTES, Kind};
 use reach::Reads;
 use segment::Segment;
 use staging::Staging;
-use state::{Landing, Lent, Pulled};
+use state::{Asked, Landing, Lent, Pulled};
 
 /// The longest message that travels in the queue.
 const EAGER_BYTES: usize = 2048;
@@ -99,7 +99,7 @@ pub struct ShmEndpoint {
     lent: Numbered<Lent>,
     reads_due: Vec<Landing>,
     /// Messages that come in pieces.
-    landings: Numbered<Landing>,
+    landings: Numbered<Asked>,
     pulled: VecDeque<Pulled>,
     /// Answers for which there was no room.
     backlog: VecDeque<(usize, Descriptor)>,

@@ -1,5 +1,7 @@
 //! What a port keeps of long messages under way.
 
+use std::time::Instant;
+
 use crate::endpoint::{Slot, WireRegion};
 
 /// A message that this port has lent.
@@ -9,7 +11,7 @@ pub(super) struct Lent {
     pub(super) region: WireRegion,
 }
 
-/// A message that this port reads from a peer, or gets in pieces.
+/// A message that this port gets from a peer's memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Landing {
     pub(super) peer: usize,
@@ -18,6 +20,15 @@ pub(super) struct Landing {
     pub(super) from: u64,
     pub(super) id: u32,
     pub(super) done: usize,
+}
+
+/// A message that this port gets in pieces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) landing: Landing,
+    pub(super) since: Instant,
+    /// Messages that were to come then, this one among them.
+    pub(super) incoming: usize,
 }
 
 /// A message that this port has lent and sends in pieces instead.

@@ -5,7 +5,8 @@
 //! go at the speed at which caches exchange lines: between near cores that is several times faster,
 //! between far ones it may be slower, and a host may move its cores while ranks run. So a port goes
 //! by what both have cost it lately. It times its own copies only: time that either side spends
-//! waiting says nothing about the way.
+//! waiting mostly says nothing about the way. But a peer that computes, or whose core has been taken by
+//! another program, sends no pieces: if a message has taken far too long, the next ones are read.
 
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,12 @@ const TRIED: u32 = 128;
 
 /// Copies up to this length are not timed: looking at the clock would take too large a part of them.
 const SHORT_BYTES: usize = 16 * 1024;
+
+/// A message in pieces that takes so many times as long as reading it, and those beside it, takes too
+/// long. Where ranks share cores it may take as many times as long as ranks share one.
+const PATIENCE: f32 = 16.0;
+/// So many messages are read after one that took too long, and at most after several.
+const SHUNNED: (u32, u32) = (2, 128);
 
 /// Nanoseconds per byte, lately.
 #[derive(Debug)]
@@ -35,11 +42,21 @@ pub(super) struct Ways {
     read: Cost,
     copied: Cost,
     n_messages: u32,
+    /// So many messages are read before one is asked for in pieces again,
+    shunned: u32,
+    /// and so many it was the last time, if no message has come in time since.
+    last_shunned: u32,
 }
 
 impl Default for Ways {
     fn default() -> Self {
-        Ways { read: Cost(f32::INFINITY), copied: Cost(f32::INFINITY), n_messages: 0 }
+        Ways {
+            read: Cost(f32::INFINITY),
+            copied: Cost(f32::INFINITY),
+            n_messages: 0,
+            shunned: 0,
+            last_shunned: 0,
+        }
     }
 }
 
@@ -53,6 +70,22 @@ impl Ways {
             return spread > u32::MAX / 2;
         }
         (copies * self.copied.0 < self.read.0) != (spread < u32::MAX / TRIED)
+    }
+
+    /// Whether the next message is better asked for in pieces than read; see
+    /// [`prefer_slots`](Ways::prefer_slots).
+    pub(super) fn prefer_pieces(&mut self, copies: f32) -> bool {
+        let is_shunned = self.shunned > 0;
+        self.shunned = self.shunned.saturating_sub(1);
+        !is_shunned && self.prefer_slots(copies)
+    }
+
+    /// A message has come in pieces, in this time, while others came: this many bytes in all.
+    pub(super) fn waited(&mut self, bytes: usize, time: Duration) {
+        let is_late = time.as_nanos() as f32 > PATIENCE * self.read.0 * bytes as f32;
+        self.shunned =
+            if is_late { (2 * self.last_shunned).clamp(SHUNNED.0, SHUNNED.1) } else { 0 };
+        self.last_shunned = self.shunned;
     }
 
     /// Reads `bytes` bytes by `read`.
@@ -103,5 +136,16 @@ mod tests {
         assert!(few.contains(&through_slots(&mut ways, 10 * TRIED, 2.0)));
         ways.copied.note(BYTES, us(1));
         assert!(many.contains(&through_slots(&mut ways, 10 * TRIED, 2.0)));
+        // A peer is slow to send pieces, and slower.
+        let read = |ways: &mut Ways| (0..).take_while(|_| !ways.prefer_pieces(2.0)).count() as u32;
+        ways.waited(BYTES, us(50));
+        assert!(read(&mut ways) < 2);
+        for times in 1..10 {
+            ways.waited(BYTES, us(500));
+            let least = (1 << times).min(SHUNNED.1);
+            assert!((least..least + 2).contains(&read(&mut ways)));
+        }
+        ways.waited(BYTES, us(50));
+        assert!(read(&mut ways) < 2);
     }
 }
