@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use utofu::bootstrap::{Exchange, LocalExchange};
@@ -18,6 +18,7 @@ use super::tofu::Emulation;
 use crate::engine::{Engine, EngineConfig, Failure};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
+use crate::sync::lock;
 
 /// Ports that ranks have by default at most: the TNIs of a node of Fugaku.
 const MOST_PORTS: u32 = 6;
@@ -50,6 +51,24 @@ pub fn emulate<R: Send>(
     config: &EmulationConfig,
     f: impl Fn(&Communicator) -> R + Sync,
 ) -> Result<Vec<R>, Error> {
+    // Little depends on the types: callers compile it again for each.
+    let results: Vec<_> = (0..config.shape.n_nodes()).map(|_| Mutex::new(None)).collect();
+    on_every_rank(config, &|rank, comm| {
+        let result = f(comm);
+        *lock(&results[rank as usize]) = Some(result);
+    })?;
+    let of_rank = |result: Mutex<Option<R>>| {
+        let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.unwrap_or_else(|| unreachable!("no rank has failed"))
+    };
+    Ok(results.into_iter().map(of_rank).collect())
+}
+
+/// What a rank does, given its number.
+type Program<'a> = &'a (dyn Fn(u32, &Communicator) + Sync);
+
+/// Runs `f` on every rank; see [`emulate`].
+fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> {
     let n_ranks = config.shape.n_nodes();
     let most = hopbine_torus::plan::max_ports(&config.shape);
     let n_ports = config.ports.unwrap_or(most.min(MOST_PORTS));
@@ -68,9 +87,9 @@ pub fn emulate<R: Send>(
         let _entered = emulation.enter(rank);
         let (cores, failure) = (&cores, &failure);
         let world = World { config, n_ports, cores, emulation: &emulation, failure };
-        world.run(rank, exchange, &f)
+        world.run(rank, exchange, f)
     };
-    let outcomes: Vec<Result<R, Error>> = std::thread::scope(|threads| {
+    let outcomes: Vec<Result<(), Error>> = std::thread::scope(|threads| {
         let spawned: Vec<_> = exchanges
             .into_iter()
             .zip(0..n_ranks)
@@ -109,15 +128,10 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    fn run<R>(
-        &self,
-        rank: u32,
-        mut exchange: LocalExchange,
-        f: &impl Fn(&Communicator) -> R,
-    ) -> Result<R, Error> {
+    fn run(&self, rank: u32, mut exchange: LocalExchange, f: Program<'_>) -> Result<(), Error> {
         let comm = self.open(rank, &mut exchange)?;
         // Whatever the panic has left half done stays with the values that `f` owned.
-        let result = catch_unwind(AssertUnwindSafe(|| f(&comm))).map_err(|panic| {
+        let result = catch_unwind(AssertUnwindSafe(|| f(rank, &comm))).map_err(|panic| {
             let message = panic
                 .downcast_ref::<&str>()
                 .map(|text| (*text).to_owned())
