@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::intervals::Intervals;
 use super::program::{Buffer, Task};
 
@@ -35,7 +37,7 @@ pub(super) type Extent = (Place, Range<u64>);
 struct Access {
     writer: Option<u32>,
     /// Readers since the last write.
-    readers: Vec<u32>,
+    readers: SmallVec<[u32; 4]>,
 }
 
 /// The graph.
@@ -45,8 +47,10 @@ pub(super) struct Graph {
     pub(super) steps: Vec<u32>,
     /// For each task, its piece number.
     piece: Vec<u32>,
-    /// For each task, the tasks it waits for.
-    deps: Vec<Box<[u32]>>,
+    /// The tasks that each task waits for, one after the other,
+    deps: Vec<u32>,
+    /// and where those of each task end.
+    deps_end: Vec<u32>,
     accesses: [Intervals<Access>; Buffer::COUNT + 1],
 }
 
@@ -64,6 +68,7 @@ impl Graph {
             steps: Vec::new(),
             piece: Vec::new(),
             deps: Vec::new(),
+            deps_end: Vec::new(),
             accesses: std::array::from_fn(|_| Intervals::new()),
         }
     }
@@ -83,7 +88,7 @@ impl Graph {
         writes: &[Extent],
     ) {
         let id = self.len();
-        let mut deps = Vec::new();
+        let mut deps: SmallVec<[u32; 16]> = SmallVec::new();
         for (place, range) in reads {
             // Nobody writes the user's input: no hazards, and no list of readers that grows.
             if *place == Place::In(Buffer::Send) {
@@ -100,15 +105,15 @@ impl Graph {
                 deps.extend(access.writer);
                 deps.extend(access.readers.iter().copied());
             }
-            accesses.set(range.clone(), Access { writer: Some(id), readers: Vec::new() });
+            accesses.set(range.clone(), Access { writer: Some(id), readers: SmallVec::new() });
         }
         deps.sort_unstable();
         deps.dedup();
-        deps.retain(|&dep| dep != id);
+        self.deps.extend(deps.into_iter().filter(|&dep| dep != id));
+        self.deps_end.push(self.deps.len() as u32);
         self.tasks.push(task);
         self.steps.push(step);
         self.piece.push(piece);
-        self.deps.push(deps.into());
     }
 
     /// The highest piece number among the tasks numbered `tasks` that read `range` after it
@@ -129,9 +134,12 @@ impl Graph {
 
     /// Turns "waits for" into "is waited for by".
     pub(super) fn successors(&self) -> Successors {
-        let n_deps: Box<[u32]> = self.deps.iter().map(|deps| deps.len() as u32).collect();
+        let ends = self.deps_end.iter().map(|&end| end as usize);
+        let deps = std::iter::once(0).chain(ends.clone()).zip(ends);
+        let deps = deps.map(|(start, end)| &self.deps[start..end]);
+        let n_deps: Box<[u32]> = deps.clone().map(|deps| deps.len() as u32).collect();
         let mut start = vec![0u32; self.tasks.len() + 1];
-        for &dep in self.deps.iter().flat_map(|deps| deps.iter()) {
+        for &dep in &self.deps {
             start[dep as usize + 1] += 1;
         }
         for index in 1..start.len() {
@@ -139,8 +147,8 @@ impl Graph {
         }
         let mut next = start.clone();
         let mut tasks = vec![0u32; start[self.tasks.len()] as usize];
-        for (task, deps) in self.deps.iter().enumerate() {
-            for &dep in deps.iter() {
+        for (task, deps) in deps.enumerate() {
+            for &dep in deps {
                 tasks[next[dep as usize] as usize] = task as u32;
                 next[dep as usize] += 1;
             }

@@ -29,9 +29,19 @@ impl<V: Clone> Intervals<V> {
         }
     }
 
+    /// The value of a range that begins and ends where `range` does, as most do that are asked for.
+    fn same(&mut self, range: &Range<u64>) -> Option<&mut V> {
+        let (end, value) = self.ranges.get_mut(&range.start)?;
+        (*end == range.end).then_some(value)
+    }
+
     /// Gives the whole of `range` the value `value`.
     pub(super) fn set(&mut self, range: Range<u64>, value: V) {
         if range.is_empty() {
+            return;
+        }
+        if let Some(same) = self.same(&range) {
+            *same = value;
             return;
         }
         self.clear(range.clone());
@@ -53,12 +63,12 @@ impl<V: Clone> Intervals<V> {
     /// The ranges within `range` that have a value, in order; those that cross its bounds
     /// are shown clipped.
     pub(super) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, &V)> {
-        let before = self
-            .ranges
-            .range(..range.start)
-            .next_back()
-            .filter(|(_, (end, _))| *end > range.start && !range.is_empty());
-        let inside = self.ranges.range(range.start..range.end.max(range.start));
+        let mut inside = self.ranges.range(range.start..range.end.max(range.start)).peekable();
+        let begins = inside.peek().is_some_and(|(start, _)| **start == range.start);
+        let before = (!begins && !range.is_empty())
+            .then(|| self.ranges.range(..range.start).next_back())
+            .flatten()
+            .filter(|(_, (end, _))| *end > range.start);
         before.into_iter().chain(inside).map(move |(&start, (end, value))| {
             (start.max(range.start)..(*end).min(range.end), value)
         })
@@ -72,6 +82,9 @@ impl<V: Clone> Intervals<V> {
     {
         if range.is_empty() {
             return;
+        }
+        if let Some(same) = self.same(&range) {
+            return change(same);
         }
         self.cut(range.start);
         self.cut(range.end);
@@ -113,6 +126,18 @@ mod tests {
         map.clear(2..8);
         assert_eq!(all(&map, 0..10), [(0..2, 1), (8..10, 1)]);
         assert_eq!(all(&map, 5..5), []);
+    }
+
+    #[test]
+    fn what_is_there_already_keeps_its_bounds() {
+        let mut map = Intervals::new();
+        map.set(2..4, 7);
+        map.set(4..9, 8);
+        map.set(4..9, 9);
+        map.update(2..4, |value| *value += 1);
+        assert_eq!(all(&map, 0..10), [(2..4, 8), (4..9, 9)]);
+        map.set(4..8, 1);
+        assert_eq!(all(&map, 3..10), [(3..4, 8), (4..8, 1), (8..9, 9)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! deadlock over an endpoint that buffers. Where a receive allows it, messages are shown as
 //! views: some of which last, others not.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use hopbine::WireError;
@@ -18,9 +18,9 @@ type Key = (usize, u32, u32, Tag);
 
 #[derive(Default)]
 struct Net {
-    sends: HashMap<Key, (Slot, WireRegion)>,
-    recvs: HashMap<Key, (Slot, WireRegion, Arrival)>,
-    events: HashMap<End, Vec<Event>>,
+    sends: BTreeMap<Key, (Slot, WireRegion)>,
+    recvs: BTreeMap<Key, (Slot, WireRegion, Arrival)>,
+    events: BTreeMap<End, Vec<Event>>,
     n_views: u64,
 }
 

@@ -4,7 +4,7 @@
 mod recvs;
 mod sizes;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ pub(super) struct PortCompiler<'a> {
     folds: Vec<Fold>,
     operands: Vec<Region>,
     /// Messages so far to (`true`) and from (`false`) each peer.
-    messages: HashMap<(Rank, bool), u32>,
+    messages: BTreeMap<(Rank, bool), u32>,
     wire_bytes: [u64; Buffer::COUNT],
     step: u32,
     /// What messages of this step wait for, and the next steps' for them.
@@ -72,7 +72,7 @@ impl<'a> PortCompiler<'a> {
             closing: Vec::new(),
             folds: Vec::new(),
             operands: Vec::new(),
-            messages: HashMap::new(),
+            messages: BTreeMap::new(),
             wire_bytes: [0; Buffer::COUNT],
             step: 0,
             fence: None,
