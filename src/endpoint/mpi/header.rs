@@ -10,15 +10,9 @@ pub(super) const HEADER_BYTES: usize = 32;
 #[repr(u8)]
 pub(super) enum Kind {
     /// A short message: the payload follows.
-    Eager = 1,
-    /// A receive is posted: its message is to be sent with the MPI tag `mpi_tag`.
-    Ready,
-    /// A long message has been waiting for its receive.
-    Waits,
-    /// From the sender: it does not send the message of an announced receive.
-    Withheld,
-    /// From the receiver: it does not want the message.
-    Refused,
+    Short = 1,
+    /// A long message, which is on its way with the MPI tag `mpi_tag`.
+    Long,
     /// Gives credits back, and says nothing else.
     Credit,
     /// `operation` says who has failed, and why.
@@ -30,17 +24,8 @@ pub(super) enum Kind {
 }
 
 /// All kinds, in the order of their numbers on the wire, which start at 1.
-const KINDS: [Kind; 9] = [
-    Kind::Eager,
-    Kind::Ready,
-    Kind::Waits,
-    Kind::Withheld,
-    Kind::Refused,
-    Kind::Credit,
-    Kind::News,
-    Kind::Ask,
-    Kind::Answer,
-];
+const KINDS: [Kind; 6] =
+    [Kind::Short, Kind::Long, Kind::Credit, Kind::News, Kind::Ask, Kind::Answer];
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +42,8 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// A header that concerns the message `tag`.
-    pub(super) fn about(kind: Kind, tag: Tag, len: usize) -> Self {
+    /// The header of a message.
+    pub(super) fn of(kind: Kind, tag: Tag, len: usize) -> Self {
         Header {
             kind,
             call: tag.call,
@@ -133,6 +118,6 @@ mod tests {
             assert_eq!(Header::decode(&[77; HEADER_BYTES]), None);
         }
         let tag = Tag { context: 5, operation: 6, message: 7, call: 8 };
-        assert_eq!(Header::about(Kind::Ready, tag, 100).tag(), tag);
+        assert_eq!(Header::of(Kind::Long, tag, 100).tag(), tag);
     }
 }

@@ -1,8 +1,8 @@
 //! Sends and receives of this rank, and what goes out for them under credits.
 
 use super::header::{Header, Kind};
-use super::peer::{Announced, Outgoing, Peer, Posted, Waiting, is_same};
-use super::{EAGER_BYTES, FIRST_DATA, NOBODY, State};
+use super::peer::{Early, Message, Outgoing, Peer, Posted, is_same};
+use super::{EAGER_BYTES, NOBODY, State};
 use crate::Rank;
 use crate::endpoint::{
     Arrival, Event, Posted as Taken, Slot, Tag, WireError, WireRegion, given_up,
@@ -22,29 +22,17 @@ impl State {
         region: WireRegion,
     ) -> Result<Taken, WireError> {
         let index = self.enter_call(to, tag)?;
+        let is_short = region.len <= EAGER_BYTES;
+        let kind = if is_short { Kind::Short } else { Kind::Long };
+        let outgoing = Outgoing { header: Header::of(kind, tag, region.len), slot, region };
         let peer = &mut self.peers[index as usize];
-        if region.len <= EAGER_BYTES {
-            let header = Header::about(Kind::Eager, tag, region.len);
-            let went = self.say(index, Outgoing { header, message: Some((slot, region)) })?;
-            return Ok(if went { Taken::Done } else { Taken::Accepted });
+        if !peer.outbox.is_empty() || !self.can_go(index, &outgoing) {
+            self.peers[index as usize].outbox.push_back(outgoing);
+            self.list(index);
+            return Ok(Taken::Accepted);
         }
-        let found = peer.announced.iter().position(|announced| is_same(announced.tag, tag));
-        match found.and_then(|at| peer.announced.remove(at)) {
-            Some(Announced { tag: Tag { call, .. }, len, mpi_tag }) => {
-                self.n_early -= 1;
-                if (call, len) != (tag.call, region.len as u64) {
-                    self.withhold(index, tag, slot)?;
-                    return Ok(Taken::Accepted);
-                }
-                // SAFETY: the caller's promise.
-                unsafe { self.transfers.send(to, mpi_tag, slot, region) }?;
-            }
-            None => {
-                peer.waiting.push(Waiting { tag, slot, region });
-                self.n_waiting += 1;
-            }
-        }
-        Ok(Taken::Accepted)
+        self.put(index, &outgoing)?;
+        Ok(if is_short { Taken::Done } else { Taken::Accepted })
     }
 
     /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
@@ -63,55 +51,51 @@ impl State {
         let index = self.enter_call(from, tag)?;
         let peer = &mut self.peers[index as usize];
         let found = peer.early.iter().position(|early| is_same(early.tag, tag));
-        if let Some(early) = found.and_then(|at| peer.early.remove(at)) {
-            self.n_early -= 1;
-            if (early.tag.call, early.data.len()) != (tag.call, region.len) {
-                self.events.push(Event::Differs(slot, from));
-                return Ok(Taken::Accepted);
-            }
-            if region.len > 0 {
-                // SAFETY: the region is valid for writes by the caller's promise, and has the
-                // message's length.
-                unsafe { early.data.as_ptr().copy_to_nonoverlapping(region.ptr, region.len) };
-            }
-            return Ok(Taken::Done);
-        } else if region.len <= EAGER_BYTES {
-            // The peer sends a long message here.
-            if let Some(at) = peer.said.iter().position(|(said, _)| is_same(*said, tag)) {
-                peer.said.remove(at);
-                self.refuse(index, tag, slot)?;
-                return Ok(Taken::Accepted);
-            }
+        let Some(Early { tag: sent, message }) = found.and_then(|at| peer.early.remove(at)) else {
             peer.posted.push(Posted { tag, slot, region, arrival });
             self.n_awaited += 1;
-        } else {
-            if self.transfers.landings.next() as i64 + i64::from(FIRST_DATA)
-                > i64::from(self.last_tag)
-            {
-                // Receives that are posted free their tags when they end.
-                return Ok(Taken::Later);
+            return Ok(Taken::Accepted);
+        };
+        self.n_early -= 1;
+        let fits = (sent.call, message.len()) == (tag.call, region.len as u64);
+        match message {
+            Message::Long(mpi_tag, len) => {
+                // SAFETY: the caller's promise.
+                unsafe { self.receive((from, mpi_tag, len), slot, region, fits) }?;
             }
-            // SAFETY: the caller's promise.
-            let mpi_tag = unsafe { self.transfers.receive(from, tag, slot, region) };
-            let header = Header { mpi_tag, ..Header::about(Kind::Ready, tag, region.len) };
-            self.say(index, Outgoing { header, message: None })?;
+            Message::Short(_) if !fits => self.events.push(Event::Differs(slot, from)),
+            Message::Short(data) => {
+                if !data.is_empty() {
+                    // SAFETY: the region is valid for writes by the caller's promise, and has the
+                    // message's length.
+                    unsafe { data.as_ptr().copy_to_nonoverlapping(region.ptr, data.len()) };
+                }
+                return Ok(Taken::Done);
+            }
         }
         Ok(Taken::Accepted)
     }
 
-    /// A message that this rank was to send is not what its receiver, who is ready for it, expects.
-    pub(super) fn withhold(&mut self, index: u32, tag: Tag, slot: Slot) -> Result<(), WireError> {
-        self.events.push(Event::Differs(slot, self.peers[index as usize].rank));
-        let header = Header::about(Kind::Withheld, tag, 0);
-        self.say(index, Outgoing { header, message: None }).map(drop)
-    }
-
-    /// A message that this rank was to receive, and for which its sender waits to be asked, is not
-    /// what it expects.
-    pub(super) fn refuse(&mut self, index: u32, tag: Tag, slot: Slot) -> Result<(), WireError> {
-        self.events.push(Event::Differs(slot, self.peers[index as usize].rank));
-        let header = Header::about(Kind::Refused, tag, 0);
-        self.say(index, Outgoing { header, message: None }).map(drop)
+    /// Receives a long message, `(from, mpi_tag, len)`, if it fits the receive that it has met; otherwise
+    /// somewhere else, so that its sender is done with it.
+    ///
+    /// # Safety
+    /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
+    pub(super) unsafe fn receive(
+        &mut self,
+        message: (Rank, i32, u64),
+        slot: Slot,
+        region: WireRegion,
+        fits: bool,
+    ) -> Result<(), WireError> {
+        let (from, mpi_tag, len) = message;
+        if !fits {
+            self.events.push(Event::Differs(slot, from));
+            return self.transfers.drop(from, mpi_tag, len);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.transfers.receive(from, mpi_tag, slot, region) };
+        Ok(())
     }
 
     /// Notes that this rank takes part in a call, with a message to or from a peer.
@@ -149,54 +133,52 @@ impl State {
         index
     }
 
-    /// Sends something that needs a credit, now or as soon as there is one. Returns whether it has
-    /// gone; otherwise an event will tell.
-    #[inline]
-    pub(super) fn say(&mut self, index: u32, outgoing: Outgoing) -> Result<bool, WireError> {
-        let peer = &mut self.peers[index as usize];
-        if peer.credits > 0 && peer.outbox.is_empty() {
-            self.put(index, outgoing)?;
-            return Ok(true);
-        }
-        peer.outbox.push_back(outgoing);
-        self.list(index);
-        Ok(false)
-    }
-
-    pub(super) fn list(&mut self, index: u32) {
+    fn list(&mut self, index: u32) {
         let peer = &mut self.peers[index as usize];
         if !std::mem::replace(&mut peer.is_listed, true) {
             self.listed.push(index);
         }
     }
 
-    /// Sends as much of a peer's outbox as there are credits for. What no longer waits is not said any
-    /// more: a peer that is done with all messages gives no credits.
+    /// Sends as much of a peer's outbox as can go.
     pub(super) fn flush(&mut self, index: u32) -> Result<(), WireError> {
         while let Some(&outgoing) = self.peers[index as usize].outbox.front() {
-            let peer = &mut self.peers[index as usize];
-            let is_void = peer.is_void(&outgoing);
-            if !is_void && peer.credits == 0 {
+            if !self.can_go(index, &outgoing) {
                 self.list(index);
                 break;
             }
-            peer.outbox.pop_front();
-            if !is_void {
-                self.put(index, outgoing)?;
-                self.events.extend(outgoing.message.map(|(slot, _)| Event::Sent(slot)));
+            self.peers[index as usize].outbox.pop_front();
+            self.put(index, &outgoing)?;
+            if outgoing.header.kind == Kind::Short {
+                self.events.push(Event::Sent(outgoing.slot));
             }
         }
         Ok(())
     }
 
-    /// Sends one message; the caller has a credit for it.
+    /// Whether there is a credit for a message, and a tag of MPI's if it needs one.
     #[inline]
-    fn put(&mut self, index: u32, mut outgoing: Outgoing) -> Result<(), WireError> {
+    fn can_go(&self, index: u32, outgoing: &Outgoing) -> bool {
+        let has_tag = || outgoing.header.kind == Kind::Short || self.transfers.has_tag();
+        self.peers[index as usize].credits > 0 && has_tag()
+    }
+
+    /// Sends a message that can go.
+    #[inline]
+    fn put(&mut self, index: u32, outgoing: &Outgoing) -> Result<(), WireError> {
+        let &Outgoing { mut header, slot, region } = outgoing;
         let peer = &mut self.peers[index as usize];
         peer.credits -= 1;
-        outgoing.header.credits = std::mem::take(&mut peer.owed);
-        let region = outgoing.message.map(|(_, region)| region);
-        // SAFETY: the region of a send that has not been reported is valid for reads.
-        unsafe { self.outbound.send(peer.rank, &outgoing.header, region) }
+        header.credits = std::mem::take(&mut peer.owed);
+        let to = peer.rank;
+        if header.kind == Kind::Short {
+            // SAFETY: the region of a send that has not been reported is valid for reads.
+            return unsafe { self.outbound.send(to, &header, Some(region)) };
+        }
+        let mpi_tag = self.transfers.tag();
+        // SAFETY: no message.
+        unsafe { self.outbound.send(to, &Header { mpi_tag, ..header }, None) }?;
+        // SAFETY: as above.
+        unsafe { self.transfers.send(to, slot, region) }
     }
 }
