@@ -1,5 +1,6 @@
 //! The header of a message between ports: 32 bytes, with the payload of a short message behind them.
 
+use super::PART_BYTES;
 use crate::endpoint::Tag;
 
 /// Bytes of a header.
@@ -9,7 +10,7 @@ pub(super) const HEADER_BYTES: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A short message: the payload follows.
+    /// A short message, or its next part: the payload follows.
     Short = 1,
     /// A long message, which is on its way with the MPI tag `mpi_tag`.
     Long,
@@ -97,8 +98,22 @@ impl Header {
     }
 }
 
+/// How many parts a short message of `len` bytes has: an empty one, too, has one.
+#[inline]
+pub(super) fn n_parts(len: usize) -> usize {
+    if len <= PART_BYTES { 1 } else { len.div_ceil(PART_BYTES) }
+}
+
+/// How long the part of a short message of `len` bytes is that begins at `at`: all are about as long, and
+/// so move while others are copied.
+#[inline]
+pub(super) fn part_len(len: usize, at: usize) -> usize {
+    if len <= PART_BYTES { len } else { len.div_ceil(n_parts(len)).min(len - at) }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::EAGER_BYTES;
     use super::*;
 
     #[test]
@@ -119,5 +134,19 @@ mod tests {
         }
         let tag = Tag { context: 5, operation: 6, message: 7, call: 8 };
         assert_eq!(Header::of(Kind::Long, tag, 100).tag(), tag);
+    }
+
+    #[test]
+    fn parts_make_up_a_message() {
+        for len in [0, 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES, EAGER_BYTES - 1, EAGER_BYTES]
+        {
+            let (mut at, mut n) = (0, 0);
+            while n == 0 || at < len {
+                let part = part_len(len, at);
+                assert!(part <= PART_BYTES && (part > 0 || len == 0), "{part} at {at} of {len}");
+                (at, n) = (at + part, n + 1);
+            }
+            assert_eq!((at, n), (len, n_parts(len)));
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! What peers have sent: matched with receives.
 
-use super::header::{HEADER_BYTES, Header, Kind};
-use super::peer::{CREDITS, Early, Message, is_same};
+use super::header::{HEADER_BYTES, Header, Kind, part_len};
+use super::peer::{CREDITS, Early, Message, Posted, is_same};
 use super::ring::Taken;
 use super::{EAGER_BYTES, State};
 use crate::Rank;
 use crate::endpoint::lists::take_out;
-use crate::endpoint::{Arrival, Event, View, WireError};
+use crate::endpoint::{Arrival, Event, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
 impl State {
@@ -41,52 +41,75 @@ impl State {
         Ok(())
     }
 
-    /// Matches a message with its receive, or keeps it until that is posted. A short one is in `data`.
+    /// Matches a message with its receive, or keeps it until that is posted. A short one, or its next
+    /// part, is in `data`.
     fn came(&mut self, index: u32, header: &Header, data: *const u8) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let (rank, tag) = (peer.rank, header.tag());
         if self.calls.misses(tag) {
             return Err(self.differs(rank));
         }
-        let &Header { kind, len, mpi_tag, .. } = header;
-        if kind == Kind::Short && len > EAGER_BYTES as u64 {
+        let &Header { kind, mpi_tag, .. } = header;
+        let len = header.len as usize;
+        if kind == Kind::Short && !(peer.came..=EAGER_BYTES).contains(&len) {
             return Err(garbled(rank));
         }
-        let Some(at) = peer.posted.iter().position(|posted| is_same(posted.tag, tag)) else {
-            let message = match kind {
-                Kind::Long => Message::Long(mpi_tag, len),
-                // SAFETY: the message has this length, as checked.
-                _ => Message::Short(
-                    unsafe { std::slice::from_raw_parts(data, len as usize) }.to_vec(),
-                ),
-            };
-            peer.early.push_back(Early { tag, message });
-            self.n_early += 1;
-            return Ok(());
-        };
-        let posted = take_out(&mut peer.posted, at);
-        self.n_awaited -= 1;
-        let fits = (posted.tag.call, posted.region.len as u64) == (tag.call, len);
+        let found = peer.posted.iter().position(|posted| is_same(posted.tag, tag));
+        let fits = |posted: &Posted| (posted.tag.call, posted.region.len) == (tag.call, len);
         if kind == Kind::Long {
+            let Some(at) = found else {
+                peer.early.push_back(Early { tag, len, message: Message::Long(mpi_tag) });
+                self.n_early += 1;
+                return Ok(());
+            };
+            let posted = take_out(&mut peer.posted, at);
+            self.n_awaited -= 1;
+            let fits = fits(&posted);
             // SAFETY: the receive is posted, so its region is valid and nobody else's.
             return unsafe { self.receive((rank, mpi_tag, len), posted.slot, posted.region, fits) };
         }
-        if !fits {
-            self.events.push(Event::Differs(posted.slot, rank));
+        // The parts of a message follow each other.
+        let start = peer.came;
+        let part = part_len(len, start);
+        let is_last = start + part == len;
+        peer.came = if is_last { 0 } else { start + part };
+        let Some(at) = found else {
+            // SAFETY: the part has this length, as checked.
+            self.keep(index, tag, len, unsafe { std::slice::from_raw_parts(data, part) });
             return Ok(());
-        }
-        let len = posted.region.len;
-        if posted.arrival == Arrival::Anywhere {
-            // The ring keeps it until the next poll.
-            self.events.push(Event::Viewed(posted.slot, View { ptr: data, len }));
-            return Ok(());
-        }
-        if len > 0 {
+        };
+        let posted = peer.posted[at];
+        let fits = fits(&posted);
+        let in_region = !is_last || start > 0 || posted.arrival == Arrival::InRegion;
+        if fits && in_region && part > 0 {
             // SAFETY: as above; it has the message's length.
-            unsafe { data.copy_to_nonoverlapping(posted.region.ptr, len) };
+            unsafe { data.copy_to_nonoverlapping(posted.region.ptr.add(start), part) };
         }
-        self.events.push(Event::Received(posted.slot));
+        if is_last {
+            take_out(&mut peer.posted, at);
+            self.n_awaited -= 1;
+            self.events.push(match (fits, in_region) {
+                (false, _) => Event::Differs(posted.slot, rank),
+                (true, true) => Event::Received(posted.slot),
+                // The ring keeps it until the next poll.
+                (true, false) => Event::Viewed(posted.slot, View { ptr: data, len }),
+            });
+        }
         Ok(())
+    }
+
+    /// Keeps a part of a message whose receive has not been posted.
+    fn keep(&mut self, index: u32, tag: Tag, len: usize, part: &[u8]) {
+        let early = &mut self.peers[index as usize].early;
+        if let Some(Early { message: Message::Short(data), .. }) =
+            early.back_mut().filter(|early| is_same(early.tag, tag))
+        {
+            return data.extend_from_slice(part);
+        }
+        let mut data = Vec::with_capacity(len);
+        data.extend_from_slice(part);
+        early.push_back(Early { tag, len, message: Message::Short(data) });
+        self.n_early += 1;
     }
 
     pub(super) fn differs(&mut self, rank: Rank) -> WireError {

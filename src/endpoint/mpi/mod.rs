@@ -6,7 +6,7 @@
 //!
 //! | bytes | way |
 //! | --- | --- |
-//! | up to [`EAGER_BYTES`] | behind the header, copied on both sides |
+//! | few: [`EAGER_BYTES`] or less, by how long MPI takes for a send | behind the header, copied on both sides; in parts, each behind a header, if it is longer than a place of the ring |
 //! | more | in a message of MPI's of its own, right behind the header, from region to region |
 //!
 //! The header of a long message names a tag of MPI's that no other on its way from that port has. It is
@@ -66,9 +66,11 @@ use peer::Peer;
 use ring::Ring;
 use transfers::Transfers;
 
-/// The longest message that goes behind its header: just short of what Open MPI sends by TCP without
-/// asking first.
-pub const EAGER_BYTES: usize = 64 * 1024 - 256;
+/// The longest part of a message that goes behind a header: just short of what Open MPI sends by TCP
+/// without asking first.
+const PART_BYTES: usize = 64 * 1024 - 256;
+/// The longest message that may go behind headers.
+pub const EAGER_BYTES: usize = 5 * PART_BYTES;
 /// MPI's tag of everything with a header.
 const HEADERS: i32 = 0;
 /// MPI's tag of the first long message; those of others follow.

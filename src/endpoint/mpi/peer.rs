@@ -18,6 +18,8 @@ pub(super) struct Peer {
     pub(super) credits: u32,
     /// Credits of messages from there that have not been given back yet.
     pub(super) owed: u32,
+    /// Bytes that have come of a message of which more parts follow.
+    pub(super) came: usize,
     /// Receives whose message has not come.
     pub(super) posted: Vec<Posted>,
     /// Messages whose receive has not been posted, in the order in which they came.
@@ -39,25 +41,17 @@ pub(super) struct Posted {
 #[derive(Debug)]
 pub(super) struct Early {
     pub(super) tag: Tag,
+    pub(super) len: usize,
     pub(super) message: Message,
 }
 
 /// What has come of a message.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// All of it.
+    /// Its first bytes, or all of them.
     Short(Vec<u8>),
-    /// Word that it is under way with this tag of MPI's, and its length.
-    Long(i32, u64),
-}
-
-impl Message {
-    pub(super) fn len(&self) -> u64 {
-        match self {
-            Message::Short(data) => data.len() as u64,
-            Message::Long(_, len) => *len,
-        }
-    }
+    /// Word that it is under way with this tag of MPI's.
+    Long(i32),
 }
 
 /// A message of this rank that has not gone.
@@ -74,6 +68,7 @@ impl Peer {
             rank,
             credits: CREDITS,
             owed: 0,
+            came: 0,
             posted: Vec::new(),
             early: VecDeque::new(),
             outbox: VecDeque::new(),

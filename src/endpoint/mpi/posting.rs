@@ -1,8 +1,8 @@
 //! Sends and receives of this rank, and what goes out for them under credits.
 
-use super::header::{Header, Kind};
+use super::header::{Header, Kind, n_parts, part_len};
 use super::peer::{Early, Message, Outgoing, Peer, Posted, is_same};
-use super::{EAGER_BYTES, NOBODY, State};
+use super::{NOBODY, State};
 use crate::Rank;
 use crate::endpoint::{
     Arrival, Event, Posted as Taken, Slot, Tag, WireError, WireRegion, given_up,
@@ -22,7 +22,7 @@ impl State {
         region: WireRegion,
     ) -> Result<Taken, WireError> {
         let index = self.enter_call(to, tag)?;
-        let is_short = region.len <= EAGER_BYTES;
+        let is_short = region.len <= self.outbound.eager_bytes();
         let kind = if is_short { Kind::Short } else { Kind::Long };
         let outgoing = Outgoing { header: Header::of(kind, tag, region.len), slot, region };
         let peer = &mut self.peers[index as usize];
@@ -50,29 +50,40 @@ impl State {
     ) -> Result<Taken, WireError> {
         let index = self.enter_call(from, tag)?;
         let peer = &mut self.peers[index as usize];
+        let posted = Posted { tag, slot, region, arrival };
         let found = peer.early.iter().position(|early| is_same(early.tag, tag));
-        let Some(Early { tag: sent, message }) = found.and_then(|at| peer.early.remove(at)) else {
-            peer.posted.push(Posted { tag, slot, region, arrival });
+        let Some(early) = found.and_then(|at| peer.early.remove(at)) else {
+            peer.posted.push(posted);
             self.n_awaited += 1;
             return Ok(Taken::Accepted);
         };
         self.n_early -= 1;
-        let fits = (sent.call, message.len()) == (tag.call, region.len as u64);
+        let Early { tag: sent, len, message } = early;
+        let fits = (sent.call, len) == (tag.call, region.len);
         match message {
-            Message::Long(mpi_tag, len) => {
+            Message::Long(mpi_tag) => {
                 // SAFETY: the caller's promise.
                 unsafe { self.receive((from, mpi_tag, len), slot, region, fits) }?;
+                return Ok(Taken::Accepted);
             }
-            Message::Short(_) if !fits => self.events.push(Event::Differs(slot, from)),
-            Message::Short(data) => {
-                if !data.is_empty() {
-                    // SAFETY: the region is valid for writes by the caller's promise, and has the
-                    // message's length.
-                    unsafe { data.as_ptr().copy_to_nonoverlapping(region.ptr, data.len()) };
+            Message::Short(data) if fits && len > 0 => {
+                // SAFETY: the region is valid for writes by the caller's promise, and has the message's
+                // length.
+                unsafe { data.as_ptr().copy_to_nonoverlapping(region.ptr, data.len()) };
+                if data.len() == len {
+                    return Ok(Taken::Done);
                 }
-                return Ok(Taken::Done);
             }
+            Message::Short(_) if fits => return Ok(Taken::Done),
+            Message::Short(data) if data.len() == len => {
+                self.events.push(Event::Differs(slot, from));
+                return Ok(Taken::Accepted);
+            }
+            Message::Short(_) => {}
         }
+        // More parts follow.
+        self.peers[index as usize].posted.push(posted);
+        self.n_awaited += 1;
         Ok(Taken::Accepted)
     }
 
@@ -83,7 +94,7 @@ impl State {
     /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
     pub(super) unsafe fn receive(
         &mut self,
-        message: (Rank, i32, u64),
+        message: (Rank, i32, usize),
         slot: Slot,
         region: WireRegion,
         fits: bool,
@@ -156,11 +167,14 @@ impl State {
         Ok(())
     }
 
-    /// Whether there is a credit for a message, and a tag of MPI's if it needs one.
+    /// Whether there are credits for a message, and a tag of MPI's if it needs one.
     #[inline]
     fn can_go(&self, index: u32, outgoing: &Outgoing) -> bool {
-        let has_tag = || outgoing.header.kind == Kind::Short || self.transfers.has_tag();
-        self.peers[index as usize].credits > 0 && has_tag()
+        let credits = self.peers[index as usize].credits as usize;
+        match outgoing.header.kind {
+            Kind::Short => credits >= n_parts(outgoing.region.len),
+            _ => credits > 0 && self.transfers.has_tag(),
+        }
     }
 
     /// Sends a message that can go.
@@ -168,17 +182,28 @@ impl State {
     fn put(&mut self, index: u32, outgoing: &Outgoing) -> Result<(), WireError> {
         let &Outgoing { mut header, slot, region } = outgoing;
         let peer = &mut self.peers[index as usize];
-        peer.credits -= 1;
-        header.credits = std::mem::take(&mut peer.owed);
         let to = peer.rank;
-        if header.kind == Kind::Short {
+        header.credits = std::mem::take(&mut peer.owed);
+        if header.kind != Kind::Short {
+            peer.credits -= 1;
+            header.mpi_tag = self.transfers.tag();
+            // SAFETY: no message.
+            unsafe { self.outbound.send(to, &header, None) }?;
             // SAFETY: the region of a send that has not been reported is valid for reads.
-            return unsafe { self.outbound.send(to, &header, Some(region)) };
+            return unsafe { self.transfers.send(to, slot, region) };
         }
-        let mpi_tag = self.transfers.tag();
-        // SAFETY: no message.
-        unsafe { self.outbound.send(to, &Header { mpi_tag, ..header }, None) }?;
-        // SAFETY: as above.
-        unsafe { self.transfers.send(to, slot, region) }
+        let mut at = 0;
+        loop {
+            let len = part_len(region.len, at);
+            let part = WireRegion { ptr: region.ptr.wrapping_add(at), len, ..region };
+            peer.credits -= 1;
+            // SAFETY: as above; the part lies within the region.
+            unsafe { self.outbound.send(to, &header, Some(part)) }?;
+            header.credits = 0;
+            at += len;
+            if at == region.len {
+                return Ok(());
+            }
+        }
     }
 }

@@ -152,8 +152,8 @@ impl Transfers {
     }
 
     /// Receives a message that no receive of this rank expects, so that its sender is done with it.
-    pub(super) fn drop(&mut self, from: Rank, mpi_tag: i32, len: u64) -> Result<(), WireError> {
-        let (len, mut waste) = (len as usize, Vec::new());
+    pub(super) fn drop(&mut self, from: Rank, mpi_tag: i32, len: usize) -> Result<(), WireError> {
+        let mut waste = Vec::new();
         waste.try_reserve_exact(len).map_err(|error| WireError {
             call: "dropping a message",
             reason: error.to_string(),
