@@ -78,7 +78,7 @@ impl State {
             self.keep(index, tag, len, unsafe { std::slice::from_raw_parts(data, part) });
             return Ok(());
         };
-        let posted = peer.posted[at];
+        let posted = if is_last { take_out(&mut peer.posted, at) } else { peer.posted[at] };
         let fits = fits(&posted);
         let in_region = !is_last || start > 0 || posted.arrival == Arrival::InRegion;
         if fits && in_region && part > 0 {
@@ -86,7 +86,6 @@ impl State {
             unsafe { data.copy_to_nonoverlapping(posted.region.ptr.add(start), part) };
         }
         if is_last {
-            take_out(&mut peer.posted, at);
             self.n_awaited -= 1;
             self.events.push(match (fits, in_region) {
                 (false, _) => Event::Differs(posted.slot, rank),

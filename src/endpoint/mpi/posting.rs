@@ -24,15 +24,14 @@ impl State {
         let index = self.enter_call(to, tag)?;
         let is_short = region.len <= self.outbound.eager_bytes();
         let kind = if is_short { Kind::Short } else { Kind::Long };
-        let outgoing = Outgoing { header: Header::of(kind, tag, region.len), slot, region };
-        let peer = &mut self.peers[index as usize];
-        if !peer.outbox.is_empty() || !self.can_go(index, &outgoing) {
-            self.peers[index as usize].outbox.push_back(outgoing);
-            self.list(index);
-            return Ok(Taken::Accepted);
+        let header = Header::of(kind, tag, region.len);
+        if self.peers[index as usize].outbox.is_empty() && self.can_go(index, kind, region.len) {
+            self.put(index, header, slot, region)?;
+            return Ok(if is_short { Taken::Done } else { Taken::Accepted });
         }
-        self.put(index, &outgoing)?;
-        Ok(if is_short { Taken::Done } else { Taken::Accepted })
+        self.peers[index as usize].outbox.push_back(Outgoing { header, slot, region });
+        self.list(index);
+        Ok(Taken::Accepted)
     }
 
     /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
@@ -154,14 +153,15 @@ impl State {
     /// Sends as much of a peer's outbox as can go.
     pub(super) fn flush(&mut self, index: u32) -> Result<(), WireError> {
         while let Some(&outgoing) = self.peers[index as usize].outbox.front() {
-            if !self.can_go(index, &outgoing) {
+            let Outgoing { header, slot, region } = outgoing;
+            if !self.can_go(index, header.kind, region.len) {
                 self.list(index);
                 break;
             }
             self.peers[index as usize].outbox.pop_front();
-            self.put(index, &outgoing)?;
-            if outgoing.header.kind == Kind::Short {
-                self.events.push(Event::Sent(outgoing.slot));
+            self.put(index, header, slot, region)?;
+            if header.kind == Kind::Short {
+                self.events.push(Event::Sent(slot));
             }
         }
         Ok(())
@@ -169,18 +169,23 @@ impl State {
 
     /// Whether there are credits for a message, and a tag of MPI's if it needs one.
     #[inline]
-    fn can_go(&self, index: u32, outgoing: &Outgoing) -> bool {
+    fn can_go(&self, index: u32, kind: Kind, len: usize) -> bool {
         let credits = self.peers[index as usize].credits as usize;
-        match outgoing.header.kind {
-            Kind::Short => credits >= n_parts(outgoing.region.len),
+        match kind {
+            Kind::Short => credits >= n_parts(len),
             _ => credits > 0 && self.transfers.has_tag(),
         }
     }
 
     /// Sends a message that can go.
     #[inline]
-    fn put(&mut self, index: u32, outgoing: &Outgoing) -> Result<(), WireError> {
-        let &Outgoing { mut header, slot, region } = outgoing;
+    fn put(
+        &mut self,
+        index: u32,
+        mut header: Header,
+        slot: Slot,
+        region: WireRegion,
+    ) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let to = peer.rank;
         header.credits = std::mem::take(&mut peer.owed);
