@@ -245,6 +245,26 @@ pub fn ahead() {
     finalize(rank, "ahead");
 }
 
+/// A rank whose long messages nobody takes, since the others make another call, gives up; MPI ends all the
+/// same.
+pub fn unmet() {
+    start("multiple");
+    // SAFETY: all ranks of the program.
+    let world = unsafe { init_mpi(world_comm()) }.unwrap();
+    let whole = CallOptions::new().segment_bytes(1 << 40).algorithm("mixed-tree");
+    let comm = world.communicator().with(whole);
+    let rank = comm.rank();
+    let error = if rank == 0 {
+        comm.bcast(&mut vec![1u8; 4 << 20], 0)
+    } else {
+        world.communicator().allreduce_in_place(&mut [1u8; 10], Op::Sum)
+    };
+    error.expect_err("they differ");
+    drop(comm);
+    drop(world);
+    finalize(rank, "unmet");
+}
+
 /// Bytes of memory that this process has.
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();

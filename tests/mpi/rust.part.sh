@@ -37,6 +37,7 @@ run_rust() {
   ranks 2 "${messages[@]}" "$programs/mpi" many || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" ahead || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" long || status=1
+  ranks 3 "${messages[@]}" "$programs/mpi" unmet || status=1
   # Those who come have three of these to see each other.
   ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing || status=1
   # The command, on a torus of processes.

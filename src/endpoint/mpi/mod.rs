@@ -35,7 +35,7 @@
 //! of the failure yet, posts a receive for it. That one may get anything then, and gives up as well. This
 //! is what the contract of endpoints cannot be kept in. [`end`](Endpoint::end) gives everything back to
 //! MPI, which may be finalised then, when all ranks are done. Neither Open MPI nor MPICH waits there for
-//! sends that nobody has met (tried with both, in memory and by TCP; MPICH over UCX says that some are
+//! sends that nobody has met (`unmet` in tests/mpi; MPICH over UCX says that some are
 //! left).
 
 mod header;
