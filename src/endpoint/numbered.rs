@@ -43,10 +43,4 @@ impl<T> Numbered<T> {
         self.free.push(at);
         Some(value)
     }
-
-    #[cfg(feature = "mpi")]
-    pub(super) fn find(&self, is_it: impl Fn(&T) -> bool) -> Option<(u32, &T)> {
-        let mut all = (0..).zip(&self.values).filter_map(|(at, value)| Some((at, value.as_ref()?)));
-        all.find(|(_, value)| is_it(value))
-    }
 }

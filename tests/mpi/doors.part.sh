@@ -57,7 +57,7 @@ same() {
 }
 
 run_doors() {
-  local n name said status=0 preload=LD_PRELOAD=$programs/libhopbine_mpi.so
+  local n name lengths said status=0 preload=LD_PRELOAD=$programs/libhopbine_mpi.so
   for n in 2 4 7; do
     ranks $n "$programs/calls-hb" wrong || status=1
     ranks $n "$preload" "$programs/calls" wrong || status=1
@@ -85,9 +85,17 @@ run_doors() {
   said=$(export "${preload?}" HOPBINE_REPORT=1; launch_within 60 3 "$programs/requests-hb" wrong 2>&1) || status=1
   [[ $said == *iallreduce* && $said == *"every request is done"* && $said != *MPI_Iallreduce* ]] ||
     { printf 'FAILED: requests-hb under the library\n%s\n' "$said"; status=1; }
-  # A message of nothing against a long one, and short ones of two lengths, over messages of MPI's.
-  ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 0 5000 || status=1
-  ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" 3 5 || status=1
+  # A message of nothing against a long one, short ones of two lengths, long ones against short ones and of
+  # two lengths, over messages of MPI's; and some that go in parts by TCP.
+  for lengths in "0 5000" "3 5" "200000 5000" "5 200000" "200000 300000"; do
+    # shellcheck disable=SC2086
+    ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" $lengths || status=1
+  done
+  for lengths in "20000 30000" "30000 5" "200000 30000"; do
+    # shellcheck disable=SC2086
+    [ "$mpi" != openmpi ] || ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
+      "$programs/disagree" $lengths || status=1
+  done
   # What ranks get wrong together, in shared memory and over messages.
   ranks 4 "$preload" "$programs/recover" || status=1
   ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/recover-hb" || status=1

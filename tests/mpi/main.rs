@@ -32,6 +32,7 @@ fn main() {
         ["many"] => own::many(),
         ["ahead"] => own::ahead(),
         ["missing"] => own::missing(),
+        ["unmet"] => own::unmet(),
         ["mismatch"] => mismatch(),
         ["long"] => long(),
         ["going", seconds] => going(seconds.parse().unwrap(), None),

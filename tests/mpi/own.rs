@@ -215,8 +215,8 @@ pub fn many() {
     finalize(rank, "many");
 }
 
-/// A rank that has waited long with many messages is done when they have gone, although their receiver
-/// does something else then.
+/// A rank that has waited long with many messages, of all lengths that travel differently, is done when they
+/// have gone, although their receiver does something else then.
 pub fn ahead() {
     const N: usize = 400;
     start("multiple");
@@ -224,10 +224,14 @@ pub fn ahead() {
     let world = unsafe { init_mpi(world_comm()) }.unwrap();
     let comm = world.communicator().with(CallOptions::new().algorithm("mixed-tree"));
     let rank = comm.rank();
+    // Enough short messages to know what MPI takes for one.
+    (0..40).for_each(|_| world.communicator().barrier().unwrap());
     if rank == 0 {
         std::thread::sleep(Duration::from_millis(300));
     }
-    let mut all: Vec<_> = (0..N).map(|_| comm.bcast_init(vec![rank; 10_000], 1).unwrap()).collect();
+    let count = |at: usize| [1000, 10_000, 30_000, 70_000, 100_000][at % 5];
+    let init = |at: usize| comm.bcast_init(vec![rank; count(at)], 1).unwrap();
+    let mut all: Vec<_> = (0..N).map(init).collect();
     all.iter_mut().for_each(|bcast| bcast.start().unwrap());
     for bcast in &mut all {
         bcast.wait().unwrap();
@@ -239,6 +243,26 @@ pub fn ahead() {
     drop(comm);
     world.finish().unwrap();
     finalize(rank, "ahead");
+}
+
+/// A rank whose long messages nobody takes, since the others make another call, gives up; MPI ends all the
+/// same.
+pub fn unmet() {
+    start("multiple");
+    // SAFETY: all ranks of the program.
+    let world = unsafe { init_mpi(world_comm()) }.unwrap();
+    let whole = CallOptions::new().segment_bytes(1 << 40).algorithm("mixed-tree");
+    let comm = world.communicator().with(whole);
+    let rank = comm.rank();
+    let error = if rank == 0 {
+        comm.bcast(&mut vec![1u8; 4 << 20], 0)
+    } else {
+        world.communicator().allreduce_in_place(&mut [1u8; 10], Op::Sum)
+    };
+    error.expect_err("they differ");
+    drop(comm);
+    drop(world);
+    finalize(rank, "unmet");
 }
 
 /// Bytes of memory that this process has.

@@ -7,7 +7,7 @@ build_rust() {
 }
 
 run_rust() {
-  local n messages=(HOPBINE_BACKEND=mpi HOPBINE_SHM=off) status=0
+  local n messages=(HOPBINE_BACKEND=mpi HOPBINE_SHM=off) by_tcp=(OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self) status=0
   # Every collective by every algorithm over messages of MPI's; over shared memory, which is what
   # is chosen here; over the device in software; and over both in one world. The MPIs share the
   # numbers of ranks: each wire has all of them under one or the other.
@@ -16,6 +16,12 @@ run_rust() {
   for n in $over_messages; do
     ranks "$n" "${messages[@]}" "$programs/mpi" matrix || status=1
   done
+  # By TCP longer messages go behind headers, and in parts. (MPICH hangs there in MPI_Finalize, also in
+  # programs without hopbine.)
+  if [ "$mpi" = openmpi ]; then
+    ranks 3 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" matrix || status=1
+    ranks 2 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" ahead || status=1
+  fi
   for n in $over_memory; do
     ranks "$n" "$programs/mpi" matrix || status=1
   done
@@ -31,6 +37,7 @@ run_rust() {
   ranks 2 "${messages[@]}" "$programs/mpi" many || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" ahead || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" long || status=1
+  ranks 3 "${messages[@]}" "$programs/mpi" unmet || status=1
   # Those who come have three of these to see each other.
   ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing || status=1
   # The command, on a torus of processes.

@@ -1,5 +1,6 @@
 //! The header of a message between ports: 32 bytes, with the payload of a short message behind them.
 
+use super::PART_BYTES;
 use crate::endpoint::Tag;
 
 /// Bytes of a header.
@@ -9,16 +10,10 @@ pub(super) const HEADER_BYTES: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A short message: the payload follows.
-    Eager = 1,
-    /// A receive is posted: its message is to be sent with the MPI tag `mpi_tag`.
-    Ready,
-    /// A long message has been waiting for its receive.
-    Waits,
-    /// From the sender: it does not send the message of an announced receive.
-    Withheld,
-    /// From the receiver: it does not want the message.
-    Refused,
+    /// A short message, or its next part: the payload follows.
+    Short = 1,
+    /// A long message, which is on its way with the MPI tag `mpi_tag`.
+    Long,
     /// Gives credits back, and says nothing else.
     Credit,
     /// `operation` says who has failed, and why.
@@ -30,17 +25,8 @@ pub(super) enum Kind {
 }
 
 /// All kinds, in the order of their numbers on the wire, which start at 1.
-const KINDS: [Kind; 9] = [
-    Kind::Eager,
-    Kind::Ready,
-    Kind::Waits,
-    Kind::Withheld,
-    Kind::Refused,
-    Kind::Credit,
-    Kind::News,
-    Kind::Ask,
-    Kind::Answer,
-];
+const KINDS: [Kind; 6] =
+    [Kind::Short, Kind::Long, Kind::Credit, Kind::News, Kind::Ask, Kind::Answer];
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +43,8 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// A header that concerns the message `tag`.
-    pub(super) fn about(kind: Kind, tag: Tag, len: usize) -> Self {
+    /// The header of a message.
+    pub(super) fn of(kind: Kind, tag: Tag, len: usize) -> Self {
         Header {
             kind,
             call: tag.call,
@@ -112,8 +98,22 @@ impl Header {
     }
 }
 
+/// How many parts a short message of `len` bytes has: an empty one, too, has one.
+#[inline]
+pub(super) fn n_parts(len: usize) -> usize {
+    if len <= PART_BYTES { 1 } else { len.div_ceil(PART_BYTES) }
+}
+
+/// How long the part of a short message of `len` bytes is that begins at `at`: all are about as long, and
+/// so move while others are copied.
+#[inline]
+pub(super) fn part_len(len: usize, at: usize) -> usize {
+    if len <= PART_BYTES { len } else { len.div_ceil(n_parts(len)).min(len - at) }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::EAGER_BYTES;
     use super::*;
 
     #[test]
@@ -133,6 +133,20 @@ mod tests {
             assert_eq!(Header::decode(&[77; HEADER_BYTES]), None);
         }
         let tag = Tag { context: 5, operation: 6, message: 7, call: 8 };
-        assert_eq!(Header::about(Kind::Ready, tag, 100).tag(), tag);
+        assert_eq!(Header::of(Kind::Long, tag, 100).tag(), tag);
+    }
+
+    #[test]
+    fn parts_make_up_a_message() {
+        for len in [0, 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES, EAGER_BYTES - 1, EAGER_BYTES]
+        {
+            let (mut at, mut n) = (0, 0);
+            while n == 0 || at < len {
+                let part = part_len(len, at);
+                assert!(part <= PART_BYTES && (part > 0 || len == 0), "{part} at {at} of {len}");
+                (at, n) = (at + part, n + 1);
+            }
+            assert_eq!((at, n), (len, n_parts(len)));
+        }
     }
 }

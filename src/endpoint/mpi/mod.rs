@@ -1,20 +1,27 @@
 //! Messages over MPI: for clusters, and wherever else there is an MPI.
 //!
 //! # Protocol
-//! A message that no receive has asked for begins with a header of 32 bytes and has one fixed MPI
-//! tag. It meets one of the receives that each port keeps posted, its ring.
+//! Every message begins with a header of 32 bytes, which has one fixed tag of MPI's and meets one of the
+//! receives that each port keeps posted, its ring.
 //!
 //! | bytes | way |
 //! | --- | --- |
-//! | up to [`EAGER_BYTES`] | behind the header; the receiver matches it with its receive |
-//! | more | the receiver posts a receive of MPI's into the region and announces it, with a tag of MPI's that nothing else on its way to that port has; the sender then sends from region to region |
+//! | few: up to [`EAGER_BYTES`] if MPI takes long for a send, less if it does not | behind the header, copied on both sides; in parts, each behind a header, if it is longer than a place of the ring |
+//! | more | in a message of MPI's of its own, right behind the header, from region to region |
 //!
-//! So long messages never come unexpected, and MPI neither keeps nor copies them; tags stay below
-//! `MPI_TAG_UB` because there are never more receives than tags; and a peer that has given up sends
-//! nothing into memory that is gone. What comes while a rank does not look is kept by MPI: short
-//! messages and announcements are under credits, 32 for each
-//! sender and port. Whatever has been taken from the ring gives its credit back at once, also if it has
-//! met no receive, so no message waits for another. Lengths are cut where `int` ends.
+//! The header of a long message names a tag of MPI's that no other on its way from that port has. It is
+//! sent at once, whether or not its receive is posted there: the receiver posts one of MPI's, with that
+//! tag, when the header has met its receive. The send is synchronous (`MPI_Issend`): it ends when the
+//! message has been met, and only then another message may have its tag. MPIs ask for most messages of
+//! such a length anyway. A message that comes long before its receive is posted stays with its sender,
+//! but for what MPI sends ahead. Lengths are cut where `int` ends.
+//!
+//! What comes while a rank does not look is kept by MPI: messages are under credits, 32 for each sender
+//! and port. Whatever has been taken from the ring gives its credit back at once, also if it has
+//! met no receive, so no message waits for another.
+//!
+//! The receiver sees, when the header meets the receive, whether both have one length and belong to one
+//! call. A long message that does not fit is received into memory of the port's and dropped.
 //!
 //! # Trouble
 //! News of a failure and questions are messages as well: a rank answers while it polls. One that
@@ -22,11 +29,14 @@
 //! rank has died.
 //!
 //! # The end
-//! [`abandon`](Endpoint::abandon) takes posted receives back. MPI cannot take back a send, but sends
-//! of users' memory only begin when their receive has been posted: they are waited for, for 100 ms
-//! at most. One whose receiver is gone then stays with MPI, which may still read that memory: this
+//! [`abandon`](Endpoint::abandon) takes posted receives back. MPI cannot take back a send: long messages
+//! are waited for, for 100 ms at most. One that its receiver has not met by then stays with MPI, which
+//! may read that memory again: what it sends ahead, and all of it if the receiver, who has not heard
+//! of the failure yet, posts a receive for it. That one may get anything then, and gives up as well. This
 //! is what the contract of endpoints cannot be kept in. [`end`](Endpoint::end) gives everything back to
-//! MPI, which may be finalised then, when all ranks are done.
+//! MPI, which may be finalised then, when all ranks are done. Neither Open MPI nor MPICH waits there for
+//! sends that nobody has met (`unmet` in tests/mpi; MPICH over UCX says that some are
+//! left).
 
 mod header;
 mod inbound;
@@ -58,9 +68,11 @@ use peer::Peer;
 use ring::Ring;
 use transfers::Transfers;
 
-/// The longest message that goes behind its header. To ask for it first would take a network longer
-/// than the two copies take.
-pub const EAGER_BYTES: usize = 32 * 1024;
+/// The longest part of a message that goes behind a header: just short of what Open MPI sends by TCP
+/// without asking first.
+const PART_BYTES: usize = 64 * 1024 - 256;
+/// The longest message that may go behind headers.
+pub const EAGER_BYTES: usize = 5 * PART_BYTES;
 /// MPI's tag of everything with a header.
 const HEADERS: i32 = 0;
 /// MPI's tag of the first long message; those of others follow.
@@ -88,8 +100,6 @@ pub struct MpiEndpoint {
 struct State {
     rank: Rank,
     n_ranks: u32,
-    /// The last tag that MPI allows.
-    last_tag: i32,
     peers: Vec<Peer>,
     peer_of_rank: Vec<u32>,
     ring: Ring,
@@ -100,12 +110,10 @@ struct State {
     /// To be reported by the next poll.
     events: Vec<Event>,
     calls: Calls,
-    /// Messages and announcements that have come before this rank asked for them.
+    /// Messages that have come before their receive was posted.
     n_early: usize,
-    /// Receives of short messages whose message has not come.
+    /// Receives whose message has not come.
     n_awaited: usize,
-    /// Sends of long messages whose receive has not been announced. Both wait for the ring.
-    n_waiting: usize,
     /// Polls since the last look at the ring.
     n_polls: u32,
     /// Looks in a row that have found none.
@@ -145,18 +153,16 @@ impl MpiEndpoint {
         let state = State {
             rank: rank as Rank,
             n_ranks: size as u32,
-            last_tag,
             peers: Vec::new(),
             peer_of_rank: vec![NOBODY; size as usize],
             ring: Ring::new(comm)?,
             outbound: Outbound::new(comm),
-            transfers: Transfers::new(comm),
+            transfers: Transfers::new(comm, last_tag),
             listed: Vec::new(),
             events: Vec::with_capacity(64),
             calls: Calls::new(),
             n_early: 0,
             n_awaited: 0,
-            n_waiting: 0,
             n_polls: 0,
             n_quiet: 0,
             status: Status::Busy,
@@ -168,6 +174,13 @@ impl MpiEndpoint {
         };
         drop(inside);
         Ok(MpiEndpoint { library, state })
+    }
+
+    /// Posts the receives of long messages that are due.
+    #[cold]
+    fn begin(&mut self) -> Result<(), WireError> {
+        let _inside = self.library.enter()?;
+        self.state.transfers.begin()
     }
 }
 
@@ -220,8 +233,14 @@ impl Endpoint for MpiEndpoint {
         self.state.poll(events)
     }
 
+    #[inline]
+    fn flush(&mut self) -> Result<(), WireError> {
+        if self.state.transfers.has_due() { self.begin() } else { Ok(()) }
+    }
+
     fn is_flushed(&self) -> bool {
-        self.state.listed.is_empty() && self.state.outbound.is_empty()
+        let State { listed, outbound, transfers, .. } = &self.state;
+        listed.is_empty() && outbound.is_empty() && !transfers.is_dropping()
     }
 
     fn abandon(&mut self) {
@@ -255,6 +274,9 @@ impl State {
         if self.is_abandoned {
             return Ok(());
         }
+        // Of headers that the last poll has found: what it reported has been answered by sends, which
+        // come first.
+        self.transfers.begin()?;
         let mut is_quiet = false;
         if self.is_time_for_ring() {
             // What the last poll has shown nobody reads any more.
@@ -266,16 +288,15 @@ impl State {
                     break;
                 };
                 self.arrived(&taken)?;
-                if self.n_awaited + self.n_waiting == 0 {
+                if self.n_awaited == 0 {
                     break;
                 }
             }
         }
-        self.transfers.post_due(self.n_waiting > 0)?;
         self.transfers.advance(&mut self.events)?;
         // MPI has just been moved on, and most of those who wait do so for a message.
         self.n_quiet = if is_quiet { self.n_quiet.wrapping_add(1) } else { 0 };
-        if self.n_quiet.is_multiple_of(QUIET_POLLS) {
+        if !self.outbound.is_empty() && self.n_quiet.is_multiple_of(QUIET_POLLS) {
             self.outbound.collect()?;
         }
         if !self.listed.is_empty() {
@@ -298,9 +319,7 @@ impl State {
     #[inline]
     fn is_time_for_ring(&mut self) -> bool {
         self.n_polls += 1;
-        let looks = self.n_awaited + self.n_waiting > 0
-            || !self.listed.is_empty()
-            || self.n_polls >= RARELY;
+        let looks = self.n_awaited > 0 || !self.listed.is_empty() || self.n_polls >= RARELY;
         if looks {
             self.n_polls = 0;
         }

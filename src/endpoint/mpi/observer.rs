@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use super::header::{Header, Kind};
-use super::peer::Outgoing;
 use super::{MpiEndpoint, State};
 use crate::Rank;
 use crate::endpoint::status::{blame_from_word, blame_to_word, confidants};
@@ -50,29 +49,11 @@ impl State {
         // SAFETY: no message.
         unsafe { self.outbound.send(rank, &header, None) }
     }
-
-    /// Tells the receivers of all long messages that wait, who may have got the length wrong.
-    fn remind(&mut self) -> Result<(), WireError> {
-        for index in 0..self.peers.len() {
-            for at in 0..self.peers[index].waiting.len() {
-                let waiting = self.peers[index].waiting[at];
-                let header = Header::about(Kind::Waits, waiting.tag, waiting.region.len);
-                self.say(index as u32, Outgoing { header, message: None })?;
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Observer for MpiEndpoint {
     fn show(&mut self, status: Status) {
-        let Ok(_inside) = self.library.enter() else { return };
-        let state = &mut self.state;
-        state.status = status;
-        if status != Status::Busy && !state.is_abandoned {
-            // A failure shows again in the next poll.
-            let _ = state.remind();
-        }
+        self.state.status = status;
     }
 
     fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {

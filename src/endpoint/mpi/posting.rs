@@ -1,8 +1,8 @@
 //! Sends and receives of this rank, and what goes out for them under credits.
 
-use super::header::{Header, Kind};
-use super::peer::{Announced, Outgoing, Peer, Posted, Waiting, is_same};
-use super::{EAGER_BYTES, FIRST_DATA, NOBODY, State};
+use super::header::{Header, Kind, n_parts, part_len};
+use super::peer::{Early, Message, Outgoing, Peer, Posted, is_same};
+use super::{NOBODY, State};
 use crate::Rank;
 use crate::endpoint::{
     Arrival, Event, Posted as Taken, Slot, Tag, WireError, WireRegion, given_up,
@@ -22,28 +22,15 @@ impl State {
         region: WireRegion,
     ) -> Result<Taken, WireError> {
         let index = self.enter_call(to, tag)?;
-        let peer = &mut self.peers[index as usize];
-        if region.len <= EAGER_BYTES {
-            let header = Header::about(Kind::Eager, tag, region.len);
-            let went = self.say(index, Outgoing { header, message: Some((slot, region)) })?;
-            return Ok(if went { Taken::Done } else { Taken::Accepted });
+        let is_short = region.len <= self.outbound.eager_bytes();
+        let kind = if is_short { Kind::Short } else { Kind::Long };
+        let header = Header::of(kind, tag, region.len);
+        if self.peers[index as usize].outbox.is_empty() && self.can_go(index, kind, region.len) {
+            self.put(index, header, slot, region)?;
+            return Ok(if is_short { Taken::Done } else { Taken::Accepted });
         }
-        let found = peer.announced.iter().position(|announced| is_same(announced.tag, tag));
-        match found.and_then(|at| peer.announced.remove(at)) {
-            Some(Announced { tag: Tag { call, .. }, len, mpi_tag }) => {
-                self.n_early -= 1;
-                if (call, len) != (tag.call, region.len as u64) {
-                    self.withhold(index, tag, slot)?;
-                    return Ok(Taken::Accepted);
-                }
-                // SAFETY: the caller's promise.
-                unsafe { self.transfers.send(to, mpi_tag, slot, region) }?;
-            }
-            None => {
-                peer.waiting.push(Waiting { tag, slot, region });
-                self.n_waiting += 1;
-            }
-        }
+        self.peers[index as usize].outbox.push_back(Outgoing { header, slot, region });
+        self.list(index);
         Ok(Taken::Accepted)
     }
 
@@ -62,56 +49,63 @@ impl State {
     ) -> Result<Taken, WireError> {
         let index = self.enter_call(from, tag)?;
         let peer = &mut self.peers[index as usize];
+        let posted = Posted { tag, slot, region, arrival };
         let found = peer.early.iter().position(|early| is_same(early.tag, tag));
-        if let Some(early) = found.and_then(|at| peer.early.remove(at)) {
-            self.n_early -= 1;
-            if (early.tag.call, early.data.len()) != (tag.call, region.len) {
+        let Some(early) = found.and_then(|at| peer.early.remove(at)) else {
+            peer.posted.push(posted);
+            self.n_awaited += 1;
+            return Ok(Taken::Accepted);
+        };
+        self.n_early -= 1;
+        let Early { tag: sent, len, message } = early;
+        let fits = (sent.call, len) == (tag.call, region.len);
+        match message {
+            Message::Long(mpi_tag) => {
+                // SAFETY: the caller's promise.
+                unsafe { self.receive((from, mpi_tag, len), slot, region, fits) }?;
+                return Ok(Taken::Accepted);
+            }
+            Message::Short(data) if fits && len > 0 => {
+                // SAFETY: the region is valid for writes by the caller's promise, and has the message's
+                // length.
+                unsafe { data.as_ptr().copy_to_nonoverlapping(region.ptr, data.len()) };
+                if data.len() == len {
+                    return Ok(Taken::Done);
+                }
+            }
+            Message::Short(_) if fits => return Ok(Taken::Done),
+            Message::Short(data) if data.len() == len => {
                 self.events.push(Event::Differs(slot, from));
                 return Ok(Taken::Accepted);
             }
-            if region.len > 0 {
-                // SAFETY: the region is valid for writes by the caller's promise, and has the
-                // message's length.
-                unsafe { early.data.as_ptr().copy_to_nonoverlapping(region.ptr, region.len) };
-            }
-            return Ok(Taken::Done);
-        } else if region.len <= EAGER_BYTES {
-            // The peer sends a long message here.
-            if let Some(at) = peer.said.iter().position(|(said, _)| is_same(*said, tag)) {
-                peer.said.remove(at);
-                self.refuse(index, tag, slot)?;
-                return Ok(Taken::Accepted);
-            }
-            peer.posted.push(Posted { tag, slot, region, arrival });
-            self.n_awaited += 1;
-        } else {
-            if self.transfers.landings.next() as i64 + i64::from(FIRST_DATA)
-                > i64::from(self.last_tag)
-            {
-                // Receives that are posted free their tags when they end.
-                return Ok(Taken::Later);
-            }
-            // SAFETY: the caller's promise.
-            let mpi_tag = unsafe { self.transfers.receive(from, tag, slot, region) };
-            let header = Header { mpi_tag, ..Header::about(Kind::Ready, tag, region.len) };
-            self.say(index, Outgoing { header, message: None })?;
+            Message::Short(_) => {}
         }
+        // More parts follow.
+        self.peers[index as usize].posted.push(posted);
+        self.n_awaited += 1;
         Ok(Taken::Accepted)
     }
 
-    /// A message that this rank was to send is not what its receiver, who is ready for it, expects.
-    pub(super) fn withhold(&mut self, index: u32, tag: Tag, slot: Slot) -> Result<(), WireError> {
-        self.events.push(Event::Differs(slot, self.peers[index as usize].rank));
-        let header = Header::about(Kind::Withheld, tag, 0);
-        self.say(index, Outgoing { header, message: None }).map(drop)
-    }
-
-    /// A message that this rank was to receive, and for which its sender waits to be asked, is not
-    /// what it expects.
-    pub(super) fn refuse(&mut self, index: u32, tag: Tag, slot: Slot) -> Result<(), WireError> {
-        self.events.push(Event::Differs(slot, self.peers[index as usize].rank));
-        let header = Header::about(Kind::Refused, tag, 0);
-        self.say(index, Outgoing { header, message: None }).map(drop)
+    /// Receives a long message, `(from, mpi_tag, len)`, if it fits the receive that it has met; otherwise
+    /// somewhere else, so that its sender is done with it.
+    ///
+    /// # Safety
+    /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
+    pub(super) unsafe fn receive(
+        &mut self,
+        message: (Rank, i32, usize),
+        slot: Slot,
+        region: WireRegion,
+        fits: bool,
+    ) -> Result<(), WireError> {
+        let (from, mpi_tag, len) = message;
+        if !fits {
+            self.events.push(Event::Differs(slot, from));
+            return self.transfers.drop(from, mpi_tag, len);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.transfers.receive(from, mpi_tag, slot, region) };
+        Ok(())
     }
 
     /// Notes that this rank takes part in a call, with a message to or from a peer.
@@ -149,54 +143,72 @@ impl State {
         index
     }
 
-    /// Sends something that needs a credit, now or as soon as there is one. Returns whether it has
-    /// gone; otherwise an event will tell.
-    #[inline]
-    pub(super) fn say(&mut self, index: u32, outgoing: Outgoing) -> Result<bool, WireError> {
-        let peer = &mut self.peers[index as usize];
-        if peer.credits > 0 && peer.outbox.is_empty() {
-            self.put(index, outgoing)?;
-            return Ok(true);
-        }
-        peer.outbox.push_back(outgoing);
-        self.list(index);
-        Ok(false)
-    }
-
-    pub(super) fn list(&mut self, index: u32) {
+    fn list(&mut self, index: u32) {
         let peer = &mut self.peers[index as usize];
         if !std::mem::replace(&mut peer.is_listed, true) {
             self.listed.push(index);
         }
     }
 
-    /// Sends as much of a peer's outbox as there are credits for. What no longer waits is not said any
-    /// more: a peer that is done with all messages gives no credits.
+    /// Sends as much of a peer's outbox as can go.
     pub(super) fn flush(&mut self, index: u32) -> Result<(), WireError> {
         while let Some(&outgoing) = self.peers[index as usize].outbox.front() {
-            let peer = &mut self.peers[index as usize];
-            let is_void = peer.is_void(&outgoing);
-            if !is_void && peer.credits == 0 {
+            let Outgoing { header, slot, region } = outgoing;
+            if !self.can_go(index, header.kind, region.len) {
                 self.list(index);
                 break;
             }
-            peer.outbox.pop_front();
-            if !is_void {
-                self.put(index, outgoing)?;
-                self.events.extend(outgoing.message.map(|(slot, _)| Event::Sent(slot)));
+            self.peers[index as usize].outbox.pop_front();
+            self.put(index, header, slot, region)?;
+            if header.kind == Kind::Short {
+                self.events.push(Event::Sent(slot));
             }
         }
         Ok(())
     }
 
-    /// Sends one message; the caller has a credit for it.
+    /// Whether there are credits for a message, and a tag of MPI's if it needs one.
     #[inline]
-    fn put(&mut self, index: u32, mut outgoing: Outgoing) -> Result<(), WireError> {
+    fn can_go(&self, index: u32, kind: Kind, len: usize) -> bool {
+        let credits = self.peers[index as usize].credits as usize;
+        match kind {
+            Kind::Short => credits >= n_parts(len),
+            _ => credits > 0 && self.transfers.has_tag(),
+        }
+    }
+
+    /// Sends a message that can go.
+    #[inline]
+    fn put(
+        &mut self,
+        index: u32,
+        mut header: Header,
+        slot: Slot,
+        region: WireRegion,
+    ) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
-        peer.credits -= 1;
-        outgoing.header.credits = std::mem::take(&mut peer.owed);
-        let region = outgoing.message.map(|(_, region)| region);
-        // SAFETY: the region of a send that has not been reported is valid for reads.
-        unsafe { self.outbound.send(peer.rank, &outgoing.header, region) }
+        let to = peer.rank;
+        header.credits = std::mem::take(&mut peer.owed);
+        if header.kind != Kind::Short {
+            peer.credits -= 1;
+            header.mpi_tag = self.transfers.tag();
+            // SAFETY: no message.
+            unsafe { self.outbound.send(to, &header, None) }?;
+            // SAFETY: the region of a send that has not been reported is valid for reads.
+            return unsafe { self.transfers.send(to, slot, region) };
+        }
+        let mut at = 0;
+        loop {
+            let len = part_len(region.len, at);
+            let part = WireRegion { ptr: region.ptr.wrapping_add(at), len, ..region };
+            peer.credits -= 1;
+            // SAFETY: as above; the part lies within the region.
+            unsafe { self.outbound.send(to, &header, Some(part)) }?;
+            header.credits = 0;
+            at += len;
+            if at == region.len {
+                return Ok(());
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use mpi::ffi;
 
 use super::header::HEADER_BYTES;
 use super::library::{Comm, check};
-use super::{EAGER_BYTES, HEADERS};
+use super::{HEADERS, PART_BYTES};
 use crate::endpoint::WireError;
 
 /// Receives posted at a time.
@@ -19,7 +19,7 @@ const SLOTS: usize = 64;
 /// With fewer left, all that can be are posted again at once.
 const FEW: usize = SLOTS / 2;
 /// Bytes of each.
-const SLOT_BYTES: usize = HEADER_BYTES + EAGER_BYTES;
+const SLOT_BYTES: usize = HEADER_BYTES + PART_BYTES;
 
 /// See the module documentation.
 #[derive(Debug)]

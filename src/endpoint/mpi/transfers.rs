@@ -6,139 +6,187 @@ use std::time::Instant;
 
 use mpi::ffi;
 
+use super::FIRST_DATA;
 use super::library::{Comm, check};
-use super::peer::is_same;
-use super::{FIRST_DATA, LAST_WAIT};
 use crate::Rank;
 use crate::endpoint::numbered::Numbered;
-use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
+use crate::endpoint::{Event, Slot, WireError, WireRegion};
 
 /// The longest piece: MPI counts bytes in an `int`.
 const MOST_BYTES: usize = 1 << 30;
-/// Messages that one poll probes for.
-const PROBES_PER_POLL: usize = 4;
 
-/// A message that is received.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Landing {
-    pub(super) from: Rank,
-    pub(super) tag: Tag,
-    pub(super) slot: Slot,
-    region: WireRegion,
-    /// Pieces that have not come.
+/// A message under way.
+#[derive(Debug)]
+struct Move {
+    /// What is reported when it is complete; nothing of one that is dropped,
+    event: Option<Event>,
+    /// which goes here.
+    #[expect(dead_code, reason = "held for MPI")]
+    waste: Vec<u8>,
+    /// Pieces that are not complete.
     left: u32,
-    /// Whether a probe has found the first of them.
-    is_there: bool,
 }
 
-/// A message that is sent.
-#[derive(Clone, Copy, Debug)]
-struct Leaving {
+/// A receive that is to be posted.
+#[derive(Debug)]
+struct Due {
+    from: Rank,
+    mpi_tag: i32,
     slot: Slot,
-    left: u32,
-}
-
-/// The message whose piece a request moves.
-#[derive(Clone, Copy, Debug)]
-enum Piece {
-    Of(u32),
-    Leaving(u32),
+    region: WireRegion,
 }
 
 /// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Transfers {
     comm: Comm,
-    /// A message's number tells the tag of MPI's by which it travels: so no two that are under way
-    /// to this port have the same.
-    pub(super) landings: Numbered<Landing>,
-    leavings: Numbered<Leaving>,
-    /// Messages that are announced, and whose receives are not posted.
-    due: VecDeque<u32>,
+    /// The last tag that MPI allows.
+    last_tag: i32,
+    /// A message that is sent travels by the tag of MPI's that its number tells. It has the number until
+    /// its receiver has met it, so no two on their way from this port have the same.
+    moves: Numbered<Move>,
+    /// How many of them are dropped.
+    n_dropped: usize,
+    due: VecDeque<Due>,
     requests: Vec<ffi::MPI_Request>,
     /// The message of each request.
-    pieces: Vec<Piece>,
+    numbers: Vec<u32>,
     done: Vec<c_int>,
 }
 
 impl Transfers {
-    pub(super) fn new(comm: Comm) -> Self {
+    pub(super) fn new(comm: Comm, last_tag: i32) -> Self {
         Transfers {
             comm,
-            landings: Numbered::default(),
-            leavings: Numbered::default(),
+            last_tag,
+            moves: Numbered::default(),
+            n_dropped: 0,
             due: VecDeque::with_capacity(64),
             requests: Vec::with_capacity(64),
-            pieces: Vec::with_capacity(64),
+            numbers: Vec::with_capacity(64),
             done: Vec::with_capacity(64),
         }
     }
 
-    /// Receives a message from a peer, who is to be told the tag of MPI's that this returns, from
-    /// some [`post_due`](Transfers::post_due) on.
+    /// The tag of MPI's that the next message to be sent gets.
+    pub(super) fn tag(&self) -> i32 {
+        FIRST_DATA + self.moves.next() as i32
+    }
+
+    /// Whether MPI allows that. If not, it will when other messages have gone.
+    pub(super) fn has_tag(&self) -> bool {
+        self.tag() <= self.last_tag
+    }
+
+    /// Whether [`begin`](Transfers::begin) has anything to do.
+    pub(super) fn has_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// Whether a peer may wait until messages that are dropped have come.
+    pub(super) fn is_dropping(&self) -> bool {
+        self.n_dropped > 0
+    }
+
+    /// Sends a message to a peer by [`tag`](Transfers::tag).
+    ///
+    /// # Safety
+    /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
+    pub(super) unsafe fn send(
+        &mut self,
+        to: Rank,
+        slot: Slot,
+        region: WireRegion,
+    ) -> Result<(), WireError> {
+        let (mpi_tag, event) = (self.tag(), Some(Event::Sent(slot)));
+        let left = region.len.div_ceil(MOST_BYTES) as u32;
+        let number = self.moves.insert(Move { event, waste: Vec::new(), left });
+        for (at, len) in pieces(region.len) {
+            // SAFETY: a constant of MPI's.
+            let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+            // SAFETY: the caller's promise.
+            let code = unsafe {
+                ffi::PMPI_Issend(
+                    region.ptr.add(at).cast(),
+                    len as c_int,
+                    ffi::RSMPI_UINT8_T,
+                    to as c_int,
+                    mpi_tag,
+                    self.comm.0,
+                    &mut request,
+                )
+            };
+            check("MPI_Issend", code).map_err(|error| WireError { peer: Some(to), ..error })?;
+            self.requests.push(request);
+            self.numbers.push(number);
+        }
+        Ok(())
+    }
+
+    /// Receives a message of a peer that is under way, from the next [`begin`](Transfers::begin) on.
     ///
     /// # Safety
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
     pub(super) unsafe fn receive(
         &mut self,
         from: Rank,
-        tag: Tag,
+        mpi_tag: i32,
         slot: Slot,
         region: WireRegion,
-    ) -> i32 {
-        let left = region.len.div_ceil(MOST_BYTES) as u32;
-        let landing = Landing { from, tag, slot, region, left, is_there: false };
-        let number = self.landings.insert(landing);
-        self.due.push_back(number);
-        FIRST_DATA + number as i32
+    ) {
+        self.due.push_back(Due { from, mpi_tag, slot, region });
     }
 
     /// Posts the receives that are due.
     ///
-    /// MPI moves a long message in one go, within whatever call finds that it has come for a posted
-    /// receive. If this rank still has a message to send, for which its receiver may just have
-    /// asked, that one would wait: two ranks that exchange messages would move one after the other.
-    /// So while it `is_sending` a receive is posted only once its message is there and who asks
-    /// has been looked for once more.
-    pub(super) fn post_due(&mut self, is_sending: bool) -> Result<(), WireError> {
-        let most = if is_sending { PROBES_PER_POLL } else { usize::MAX };
-        for _ in 0..self.due.len().min(most) {
-            let Some(number) = self.due.pop_front() else { break };
-            let Some(landing) = self.landings.get_mut(number) else { continue };
-            let &mut Landing { from, is_there, .. } = landing;
-            if !is_sending || is_there {
-                let landing = *landing;
-                // SAFETY: the promise of `receive`: it has not been reported.
-                unsafe { self.post(number, landing) }?;
-                continue;
-            }
-            let mut is_there = 0;
-            // SAFETY: a flag that lives until the call returns.
-            let code = unsafe {
-                let (tag, status) = (FIRST_DATA + number as i32, ffi::RSMPI_STATUS_IGNORE);
-                ffi::PMPI_Iprobe(from as c_int, tag, self.comm.0, &mut is_there, status)
-            };
-            check("MPI_Iprobe", code).map_err(|error| WireError { peer: Some(from), ..error })?;
-            landing.is_there = is_there != 0;
-            self.due.push_back(number);
+    /// MPI may move a message in one go while its receive is posted. So the sends of this rank are to
+    /// begin before: then two ranks that exchange messages move both at once.
+    #[inline]
+    pub(super) fn begin(&mut self) -> Result<(), WireError> {
+        while let Some(Due { from, mpi_tag, slot, region }) = self.due.pop_front() {
+            let event = Some(Event::Received(slot));
+            // SAFETY: the promise of `receive`: it has not been reported.
+            unsafe { self.post(from, mpi_tag, region.ptr, region.len, event, Vec::new()) }?;
         }
         Ok(())
+    }
+
+    /// Receives a message that no receive of this rank expects, so that its sender is done with it.
+    pub(super) fn drop(&mut self, from: Rank, mpi_tag: i32, len: usize) -> Result<(), WireError> {
+        let mut waste = Vec::new();
+        waste.try_reserve_exact(len).map_err(|error| WireError {
+            call: "dropping a message",
+            reason: error.to_string(),
+            peer: Some(from),
+        })?;
+        let ptr = waste.as_mut_ptr();
+        self.n_dropped += 1;
+        // SAFETY: as long as the message lives in `moves`, so does this memory, which nobody else uses.
+        unsafe { self.post(from, mpi_tag, ptr, len, None, waste) }
     }
 
     /// Posts the receives of a message's pieces.
     ///
     /// # Safety
     /// As [`receive`](Transfers::receive).
-    unsafe fn post(&mut self, number: u32, landing: Landing) -> Result<(), WireError> {
-        let Landing { from, region, .. } = landing;
-        let mpi_tag = FIRST_DATA + number as i32;
-        for (at, len) in pieces(region.len) {
+    unsafe fn post(
+        &mut self,
+        from: Rank,
+        mpi_tag: i32,
+        ptr: *mut u8,
+        len: usize,
+        event: Option<Event>,
+        waste: Vec<u8>,
+    ) -> Result<(), WireError> {
+        let number =
+            self.moves.insert(Move { event, waste, left: len.div_ceil(MOST_BYTES) as u32 });
+        for (at, len) in pieces(len) {
             // SAFETY: a constant of MPI's.
             let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
             // SAFETY: the caller's promise. Pieces with one tag arrive in the order of their posts.
             let code = unsafe {
                 ffi::PMPI_Irecv(
-                    region.ptr.add(at).cast(),
+                    ptr.add(at).cast(),
                     len as c_int,
                     ffi::RSMPI_UINT8_T,
                     from as c_int,
@@ -149,62 +197,9 @@ impl Transfers {
             };
             check("MPI_Irecv", code).map_err(|error| WireError { peer: Some(from), ..error })?;
             self.requests.push(request);
-            self.pieces.push(Piece::Of(number));
+            self.numbers.push(number);
         }
         Ok(())
-    }
-
-    /// Sends a message to a peer, whose receive is posted, with a tag of MPI's.
-    ///
-    /// # Safety
-    /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
-    pub(super) unsafe fn send(
-        &mut self,
-        to: Rank,
-        mpi_tag: i32,
-        slot: Slot,
-        region: WireRegion,
-    ) -> Result<(), WireError> {
-        let left = region.len.div_ceil(MOST_BYTES) as u32;
-        let number = self.leavings.insert(Leaving { slot, left });
-        for (at, len) in pieces(region.len) {
-            // SAFETY: a constant of MPI's.
-            let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-            // SAFETY: the caller's promise.
-            let code = unsafe {
-                ffi::PMPI_Isend(
-                    region.ptr.add(at).cast(),
-                    len as c_int,
-                    ffi::RSMPI_UINT8_T,
-                    to as c_int,
-                    mpi_tag,
-                    self.comm.0,
-                    &mut request,
-                )
-            };
-            check("MPI_Isend", code).map_err(|error| WireError { peer: Some(to), ..error })?;
-            self.requests.push(request);
-            self.pieces.push(Piece::Leaving(number));
-        }
-        Ok(())
-    }
-
-    /// Takes a receive back, for which nothing is sent; gives its slot.
-    pub(super) fn take_back(&mut self, from: Rank, tag: Tag) -> Option<Slot> {
-        let found = |landing: &Landing| landing.from == from && is_same(landing.tag, tag);
-        let (number, slot) = self.landings.find(found).map(|(at, landing)| (at, landing.slot))?;
-        let mut requests = Vec::new();
-        for at in (0..self.pieces.len()).rev() {
-            if matches!(self.pieces[at], Piece::Of(of) if of == number) {
-                self.pieces.swap_remove(at);
-                requests.push(self.requests.swap_remove(at));
-            }
-        }
-        // Nothing is sent for them, so they end at once.
-        cancel(&mut requests, Instant::now() + LAST_WAIT);
-        self.due.retain(|&due| due != number);
-        self.landings.remove(number);
-        Some(slot)
     }
 
     /// Reports the messages that are complete.
@@ -233,23 +228,13 @@ impl Transfers {
         done.sort_unstable_by(|a, b| b.cmp(a));
         for &index in &*done {
             self.requests.swap_remove(index as usize);
-            match self.pieces.swap_remove(index as usize) {
-                Piece::Of(number) => {
-                    let Some(landing) = self.landings.get_mut(number) else { continue };
-                    landing.left -= 1;
-                    if landing.left == 0 {
-                        events.push(Event::Received(landing.slot));
-                        self.landings.remove(number);
-                    }
-                }
-                Piece::Leaving(number) => {
-                    let Some(leaving) = self.leavings.get_mut(number) else { continue };
-                    leaving.left -= 1;
-                    if leaving.left == 0 {
-                        events.push(Event::Sent(leaving.slot));
-                        self.leavings.remove(number);
-                    }
-                }
+            let number = self.numbers.swap_remove(index as usize);
+            let Some(of) = self.moves.get_mut(number) else { continue };
+            of.left -= 1;
+            if of.left == 0 {
+                self.n_dropped -= usize::from(of.event.is_none());
+                events.extend(of.event);
+                self.moves.remove(number);
             }
         }
         Ok(())
@@ -258,15 +243,18 @@ impl Transfers {
     /// Ends everything, at most until `end`: receives are taken back; sends, which MPI cannot take
     /// back, are waited for.
     pub(super) fn abandon(&mut self, end: Instant) {
-        let is_landing = |piece: &Piece| matches!(piece, Piece::Of(_));
-        let all = self.requests.drain(..).zip(self.pieces.drain(..));
-        let (mut landing, mut leaving) = (Vec::new(), Vec::new());
-        for (request, piece) in all {
-            if is_landing(&piece) { landing.push(request) } else { leaving.push(request) }
+        let (mut arriving, mut leaving) = (Vec::new(), Vec::new());
+        for (request, number) in self.requests.drain(..).zip(self.numbers.drain(..)) {
+            let event = self.moves.get_mut(number).and_then(|of| of.event);
+            let leaves = matches!(event, Some(Event::Sent(_)));
+            if leaves { leaving.push(request) } else { arriving.push(request) }
         }
-        cancel(&mut landing, end);
+        if !cancel(&mut arriving, end) {
+            // MPI may still write to what is dropped.
+            std::mem::forget(std::mem::take(&mut self.moves));
+        }
         finish(&mut leaving, end);
-        (self.landings, self.leavings, self.due) = Default::default();
+        (self.moves, self.due, self.n_dropped) = Default::default();
     }
 }
 
