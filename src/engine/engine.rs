@@ -333,6 +333,15 @@ impl Engine {
         self.group.fail(error);
     }
 
+    /// Moves on whatever is under way, unless workers do. Returns a number that is another one
+    /// whenever something has moved.
+    pub fn progress(&self) -> u64 {
+        if !self.has_workers() {
+            self.group.progress();
+        }
+        self.group.n_moves()
+    }
+
     /// Moves things on a little and returns whether `operation`, started with this context and
     /// number, is done, if only because it has failed: [`wait`](Engine::wait) tells. `watch` is
     /// the same in all tests of it.

@@ -211,8 +211,8 @@ impl Port {
 
     /// A number that changes whenever something moves on this port.
     pub(super) fn n_moves(&self) -> u64 {
-        // Relaxed: compared with itself only.
-        self.n_moves.load(Ordering::Relaxed)
+        // Acquire: whoever sees that something has moved sees what.
+        self.n_moves.load(Ordering::Acquire)
     }
 
     /// Moves every run on, unless another thread is doing so right now. Returns whether
@@ -269,8 +269,8 @@ impl Port {
             }
         }
         if moved {
-            // Relaxed: see `n_moves`; nobody else writes it meanwhile.
-            self.n_moves.store(self.n_moves() + 1, Ordering::Relaxed);
+            // Release: see `n_moves`; nobody else writes it meanwhile.
+            self.n_moves.store(self.n_moves() + 1, Ordering::Release);
         }
         drop(state);
         if let Some(bell) = self.bell.as_ref().filter(|_| moved) {
