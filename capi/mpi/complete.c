@@ -19,10 +19,9 @@ struct failures {
     } *list;
 };
 
-/* Moves requests on, and finds those of these that have failed. */
-static struct failures drive(int n, const MPI_Request requests[]) {
+/* Finds those of these requests that have failed. */
+static struct failures failures_among(int n, const MPI_Request requests[]) {
     struct failures failures = {0, NULL};
-    drive_requests();
     if (!__atomic_load_n(&n_failed, __ATOMIC_ACQUIRE) || n <= 0 || !requests) return failures;
     failures.list = calloc((unsigned)n, sizeof *failures.list);
     for (int at = 0; failures.list && at < n; at++) {
@@ -32,6 +31,12 @@ static struct failures drive(int n, const MPI_Request requests[]) {
         failures.list[failures.n++].request = failed;
     }
     return failures;
+}
+
+/* Moves requests on, and finds those of these that have failed. */
+static struct failures drive(int n, const MPI_Request requests[]) {
+    drive_requests();
+    return failures_among(n, requests);
 }
 
 /* What the request at that place has failed with, or MPI_SUCCESS. */
@@ -67,8 +72,9 @@ static int end_several(struct failures *failures, int n, const int *places, MPI_
     return MPI_ERR_IN_STATUS;
 }
 
-/* Rounds before the core is given away, if it is this rank's own. */
-enum { SPIN_ROUNDS = 300 };
+/* Rounds before the core is given away, if it is this rank's own; and between two calls of MPI's test while
+ * nothing of hopbine's is done. */
+enum { SPIN_ROUNDS = 300, ROUNDS_PER_TEST = 4 };
 
 static int rounds_to_spin(void) {
     /* Threads may find it out at the same time: they find the same. */
@@ -81,12 +87,14 @@ static int rounds_to_spin(void) {
  * nothing under way any more. */
 #define UNTIL(is_done, N, REQUESTS, call, end, direct)                                             \
     for (int left = rounds_to_spin();; left -= left > 0) {                                         \
-        struct failures failures = drive(N, REQUESTS);                                             \
-        within++;                                                                                  \
-        const int code = call;                                                                     \
-        within--;                                                                                  \
-        if (code != MPI_SUCCESS || (is_done)) return end;                                          \
-        free(failures.list);                                                                       \
+        if (drive_requests() || left % ROUNDS_PER_TEST == 0) {                                     \
+            struct failures failures = failures_among(N, REQUESTS);                                \
+            within++;                                                                              \
+            const int code = call;                                                                 \
+            within--;                                                                              \
+            if (code != MPI_SUCCESS || (is_done)) return end;                                      \
+            free(failures.list);                                                                   \
+        }                                                                                          \
         if (has_none(&n_outstanding)) return direct;                                               \
         if (left == 0) sched_yield();                                                              \
     }
