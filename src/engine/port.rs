@@ -148,6 +148,7 @@ impl Port {
     }
 
     /// Puts a run under way and moves things on; after the port's end, gives it back as failed.
+    #[inline]
     pub(super) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, push: Push) {
         let drives = push != Push::Nowhere;
         let mut guard = if drives { lock(&self.state) } else { self.reserve() };
@@ -244,29 +245,33 @@ impl Port {
     fn move_on(
         &self,
         mut state: MutexGuard<'_, State>,
-        polled: Result<(), WireError>,
+        mut polled: Result<(), WireError>,
         mut again: bool,
     ) -> bool {
         let mut ended = Ended::new();
         let mut moved = false;
         let mut failure = None;
-        let mut next = Some(polled);
-        while let Some(polled) = next.take() {
+        loop {
             if self.failure.is_set() {
                 moved |= self.fail_all(&mut state, &mut ended);
                 break;
             }
-            match self.step(&mut state, polled, &mut ended) {
+            let stepped = match polled {
+                Ok(()) => self.step(&mut state, &mut ended),
+                Err(source) => Err(self.wire_error(None, source)),
+            };
+            match stepped {
                 Ok(more) => moved |= more,
                 Err(error) => {
                     (moved, failure) = (true, Some(error));
                     break;
                 }
             }
-            if std::mem::take(&mut again) {
-                let State { endpoint, events, .. } = &mut *state;
-                next = Some(endpoint.poll(events));
+            if !std::mem::take(&mut again) {
+                break;
             }
+            let State { endpoint, events, .. } = &mut *state;
+            polled = endpoint.poll(events);
         }
         if moved {
             // Release: see `n_moves`; nobody else writes it meanwhile.
@@ -284,14 +289,8 @@ impl Port {
     }
 
     #[inline]
-    fn step(
-        &self,
-        state: &mut State,
-        polled: Result<(), WireError>,
-        ended: &mut Ended,
-    ) -> Result<bool, Error> {
+    fn step(&self, state: &mut State, ended: &mut Ended) -> Result<bool, Error> {
         let State { endpoint, runs, events, is_idle, .. } = state;
-        polled.map_err(|source| self.wire_error(None, source))?;
         let mut moved = !events.is_empty();
         if moved {
             self.heard(runs, events)?;

@@ -311,12 +311,20 @@ pub struct TestWatch {
 }
 
 impl TestWatch {
+    /// An operation is started.
+    #[inline]
+    pub fn begin(&mut self) {
+        if self.n_tests != 0 {
+            *self = TestWatch::default();
+        }
+    }
+
     /// The operation is not done yet.
     ///
     /// # Errors
     /// As [`Watchdog::look`].
     pub(super) fn tested(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
-        self.n_tests += 1;
+        self.n_tests = self.n_tests.wrapping_add(1);
         if !self.n_tests.is_multiple_of(TESTS_PER_LOOK) {
             return Ok(());
         }

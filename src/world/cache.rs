@@ -41,10 +41,8 @@ impl Cache {
             ready.rest();
             return None;
         }
-        if let Some(below) = ready.take_below()
-            && let Some(other) = place.swap(Some(below))
-        {
-            other.rest();
+        if ready.below.is_some() {
+            leave_below(place, &mut ready);
         }
         Some(ready)
     }
@@ -67,6 +65,14 @@ impl Cache {
         if let Some(other) = place.swap(Some(piled)) {
             other.rest();
         }
+    }
+}
+
+/// Puts what lies below an operation back in its place.
+#[inline(never)]
+fn leave_below(place: &AtomicCell<Option<Box<Ready>>>, ready: &mut Ready) {
+    if let Some(other) = place.swap(ready.take_below()) {
+        other.rest();
     }
 }
 

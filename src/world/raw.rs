@@ -71,6 +71,11 @@ impl Started {
         self.note(outcome)
     }
 
+    /// Whether the collective is done, as far as that can be seen without doing anything.
+    pub fn has_ended(&self) -> bool {
+        self.running.has_ended()
+    }
+
     /// As [`test`](Started::test), without moving others on: for whoever tests many.
     pub fn look(&mut self) -> bool {
         let outcome = self.running.look();

@@ -206,7 +206,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
             let memory = ready.memory(of_call);
             let Ready { operation, keys, watch, .. } = ready;
             let id = numbers.of(stage);
-            *watch = TestWatch::default();
+            watch.begin();
             // SAFETY: the promise made to `new`.
             unsafe { inner.of_world.engine.start(operation, memory, keys, id, false) }
         });
@@ -246,6 +246,12 @@ impl<H: Deref<Target = Inner>> Running<H> {
     /// Whether its end has not been seen yet.
     pub(super) fn is_active(&self) -> bool {
         self.active.is_some()
+    }
+
+    /// Whether the last stage is done, if it is known to be the last.
+    pub(super) fn has_ended(&self) -> bool {
+        let ready = self.prepared.ready.as_ref();
+        ready.is_some_and(|ready| ready.learning.is_none() && ready.operation.is_done())
     }
 
     /// Moves things on a little; true if the call is done, or was not started.
