@@ -714,12 +714,14 @@ int hopbine_test(hopbine_request_t *request, int *done);
 // As hopbine_test().
 int hopbine_look(hopbine_request_t *request, int *done);
 
-// Moves on all that is under way, of all communicators, and sets `*number` to a number that is another
-// one if anything has moved since: as long as it stays the same, no request has come to its end.
+// Moves on all that is under way, of all communicators, up to `most` times as long as nothing has moved
+// since `*number` was set. Sets it to a number that is another one if anything has moved: as long as it
+// stays the same, no request has come to its end.
 //
 // # Safety
-// `number` is null or an address to write to.
+// `number` is null or an address to read and write.
 int hopbine_progress(hopbine_comm_t comm,
+                     int most,
                      uint64_t *number);
 
 // Waits until the collective is done; at once if it was not started or the request is

@@ -220,10 +220,10 @@ void start_requests(int n, const MPI_Request natives[]) {
 enum { QUIET_POLLS = 8 };
 
 /* Moves hopbine on, and looks at the requests under way, if any can be done; returns how many of them are. */
-static int poll(void) {
+static int poll(int most) {
     int n_done = 0;
-    uint64_t now = 0;
-    const int is_moved = hopbine_progress(world, &now) != HOPBINE_SUCCESS || now != looked_at;
+    uint64_t now = looked_at;
+    const int is_moved = hopbine_progress(world, most, &now) != HOPBINE_SUCCESS || now != looked_at;
     if (!is_moved && !is_any_new && ++n_quiet % QUIET_POLLS != 0) return 0;
     looked_at = now, is_any_new = 0;
     for (int at = 0; at < n_all; at++) {
@@ -240,17 +240,15 @@ static int poll(void) {
     return n_done;
 }
 
-int drive_requests(void) {
-    if (pthread_mutex_trylock(&lock) != 0) return 0;
-    int n_done = 0;
+void drive_requests(int most) {
+    if (pthread_mutex_trylock(&lock) != 0) return;
     within++;
     drives++;
-    poll();
+    poll(most);
     for (int at = 0; at < n_all; at++)
-        if (all[at] && all[at]->phase == DONE) finish(all[at]), n_done++;
+        if (all[at] && all[at]->phase == DONE) finish(all[at]);
     within--;
     pthread_mutex_unlock(&lock);
-    return n_done;
 }
 
 int are_under_way(void) { return __atomic_load_n(&n_outstanding, __ATOMIC_ACQUIRE) > 0; }
@@ -259,7 +257,7 @@ unsigned long n_drives(void) { return __atomic_load_n(&drives, __ATOMIC_RELAXED)
 
 int poll_requests(void) {
     if (pthread_mutex_trylock(&lock) != 0) return 1;
-    const int n_done = poll();
+    const int n_done = poll(1);
     pthread_mutex_unlock(&lock);
     return n_done;
 }

@@ -98,12 +98,21 @@ impl<T> Table<T> {
 
     /// Takes the value of a handle, which means nothing any more.
     pub(crate) fn remove(&self, handle: u64) -> Option<Arc<T>> {
+        self.remove_if(handle, |_| true)
+    }
+
+    /// The same if `is_wanted` says so.
+    pub(crate) fn remove_if(
+        &self,
+        handle: u64,
+        is_wanted: impl FnOnce(&T) -> bool,
+    ) -> Option<Arc<T>> {
         let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
         let entry = places.all.get_mut(handle as u32 as usize)?;
         if handle != self.handle(handle as u32, entry.generation) {
             return None;
         }
-        let value = entry.value.take()?;
+        let value = entry.value.take_if(|value| is_wanted(value))?;
         // Relaxed: written under the lock only. Release: see `n_removed`.
         let n_removed = self.n_removed.load(Ordering::Relaxed);
         self.n_removed.store(n_removed + 1, Ordering::Release);
@@ -138,6 +147,7 @@ mod tests {
         assert!(other.get(first).is_none() && table.get(0).is_none());
         assert_eq!(table.remove(first).as_deref(), Some(&"first"));
         let second = table.insert("second");
+        assert!(table.remove_if(second, |value| *value == "first").is_none());
         assert_ne!(first, second);
         assert!(table.get(first).is_none() && table.remove(first).is_none());
         assert_eq!(table.get(second).as_deref(), Some(&"second"));

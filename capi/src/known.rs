@@ -63,26 +63,19 @@ fn place(arguments: &Arguments) -> usize {
     (count as usize ^ root as usize ^ (3 * collective as usize)) % N_KNOWN
 }
 
-/// Has `make` make a call on its communicator, if the thread knows it, with what is known of it.
+/// A call that the thread knows, and its communicator.
 #[inline]
-fn again(
-    calls: &'static LocalKey<Calls>,
+fn find_known<'a>(
+    known: &'a mut [Option<Known>; N_KNOWN],
     handle: hopbine_comm_t,
     arguments: &Arguments,
-    make: impl FnOnce(&Communicator, Option<&mut Short>) -> Result<(), Failure>,
-) -> Option<Result<(), Failure>> {
+) -> Option<(Arc<Communicator>, Option<&'a mut Short>)> {
     let n_removed = COMMS.n_removed();
-    // A thread that is ending remembers nothing; nor does a call that is made within another.
-    let outcome = calls.try_with(|known| {
-        let known = &mut *known.try_borrow_mut().ok()?;
-        let known = known[place(arguments)].as_mut()?;
-        if !known.is_of(handle, n_removed, arguments) {
-            return None;
-        }
-        let comm = known.comm.upgrade()?;
-        Some(make(&comm, known.short.as_mut()))
-    });
-    outcome.ok().flatten()
+    let known = known[place(arguments)].as_mut()?;
+    if !known.is_of(handle, n_removed, arguments) {
+        return None;
+    }
+    Some((known.comm.upgrade()?, known.short.as_mut()))
 }
 
 /// Has `make` make a call that the thread does not know, and remembers it with what `short` says of it.
@@ -121,21 +114,37 @@ fn varying(arguments: &Arguments) -> (u32, (*const u8, *mut u8)) {
 /// # Safety
 /// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
 pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> Result<(), Failure> {
-    let checked = |comm: &Communicator| {
-        let call = arguments.call(comm)?;
-        // SAFETY: the caller's promise.
-        report::timed(comm, &call, || unsafe { comm.call(&call) })?;
-        Ok(())
-    };
-    let outcome = again(&BLOCKING, handle, arguments, |comm, short| {
-        let (root, addresses) = varying(arguments);
-        // SAFETY: the caller's promise.
-        match short.and_then(|short| unsafe { comm.again(short, root, addresses) }) {
-            Some(outcome) => outcome.map_err(Failure::from),
-            None => checked(comm),
+    // A thread that is ending remembers nothing; nor does a call that is made within another.
+    let outcome = BLOCKING.try_with(|known| {
+        let known = &mut *known.try_borrow_mut().ok()?;
+        let (comm, short) = find_known(known, handle, arguments)?;
+        if let Some(short) = short {
+            let (root, addresses) = varying(arguments);
+            // SAFETY: the caller's promise.
+            if let Some(outcome) = unsafe { comm.again(short, root, addresses) } {
+                return Some(outcome.map_err(Failure::from));
+            }
         }
+        // SAFETY: the caller's promise.
+        Some(unsafe { perform_checked(&comm, arguments) })
     });
-    outcome.unwrap_or_else(|| first(&BLOCKING, handle, arguments, checked, Communicator::short))
+    // SAFETY: the caller's promise.
+    let checked = |comm: &Communicator| unsafe { perform_checked(comm, arguments) };
+    match outcome {
+        Ok(Some(outcome)) => outcome,
+        _ => first(&BLOCKING, handle, arguments, checked, Communicator::short),
+    }
+}
+
+/// Performs a call on this communicator.
+///
+/// # Safety
+/// As [`perform`].
+unsafe fn perform_checked(comm: &Communicator, arguments: &Arguments) -> Result<(), Failure> {
+    let call = arguments.call(comm)?;
+    // SAFETY: the caller's promise.
+    report::timed(comm, &call, || unsafe { comm.call(&call) })?;
+    Ok(())
 }
 
 /// Starts a call, and hands its request out.
@@ -147,19 +156,29 @@ pub(crate) unsafe fn start(
     arguments: &Arguments,
     request: &mut hopbine_request_t,
 ) -> Result<(), Failure> {
-    let outcome = again(&NONBLOCKING, handle, arguments, |comm, short| {
-        let (root, addresses) = varying(arguments);
+    let checked = |comm: &Communicator, request: &mut hopbine_request_t| {
         // SAFETY: the caller's promise.
-        match short.and_then(|short| unsafe { comm.started_again(short, root, addresses) }) {
-            Some(started) => give(started?, None, request),
+        unsafe { give_started(comm, &arguments.call(comm)?, request) }
+    };
+    // As in `perform`.
+    let outcome = NONBLOCKING.try_with(|known| {
+        let known = &mut *known.try_borrow_mut().ok()?;
+        let (comm, short) = find_known(known, handle, arguments)?;
+        if let Some(short) = short {
+            let (root, addresses) = varying(arguments);
             // SAFETY: the caller's promise.
-            None => unsafe { give_started(comm, &arguments.call(comm)?, request) }?,
+            if let Some(started) = unsafe { comm.started_again(short, root, addresses) } {
+                let outcome = started.map(|started| give(started, None, request));
+                return Some(outcome.map_err(Failure::from));
+            }
         }
-        Ok(())
+        Some(checked(&comm, request))
     });
-    // SAFETY: the caller's promise.
-    let checked =
-        |comm: &Communicator| unsafe { give_started(comm, &arguments.call(comm)?, request) };
-    let short = Communicator::short_started;
-    outcome.unwrap_or_else(|| first(&NONBLOCKING, handle, arguments, checked, short))
+    match outcome {
+        Ok(Some(outcome)) => outcome,
+        _ => {
+            let checked = |comm: &Communicator| checked(comm, request);
+            first(&NONBLOCKING, handle, arguments, checked, Communicator::short_started)
+        }
+    }
 }

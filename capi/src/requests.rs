@@ -70,6 +70,11 @@ fn take<T>(
 ) -> Result<(T, Option<Box<Noting>>), Failure> {
     let found = table.remove(*handle).ok_or_else(not_a_request)?;
     *handle = HOPBINE_REQUEST_NULL;
+    taken_from(found)
+}
+
+/// What a request that is in its table no longer was.
+fn taken_from<T>(found: Arc<Request<T>>) -> Result<(T, Option<Box<Noting>>), Failure> {
     let taken = match Arc::try_unwrap(found) {
         Ok(request) => request.into_inner().unwrap_or_else(PoisonError::into_inner),
         // Another thread tests it just now.
@@ -107,6 +112,9 @@ fn test(handle: &mut hopbine_request_t, drives: bool) -> Result<bool, Failure> {
         return Ok(true);
     }
     if STARTED.is_of(*handle) {
+        if !drives && let Some(ended) = STARTED.remove_if(*handle, has_ended) {
+            return end(ended, handle).map(|()| true);
+        }
         let found = STARTED.get(*handle).ok_or_else(not_a_request)?;
         let is_done = match &mut *lock(&found) {
             Some((started, _)) if drives => started.test(),
@@ -160,27 +168,45 @@ pub unsafe extern "C" fn hopbine_look(request: *mut hopbine_request_t, done: *mu
     })
 }
 
-/// Moves on all that is under way, of all communicators, and sets `*number` to a number that is another
-/// one if anything has moved since: as long as it stays the same, no request has come to its end.
+/// Moves on all that is under way, of all communicators, up to `most` times as long as nothing has moved
+/// since `*number` was set. Sets it to a number that is another one if anything has moved: as long as it
+/// stays the same, no request has come to its end.
 ///
 /// # Safety
-/// `number` is null or an address to write to.
+/// `number` is null or an address to read and write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_progress(comm: hopbine_comm_t, number: *mut u64) -> c_int {
+pub unsafe extern "C" fn hopbine_progress(
+    comm: hopbine_comm_t,
+    most: c_int,
+    number: *mut u64,
+) -> c_int {
     entry(|| {
         // SAFETY: the caller's promise.
         let number = unsafe { out(number, "number") }?;
-        *number = find(comm)?.progress();
+        *number = find(comm)?.progress(most.max(1).cast_unsigned(), *number);
         Ok(())
     })
 }
 
 /// Waits for the end of a request that is not persistent; the handle means nothing any more.
 fn finish(handle: &mut hopbine_request_t) -> Result<(), Failure> {
-    let (started, noting) = take(&STARTED, handle)?;
+    let found = STARTED.remove(*handle).ok_or_else(not_a_request)?;
+    end(found, handle)
+}
+
+/// The end of a request that is not persistent, and that its table has no longer.
+fn end(found: Arc<Request<Started>>, handle: &mut hopbine_request_t) -> Result<(), Failure> {
+    *handle = HOPBINE_REQUEST_NULL;
+    let (started, noting) = taken_from(found)?;
     started.wait()?;
     noting.iter().for_each(|noting| noting.end());
     Ok(())
+}
+
+/// Whether a request is done, as far as that can be seen at a glance.
+fn has_ended(request: &Request<Started>) -> bool {
+    let Ok(request) = request.try_lock() else { return false };
+    request.as_ref().is_some_and(|(started, _)| started.has_ended())
 }
 
 fn wait_repeated(repeated: &mut Repeated, noting: Option<&Noting>) -> Result<(), Failure> {
@@ -231,7 +257,11 @@ pub unsafe extern "C" fn hopbine_waitall(n: c_int, requests: *mut hopbine_reques
         // SAFETY: the caller's promise; not null, as `out` finds.
         let all = unsafe { std::slice::from_raw_parts_mut(out(requests, "requests")?, n) };
         // All of them, and then the first failure.
-        all.iter_mut().map(wait).fold(Ok(()), |first, outcome| first.and(outcome))
+        let mut outcome = Ok(());
+        for request in all {
+            outcome = outcome.and(wait(request));
+        }
+        outcome
     })
 }
 

@@ -125,10 +125,11 @@ impl Communicator {
         }
     }
 
-    /// Moves on whatever is under way, of all communicators of the world. Returns a number that is
-    /// another one if anything has moved since, and so if a collective has ended.
-    pub fn progress(&self) -> u64 {
-        self.inner.of_world.engine.progress()
+    /// Moves on whatever is under way, of all communicators of the world, up to `most` times as long as
+    /// nothing has moved since this returned `seen`. Returns a number that is another one if anything
+    /// has moved since, and so if a collective has ended.
+    pub fn progress(&self, most: u32, seen: u64) -> u64 {
+        self.inner.of_world.engine.progress(most, seen)
     }
 
     /// How long nothing may move before a wait fails.
