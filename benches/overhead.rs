@@ -1,5 +1,6 @@
-//! What does a repeated blocking call cost of our own, from call to return? One rank alone, by
-//! plan, so that nothing is sent and nobody is waited for; and two ranks on the emulated device.
+//! What does a repeated call cost of our own, from call to return, and a request from its start to the
+//! end of the wait for it? One rank alone, by plan, so that nothing is sent and nobody is waited for; and
+//! two ranks on the emulated device.
 //!
 //! `cargo bench --bench overhead` prints nanoseconds and, where valgrind is installed,
 //! instructions per call, which do not depend on how busy the machine is.
@@ -9,7 +10,7 @@ use std::time::Instant;
 
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
-use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Hardware, emulate};
+use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, Hardware, emulate};
 
 /// Calls before any are counted.
 const WARM_UP: usize = 100;
@@ -28,10 +29,25 @@ fn time(ranks: u32, what: &str, n: usize) -> f64 {
     times.expect("no rank fails")[0]
 }
 
+/// What is measured.
+const ALL: [&str; 5] =
+    ["barrier", "allreduce 8 B", "allreduce 1 KiB", "a request of 8 B", "eight of 8 B"];
+
+/// Starts `n` allreduces of 8 bytes, and waits for all of them.
+fn requests(comm: &Communicator, send: &[f64], recv: &mut [f64], n: usize) -> Result<(), Error> {
+    comm.scope(|scope| {
+        let start = |recv| scope.allreduce(&send[..1], recv, Op::Sum);
+        recv[..n].chunks_mut(1).try_for_each(|recv| start(recv).map(drop))
+    })
+}
+
 fn calls(comm: &Communicator, what: &str, n: usize) {
     let (send, mut recv) = ([1.0; 128], [0.0; 128]);
-    for _ in 0..n {
+    for i in 0..n {
         match what {
+            "a request of 8 B" => requests(comm, &send, &mut recv, 1),
+            "eight of 8 B" if i % 8 == 0 => requests(comm, &send, &mut recv, 8),
+            "eight of 8 B" => Ok(()),
             "barrier" => comm.barrier(),
             "allreduce 8 B" => comm.allreduce(&send[..1], &mut recv[..1], Op::Sum),
             "allreduce 1 KiB" => comm.allreduce(&send, &mut recv, Op::Sum),
@@ -60,7 +76,7 @@ fn main() {
         time(1, &args[at + 1], args[at + 2].parse().expect("a number"));
         return;
     }
-    for what in ["barrier", "allreduce 8 B", "allreduce 1 KiB"] {
+    for what in ALL {
         let n = 200_000;
         let mut times: Vec<f64> = (0..9).map(|_| time(1, what, n) / n as f64 * 1e9).collect();
         times.sort_by(f64::total_cmp);
@@ -70,7 +86,7 @@ fn main() {
             per_call(5000).map_or("no valgrind".to_owned(), |n| format!("{n:.0} instructions"));
         println!("{what:16} 1 rank   {:7.1} ns (median of 9), {counted}", times[4]);
     }
-    for what in ["barrier", "allreduce 8 B", "allreduce 1 KiB"] {
+    for what in ALL {
         let n = 20_000;
         let mut times: Vec<f64> = (0..9).map(|_| time(2, what, n) / n as f64 * 1e9).collect();
         times.sort_by(f64::total_cmp);

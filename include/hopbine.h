@@ -707,12 +707,22 @@ int hopbine_start(hopbine_request_t request);
 // Both are null, or addresses to read and write.
 int hopbine_test(hopbine_request_t *request, int *done);
 
-// As hopbine_test() for one of several requests of which another one was tested just now: it
+// As hopbine_test() for one of several requests that hopbine_progress() has moved on just now: it
 // is looked at only, so that whoever tests many does not move all of them on for each.
 //
 // # Safety
 // As hopbine_test().
 int hopbine_look(hopbine_request_t *request, int *done);
+
+// Moves on all that is under way, of all communicators, up to `most` times as long as nothing has moved
+// since `*number` was set. Sets it to a number that is another one if anything has moved: as long as it
+// stays the same, no request has come to its end.
+//
+// # Safety
+// `number` is null or an address to read and write.
+int hopbine_progress(hopbine_comm_t comm,
+                     int most,
+                     uint64_t *number);
 
 // Waits until the collective is done; at once if it was not started or the request is
 // HOPBINE_REQUEST_NULL. A non-blocking request is freed then, also if the collective failed, and

@@ -1,5 +1,5 @@
-//! The steady state allocates nothing: neither persistent nor repeated blocking collectives,
-//! on any thread.
+//! The steady state allocates nothing: neither persistent nor repeated blocking collectives, nor
+//! non-blocking ones of a scope, on any thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Barrier;
@@ -77,13 +77,28 @@ fn nothing_is_allocated_in_the_steady_state() {
                 Ok(())
             })
             .unwrap();
-            meet.wait();
-            COUNTS.store(true, Ordering::Relaxed);
-            meet.wait();
-            rounds(100);
-            meet.wait();
-            COUNTS.store(false, Ordering::Relaxed);
-            assert_eq!(recv[4999], 6);
+            let mut sums = [[0]; 8];
+            comm.scope(|scope| {
+                let mut sums = sums.each_mut().map(|sum| &mut sum[..]);
+                let mut requests = |n: usize| {
+                    for _ in 0..n {
+                        let start = |sum| scope.allreduce(&send[..1], sum, Op::Sum).unwrap();
+                        let under_way = std::mem::take(&mut sums).map(start);
+                        sums = under_way.map(|request| request.wait().unwrap());
+                    }
+                };
+                requests(50);
+                meet.wait();
+                COUNTS.store(true, Ordering::Relaxed);
+                meet.wait();
+                rounds(100);
+                requests(100);
+                meet.wait();
+                COUNTS.store(false, Ordering::Relaxed);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!((recv[4999], sums), (6, [[6]; 8]));
             meet.wait();
             ALLOCATIONS.swap(0, Ordering::Relaxed)
         });

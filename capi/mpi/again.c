@@ -1,5 +1,5 @@
-/* Blocking calls that are made again: what was found out about one that was served is kept with its
- * communicator, and holds for others like it, whatever their addresses. Threads that use one communicator
+/* Calls that are made again: what was found out about one that was served is kept with its communicator,
+ * and holds for others like it, blocking or not, whatever their addresses. Threads that use one communicator
  * at the same time are forbidden by MPI. */
 #include "job.h"
 
@@ -39,13 +39,13 @@ static int are_apart(const void *send, int64_t sent, const void *recv, int64_t r
     return (send || !sent) && (recv || !received) && !do_overlap(send, sent, recv, received);
 }
 
-int serve_again(const struct call *call, const struct state *state, int *code) {
+int serve_again(const struct call *call, const struct state *state, hopbine_request_t *request, int *code) {
     if (!state->known) return 0;
     const struct known *const known = place(state->known, call);
     if (!known->is_set || !is_like(call, &known->call, state)) return 0;
     if (!are_apart(call->send, known->sent, call->recv, known->received)) return 0;
     const int in_place = is_in_place(call);
-    *code = make(call, state->comm, NULL, in_place == 1 ? HOPBINE_IN_PLACE : call->send,
+    *code = make(call, state->comm, request, in_place == 1 ? HOPBINE_IN_PLACE : call->send,
                  in_place == 2 ? HOPBINE_IN_PLACE : call->recv, known->count, known->element, known->op);
     return 1;
 }

@@ -10,7 +10,7 @@ PER_THREAD int within;
 enum status status;
 int wants_report;
 const char *no_requests;
-static hopbine_comm_t world;
+hopbine_comm_t world;
 static MPI_Comm exchange_comm = MPI_COMM_NULL;
 MPI_Comm own_comm = MPI_COMM_NULL;
 static MPI_Request unanswered = MPI_REQUEST_NULL;

@@ -19,10 +19,11 @@ struct failures {
     } *list;
 };
 
-/* Moves requests on, and finds those of these that have failed. */
-static struct failures drive(int n, const MPI_Request requests[]) {
+/* Moves requests on, up to `most` times as long as nothing happens, and finds those of these that have
+ * failed. */
+static struct failures drive(int most, int n, const MPI_Request requests[]) {
     struct failures failures = {0, NULL};
-    drive_requests();
+    drive_requests(most);
     if (!__atomic_load_n(&n_failed, __ATOMIC_ACQUIRE) || n <= 0 || !requests) return failures;
     failures.list = calloc((unsigned)n, sizeof *failures.list);
     for (int at = 0; failures.list && at < n; at++) {
@@ -67,8 +68,9 @@ static int end_several(struct failures *failures, int n, const int *places, MPI_
     return MPI_ERR_IN_STATUS;
 }
 
-/* Rounds before the core is given away, if it is this rank's own. */
-enum { SPIN_ROUNDS = 300 };
+/* Rounds before the core is given away, if it is this rank's own; and how often hopbine is moved on in each
+ * of them while nothing happens. */
+enum { SPIN_ROUNDS = 75, MOVES_PER_ROUND = 4 };
 
 static int rounds_to_spin(void) {
     /* Threads may find it out at the same time: they find the same. */
@@ -81,7 +83,7 @@ static int rounds_to_spin(void) {
  * nothing under way any more. */
 #define UNTIL(is_done, N, REQUESTS, call, end, direct)                                             \
     for (int left = rounds_to_spin();; left -= left > 0) {                                         \
-        struct failures failures = drive(N, REQUESTS);                                             \
+        struct failures failures = drive(left ? MOVES_PER_ROUND : 1, N, REQUESTS);                 \
         within++;                                                                                  \
         const int code = call;                                                                     \
         within--;                                                                                  \
@@ -129,7 +131,7 @@ BOTH(MPI_Waitsome, (int n, MPI_Request requests[], int *n_done, int places[], MP
 DOOR_OUT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     FIND(PMPI_Test);
     if (has_none(&n_outstanding)) return next(request, flag, status);
-    struct failures failures = drive(1, request);
+    struct failures failures = drive(1, 1, request);
     const int code = next(request, flag, status);
     return end_one(&failures, *flag ? 0 : -1, code);
 }
@@ -138,7 +140,7 @@ BOTH(MPI_Test, (MPI_Request *request, int *flag, MPI_Status *status))
 DOOR_OUT int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
     FIND(PMPI_Testall);
     if (has_none(&n_outstanding)) return next(n, requests, flag, statuses);
-    struct failures failures = drive(n, requests);
+    struct failures failures = drive(1, n, requests);
     const int code = next(n, requests, flag, statuses);
     return end_several(&failures, *flag ? n : 0, NULL, statuses, code);
 }
@@ -147,7 +149,7 @@ BOTH(MPI_Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses
 DOOR_OUT int MPI_Testany(int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status) {
     FIND(PMPI_Testany);
     if (has_none(&n_outstanding)) return next(n, requests, at, flag, status);
-    struct failures failures = drive(n, requests);
+    struct failures failures = drive(1, n, requests);
     const int code = next(n, requests, at, flag, status);
     return end_one(&failures, *flag && *at != MPI_UNDEFINED ? *at : -1, code);
 }
@@ -156,7 +158,7 @@ BOTH(MPI_Testany, (int n, MPI_Request requests[], int *at, int *flag, MPI_Status
 DOOR_OUT int MPI_Testsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
     FIND(PMPI_Testsome);
     if (has_none(&n_outstanding)) return next(n, requests, n_done, places, statuses);
-    struct failures failures = drive(n, requests);
+    struct failures failures = drive(1, n, requests);
     const int code = next(n, requests, n_done, places, statuses);
     return end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code);
 }
@@ -164,7 +166,7 @@ BOTH(MPI_Testsome, (int n, MPI_Request requests[], int *n_done, int places[], MP
 
 DOOR_OUT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
     FIND(PMPI_Request_get_status);
-    if (!has_none(&n_outstanding)) free(drive(1, &request).list);
+    if (!has_none(&n_outstanding)) free(drive(1, 1, &request).list);
     return next(request, flag, status);
 }
 BOTH(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))

@@ -109,6 +109,9 @@ struct state *known_state_of(MPI_Comm comm);
 /* Has it kept from now on; all its ranks are here. */
 void adopt_early(MPI_Comm comm);
 
+/* hopbine's communicator of all ranks, once it is started. */
+extern hopbine_comm_t world;
+
 /* This rank alone, for messages of the library's. */
 extern MPI_Comm own_comm;
 

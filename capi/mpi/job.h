@@ -107,11 +107,11 @@ int make(const struct call *call, hopbine_comm_t comm, hopbine_request_t *reques
 int perform(const struct call *call, const struct state *state, struct job *job, const void *send, void *recv,
             int64_t count, int element, int op);
 
-/* Serves a blocking call like one that was kept with its communicator, but for the addresses; 0 if there is
- * none like it. */
-int serve_again(const struct call *call, const struct state *state, int *code);
+/* Serves a call that is not persistent like one that was kept with its communicator, but for the addresses;
+ * 0 if there is none like it. */
+int serve_again(const struct call *call, const struct state *state, hopbine_request_t *request, int *code);
 
-/* Keeps a blocking call that was served by perform(), if it needs nothing else of its job. */
+/* Keeps a call that was served by perform(), if it needs nothing else of its job. */
 void keep_call(const struct call *call, struct state *state, const struct job *job);
 
 #endif

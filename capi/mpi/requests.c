@@ -38,8 +38,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct request **all;
 static int n_all, room;
 static unsigned long drives;
+/* hopbine_progress() when requests were looked at last, and for how many polls that has stayed; and whether
+ * one has been started since. */
+static uint64_t looked_at;
+static unsigned n_quiet;
+static int is_any_new;
 
-static void count(int *number, int by) { __atomic_add_fetch(number, by, __ATOMIC_RELEASE); }
+/* Written under the lock only, and read without it. */
+static void count(int *number, int by) { __atomic_store_n(number, *number + by, __ATOMIC_RELEASE); }
 
 /* -- One request ----------------------------------------------------------------------------- */
 
@@ -112,6 +118,7 @@ static void go(struct request *request) {
     request->phase = UNDER_WAY;
     request->code = HOPBINE_SUCCESS;
     request->is_known = 0;
+    is_any_new = 1;
     count(&n_outstanding, 1);
 }
 
@@ -148,14 +155,30 @@ static int serve_apart(struct call *call, const struct state *state, struct job 
     return served;
 }
 
-int serve_request(struct call *call, const struct state *state, int *code, int *error) {
-    struct request *const request = calloc(1, sizeof *request);
-    if (!request) return *error = MPI_ERR_NO_MEM, 1;
+/* Not zeroed: most of it is the job's room for what few have. */
+static struct request *new_request(const struct call *call) {
+    struct request *const request = malloc(sizeof *request);
+    if (!request) return NULL;
     clear_job(&request->job);
+    request->native = MPI_REQUEST_NULL;
     request->comm = call->comm;
+    request->tag = 0;
     request->is_persistent = call->form == PERSISTENT;
-    const int served = serve_apart(call, state, &request->job, code, error);
+    request->is_freed = request->is_known = 0;
+    request->phase = INACTIVE;
+    request->code = HOPBINE_SUCCESS;
+    request->message = NULL;
+    return request;
+}
+
+int serve_request(struct call *call, struct state *state, int *code, int *error) {
+    struct request *const request = new_request(call);
+    if (!request) return *error = MPI_ERR_NO_MEM, 1;
+    int served = call->form == NONBLOCKING && serve_again(call, state, &request->job.request, code);
+    const int is_first = !served;
+    if (is_first) served = serve_apart(call, state, &request->job, code, error);
     if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) {
+        if (is_first && call->form == NONBLOCKING) keep_call(call, state, &request->job);
         *error = keep(request, call);
         if (*error == MPI_SUCCESS) return 1;
     }
@@ -193,15 +216,21 @@ void start_requests(int n, const MPI_Request natives[]) {
 
 /* -- Moving on ------------------------------------------------------------------------------- */
 
-/* Those that are under way; returns how many of them are done now. */
-static int poll(void) {
-    int n_done = 0, n_tested = 0;
+/* Polls without anything new between two looks at requests: whoever tells that a peer is gone counts them. */
+enum { QUIET_POLLS = 8 };
+
+/* Moves hopbine on, and looks at the requests under way, if any can be done; returns how many of them are. */
+static int poll(int most) {
+    int n_done = 0;
+    uint64_t now = looked_at;
+    const int is_moved = hopbine_progress(world, most, &now) != HOPBINE_SUCCESS || now != looked_at;
+    if (!is_moved && !is_any_new && ++n_quiet % QUIET_POLLS != 0) return 0;
+    looked_at = now, is_any_new = 0;
     for (int at = 0; at < n_all; at++) {
         struct request *const request = all[at];
         if (!request || request->phase != UNDER_WAY) continue;
         int is_done = 0;
-        /* The first one moves all of them on. */
-        const int code = (n_tested++ ? hopbine_look : hopbine_test)(&request->job.request, &is_done);
+        const int code = hopbine_look(&request->job.request, &is_done);
         if (code != HOPBINE_SUCCESS) fail(request, code);
         if (is_done || code != HOPBINE_SUCCESS) {
             request->phase = DONE;
@@ -211,11 +240,11 @@ static int poll(void) {
     return n_done;
 }
 
-void drive_requests(void) {
+void drive_requests(int most) {
     if (pthread_mutex_trylock(&lock) != 0) return;
     within++;
     drives++;
-    poll();
+    poll(most);
     for (int at = 0; at < n_all; at++)
         if (all[at] && all[at]->phase == DONE) finish(all[at]);
     within--;
@@ -228,7 +257,7 @@ unsigned long n_drives(void) { return __atomic_load_n(&drives, __ATOMIC_RELAXED)
 
 int poll_requests(void) {
     if (pthread_mutex_trylock(&lock) != 0) return 1;
-    const int n_done = poll();
+    const int n_done = poll(1);
     pthread_mutex_unlock(&lock);
     return n_done;
 }

@@ -18,10 +18,11 @@ extern int n_outstanding, n_failed, n_requests;
 const char *against_requests(void);
 
 /* Starts, or prepares, a call that gives a request, as serve_job() does, and sets *call->request. */
-int serve_request(struct call *call, const struct state *state, int *code, int *error);
+int serve_request(struct call *call, struct state *state, int *code, int *error);
 
-/* Moves requests on, unless another thread does, and has MPI know of those that are done. */
-void drive_requests(void);
+/* Moves requests on, unless another thread does, up to `most` times as long as nothing happens, and has MPI
+ * know of those that are done. */
+void drive_requests(int most);
 
 /* A request that has failed, of which MPI knows now that it is done; null if this is none. */
 struct request *failed_request(MPI_Request native);

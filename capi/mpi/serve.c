@@ -54,7 +54,7 @@ int serve_job(struct call *call, const struct state *state, struct job *job, int
 }
 
 static int serve_blocking(struct call *call, struct state *state, int *code, int *error) {
-    if (serve_again(call, state, code)) return 1;
+    if (serve_again(call, state, NULL, code)) return 1;
     struct job job;
     clear_job(&job);
     const int served = serve_job(call, state, &job, code, error);

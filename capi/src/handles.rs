@@ -21,18 +21,15 @@ pub type hopbine_request_t = u64;
 /// The communicators of this process.
 pub(crate) static COMMS: Table<Communicator> = Table::new(1);
 
-/// The requests of this process.
-pub(crate) static REQUESTS: Table<Mutex<Request>> = Table::new(2);
+/// What a request handle stands for, with what the report will say of it; `None` once somebody has seen
+/// its end, or freed it, while another thread still had the handle.
+pub(crate) type Request<T> = Mutex<Option<(T, Option<Box<Noting>>)>>;
 
-/// What a request handle stands for.
-pub(crate) enum Request {
-    /// A non-blocking collective, and what the report will say of it.
-    Started(Started, Option<Box<Noting>>),
-    /// A persistent one.
-    Repeated(Repeated, Option<Box<Noting>>),
-    /// Somebody has seen its end, or freed it, while another thread still had the handle.
-    Ended,
-}
+/// The non-blocking collectives under way of this process.
+pub(crate) static STARTED: Table<Request<Started>> = Table::new(2);
+
+/// Its persistent collectives.
+pub(crate) static REPEATED: Table<Request<Repeated>> = Table::new(3);
 
 /// Values by handle. A handle is a kind (4 bits), a generation (28) and a place (32); 0 is none.
 pub(crate) struct Table<T> {
@@ -60,6 +57,12 @@ impl<T> Table<T> {
 
     fn places(&self) -> &RwLock<Places<T>> {
         self.places.get_or_init(|| RwLock::new(Places { all: Vec::new(), free: Vec::new() }))
+    }
+
+    /// Whether a handle is of this kind, if it is one.
+    #[inline]
+    pub(crate) fn is_of(&self, handle: u64) -> bool {
+        handle >> 60 == self.kind
     }
 
     fn handle(&self, place: u32, generation: u32) -> u64 {
@@ -95,14 +98,24 @@ impl<T> Table<T> {
 
     /// Takes the value of a handle, which means nothing any more.
     pub(crate) fn remove(&self, handle: u64) -> Option<Arc<T>> {
+        self.remove_if(handle, |_| true)
+    }
+
+    /// The same if `is_wanted` says so.
+    pub(crate) fn remove_if(
+        &self,
+        handle: u64,
+        is_wanted: impl FnOnce(&T) -> bool,
+    ) -> Option<Arc<T>> {
         let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
         let entry = places.all.get_mut(handle as u32 as usize)?;
         if handle != self.handle(handle as u32, entry.generation) {
             return None;
         }
-        let value = entry.value.take()?;
-        // Release: see `n_removed`.
-        self.n_removed.fetch_add(1, Ordering::Release);
+        let value = entry.value.take_if(|value| is_wanted(value))?;
+        // Relaxed: written under the lock only. Release: see `n_removed`.
+        let n_removed = self.n_removed.load(Ordering::Relaxed);
+        self.n_removed.store(n_removed + 1, Ordering::Release);
         entry.generation = (entry.generation + 1) % (1 << GENERATION_BITS);
         places.free.push(handle as u32);
         Some(value)
@@ -115,11 +128,6 @@ pub(crate) fn comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure>
         let what = if handle == 0 { "HOPBINE_COMM_NULL" } else { "not, or no longer, one" };
         Failure::new(HOPBINE_ERR_COMM, format!("a communicator is needed; this is {what}"))
     })
-}
-
-/// The request of a handle.
-pub(crate) fn request(handle: hopbine_request_t) -> Result<Arc<Mutex<Request>>, Failure> {
-    REQUESTS.get(handle).ok_or_else(not_a_request)
 }
 
 /// The error for a handle that is no request.
@@ -139,6 +147,7 @@ mod tests {
         assert!(other.get(first).is_none() && table.get(0).is_none());
         assert_eq!(table.remove(first).as_deref(), Some(&"first"));
         let second = table.insert("second");
+        assert!(table.remove_if(second, |value| *value == "first").is_none());
         assert_ne!(first, second);
         assert!(table.get(first).is_none() && table.remove(first).is_none());
         assert_eq!(table.get(second).as_deref(), Some(&"second"));

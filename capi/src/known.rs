@@ -1,18 +1,20 @@
-//! Blocking calls that a thread makes again, with other addresses at most: they are found without a lock
-//! and not checked anew.
+//! Calls that a thread makes again, with other addresses at most: they are found without a lock and not
+//! checked anew.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::{Arc, Weak};
+use std::thread::LocalKey;
 
 use hopbine::Communicator;
 use hopbine::torus::collectives::Collective;
-use hopbine::world::Short;
+use hopbine::world::{Call, Short};
 
 use crate::calls::Arguments;
 use crate::failure::Failure;
-use crate::handles::{COMMS, comm as find, hopbine_comm_t};
+use crate::handles::{COMMS, comm as find, hopbine_comm_t, hopbine_request_t};
 use crate::report;
+use crate::requests::{give, give_started};
 
 /// Calls that a thread knows.
 const N_KNOWN: usize = 8;
@@ -33,8 +35,12 @@ struct Known {
     short: Option<Short>,
 }
 
+/// The calls of one form that a thread knows.
+type Calls = RefCell<[Option<Known>; N_KNOWN]>;
+
 thread_local! {
-    static KNOWN: RefCell<[Option<Known>; N_KNOWN]> = const { RefCell::new([const { None }; N_KNOWN]) };
+    static BLOCKING: Calls = const { RefCell::new([const { None }; N_KNOWN]) };
+    static NONBLOCKING: Calls = const { RefCell::new([const { None }; N_KNOWN]) };
 }
 
 impl Known {
@@ -57,35 +63,76 @@ fn place(arguments: &Arguments) -> usize {
     (count as usize ^ root as usize ^ (3 * collective as usize)) % N_KNOWN
 }
 
+/// A call that the thread knows, and its communicator.
+#[inline]
+fn find_known<'a>(
+    known: &'a mut [Option<Known>; N_KNOWN],
+    handle: hopbine_comm_t,
+    arguments: &Arguments,
+) -> Option<(Arc<Communicator>, Option<&'a mut Short>)> {
+    let n_removed = COMMS.n_removed();
+    let known = known[place(arguments)].as_mut()?;
+    if !known.is_of(handle, n_removed, arguments) {
+        return None;
+    }
+    Some((known.comm.upgrade()?, known.short.as_mut()))
+}
+
+/// Has `make` make a call that the thread does not know, and remembers it with what `short` says of it.
+#[cold]
+fn first(
+    calls: &'static LocalKey<Calls>,
+    handle: hopbine_comm_t,
+    arguments: &Arguments,
+    make: impl FnOnce(&Communicator) -> Result<(), Failure>,
+    short: fn(&Communicator, &Call) -> Option<Short>,
+) -> Result<(), Failure> {
+    let n_removed = COMMS.n_removed();
+    let comm = find(handle)?;
+    make(&comm)?;
+    // A report wants to know of each call.
+    let short = if report::is_wanted() { None } else { short(&comm, &arguments.call(&comm)?) };
+    let Arguments { collective, count, dtype, op, .. } = *arguments;
+    let (is_in_place, comm) = (arguments.is_in_place(), Arc::downgrade(&comm));
+    let known = Known { handle, n_removed, collective, count, dtype, op, is_in_place, comm, short };
+    let _ = calls.try_with(|all| {
+        if let Ok(mut all) = all.try_borrow_mut() {
+            all[place(arguments)] = Some(known);
+        }
+    });
+    Ok(())
+}
+
+/// A call's root and addresses, as they are compared with those of a call that is known.
+#[inline]
+fn varying(arguments: &Arguments) -> (u32, (*const u8, *mut u8)) {
+    (arguments.root.cast_unsigned(), (arguments.send.cast(), arguments.recv.cast()))
+}
+
 /// Performs a call.
 ///
 /// # Safety
 /// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
 pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> Result<(), Failure> {
-    let n_removed = COMMS.n_removed();
     // A thread that is ending remembers nothing; nor does a call that is made within another.
-    let outcome = KNOWN.try_with(|known| {
+    let outcome = BLOCKING.try_with(|known| {
         let known = &mut *known.try_borrow_mut().ok()?;
-        let known = known[place(arguments)].as_mut()?;
-        if !known.is_of(handle, n_removed, arguments) {
-            return None;
-        }
-        let comm = known.comm.upgrade()?;
-        if let Some(short) = &mut known.short {
-            let root = arguments.root.cast_unsigned();
-            let addresses = (arguments.send.cast(), arguments.recv.cast());
+        let (comm, short) = find_known(known, handle, arguments)?;
+        if let Some(short) = short {
+            let (root, addresses) = varying(arguments);
             // SAFETY: the caller's promise.
             if let Some(outcome) = unsafe { comm.again(short, root, addresses) } {
                 return Some(outcome.map_err(Failure::from));
             }
         }
         // SAFETY: the caller's promise.
-        Some(unsafe { checked(&comm, arguments) })
+        Some(unsafe { perform_checked(&comm, arguments) })
     });
+    // SAFETY: the caller's promise.
+    let checked = |comm: &Communicator| unsafe { perform_checked(comm, arguments) };
     match outcome {
         Ok(Some(outcome)) => outcome,
-        // SAFETY: the caller's promise.
-        _ => unsafe { first(handle, n_removed, arguments) },
+        _ => first(&BLOCKING, handle, arguments, checked, Communicator::short),
     }
 }
 
@@ -93,35 +140,45 @@ pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> R
 ///
 /// # Safety
 /// As [`perform`].
-unsafe fn checked(comm: &Communicator, arguments: &Arguments) -> Result<(), Failure> {
+unsafe fn perform_checked(comm: &Communicator, arguments: &Arguments) -> Result<(), Failure> {
     let call = arguments.call(comm)?;
     // SAFETY: the caller's promise.
     report::timed(comm, &call, || unsafe { comm.call(&call) })?;
     Ok(())
 }
 
-/// Performs a call that the thread does not know, and remembers it.
+/// Starts a call, and hands its request out.
 ///
 /// # Safety
-/// As [`perform`].
-#[cold]
-unsafe fn first(
+/// As [`perform`], until the request is done.
+pub(crate) unsafe fn start(
     handle: hopbine_comm_t,
-    n_removed: u64,
     arguments: &Arguments,
+    request: &mut hopbine_request_t,
 ) -> Result<(), Failure> {
-    let comm = find(handle)?;
-    // SAFETY: the caller's promise.
-    unsafe { checked(&comm, arguments) }?;
-    // A report wants to know of each call.
-    let short = if report::is_wanted() { None } else { comm.short(&arguments.call(&comm)?) };
-    let Arguments { collective, count, dtype, op, .. } = *arguments;
-    let (is_in_place, comm) = (arguments.is_in_place(), Arc::downgrade(&comm));
-    let known = Known { handle, n_removed, collective, count, dtype, op, is_in_place, comm, short };
-    let _ = KNOWN.try_with(|all| {
-        if let Ok(mut all) = all.try_borrow_mut() {
-            all[place(arguments)] = Some(known);
+    let checked = |comm: &Communicator, request: &mut hopbine_request_t| {
+        // SAFETY: the caller's promise.
+        unsafe { give_started(comm, &arguments.call(comm)?, request) }
+    };
+    // As in `perform`.
+    let outcome = NONBLOCKING.try_with(|known| {
+        let known = &mut *known.try_borrow_mut().ok()?;
+        let (comm, short) = find_known(known, handle, arguments)?;
+        if let Some(short) = short {
+            let (root, addresses) = varying(arguments);
+            // SAFETY: the caller's promise.
+            if let Some(started) = unsafe { comm.started_again(short, root, addresses) } {
+                let outcome = started.map(|started| give(started, None, request));
+                return Some(outcome.map_err(Failure::from));
+            }
         }
+        Some(checked(&comm, request))
     });
-    Ok(())
+    match outcome {
+        Ok(Some(outcome)) => outcome,
+        _ => {
+            let checked = |comm: &Communicator| checked(comm, request);
+            first(&NONBLOCKING, handle, arguments, checked, Communicator::short_started)
+        }
+    }
 }

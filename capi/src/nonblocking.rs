@@ -6,8 +6,9 @@ use hopbine::torus::collectives::Collective;
 
 use crate::calls::{Arguments, HOPBINE_UINT8};
 use crate::failure::entry;
-use crate::handles::{self, hopbine_comm_t, hopbine_request_t};
-use crate::requests::{give_started, out};
+use crate::handles::{hopbine_comm_t, hopbine_request_t};
+use crate::known;
+use crate::requests::out;
 
 /// A buffer that the collective does not have.
 const NONE: *const c_void = std::ptr::null();
@@ -23,10 +24,8 @@ unsafe fn start(
     entry(|| {
         // SAFETY: the caller's promise.
         let request = unsafe { out(request, "request") }?;
-        let comm = handles::comm(comm)?;
-        let call = arguments.call(&comm)?;
         // SAFETY: the caller's promise.
-        unsafe { give_started(&comm, &call, request) }
+        unsafe { known::start(comm, arguments, request) }
     })
 }
 

@@ -1,13 +1,16 @@
 //! Requests: start, test, wait, free.
 
 use std::ffi::c_int;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopbine::Communicator;
-use hopbine::world::{Call, Repeated};
+use hopbine::world::{Call, Repeated, Started};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_REQUEST, entry};
-use crate::handles::{REQUESTS, Request, hopbine_request_t, not_a_request, request as find};
+use crate::handles::{
+    REPEATED, Request, STARTED, Table, comm as find, hopbine_comm_t, hopbine_request_t,
+    not_a_request,
+};
 use crate::report::Noting;
 
 /// No request: waiting for it returns at once.
@@ -24,9 +27,9 @@ pub(crate) unsafe fn out<'a, T>(address: *mut T, what: &str) -> Result<&'a mut T
         .ok_or_else(|| Failure::new(HOPBINE_ERR_ARG, format!("the address for the {what} is null")))
 }
 
-/// Hands a request out.
-fn give(address: &mut hopbine_request_t, request: Request) {
-    *address = REQUESTS.insert(Mutex::new(request));
+/// Hands out the request of a call that has been started.
+pub(crate) fn give(started: Started, noting: Option<Box<Noting>>, address: &mut hopbine_request_t) {
+    *address = STARTED.insert(Mutex::new(Some((started, noting))));
 }
 
 /// Starts a call and hands its request out.
@@ -40,7 +43,7 @@ pub(crate) unsafe fn give_started(
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let started = unsafe { comm.started(call) }?;
-    give(address, Request::Started(started, Noting::new(comm, call, false)));
+    give(started, Noting::new(comm, call, false), address);
     Ok(())
 }
 
@@ -55,14 +58,33 @@ pub(crate) unsafe fn give_repeated(
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let repeated = unsafe { comm.repeated(call) }?;
-    give(address, Request::Repeated(repeated, Noting::new(comm, call, true)));
+    let noting = Noting::new(comm, call, true);
+    *address = REPEATED.insert(Mutex::new(Some((repeated, noting))));
     Ok(())
 }
 
-/// The handle means nothing any more.
-fn forget(handle: &mut hopbine_request_t) {
-    drop(REQUESTS.remove(*handle));
+/// What a handle stands for: it means nothing any more.
+fn take<T>(
+    table: &Table<Request<T>>,
+    handle: &mut hopbine_request_t,
+) -> Result<(T, Option<Box<Noting>>), Failure> {
+    let found = table.remove(*handle).ok_or_else(not_a_request)?;
     *handle = HOPBINE_REQUEST_NULL;
+    taken_from(found)
+}
+
+/// What a request that is in its table no longer was.
+fn taken_from<T>(found: Arc<Request<T>>) -> Result<(T, Option<Box<Noting>>), Failure> {
+    let taken = match Arc::try_unwrap(found) {
+        Ok(request) => request.into_inner().unwrap_or_else(PoisonError::into_inner),
+        // Another thread tests it just now.
+        Err(shared) => lock(&shared).take(),
+    };
+    taken.ok_or_else(not_a_request)
+}
+
+fn lock<T>(request: &Request<T>) -> MutexGuard<'_, Option<(T, Option<Box<Noting>>)>> {
+    request.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Starts the persistent collective.
@@ -72,19 +94,15 @@ fn forget(handle: &mut hopbine_request_t) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_start(request: hopbine_request_t) -> c_int {
     entry(|| {
-        let found = find(request)?;
-        let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
-        match request {
-            Request::Repeated(repeated, noting) => {
-                repeated.start()?;
-                noting.iter_mut().for_each(|noting| noting.begin());
-                Ok(())
-            }
-            Request::Started(..) => {
-                Err(Failure::new(HOPBINE_ERR_REQUEST, "only persistent requests can be started"))
-            }
-            Request::Ended => Err(not_a_request()),
+        if STARTED.is_of(request) && STARTED.get(request).is_some() {
+            let what = "only persistent requests can be started";
+            return Err(Failure::new(HOPBINE_ERR_REQUEST, what));
         }
+        let found = REPEATED.get(request).ok_or_else(not_a_request)?;
+        let Some((repeated, noting)) = &mut *lock(&found) else { return Err(not_a_request()) };
+        repeated.start()?;
+        noting.iter_mut().for_each(|noting| noting.begin());
+        Ok(())
     })
 }
 
@@ -93,24 +111,28 @@ fn test(handle: &mut hopbine_request_t, drives: bool) -> Result<bool, Failure> {
     if *handle == HOPBINE_REQUEST_NULL {
         return Ok(true);
     }
-    let found = find(*handle)?;
-    let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
-    match request {
-        Request::Repeated(repeated, noting) => {
-            let was_active = repeated.is_active();
-            let is_done = if drives { repeated.test() } else { repeated.look() }?;
-            noting.iter().filter(|_| was_active && is_done).for_each(|noting| noting.end());
-            Ok(is_done)
+    if STARTED.is_of(*handle) {
+        if !drives && let Some(ended) = STARTED.remove_if(*handle, has_ended) {
+            return end(ended, handle).map(|()| true);
         }
-        Request::Started(started, _) => {
-            let is_done = if drives { started.test() } else { started.look() };
-            if is_done {
-                finish(request, handle)?;
-            }
-            Ok(is_done)
+        let found = STARTED.get(*handle).ok_or_else(not_a_request)?;
+        let is_done = match &mut *lock(&found) {
+            Some((started, _)) if drives => started.test(),
+            Some((started, _)) => started.look(),
+            None => return Err(not_a_request()),
+        };
+        drop(found);
+        if is_done {
+            finish(handle)?;
         }
-        Request::Ended => Err(not_a_request()),
+        return Ok(is_done);
     }
+    let found = REPEATED.get(*handle).ok_or_else(not_a_request)?;
+    let Some((repeated, noting)) = &mut *lock(&found) else { return Err(not_a_request()) };
+    let was_active = repeated.is_active();
+    let is_done = if drives { repeated.test() } else { repeated.look() }?;
+    noting.iter().filter(|_| was_active && is_done).for_each(|noting| noting.end());
+    Ok(is_done)
 }
 
 /// Sets `*done` to 1 if the collective is done, or was not started, or the request is
@@ -130,7 +152,7 @@ pub unsafe extern "C" fn hopbine_test(request: *mut hopbine_request_t, done: *mu
     })
 }
 
-/// As hopbine_test() for one of several requests of which another one was tested just now: it
+/// As hopbine_test() for one of several requests that hopbine_progress() has moved on just now: it
 /// is looked at only, so that whoever tests many does not move all of them on for each.
 ///
 /// # Safety
@@ -146,19 +168,45 @@ pub unsafe extern "C" fn hopbine_look(request: *mut hopbine_request_t, done: *mu
     })
 }
 
-/// Waits for the end of a request that is not persistent, or whose owner is done with it.
-fn finish(request: &mut Request, handle: &mut hopbine_request_t) -> Result<(), Failure> {
-    let ended = std::mem::replace(request, Request::Ended);
-    forget(handle);
-    match ended {
-        Request::Started(started, noting) => {
-            started.wait()?;
-            noting.iter().for_each(|noting| noting.end());
-            Ok(())
-        }
-        Request::Repeated(mut repeated, noting) => wait_repeated(&mut repeated, noting.as_deref()),
-        Request::Ended => Err(not_a_request()),
-    }
+/// Moves on all that is under way, of all communicators, up to `most` times as long as nothing has moved
+/// since `*number` was set. Sets it to a number that is another one if anything has moved: as long as it
+/// stays the same, no request has come to its end.
+///
+/// # Safety
+/// `number` is null or an address to read and write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_progress(
+    comm: hopbine_comm_t,
+    most: c_int,
+    number: *mut u64,
+) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let number = unsafe { out(number, "number") }?;
+        *number = find(comm)?.progress(most.max(1).cast_unsigned(), *number);
+        Ok(())
+    })
+}
+
+/// Waits for the end of a request that is not persistent; the handle means nothing any more.
+fn finish(handle: &mut hopbine_request_t) -> Result<(), Failure> {
+    let found = STARTED.remove(*handle).ok_or_else(not_a_request)?;
+    end(found, handle)
+}
+
+/// The end of a request that is not persistent, and that its table has no longer.
+fn end(found: Arc<Request<Started>>, handle: &mut hopbine_request_t) -> Result<(), Failure> {
+    *handle = HOPBINE_REQUEST_NULL;
+    let (started, noting) = taken_from(found)?;
+    started.wait()?;
+    noting.iter().for_each(|noting| noting.end());
+    Ok(())
+}
+
+/// Whether a request is done, as far as that can be seen at a glance.
+fn has_ended(request: &Request<Started>) -> bool {
+    let Ok(request) = request.try_lock() else { return false };
+    request.as_ref().is_some_and(|(started, _)| started.has_ended())
 }
 
 fn wait_repeated(repeated: &mut Repeated, noting: Option<&Noting>) -> Result<(), Failure> {
@@ -173,12 +221,12 @@ fn wait(handle: &mut hopbine_request_t) -> Result<(), Failure> {
     if *handle == HOPBINE_REQUEST_NULL {
         return Ok(());
     }
-    let found: Arc<Mutex<Request>> = find(*handle)?;
-    let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
-    match request {
-        Request::Repeated(repeated, noting) => wait_repeated(repeated, noting.as_deref()),
-        Request::Started(..) | Request::Ended => finish(request, handle),
+    if STARTED.is_of(*handle) {
+        return finish(handle);
     }
+    let found = REPEATED.get(*handle).ok_or_else(not_a_request)?;
+    let Some((repeated, noting)) = &mut *lock(&found) else { return Err(not_a_request()) };
+    wait_repeated(repeated, noting.as_deref())
 }
 
 /// Waits until the collective is done; at once if it was not started or the request is
@@ -209,8 +257,11 @@ pub unsafe extern "C" fn hopbine_waitall(n: c_int, requests: *mut hopbine_reques
         // SAFETY: the caller's promise; not null, as `out` finds.
         let all = unsafe { std::slice::from_raw_parts_mut(out(requests, "requests")?, n) };
         // All of them, and then the first failure.
-        let outcomes: Vec<_> = all.iter_mut().map(wait).collect();
-        outcomes.into_iter().collect()
+        let mut outcome = Ok(());
+        for request in all {
+            outcome = outcome.and(wait(request));
+        }
+        outcome
     })
 }
 
@@ -227,8 +278,10 @@ pub unsafe extern "C" fn hopbine_request_free(request: *mut hopbine_request_t) -
         if *handle == HOPBINE_REQUEST_NULL {
             return Ok(());
         }
-        let found = find(*handle)?;
-        let request = &mut *found.lock().unwrap_or_else(PoisonError::into_inner);
-        finish(request, handle)
+        if STARTED.is_of(*handle) {
+            return finish(handle);
+        }
+        let (mut repeated, noting) = take(&REPEATED, handle)?;
+        wait_repeated(&mut repeated, noting.as_deref())
     })
 }

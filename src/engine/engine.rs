@@ -333,6 +333,23 @@ impl Engine {
         self.group.fail(error);
     }
 
+    /// Moves on whatever is under way, unless workers do, up to `most` times as long as nothing has moved
+    /// since the number was `seen`. Returns the number, which is another one whenever something has moved.
+    pub fn progress(&self, most: u32, seen: u64) -> u64 {
+        let mut n_rounds = 0;
+        loop {
+            if !self.has_workers() {
+                self.group.progress();
+            }
+            n_rounds += 1;
+            let number = self.group.n_moves();
+            if number != seen || n_rounds >= most {
+                return number;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
     /// Moves things on a little and returns whether `operation`, started with this context and
     /// number, is done, if only because it has failed: [`wait`](Engine::wait) tells. `watch` is
     /// the same in all tests of it.

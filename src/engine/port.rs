@@ -148,6 +148,7 @@ impl Port {
     }
 
     /// Puts a run under way and moves things on; after the port's end, gives it back as failed.
+    #[inline]
     pub(super) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, push: Push) {
         let drives = push != Push::Nowhere;
         let mut guard = if drives { lock(&self.state) } else { self.reserve() };
@@ -172,8 +173,9 @@ impl Port {
         self.hints.n_active.store(n_others + 1, ordering);
         if drives {
             // Nothing has come for a run that has posted nothing.
-            let steps = [n_others > 0, true];
-            self.move_on(guard, &steps[..if push == Push::AllTheWay { 2 } else { 1 }]);
+            let polls = n_others > 0 && !self.failure.is_set();
+            let polled = if polls { state.endpoint.poll(&mut state.events) } else { Ok(()) };
+            self.move_on(guard, polled, push == Push::AllTheWay);
         }
     }
 
@@ -210,8 +212,8 @@ impl Port {
 
     /// A number that changes whenever something moves on this port.
     pub(super) fn n_moves(&self) -> u64 {
-        // Relaxed: compared with itself only.
-        self.n_moves.load(Ordering::Relaxed)
+        // Acquire: whoever sees that something has moved sees what.
+        self.n_moves.load(Ordering::Acquire)
     }
 
     /// Moves every run on, unless another thread is doing so right now. Returns whether
@@ -229,31 +231,51 @@ impl Port {
         self.drive_locked(lock(&self.state))
     }
 
-    pub(super) fn drive_locked(&self, state: MutexGuard<'_, State>) -> bool {
-        self.move_on(state, &[true])
+    pub(super) fn drive_locked(&self, mut guard: MutexGuard<'_, State>) -> bool {
+        let State { endpoint, events, is_idle, .. } = &mut *guard;
+        let has_failed = self.failure.is_set();
+        let polled = if has_failed { Ok(()) } else { endpoint.poll(events) };
+        if *is_idle && !has_failed && events.is_empty() && polled.is_ok() {
+            return false;
+        }
+        self.move_on(guard, polled, false)
     }
 
-    /// Moves every run on, in steps: each says whether it polls the wire first.
-    fn move_on(&self, mut state: MutexGuard<'_, State>, steps: &[bool]) -> bool {
+    /// Moves every run on after a poll, and once more after another one if `again`.
+    fn move_on(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        mut polled: Result<(), WireError>,
+        mut again: bool,
+    ) -> bool {
         let mut ended = Ended::new();
         let mut moved = false;
         let mut failure = None;
-        for &polls in steps {
+        loop {
             if self.failure.is_set() {
                 moved |= self.fail_all(&mut state, &mut ended);
                 break;
             }
-            match self.step(&mut state, polls, &mut ended) {
+            let stepped = match polled {
+                Ok(()) => self.step(&mut state, &mut ended),
+                Err(source) => Err(self.wire_error(None, source)),
+            };
+            match stepped {
                 Ok(more) => moved |= more,
                 Err(error) => {
                     (moved, failure) = (true, Some(error));
                     break;
                 }
             }
+            if !std::mem::take(&mut again) {
+                break;
+            }
+            let State { endpoint, events, .. } = &mut *state;
+            polled = endpoint.poll(events);
         }
         if moved {
-            // Relaxed: see `n_moves`; nobody else writes it meanwhile.
-            self.n_moves.store(self.n_moves() + 1, Ordering::Relaxed);
+            // Release: see `n_moves`; nobody else writes it meanwhile.
+            self.n_moves.store(self.n_moves() + 1, Ordering::Release);
         }
         drop(state);
         if let Some(bell) = self.bell.as_ref().filter(|_| moved) {
@@ -267,22 +289,21 @@ impl Port {
     }
 
     #[inline]
-    fn step(&self, state: &mut State, polls: bool, ended: &mut Ended) -> Result<bool, Error> {
+    fn step(&self, state: &mut State, ended: &mut Ended) -> Result<bool, Error> {
         let State { endpoint, runs, events, is_idle, .. } = state;
-        let mut moved = false;
-        if polls {
-            endpoint.poll(events).map_err(|source| self.wire_error(None, source))?;
-            moved = !events.is_empty();
-            if moved {
-                self.heard(runs, events)?;
-            } else if *is_idle {
-                return Ok(false);
-            }
+        let mut moved = !events.is_empty();
+        if moved {
+            self.heard(runs, events)?;
+        } else if *is_idle {
+            return Ok(false);
         }
         let (mut waits, mut has_finished) = (true, false);
         let mut n_recvs: u32 = runs.iter().flatten().map(|active| active.run.recvs_open()).sum();
         for (index, active) in runs.iter_mut().enumerate() {
             let Some(Active { run, .. }) = active else { continue };
+            if run.waits_for_wire() && !run.is_finished() {
+                continue;
+            }
             let own = run.recvs_open();
             let room = own + USUAL_RECVS.saturating_sub(n_recvs);
             moved |= run

@@ -40,7 +40,8 @@ pub struct PortRun {
     /// Receives posted so far.
     recvs_posted: usize,
     recvs_open: u32,
-    /// Something was left to be posted: the wire could not take it, or it was time to poll.
+    /// Something may be left to be posted: the wire could not take it, it was time to poll, or
+    /// something has happened since.
     has_more: bool,
     /// A peer that makes another call. The run goes on to its end, so that nobody waits for this
     /// rank in vain, and what it sends from then on says that it is worth nothing.
@@ -154,7 +155,7 @@ impl PortRun {
         *unfinished = code.tasks.len();
         self.recvs_posted = 0;
         self.recvs_open = 0;
-        self.has_more = false;
+        self.has_more = true;
         self.differing = None;
     }
 
@@ -374,6 +375,7 @@ impl PortRun {
         if matches!(code.tasks[task as usize], Task::Recv { .. }) {
             self.recvs_open -= 1;
         }
+        self.has_more = true;
         self.progress.finish(code, task);
     }
 

@@ -31,6 +31,8 @@ const LONGEST_GAP: Duration = Duration::from_millis(100);
 /// The same for somebody who only tests now and then: what lies between two tests is mostly the
 /// caller's own computing.
 const LONGEST_TEST_GAP: Duration = Duration::from_millis(10);
+/// How many tests pass between two looks at the clock.
+const TESTS_PER_LOOK: u32 = 16;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug)]
@@ -303,24 +305,39 @@ impl Search<'_> {
 
 /// The watch over an operation that is only tested now and then.
 #[derive(Debug, Default)]
-pub struct TestWatch(Watchdog);
+pub struct TestWatch {
+    watchdog: Watchdog,
+    n_tests: u32,
+}
 
 impl TestWatch {
+    /// An operation is started.
+    #[inline]
+    pub fn begin(&mut self) {
+        if self.n_tests != 0 {
+            *self = TestWatch::default();
+        }
+    }
+
     /// The operation is not done yet.
     ///
     /// # Errors
     /// As [`Watchdog::look`].
     pub(super) fn tested(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
-        self.0.look_after(group, wanted, LONGEST_TEST_GAP)
+        self.n_tests = self.n_tests.wrapping_add(1);
+        if !self.n_tests.is_multiple_of(TESTS_PER_LOOK) {
+            return Ok(());
+        }
+        self.watchdog.look_after(group, wanted, TESTS_PER_LOOK * LONGEST_TEST_GAP)
     }
 
     /// Whether nothing has moved since the last test.
     pub(super) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
-        self.0.is_still(group, wanted)
+        self.watchdog.is_still(group, wanted)
     }
 
     /// The operation is done.
     pub(super) fn end(&mut self, group: &Group) {
-        self.0.end(group);
+        self.watchdog.end(group);
     }
 }

@@ -92,6 +92,7 @@ impl Reducer {
     ///
     /// # Panics
     /// If the lengths differ or are no multiple of the element's size.
+    #[inline]
     pub fn reduce3(&self, dst: &mut [u8], a: &[u8], b: &[u8]) {
         self.check(dst.len(), &[a, b]);
         self.kernels.three(dst, a, b);

@@ -1,7 +1,7 @@
 //! What a communicator keeps: the programs that have been compiled, plans, and idle operations.
 //!
-//! A repeated call finds its operation among those used last, without a lock and without a hash;
-//! others through a table by all that a program depends on.
+//! A repeated call finds its operation among those used last, without a lock and without a hash, also if
+//! others of the same program are under way; other calls through a table by all that a program depends on.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -35,12 +35,16 @@ pub(super) struct Cache {
 impl Cache {
     /// The operation of a call, if it is one of those used last.
     pub(super) fn take(&self, call: &Call, options: &Arc<CallOptions>) -> Option<Box<Ready>> {
-        let ready = self.recent[place(call.collective, amount(call).0)].take()?;
-        if ready.key.is_of(call, options) {
-            return Some(ready);
+        let place = &self.recent[place(call.collective, amount(call).0)];
+        let mut ready = place.take()?;
+        if !ready.key.is_of(call, options) {
+            ready.rest();
+            return None;
         }
-        ready.rest();
-        None
+        if ready.below.is_some() {
+            leave_below(place, &mut ready);
+        }
+        Some(ready)
     }
 
     /// Keeps an operation that is not under way for the next time.
@@ -48,10 +52,27 @@ impl Cache {
         if let Some(learning) = &mut ready.learning {
             learning.shrink();
         }
-        let place = place(ready.key.collective, ready.key.count);
-        if let Some(other) = self.recent[place].swap(Some(ready)) {
+        let place = &self.recent[place(ready.key.collective, ready.key.count)];
+        let Some(below) = place.swap(Some(ready)) else { return };
+        let piled = match place.take() {
+            Some(mut top) => {
+                top.pile_on(below);
+                top
+            }
+            // Somebody needs it already.
+            None => below,
+        };
+        if let Some(other) = place.swap(Some(piled)) {
             other.rest();
         }
+    }
+}
+
+/// Puts what lies below an operation back in its place.
+#[inline(never)]
+fn leave_below(place: &AtomicCell<Option<Box<Ready>>>, ready: &mut Ready) {
+    if let Some(other) = place.swap(ready.take_below()) {
+        other.rest();
     }
 }
 

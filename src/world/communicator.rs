@@ -14,7 +14,7 @@ use super::members::Members;
 use super::options::{self, CallOptions};
 use super::rank::RankOfWorld;
 use super::running::{Prepared, Registration, Running};
-use crate::engine::{Engine, GatesWatch, OnIdle};
+use crate::engine::{Engine, GatesWatch, OnIdle, UserMemory};
 use crate::error::Error;
 use crate::memory::CacheStats;
 
@@ -125,6 +125,13 @@ impl Communicator {
         }
     }
 
+    /// Moves on whatever is under way, of all communicators of the world, up to `most` times as long as
+    /// nothing has moved since this returned `seen`. Returns a number that is another one if anything
+    /// has moved since, and so if a collective has ended.
+    pub fn progress(&self, most: u32, seen: u64) -> u64 {
+        self.inner.of_world.engine.progress(most, seen)
+    }
+
     /// How long nothing may move before a wait fails.
     pub(super) fn timeout(&self) -> std::time::Duration {
         self.inner.of_world.engine.config().timeout
@@ -158,13 +165,26 @@ impl Communicator {
     pub(super) unsafe fn launch(&self, call: &Call) -> Result<Running, Error> {
         let call = &call.normalized(self.caller());
         let prepared = self.prepare(call)?;
-        let memory = call.memory(self.caller());
+        // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
+        // have the lengths that the program needs and do not overlap.
+        unsafe { self.launch_prepared(prepared, call.memory(self.caller())) }
+    }
+
+    /// Starts a call that has been checked.
+    ///
+    /// # Safety
+    /// As [`launch`](Communicator::launch); and the memory has the lengths that the program needs
+    /// and does not overlap.
+    pub(super) unsafe fn launch_prepared(
+        &self,
+        prepared: Prepared,
+        memory: [UserMemory; 2],
+    ) -> Result<Running, Error> {
         let registration = match self.options.register_anew {
             false => Registration::Kept,
             true => Registration::Once,
         };
-        // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
-        // have the lengths that the program needs and do not overlap.
+        // SAFETY: the caller's promise.
         let mut running = unsafe { Running::new(prepared, memory, registration) };
         running.start()?;
         Ok(running)

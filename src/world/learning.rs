@@ -25,7 +25,7 @@ use super::key::Key;
 use super::ready::{Ready, Then};
 use super::select::{Choice, learnt_choice};
 use crate::Rank;
-use crate::engine::{BlockSizes, Known, Learnt, Sizes, UserKeys, learnt, positions};
+use crate::engine::{BlockSizes, Known, Learnt, Sizes, learnt, positions};
 use crate::error::Error;
 
 impl Inner {
@@ -77,8 +77,7 @@ impl Inner {
         }
         let program = self.data_program(key, &then.how, sizes, elem_bytes)?;
         let operation = self.of_world.engine.prepare(Arc::new(program), None)?;
-        let (key, entry, keys) = (key.clone(), Weak::new(), UserKeys::default());
-        Ok(Box::new(Ready { key, entry, operation, keys, learning: None }))
+        Ok(Box::new(Ready::new(key.clone(), Weak::new(), operation, None)))
     }
 
     /// Checks that what others send here is what this rank expects of them.

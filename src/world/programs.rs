@@ -20,8 +20,7 @@ use super::ready::{Entry, How, KEPT_BYTES, KEPT_PROGRAMS, Learning, Ready, Then}
 use super::select::{Choice, choose, choose_unknown};
 use crate::Rank;
 use crate::engine::{
-    CompileFailure, Geometry, MIN_SEPARATE_RUN_BYTES, Program, Sizes, UserKeys, compile,
-    compile_sizes,
+    CompileFailure, Geometry, MIN_SEPARATE_RUN_BYTES, Program, Sizes, compile, compile_sizes,
 };
 use crate::error::Error;
 use crate::reduce::{Dtype, Op, Reducer};
@@ -50,8 +49,7 @@ impl Inner {
         let (program, reducer) = (entry.program.clone(), entry.reducer);
         let operation = self.of_world.engine.prepare(program, reducer)?;
         let learning = entry.then.clone().map(|then| Box::new(Learning::new(then)));
-        let (entry, keys) = (Arc::downgrade(&entry), UserKeys::default());
-        Ok(Box::new(Ready { key, entry, operation, keys, learning }))
+        Ok(Box::new(Ready::new(key, Arc::downgrade(&entry), operation, learning)))
     }
 
     fn entry(&self, key: &Key) -> Result<Arc<Entry>, Error> {

@@ -9,7 +9,7 @@ use crate::error::Error;
 pub struct Started {
     running: Running,
     /// What went wrong, found out by a test and not told yet.
-    failure: Option<Error>,
+    failure: Option<Box<Error>>,
 }
 
 /// A persistent collective on somebody's buffers. Dropping it waits for it.
@@ -38,8 +38,7 @@ impl Communicator {
     /// As for the method of [`Scope`](super::Scope) named after the collective.
     pub unsafe fn started(&self, call: &Call) -> Result<Started, Error> {
         // SAFETY: the caller's promise.
-        let running = unsafe { self.launch(call) }?;
-        Ok(Started { running, failure: None })
+        unsafe { self.launch(call) }.map(Started::new)
     }
 
     /// Prepares a call whose buffers are given as addresses, to be started again and again.
@@ -62,10 +61,19 @@ impl Communicator {
 }
 
 impl Started {
+    pub(super) fn new(running: Running) -> Self {
+        Started { running, failure: None }
+    }
+
     /// Moves things on a little; true if the collective is done.
     pub fn test(&mut self) -> bool {
         let outcome = self.running.test();
         self.note(outcome)
+    }
+
+    /// Whether the collective is done, as far as that can be seen without doing anything.
+    pub fn has_ended(&self) -> bool {
+        self.running.has_ended()
     }
 
     /// As [`test`](Started::test), without moving others on: for whoever tests many.
@@ -76,7 +84,7 @@ impl Started {
 
     fn note(&mut self, outcome: Result<bool, Error>) -> bool {
         outcome.unwrap_or_else(|error| {
-            self.failure.get_or_insert(error);
+            self.failure.get_or_insert_with(|| Box::new(error));
             true
         })
     }
@@ -86,7 +94,7 @@ impl Started {
     /// # Errors
     /// What went wrong with it.
     pub fn wait(mut self) -> Result<(), Error> {
-        self.failure.take().map_or_else(|| self.running.wait(), Err)
+        self.failure.take().map_or_else(|| self.running.wait(), |error| Err(*error))
     }
 }
 

@@ -7,7 +7,7 @@ use hopbine_torus::plan::Plan;
 use hopbine_torus::registry::Algorithm;
 
 use super::key::Key;
-use crate::engine::{Learnt, Operation, Program, UserKeys, UserMemory, log_words};
+use crate::engine::{Learnt, Operation, Program, TestWatch, UserKeys, UserMemory, log_words};
 use crate::reduce::Reducer;
 use crate::sync::lock;
 
@@ -17,6 +17,8 @@ pub(super) const KEPT_PROGRAMS: usize = 128;
 pub(super) const KEPT_BYTES: u64 = 256 << 20;
 /// Bytes kept for several operations of one program at once.
 const KEPT_BYTES_OF_ONE: u64 = KEPT_BYTES / 4;
+/// Operations of one program that lie in one pile.
+const KEPT_PILED: u64 = 64;
 /// Bytes of working memory kept with what was learnt last.
 const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
 
@@ -38,8 +40,13 @@ pub(super) struct Ready {
     pub(super) entry: Weak<Entry>,
     pub(super) operation: Arc<Operation>,
     pub(super) keys: UserKeys,
+    /// Over the run under way, if it is tested.
+    pub(super) watch: TestWatch,
     /// For an operation that moves sizes: what it has learnt.
     pub(super) learning: Option<Box<Learning>>,
+    /// As long as it is kept for the next time: others of the same program, and how many.
+    pub(super) below: Option<Box<Ready>>,
+    pub(super) n_below: u64,
 }
 
 /// How the data of a call move.
@@ -108,14 +115,51 @@ impl Learning {
 }
 
 impl Ready {
-    /// Puts the operation back into its entry, where later calls find it; drops it if the entry is
-    /// gone, or has enough of them.
-    pub(super) fn rest(self: Box<Self>) {
+    pub(super) fn new(
+        key: Key,
+        entry: Weak<Entry>,
+        operation: Arc<Operation>,
+        learning: Option<Box<Learning>>,
+    ) -> Self {
+        let (keys, watch) = Default::default();
+        Ready { key, entry, operation, keys, watch, learning, below: None, n_below: 0 }
+    }
+
+    /// Puts the operation, and those below it, back into their entry, where later calls find them;
+    /// drops them if the entry is gone, or has enough.
+    pub(super) fn rest(mut self: Box<Self>) {
         let Some(entry) = self.entry.upgrade() else { return };
         let idle = &mut *lock(&entry.idle);
-        let bytes = entry.program.memory_bytes() * (idle.len() as u64 + 1);
-        if idle.is_empty() || bytes <= KEPT_BYTES_OF_ONE {
-            idle.push(self);
+        loop {
+            let below = self.take_below();
+            if idle.is_empty() || is_worth_keeping(&entry.program, idle.len() as u64 + 1) {
+                idle.push(self);
+            }
+            let Some(next) = below else { return };
+            self = next;
         }
     }
+
+    /// Puts others of the same program, which are not in use either, below this one.
+    pub(super) fn pile_on(&mut self, below: Box<Ready>) {
+        let (program, n_below) = (self.operation.program(), below.n_below + 1);
+        let is_like = Arc::ptr_eq(program, below.operation.program());
+        let fits = n_below < KEPT_PILED && is_worth_keeping(program, n_below + 1);
+        if self.below.is_none() && is_like && fits {
+            (self.below, self.n_below) = (Some(below), n_below);
+        } else {
+            below.rest();
+        }
+    }
+
+    /// Takes the others away from below.
+    pub(super) fn take_below(&mut self) -> Option<Box<Ready>> {
+        self.n_below = 0;
+        self.below.take()
+    }
+}
+
+/// Whether memory for `n` operations of a program is not too much.
+fn is_worth_keeping(program: &Program, n: u64) -> bool {
+    program.memory_bytes() * n <= KEPT_BYTES_OF_ONE
 }

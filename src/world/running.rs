@@ -148,7 +148,6 @@ pub(super) struct Running<H: Deref<Target = Inner> = Arc<Inner>> {
     /// The operations, while it is under way.
     active: Option<Numbers>,
     stage: usize,
-    watch: TestWatch,
 }
 
 // SAFETY: the addresses are used only as long as they are valid, which whoever made the value
@@ -166,8 +165,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
         memory: [UserMemory; 2],
         registration: Registration,
     ) -> Self {
-        let watch = TestWatch::default();
-        Running { prepared, memory, registration, active: None, stage: 0, watch }
+        Running { prepared, memory, registration, active: None, stage: 0 }
     }
 
     /// Starts the call. What has been learnt before, with the memory held, need not be learnt
@@ -206,8 +204,9 @@ impl<H: Deref<Target = Inner>> Running<H> {
         let (stage, of_call) = (self.stage, self.memory);
         let started = self.prepared.with(stage, |inner, ready| {
             let memory = ready.memory(of_call);
-            let Ready { operation, keys, .. } = ready;
+            let Ready { operation, keys, watch, .. } = ready;
             let id = numbers.of(stage);
+            watch.begin();
             // SAFETY: the promise made to `new`.
             unsafe { inner.of_world.engine.start(operation, memory, keys, id, false) }
         });
@@ -249,6 +248,12 @@ impl<H: Deref<Target = Inner>> Running<H> {
         self.active.is_some()
     }
 
+    /// Whether the last stage is done, if it is known to be the last.
+    pub(super) fn has_ended(&self) -> bool {
+        let ready = self.prepared.ready.as_ref();
+        ready.is_some_and(|ready| ready.learning.is_none() && ready.operation.is_done())
+    }
+
     /// Moves things on a little; true if the call is done, or was not started.
     ///
     /// # Errors
@@ -268,11 +273,11 @@ impl<H: Deref<Target = Inner>> Running<H> {
     ) -> Result<bool, Error> {
         let Some(numbers) = self.active else { return Ok(true) };
         loop {
-            let Running { prepared, stage, watch, .. } = self;
-            let id = numbers.of(*stage);
-            let is_done = prepared.with(*stage, |inner, ready| {
-                test(&inner.of_world.engine, &ready.operation, id, watch)
-            });
+            let id = numbers.of(self.stage);
+            let is_done =
+                self.prepared.with(self.stage, |inner, Ready { operation, watch, .. }| {
+                    test(&inner.of_world.engine, operation, id, watch)
+                });
             if !is_done {
                 return Ok(false);
             }

@@ -56,7 +56,6 @@ impl ShmEndpoint {
     }
 
     /// Takes everything that a peer has sent.
-    #[inline]
     pub(super) fn drain(&mut self, peer: usize) -> Result<(), WireError> {
         while let Some(next) = self.peers[peer].inbox.next() {
             let Ok((descriptor, payload)) = next else { return Err(self.garbled(peer)) };

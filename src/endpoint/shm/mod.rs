@@ -321,7 +321,8 @@ impl Endpoint for ShmEndpoint {
         self.n_polls = self.n_polls.wrapping_add(1);
         let all = self.peers.len() <= FEW_PEERS || self.n_polls.is_multiple_of(RARELY);
         for peer in 0..self.peers.len() {
-            if all || !self.peers[peer].posted.is_empty() {
+            let Peer { posted, inbox, .. } = &self.peers[peer];
+            if (all || !posted.is_empty()) && inbox.has_next() {
                 self.drain(peer)?;
             }
         }
@@ -339,8 +340,12 @@ impl Endpoint for ShmEndpoint {
             }
         }
         self.staging.sent();
-        std::mem::swap(&mut self.views, &mut self.due_views);
-        hand_over(&mut self.events, events);
+        if !self.due_views.is_empty() {
+            std::mem::swap(&mut self.views, &mut self.due_views);
+        }
+        if !self.events.is_empty() {
+            hand_over(&mut self.events, events);
+        }
         self.report_news(events);
         Ok(())
     }

@@ -226,6 +226,15 @@ impl Inbox {
         Inbox { parts: Parts::new(segment, offset, bell), lines_at: 0, bytes_at: 0, owes: false }
     }
 
+    /// Whether there is a descriptor to take.
+    #[inline]
+    pub(super) fn has_next(&self) -> bool {
+        // Acquire: pairs with the Release in `Outbox::write`.
+        // SAFETY: a stamp is accessed as an atomic only.
+        let stamp = unsafe { (*self.parts.line(self.lines_at)).stamp.load(Ordering::Acquire) };
+        stamp == self.lines_at.wrapping_add(1)
+    }
+
     /// Takes the next descriptor, if there is one, and its payload, which is valid until
     /// [`give_back`](Inbox::give_back).
     ///
@@ -233,15 +242,11 @@ impl Inbox {
     /// The number of a kind that does not exist.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Result<(Descriptor, *const u8), u8>> {
-        let line = self.parts.line(self.lines_at);
-        let next = self.lines_at.wrapping_add(1);
-        // Acquire: pairs with the Release in `Outbox::write`.
-        // SAFETY: a stamp is accessed as an atomic only.
-        if unsafe { (*line).stamp.load(Ordering::Acquire) } != next {
+        if !self.has_next() {
             return None;
         }
         // SAFETY: the sender does not write a line again before it has been given back.
-        let line = unsafe { &*line };
+        let line = unsafe { &*self.parts.line(self.lines_at) };
         let kind = match line.kind {
             1 => Kind::Inline,
             2 => Kind::Eager,
@@ -260,7 +265,7 @@ impl Inbox {
             // SAFETY: `place` keeps it within the ring.
             payload = unsafe { self.parts.bytes.add(start as usize % PAYLOAD_BYTES) };
         }
-        self.lines_at = next;
+        self.lines_at = self.lines_at.wrapping_add(1);
         self.owes = true;
         let mut word = [0; 8];
         word.copy_from_slice(&line.data[..8]);
