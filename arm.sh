@@ -40,7 +40,8 @@ if [ -z "${ARM_RUSTC:-}" ] && has_library rustc "+$oldest"; then
 else
   export RUSTC=${ARM_RUSTC:-/usr/bin/rustc}
 fi
-export CARGO_TARGET_DIR=target/arm
+# What runs on this machine, such as macros, test.sh has built there with the oldest Rust.
+export CARGO_TARGET_DIR=target/oldest
 for command in "$RUSTC" aarch64-linux-gnu-gcc qemu-aarch64-static; do
   if ! command -v "$command" >/dev/null; then
     echo "arm.sh: NOTHING WAS CHECKED: there is no $command; on Debian: ./arm.sh --install" >&2
@@ -57,6 +58,9 @@ export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout 300 qemu-aarch64-static -cpu a64fx"
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
 export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_TEST_CODEGEN_UNITS=1
+# The tests of the machine that it runs on have them.
+export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_TEST_DEBUG_ASSERTIONS=false
+export CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_TEST_OVERFLOW_CHECKS=false
 
 run() { cargo test --quiet --target $target --no-default-features --no-fail-fast "$@"; }
 packages=(-p hopbine -p hopbine-torus -p utofu-emu -p utofu)

@@ -20,6 +20,8 @@
 #             is the last thing of the function. Ranks are more than cores here: they yield.
 #   cargo_programs [ARGUMENT]...
 #             cargo build or test with these arguments; says nothing unless it fails.
+#   beside COMMAND...
+#             runs it beside what follows; `joined` waits for all of these, and fails if one has.
 #   cargo_hopbine
 #             all of hopbine that is built with this MPI: libraries, command, and tests/mpi/main.rs as
 #             $programs/mpi. One call of cargo, so that all of it has the same features and nothing is
@@ -35,7 +37,7 @@ while [ $# != 0 ]; do
     --install) install=true ;;
     --build) build_only=true ;;
     openmpi | mpich) mpis+=("$1") ;;
-    *) sed -n '2,28s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,30s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done
@@ -58,11 +60,9 @@ if [ ${#missing[@]} != 0 ]; then
 fi
 
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0} CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
-# Nearly all of the time is compiling: a third of it without optimisation.
-export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_TEST_OPT_LEVEL=0
-# What is compiled on the way is in one directory (with cargo 1.91 or later): what does not depend on the
-# MPI is compiled once.
-export CARGO_BUILD_BUILD_DIR=${CARGO_TARGET_DIR:-$PWD/target}/mpi
+# What is compiled on the way is where the other tests' is (with cargo 1.91 or later): what does not
+# depend on the MPI is compiled once.
+export CARGO_BUILD_BUILD_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 # What the ranks write to, and how long they wait for each other on a machine that is busy.
 export HOPBINE_TIMEOUT=${HOPBINE_TIMEOUT:-50} RUST_BACKTRACE=${RUST_BACKTRACE:-0}
 
@@ -94,13 +94,28 @@ cargo_programs() {
 }
 
 cargo_hopbine() {
+  # Optimising hopbine once more takes longer than what it would save.
   local level=0 built
   # mpi-sys does not notice that MPICC names another MPI: it has a profile for each.
   [ "$mpi" = openmpi ] || level=1
   built=$(cargo build --quiet -p hopbine -p hopbine-capi --lib --bin hopbine --test mpi \
     --features hopbine/mpi,hopbine-capi/mpi --config "profile.dev.package.mpi-sys.opt-level=$level" \
+    --config profile.dev.package.hopbine.opt-level=0 \
     --message-format=json-render-diagnostics) || return 1
   cp "$(sed -n 's/.*"executable":"\([^"]*\/mpi-[^"]*\)".*/\1/p' <<<"$built")" "$programs/mpi"
+}
+
+beside=()
+beside() {
+  "$@" &
+  beside+=($!)
+}
+
+joined() {
+  local pid status=0
+  for pid in "${beside[@]}"; do wait "$pid" || status=1; done
+  beside=()
+  return $status
 }
 
 parts=()

@@ -14,33 +14,34 @@ build_doors() {
   done
   build_door_libraries "$programs" "${flags[@]}" || return 1
   for name in calls orders threads recover requests groups; do
-    "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" || return 1
+    beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name"
   done
-  "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/fjmpi.c -o "$programs/libfjmpi.so" || return 1
+  beside "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
   for name in place disagree; do
-    "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}" || return 1
+    beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}"
   done
   for name in calls threads recover requests; do
-    "$MPICC" "${flags[@]}" -DHB "tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
+    beside "$MPICC" "${flags[@]}" -DHB "tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}"
   done
   for name in heat fft cg; do
-    "$MPICC" "${flags[@]}" "examples/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}" || return 1
+    beside "$MPICC" "${flags[@]}" "examples/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}"
     sed 's/HB_/MPI_/g; s/hopbine_mpi.h/mpi.h/' "examples/mpi/$name.c" >"$programs/$name.c"
-    "$MPICC" "${flags[@]}" "$programs/$name.c" -o "$programs/$name" -lm || return 1
+    beside "$MPICC" "${flags[@]}" "$programs/$name.c" -o "$programs/$name" -lm
   done
   # MPICH's modules for Fortran are not quite standard themselves: no -std=f2018 with them.
   for name in hopbine_mpi_c hopbine_mpi; do
     "$f90" -O1 -Wall -J"$programs" -c "fortran/$name.f90" -o "$programs/$name.o" || return 1
   done
   for name in heat cg fft; do
-    "$f90" -O1 -Wall -I"$programs" "examples/mpi/$name.f90" "$programs"/hopbine_mpi{,_c}.o \
-      -o "$programs/$name-hb-f" "${link[@]}" || return 1
+    beside "$f90" -O1 -Wall -I"$programs" "examples/mpi/$name.f90" "$programs"/hopbine_mpi{,_c}.o \
+      -o "$programs/$name-hb-f" "${link[@]}"
     sed 's/HB_/MPI_/g; /use hopbine_mpi/d' "examples/mpi/$name.f90" >"$programs/$name.f90"
-    "$f90" -O1 -Wall "$programs/$name.f90" -o "$programs/$name-f" || return 1
+    beside "$f90" -O1 -Wall "$programs/$name.f90" -o "$programs/$name-f"
   done
   for name in mpif mpi mpi_f08; do
-    "$f90" -O1 -w -fallow-argument-mismatch -cpp "-DUSE_$name" tests/mpi/calls.f90 -o "$programs/calls-$name" || return 1
+    beside "$f90" -O1 -w -fallow-argument-mismatch -cpp "-DUSE_$name" tests/mpi/calls.f90 -o "$programs/calls-$name"
   done
+  joined
 }
 
 # Runs a program on N ranks plain, renamed, and under the library: the same words each time.
