@@ -4,6 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
@@ -67,16 +68,23 @@ fn nothing_is_allocated_in_the_steady_state() {
                 }
             };
             rounds(50);
-            // Queues grow to the largest number of things under way at a time: let that be more
-            // than the rounds can ever have.
-            let mut recvs = vec![vec![0; 5000]; 40];
-            comm.scope(|scope| {
-                for recv in &mut recvs {
-                    let _ = scope.allreduce(&send, recv, Op::Sum)?;
+            // Queues grow to the largest number of things under way at a time, and to what comes before a
+            // rank has asked for it: let both be more than the rounds can ever have.
+            for late in 0..4 {
+                if rank == late {
+                    std::thread::sleep(Duration::from_millis(50));
                 }
-                Ok(())
-            })
-            .unwrap();
+                for len in [1, 5000] {
+                    let mut recvs = vec![vec![0; len]; 40];
+                    comm.scope(|scope| {
+                        for recv in &mut recvs {
+                            let _ = scope.allreduce(&send[..len], recv, Op::Sum)?;
+                        }
+                        Ok(())
+                    })
+                    .unwrap();
+                }
+            }
             let mut sums = [[0]; 8];
             comm.scope(|scope| {
                 let mut sums = sums.each_mut().map(|sum| &mut sum[..]);
