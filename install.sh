@@ -30,9 +30,18 @@ if [ -n "${MPICC:-}" ] && [ "${MESSAGES:-yes}" != no ]; then
   export MPICC
   features=(--features "hopbine/mpi,hopbine-capi/mpi") with=(-DHOPBINE_WITH_MPI)
 fi
-cargo build --profile "$profile" -p hopbine -p hopbine-capi --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
 built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
 [ "$profile" != dev ] || built=${built%/dev}/debug
+if [ ${#features[@]} != 0 ]; then
+  # mpi-sys does not notice that MPICC names another MPI than the last time.
+  mpi="$MPICC $("$MPICC" -show 2>/dev/null || true)"
+  if [ "$(cat "$built/hopbine-mpi" 2>/dev/null)" != "$mpi" ]; then
+    cargo clean --quiet --profile "$profile" -p mpi-sys
+    mkdir -p "$built"
+    echo "$mpi" >"$built/hopbine-mpi"
+  fi
+fi
+cargo build --profile "$profile" -p hopbine -p hopbine-capi --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
 
 install -d "$prefix"/{bin,include,lib/pkgconfig,lib/cmake/hopbine,share/hopbine/fortran}
 install -m 755 "$built/hopbine" "$prefix/bin/hopbine"
