@@ -63,19 +63,29 @@ fn place(arguments: &Arguments) -> usize {
     (count as usize ^ root as usize ^ (3 * collective as usize)) % N_KNOWN
 }
 
-/// A call that the thread knows, and its communicator.
+/// Has `make` make a call: with what `short` has said of it, if the thread knows the call, or without.
 #[inline]
-fn find_known<'a>(
-    known: &'a mut [Option<Known>; N_KNOWN],
+fn known_or_first(
+    calls: &'static LocalKey<Calls>,
     handle: hopbine_comm_t,
     arguments: &Arguments,
-) -> Option<(Arc<Communicator>, Option<&'a mut Short>)> {
+    mut make: impl FnMut(&Communicator, Option<&mut Short>) -> Result<(), Failure>,
+    short: fn(&Communicator, &Call) -> Option<Short>,
+) -> Result<(), Failure> {
     let n_removed = COMMS.n_removed();
-    let known = known[place(arguments)].as_mut()?;
-    if !known.is_of(handle, n_removed, arguments) {
-        return None;
+    // A thread that is ending remembers nothing; nor does a call that is made within another.
+    let outcome = calls.try_with(|known| {
+        let known = &mut *known.try_borrow_mut().ok()?;
+        let known = known[place(arguments)].as_mut()?;
+        if !known.is_of(handle, n_removed, arguments) {
+            return None;
+        }
+        Some(make(&*known.comm.upgrade()?, known.short.as_mut()))
+    });
+    match outcome {
+        Ok(Some(outcome)) => outcome,
+        _ => first(calls, handle, n_removed, arguments, |comm| make(comm, None), short),
     }
-    Some((known.comm.upgrade()?, known.short.as_mut()))
 }
 
 /// Has `make` make a call that the thread does not know, and remembers it with what `short` says of it.
@@ -83,11 +93,11 @@ fn find_known<'a>(
 fn first(
     calls: &'static LocalKey<Calls>,
     handle: hopbine_comm_t,
+    n_removed: u64,
     arguments: &Arguments,
     make: impl FnOnce(&Communicator) -> Result<(), Failure>,
     short: fn(&Communicator, &Call) -> Option<Short>,
 ) -> Result<(), Failure> {
-    let n_removed = COMMS.n_removed();
     let comm = find(handle)?;
     make(&comm)?;
     // A report wants to know of each call.
@@ -114,37 +124,19 @@ fn varying(arguments: &Arguments) -> (u32, (*const u8, *mut u8)) {
 /// # Safety
 /// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
 pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> Result<(), Failure> {
-    // A thread that is ending remembers nothing; nor does a call that is made within another.
-    let outcome = BLOCKING.try_with(|known| {
-        let known = &mut *known.try_borrow_mut().ok()?;
-        let (comm, short) = find_known(known, handle, arguments)?;
-        if let Some(short) = short {
-            let (root, addresses) = varying(arguments);
-            // SAFETY: the caller's promise.
-            if let Some(outcome) = unsafe { comm.again(short, root, addresses) } {
-                return Some(outcome.map_err(Failure::from));
-            }
-        }
+    let make = |comm: &Communicator, short: Option<&mut Short>| {
+        let (root, addresses) = varying(arguments);
         // SAFETY: the caller's promise.
-        Some(unsafe { perform_checked(&comm, arguments) })
-    });
-    // SAFETY: the caller's promise.
-    let checked = |comm: &Communicator| unsafe { perform_checked(comm, arguments) };
-    match outcome {
-        Ok(Some(outcome)) => outcome,
-        _ => first(&BLOCKING, handle, arguments, checked, Communicator::short),
-    }
-}
-
-/// Performs a call on this communicator.
-///
-/// # Safety
-/// As [`perform`].
-unsafe fn perform_checked(comm: &Communicator, arguments: &Arguments) -> Result<(), Failure> {
-    let call = arguments.call(comm)?;
-    // SAFETY: the caller's promise.
-    report::timed(comm, &call, || unsafe { comm.call(&call) })?;
-    Ok(())
+        let again = short.and_then(|short| unsafe { comm.again(short, root, addresses) });
+        if let Some(outcome) = again {
+            return outcome.map_err(Failure::from);
+        }
+        let call = arguments.call(comm)?;
+        // SAFETY: the caller's promise.
+        report::timed(comm, &call, || unsafe { comm.call(&call) })?;
+        Ok(())
+    };
+    known_or_first(&BLOCKING, handle, arguments, make, Communicator::short)
 }
 
 /// Starts a call, and hands its request out.
@@ -156,29 +148,15 @@ pub(crate) unsafe fn start(
     arguments: &Arguments,
     request: &mut hopbine_request_t,
 ) -> Result<(), Failure> {
-    let checked = |comm: &Communicator, request: &mut hopbine_request_t| {
+    let make = |comm: &Communicator, short: Option<&mut Short>| {
+        let (root, addresses) = varying(arguments);
+        // SAFETY: the caller's promise.
+        let again = short.and_then(|short| unsafe { comm.started_again(short, root, addresses) });
+        if let Some(started) = again {
+            return started.map(|started| give(started, None, request)).map_err(Failure::from);
+        }
         // SAFETY: the caller's promise.
         unsafe { give_started(comm, &arguments.call(comm)?, request) }
     };
-    // As in `perform`.
-    let outcome = NONBLOCKING.try_with(|known| {
-        let known = &mut *known.try_borrow_mut().ok()?;
-        let (comm, short) = find_known(known, handle, arguments)?;
-        if let Some(short) = short {
-            let (root, addresses) = varying(arguments);
-            // SAFETY: the caller's promise.
-            if let Some(started) = unsafe { comm.started_again(short, root, addresses) } {
-                let outcome = started.map(|started| give(started, None, request));
-                return Some(outcome.map_err(Failure::from));
-            }
-        }
-        Some(checked(&comm, request))
-    });
-    match outcome {
-        Ok(Some(outcome)) => outcome,
-        _ => {
-            let checked = |comm: &Communicator| checked(comm, request);
-            first(&NONBLOCKING, handle, arguments, checked, Communicator::short_started)
-        }
-    }
+    known_or_first(&NONBLOCKING, handle, arguments, make, Communicator::short_started)
 }
