@@ -4,11 +4,10 @@
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::{Arc, Weak};
-use std::thread::LocalKey;
 
 use hopbine::Communicator;
 use hopbine::torus::collectives::Collective;
-use hopbine::world::{Call, Short};
+use hopbine::world::Short;
 
 use crate::calls::Arguments;
 use crate::failure::Failure;
@@ -35,12 +34,8 @@ struct Known {
     short: Option<Short>,
 }
 
-/// The calls of one form that a thread knows.
-type Calls = RefCell<[Option<Known>; N_KNOWN]>;
-
 thread_local! {
-    static BLOCKING: Calls = const { RefCell::new([const { None }; N_KNOWN]) };
-    static NONBLOCKING: Calls = const { RefCell::new([const { None }; N_KNOWN]) };
+    static KNOWN: RefCell<[Option<Known>; N_KNOWN]> = const { RefCell::new([const { None }; N_KNOWN]) };
 }
 
 impl Known {
@@ -63,18 +58,16 @@ fn place(arguments: &Arguments) -> usize {
     (count as usize ^ root as usize ^ (3 * collective as usize)) % N_KNOWN
 }
 
-/// Has `make` make a call: with what `short` has said of it, if the thread knows the call, or without.
+/// Has `make` make a call: with what is known of it, or without.
 #[inline]
 fn known_or_first(
-    calls: &'static LocalKey<Calls>,
     handle: hopbine_comm_t,
     arguments: &Arguments,
     mut make: impl FnMut(&Communicator, Option<&mut Short>) -> Result<(), Failure>,
-    short: fn(&Communicator, &Call) -> Option<Short>,
 ) -> Result<(), Failure> {
     let n_removed = COMMS.n_removed();
     // A thread that is ending remembers nothing; nor does a call that is made within another.
-    let outcome = calls.try_with(|known| {
+    let outcome = KNOWN.try_with(|known| {
         let known = &mut *known.try_borrow_mut().ok()?;
         let known = known[place(arguments)].as_mut()?;
         if !known.is_of(handle, n_removed, arguments) {
@@ -84,28 +77,26 @@ fn known_or_first(
     });
     match outcome {
         Ok(Some(outcome)) => outcome,
-        _ => first(calls, handle, n_removed, arguments, |comm| make(comm, None), short),
+        _ => first(handle, n_removed, arguments, |comm| make(comm, None)),
     }
 }
 
-/// Has `make` make a call that the thread does not know, and remembers it with what `short` says of it.
+/// Has `make` make a call that the thread does not know, and remembers it.
 #[cold]
 fn first(
-    calls: &'static LocalKey<Calls>,
     handle: hopbine_comm_t,
     n_removed: u64,
     arguments: &Arguments,
     make: impl FnOnce(&Communicator) -> Result<(), Failure>,
-    short: fn(&Communicator, &Call) -> Option<Short>,
 ) -> Result<(), Failure> {
     let comm = find(handle)?;
     make(&comm)?;
     // A report wants to know of each call.
-    let short = if report::is_wanted() { None } else { short(&comm, &arguments.call(&comm)?) };
+    let short = if report::is_wanted() { None } else { comm.short(&arguments.call(&comm)?) };
     let Arguments { collective, count, dtype, op, .. } = *arguments;
     let (is_in_place, comm) = (arguments.is_in_place(), Arc::downgrade(&comm));
     let known = Known { handle, n_removed, collective, count, dtype, op, is_in_place, comm, short };
-    let _ = calls.try_with(|all| {
+    let _ = KNOWN.try_with(|all| {
         if let Ok(mut all) = all.try_borrow_mut() {
             all[place(arguments)] = Some(known);
         }
@@ -136,7 +127,7 @@ pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> R
         report::timed(comm, &call, || unsafe { comm.call(&call) })?;
         Ok(())
     };
-    known_or_first(&BLOCKING, handle, arguments, make, Communicator::short)
+    known_or_first(handle, arguments, make)
 }
 
 /// Starts a call, and hands its request out.
@@ -158,5 +149,5 @@ pub(crate) unsafe fn start(
         // SAFETY: the caller's promise.
         unsafe { give_started(comm, &arguments.call(comm)?, request) }
     };
-    known_or_first(&NONBLOCKING, handle, arguments, make, Communicator::short_started)
+    known_or_first(handle, arguments, make)
 }

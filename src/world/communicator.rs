@@ -240,10 +240,23 @@ impl Communicator {
                 return Ok(());
             }
         }
+        // SAFETY: the caller's promise, and `check` as in `launch`.
+        unsafe { self.run_by_plan(call, call.memory(self.caller())) }
+    }
+
+    /// Performs a checked, normalized call on its memory by a plan.
+    ///
+    /// # Safety
+    /// As [`launch_prepared`](Communicator::launch_prepared), until this returns.
+    #[inline]
+    pub(super) unsafe fn run_by_plan(
+        &self,
+        call: &Call,
+        memory: [UserMemory; 2],
+    ) -> Result<(), Error> {
         self.inner.of_world.engine.check()?;
         let prepared = Prepared::new(&*self.inner, self.inner.ready(call, &self.options)?);
-        let memory = call.memory(self.caller());
-        // SAFETY: the caller's promise, and `check` as in `launch`.
+        // SAFETY: the caller's promise.
         unsafe { prepared.run(memory, !self.options.register_anew) }
     }
 
