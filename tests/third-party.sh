@@ -8,8 +8,8 @@
 #   PREFIX      hopbine as installed by `MPICC=mpicc.openmpi ./install.sh`, or mpich's
 #
 # Both MPIs: ScaLAPACK's own tests, parallel HDF5. Open MPI, to which Debian links the others: LAMMPS,
-# HPC Challenge, PETSc's own examples and tests, FFTW, MUMPS, Quantum ESPRESSO, CP2K, mpi4py and its own
-# suite, its FFTs, petsc4py, h5py.
+# HPC Challenge, PETSc's own examples and tests, FFTW, MUMPS, Quantum ESPRESSO, CP2K, NWChem, GPAW,
+# DOLFINx, Meep, LIGGGHTS, PT-Scotch, mpi4py and its own suite, its FFTs, petsc4py, h5py.
 #
 # Exit code: 0 well, 1 something differs, 3 nothing could be run.
 set -euo pipefail
@@ -19,7 +19,8 @@ cd "$(dirname "$0")/.."
 
 packages=(hpcc lammps python3-mpi4py python3-numpy python3-mpi4py-fft python3-h5py-mpi scalapack-mpi-test
   libhdf5-openmpi-dev libhdf5-mpich-dev openmpi-bin mpich mumps-test quantum-espresso quantum-espresso-data
-  libpetsc-real-dev libpetsc3.18-dev-examples libfftw3-mpi-dev pkg-config cp2k cp2k-data python3-petsc4py-real)
+  libpetsc-real-dev libpetsc3.18-dev-examples libfftw3-mpi-dev pkg-config cp2k cp2k-data python3-petsc4py-real
+  nwchem-openmpi gpaw gpaw-data python3-dolfinx-real meep-openmpi liggghts ptscotch)
 if [ "${1:-}" = --install ]; then
   apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
   shift
@@ -280,6 +281,30 @@ EOF
 forces() { grep -E 'ENERGY[|]|SUM OF ATOMIC FORCES'; }
 OMP_NUM_THREADS=1 both "CP2K" forces 2 cp2k.psmp -i hydrogen.inp
 
+# -- Programs whose inputs say what they compute.
+solved() { grep solved; }
+total_energy() { grep -E 'Total SCF energy' | sed 's/....$//'; }
+printed_energies() { grep '^energy'; }
+fields() { grep '^field'; }
+grains() { grep -E '^ +[0-9]+ +[0-9]+ '; }
+both "NWChem" total_energy 3 nwchem.openmpi "$ours/water.nw"
+both "GPAW" printed_energies 4 gpaw python "$ours/crystal.py"
+both "DOLFINx" solved 4 /usr/bin/python3 "$ours/membrane.py"
+both "Meep" fields 3 meep "$ours/waveguide.ctl"
+both "LIGGGHTS" grains 4 liggghts -in "$ours/grains.in"
+
+# -- PT-Scotch: the ordering of a grid, by derived types and operators of its own.
+awk 'BEGIN { n = 60; print 0; print n * n, 4 * n * (n - 1); print "0 000"
+  for (i = 0; i < n; i++) for (j = 0; j < n; j++) { k = 0; list = ""
+    if (i > 0) { k++; list = list " " (i - 1) * n + j }
+    if (i < n - 1) { k++; list = list " " (i + 1) * n + j }
+    if (j > 0) { k++; list = list " " i * n + j - 1 }
+    if (j < n - 1) { k++; list = list " " i * n + j + 1 }
+    print k list } }' >grid.grf
+tables() { grep -E '^[SO]'; }
+both "PT-Scotch, a graph" tables 4 dgtst grid.grf -
+both "PT-Scotch, its ordering" everything 4 dgord grid.grf -
+
 # -- petsc4py: three solvers on a distributed grid.
 cat >poisson.py <<'EOF'
 import petsc4py
@@ -312,7 +337,6 @@ for kind in "cg", "pipecg", "gmres":
     ksp.solve(b, x)
     PETSc.Sys.Print("solved by %s in %d: %.6f" % (kind, ksp.getIterationNumber(), x.norm()))
 EOF
-solved() { grep solved; }
 petsc_modules=$(echo /usr/lib/petscdir/petsc*/*-real/lib/python3/dist-packages)
 PYTHONPATH=$petsc_modules both "petsc4py" solved 3 /usr/bin/python3 poisson.py
 
