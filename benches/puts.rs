@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use utofu_emu::Job;
 use utofu_sys::*;
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../sys/emu/tests/common/mod.rs"]
 mod common;
 use common::{EndPoint, Exchange, RMT, TCQ};
 mod pair;
