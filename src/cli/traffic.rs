@@ -27,7 +27,7 @@ use super::report::{Format, Report};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  hopbine traffic allreduce --torus 16x16x16
+  hopbine traffic allreduce --torus 8x8x8
   hopbine traffic allreduce --torus 16x24x16 --algorithm mixed --tofu
   hopbine traffic allgather --torus 8x6x4 --tofu=24x23x24 --at 3,0,22
   hopbine traffic bcast --torus 4x4 --network 16x16m --at 2,12

@@ -7,6 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::cores::one_core;
+
 /// Beginnings of blocks that are not run here, each with the reason.
 const NOT_RUN: [(&str, &str); 2] = [
     ("./test.sh", "this test is a part of it"),
@@ -83,6 +85,7 @@ fn run(document: &str, blocks: &[String]) {
     if !release.join("libtofucom_emu.so").exists() {
         link(&libraries.join("libtofucom_emu.so"), "target/release/libtofucom_emu.so");
     }
+    let _core = one_core();
     for block in blocks {
         let script = without_cargo(document, block);
         let script =

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
+use super::cores::one_core;
 use super::{command, hopbine, text, well};
 
 #[test]
@@ -96,6 +97,7 @@ fn the_examples_work() {
     let directory = tempfile::tempdir().unwrap();
     let examples = examples();
     assert!(examples.len() > 12, "{examples:?}");
+    let _core = one_core();
     for args in examples {
         let output = command(&args).current_dir(directory.path()).output().unwrap();
         assert!(output.status.success(), "{args}: {}", text(&output.stderr));

@@ -1,6 +1,8 @@
 //! The `hopbine` command, as a user calls it.
 
 mod check;
+#[path = "../common/cores.rs"]
+mod cores;
 mod documents;
 mod errors;
 mod launch;
@@ -23,6 +25,7 @@ fn command(args: &str) -> Command {
 }
 
 fn hopbine(args: &str) -> Output {
+    let _core = cores::one_core();
     command(args).output().unwrap()
 }
 

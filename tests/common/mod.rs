@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 pub mod calls;
+pub mod cores;
 pub mod memory_wire;
 pub mod mixed;
 pub mod processes;

@@ -3,6 +3,7 @@
 //! wrong later.
 
 use crate::common::calls::check;
+use crate::common::cores::one_core;
 use crate::common::processes::{ranks, run_scenario, start, wait};
 use crate::common::reference::Case;
 use hopbine::reduce::Op;
@@ -55,18 +56,21 @@ fn every_algorithm_on_several_shapes() {
 
 #[test]
 fn every_algorithm_over_wires_on_which_messages_overtake_each_other() {
+    let _core = one_core();
     ranks(5, "every_algorithm", &[("HOPBINE_EMU_JITTER_NS", "20000")]);
 }
 
 /// The device moves everything as late as it may, and ends who uses memory too early.
 #[test]
 fn every_algorithm_on_a_late_device() {
+    let _core = one_core();
     let late = [("HOPBINE_EMU_LATE", "5"), ("HOPBINE_EMU_CHECKED", "1")];
     ranks(5, "every_algorithm", &late);
 }
 
 #[test]
 fn every_algorithm_with_several_ranks_on_each_node() {
+    let _core = one_core();
     ranks(6, "every_algorithm", &[("HOPBINE_TORUS", "3"), ("HOPBINE_RANKS_PER_NODE", "2")]);
 }
 

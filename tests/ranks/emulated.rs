@@ -2,6 +2,7 @@
 //! both ways of driving, against an independent reference.
 
 use crate::common::calls::{check, config, every_algorithm};
+use crate::common::cores::one_core;
 use crate::common::reference::{Case, expected, inputs};
 use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::geometry::Shape;
@@ -17,6 +18,7 @@ fn every_algorithm_on_a_ring_of_5() {
 
 #[test]
 fn every_algorithm_on_a_ring_of_8() {
+    let _core = one_core();
     every_algorithm(&[8], Drive::Inline, &[0, 1, 7, 8, 9, 1009]);
 }
 
@@ -27,21 +29,25 @@ fn every_algorithm_on_2x3() {
 
 #[test]
 fn every_algorithm_on_4x4() {
+    let _core = one_core();
     every_algorithm(&[4, 4], Drive::Inline, &[15, 1009]);
 }
 
 #[test]
 fn every_algorithm_on_2x2x2() {
+    let _core = one_core();
     every_algorithm(&[2, 2, 2], Drive::Inline, &[0, 1, 7, 8, 9, 1009]);
 }
 
 #[test]
 fn every_algorithm_on_3x3x3() {
+    let _core = one_core();
     every_algorithm(&[3, 3, 3], Drive::Inline, &[300]);
 }
 
 #[test]
 fn every_algorithm_on_2x3x2() {
+    let _core = one_core();
     every_algorithm(&[2, 3, 2], Drive::Inline, &[11, 13, 1009]);
 }
 
@@ -92,6 +98,7 @@ fn rough<T: Datatype>(of: impl Fn(f64) -> T, rank: u32, len: usize) -> Vec<T> {
 }
 
 fn identical_bits<T: Datatype>(of: impl Fn(f64) -> T + Sync) {
+    let _core = one_core();
     for sizes in [&[5][..], &[8], &[4, 4], &[2, 3], &[3, 3]] {
         let results = emulate(&config(sizes, Drive::Inline), |comm| {
             let serving = registry::algorithms(Collective::Allreduce)

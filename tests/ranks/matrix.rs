@@ -2,6 +2,7 @@
 //! on, on real vectors; every element type with every operator; long vectors.
 
 use crate::common::calls::{check, config, every_algorithm, every_algorithm_once};
+use crate::common::cores::one_core;
 use crate::common::reference::Case;
 use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::geometry::Shape;
@@ -12,6 +13,7 @@ use rand::{Rng, SeedableRng};
 
 /// Runs every algorithm on each shape, with one of the lengths 0, 1, p-1, p and p+1.
 fn shapes(texts: &[&str]) {
+    let _core = one_core();
     for text in texts {
         let (shape, lengths) = lengths_of(text);
         every_algorithm_once(&shape, Drive::Inline, &lengths);
@@ -211,6 +213,7 @@ fn every_operator<T: Small + PartialEq + std::fmt::Debug>(comm: &Communicator) {
 
 #[test]
 fn every_type_with_every_operator() {
+    let _core = one_core();
     for algorithm in ["mixed", "multiplying", "bucket"] {
         emulate(&config(&[2, 3], Drive::Inline), |comm| {
             let comm = comm.with(CallOptions::new().algorithm(algorithm));
