@@ -68,6 +68,8 @@ export HOPBINE_TIMEOUT=${HOPBINE_TIMEOUT:-50} RUST_BACKTRACE=${RUST_BACKTRACE:-0
 
 # shellcheck source=/dev/null
 . tests/mpi/launch.sh
+# shellcheck source=/dev/null
+. tests/cores.sh
 . capi/mpi/build.sh
 
 ranks() {
@@ -126,24 +128,44 @@ for file in tests/mpi/*.part.sh; do
   if [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $part "* ]]; then parts+=("$part"); fi
 done
 
-failed=()
+failed=${CARGO_TARGET_DIR:-$PWD/target}/mpi-failed
+mkdir -p "${failed%/*}"
+: >"$failed"
+
+# step build|run PART...
+step() {
+  local step=$1 part started status=0
+  shift
+  for part; do
+    echo "== $mpi: $step $part"
+    started=$SECONDS
+    # A function in a condition does not stop at errors: they say so themselves.
+    if (set -e; CARGO_TARGET_DIR=$target; export CARGO_TARGET_DIR; "${step}_$part"); then
+      echo "-- $((SECONDS - started)) s"
+    else
+      echo "$mpi: $step $part" >>"$failed"
+      status=1
+    fi
+  done
+  return $status
+}
+
 for mpi in "${mpis[@]}"; do
   export MPICC=mpicc.$mpi
   target=${CARGO_TARGET_DIR:-$PWD/target}/$mpi
   programs=$target/programs
   mkdir -p "$programs"
-  for part in "${parts[@]}"; do
-    for step in build run; do
-      [ $step = build ] || ! $build_only || continue
-      echo "== $mpi: $step $part"
-      started=$SECONDS
-      # A function in a condition does not stop at errors: they say so themselves.
-      if ! (set -e; CARGO_TARGET_DIR=$target; export CARGO_TARGET_DIR; "${step}_$part"); then
-        failed+=("$mpi: $step $part")
-        break
-      fi
-      echo "-- $((SECONDS - started)) s"
-    done
-  done
+  step build "${parts[@]}" || continue
+  ! $build_only || continue
+  # Open MPI's ranks yield, and mostly wait for its launcher: the first part goes beside the others.
+  # Those of MPICH take their cores.
+  if [ "$mpi" = openmpi ] && [ ${#parts[@]} != 1 ]; then
+    on_core 0 "$programs/first" step run "${parts[0]}"
+    on_core 1 "$programs/others" step run "${parts[@]:1}"
+    wait
+    cat "$programs/first" "$programs/others"
+  else
+    step run "${parts[@]}" || continue
+  fi
 done
-[ ${#failed[@]} = 0 ] || { printf 'FAILED: %s\n' "${failed[@]}" >&2; exit 1; }
+[ ! -s "$failed" ] || { sed 's/^/FAILED: /' "$failed" >&2; exit 1; }

@@ -8,6 +8,8 @@ build_rust() {
 
 run_rust() {
   local n messages=(HOPBINE_BACKEND=mpi HOPBINE_SHM=off) by_tcp=(OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self) status=0
+  # Two ranks wait six seconds for the third. Those who come have three of these to see each other.
+  beside ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing
   # Every collective by every algorithm over messages of MPI's; over shared memory, which is what
   # is chosen here; over the device in software; and over both in one world. The MPIs share the
   # numbers of ranks: each wire has all of them under one or the other.
@@ -38,13 +40,12 @@ run_rust() {
   ranks 2 "${messages[@]}" "$programs/mpi" ahead || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" long || status=1
   ranks 3 "${messages[@]}" "$programs/mpi" unmet || status=1
-  # Those who come have three of these to see each other.
-  ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing || status=1
   # The command, on a torus of processes.
   for n in 12 4; do
     ranks $n "${messages[@]}" "$programs/hopbine" run allreduce --torus ${n}x1 --bytes 64KiB \
       --algorithm all --iterations 2 --map hosts || status=1
   done
   ranks 8 "$programs/hopbine" run alltoall --torus 2x2x2 --bytes 64KiB --iterations 5 || status=1
+  joined || status=1
   return $status
 }
