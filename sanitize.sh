@@ -12,6 +12,8 @@
 # for data races is in sanitize/std_edges.rs.
 set -euo pipefail
 cd "$(dirname "$0")"
+# shellcheck source=/dev/null
+. tests/cores.sh
 
 say() { printf '\n== %s\n' "$*"; }
 cannot() {
@@ -127,9 +129,10 @@ probe() {
 }
 
 packages=(-p utofu-emu -p utofu-emu-capi -p utofu -p hopbine)
-few=(--lib --test atomics --test bootstrap --test brk --test errors --test gates --test handles --test jtofu
-  --test model --test threads)
+device=(--test atomics --test model --test threads)
+few=(--lib --test bootstrap --test brk --test errors --test gates --test handles --test jtofu)
 failed=0
+log=$made/log
 
 # build ARGUMENTS...: all that is needed at once, since what is built alone leaves a core idle.
 build() {
@@ -142,16 +145,16 @@ tests() {
   local at_least=$1 passed
   shift
   say "$kind: $*"
-  if ! cargo test --quiet --no-fail-fast --target $target "${packages[@]}" "$@" 2>&1 | tee "$made/log"; then
+  if ! cargo test --quiet --no-fail-fast --target $target "${packages[@]}" "$@" 2>&1 | tee "$log"; then
     failed=1
   fi
   # Programs in the tests' charge print their reports, too.
-  if grep -q 'Sanitizer: ' "$made/log"; then
+  if grep -q 'Sanitizer: ' "$log"; then
     failed=1
   fi
   passed=$(awk '
     /^test result: / { n += $4 } /^conformance: / { n += $2 } /^bootstrap_processes: ok/ { n += 1 }
-    END { print n + 0 }' "$made/log")
+    END { print n + 0 }' "$log")
   echo "$passed passed"
   if [ "$passed" -lt "$at_least" ]; then
     echo "sanitize.sh: expected $at_least tests at least" >&2
@@ -159,28 +162,53 @@ tests() {
   fi
 }
 
+# part NAME COMMAND: with a log of its own. Some tests wait for time-outs: three at a time.
+part() {
+  log=$made/log-$1
+  RUST_TEST_THREADS=3 "$2"
+  return $failed
+}
+
 run_address() {
-  build "${few[@]}" --test bootstrap_processes --test cli --test conformance --test library \
+  build "${few[@]}" "${device[@]}" --test bootstrap_processes --test cli --test conformance --test library \
     --test processes --test ranks
+  # What the device does at once on several cores needs them.
+  tests 19 "${device[@]}" --test processes -- --skip collectives:: --skip communicators:: --skip gates:: \
+    --skip lost:: --skip chaos:: --skip mismatch:: --skip reg_cache::
+  # So does what ranks still do in each other's memory when a call has failed; without leaks, as below.
+  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 2 --test ranks -- --exact \
+    failures::one_thread_frees_while_another_finds_out failures::nor_do_workers
+  # The rest on one core each: ranks are more than cores.
+  on_core 0 "$made/said-0" part 0 address_processes
+  on_core 1 "$made/said-1" part 1 address_ranks
+  local job
+  for job in $(jobs -p); do wait "$job" || failed=1; done
+  cat "$made/said-0" "$made/said-1"
+}
+
+address_processes() {
   # Left out: allocation, which counts allocations; matrix, which runs the code of emulated on more
   # shapes; a test that measures its own memory, where the sanitizer keeps what is freed.
-  tests 200 "${few[@]}" --test library --test processes \
-    -- --skip lost:: --skip chaos:: --skip memory_comes_back --skip processes_tell_each_other
+  tests 200 "${few[@]}" --test library
+  tests 35 --test processes -- collectives:: communicators:: gates:: mismatch:: reg_cache:: \
+    --skip memory_comes_back --skip processes_tell_each_other
+  tests 100 --test conformance
+  tests 1 --test bootstrap_processes
+}
+
+address_ranks() {
   tests 70 --test cli --test ranks -- endpoint:: ending:: launch:: regcache:: requests:: \
     shm:: --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker
   # What ends with a failure leaves behind what a peer may still write to, as the library promises,
   # and one test forgets requests: without the search for leaks.
-  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 11 --test processes --test ranks -- --exact \
+  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 9 --test processes --test ranks -- --exact \
     chaos::ranks_survive_random_failures_in_shared_memory \
     chaos::ranks_survive_random_failures_on_the_emulated_device \
     mismatch::processes_tell_each_other requests::dropped_and_forgotten_requests_complete \
     lost::all_that_are_missing_can_be_asked_for lost::a_rank_in_another_call_is_named \
     duplicate_ends::what_outlives_a_communicator_works_and_what_outlives_the_world_refuses \
     duplicate_ends::when_a_rank_panics_everybody_ends \
-    ending::a_panic_in_a_worker_is_a_failure_of_its_rank \
-    failures::one_thread_frees_while_another_finds_out failures::nor_do_workers
-  tests 100 --test conformance
-  tests 1 --test bootstrap_processes
+    ending::a_panic_in_a_worker_is_a_failure_of_its_rank
   tests 13 --test ranks -- --exact \
     emulated::every_algorithm_on_2x3 emulated::every_algorithm_on_a_ring_of_5 \
     emulated::every_algorithm_with_workers emulated::puts_are_cut emulated::types_and_operators \
@@ -192,7 +220,7 @@ run_address() {
 }
 
 run_thread() {
-  build "${few[@]}" --test processes --test ranks
+  build "${few[@]}" "${device[@]}" --test processes --test ranks
   # Left out: whatever needs several processes or C programs, which the sanitizer does not see
   # through (cli, processes but for what is named here, bootstrap_processes, conformance, library,
   # and some tests of others); a test that measures its own memory, much of which is the
@@ -200,7 +228,7 @@ run_thread() {
   # once, whose messages the standard library orders out of the sanitizer's sight.
   # One test at a time, and without capture: both keep the harness's own threads out.
   local how=(--test-threads=1 --nocapture --skip queues_cost_what_is_used)
-  tests 150 "${few[@]}" -- "${how[@]}"
+  tests 150 "${few[@]}" "${device[@]}" -- "${how[@]}"
   tests 90 --test processes --test ranks -- "${how[@]}" \
     communicators:: duplicate_ends:: ending:: endpoint:: engine:: gates:: mismatch:: reg_cache:: \
     regcache:: requests:: \
