@@ -2,9 +2,10 @@
 //! kernel (`process_vm_readv`, `process_vm_writev`), never through a third place.
 //!
 //! Programs put a packet without a notice, watch one word of it, and read the rest as soon as that
-//! word has changed. No processor writes a packet in one store, so [`put`] writes last the end that
-//! the program watches ([`Watched`]). Aligned words of 1, 2, 4 and 8 bytes are written whole. The
-//! kernel's copies write them whole as well: tests/processes shows it for the machine it runs on.
+//! word has changed. Tofu writes line after line, each at once. No processor writes a line in one
+//! store, so [`write`] writes last the end that the program watches ([`Watched`]). Aligned words of
+//! 1, 2, 4 and 8 bytes are written whole. The kernel's copies write them whole as well:
+//! tests/processes shows it for the machine it runs on.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -12,14 +13,16 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 pub(crate) const LINE: u64 = 256;
 /// What the processor moves between its caches as a whole, in bytes.
 const CACHE_LINE: u64 = 64;
+/// Parts that are written to another process by one call of the kernel.
+const PARTS: usize = 64;
 
 /// The end of a put that a program watches without a notice; it is written last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Watched {
-    /// The first 64 bytes: headers before the payload.
+    /// The first 64 bytes of the put: headers before the payload.
     #[default]
     First,
-    /// The last bytes: headers behind the payload.
+    /// The last bytes of each line: headers behind the payload, also of several packets in one put.
     Last,
 }
 
@@ -34,6 +37,20 @@ fn head(to: u64, len: usize) -> usize {
 fn before_tail(to: u64, len: usize) -> usize {
     let end = to + len as u64;
     (end.saturating_sub(1) / CACHE_LINE * CACHE_LINE).saturating_sub(to) as usize
+}
+
+/// The parts, as start and end, in which a put of `len` bytes to `to` is written upwards: cut before
+/// the last cache line of each line and of the put.
+fn upwards(to: u64, len: usize) -> impl Iterator<Item = (usize, usize)> {
+    let (mut start, last) = (0, before_tail(to, len));
+    std::iter::from_fn(move || {
+        let at = to + start as u64;
+        let cut = ((at + CACHE_LINE) / LINE + 1) * LINE - CACHE_LINE - to;
+        let end = if start < last { last.min(cut as usize) } else { len };
+        let part = (start, end);
+        start = end;
+        (part.0 < part.1).then_some(part)
+    })
 }
 
 /// Why another process's memory could not be used.
@@ -131,10 +148,16 @@ unsafe fn copy_here(from: u64, to: u64, len: usize, watched: Option<Watched>) {
 /// # Safety
 /// As there.
 #[inline(never)]
-unsafe fn copy_many(from: u64, to: u64, len: usize, watched: Option<Watched>) {
+unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, watched: Option<Watched>) {
     if from.abs_diff(to) < len as u64 {
         // SAFETY: mapped by the caller's promise; `copy` allows overlap.
         return unsafe { std::ptr::copy(from as *const u8, to as *mut u8, len) };
+    }
+    while watched == Some(Watched::Last) && to % LINE + len as u64 > LINE {
+        let line = LINE - to % LINE;
+        // SAFETY: the start of the ranges.
+        unsafe { copy_many(from, to, line as usize, watched) };
+        (from, to, len) = (from + line, to + line, len - line as usize);
     }
     let is_first = watched == Some(Watched::First);
     if len as u64 <= CACHE_LINE && (to | len as u64).is_multiple_of(8) {
@@ -199,14 +222,30 @@ pub(crate) unsafe fn write(
         Space::Process(pid) => {
             // The kernel copies a part with instructions that may write its lines in any order
             // (`rep movsb`), but a part only after the one before it.
-            let cut = match watched {
-                None => 0,
-                Some(Watched::First) => head(to, len),
-                Some(Watched::Last) => before_tail(to, len),
-            };
-            let [head, tail] = [(0, cut), (cut, len - cut)];
-            let is_first = watched == Some(Watched::First);
-            across_in_two(pid, from, to, if is_first { [tail, head] } else { [head, tail] })
+            match watched {
+                None => across_in_order(pid, from, to, &[(0, len)], &[(0, len)]),
+                Some(Watched::First) => {
+                    let head = head(to, len);
+                    let parts = [(head, len), (0, head)];
+                    across_in_order(pid, from, to, &parts, &parts)
+                }
+                Some(Watched::Last) => {
+                    let mut rest = upwards(to, len);
+                    let mut parts = [(0, 0); PARTS];
+                    loop {
+                        let taken =
+                            parts.iter_mut().zip(&mut rest).map(|(slot, part)| *slot = part);
+                        let parts = match taken.count() {
+                            0 => return Ok(()),
+                            n => &parts[..n],
+                        };
+                        // x86 keeps stores in order: one range there will do, which costs less.
+                        let there = [(parts[0].0, parts[parts.len() - 1].1)];
+                        let there = if cfg!(target_arch = "x86_64") { &there } else { parts };
+                        across_in_order(pid, from, to, parts, there)?;
+                    }
+                }
+            }
         }
     }
 }
@@ -236,29 +275,35 @@ type VmCall = unsafe extern "C" fn(
     libc::c_ulong,
 ) -> libc::ssize_t;
 
-/// Writes two parts, given as start and length, to another process in their order.
-fn across_in_two(
+/// Writes at most [`PARTS`] parts, given as start and end, to another process in their order. `theirs`
+/// are the same bytes in the same order.
+fn across_in_order(
     pid: u32,
     here: u64,
     there: u64,
-    parts: [(usize, usize); 2],
+    parts: &[(usize, usize)],
+    theirs: &[(usize, usize)],
 ) -> Result<(), CopyError> {
-    let at = |start: u64| {
-        parts.map(|(at, len)| libc::iovec {
-            iov_base: (start + at as u64) as *mut libc::c_void,
-            iov_len: len,
-        })
+    let at = |base: u64, parts: &[(usize, usize)]| {
+        let mut all = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
+        for (one, &(start, end)) in all.iter_mut().zip(parts) {
+            one.iov_base = (base + start as u64) as *mut libc::c_void;
+            one.iov_len = end - start;
+        }
+        all
     };
-    let (local, remote) = (at(here), at(there));
+    let (local, remote) = (at(here, parts), at(there, theirs));
+    let counts = (parts.len() as libc::c_ulong, theirs.len() as libc::c_ulong);
     let (from, to) = (local.as_ptr(), remote.as_ptr());
     // SAFETY: the kernel checks all ranges itself; it takes them in their order.
-    let n = unsafe { libc::process_vm_writev(pid as libc::pid_t, from, 2, to, 2, 0) };
-    if n == (parts[0].1 + parts[1].1) as isize {
+    let n = unsafe { libc::process_vm_writev(pid as libc::pid_t, from, counts.0, to, counts.1, 0) };
+    if n == parts.iter().map(|(start, end)| (end - start) as isize).sum() {
         return Ok(());
     }
     // The kernel has written a part only, or nothing. Writing it again changes nothing.
-    parts.into_iter().try_for_each(|(at, len)| {
-        across(libc::process_vm_writev, pid, here + at as u64, there + at as u64, len)
+    parts.iter().try_for_each(|&(start, end)| {
+        let (here, there) = (here + start as u64, there + start as u64);
+        across(libc::process_vm_writev, pid, here, there, end - start)
     })
 }
 
@@ -333,6 +378,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The parts of a put are all of it, and the last cache line of each line starts one.
+    #[test]
+    fn parts_go_upwards_and_end_before_tails() {
+        let parts = |to, len| upwards(to, len).collect::<Vec<_>>();
+        assert_eq!(parts(256, 0), []);
+        assert_eq!(parts(256, 64), [(0, 64)]);
+        assert_eq!(parts(256, 256), [(0, 192), (192, 256)]);
+        assert_eq!(parts(256, 100), [(0, 64), (64, 100)]);
+        assert_eq!(parts(440, 600), [(0, 8), (8, 264), (264, 520), (520, 584), (584, 600)]);
+        assert_eq!(parts(250, 3), [(0, 3)]);
     }
 
     /// Where source and target overlap, the target gets what the source held.

@@ -7,25 +7,31 @@ use utofu_sys::*;
 use super::common::*;
 use super::{all_fine, job, known, playing};
 
-/// Who watches the first or the last word of a packet, without any notice, finds all of it.
+/// Who watches the first or the last word of a packet, without any notice, finds all of it; also
+/// of each of several packets that one put brings.
 #[test]
 fn a_packet_is_there_at_once() {
     const TEST: &str = "packets::a_packet_is_there_at_once";
     const ROUNDS: u64 = 8_000;
     const MOST: usize = 1024;
-    /// Where the watched word lies, and the length of the packet, in bytes.
+    /// Where the watched word lies in a packet, and its length, in bytes; how many a put brings.
     const WATCH: &str = "HOPBINE_TEST_WATCH";
     if !playing(TEST) {
-        for (end, watch) in
-            [("first", "18 256"), ("last", "254 256"), ("first", "18 1024"), ("last", "1022 1024")]
-        {
+        for (end, watch) in [
+            ("first", "18 256 1"),
+            ("last", "254 256 1"),
+            ("first", "18 1024 1"),
+            ("last", "1022 1024 1"),
+            ("first", "18 256 200"),
+            ("last", "254 256 200"),
+        ] {
             all_fine(&job(TEST, 2, &[("HOPBINE_EMU_WATCHED", end), (WATCH, watch)]));
         }
         return;
     }
     let watch = std::env::var(WATCH).unwrap();
-    let (at, len) = watch.split_once(' ').unwrap();
-    let (at, len): (usize, usize) = (at.parse().unwrap(), len.parse().unwrap());
+    let numbers: Vec<usize> = watch.split(' ').map(|number| number.parse().unwrap()).collect();
+    let [at, len, packets] = numbers[..] else { panic!("{watch}") };
     #[repr(align(256))]
     struct Lines([u64; 16384]);
     let mut lines = Box::new(Lines([0; 16384]));
@@ -33,14 +39,14 @@ fn a_packet_is_there_at_once() {
     let me = known(&mut lines.0);
     let other = 1 - me.rank;
     // Source in the first half; the other rank's puts go to the second half.
-    let packet = p.wrapping_add(8192).cast::<u8>();
+    let there = p.wrapping_add(8192).cast::<u8>();
     if me.rank == 0 {
         me.put_when_there(other, 0, 0);
     }
     for round in 1..=ROUNDS {
         let wanted = [round as u16; MOST / 2];
         let start = Instant::now();
-        let watch = || {
+        let watch = |packet: *mut u8| {
             let mut looks = 0u64;
             // SAFETY: the packet is in the buffer, and written by the other rank's process.
             while unsafe { packet.add(at).cast::<u16>().read_volatile() } != round as u16 {
@@ -57,20 +63,25 @@ fn a_packet_is_there_at_once() {
                 wanted[..len / 2],
                 "round {round}, watched at {at} of {len}"
             );
-            // The next put has to fetch every part of the packet from this processor's cache.
-            // SAFETY: the other rank puts again only when it has been answered.
-            unsafe { packet.cast::<[u16; MOST / 2]>().write_volatile([0; MOST / 2]) };
+            // A packet alone is cleared, so that the next put has to fetch every part of it from this
+            // processor's cache; of many the watched word, and their other parts stay in both caches.
+            let cleared = if packets == 1 { 0..len } else { at..at + 2 };
+            for i in cleared.step_by(2) {
+                // SAFETY: the other rank puts again only when it has been answered.
+                unsafe { packet.add(i).cast::<u16>().write_volatile(0) };
+            }
         };
+        let watch_all = || (0..packets).for_each(|i| watch(there.wrapping_add(i * len)));
         if me.rank == 1 {
-            watch();
+            watch_all();
         }
         // SAFETY: nobody reads the source now: the last put from it has arrived.
-        unsafe { p.cast::<[u16; MOST / 2]>().write(wanted) };
-        let rc = me.ep.put(me.ids[other], me.stadd, me.stadd + 65536, len, 0, 0);
+        unsafe { std::slice::from_raw_parts_mut(p.cast(), packets * len / 2).fill(round as u16) };
+        let rc = me.ep.put(me.ids[other], me.stadd, me.stadd + 65536, packets * len, 0, 0);
         assert_eq!(rc, 0);
         assert_eq!(me.ep.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
         if me.rank == 0 {
-            watch();
+            watch_all();
         }
     }
 }
