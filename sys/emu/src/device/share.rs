@@ -1,10 +1,11 @@
 //! Which TNIs and CQs of a node belong to which of its ranks.
 //!
 //! Up to four ranks of a node have all its TNIs, and on each of them CQs of their own; more ranks
-//! share the TNIs out in groups. This is what Fujitsu's library does over its simulated device, as
-//! far as it was seen; for numbers of ranks that were not, the rule is continued. Public programs
-//! that run on Fugaku compute other CQs there: multiples of 3, or 0 and 6 for two ranks.
-//! `HOPBINE_EMU_CQS` serves those.
+//! share the TNIs out in groups, and then the CQs as if there were four ranks on each TNI. This is what
+//! Fujitsu's library does over its simulated device, as far as it was seen (1 to 4, 8 and 12 ranks);
+//! that 5 to 7 ranks have the CQs of 8 is what RIKEN's libutf computes on Fugaku. For numbers beyond,
+//! the rule is continued. Public programs that run on Fugaku compute other CQs there: multiples of 3,
+//! or 0 and 6 for two ranks. `HOPBINE_EMU_CQS` serves those.
 
 use crate::layout::{CQS, FIRST_EXTRA, PLACES, TNIS};
 use std::ops::Range;
@@ -24,7 +25,7 @@ fn groups(n: usize) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sharing {
     groups: usize,
-    /// Ranks on each TNI at most.
+    /// For how many ranks a TNI's CQs are shared out.
     sharers: usize,
     /// The first CQ of each of them; [`CQS`] behind the last one.
     firsts: [u8; CQS + 1],
@@ -34,7 +35,7 @@ impl Sharing {
     /// For at most `n` ranks on a node.
     pub(crate) fn among(n: usize) -> Sharing {
         let groups = groups(n);
-        let sharers = n.div_ceil(groups).max(1);
+        let sharers = n.div_ceil(groups).max(n.min(4)).max(1);
         let stride = (CQS / sharers).max(1);
         let first = |sharer: usize| if sharer < sharers { (sharer * stride).min(CQS) } else { CQS };
         Sharing { groups, sharers, firsts: std::array::from_fn(|sharer| first(sharer) as u8) }
@@ -131,6 +132,16 @@ mod tests {
         let twelve = Sharing::among(12);
         assert_eq!([twelve.tnis(0), twelve.tnis(4), twelve.tnis(11)], [0..2, 2..4, 4..6]);
         assert_eq!(first_cqs(8), [0, 0, 2, 2, 4, 4, 6, 6]);
+    }
+
+    /// Ranks that share TNIs have the CQs that they would have if the TNIs were full.
+    #[test]
+    fn a_node_with_fewer_ranks_has_the_cqs_of_a_full_one() {
+        for (full, fewer) in [(8, 5..8), (12, 9..12), (24, 13..24)] {
+            for n in fewer {
+                assert_eq!(first_cqs(n), first_cqs(full)[..n], "{n} ranks");
+            }
+        }
     }
 
     #[test]
