@@ -3,12 +3,16 @@
 //! Up to four ranks of a node have all its TNIs, and on each of them CQs of their own; more ranks
 //! share the TNIs out in groups, and then the CQs as if there were four ranks on each TNI. This is what
 //! Fujitsu's library does over its simulated device, as far as it was seen (1 to 4, 8 and 12 ranks);
-//! that 5 to 7 ranks have the CQs of 8 is what RIKEN's libutf computes on Fugaku. For numbers beyond,
-//! the rule is continued. Public programs that run on Fugaku compute other CQs there: multiples of 3,
-//! or 0 and 6 for two ranks. `HOPBINE_EMU_CQS` serves those.
+//! that 5 to 7 ranks have the CQs of 8, and which CQs more than 24 have, is what RIKEN's libutf computes
+//! on Fugaku. Other programs that run there compute multiples of 3, or 0 and 6 for two ranks:
+//! `HOPBINE_EMU_CQS` serves those.
 
 use crate::layout::{CQS, FIRST_EXTRA, PLACES, TNIS};
 use std::ops::Range;
+
+/// The first CQs of five to eight ranks on a TNI.
+const MANY: [&[u8]; 4] =
+    [&[0, 2, 5, 8, 10], &[0, 2, 5, 8, 9, 10], &[0, 2, 5, 6, 8, 9, 10], &[0, 2, 4, 5, 6, 8, 9, 10]];
 
 /// How many groups the ranks of a node form, if there are `n`. The ranks of a group have TNIs of
 /// their own.
@@ -38,7 +42,10 @@ impl Sharing {
         let sharers = n.div_ceil(groups).max(n.min(4)).max(1);
         let stride = (CQS / sharers).max(1);
         let first = |sharer: usize| if sharer < sharers { (sharer * stride).min(CQS) } else { CQS };
-        Sharing { groups, sharers, firsts: std::array::from_fn(|sharer| first(sharer) as u8) }
+        let firsts = std::array::from_fn(|sharer| first(sharer) as u8);
+        let even = Sharing { groups, sharers, firsts };
+        let many = sharers.checked_sub(5).and_then(|more| MANY.get(more));
+        many.and_then(|firsts| even.with_cqs(firsts).ok()).unwrap_or(even)
     }
 
     /// The same with other first CQs: increasing, from 0 on, below [`CQS`].
@@ -132,6 +139,15 @@ mod tests {
         let twelve = Sharing::among(12);
         assert_eq!([twelve.tnis(0), twelve.tnis(4), twelve.tnis(11)], [0..2, 2..4, 4..6]);
         assert_eq!(first_cqs(8), [0, 0, 2, 2, 4, 4, 6, 6]);
+    }
+
+    #[test]
+    fn many_ranks_have_the_cqs_of_libutf() {
+        let on_one_tni = |n| first_cqs(n).into_iter().step_by(TNIS).collect::<Vec<_>>();
+        assert_eq!(on_one_tni(25), [0, 2, 5, 8, 10]);
+        assert_eq!(on_one_tni(42), [0, 2, 5, 6, 8, 9, 10]);
+        assert_eq!(on_one_tni(48), [0, 2, 4, 5, 6, 8, 9, 10]);
+        assert_eq!(on_one_tni(54), (0..9).collect::<Vec<_>>());
     }
 
     /// Ranks that share TNIs have the CQs that they would have if the TNIs were full.
