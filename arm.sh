@@ -2,7 +2,6 @@
 # Builds for aarch64 and runs tests as on an A64FX (512-bit SVE), under qemu.
 #
 #   ./arm.sh            minutes; test.sh runs this too
-#   ./arm.sh --build    only builds
 #   ./arm.sh --install  installs what that needs (Debian, as root; a toolchain of rustup's)
 #
 # With the oldest Rust that the packages name, or, where that has no standard library for aarch64,
@@ -70,7 +69,6 @@ few=(--lib --test allocation --test atomics --test brk --test errors --test hand
 
 # All that is needed is built at once: what is built alone leaves a core idle.
 run --no-run "${packages[@]}" "${few[@]}" --test ranks || exit 1
-[ "${1:-}" != --build ] || exit 0
 failed=0
 run "${packages[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner || failed=1
 run "${packages[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \

@@ -4,8 +4,6 @@
 #   ./sanitize.sh address    memory errors and leaks, minutes; test.sh runs this too
 #   ./sanitize.sh thread     data races, about six minutes
 #
-# With --build behind it, it only builds.
-#
 # Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
 #
 # Needed: rustc with the sanitizers' run-time libraries for x86-64 Linux (rustup's toolchains have
@@ -23,11 +21,11 @@ cannot() {
   exit 3
 }
 
-kind=${1:-} then=${2:-}
+kind=${1:-}
 case $kind in
   address | thread) ;;
   *)
-    sed -n '2,14s/^# \{0,1\}//p' "$0"
+    sed -n '2,12s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
@@ -115,7 +113,6 @@ NAMES
 
 # Shows that the sanitizer reports what it must and nothing else.
 probe() {
-  [ "$then" != --build ] || return 0
   say "does rustc $(rustc -V | cut -d' ' -f2) do it?"
   # shellcheck disable=SC2086 # the flags are words
   rustc --edition 2024 -Copt-level=2 --target $target $RUSTFLAGS -o "$made/probe" \
@@ -140,7 +137,6 @@ log=$made/log
 # build ARGUMENTS...: all that is needed at once, since what is built alone leaves a core idle.
 build() {
   cargo test --quiet --no-run --target $target "${packages[@]}" "$@" || exit 1
-  [ "$then" != --build ] || exit 0
 }
 
 # tests AT_LEAST ARGUMENTS...: cargo test of these targets; fewer tests than that are a failure,

@@ -94,23 +94,9 @@ oldest_rust() {
 model_checking() {
   # The checker itself is what computes.
   CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" limited 600 cargo test --quiet \
-    --package utofu-emu --lib --config profile.dev.package.loom.opt-level=2 \
-    --config profile.dev.package.generator.opt-level=2 "$@"
+    --package utofu-emu --lib loom_ --config profile.dev.package.loom.opt-level=2 \
+    --config profile.dev.package.generator.opt-level=2
 }
-
-# at_once ROW ROW: what the stages need is compiled in two rows, functions that share the cores by make's job
-# server; cargo alone leaves a core idle now and then. What fails here fails again in its stage,
-# which says why.
-at_once() {
-  printf 'both: %s %s\n%s %s:\n\t+@$@\n' "$1" "$2" "$1" "$2" |
-    make --silent --keep-going --jobs="$(nproc)" --file=- SHELL="$BASH" >"$logs/$1-and-$2" 2>&1 || true
-}
-this_machine() { clippy; documentation; cargo test --workspace --no-run --quiet; }
-with_sanitizer() { ./sanitize.sh address --build; model_checking --no-run; }
-with_mpi() { tests/mpi.sh --build; }
-with_oldest_rust() { oldest_rust; ./arm.sh --build; }
-export -f clippy documentation this_machine limited model_checking with_sanitizer with_mpi oldest_rust with_oldest_rust
-export install logs
 
 # What only the last stages need is fetched while the first ones compile.
 more_packages() {
@@ -129,11 +115,9 @@ fetched() {
 }
 
 stage "formatting" cargo fmt --all --check
-stage "compiling" at_once this_machine with_sanitizer
-[ -z "$more" ] || stage "more packages" fetched
-stage "compiling more" at_once with_mpi with_oldest_rust
 stage "lints" clippy
 stage "documentation" documentation
+[ -z "$more" ] || stage "more packages" fetched
 stage "tests" tests
 stage "tests in shared memory" tests_shm
 stage "installation" limited 900 env PROFILE=dev tests/install.sh
@@ -141,7 +125,7 @@ stage "job scripts" limited 60 tests/jobscripts.sh
 stage "under MPI" limited 1500 tests/mpi.sh
 stage "generated bindings" bindings
 stage "the oldest Rust" oldest_rust
-stage "model checking" model_checking loom_
+stage "model checking" model_checking
 stage "address sanitizer" limited 1500 ./sanitize.sh address
 stage "aarch64" limited 1500 ./arm.sh
 
