@@ -30,8 +30,8 @@ use super::watchdog::{TestWatch, Wanted, Watchdog};
 use super::work_memory::WorkMemory;
 use super::worker::Worker;
 
-/// How many rounds in which something moves pass between two looks at the clock.
-const ROUNDS_PER_LOOK: u32 = 1024;
+/// How many rounds pass at most between two looks at the clock.
+const ROUNDS_PER_LOOK: u32 = 32;
 
 /// See the module documentation.
 pub struct Engine {
@@ -303,15 +303,20 @@ impl Engine {
             if operation.is_done() {
                 break;
             }
-            rounds = rounds.wrapping_add(1);
-            let looks = if has_moved {
+            let mut looks = false;
+            if has_moved {
                 backoff.reset();
-                // Perhaps only something else.
-                rounds.is_multiple_of(ROUNDS_PER_LOOK)
             } else {
-                group.idle(&mut backoff)
-            };
-            if looks && let Err(error) = watchdog.look(group, Wanted::Operation(id)) {
+                looks = group.idle(&mut backoff);
+            }
+            // What has moved is perhaps only something else.
+            rounds += 1;
+            looks |= rounds >= ROUNDS_PER_LOOK;
+            if !looks {
+                continue;
+            }
+            rounds = 0;
+            if let Err(error) = watchdog.look(group, Wanted::Operation(id)) {
                 // What has come while the cause was looked for is no failure.
                 moved();
                 if !operation.is_done() && watchdog.is_still(group, Wanted::Operation(id)) {

@@ -5,7 +5,7 @@
 //! that must not be touched at any time.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hopbine::reduce::{Dtype, Op};
@@ -19,6 +19,8 @@ use hopbine::{
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
+
+use crate::common::cores::one_core;
 
 const PAGE: usize = 4096;
 
@@ -242,6 +244,23 @@ fn nobody_touches_memory_after_a_failure() {
 #[test]
 fn nor_do_workers() {
     stories(50, Drive::Workers);
+}
+
+/// Who waits looks at the clock also where its core is busy and other operations move all the while.
+#[test]
+fn nor_do_workers_on_a_busy_core() {
+    let _core = one_core();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let outcome = std::panic::catch_unwind(|| stories(10, Drive::Workers));
+        is_over.store(true, Ordering::Relaxed);
+        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
 }
 
 #[test]
