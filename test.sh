@@ -57,8 +57,10 @@ stage() {
 limited() { timeout --kill-after=10 "$@"; }
 clippy() { cargo clippy --workspace --all-targets --quiet -- -D warnings; }
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet; }
+# The benchmarks have no tests, and what they need would have everything else built otherwise.
 tests() {
-  cargo test --workspace --no-run --quiet && limited 1200 cargo test --workspace --no-fail-fast
+  local packages=(--workspace --exclude hopbine-benches)
+  cargo test "${packages[@]}" --no-run --quiet && limited 1200 cargo test "${packages[@]}" --no-fail-fast
 }
 # Tests that say how ranks call and fail, with shared memory as the wire. The others take very long
 # over it where 64 ranks with six ports share two cores: HOPBINE_TEST_BACKEND=shm runs them by hand.

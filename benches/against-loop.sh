@@ -20,7 +20,7 @@ for mpi in openmpi mpich; do
   command -v "mpicc.$mpi" >/dev/null || continue
   if [ -z "${HOPBINE_BENCH_BUILT:-}" ]; then
     MPICC=mpicc.$mpi CARGO_TARGET_DIR=target/$mpi \
-      cargo build --release --quiet --features mpi --bench mpi
+      cargo build --release --quiet -p hopbine-benches --features mpi --bench mpi
   fi
   program=$(ls -t "target/$mpi"/release/deps/mpi-* | grep -v '\.' | head -n 1)
   for n; do

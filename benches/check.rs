@@ -2,7 +2,7 @@
 //! allreduce with six ports: 16x16x16 in 2 s and 200 MB, 32x32x16 in 30 s, 48x69x48 in 15 min
 //! and 8 GB.
 //!
-//! `cargo bench --bench check -- [SHAPE [ALGORITHM [COLLECTIVE]]]`; without a
+//! `cargo bench -p hopbine-benches --bench check -- [SHAPE [ALGORITHM [COLLECTIVE]]]`; without a
 //! shape the first two. One run each: a proof is long, and says itself whether it is right.
 
 use std::sync::Mutex;

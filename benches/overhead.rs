@@ -2,7 +2,7 @@
 //! end of the wait for it? One rank alone, by plan, so that nothing is sent and nobody is waited for; and
 //! two ranks on the emulated device.
 //!
-//! `cargo bench --bench overhead` prints nanoseconds and, where valgrind is installed,
+//! `cargo bench -p hopbine-benches --bench overhead` prints nanoseconds and, where valgrind is installed,
 //! instructions per call, which do not depend on how busy the machine is.
 
 use std::process::Command;
