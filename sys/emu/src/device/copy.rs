@@ -223,11 +223,11 @@ pub(crate) unsafe fn write(
             // The kernel copies a part with instructions that may write its lines in any order
             // (`rep movsb`), but a part only after the one before it.
             match watched {
-                None => across_in_order(pid, from, to, &[(0, len)], &[(0, len)]),
+                None => across(libc::process_vm_writev, pid, from, to, len),
                 Some(Watched::First) => {
                     let head = head(to, len);
                     let parts = [(head, len), (0, head)];
-                    across_in_order(pid, from, to, &parts, &parts)
+                    across_in_order::<2>(pid, from, to, &parts, &parts)
                 }
                 Some(Watched::Last) => {
                     let mut rest = upwards(to, len);
@@ -242,7 +242,7 @@ pub(crate) unsafe fn write(
                         // x86 keeps stores in order: one range there will do, which costs less.
                         let there = [(parts[0].0, parts[parts.len() - 1].1)];
                         let there = if cfg!(target_arch = "x86_64") { &there } else { parts };
-                        across_in_order(pid, from, to, parts, there)?;
+                        across_in_order::<PARTS>(pid, from, to, parts, there)?;
                     }
                 }
             }
@@ -275,9 +275,9 @@ type VmCall = unsafe extern "C" fn(
     libc::c_ulong,
 ) -> libc::ssize_t;
 
-/// Writes at most [`PARTS`] parts, given as start and end, to another process in their order. `theirs`
+/// Writes at most `ROOM` parts, given as start and end, to another process in their order. `theirs`
 /// are the same bytes in the same order.
-fn across_in_order(
+fn across_in_order<const ROOM: usize>(
     pid: u32,
     here: u64,
     there: u64,
@@ -285,7 +285,7 @@ fn across_in_order(
     theirs: &[(usize, usize)],
 ) -> Result<(), CopyError> {
     let at = |base: u64, parts: &[(usize, usize)]| {
-        let mut all = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
+        let mut all = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; ROOM];
         for (one, &(start, end)) in all.iter_mut().zip(parts) {
             one.iov_base = (base + start as u64) as *mut libc::c_void;
             one.iov_len = end - start;
