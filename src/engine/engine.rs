@@ -303,16 +303,15 @@ impl Engine {
             if operation.is_done() {
                 break;
             }
-            let mut looks = false;
-            if has_moved {
+            let is_time = if has_moved {
                 backoff.reset();
+                false
             } else {
-                looks = group.idle(&mut backoff);
-            }
-            // What has moved is perhaps only something else.
+                group.idle(&mut backoff)
+            };
             rounds += 1;
-            looks |= rounds >= ROUNDS_PER_LOOK;
-            if !looks {
+            // What has moved is perhaps only something else.
+            if !is_time && rounds < ROUNDS_PER_LOOK {
                 continue;
             }
             rounds = 0;
