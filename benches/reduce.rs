@@ -1,9 +1,10 @@
 //! How close the reduction kernels come to the memory's own speed.
 //!
-//! `cargo bench -p hopbine-benches --bench reduce` runs the criterion groups, then prints a table of ratios; with
-//! `-- ratios` it prints the table alone. The floor is a loop that moves the same bytes (two reads and one write per lane) with the cheapest
-//! work there is, an exclusive or, in AVX2 where there is AVX2; copying is printed for context. Kernel and floor take
-//! turns inside the table's measurement, so that a noisy neighbour slows both: trust the ratios, not the rates.
+//! `cargo bench -p hopbine-benches --bench reduce` runs the criterion groups, then prints a table of ratios;
+//! with `-- ratios` it prints the table alone. The floor is a loop that moves the same bytes (two reads and
+//! one write per lane) with the cheapest work there is, an exclusive or, in AVX2 where there is AVX2; copying
+//! is printed for context. Kernel and floor take turns inside the table's measurement, so that a noisy
+//! neighbour slows both: trust the ratios, not the rates.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

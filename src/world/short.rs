@@ -26,7 +26,7 @@ impl Short {
     /// Gives the call other addresses and, if this rank stays the root or stays none, another root. False
     /// if the root or the addresses need a closer look.
     #[inline]
-    fn moves_to(&mut self, caller: Caller, root: Rank, addresses: (*const u8, *mut u8)) -> bool {
+    fn move_to(&mut self, caller: Caller, root: Rank, addresses: (*const u8, *mut u8)) -> bool {
         let Short { call, sent, received, .. } = self;
         let Caller { rank, n_ranks } = caller;
         let (send, recv) = addresses;
@@ -85,12 +85,12 @@ impl Communicator {
         root: Rank,
         addresses: (*const u8, *mut u8),
     ) -> Option<Result<(), Error>> {
-        if !short.moves_to(self.caller(), root, addresses) {
+        if !short.move_to(self.caller(), root, addresses) {
             return None;
         }
         let call = &short.call;
         if !short.is_by_hardware {
-            // SAFETY: the caller's promise; `moves_to` has made sure that the buffers are there and apart.
+            // SAFETY: the caller's promise; `move_to` has made sure that the buffers are there and apart.
             return Some(unsafe { self.run_by_plan(call, short.memory()) });
         }
         let small = self.small_collectives().ok()?;
@@ -110,7 +110,7 @@ impl Communicator {
         addresses: (*const u8, *mut u8),
     ) -> Option<Result<Started, Error>> {
         let is_served = self.options.hardware != Hardware::Always;
-        if !(is_served && short.moves_to(self.caller(), root, addresses)) {
+        if !(is_served && short.move_to(self.caller(), root, addresses)) {
             return None;
         }
         let ready = match self.inner.ready(&short.call, &self.options) {
@@ -118,7 +118,7 @@ impl Communicator {
             Err(error) => return Some(Err(error)),
         };
         let prepared = Prepared::new(self.inner.clone(), ready);
-        // SAFETY: the caller's promise; `moves_to` has made sure that the buffers are there and apart.
+        // SAFETY: the caller's promise; `move_to` has made sure that the buffers are there and apart.
         let running = unsafe { self.launch_prepared(prepared, short.memory()) };
         Some(running.map(Started::new))
     }
