@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::endpoint::{Access, Owner};
 use crate::error::Error;
-use crate::memory::Pages;
+use crate::memory::{Pages, page_bytes};
 
 use super::memories::Memory;
 use super::port::Port;
@@ -13,8 +13,9 @@ use super::program::{Buffer, Program};
 /// Working space and staging of one operation, with their keys at every port.
 pub struct WorkMemory {
     ports: Vec<PortMemory>,
-    /// Freed after all registrations have been released: see `drop`.
-    work: Option<Pages>,
+    /// The working space, which the ports share, and behind it the staging of each, all on pages of their
+    /// own: pages are registered as a whole. Freed after all registrations have been released: see `drop`.
+    pages: Option<Pages>,
 }
 
 struct PortMemory {
@@ -23,7 +24,6 @@ struct PortMemory {
     keys: Vec<u64>,
     work: Memory,
     staging: Memory,
-    staging_pages: Option<Pages>,
 }
 
 // SAFETY: the pointers in `Memory` are addresses of the pages owned here.
@@ -34,41 +34,45 @@ unsafe impl Sync for WorkMemory {}
 impl WorkMemory {
     /// The memory that `program` needs, registered where the wire wants it.
     pub(super) fn new(program: &Program, ports: &[Arc<Port>]) -> Result<Self, Error> {
-        let pages = |port: &Port, len: u64| {
-            let pages = (len > 0).then(|| Pages::new(len)).transpose();
-            pages.map_err(|source| port.wire_error(None, source))
-        };
-        let work = pages(&ports[0], program.work_bytes)?;
-        let mut memory = WorkMemory { ports: Vec::new(), work };
-        for (code, port) in program.ports.iter().zip(ports) {
+        let page = page_bytes() as u64;
+        // What exceeds the address space is refused below.
+        let whole = |len: u64| len.checked_next_multiple_of(page).unwrap_or(u64::MAX);
+        let work_len = whole(program.work_bytes);
+        let staging_lens =
+            program.ports.iter().map(|code| whole(code.needs[Buffer::Staging as usize]));
+        let len = staging_lens.clone().fold(work_len, u64::saturating_add);
+        let pages = (len > 0).then(|| Pages::new(len)).transpose();
+        let pages = pages.map_err(|source| ports[0].wire_error(None, source))?;
+        let mut memory = WorkMemory { ports: Vec::with_capacity(ports.len()), pages };
+        let mut offset = work_len;
+        for ((code, port), staging_len) in program.ports.iter().zip(ports).zip(staging_lens) {
             // What is registered is noted at once, so that a later failure releases it.
-            memory.ports.push(PortMemory {
-                port: port.clone(),
-                keys: Vec::new(),
-                work: Memory::NONE,
-                staging: Memory::NONE,
-                staging_pages: pages(port, code.needs[Buffer::Staging as usize])?,
-            });
-            let WorkMemory { ports, work } = &mut memory;
-            let Some(PortMemory { keys, work: work_memory, staging, staging_pages, .. }) =
-                ports.last_mut()
+            let (work, staging) = (Memory::NONE, Memory::NONE);
+            memory.ports.push(PortMemory { port: port.clone(), keys: Vec::new(), work, staging });
+            let WorkMemory { ports, pages } = &mut memory;
+            let (Some(PortMemory { keys, work, staging, .. }), Some(pages)) =
+                (ports.last_mut(), pages)
             else {
-                unreachable!("pushed above");
+                continue;
             };
-            for (pages, described, buffer) in
-                [(work, work_memory, Buffer::Work), (staging_pages, staging, Buffer::Staging)]
-            {
-                let Some(pages) = pages else { continue };
+            let parts = [
+                (work, Buffer::Work, 0, work_len),
+                (staging, Buffer::Staging, offset, staging_len),
+            ];
+            for (described, buffer, offset, len) in parts.into_iter().filter(|part| part.3 > 0) {
                 let wire_bytes = code.wire_bytes[buffer as usize];
-                // SAFETY: the pages are freed by `drop`, after the release.
-                let key = unsafe {
-                    let (ptr, len) = (pages.ptr(), pages.len());
-                    port.register_if_needed(ptr, len, wire_bytes, Access::Write, Owner::Library)
-                }?;
+                // SAFETY: the part lies within the pages, which are freed by `drop`, after the release.
+                let (ptr, key) = unsafe {
+                    let (ptr, bytes) = (pages.ptr().add(offset as usize), len as usize);
+                    let access = Access::Write;
+                    let key =
+                        port.register_if_needed(ptr, bytes, wire_bytes, access, Owner::Library)?;
+                    (ptr, key)
+                };
                 keys.extend(key);
-                let (ptr, len) = (pages.ptr(), pages.len() as u64);
                 *described = Memory { ptr, len, key: key.unwrap_or(0) };
             }
+            offset += staging_len;
         }
         Ok(memory)
     }
@@ -87,12 +91,8 @@ impl Drop for WorkMemory {
             memory.keys.iter().for_each(|&key| memory.port.release(key));
         }
         // Nothing addresses the memory any more.
-        let staging = self.ports.iter_mut().map(|memory| memory.staging_pages.take());
-        let pages = staging.chain([self.work.take()]).flatten();
-        pages.for_each(|pages| {
-            if leaks {
-                std::mem::forget(pages)
-            }
-        });
+        if leaks {
+            std::mem::forget(self.pages.take());
+        }
     }
 }
