@@ -52,25 +52,26 @@ pub fn measure(
     options: &CallOptions,
     iterations: Iterations,
 ) -> Result<Measured, Error> {
-    use half::{bf16, f16};
-    use num_complex::Complex;
-    let call = match reference.case.data.dtype {
-        Dtype::I8 => measure_as::<i8>,
-        Dtype::I16 => measure_as::<i16>,
-        Dtype::I32 => measure_as::<i32>,
-        Dtype::I64 => measure_as::<i64>,
-        Dtype::U8 => measure_as::<u8>,
-        Dtype::U16 => measure_as::<u16>,
-        Dtype::U32 => measure_as::<u32>,
-        Dtype::U64 => measure_as::<u64>,
-        Dtype::F16 => measure_as::<f16>,
-        Dtype::Bf16 => measure_as::<bf16>,
-        Dtype::F32 => measure_as::<f32>,
-        Dtype::F64 => measure_as::<f64>,
-        Dtype::ComplexF32 => measure_as::<Complex<f32>>,
-        Dtype::ComplexF64 => measure_as::<Complex<f64>>,
+    let shared = |threads| Shared { reference, options, iterations, threads };
+    let ranks = match &ranks.world {
+        None => {
+            let threads = Threads { last: AtomicU64::new(u64::MAX), ..Threads::default() };
+            let shared = shared(Some(threads));
+            let ranks = emulate(&ranks.config, |comm| on_rank(comm, &shared))?;
+            ranks.into_iter().collect::<Result<Vec<OfRank>, Error>>()?
+        }
+        Some(world) => {
+            let comm = world.communicator();
+            gather(comm, on_rank(comm, &shared(None))?)?
+        }
     };
-    call(reference, ranks, options, iterations)
+    let n = ranks.iter().map(|rank| rank.seconds.len()).min().unwrap_or(0);
+    let slowest = |i: usize| ranks.iter().map(|rank| rank.seconds[i]).fold(0.0, f64::max);
+    Ok(Measured {
+        seconds: (0..n).map(slowest).collect(),
+        has_workers: ranks.iter().any(|rank| rank.has_workers),
+        wrong: ranks.into_iter().filter_map(|rank| rank.wrong).collect(),
+    })
 }
 
 /// What the ranks of a row have in common.
@@ -99,41 +100,22 @@ struct OfRank {
     has_workers: bool,
 }
 
-fn measure_as<T: Datatype>(
-    reference: &Reference,
-    ranks: &Ranks,
-    options: &CallOptions,
-    iterations: Iterations,
-) -> Result<Measured, Error> {
-    let shared = |threads| Shared { reference, options, iterations, threads };
-    let ranks = match &ranks.world {
-        None => {
-            let threads = Threads { last: AtomicU64::new(u64::MAX), ..Threads::default() };
-            let shared = shared(Some(threads));
-            let ranks = emulate(&ranks.config, |comm| on_rank::<T>(comm, &shared))?;
-            ranks.into_iter().collect::<Result<Vec<OfRank>, Error>>()?
-        }
-        Some(world) => {
-            let comm = world.communicator();
-            gather(comm, on_rank::<T>(comm, &shared(None))?)?
-        }
-    };
-    let n = ranks.iter().map(|rank| rank.seconds.len()).min().unwrap_or(0);
-    let slowest = |i: usize| ranks.iter().map(|rank| rank.seconds[i]).fold(0.0, f64::max);
-    Ok(Measured {
-        seconds: (0..n).map(slowest).collect(),
-        has_workers: ranks.iter().any(|rank| rank.has_workers),
-        wrong: ranks.into_iter().filter_map(|rank| rank.wrong).collect(),
-    })
+/// Words that are room for so many bytes, aligned for every type.
+fn room(n_bytes: usize) -> Vec<u64> {
+    vec![0; n_bytes.div_ceil(size_of::<u64>())]
 }
 
-fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfRank, Error> {
+fn on_rank(world: &Communicator, shared: &Shared<'_>) -> Result<OfRank, Error> {
     let (reference, rank) = (shared.reference, world.rank());
     let case = &reference.case;
     let comm = world.with(shared.options.clone());
-    let mut send = vec![<T as bytemuck::Zeroable>::zeroed(); case.input_len(rank)];
-    case.data.fill(rank, bytemuck::cast_slice_mut(&mut send));
-    let mut recv = vec![<T as bytemuck::Zeroable>::zeroed(); case.result_len(rank)];
+    let call = typed(case.data.dtype);
+    let bytes = |len: usize| len * case.data.dtype.size_bytes();
+    let (send_bytes, recv_bytes) = (bytes(case.input_len(rank)), bytes(case.result_len(rank)));
+    let (mut send, mut recv) = (room(send_bytes), room(recv_bytes));
+    let send = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut send)[..send_bytes];
+    let recv = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut recv)[..recv_bytes];
+    case.data.fill(rank, send);
     let lists = Lists::new(case, rank);
     let mut seconds = Vec::new();
     let mut wrong = None;
@@ -143,10 +125,9 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
         if iteration == WARM_UP {
             started = Instant::now();
         }
-        let stale = bytemuck::cast_slice_mut::<T, u8>(&mut recv);
-        stale.fill(STALE);
+        recv.fill(STALE);
         if case.collective == Collective::Bcast && rank == case.root {
-            recv.copy_from_slice(&send);
+            recv.copy_from_slice(send);
         }
         let is_enough = rank == 0 && is_enough(shared.iterations, iteration, started);
         if shared.is_over(world, iteration, is_enough)? {
@@ -157,7 +138,7 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
             threads.entered.fetch_add(1, Ordering::Relaxed);
         }
         let before = Instant::now();
-        call(&comm, case, &lists, &send, &mut recv)?;
+        call(&comm, case, &lists, send, recv)?;
         let elapsed = before.elapsed();
         if iteration >= WARM_UP {
             seconds.push(elapsed.as_secs_f64());
@@ -167,15 +148,15 @@ fn on_rank<T: Datatype>(world: &Communicator, shared: &Shared<'_>) -> Result<OfR
             let early = entered.and_then(|entered| left_early(rank, case, iteration, entered));
             wrong = wrong.or(early);
         } else if iteration == 0 {
-            wrong = verify(reference, rank, bytemuck::cast_slice(&recv));
+            wrong = verify(reference, rank, recv);
         }
         iteration += 1;
     }
     // The buffers hold stale bytes again: one more call, whose result is verified like the
     // first one's, now that everything has been used often.
-    call(&comm, case, &lists, &send, &mut recv)?;
-    corrupt(rank, bytemuck::cast_slice_mut(&mut recv));
-    let result: &[u8] = bytemuck::cast_slice(&recv);
+    call(&comm, case, &lists, send, recv)?;
+    corrupt(rank, recv);
+    let result = &*recv;
     let first = shared.first(world, case, result)?;
     let wrong = wrong.or_else(|| {
         // Bits that rank 0 has too are judged there.
@@ -279,13 +260,39 @@ impl Lists {
     }
 }
 
+/// A collective from and to the bytes of elements.
+type Call = fn(&Communicator, &Case, &Lists, &[u8], &mut [u8]) -> Result<(), Error>;
+
+/// The call on elements of a type.
+fn typed(dtype: Dtype) -> Call {
+    use half::{bf16, f16};
+    use num_complex::Complex;
+    match dtype {
+        Dtype::I8 => call::<i8>,
+        Dtype::I16 => call::<i16>,
+        Dtype::I32 => call::<i32>,
+        Dtype::I64 => call::<i64>,
+        Dtype::U8 => call::<u8>,
+        Dtype::U16 => call::<u16>,
+        Dtype::U32 => call::<u32>,
+        Dtype::U64 => call::<u64>,
+        Dtype::F16 => call::<f16>,
+        Dtype::Bf16 => call::<bf16>,
+        Dtype::F32 => call::<f32>,
+        Dtype::F64 => call::<f64>,
+        Dtype::ComplexF32 => call::<Complex<f32>>,
+        Dtype::ComplexF64 => call::<Complex<f64>>,
+    }
+}
+
 fn call<T: Datatype>(
     comm: &Communicator,
     case: &Case,
     lists: &Lists,
-    send: &[T],
-    recv: &mut [T],
+    send: &[u8],
+    recv: &mut [u8],
 ) -> Result<(), Error> {
+    let (send, recv) = (bytemuck::cast_slice::<u8, T>(send), bytemuck::cast_slice_mut(recv));
     // Collectives that do not combine pass it over.
     let (op, root) = (case.data.op.unwrap_or(Op::Sum), case.root);
     let (sent, received) = (Blocks::new(&lists.send), Blocks::new(&lists.recv));
