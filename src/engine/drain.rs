@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::endpoint::Event;
 use crate::error::{Awaited, Error};
 
-use super::backoff::Backoff;
 use super::group::Group;
+use super::pace::Pace;
 use super::port::{Port, State};
 use super::watchdog::{Wanted, Watchdog};
 
@@ -70,14 +70,13 @@ impl Group {
     /// As [`Engine::drain`](super::Engine::drain).
     pub(super) fn drained(&self) -> Result<(), Error> {
         for (index, port) in self.ports.iter().enumerate() {
-            let mut backoff = Backoff::new(self.config.own_cores);
+            let mut pace = Pace::new(self);
             let mut watchdog = Watchdog::default();
             let mut moves = self.n_moves();
             while !port.is_drained()? {
                 self.progress();
-                if self.has_moved(&mut moves) {
-                    backoff.reset();
-                } else if self.idle(&mut backoff) {
+                let has_moved = self.has_moved(&mut moves);
+                if pace.round(self, has_moved) {
                     watchdog.look(self, Wanted::Rest(index))?;
                 }
             }

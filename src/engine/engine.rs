@@ -17,21 +17,19 @@ use crate::endpoint::{Endpoint, Status};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
 
-use super::backoff::{Backoff, Waits};
+use super::backoff::Waits;
 use super::failure::Failure;
 use super::gates_watch::GatesWatch;
 use super::group::{EngineConfig, Group, OnIdle};
 use super::memories::Memory;
 use super::operation::Operation;
+use super::pace::Pace;
 use super::port::{Port, Push};
 use super::program::Program;
 use super::user_memory::{self, UserKeys, UserMemory};
 use super::watchdog::{TestWatch, Wanted, Watchdog};
 use super::work_memory::WorkMemory;
 use super::worker::Worker;
-
-/// How many rounds pass at most between two looks at the clock.
-const ROUNDS_PER_LOOK: u32 = 32;
 
 /// See the module documentation.
 pub struct Engine {
@@ -295,26 +293,16 @@ impl Engine {
         let mut moves = group.n_moves();
         // Workers, or other threads, may have moved something as well.
         let mut moved = || drive() | group.has_moved(&mut moves);
-        let mut backoff = Backoff::new(group.config.own_cores);
+        let mut pace = Pace::new(group);
         let mut watchdog = Watchdog::default();
-        let mut rounds = 0u32;
         while !operation.is_done() {
             let has_moved = moved();
             if operation.is_done() {
                 break;
             }
-            let is_time = if has_moved {
-                backoff.reset();
-                false
-            } else {
-                group.idle(&mut backoff)
-            };
-            rounds += 1;
-            // What has moved is perhaps only something else.
-            if !is_time && rounds < ROUNDS_PER_LOOK {
+            if !pace.round(group, has_moved) {
                 continue;
             }
-            rounds = 0;
             if let Err(error) = watchdog.look(group, Wanted::Operation(id)) {
                 // What has come while the cause was looked for is no failure.
                 moved();

@@ -3,8 +3,8 @@
 use crate::Rank;
 use crate::error::Error;
 
-use super::backoff::Backoff;
 use super::group::Group;
+use super::pace::Pace;
 use super::watchdog::{Wanted, Watchdog};
 
 /// A wait at the barrier gates; see [`Engine::at_gates`](super::Engine::at_gates).
@@ -13,14 +13,14 @@ pub struct GatesWatch<'a> {
     n_ranks: u32,
     /// Whom alone it waits for.
     awaited: Option<Rank>,
-    backoff: Backoff,
+    pace: Pace,
     watchdog: Watchdog,
 }
 
 impl<'a> GatesWatch<'a> {
     pub(super) fn new(group: &'a Group, n_ranks: u32) -> Self {
-        let backoff = Backoff::new(group.config.own_cores);
-        GatesWatch { group, n_ranks, awaited: None, backoff, watchdog: Watchdog::default() }
+        let (pace, watchdog) = (Pace::new(group), Watchdog::default());
+        GatesWatch { group, n_ranks, awaited: None, pace, watchdog }
     }
 
     /// There is nothing to do at the gates: moves on whatever is under way, or waits a little, for
@@ -39,13 +39,11 @@ impl<'a> GatesWatch<'a> {
         if let Some(reason) = group.failure.reason() {
             return Err(reason);
         }
-        if group.progress() {
-            self.backoff.reset();
-        } else if group.idle(&mut self.backoff) {
-            self.watchdog
-                .look(group, awaited.map_or(Wanted::Everybody(self.n_ranks), Wanted::Rank))?;
+        let moved = group.progress();
+        if !self.pace.round(group, moved) {
+            return Ok(());
         }
-        Ok(())
+        self.watchdog.look(group, awaited.map_or(Wanted::Everybody(self.n_ranks), Wanted::Rank))
     }
 }
 

@@ -34,7 +34,7 @@ pub struct EngineConfig {
     pub cores: Vec<usize>,
     /// Waiting threads may keep a core busy: there is one for each.
     pub own_cores: bool,
-    /// How long nothing may move before a wait is too long.
+    /// How long nothing may move of what a wait is for before it is too long.
     pub timeout: Duration,
     /// What becomes of it then.
     pub on_timeout: OnTimeout,

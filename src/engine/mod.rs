@@ -49,6 +49,7 @@ mod inquiry;
 mod intervals;
 mod memories;
 mod operation;
+mod pace;
 mod passing;
 mod pieces;
 mod port;

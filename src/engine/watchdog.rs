@@ -172,7 +172,9 @@ impl Wanted {
             Wanted::Operation(operation) => {
                 group.ports.iter().map(|port| port.unfinished(operation) as u64).sum()
             }
-            Wanted::Everybody(_) | Wanted::Rank(_) | Wanted::Rest(_) => group.n_moves(),
+            // Nothing shows until it is over.
+            Wanted::Everybody(_) | Wanted::Rank(_) => 0,
+            Wanted::Rest(_) => group.n_moves(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `HOPBINE_DRIVE` | `workers`, `inline` or `auto` |
-//! | `HOPBINE_TIMEOUT` | seconds without any progress after which a wait is too long; 60 if unset |
+//! | `HOPBINE_TIMEOUT` | seconds without progress of what it waits for after which a wait is too long; 60 if unset |
 //! | `HOPBINE_ON_TIMEOUT` | what becomes of it then: `warn` (the default; it fails all the same if a rank is gone or makes another call) or `fail` |
 //! | `HOPBINE_ALGORITHM` | algorithms that are preferred to the library's choice, for instance `allreduce=bine,alltoall=bruck:4` |
 //! | `HOPBINE_CORES` | cores for the workers, for instance `2,3,8-11` |

@@ -29,7 +29,8 @@ fn scenarios() {
             "tested" => || rounds(tested),
             "bcast" => || rounds(bcast),
             "missing" => missing,
-            "two" => two,
+            "two" => || two(ring, |comm| comm.duplicate().map(Some)),
+            "gates_beside" => || two(gates, without_the_victim),
             "gates_and_plan" => || rounds(gates_and_plan),
             _ => return None,
         })
@@ -109,11 +110,17 @@ fn tested(comm: &Communicator) -> Result<(), Error> {
     })
 }
 
-/// Two threads of every rank with a communicator each. The victim dies in a call of one.
-fn two() {
+/// The others have one in which nobody waits for the victim.
+fn without_the_victim(comm: &Communicator) -> Result<Option<Communicator>, Error> {
+    comm.split(Some(u32::from(comm.rank() == VICTIM)), 0)
+}
+
+/// Two threads of every rank with a communicator each. The victim dies in a call of the first, a
+/// `round`.
+fn two(round: Round, second: impl Fn(&Communicator) -> Result<Option<Communicator>, Error>) {
     let world = init().unwrap();
     let comm = world.communicator();
-    let second = comm.duplicate().unwrap();
+    let second = second(comm).unwrap().unwrap();
     let began = std::thread::scope(|threads| {
         let other = threads.spawn(|| while small(&second).is_ok() {});
         for number in 0.. {
@@ -121,7 +128,7 @@ fn two() {
                 raise(libc::SIGKILL);
             }
             let began = Instant::now();
-            if let Err(error) = ring(comm) {
+            if let Err(error) = round(comm) {
                 println!("ERROR after {} ms: {error:?}: {error}", began.elapsed().as_millis());
                 break;
             }
@@ -185,11 +192,13 @@ fn a_rank_that_is_gone_is_named_by_all_others_before_the_timeout() {
     let workers = [("HOPBINE_DRIVE", "workers"), ("HOPBINE_TORUS", "3x2")];
     // Some peers sit behind another wire.
     let per_node = [("HOPBINE_TORUS", "3"), ("HOPBINE_RANKS_PER_NODE", "2")];
-    let cases: [(_, _, &[_]); 13] = [
+    let cases: [(_, _, &[_]); 15] = [
         ("ring", "killed", &per_node),
         ("tested", "leaves", &per_node),
         ("two", "killed", &[]),
         ("two", "killed", &workers),
+        ("gates_beside", "killed", &[]),
+        ("gates_beside", "killed", &workers),
         ("ring", "killed", &[("HOPBINE_TORUS", "6")]),
         ("ring", "killed", &workers),
         ("small", "killed", &[]),
