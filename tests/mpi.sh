@@ -20,6 +20,8 @@
 #             is the last thing of the function. Ranks are more than cores here: they yield.
 #   cargo_programs [ARGUMENT]...
 #             cargo build or test with these arguments; says nothing unless it fails.
+#   ${with_mpi[@]}
+#             arguments of cargo for what is built with this MPI
 #   beside COMMAND...
 #             runs it beside what follows; `joined` waits for all of these, and fails if one has.
 #   cargo_hopbine
@@ -37,7 +39,7 @@ while [ $# != 0 ]; do
     --install) install=true ;;
     --build) build_only=true ;;
     openmpi | mpich) mpis+=("$1") ;;
-    *) sed -n '2,30s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,32s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done
@@ -96,13 +98,8 @@ cargo_programs() {
 }
 
 cargo_hopbine() {
-  # Optimising hopbine once more takes longer than what it would save.
-  local level=0 built
-  # mpi-sys does not notice that MPICC names another MPI: it has a profile for each.
-  [ "$mpi" = openmpi ] || level=1
-  built=$(cargo build --quiet -p hopbine -p hopbine-capi --lib --bin hopbine --test mpi \
-    --features hopbine/mpi,hopbine-capi/mpi --config "profile.dev.package.mpi-sys.opt-level=$level" \
-    --config profile.dev.package.hopbine.opt-level=0 \
+  local built
+  built=$(cargo build "${with_mpi[@]}" --lib --bin hopbine --test mpi \
     --message-format=json-render-diagnostics) || return 1
   cp "$(sed -n 's/.*"executable":"\([^"]*\/mpi-[^"]*\)".*/\1/p' <<<"$built")" "$programs/mpi"
 }
@@ -155,6 +152,12 @@ for mpi in "${mpis[@]}"; do
   target=${CARGO_TARGET_DIR:-$PWD/target}/$mpi
   programs=$target/programs
   mkdir -p "$programs"
+  # mpi-sys does not notice that MPICC names another MPI: it has a profile for each.
+  level=0
+  [ "$mpi" = openmpi ] || level=1
+  # Optimising hopbine once more takes longer than what it would save.
+  with_mpi=(--quiet -p hopbine -p hopbine-capi --features "hopbine/mpi,hopbine-capi/mpi"
+    --config "profile.dev.package.mpi-sys.opt-level=$level" --config profile.dev.package.hopbine.opt-level=0)
   step build "${parts[@]}" || continue
   ! $build_only || continue
   # Open MPI's ranks yield, and mostly wait for its launcher: the first part goes beside the others.

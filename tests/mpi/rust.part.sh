@@ -4,6 +4,8 @@
 build_rust() {
   cargo_hopbine || return 1
   cp "$target/debug/hopbine" "$programs/hopbine"
+  # Those of endpoint::mpi are built with an MPI only.
+  [ "$mpi" != openmpi ] || cargo_programs test "${with_mpi[@]}" --lib
 }
 
 run_rust() {

@@ -1,6 +1,5 @@
 //! The header of a message between ports: 32 bytes, with the payload of a short message behind them.
 
-use super::PART_BYTES;
 use crate::endpoint::Tag;
 
 /// Bytes of a header.
@@ -10,9 +9,9 @@ pub(super) const HEADER_BYTES: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A short message, or its next part: the payload follows.
+    /// A short message, or the next of its `way` parts: the payload follows.
     Short = 1,
-    /// A long message, which is on its way with the MPI tag `mpi_tag`.
+    /// A long message, which is on its way with the MPI tag `way`.
     Long,
     /// Gives credits back, and says nothing else.
     Credit,
@@ -37,28 +36,29 @@ pub(super) struct Header {
     pub(super) operation: u64,
     /// The length of the message.
     pub(super) len: u64,
-    pub(super) mpi_tag: i32,
+    /// How the message travels.
+    pub(super) way: u32,
     /// Messages that its receiver may send in addition.
     pub(super) credits: u32,
 }
 
 impl Header {
     /// The header of a message.
-    pub(super) fn of(kind: Kind, tag: Tag, len: usize) -> Self {
+    pub(super) fn of(kind: Kind, tag: Tag, len: usize, way: u32) -> Self {
         Header {
             kind,
             call: tag.call,
             message: tag.message,
             operation: tag.operation_id(),
             len: len as u64,
-            mpi_tag: 0,
+            way,
             credits: 0,
         }
     }
 
     /// A header that concerns no message.
     pub(super) fn plain(kind: Kind, operation: u64, message: u32) -> Self {
-        Header { kind, call: 0, message, operation, len: 0, mpi_tag: 0, credits: 0 }
+        Header { kind, call: 0, message, operation, len: 0, way: 0, credits: 0 }
     }
 
     /// The message that it is about.
@@ -73,7 +73,7 @@ impl Header {
         bytes[0..8].copy_from_slice(&self.operation.to_ne_bytes());
         bytes[8..16].copy_from_slice(&self.len.to_ne_bytes());
         bytes[16..20].copy_from_slice(&self.message.to_ne_bytes());
-        bytes[20..24].copy_from_slice(&self.mpi_tag.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&self.way.to_ne_bytes());
         bytes[24..28].copy_from_slice(&self.credits.to_ne_bytes());
         bytes[28..30].copy_from_slice(&self.call.to_ne_bytes());
         bytes[30] = self.kind as u8;
@@ -92,28 +92,28 @@ impl Header {
             message: u32::from_ne_bytes(half(16)),
             operation: u64::from_ne_bytes(words[0]),
             len: u64::from_ne_bytes(words[1]),
-            mpi_tag: i32::from_ne_bytes(half(20)),
+            way: u32::from_ne_bytes(half(20)),
             credits: u32::from_ne_bytes(half(24)),
         })
     }
 }
 
-/// How many parts a short message of `len` bytes has: an empty one, too, has one.
+/// How many parts of at most `most` bytes a short message of `len` bytes has: an empty one, too, has one.
 #[inline]
-pub(super) fn n_parts(len: usize) -> usize {
-    if len <= PART_BYTES { 1 } else { len.div_ceil(PART_BYTES) }
+pub(super) fn n_parts(len: usize, most: usize) -> usize {
+    if len <= most { 1 } else { len.div_ceil(most) }
 }
 
-/// How long the part of a short message of `len` bytes is that begins at `at`: all are about as long, and
-/// so move while others are copied.
+/// How long the part of a short message of `len` bytes in `n_parts` parts is that begins at `at`: all are
+/// about as long, and so move while others are copied.
 #[inline]
-pub(super) fn part_len(len: usize, at: usize) -> usize {
-    if len <= PART_BYTES { len } else { len.div_ceil(n_parts(len)).min(len - at) }
+pub(super) fn part_len(len: usize, n_parts: usize, at: usize) -> usize {
+    if n_parts == 1 { len } else { len.div_ceil(n_parts).min(len - at) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::EAGER_BYTES;
+    use super::super::{EAGER_BYTES, PART_BYTES};
     use super::*;
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
                 message: 0xdead_beef,
                 operation: 1 << 63 | 7,
                 len: 1 << 40,
-                mpi_tag: 32_767,
+                way: 32_767,
                 credits: 9,
             };
             assert_eq!(Header::decode(&header.encode()), Some(header));
@@ -133,20 +133,22 @@ mod tests {
             assert_eq!(Header::decode(&[77; HEADER_BYTES]), None);
         }
         let tag = Tag { context: 5, operation: 6, message: 7, call: 8 };
-        assert_eq!(Header::of(Kind::Long, tag, 100).tag(), tag);
+        assert_eq!(Header::of(Kind::Long, tag, 100, 1).tag(), tag);
     }
 
     #[test]
     fn parts_make_up_a_message() {
-        for len in [0, 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES, EAGER_BYTES - 1, EAGER_BYTES]
-        {
-            let (mut at, mut n) = (0, 0);
-            while n == 0 || at < len {
-                let part = part_len(len, at);
-                assert!(part <= PART_BYTES && (part > 0 || len == 0), "{part} at {at} of {len}");
-                (at, n) = (at + part, n + 1);
+        for most in [4064, PART_BYTES / 8, PART_BYTES] {
+            for len in [0, 1, most - 1, most, most + 1, 3 * most, EAGER_BYTES - 1, EAGER_BYTES] {
+                let parts = n_parts(len, most);
+                let (mut at, mut n) = (0, 0);
+                while n == 0 || at < len {
+                    let part = part_len(len, parts, at);
+                    assert!(part <= most && (part > 0 || len == 0), "{part} at {at} of {len}");
+                    (at, n) = (at + part, n + 1);
+                }
+                assert_eq!((at, n), (len, parts));
             }
-            assert_eq!((at, n), (len, n_parts(len)));
         }
     }
 }

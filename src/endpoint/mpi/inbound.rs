@@ -3,7 +3,7 @@
 use super::header::{HEADER_BYTES, Header, Kind, part_len};
 use super::peer::{CREDITS, Early, Message, Posted, is_same};
 use super::ring::Taken;
-use super::{EAGER_BYTES, State};
+use super::{EAGER_BYTES, PART_BYTES, State};
 use crate::Rank;
 use crate::endpoint::lists::take_out;
 use crate::endpoint::{Arrival, Event, Tag, View, WireError};
@@ -49,16 +49,13 @@ impl State {
         if self.calls.misses(tag) {
             return Err(self.differs(rank));
         }
-        let &Header { kind, mpi_tag, .. } = header;
+        let &Header { kind, way, .. } = header;
         let len = header.len as usize;
-        if kind == Kind::Short && !(peer.came..=EAGER_BYTES).contains(&len) {
-            return Err(garbled(rank));
-        }
         let found = peer.posted.iter().position(|posted| is_same(posted.tag, tag));
         let fits = |posted: &Posted| (posted.tag.call, posted.region.len) == (tag.call, len);
         if kind == Kind::Long {
             let Some(at) = found else {
-                peer.early.push_back(Early { tag, len, message: Message::Long(mpi_tag) });
+                peer.early.push_back(Early { tag, len, message: Message::Long(way as i32) });
                 self.n_early += 1;
                 return Ok(());
             };
@@ -66,11 +63,17 @@ impl State {
             self.n_awaited -= 1;
             let fits = fits(&posted);
             // SAFETY: the receive is posted, so its region is valid and nobody else's.
-            return unsafe { self.receive((rank, mpi_tag, len), posted.slot, posted.region, fits) };
+            return unsafe {
+                self.receive((rank, way as i32, len), posted.slot, posted.region, fits)
+            };
         }
         // The parts of a message follow each other.
         let start = peer.came;
-        let part = part_len(len, start);
+        let is_sound = (start..=EAGER_BYTES).contains(&len) && way > 0;
+        let part = if is_sound { part_len(len, way as usize, start) } else { usize::MAX };
+        if part > PART_BYTES {
+            return Err(garbled(rank));
+        }
         let is_last = start + part == len;
         peer.came = if is_last { 0 } else { start + part };
         let Some(at) = found else {

@@ -6,7 +6,7 @@
 //!
 //! | bytes | way |
 //! | --- | --- |
-//! | few: up to [`EAGER_BYTES`] if MPI takes long for a send, less if it does not | behind the header, copied on both sides; in parts, each behind a header, if it is longer than a place of the ring |
+//! | few: up to [`EAGER_BYTES`] if MPI takes long for a send, less if it does not | behind the header, copied on both sides; in parts, each behind a header, if it is longer than what MPI sends without asking the receiver |
 //! | more | in a message of MPI's of its own, right behind the header, from region to region |
 //!
 //! The header of a long message names a tag of MPI's that no other on its way from that port has. It is
@@ -40,6 +40,7 @@
 
 mod header;
 mod inbound;
+mod lengths;
 mod library;
 mod observer;
 mod outbound;
@@ -69,10 +70,12 @@ use ring::Ring;
 use transfers::Transfers;
 
 /// The longest part of a message that goes behind a header: just short of what Open MPI sends by TCP
-/// without asking first.
+/// without asking first. Other MPIs send less so, see `lengths`.
 const PART_BYTES: usize = 64 * 1024 - 256;
+/// The most parts of a message.
+const MOST_PARTS: usize = 5;
 /// The longest message that may go behind headers.
-pub const EAGER_BYTES: usize = 5 * PART_BYTES;
+pub const EAGER_BYTES: usize = MOST_PARTS * PART_BYTES;
 /// MPI's tag of everything with a header.
 const HEADERS: i32 = 0;
 /// MPI's tag of the first long message; those of others follow.

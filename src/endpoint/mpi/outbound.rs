@@ -1,19 +1,15 @@
 //! Messages with a header on their way out. Each is copied to a buffer, which belongs to MPI until the
 //! send is complete.
-//!
-//! # How long a message is worth that
-//! A message that goes by itself costs a message more, and MPI mostly asks for it first. That takes some
-//! times as long as MPI takes for a send, which depends on the network: 2 us by TCP, 0.1 us in memory. So
-//! the first sends are timed. Only the sender has to know: receivers take whatever comes.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mpi::ffi;
 
 use super::header::{HEADER_BYTES, Header};
+use super::lengths::Lengths;
 use super::library::{Comm, check};
-use super::{EAGER_BYTES, HEADERS, PART_BYTES};
+use super::{HEADERS, PART_BYTES};
 use crate::Rank;
 use crate::endpoint::{WireError, WireRegion};
 
@@ -21,15 +17,6 @@ use crate::endpoint::{WireError, WireRegion};
 const LENGTHS: [usize; 2] = [4096, HEADER_BYTES + PART_BYTES];
 /// Buffers of each length that are kept while they are not in use.
 const KEPT: [usize; 2] = [1024, 32];
-
-/// Short sends that are timed.
-const TIMED: usize = 31;
-/// Bytes that are as well copied as sent by themselves, for each nanosecond of a send. (Measured with Open
-/// MPI: in memory 16 KiB, by TCP 256 KiB.)
-const BYTES_PER_NS: usize = 200;
-/// Before that is known, and at least.
-const USUAL_EAGER_BYTES: usize = 32 * 1024;
-const LEAST_EAGER_BYTES: usize = LENGTHS[0] - HEADER_BYTES;
 
 type Buffer = Box<[u8]>;
 
@@ -41,9 +28,7 @@ pub(super) struct Outbound {
     free: [Vec<Buffer>; 2],
     /// In the order in which they were sent.
     leaving: VecDeque<(ffi::MPI_Request, Buffer)>,
-    /// How long the first sends took.
-    times: Vec<Duration>,
-    eager_bytes: usize,
+    pub(super) lengths: Lengths,
 }
 
 impl Outbound {
@@ -52,24 +37,7 @@ impl Outbound {
             comm,
             free: Default::default(),
             leaving: VecDeque::with_capacity(64),
-            times: Vec::with_capacity(TIMED),
-            eager_bytes: USUAL_EAGER_BYTES,
-        }
-    }
-
-    /// The longest message that is to go behind its header.
-    #[inline]
-    pub(super) fn eager_bytes(&self) -> usize {
-        self.eager_bytes
-    }
-
-    /// Takes note of how long a short send took.
-    #[cold]
-    fn timed(&mut self, time: Duration) {
-        self.times.push(time);
-        if self.times.len() == TIMED {
-            self.times.sort_unstable();
-            self.eager_bytes = worth_copying(self.times[TIMED / 2]);
+            lengths: Lengths::default(),
         }
     }
 
@@ -94,7 +62,8 @@ impl Outbound {
             // SAFETY: the caller's promise; a buffer of ours is not the user's memory.
             unsafe { region.ptr.copy_to_nonoverlapping(into.as_mut_ptr(), len) };
         }
-        let start = (self.times.len() < TIMED && kind == 0).then(Instant::now);
+        let is_long = kind == 1;
+        let start = self.lengths.is_learning(is_long).then(Instant::now);
         // SAFETY: a constant of MPI's.
         let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
         // SAFETY: the buffer stays where it is, and unchanged, until the request is complete.
@@ -109,16 +78,19 @@ impl Outbound {
                 &mut request,
             )
         };
-        if let Some(start) = start {
-            self.timed(start.elapsed());
-        }
+        let time = start.map(|start| start.elapsed());
         if code != 0 {
             // MPI may still use the buffer.
             std::mem::forget(buffer);
             return check("MPI_Isend", code).map_err(|error| WireError { peer: Some(to), ..error });
         }
         // A short message has mostly left at once. What MPI fails to say, `collect` asks again.
-        if has_left(&mut request).unwrap_or(false) {
+        let is_gone = has_left(&mut request).unwrap_or(false);
+        // Behind others it might only have had to wait.
+        if let Some(time) = time.filter(|_| self.leaving.is_empty()) {
+            self.lengths.learn(is_long, time, is_gone);
+        }
+        if is_gone {
             self.keep(buffer);
         } else {
             self.leaving.push_back((request, buffer));
@@ -169,12 +141,6 @@ impl Outbound {
     }
 }
 
-/// The longest message that is worth copying if MPI takes so long for a send.
-fn worth_copying(send: Duration) -> usize {
-    let ns = usize::try_from(send.as_nanos()).unwrap_or(usize::MAX);
-    ns.saturating_mul(BYTES_PER_NS).clamp(LEAST_EAGER_BYTES, EAGER_BYTES)
-}
-
 /// Whether MPI needs the buffer of a send no more.
 #[inline]
 fn has_left(request: &mut ffi::MPI_Request) -> Result<bool, WireError> {
@@ -183,18 +149,4 @@ fn has_left(request: &mut ffi::MPI_Request) -> Result<bool, WireError> {
     let code = unsafe { ffi::PMPI_Test(request, &mut is_gone, ffi::RSMPI_STATUS_IGNORE) };
     check("MPI_Test", code)?;
     Ok(is_gone != 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slow_sends_are_worth_more_copies() {
-        let by_memory = worth_copying(Duration::from_nanos(100));
-        assert!((LEAST_EAGER_BYTES..USUAL_EAGER_BYTES).contains(&by_memory));
-        assert_eq!(worth_copying(Duration::ZERO), LEAST_EAGER_BYTES);
-        assert_eq!(worth_copying(Duration::from_micros(3)), EAGER_BYTES);
-        assert_eq!(worth_copying(Duration::from_secs(1)), EAGER_BYTES);
-    }
 }

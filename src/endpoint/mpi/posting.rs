@@ -22,10 +22,14 @@ impl State {
         region: WireRegion,
     ) -> Result<Taken, WireError> {
         let index = self.enter_call(to, tag)?;
-        let is_short = region.len <= self.outbound.eager_bytes();
-        let kind = if is_short { Kind::Short } else { Kind::Long };
-        let header = Header::of(kind, tag, region.len);
-        if self.peers[index as usize].outbox.is_empty() && self.can_go(index, kind, region.len) {
+        let is_short = region.len <= self.outbound.lengths.eager_bytes();
+        let header = if is_short {
+            let n_parts = n_parts(region.len, self.outbound.lengths.part_bytes());
+            Header::of(Kind::Short, tag, region.len, n_parts as u32)
+        } else {
+            Header::of(Kind::Long, tag, region.len, 0)
+        };
+        if self.peers[index as usize].outbox.is_empty() && self.can_go(index, &header) {
             self.put(index, header, slot, region)?;
             return Ok(if is_short { Taken::Done } else { Taken::Accepted });
         }
@@ -154,7 +158,7 @@ impl State {
     pub(super) fn flush(&mut self, index: u32) -> Result<(), WireError> {
         while let Some(&outgoing) = self.peers[index as usize].outbox.front() {
             let Outgoing { header, slot, region } = outgoing;
-            if !self.can_go(index, header.kind, region.len) {
+            if !self.can_go(index, &header) {
                 self.list(index);
                 break;
             }
@@ -169,10 +173,10 @@ impl State {
 
     /// Whether there are credits for a message, and a tag of MPI's if it needs one.
     #[inline]
-    fn can_go(&self, index: u32, kind: Kind, len: usize) -> bool {
-        let credits = self.peers[index as usize].credits as usize;
-        match kind {
-            Kind::Short => credits >= n_parts(len),
+    fn can_go(&self, index: u32, header: &Header) -> bool {
+        let credits = self.peers[index as usize].credits;
+        match header.kind {
+            Kind::Short => credits >= header.way,
             _ => credits > 0 && self.transfers.has_tag(),
         }
     }
@@ -191,7 +195,7 @@ impl State {
         header.credits = std::mem::take(&mut peer.owed);
         if header.kind != Kind::Short {
             peer.credits -= 1;
-            header.mpi_tag = self.transfers.tag();
+            header.way = self.transfers.tag() as u32;
             // SAFETY: no message.
             unsafe { self.outbound.send(to, &header, None) }?;
             // SAFETY: the region of a send that has not been reported is valid for reads.
@@ -199,7 +203,7 @@ impl State {
         }
         let mut at = 0;
         loop {
-            let len = part_len(region.len, at);
+            let len = part_len(region.len, header.way as usize, at);
             let part = WireRegion { ptr: region.ptr.wrapping_add(at), len, ..region };
             peer.credits -= 1;
             // SAFETY: as above; the part lies within the region.
