@@ -231,7 +231,7 @@ fn walk_lane(
             Cut::Pairs => BlockOrder::Displaced(Arc::new(Displaced {
                 places: places.clone(),
                 patterns: (0..shape.n_dims()).map(|dim| walk.pattern(dim).clone()).collect(),
-                order: order.clone(),
+                displacements: order.nodes(),
             })),
             Cut::Blocks | Cut::Vector | Cut::Token => BlockOrder::Identity,
         },

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::grid::Grid;
-use super::order::PositionOrder;
 use super::places::Places;
 use crate::collectives::{Cut, Share};
-use crate::geometry::Coord;
+use crate::geometry::Node;
 use crate::names::{Block, Position, Rank};
 use crate::patterns::Pattern;
 
@@ -73,16 +72,16 @@ impl Listing {
 pub struct Displaced {
     pub(super) places: Arc<Places>,
     pub(super) patterns: Vec<Pattern>,
-    /// Which displacement a position is.
-    pub(super) order: Arc<PositionOrder>,
+    /// Which displacement a position is: the coordinate of this node.
+    pub(super) displacements: Vec<Node>,
 }
 
 impl Displaced {
     fn rank(&self, position: Position, at: impl Fn(usize, u32) -> u32) -> Rank {
-        let displacement = self.order.coord(position.0);
-        let parts: SmallVec<[u32; 8]> =
-            (0..self.patterns.len()).map(|dim| at(dim, displacement[dim])).collect();
-        self.places.rank(Coord::new(&parts))
+        let shape = &self.places.shape;
+        let by = shape.coord(self.displacements[position.index()]);
+        let node = |node, dim| node * shape.size(dim) + at(dim, by[dim]);
+        self.places.rank_on(Node((0..shape.n_dims()).fold(0, node)))
     }
 
     /// Whose block stands in `position` on `rank` at the start.
