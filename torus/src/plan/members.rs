@@ -66,9 +66,10 @@ impl Members {
         others
     }
 
-    /// How many members have places in an interval.
-    pub fn count(&self, interval: Interval) -> u32 {
-        self.from(interval.start).map(|own| own.common(interval)).take_while(|&n| n > 0).sum()
+    /// Whether all places of an interval are members; `None` if none is.
+    pub fn covers(&self, of: Interval) -> Option<bool> {
+        let own = self.from(of.start).next().filter(|own| own.start < of.end)?;
+        Some(own.start <= of.start && of.end <= own.end)
     }
 
     /// The intervals that reach beyond a place.
@@ -84,11 +85,6 @@ impl Members {
     /// True if there is no member.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    /// True if a member's place lies within the tile.
-    pub fn meets(&self, tile: &Tile, dim: usize) -> bool {
-        self.0.iter().any(|own| own.common(tile.box_[dim]) > 0)
     }
 }
 
@@ -127,10 +123,6 @@ impl Tile {
 }
 
 impl Interval {
-    pub fn common(self, other: Interval) -> u32 {
-        self.end.min(other.end).saturating_sub(self.start.max(other.start))
-    }
-
     pub fn len(self) -> u32 {
         self.end - self.start
     }

@@ -178,17 +178,14 @@ impl PositionOrder {
 
     /// The part of [`PositionOrder::runs`] that lies in a tile, appended to `runs`.
     pub fn runs_in(&self, tile: &Tile, sets: &[&Members], runs: &mut Blocks) {
-        let mut box_ = tile.box_;
         // The dimensions in which the box reaches beyond the set, as bits.
         let mut partial = 0u8;
         for (dim, set) in sets.iter().enumerate() {
-            let count = set.count(box_[dim]);
-            if count == 0 {
-                return;
-            }
-            partial |= u8::from(count < box_[dim].len()) << dim;
+            let Some(is_full) = set.covers(tile.box_[dim]) else { return };
+            partial |= u8::from(!is_full) << dim;
         }
-        self.descend(tile.depth, &mut box_, (tile.first, tile.volume), partial, sets, runs);
+        let positions = (tile.first, tile.volume);
+        self.descend(tile.depth, &mut tile.box_.clone(), positions, partial, sets, runs);
     }
 
     fn whole(&self) -> [Interval; MAX_DIMS] {
@@ -232,13 +229,16 @@ impl PositionOrder {
                 break;
             }
             at = at.max(members.start);
-            while at < members.end.min(whole.end) {
-                let group = group_of[at as usize];
-                let inside =
-                    Interval { start: group.start.max(whole.start), end: group.end.min(whole.end) };
+            let end = members.end.min(whole.end);
+            while at < end {
+                // Where no other dimension is left, positions are this one's places.
+                let inside = match others {
+                    1 => Interval { start: at, end },
+                    _ => group_of[at as usize],
+                };
                 box_[*dim] = inside;
                 let range = (first + (inside.start - whole.start) * others, inside.len() * others);
-                let is_full = sets[*dim].count(inside) == inside.len();
+                let is_full = members.start <= inside.start && inside.end <= members.end;
                 let partial = partial & !(1 << dim) | u8::from(!is_full) << dim;
                 self.descend(depth + 1, box_, range, partial, sets, runs);
                 at = inside.end;

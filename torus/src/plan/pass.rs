@@ -243,8 +243,9 @@ impl WalkPass {
         let n_dims = self.walk.sizes().len();
         let needs_others = self.needs_others();
         // Whom the tile concerns, dimension by dimension, with their sets.
-        let concerns = |set: &Members, dim| {
-            if self.is_whole { !set.is_empty() } else { set.meets(tile, dim) }
+        let concerns = |set: &Members, dim| match self.is_whole {
+            true => !set.is_empty(),
+            false => set.covers(tile.box_[dim]).is_some(),
         };
         type Concerned<'a> = Vec<(u32, u32, Cow<'a, Members>)>;
         let concerned: Vec<Concerned<'_>> = (0..n_dims)
