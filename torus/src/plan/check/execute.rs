@@ -165,10 +165,9 @@ impl<'a> Execution<'a> {
             match self.flow.action(lane, step, to) {
                 Action::Copy => {
                     let Scratch { strips, values, .. } = &mut *self.scratch;
-                    if let Some(lost) = strips.first_lost(to, range, content, values) {
+                    if let Some(lost) = strips.overwrite(to, range, content, values) {
                         self.report(to, at, lost, Fault::Overwritten);
                     }
-                    self.scratch.strips.write(to, range, content);
                 }
                 Action::Reduce => match self.flow.own_at(lane, step, to) {
                     0 => self.fold(step, to, range, &[], &[message]),

@@ -39,21 +39,14 @@ impl Strips {
         }
     }
 
-    /// The piece that starts at `at`, cut off there if need be.
-    fn cut(&mut self, rank: Rank, at: u32) -> usize {
+    /// The piece that starts at `at`, cut off there if need be; `index` is the one that holds `at`.
+    fn cut(&mut self, rank: Rank, mut index: usize, at: u32) -> usize {
         let strip = &mut self.strips[rank.index()];
-        if at == 0 {
-            return 0;
-        }
         if at >= self.width {
             return strip.len();
         }
-        loop {
-            let index = strip.partition_point(|piece| u32::from(piece.start) <= at) - 1;
+        while u32::from(strip[index].start) != at {
             let piece = strip[index];
-            if u32::from(piece.start) == at {
-                return index;
-            }
             let Some(parts) = self.chunks.parts(piece.content) else {
                 strip.insert(index + 1, Piece { start: at as u16, ..piece });
                 return index + 1;
@@ -62,13 +55,20 @@ impl Strips {
             let pieces =
                 parts.iter().map(|&Part { start, content }| Piece { start, content, ..piece });
             strip.insert_many(index, pieces);
+            index += parts.iter().skip(1).take_while(|part| u32::from(part.start) <= at).count();
         }
+        index
     }
 
     /// The pieces of exactly some positions.
     fn cut_out(&mut self, rank: Rank, range: &Range<u32>) -> Range<usize> {
-        let first = self.cut(rank, range.start);
-        first..self.cut(rank, range.end)
+        let strip = &self.strips[rank.index()];
+        let first = strip.partition_point(|piece| u32::from(piece.start) <= range.start) - 1;
+        let first = self.cut(rank, first, range.start);
+        // Mostly the next piece is behind the range, or the one after it.
+        let next = &self.strips[rank.index()][first + 1..];
+        let last = next.iter().take_while(|piece| u32::from(piece.start) <= range.end).count();
+        first..self.cut(rank, first + last, range.end)
     }
 
     /// Makes one piece of some positions.
@@ -124,25 +124,27 @@ impl Strips {
         all.map(|(piece, end)| (u32::from(piece.start)..end, piece.content)).collect()
     }
 
-    /// The first position of `range`, which `content` will fill, that was not sent since it was
-    /// written and that holds other contributions than `content`.
-    pub(super) fn first_lost(
+    /// Puts `content` into some positions, as [`Strips::write`] does. Returns the first of them that
+    /// was not sent since it was written and that held other contributions.
+    pub(super) fn overwrite(
         &mut self,
         rank: Rank,
         range: &Range<u32>,
         content: Content,
         values: &Values,
     ) -> Option<u32> {
-        let pieces = self.cut_out(rank, range);
-        let pieces = &self.strips[rank.index()][pieces];
-        let mut all = pieces.iter().zip(ends(pieces, |piece| piece.start, range.end));
-        all.find_map(|(piece, end)| {
+        let at = self.cut_out(rank, range);
+        let pieces = &self.strips[rank.index()][at.clone()];
+        let ends = ends(pieces, |piece| piece.start, range.end);
+        let lost = pieces.iter().zip(ends).find_map(|(piece, end)| {
             if !piece.is_live || piece.content == content {
                 return None;
             }
             let own = (piece.content, &(u32::from(piece.start)..end));
             self.chunks.first_difference(own, (content, range.end), values)
-        })
+        });
+        self.replace(rank, at, Piece { start: range.start as u16, is_live: true, content });
+        lost
     }
 
     /// Marks the values that strips hold, where there are no chunks.
