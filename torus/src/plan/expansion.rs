@@ -140,7 +140,7 @@ impl Flow for Expansion {
 
     fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
         match self.pass(lane, step) {
-            (Pass::Walk(pass), step) => pass.own_at_step(step, self.places.coord(rank)),
+            (Pass::Walk(pass), step) => pass.own_at_step(step, rank),
             (Pass::Prefix(pass), step) => pass.own_at(step, self.places.coord(rank)),
             _ => 0,
         }

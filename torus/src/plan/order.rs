@@ -11,9 +11,14 @@
 //! Sets are products over the dimensions and are never enumerated: [`PositionOrder::runs`]
 //! descends the levels and stops wherever a subtree lies wholly inside or outside the set.
 
+use smallvec::SmallVec;
+
 use super::members::{Interval, Members, Tile};
 use super::runs::{Blocks, Run};
 use crate::geometry::{Coord, MAX_DIMS, Node};
+
+/// Runs on their way into a list of the right length.
+pub type Runs = SmallVec<[Run; 32]>;
 
 /// One level: a digit for every coordinate of one dimension.
 #[derive(Clone, Debug)]
@@ -171,13 +176,13 @@ impl PositionOrder {
 
     /// The runs of positions that the product of one set per dimension occupies, ascending.
     pub fn runs(&self, sets: &[&Members]) -> Blocks {
-        let mut runs = Blocks::new();
+        let mut runs = Runs::new();
         self.runs_in(&self.whole_tile(), sets, &mut runs);
-        runs
+        Blocks::from_slice(&runs)
     }
 
     /// The part of [`PositionOrder::runs`] that lies in a tile, appended to `runs`.
-    pub fn runs_in(&self, tile: &Tile, sets: &[&Members], runs: &mut Blocks) {
+    pub fn runs_in(&self, tile: &Tile, sets: &[&Members], runs: &mut Runs) {
         // The dimensions in which the box reaches beyond the set, as bits.
         let mut partial = 0u8;
         for (dim, set) in sets.iter().enumerate() {
@@ -205,7 +210,7 @@ impl PositionOrder {
         (first, volume): (u32, u32),
         partial: u8,
         sets: &[&Members],
-        runs: &mut Blocks,
+        runs: &mut Runs,
     ) {
         if partial == 0 {
             match runs.last_mut() {
@@ -354,7 +359,7 @@ mod tests {
             let sets: Vec<&Members> = sets.iter().collect();
             let runs = order.runs(&sets);
             for most in [1, 3, 16] {
-                let mut in_tiles = Blocks::new();
+                let mut in_tiles = Runs::new();
                 let mut at = 0;
                 for tile in order.tiles(most) {
                     prop_assert_eq!(tile.positions().start, at);
@@ -362,7 +367,7 @@ mod tests {
                     order.runs_in(&tile, &sets, &mut in_tiles);
                 }
                 prop_assert_eq!(at, order.n_positions());
-                prop_assert_eq!(&in_tiles, &runs);
+                prop_assert_eq!(&in_tiles[..], &runs[..]);
             }
             let nodes = order.nodes();
             prop_assert_eq!(nodes.len() as u32, order.n_positions());

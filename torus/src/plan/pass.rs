@@ -7,14 +7,15 @@ use smallvec::SmallVec;
 
 use super::flow::Message;
 use super::members::{Members, Tile};
-use super::order::PositionOrder;
+use super::order::{PositionOrder, Runs};
 use super::paths::Moves;
 use super::places::Places;
 use super::runs::{Blocks, Run};
 use super::types::{Step, Transfer};
 use super::walk::{GlobalStep, Walk};
 use crate::collectives::{Action, Paths, Phase};
-use crate::geometry::{Coord, Node};
+use crate::geometry::{Coord, MAX_DIMS, Node};
+use crate::names::Rank;
 
 /// Sets of one dimension are kept if there are at most this many of them; longer rings make
 /// theirs when they are asked for, each in constant time.
@@ -155,41 +156,37 @@ impl WalkPass {
         }
         let n_dims = self.walk.sizes().len();
         let needs_others = self.needs_others();
-        let full = Members::default();
+        let nothing = Members::default();
         // By dimension, the set for so many steps done.
         type Beside<'a> = Option<(u32, Cow<'a, Members>)>;
         let mut beside: SmallVec<[Beside<'_>; 4]> = (0..n_dims).map(|_| None).collect();
         for (number, &step) in self.walk.steps().iter().enumerate() {
             let GlobalStep { dim, t } = step;
             let mut listed = Step { action: self.phase.action, ..Step::default() };
+            let mut sets = [&nothing; MAX_DIMS];
             let mut is_idle = false;
             if needs_others {
-                for other in (0..n_dims).filter(|&other| other != dim) {
+                let others = || (0..n_dims).filter(|&other| other != dim);
+                for other in others() {
                     let done = self.done[number][other];
                     if beside[other].as_ref().is_none_or(|(at, _)| *at != done) {
                         beside[other] = Some((done, self.beside(other, done, at[other])));
                     }
-                    is_idle |= beside[other].as_ref().is_some_and(|(_, set)| set.is_empty());
+                }
+                for other in others() {
+                    sets[other] = beside[other].as_ref().map_or(&nothing, |(_, set)| set);
+                    is_idle |= sets[other].is_empty();
                 }
             }
             if !is_idle {
                 let transfer = |target: u32, from: u32, peer: u32| {
                     let moving = self.moving(step, target, from);
-                    let blocks = if needs_others {
-                        if moving.is_empty() {
-                            return None;
-                        }
-                        let sets: SmallVec<[&Members; 4]> = (0..n_dims)
-                            .map(|other| match &beside[other] {
-                                _ if other == dim => &*moving,
-                                Some((_, set)) => &**set,
-                                None => &full,
-                            })
-                            .collect();
-                        self.blocks(&sets)
-                    } else {
-                        self.blocks(&[])
-                    };
+                    if moving.is_empty() {
+                        return None;
+                    }
+                    let mut sets = sets;
+                    sets[dim] = &moving;
+                    let blocks = self.blocks(&sets[..n_dims]);
                     Some(Transfer { peer: self.places.rank(at.with(dim, peer)), blocks })
                 };
                 let pattern = self.walk.pattern(dim);
@@ -203,7 +200,7 @@ impl WalkPass {
                 if let Some(groups) = &self.groups {
                     let leader = |a: u32| groups[number][a as usize];
                     sources.sort_by_key(|&(_, b)| leader(b));
-                    listed.own_at = self.own_at(number, at);
+                    listed.own_at = self.own_at(groups, number, at);
                 }
                 listed.recvs = sources.iter().filter_map(|&(i, b)| transfer(i, b, b)).collect();
             }
@@ -215,9 +212,8 @@ impl WalkPass {
     }
 
     /// Operands of the step's fold whose groups come before the node's own.
-    fn own_at(&self, number: usize, at: Coord) -> u32 {
+    fn own_at(&self, groups: &[Vec<u32>], number: usize, at: Coord) -> u32 {
         let GlobalStep { dim, t } = self.walk.steps()[number];
-        let Some(groups) = &self.groups else { return 0 };
         if at[dim] >= self.walk.sizes()[dim] {
             return 0;
         }
@@ -226,9 +222,10 @@ impl WalkPass {
         sources.iter().filter(|&&b| leader(b) < leader(at[dim])).count() as u32
     }
 
-    /// The same for step `step` of the pass.
-    pub fn own_at_step(&self, step: usize, at: Coord) -> u32 {
-        self.own_at(self.walk_step(step), at)
+    /// The same for step `step` of the pass and a rank.
+    pub fn own_at_step(&self, step: usize, rank: Rank) -> u32 {
+        let own_at = |groups| self.own_at(groups, self.walk_step(step), self.places.coord(rank));
+        self.groups.as_deref().map_or(0, own_at)
     }
 
     /// What becomes of what arrives.
@@ -287,7 +284,7 @@ impl WalkPass {
             tile,
             concerned: &concerned,
             sets: SmallVec::new(),
-            runs: Blocks::new(),
+            runs: Runs::new(),
             visit,
         };
         product.descend(0, Node(0), Node(0));
@@ -300,8 +297,8 @@ struct Product<'a, 'b> {
     dim: usize,
     tile: &'a Tile,
     concerned: &'a [Vec<(u32, u32, Cow<'a, Members>)>],
-    sets: SmallVec<[&'a Members; 4]>,
-    runs: Blocks,
+    sets: SmallVec<[&'a Members; MAX_DIMS]>,
+    runs: Runs,
     visit: &'b mut dyn FnMut(Message<'_>),
 }
 
