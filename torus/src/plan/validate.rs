@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use smallvec::SmallVec;
+
 use super::runs::{Run, n_positions};
 use super::types::{Lane, Plan, Step, Transfer};
 use crate::collectives::{Action, Cut};
@@ -231,18 +233,22 @@ impl Rules<'_> {
     fn check_step(&mut self, index: usize, lane: &Lane, number: usize, step: &Step) {
         let at = (Some(index), Some(number));
         for transfers in [&step.sends, &step.recvs] {
-            let mut peers: HashSet<Rank> = HashSet::new();
             for Transfer { peer, blocks } in transfers {
                 if peer.0 >= self.plan.n_ranks || *peer == self.plan.rank {
                     self.report(at.0, at.1, Defect::Peer { peer: *peer });
-                }
-                if transfers.len() > 1 && !peers.insert(*peer) {
-                    self.report(at.0, at.1, Defect::PeerTwice { peer: *peer });
                 }
                 if blocks.is_empty() {
                     self.report(at.0, at.1, Defect::NoBlocks { peer: *peer });
                 }
                 self.check_runs(at, lane.space.n_positions, blocks);
+            }
+            if transfers.len() < 2 {
+                continue;
+            }
+            let mut peers: SmallVec<[Rank; 32]> = transfers.iter().map(|each| each.peer).collect();
+            peers.sort_unstable();
+            for pair in peers.windows(2).filter(|pair| pair[0] == pair[1]) {
+                self.report(at.0, at.1, Defect::PeerTwice { peer: pair[0] });
             }
         }
         if step.action == Action::Reduce {
@@ -328,15 +334,15 @@ impl Rules<'_> {
 }
 
 /// A run that overlaps one before it, in the order of their starts.
-fn first_overlap(runs: impl Iterator<Item = Run>) -> Option<Run> {
-    let mut sorted: smallvec::SmallVec<[Run; 8]> = runs.collect();
-    if !sorted.is_sorted() {
-        sorted.sort_unstable();
+fn first_overlap(runs: impl Iterator<Item = Run> + Clone) -> Option<Run> {
+    let are_apart = |a: &Run, b: &Run| u64::from(a.start) + u64::from(a.len) <= u64::from(b.start);
+    // Mostly they are in order.
+    if runs.clone().is_sorted_by(are_apart) {
+        return None;
     }
-    let overlaps = |pair: &&[Run]| {
-        u64::from(pair[0].start) + u64::from(pair[0].len) > u64::from(pair[1].start)
-    };
-    sorted.windows(2).find(overlaps).map(|pair| pair[1])
+    let mut sorted: Vec<Run> = runs.collect();
+    sorted.sort_unstable();
+    sorted.windows(2).find(|pair| !are_apart(&pair[0], &pair[1])).map(|pair| pair[1])
 }
 
 /// Positions that a lane sends in all.
