@@ -197,31 +197,30 @@ impl<'a> Execution<'a> {
     /// `range`.
     fn fold(&mut self, step: usize, to: Rank, range: &Range<u32>, left: &[&Sent], right: &[&Sent]) {
         let Scratch { strips, values, .. } = &mut *self.scratch;
-        let own = strips.read(to, range);
-        let chunks = &mut strips.chunks;
-        let lacking = if self.has_empty { chunks.first_empty(own, range) } else { None };
+        let mut lacking = None;
         let mut repeated: Option<(&Sent, u32)> = None;
-        let mut result: Option<Content> = None;
-        let operands = left.iter().map(|sent| Some(*sent));
-        let operands = operands.chain([None]).chain(right.iter().map(|sent| Some(*sent)));
-        for operand in operands {
-            let content = match operand {
-                Some(sent) => chunks.part(sent.content, &sent.range, range),
-                None => own,
-            };
-            result = Some(match result {
-                None => content,
-                Some(so_far) => {
-                    let (content, twice) = chunks.combine(so_far, content, range, values);
-                    let by = operand.or(left.last().copied());
-                    repeated = repeated.or(by.zip(twice));
-                    content
-                }
-            });
-        }
-        if let Some(content) = result {
-            strips.write(to, range, content);
-        }
+        strips.update(to, range, |chunks, own| {
+            lacking = if self.has_empty { chunks.first_empty(own, range) } else { None };
+            let mut result: Option<Content> = None;
+            let operands = left.iter().map(|sent| Some(*sent));
+            let operands = operands.chain([None]).chain(right.iter().map(|sent| Some(*sent)));
+            for operand in operands {
+                let content = match operand {
+                    Some(sent) => chunks.part(sent.content, &sent.range, range),
+                    None => own,
+                };
+                result = Some(match result {
+                    None => content,
+                    Some(so_far) => {
+                        let (content, twice) = chunks.combine(so_far, content, range, values);
+                        let by = operand.or(left.last().copied());
+                        repeated = repeated.or(by.zip(twice));
+                        content
+                    }
+                });
+            }
+            result.unwrap_or(own)
+        });
         let lane = left.iter().chain(right).map(|sent| sent.lane).next().unwrap_or(self.lanes[0]);
         if let Some(at) = lacking {
             self.report(to, (lane, Some(step)), at, Fault::CombinedEmpty);

@@ -87,10 +87,17 @@ impl Strips {
         self.replace(rank, pieces, piece);
     }
 
-    /// What some positions hold, as one content.
-    pub(super) fn read(&mut self, rank: Rank, range: &Range<u32>) -> Content {
+    /// Puts into some positions what `change` makes of what they hold, as one content.
+    pub(super) fn update(
+        &mut self,
+        rank: Rank,
+        range: &Range<u32>,
+        change: impl FnOnce(&mut Chunks, Content) -> Content,
+    ) {
         let pieces = self.cut_out(rank, range);
-        self.join(rank, pieces)
+        let own = self.join(rank, pieces.clone());
+        let content = change(&mut self.chunks, own);
+        self.replace(rank, pieces, Piece { start: range.start as u16, is_live: true, content });
     }
 
     /// What some positions hold, as one content, which has been sent then.
