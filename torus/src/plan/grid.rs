@@ -199,7 +199,7 @@ impl Grid {
 
     /// The group of a rank, and its number there.
     pub fn member(&self, rank: Rank) -> (u32, u32) {
-        let at = self.places.map.node_of(&self.places.shape, rank.0).0;
+        let at = self.places.node(rank).0;
         if self.is_even() {
             return (at / self.served, at % self.served);
         }

@@ -23,6 +23,11 @@ impl Places {
         Rank(self.map.rank_of(&self.shape, node))
     }
 
+    /// The node of a rank.
+    pub fn node(&self, rank: Rank) -> Node {
+        self.map.node_of(&self.shape, rank.0)
+    }
+
     /// The coordinate of a rank.
     pub fn coord(&self, rank: Rank) -> Coord {
         self.map.coord_of(&self.shape, rank.0)

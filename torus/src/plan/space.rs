@@ -77,23 +77,28 @@ pub struct Displaced {
 }
 
 impl Displaced {
-    fn rank(&self, position: Position, at: impl Fn(usize, u32) -> u32) -> Rank {
-        let shape = &self.places.shape;
-        let by = shape.coord(self.displacements[position.index()]);
-        let node = |node, dim| node * shape.size(dim) + at(dim, by[dim]);
-        self.places.rank_on(Node((0..shape.n_dims()).fold(0, node)))
+    /// The rank whose coordinate is `at(pattern, here, by)` in each dimension, for a rank that is
+    /// `here` and a position that is displaced `by`.
+    fn rank(&self, rank: Rank, position: Position, at: impl Fn(&Pattern, u32, u32) -> u32) -> Rank {
+        let mut here = self.places.node(rank).0;
+        let mut by = self.displacements[position.index()].0;
+        let (mut stride, mut node) = (1, 0);
+        for pattern in self.patterns.iter().rev() {
+            let size = pattern.size();
+            node += at(pattern, here % size, by % size) * stride;
+            (here, by, stride) = (here / size, by / size, stride * size);
+        }
+        self.places.rank_on(Node(node))
     }
 
     /// Whose block stands in `position` on `rank` at the start.
     pub fn destination(&self, rank: Rank, position: Position) -> Rank {
-        let here = self.places.coord(rank);
-        self.rank(position, |dim, by| self.patterns[dim].denormalise(by, here[dim]))
+        self.rank(rank, position, |pattern, here, by| pattern.denormalise(by, here))
     }
 
     /// Whose block stands in `position` on `rank` in the end.
     pub fn source(&self, rank: Rank, position: Position) -> Rank {
-        let here = self.places.coord(rank);
-        self.rank(position, |dim, by| self.patterns[dim].solve(here[dim], by))
+        self.rank(rank, position, |pattern, here, by| pattern.solve(here, by))
     }
 }
 
