@@ -23,7 +23,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::flow::Message;
-use super::grid::{Grid, Groups, Part};
+use super::grid::{Grid, Groups};
 use super::members::{Tile, clip};
 use super::places::Places;
 use super::rounds::{dealt, rounds};
@@ -217,7 +217,7 @@ impl ExchangePass {
                     };
                     let transfer = |peer: u32, member: u32| Transfer {
                         peer: grid.rank(group, peer),
-                        blocks: grid.positions(&Part::Member { member, gets: *in_the_end }, group),
+                        blocks: grid.member_positions(group, member, *in_the_end),
                     };
                     match member {
                         0 => {
@@ -248,8 +248,8 @@ impl ExchangePass {
             }
             ExchangeStep::Along { along, by } => {
                 for &by in by {
-                    let part = Part::Displaced { by, along: along.clone() };
-                    visit(by, &|group| self.grid.positions(&part, group));
+                    let all = self.grid.displaced_positions(by, along);
+                    visit(by, &|group| self.grid.standing(all.clone(), group, false));
                 }
             }
         }
@@ -268,8 +268,8 @@ impl ExchangePass {
                     .alike()
                     .flat_map(|first| (1..grid.size(first)).map(move |member| (first, member)))
                 {
-                    let part = Part::Member { member, gets: *in_the_end };
-                    let Some(runs) = clipped(&grid.positions(&part, first)) else { continue };
+                    let positions = grid.member_positions(first, member, *in_the_end);
+                    let Some(runs) = clipped(&positions) else { continue };
                     for group in grid.like(first) {
                         let ends: [Rank; 2] = [grid.rank(group, member), grid.rank(group, 0)];
                         let [from, to] = if *in_the_end { [ends[1], ends[0]] } else { ends };

@@ -51,25 +51,6 @@ pub struct Grid {
     n_large: u32,
 }
 
-/// What a message of an exchange carries: the displacement along some axes, or one member.
-#[derive(Clone, Debug)]
-pub enum Part {
-    /// All positions displaced so along these axes.
-    Displaced {
-        /// A displacement that is 0 along all other axes.
-        by: u32,
-        /// By axis, whether the exchange is along it.
-        along: SmallVec<[bool; 8]>,
-    },
-    /// All blocks that a member gives, or gets, but the one that it gives itself.
-    Member {
-        /// Its number in its group.
-        member: u32,
-        /// It gets them.
-        gets: bool,
-    },
-}
-
 impl Grid {
     /// The grid of a shape whose node axis, if it has one, is split into groups.
     pub fn new(places: Arc<Places>, groups: Groups) -> Self {
@@ -292,7 +273,7 @@ impl Grid {
 
     /// Of these positions those that stand for something at the leader of `group`, before they
     /// move along the last axis; or in the end.
-    fn standing(&self, runs: Blocks, group: u32, in_the_end: bool) -> Blocks {
+    pub fn standing(&self, runs: Blocks, group: u32, in_the_end: bool) -> Blocks {
         if self.is_even() {
             return runs;
         }
@@ -313,25 +294,21 @@ impl Grid {
         runs
     }
 
-    /// The positions of a part that `group` sends, or of one of its members, as every rank that
-    /// sends or receives it lists them.
-    pub fn positions(&self, part: &Part, group: u32) -> Blocks {
-        match part {
-            Part::Displaced { by, along } => {
-                let digits = self.digits(*by);
-                let axes = self.axes().iter().zip(digits).zip(along);
-                let axes = axes.map(|((&size, digit), &along)| (size, along.then_some(digit)));
-                let members = || std::iter::once((self.served, None));
-                let runs = self.runs(members().chain(axes).chain(members()).collect());
-                self.standing(runs, group, false)
-            }
-            Part::Member { member, gets } => {
-                let all = self.runs(self.digits_of(*member, *gets));
-                let own = (member * self.n_groups()) * self.served + member;
-                let others = all.into_iter().flat_map(|run| without(run, own)).collect();
-                self.standing(others, group, *gets)
-            }
-        }
+    /// All positions that are displaced `by` along these axes, whatever they are along the others,
+    /// along which `by` is 0.
+    pub fn displaced_positions(&self, by: u32, along: &[bool]) -> Blocks {
+        let axes = self.axes().iter().zip(self.digits(by)).zip(along);
+        let axes = axes.map(|((&size, digit), &along)| (size, along.then_some(digit)));
+        let members = || std::iter::once((self.served, None));
+        self.runs(members().chain(axes).chain(members()).collect())
+    }
+
+    /// The positions that a member of `group` gives, or gets, but the one that it gives itself.
+    pub fn member_positions(&self, group: u32, member: u32, gets: bool) -> Blocks {
+        let all = self.runs(self.digits_of(member, gets));
+        let own = (member * self.n_groups()) * self.served + member;
+        let others = all.into_iter().flat_map(|run| without(run, own)).collect();
+        self.standing(others, group, gets)
     }
 }
 
