@@ -284,6 +284,7 @@ impl WalkPass {
             tile,
             concerned: &concerned,
             sets: SmallVec::new(),
+            last: SmallVec::new(),
             runs: Runs::new(),
             visit,
         };
@@ -298,6 +299,8 @@ struct Product<'a, 'b> {
     tile: &'a Tile,
     concerned: &'a [Vec<(u32, u32, Cow<'a, Members>)>],
     sets: SmallVec<[&'a Members; MAX_DIMS]>,
+    /// The sets of the last message, whose runs these are.
+    last: SmallVec<[&'a Members; MAX_DIMS]>,
     runs: Runs,
     visit: &'b mut dyn FnMut(Message<'_>),
 }
@@ -316,11 +319,14 @@ impl Product<'_, '_> {
 
     fn meet(&mut self, from: Node, to: Node) {
         let pass = self.pass;
-        self.runs.clear();
-        if pass.is_whole {
-            self.runs.push(Run::new(0, 1));
-        } else {
-            pass.order.runs_in(self.tile, &self.sets, &mut self.runs);
+        // Neighbours often send the same.
+        if self.last != self.sets {
+            self.last.clone_from(&self.sets);
+            self.runs.clear();
+            match pass.is_whole {
+                true => self.runs.push(Run::new(0, 1)),
+                false => pass.order.runs_in(self.tile, &self.sets, &mut self.runs),
+            }
         }
         let (from, to) = (pass.places.rank_on(from), pass.places.rank_on(to));
         let (from, to) = if pass.phase.backwards { (to, from) } else { (from, to) };
