@@ -99,9 +99,7 @@ impl WalkPass {
             moving.push(is_small.then(|| {
                 let of_step = |t| {
                     let n_targets = pattern.targets(t, 0).len() as u32;
-                    let of_target =
-                        |target| (0..size).map(|a| moves.moving(dim, t, target, a)).collect();
-                    (0..n_targets).map(of_target).collect()
+                    (0..n_targets).map(|target| moves.all_moving(dim, t, target)).collect()
                 };
                 (0..n_steps).map(of_step).collect()
             }));

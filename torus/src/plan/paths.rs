@@ -73,6 +73,16 @@ impl Moves<'_> {
         }
     }
 
+    /// [`Moves::moving`] for every coordinate `a`.
+    pub fn all_moving(&self, dim: usize, t: u32, target: u32) -> Vec<Members> {
+        let size = self.walk.sizes()[dim];
+        match self.paths {
+            // The same displacements move everywhere.
+            Paths::Displaced => vec![self.moving(dim, t, target, 0); size as usize],
+            _ => (0..size).map(|a| self.moving(dim, t, target, a)).collect(),
+        }
+    }
+
     /// What stands at coordinate `a` of dimension `dim` after `done` of its steps.
     pub fn beside(&self, dim: usize, done: u32, a: u32) -> Members {
         let toward = self.walk.toward(dim);
