@@ -23,7 +23,7 @@ use common::{compile, launch, library_dir, sys};
 const QUIET_MS: &str = "25";
 
 /// Cases in progress at a time. They mostly sleep.
-const AT_A_TIME: usize = 4;
+const AT_A_TIME: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Ranks {
