@@ -113,6 +113,7 @@ pub(super) fn part_len(len: usize, n_parts: usize, at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lengths::LEAST_BYTES;
     use super::super::{EAGER_BYTES, PART_BYTES};
     use super::*;
 
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn parts_make_up_a_message() {
-        for most in [4064, PART_BYTES / 8, PART_BYTES] {
+        for most in [LEAST_BYTES, PART_BYTES / 8, PART_BYTES] {
             for len in [0, 1, most - 1, most, most + 1, 3 * most, EAGER_BYTES - 1, EAGER_BYTES] {
                 let parts = n_parts(len, most);
                 let (mut at, mut n) = (0, 0);

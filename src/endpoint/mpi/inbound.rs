@@ -54,8 +54,9 @@ impl State {
         let found = peer.posted.iter().position(|posted| is_same(posted.tag, tag));
         let fits = |posted: &Posted| (posted.tag.call, posted.region.len) == (tag.call, len);
         if kind == Kind::Long {
+            let mpi_tag = way as i32;
             let Some(at) = found else {
-                peer.early.push_back(Early { tag, len, message: Message::Long(way as i32) });
+                peer.early.push_back(Early { tag, len, message: Message::Long(mpi_tag) });
                 self.n_early += 1;
                 return Ok(());
             };
@@ -63,9 +64,7 @@ impl State {
             self.n_awaited -= 1;
             let fits = fits(&posted);
             // SAFETY: the receive is posted, so its region is valid and nobody else's.
-            return unsafe {
-                self.receive((rank, way as i32, len), posted.slot, posted.region, fits)
-            };
+            return unsafe { self.receive((rank, mpi_tag, len), posted.slot, posted.region, fits) };
         }
         // The parts of a message follow each other.
         let start = peer.came;

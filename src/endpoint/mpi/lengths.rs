@@ -21,7 +21,7 @@ const TIMED: usize = 31;
 const BYTES_PER_NS: usize = 200;
 /// Before that is known, and at least.
 const USUAL_BYTES: usize = 32 * 1024;
-const LEAST_BYTES: usize = 4096 - HEADER_BYTES;
+pub(super) const LEAST_BYTES: usize = 4096 - HEADER_BYTES;
 /// Long sends that are watched.
 const WATCHED: usize = 64;
 /// How many of them in a row MPI asks for before parts become shorter.
@@ -64,21 +64,25 @@ impl Lengths {
         self.part
     }
 
-    /// Whether there is something to be learnt from a long send, or from a short one.
+    /// Whether a short send is still to be timed.
     #[inline]
-    pub(super) fn is_learning(&self, is_long: bool) -> bool {
-        if is_long { self.n_watched < WATCHED } else { self.times.len() < TIMED }
+    pub(super) fn is_timing(&self) -> bool {
+        self.times.len() < TIMED
     }
 
-    /// Takes note of how long a send took, and whether it was complete then.
+    /// Takes note of how long a short send took.
     #[cold]
-    pub(super) fn learn(&mut self, is_long: bool, time: Duration, is_complete: bool) {
-        if !is_long {
-            self.times.push(time);
-            if self.times.len() == TIMED {
-                self.times.sort_unstable();
-                self.worth_copying = worth_copying(self.times[TIMED / 2]);
-            }
+    pub(super) fn timed(&mut self, time: Duration) {
+        self.times.push(time);
+        if self.times.len() == TIMED {
+            self.times.sort_unstable();
+            self.worth_copying = worth_copying(self.times[TIMED / 2]);
+        }
+    }
+
+    /// Takes note of whether a long send was complete when MPI returned from it, if it is one of the first.
+    pub(super) fn watched(&mut self, is_complete: bool) {
+        if self.n_watched == WATCHED {
             return;
         }
         self.n_watched += 1;
@@ -112,11 +116,9 @@ mod tests {
     /// What is learnt from an MPI that asks for sends of more than so many bytes.
     fn learnt(unasked: usize) -> Lengths {
         let mut lengths = Lengths::default();
-        (0..TIMED).for_each(|_| lengths.learn(false, Duration::from_micros(2), true));
-        assert!(!lengths.is_learning(false));
-        while lengths.is_learning(true) {
-            lengths.learn(true, Duration::ZERO, lengths.part <= unasked);
-        }
+        (0..TIMED).for_each(|_| lengths.timed(Duration::from_micros(2)));
+        assert!(!lengths.is_timing());
+        (0..WATCHED).for_each(|_| lengths.watched(lengths.part <= unasked));
         lengths
     }
 
@@ -138,7 +140,7 @@ mod tests {
     fn a_send_that_had_to_wait_now_and_then_shortens_nothing() {
         let mut lengths = Lengths::default();
         for send in 0..WATCHED {
-            lengths.learn(true, Duration::ZERO, send % ASKED == 0);
+            lengths.watched(send % ASKED == 0);
         }
         assert_eq!(lengths.part_bytes(), PART_BYTES);
     }

@@ -7,14 +7,14 @@ use std::time::Instant;
 use mpi::ffi;
 
 use super::header::{HEADER_BYTES, Header};
-use super::lengths::Lengths;
+use super::lengths::{LEAST_BYTES, Lengths};
 use super::library::{Comm, check};
 use super::{HEADERS, PART_BYTES};
 use crate::Rank;
 use crate::endpoint::{WireError, WireRegion};
 
 /// Lengths of buffers: for most messages, and for the longest.
-const LENGTHS: [usize; 2] = [4096, HEADER_BYTES + PART_BYTES];
+const LENGTHS: [usize; 2] = [HEADER_BYTES + LEAST_BYTES, HEADER_BYTES + PART_BYTES];
 /// Buffers of each length that are kept while they are not in use.
 const KEPT: [usize; 2] = [1024, 32];
 
@@ -63,7 +63,7 @@ impl Outbound {
             unsafe { region.ptr.copy_to_nonoverlapping(into.as_mut_ptr(), len) };
         }
         let is_long = kind == 1;
-        let start = self.lengths.is_learning(is_long).then(Instant::now);
+        let start = (!is_long && self.lengths.is_timing()).then(Instant::now);
         // SAFETY: a constant of MPI's.
         let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
         // SAFETY: the buffer stays where it is, and unchanged, until the request is complete.
@@ -78,7 +78,9 @@ impl Outbound {
                 &mut request,
             )
         };
-        let time = start.map(|start| start.elapsed());
+        if let Some(start) = start {
+            self.lengths.timed(start.elapsed());
+        }
         if code != 0 {
             // MPI may still use the buffer.
             std::mem::forget(buffer);
@@ -87,8 +89,8 @@ impl Outbound {
         // A short message has mostly left at once. What MPI fails to say, `collect` asks again.
         let is_gone = has_left(&mut request).unwrap_or(false);
         // Behind others it might only have had to wait.
-        if let Some(time) = time.filter(|_| self.leaving.is_empty()) {
-            self.lengths.learn(is_long, time, is_gone);
+        if is_long && self.leaving.is_empty() {
+            self.lengths.watched(is_gone);
         }
         if is_gone {
             self.keep(buffer);
