@@ -164,10 +164,10 @@ tests() {
   fi
 }
 
-# part NAME COMMAND: with a log of its own. Some tests wait for time-outs: three at a time.
+# part NAME: the function address_NAME, with a log of its own. Some tests wait for time-outs: three at a time.
 part() {
   log=$made/log-$1
-  RUST_TEST_THREADS=3 "$2"
+  RUST_TEST_THREADS=3 "address_$1"
   return $failed
 }
 
@@ -180,37 +180,14 @@ run_address() {
   # So does what ranks still do in each other's memory when a call has failed; without leaks, as below.
   ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 2 --test ranks -- --exact \
     failures::one_thread_frees_while_another_finds_out failures::nor_do_workers
-  # The rest on one core each: ranks are more than cores.
-  on_core 0 "$made/said-0" part 0 address_processes
-  on_core 1 "$made/said-1" part 1 address_ranks
-  local job
-  for job in $(jobs -p); do wait "$job" || failed=1; done
-  cat "$made/said-0" "$made/said-1"
+  # The rest on one core each: ranks are more than cores. What takes longest comes first.
+  each_on_a_core "$made/said" part ranks communicators collectives failures units commands conformance ||
+    failed=1
 }
 
-address_processes() {
-  # Left out: allocation, which counts allocations; matrix, which runs the code of emulated on more
-  # shapes; a test that measures its own memory, where the sanitizer keeps what is freed.
-  tests 200 "${few[@]}" --test library
-  tests 35 --test processes -- collectives:: communicators:: gates:: mismatch:: reg_cache:: \
-    --skip memory_comes_back --skip processes_tell_each_other
-  tests 100 --test conformance
-  tests 1 --test bootstrap_processes
-}
-
+# Left out: allocation, which counts allocations; matrix, which runs the code of emulated on more shapes;
+# a test that measures its own memory, where the sanitizer keeps what is freed.
 address_ranks() {
-  tests 70 --test cli --test ranks -- endpoint:: ending:: launch:: regcache:: requests:: \
-    shm:: --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker
-  # What ends with a failure leaves behind what a peer may still write to, as the library promises,
-  # and one test forgets requests: without the search for leaks.
-  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 9 --test processes --test ranks -- --exact \
-    chaos::ranks_survive_random_failures_in_shared_memory \
-    chaos::ranks_survive_random_failures_on_the_emulated_device \
-    mismatch::processes_tell_each_other requests::dropped_and_forgotten_requests_complete \
-    lost::all_that_are_missing_can_be_asked_for lost::a_rank_in_another_call_is_named \
-    duplicate_ends::what_outlives_a_communicator_works_and_what_outlives_the_world_refuses \
-    duplicate_ends::when_a_rank_panics_everybody_ends \
-    ending::a_panic_in_a_worker_is_a_failure_of_its_rank
   tests 13 --test ranks -- --exact \
     emulated::every_algorithm_on_2x3 emulated::every_algorithm_on_a_ring_of_5 \
     emulated::every_algorithm_with_workers emulated::puts_are_cut emulated::types_and_operators \
@@ -219,6 +196,38 @@ address_ranks() {
     engine::by_hand::exchanges_in_place_do_not_wait_for_each_other engine::rooted \
     stress::wires_of_many_kinds stress::workers_meet_skew_and_delay \
     stress::a_sleeping_root_is_flooded_and_loses_nothing
+}
+
+address_communicators() {
+  tests 30 --test processes -- communicators:: gates:: mismatch:: reg_cache:: \
+    --skip memory_comes_back --skip processes_tell_each_other
+}
+
+address_collectives() { tests 14 --test processes -- collectives::; }
+
+# What ends with a failure leaves behind what a peer may still write to, as the library promises, and one
+# test forgets requests: without the search for leaks.
+address_failures() {
+  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 9 --test processes --test ranks -- --exact \
+    chaos::ranks_survive_random_failures_in_shared_memory \
+    chaos::ranks_survive_random_failures_on_the_emulated_device \
+    mismatch::processes_tell_each_other requests::dropped_and_forgotten_requests_complete \
+    lost::all_that_are_missing_can_be_asked_for lost::a_rank_in_another_call_is_named \
+    duplicate_ends::what_outlives_a_communicator_works_and_what_outlives_the_world_refuses \
+    duplicate_ends::when_a_rank_panics_everybody_ends \
+    ending::a_panic_in_a_worker_is_a_failure_of_its_rank
+}
+
+address_units() { tests 200 "${few[@]}" --test library; }
+
+address_commands() {
+  tests 70 --test cli --test ranks -- endpoint:: ending:: launch:: regcache:: requests:: \
+    shm:: --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker
+}
+
+address_conformance() {
+  tests 100 --test conformance
+  tests 1 --test bootstrap_processes
 }
 
 run_thread() {

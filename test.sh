@@ -58,16 +58,26 @@ limited() { timeout --kill-after=10 "$@"; }
 clippy() { cargo clippy --workspace --all-targets --quiet -- -D warnings; }
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet; }
 # The benchmarks have no tests, and what they need would have everything else built otherwise.
+packages=(--workspace --exclude hopbine-benches)
 tests() {
-  local packages=(--workspace --exclude hopbine-benches)
-  cargo test "${packages[@]}" --no-run --quiet && limited 1200 cargo test "${packages[@]}" --no-fail-fast
+  cargo test "${packages[@]}" --no-run --quiet &&
+    limited 1200 cargo test "${packages[@]}" --no-fail-fast -- --skip lost:: --skip stress::
+}
+# These modules of `processes` and `ranks` mostly wait, for ranks that are lost (on both wires) or for slow
+# wires: all at once, and four tests of each at a time.
+tests_that_wait() {
+  local test=(limited 200 cargo test --test processes --test ranks -- --test-threads=4) pids=() pid status=0
+  "${test[@]}" lost:: >"$logs/lost" 2>&1 & pids+=($!)
+  HOPBINE_TEST_BACKEND=shm "${test[@]}" lost:: >"$logs/lost-shm" 2>&1 & pids+=($!)
+  "${test[@]}" stress:: >"$logs/stress" 2>&1 & pids+=($!)
+  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+  cat "$logs"/{lost,lost-shm,stress}
+  return $status
 }
 # Tests that say how ranks call and fail, with shared memory as the wire. The others take very long
 # over it where 64 ranks with six ports share two cores: HOPBINE_TEST_BACKEND=shm runs them by hand.
-# Lost ranks are mostly waited for: four tests at a time.
 tests_shm() {
-  HOPBINE_TEST_BACKEND=shm limited 200 cargo test --test ranks -- requests:: &&
-    HOPBINE_TEST_BACKEND=shm limited 200 cargo test --test processes -- --test-threads=4 mismatch:: lost::
+  HOPBINE_TEST_BACKEND=shm limited 200 cargo test --test ranks --test processes -- requests:: mismatch::
 }
 
 # The bindings that are checked in are those of the header.
@@ -121,6 +131,7 @@ stage "lints" clippy
 stage "documentation" documentation
 [ -z "$more" ] || stage "more packages" fetched
 stage "tests" tests
+stage "tests that wait" tests_that_wait
 stage "tests in shared memory" tests_shm
 stage "installation" limited 900 env PROFILE=dev tests/install.sh
 stage "job scripts" limited 60 tests/jobscripts.sh

@@ -160,13 +160,9 @@ for mpi in "${mpis[@]}"; do
     --config "profile.dev.package.mpi-sys.opt-level=$level" --config profile.dev.package.hopbine.opt-level=0)
   step build "${parts[@]}" || continue
   ! $build_only || continue
-  # Open MPI's ranks yield, and mostly wait for its launcher: the first part goes beside the others.
-  # Those of MPICH take their cores.
-  if [ "$mpi" = openmpi ] && [ ${#parts[@]} != 1 ]; then
-    on_core 0 "$programs/first" step run "${parts[0]}"
-    on_core 1 "$programs/others" step run "${parts[@]:1}"
-    wait
-    cat "$programs/first" "$programs/others"
+  # Open MPI's ranks yield, and mostly wait for its launcher. Those of MPICH take their cores.
+  if [ "$mpi" = openmpi ]; then
+    each_on_a_core "$programs/said" "step run" "${parts[@]}" || continue
   else
     step run "${parts[@]}" || continue
   fi

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+use std::sync::Mutex;
+
 pub mod calls;
 pub mod cores;
 pub mod memory_wire;
@@ -9,3 +11,17 @@ pub mod mixed;
 pub mod processes;
 pub mod reference;
 pub mod skew;
+
+/// Does `work` for every item, four at a time: for ranks that mostly wait.
+pub fn four_at_a_time<T: Send>(
+    items: impl IntoIterator<Item = T, IntoIter: Send>,
+    work: impl Fn(T) + Sync,
+) {
+    let items = Mutex::new(items.into_iter());
+    let next = || items.lock().expect("`next` does not panic").next();
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| std::iter::from_fn(next).for_each(&work));
+        }
+    });
+}

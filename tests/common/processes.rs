@@ -4,7 +4,6 @@
 //! nothing otherwise; in such a process the one that knows the name runs that scenario.
 
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 
 /// The backend of tests that do not say, `emu` if unset.
 pub const BACKEND: &str = "HOPBINE_TEST_BACKEND";
@@ -68,20 +67,6 @@ pub fn ranks(n: usize, scenario: &str, env: &[(&str, &str)]) -> Vec<Ended> {
         assert!(text.contains(DONE), "{scenario}, rank {rank} of {n} ran no scenario:\n{text}");
     }
     ended
-}
-
-/// Does `work` for every item, four at a time: for ranks that mostly wait.
-pub fn four_at_a_time<T: Send>(
-    items: impl IntoIterator<Item = T, IntoIter: Send>,
-    work: impl Fn(T) + Sync,
-) {
-    let items = Mutex::new(items.into_iter());
-    let next = || items.lock().expect("`next` does not panic").next();
-    std::thread::scope(|threads| {
-        for _ in 0..4 {
-            threads.spawn(|| std::iter::from_fn(next).for_each(&work));
-        }
-    });
 }
 
 /// What a rank says when its scenario has ended.

@@ -13,7 +13,8 @@ use hopbine::{CallOptions, Communicator, Error, Hardware, init};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::common::processes::{four_at_a_time, run_scenario, start, wait};
+use crate::common::four_at_a_time;
+use crate::common::processes::{run_scenario, start, wait};
 
 const SEED: &str = "HOPBINE_TEST_SEED";
 const RANKS: u32 = 4;

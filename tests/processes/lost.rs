@@ -6,7 +6,8 @@
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::common::processes::{Ended, four_at_a_time, run_scenario, start, wait};
+use crate::common::four_at_a_time;
+use crate::common::processes::{Ended, run_scenario, start, wait};
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator, Error, Fault, Hardware, init};
 

@@ -21,6 +21,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
 use crate::common::cores::one_core;
+use crate::common::four_at_a_time;
 
 const PAGE: usize = 4096;
 
@@ -219,31 +220,30 @@ impl Story {
     }
 }
 
-fn stories(n: u64, drive: Drive) {
+/// A story whose seed says all about it.
+fn story(seed: u64, drive: Drive) {
     let fates = [Fate::OtherCount, Fate::Panics, Fate::OtherCollective, Fate::Leaves, Fate::Late];
-    for seed in 0..n {
-        // The slow ones less often.
-        let fate = fates[if seed % 25 < 2 { 3 + seed as usize % 2 } else { seed as usize % 3 }];
-        let rng = &mut SmallRng::seed_from_u64(seed + 1000);
-        let (victim, round, thread) =
-            (rng.random_range(0..4), rng.random_range(0..25), rng.random_range(0..2));
-        let story = Story { seed, fate, victim, round, thread };
-        let latency = match seed % 4 {
-            0 => Latency { put_ns: 50_000, ..Latency::default() },
-            _ => Latency::default(),
-        };
-        story.happen(drive, seed % 5 == 0, latency);
-    }
+    // The slow ones less often.
+    let fate = fates[if seed % 25 < 2 { 3 + seed as usize % 2 } else { seed as usize % 3 }];
+    let rng = &mut SmallRng::seed_from_u64(seed + 1000);
+    let (victim, round, thread) =
+        (rng.random_range(0..4), rng.random_range(0..25), rng.random_range(0..2));
+    let story = Story { seed, fate, victim, round, thread };
+    let latency = match seed % 4 {
+        0 => Latency { put_ns: 50_000, ..Latency::default() },
+        _ => Latency::default(),
+    };
+    story.happen(drive, seed % 5 == 0, latency);
 }
 
 #[test]
 fn nobody_touches_memory_after_a_failure() {
-    stories(150, Drive::Inline);
+    four_at_a_time(0..150, |seed| story(seed, Drive::Inline));
 }
 
 #[test]
 fn nor_do_workers() {
-    stories(50, Drive::Workers);
+    four_at_a_time(0..50, |seed| story(seed, Drive::Workers));
 }
 
 /// Who waits looks at the clock also where its core is busy and other operations move all the while.
@@ -257,7 +257,8 @@ fn nor_do_workers_on_a_busy_core() {
                 std::hint::spin_loop();
             }
         });
-        let outcome = std::panic::catch_unwind(|| stories(10, Drive::Workers));
+        let outcome =
+            std::panic::catch_unwind(|| (0..10).for_each(|seed| story(seed, Drive::Workers)));
         is_over.store(true, Ordering::Relaxed);
         outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
@@ -266,8 +267,8 @@ fn nor_do_workers_on_a_busy_core() {
 #[test]
 #[ignore = "takes minutes"]
 fn nor_after_thousands_of_failures() {
-    stories(4000, Drive::Inline);
-    stories(1000, Drive::Workers);
+    four_at_a_time(0..4000, |seed| story(seed, Drive::Inline));
+    four_at_a_time(0..1000, |seed| story(seed, Drive::Workers));
 }
 
 /// One thread of a rank gives up and frees its buffers while the other looks for the cause, and
@@ -276,8 +277,9 @@ fn nor_after_thousands_of_failures() {
 #[test]
 fn one_thread_frees_while_another_finds_out() {
     const WIRE: Duration = Duration::from_millis(100);
-    let mut too_late = 0;
-    for (round, len) in [1, 200, 250, 3000].into_iter().cycle().take(16).enumerate() {
+    let too_late = AtomicUsize::new(0);
+    let lens = [1, 200, 250, 3000].into_iter().cycle().take(16);
+    four_at_a_time(lens.enumerate(), |(round, len)| {
         let latency = Latency { put_ns: WIRE.as_nanos() as u64, ..Latency::default() };
         let drive = if round % 3 == 0 { Drive::Workers } else { Drive::Inline };
         let config = EmulationConfig {
@@ -314,14 +316,15 @@ fn one_thread_frees_while_another_finds_out() {
             });
             halves.iter().filter(|half| half.is_err()).count()
         });
-        too_late += match ended {
+        let found = match ended {
             Ok(halves) => halves.into_iter().sum::<usize>(),
             // On a busy machine they may miss each other at the end as well.
             Err(Error::Lost { .. }) => 0,
             Err(other) => panic!("round {round}: {other}"),
         };
-    }
-    assert!(too_late > 0, "nobody was too late");
+        too_late.fetch_add(found, Ordering::Relaxed);
+    });
+    assert!(too_late.into_inner() > 0, "nobody was too late");
 }
 
 /// Hundreds of operations at once, waited for in different orders: no queue overflows, and
