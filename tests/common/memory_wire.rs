@@ -15,11 +15,14 @@ use rand::{Rng, SeedableRng};
 type End = (u32, usize);
 /// Port, sender, receiver and tag.
 type Key = (usize, u32, u32, Tag);
+type PostedSend = (Slot, WireRegion);
+type PostedRecv = (Slot, WireRegion, Arrival);
 
 #[derive(Default)]
 struct Net {
-    sends: BTreeMap<Key, (Slot, WireRegion)>,
-    recvs: BTreeMap<Key, (Slot, WireRegion, Arrival)>,
+    /// Those that have not met.
+    sends: BTreeMap<Key, PostedSend>,
+    recvs: BTreeMap<Key, PostedRecv>,
     events: BTreeMap<End, Vec<Event>>,
     n_views: u64,
 }
@@ -39,19 +42,22 @@ impl MemoryWire {
         let net = self.0.lock().unwrap();
         net.sends.is_empty() && net.recvs.is_empty()
     }
+}
 
-    fn matched(net: &mut Net, port: usize, from: u32, to: u32, tag: Tag) {
-        let key = (port, from, to, tag);
-        if !(net.sends.contains_key(&key) && net.recvs.contains_key(&key)) {
-            return;
-        }
-        let (sent, source) = net.sends.remove(&key).unwrap();
-        let (received, target, arrival) = net.recvs.remove(&key).unwrap();
+impl Net {
+    /// A message has met its receive.
+    fn met(
+        &mut self,
+        key: Key,
+        (sent, source): PostedSend,
+        (received, target, arrival): PostedRecv,
+    ) {
+        let (port, from, to, _) = key;
         assert_eq!(source.len, target.len, "{from} -> {to}: both sides cut messages alike");
         let (sender, receiver) = ((from, port), (to, port));
-        net.n_views += 1;
+        self.n_views += 1;
         // Some of those that may be anywhere are shown, in a copy.
-        let event = if arrival == Arrival::Anywhere && net.n_views.is_multiple_of(2) {
+        let event = if arrival == Arrival::Anywhere && self.n_views.is_multiple_of(2) {
             // SAFETY: posted, so the engine keeps it valid and leaves it alone.
             let data = unsafe { std::slice::from_raw_parts(source.ptr, source.len) };
             let copy = Box::leak(Box::<[u8]>::from(data));
@@ -64,15 +70,15 @@ impl MemoryWire {
             }
             Event::Received(received)
         };
-        net.events.entry(sender).or_default().push(Event::Sent(sent));
-        net.events.entry(receiver).or_default().push(event);
+        self.events.entry(sender).or_default().push(Event::Sent(sent));
+        self.events.entry(receiver).or_default().push(event);
     }
 }
 
 /// Overwrites and frees the copies that were shown until now.
 fn end_views(shown: &mut Vec<View>) {
     for view in shown.drain(..) {
-        // SAFETY: leaked by `matched` for this view alone, which has ended.
+        // SAFETY: leaked by `met` for this view alone, which has ended.
         let mut copy = unsafe {
             Box::from_raw(std::ptr::slice_from_raw_parts_mut(view.ptr.cast_mut(), view.len))
         };
@@ -115,8 +121,11 @@ impl Endpoint for MemoryEndpoint {
         }
         let net = &mut *self.wire.0.lock().unwrap();
         let key = (self.port, from, self.rank, tag);
-        assert!(net.recvs.insert(key, (slot, region, arrival)).is_none());
-        MemoryWire::matched(net, self.port, from, self.rank, tag);
+        let recv = (slot, region, arrival);
+        match net.sends.remove(&key) {
+            Some(send) => net.met(key, send, recv),
+            None => assert!(net.recvs.insert(key, recv).is_none()),
+        }
         Ok(answer(net, (self.rank, self.port), Event::Received(slot), &mut self.rng))
     }
 
@@ -131,8 +140,11 @@ impl Endpoint for MemoryEndpoint {
             return Ok(Posted::Later);
         }
         let net = &mut *self.wire.0.lock().unwrap();
-        assert!(net.sends.insert((self.port, self.rank, to, tag), (slot, region)).is_none());
-        MemoryWire::matched(net, self.port, self.rank, to, tag);
+        let key = (self.port, self.rank, to, tag);
+        match net.recvs.remove(&key) {
+            Some(recv) => net.met(key, (slot, region), recv),
+            None => assert!(net.sends.insert(key, (slot, region)).is_none()),
+        }
         Ok(answer(net, (self.rank, self.port), Event::Sent(slot), &mut self.rng))
     }
 

@@ -48,7 +48,8 @@ fn folds_take_many_operands_in_order() {
         for (count, segment) in [(1, None), (100, Some(64)), (1000, Some(8))] {
             for in_place in [false, true] {
                 let case = Case { collective: Collective::Allreduce, n_ranks, count, root: 0 };
-                run_case(case, in_place, segment, |rank| fold_plan(rank, n_ranks, 1));
+                let plans: Vec<_> = (0..n_ranks).map(|rank| fold_plan(rank, n_ranks, 1)).collect();
+                run_case(case, in_place, segment, &plans);
             }
         }
     }

@@ -63,11 +63,13 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
             runs.push((run, wire.endpoint(number as u32, port, seed)));
         }
     }
+    let mut under_way: Vec<usize> =
+        (0..runs.len()).filter(|&at| !runs[at].0.is_finished()).collect();
     let mut idle = 0;
     let mut events = Vec::new();
-    while runs.iter().any(|(run, _)| !run.is_finished()) {
-        let which = rng.random_range(0..runs.len());
-        let (run, endpoint) = &mut runs[which];
+    while !under_way.is_empty() {
+        let which = rng.random_range(0..under_way.len());
+        let (run, endpoint) = &mut runs[under_way[which]];
         let mut moved = false;
         endpoint.poll(&mut events).unwrap();
         for event in events.drain(..) {
@@ -87,6 +89,9 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
             run.settle();
             posted | worked
         };
+        if run.is_finished() {
+            under_way.swap_remove(which);
+        }
         idle = if moved { 0 } else { idle + 1 };
         if idle > 1000 * runs.len() {
             return false;
@@ -144,12 +149,12 @@ pub fn buffers(case: &Case, in_place: bool, rank: u32) -> [Vec<u64>; 2] {
     [send, recv]
 }
 
-fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plan: impl Fn(u32) -> Plan) {
+fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plans: &[Plan]) {
     let geometry =
         Geometry { sizes: Sizes::Equal(case.count as u64), elem_bytes: 8, in_place, segment_bytes };
     let mut ranks: Vec<Rank> = Vec::new();
-    for rank in 0..case.n_ranks {
-        let program = match compile(&plan(rank), &geometry) {
+    for (rank, plan) in (0..case.n_ranks).zip(plans) {
+        let program = match compile(plan, &geometry) {
             Ok(program) => program,
             Err(failure) => panic!("{case:?}: {failure:?}"),
         };
@@ -197,11 +202,11 @@ fn every_algorithm(collectives: &[Collective], shapes: &[&[u32]], counts: &[usiz
                         let case =
                             Case { collective: algorithm.collective, n_ranks: p, count, root };
                         let segment = [None, Some(64), Some(8)][count % 3];
-                        run_case(case, false, segment, |rank| plans[rank as usize].clone());
+                        run_case(case, false, segment, &plans);
                         // A rooted call is in place on its root only: see `emulated.rs`.
                         let collective = algorithm.collective;
                         if !collective.is_rooted() && collective != Collective::Barrier {
-                            run_case(case, true, segment, |rank| plans[rank as usize].clone());
+                            run_case(case, true, segment, &plans);
                         }
                         ran += 1;
                     }
