@@ -100,12 +100,11 @@ impl Graph {
             });
         }
         for (place, range) in writes {
-            let accesses = &mut self.accesses[place.index()];
-            for (_, access) in accesses.within(range.clone()) {
+            let written = Access { writer: Some(id), readers: SmallVec::new() };
+            self.accesses[place.index()].replace(range.clone(), written, |access| {
                 deps.extend(access.writer);
-                deps.extend(access.readers.iter().copied());
-            }
-            accesses.set(range.clone(), Access { writer: Some(id), readers: SmallVec::new() });
+                deps.extend_from_slice(&access.readers);
+            });
         }
         deps.sort_unstable();
         deps.dedup();
@@ -120,8 +119,7 @@ impl Graph {
     /// was last written; `None` if none does.
     pub(super) fn last_piece_reading(
         &self,
-        place: Place,
-        range: Range<u64>,
+        (place, range): Extent,
         tasks: &Range<u32>,
     ) -> Option<u32> {
         self.accesses[place.index()]

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 /// Disjoint half-open ranges, each with a value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Intervals<V> {
@@ -13,10 +15,29 @@ pub(super) struct Intervals<V> {
     ranges: BTreeMap<u64, (u64, V)>,
 }
 
+/// What there is of a range that is asked for.
+enum Found<'a, V> {
+    Nothing,
+    /// The beginning of one range, or all of it: its end and its value.
+    Front(&'a mut (u64, V)),
+    Parts,
+}
+
 impl<V: Clone> Intervals<V> {
     /// A map without any range.
     pub(super) fn new() -> Self {
         Intervals { ranges: BTreeMap::new() }
+    }
+
+    /// What there is of `range`, which is not empty: by one search, where it is no parts.
+    fn find(&mut self, range: &Range<u64>) -> Found<'_, V> {
+        match self.ranges.range_mut(..range.end).next_back() {
+            Some((&start, found)) if start == range.start && found.0 >= range.end => {
+                Found::Front(found)
+            }
+            Some((_, (end, _))) if *end > range.start => Found::Parts,
+            _ => Found::Nothing,
+        }
     }
 
     /// Makes `at` a boundary: a range that spans it becomes two with the same value.
@@ -29,22 +50,35 @@ impl<V: Clone> Intervals<V> {
         }
     }
 
-    /// The value of a range that begins and ends where `range` does, as most do that are asked for.
-    fn same(&mut self, range: &Range<u64>) -> Option<&mut V> {
-        let (end, value) = self.ranges.get_mut(&range.start)?;
-        (*end == range.end).then_some(value)
-    }
-
     /// Gives the whole of `range` the value `value`.
     pub(super) fn set(&mut self, range: Range<u64>, value: V) {
+        self.replace(range, value, |_| {});
+    }
+
+    /// Gives the whole of `range` the value `value`; `visit` sees those that it had.
+    pub(super) fn replace(&mut self, range: Range<u64>, value: V, mut visit: impl FnMut(&V)) {
         if range.is_empty() {
             return;
         }
-        if let Some(same) = self.same(&range) {
-            *same = value;
-            return;
+        match self.find(&range) {
+            Found::Nothing => {}
+            Found::Front((end, old)) if *end == range.end => {
+                visit(old);
+                *old = value;
+                return;
+            }
+            Found::Front((end, old)) => {
+                visit(old);
+                let tail = (*end, std::mem::replace(old, value));
+                *end = range.end;
+                self.ranges.insert(range.end, tail);
+                return;
+            }
+            Found::Parts => {
+                self.within(range.clone()).for_each(|(_, old)| visit(old));
+                self.clear(range.clone());
+            }
         }
-        self.clear(range.clone());
         self.ranges.insert(range.start, (range.end, value));
     }
 
@@ -54,22 +88,27 @@ impl<V: Clone> Intervals<V> {
             return;
         }
         self.cut(range.start);
-        self.cut(range.end);
         while let Some((&start, _)) = self.ranges.range(range.clone()).next() {
-            self.ranges.remove(&start);
+            if let Some((end, value)) =
+                self.ranges.remove(&start).filter(|(end, _)| *end > range.end)
+            {
+                self.ranges.insert(range.end, (end, value));
+            }
         }
     }
 
     /// The ranges within `range` that have a value, in order; those that cross its bounds
     /// are shown clipped.
     pub(super) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, &V)> {
-        let mut inside = self.ranges.range(range.start..range.end.max(range.start)).peekable();
-        let begins = inside.peek().is_some_and(|(start, _)| **start == range.start);
-        let before = (!begins && !range.is_empty())
-            .then(|| self.ranges.range(..range.start).next_back())
-            .flatten()
-            .filter(|(_, (end, _))| *end > range.start);
-        before.into_iter().chain(inside).map(move |(&start, (end, value))| {
+        let last = self.ranges.range(..range.end).next_back();
+        let last = last.filter(|(_, (end, _))| *end > range.start && !range.is_empty());
+        // Mostly one, at most.
+        let others = last.filter(|(start, _)| **start > range.start).map(|(&last, _)| {
+            let first = self.ranges.range(..=range.start).next_back();
+            let first = first.filter(|(_, (end, _))| *end > range.start);
+            first.into_iter().chain(self.ranges.range(range.start + 1..last))
+        });
+        others.into_iter().flatten().chain(last).map(move |(&start, (end, value))| {
             (start.max(range.start)..(*end).min(range.end), value)
         })
     }
@@ -83,19 +122,30 @@ impl<V: Clone> Intervals<V> {
         if range.is_empty() {
             return;
         }
-        if let Some(same) = self.same(&range) {
-            return change(same);
-        }
-        self.cut(range.start);
-        self.cut(range.end);
-        let mut gaps = Vec::new();
+        let mut gaps: SmallVec<[Range<u64>; 2]> = SmallVec::new();
         let mut at = range.start;
-        for (&start, (end, value)) in self.ranges.range_mut(range.clone()) {
-            if start > at {
-                gaps.push(at..start);
+        match self.find(&range) {
+            Found::Nothing => {}
+            Found::Front((end, value)) => {
+                let tail = (*end > range.end).then(|| (*end, value.clone()));
+                *end = range.end;
+                change(value);
+                if let Some(tail) = tail {
+                    self.ranges.insert(range.end, tail);
+                }
+                return;
             }
-            change(value);
-            at = *end;
+            Found::Parts => {
+                self.cut(range.start);
+                self.cut(range.end);
+                for (&start, (end, value)) in self.ranges.range_mut(range.clone()) {
+                    if start > at {
+                        gaps.push(at..start);
+                    }
+                    change(value);
+                    at = *end;
+                }
+            }
         }
         if at < range.end {
             gaps.push(at..range.end);

@@ -172,8 +172,8 @@ impl<'a> WorkingSpace<'a> {
     }
 
     /// Where the value of `range` is now: regions in order.
-    pub(super) fn sources(&self, range: &Range<u64>) -> Vec<Region> {
-        let mut regions = Vec::new();
+    pub(super) fn sources(&self, range: &Range<u64>) -> Regions {
+        let mut regions = Regions::new();
         let mut at = range.start;
         for (part, &(buffer, delta)) in self.origin.within(range.clone()) {
             if part.start > at {
@@ -214,10 +214,9 @@ impl<'a> WorkingSpace<'a> {
         Some(base + passing.place(position)? * size + within)
     }
 
-    /// Notes that `range` has been stored in its [`target`](WorkingSpace::target), where whoever
-    /// reads it finds it from now on.
-    pub(super) fn stored(&mut self, range: &Range<u64>) {
-        let target = self.target(range);
+    /// Notes that `range` has been stored in `target`, which is its [`target`](WorkingSpace::target):
+    /// whoever reads it finds it there from now on.
+    pub(super) fn stored(&mut self, range: &Range<u64>, target: Region) {
         if target == self.region(range) {
             return self.written(range);
         }
@@ -378,8 +377,11 @@ fn continues(region: &Region, next: &Region) -> bool {
     region.buffer == next.buffer && region.offset + region.len == next.offset
 }
 
+/// Regions in order: mostly one.
+pub(super) type Regions = SmallVec<[Region; 2]>;
+
 /// Appends `next`, as a longer last region if it continues that one.
-pub(super) fn push_joined(regions: &mut Vec<Region>, next: Region) {
+pub(super) fn push_joined(regions: &mut Regions, next: Region) {
     match regions.last_mut() {
         Some(last) if continues(last, &next) => last.len += next.len,
         _ => regions.push(next),

@@ -7,7 +7,15 @@ use hopbine_torus::Rank;
 use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::{Run, Step};
 
+use smallvec::SmallVec;
+
 use super::program::Region;
+
+/// Ranges of a space in order: mostly one.
+pub(super) type Ranges = SmallVec<[Range<u64>; 2]>;
+
+/// Regions from which something comes, with those of the same length where it goes.
+pub(super) type Pairs = SmallVec<[(Region, Region); 2]>;
 
 /// A transfer cut into messages.
 pub(super) struct Transfer {
@@ -19,11 +27,11 @@ pub(super) struct Transfer {
 
 impl Transfer {
     /// The ranges of the space that piece `index` consists of, adjacent ones joined.
-    pub(super) fn ranges(&self, index: usize) -> Vec<Range<u64>> {
+    pub(super) fn ranges(&self, index: usize) -> Ranges {
         let piece = &self.pieces[index];
         let first =
             self.runs.partition_point(|(at, run)| at + (run.end - run.start) <= piece.start);
-        let mut ranges: Vec<Range<u64>> = Vec::new();
+        let mut ranges = Ranges::new();
         for (at, run) in &self.runs[first.min(self.runs.len())..] {
             if *at >= piece.end {
                 break;
@@ -72,8 +80,8 @@ pub(super) fn groups(step: &Step) -> Vec<Vec<usize>> {
 }
 
 /// Splits two lists of regions of equal total length so that they correspond one by one.
-pub(super) fn pair_up(from: &[Region], into: &[Region]) -> Vec<(Region, Region)> {
-    let mut pairs = Vec::new();
+pub(super) fn pair_up(from: &[Region], into: &[Region]) -> Pairs {
+    let mut pairs = Pairs::new();
     let (mut from, mut into) = (from.iter().copied(), into.iter().copied());
     let (mut source, mut target) = (from.next(), into.next());
     while let (Some(s), Some(t)) = (source, target) {

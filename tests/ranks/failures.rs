@@ -233,7 +233,7 @@ fn story(seed: u64, drive: Drive) {
         0 => Latency { put_ns: 50_000, ..Latency::default() },
         _ => Latency::default(),
     };
-    story.happen(drive, seed % 5 == 0, latency);
+    story.happen(drive, seed.is_multiple_of(5), latency);
 }
 
 #[test]

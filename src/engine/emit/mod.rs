@@ -16,11 +16,12 @@ use crate::engine::graph::{Extent, Graph, Place};
 use crate::engine::pieces::pieces;
 use crate::engine::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
 use crate::engine::readers::readers;
-use crate::engine::space::{WorkingSpace, push_joined};
+use crate::engine::space::{Regions, WorkingSpace, push_joined};
 use crate::engine::staging::Staging;
 use crate::engine::transfer::{Transfer, by_piece, pair_up};
 use crate::error::CompileError;
 pub use sizes::{compile_sizes, learnt, log_words};
+use smallvec::SmallVec;
 
 /// Receives posted at a time, unless a step has more: enough to keep the wire busy, few
 /// enough that a peer's table of announced receives stays small.
@@ -34,6 +35,9 @@ pub(super) const ALIGN: u64 = 64;
 const FENCES: u64 = 1 << 34;
 /// The region of messages without bytes.
 const NOWHERE: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
+
+/// What a task reads, or what it writes.
+type Extents = SmallVec<[Extent; 2]>;
 
 /// Compiles one port.
 pub(super) struct PortCompiler<'a> {
@@ -171,22 +175,22 @@ impl<'a> PortCompiler<'a> {
             step.sends.iter().map(|send| self.transfer(send.peer, &send.blocks)).collect();
         for (piece, transfer) in by_piece(&transfers) {
             let ranges = transfer.ranges(piece);
-            let mut sources = Vec::new();
+            let mut sources = Regions::new();
             for range in &ranges {
                 self.space().sources(range).into_iter().for_each(|r| push_joined(&mut sources, r));
             }
             let level = piece as u32;
             if self.space().is_token() {
-                let reads: Vec<_> = ranges.iter().map(|range| self.space().place(range)).collect();
+                let reads: Extents = ranges.iter().map(|range| self.space().place(range)).collect();
                 self.emit_send(transfer.peer, level, NOWHERE, &reads);
             } else if sources.is_empty() {
                 self.emit_send(transfer.peer, level, NOWHERE, &[]);
             } else if let [source] = sources[..] {
-                self.emit_send(transfer.peer, level, source, &[(source.place(), source.range())]);
+                self.emit_send(transfer.peer, level, source, &[source.extent()]);
             } else {
                 let slot = self.staging.pack(sources.iter().map(|source| source.len).sum());
-                self.emit_copy(level, pair_up(&sources, &[slot]));
-                self.emit_send(transfer.peer, level, slot, &[(slot.place(), slot.range())]);
+                self.emit_copy(level, &pair_up(&sources, &[slot]));
+                self.emit_send(transfer.peer, level, slot, &[slot.extent()]);
             }
         }
         self.sending = first..self.graph.len();
@@ -203,7 +207,7 @@ impl<'a> PortCompiler<'a> {
         self.note_wire(into);
         let message = self.next_message(from, false);
         self.recvs.push(self.graph.len());
-        let writes = [(into.place(), into.range())];
+        let writes = [into.extent()];
         self.emit_message(piece, Task::Recv { from: from.0, message, into }, &[], &writes);
     }
 
@@ -233,11 +237,11 @@ impl<'a> PortCompiler<'a> {
         self.graph.emit(self.step, 0, Task::Copy(nothing), reads, writes);
     }
 
-    fn emit_copy(&mut self, piece: u32, pairs: Vec<(Region, Region)>) {
-        let reads: Vec<_> = pairs.iter().map(|(from, _)| (from.place(), from.range())).collect();
-        let writes: Vec<_> = pairs.iter().map(|(_, into)| (into.place(), into.range())).collect();
+    fn emit_copy(&mut self, piece: u32, pairs: &[(Region, Region)]) {
+        let reads: Extents = pairs.iter().map(|(from, _)| from.extent()).collect();
+        let writes: Extents = pairs.iter().map(|(_, into)| into.extent()).collect();
         let span = Span { start: self.moves.len() as u32, len: pairs.len() as u32 };
-        self.moves.extend(pairs.into_iter().map(|(from, into)| Move { from, into }));
+        self.moves.extend(pairs.iter().map(|&(from, into)| Move { from, into }));
         self.graph.emit(self.step, piece, Task::Copy(span), &reads, &writes);
     }
 
@@ -270,13 +274,14 @@ impl<'a> PortCompiler<'a> {
                     rest.len -= len;
                 }
                 if batch_bytes == OUTPUT_COPY_BYTES {
-                    self.emit_copy(0, std::mem::take(&mut batch));
+                    self.emit_copy(0, &batch);
+                    batch.clear();
                     batch_bytes = 0;
                 }
             }
         }
         if !batch.is_empty() {
-            self.emit_copy(0, batch);
+            self.emit_copy(0, &batch);
         }
     }
 
@@ -352,7 +357,8 @@ fn fence(lane: usize, step: usize, window: Option<NonZeroU32>) -> Option<Extent>
 }
 
 impl Region {
-    fn place(self) -> Place {
-        Place::In(self.buffer)
+    /// In which its conflicts show.
+    fn extent(self) -> Extent {
+        (Place::In(self.buffer), self.range())
     }
 }

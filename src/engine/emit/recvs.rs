@@ -6,17 +6,16 @@ use hopbine_torus::Rank;
 use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::Step;
 
-use super::{NOWHERE, PortCompiler};
-use crate::engine::graph::{Extent, Place};
+use super::{Extents, NOWHERE, PortCompiler};
+use crate::engine::graph::Place;
 use crate::engine::program::{Fold, Region, Span, Task};
+use crate::engine::space::Regions;
 use crate::engine::transfer::{Transfer, groups, pair_up};
+use smallvec::SmallVec;
 
 /// Virtual bytes from here on link a token's arrival to the note taken of it; positions are
 /// 32-bit numbers and stay below.
 const LINKS: u64 = 1 << 32;
-
-/// A message that has landed in staging: the region, and the ranges of the space it is for.
-type Landed = (Region, Vec<Range<u64>>);
 
 impl PortCompiler<'_> {
     /// What is received in a step, and what becomes of it.
@@ -79,22 +78,24 @@ impl PortCompiler<'_> {
             self.emit_recv(transfer.peer, level, NOWHERE);
             return;
         }
-        let into: Vec<_> = ranges.iter().map(|range| self.space().target(range)).collect();
-        let still_sent = self.still_read(into.iter().map(|into| (into.place(), into.range())));
-        if let ([into], None) = (&into[..], still_sent) {
-            self.emit_recv(transfer.peer, level, *into);
+        let targets: Regions = ranges.iter().map(|range| self.space().target(range)).collect();
+        let still_sent = self.still_read(&targets);
+        if let ([target], None) = (&targets[..], still_sent) {
+            self.emit_recv(transfer.peer, level, *target);
         } else {
             let slot = self.landing(transfer, piece, still_sent);
             self.emit_recv(transfer.peer, level, slot);
-            self.emit_copy(level, pair_up(&[slot], &into));
+            self.emit_copy(level, &pair_up(&[slot], &targets));
         }
-        ranges.iter().for_each(|range| self.space_mut().stored(range));
+        for (range, target) in ranges.iter().zip(targets) {
+            self.space_mut().stored(range, target);
+        }
     }
 
     fn emit_folded(&mut self, transfers: &[Transfer], piece: usize, own_at: u32) {
         let ranges = transfers[0].ranges(piece);
-        let targets: Vec<_> = ranges.iter().map(|range| self.space().target(range)).collect();
-        let still_sent = self.still_read(targets.iter().map(|into| (into.place(), into.range())));
+        let targets: Regions = ranges.iter().map(|range| self.space().target(range)).collect();
+        let still_sent = self.still_read(&targets);
         if let ([transfer], [range], [target], None) =
             (transfers, &ranges[..], &targets[..], still_sent)
             && let [own] = self.space().sources(range)[..]
@@ -102,13 +103,13 @@ impl PortCompiler<'_> {
         {
             return self.emit_folded_in_place(transfer.peer, piece, (range, own, *target), own_at);
         }
-        let mut landed: Vec<Landed> = Vec::with_capacity(transfers.len());
+        let mut landed = Regions::new();
         for transfer in transfers {
             let slot = self.landing(transfer, piece, still_sent);
             self.emit_recv(transfer.peer, piece as u32, slot);
-            landed.push((slot, transfer.ranges(piece)));
+            landed.push(slot);
         }
-        self.emit_fold(piece as u32, &landed, own_at);
+        self.emit_fold(piece as u32, &ranges, &landed, own_at);
     }
 
     /// A message that lands where it is folded, since nothing is there yet: what it is folded with
@@ -127,24 +128,24 @@ impl PortCompiler<'_> {
         self.operands.push(own);
         // What is there already is the message, which stands on the other side of the own value.
         self.folds.push(Fold { into: target, operands, own_at: Some(1 - own_at) });
-        let [own, target] = [own, target].map(|region| (region.place(), region.range()));
-        let reads = [own, target.clone()];
-        self.graph.emit(self.step, piece, Task::Fold(span), &reads, &[target]);
-        self.space_mut().stored(range);
+        let reads = [own.extent(), target.extent()];
+        self.graph.emit(self.step, piece, Task::Fold(span), &reads, &reads[1..]);
+        self.space_mut().stored(range, target);
     }
 
-    /// Combines messages for the same ranges with what the space holds there.
-    fn emit_fold(&mut self, piece: u32, landed: &[Landed], own_at: u32) {
+    /// Combines messages for `ranges`, which have landed in staging, with what the space holds there.
+    fn emit_fold(&mut self, piece: u32, ranges: &[Range<u64>], landed: &[Region], own_at: u32) {
         let first = self.folds.len();
-        let (mut reads, mut writes, mut stored) = (Vec::new(), Vec::new(), Vec::new());
-        let ranges = &landed[0].1;
+        let (mut reads, mut writes) = (Extents::new(), Extents::new());
+        let mut stored: SmallVec<[(Range<u64>, Region); 2]> = SmallVec::new();
         let mut packed = 0;
         for range in ranges {
             let mut into = range.start;
             for own in self.space().sources(range) {
-                let target = self.space().target(&(into..into + own.len));
+                let part = into..into + own.len;
+                let target = self.space().target(&part);
                 let start = self.operands.len() as u32;
-                for (index, (slot, _)) in landed.iter().enumerate() {
+                for (index, slot) in landed.iter().enumerate() {
                     if index == own_at as usize && own != target {
                         self.operands.push(own);
                     }
@@ -157,23 +158,25 @@ impl PortCompiler<'_> {
                 let operands = Span { start, len: self.operands.len() as u32 - start };
                 let own_at = (own == target).then_some(own_at);
                 self.folds.push(Fold { into: target, operands, own_at });
-                reads.push((own.place(), own.range()));
-                writes.push((target.place(), target.range()));
-                stored.push(into..into + own.len);
+                reads.push(own.extent());
+                writes.push(target.extent());
                 packed += own.len;
-                into += own.len;
+                into = part.end;
+                stored.push((part, target));
             }
         }
-        reads.extend(landed.iter().map(|(slot, _)| (slot.place(), slot.range())));
+        reads.extend(landed.iter().map(|slot| slot.extent()));
         let span = Span { start: first as u32, len: (self.folds.len() - first) as u32 };
         self.graph.emit(self.step, piece, Task::Fold(span), &reads, &writes);
-        stored.iter().for_each(|range| self.space_mut().stored(range));
+        for (part, target) in stored {
+            self.space_mut().stored(&part, target);
+        }
     }
 
     /// The highest piece number of this step's sends that read any of these bytes.
-    fn still_read(&self, bytes: impl Iterator<Item = Extent>) -> Option<u32> {
-        let last = |(place, range)| self.graph.last_piece_reading(place, range, &self.sending);
-        bytes.filter_map(last).max()
+    fn still_read(&self, regions: &[Region]) -> Option<u32> {
+        let last = |region: &Region| self.graph.last_piece_reading(region.extent(), &self.sending);
+        regions.iter().filter_map(last).max()
     }
 
     /// Staging for a message that is to leave it when the sends up to piece `still_sent`

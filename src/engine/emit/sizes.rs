@@ -8,11 +8,11 @@
 use hopbine_torus::Position;
 use hopbine_torus::plan::{Lane, Plan, Transfer};
 
-use super::{ALIGN, PortCompiler};
+use super::{ALIGN, Extents, PortCompiler};
 use crate::engine::geometry::{Geometry, Learnt, Sizes};
 use crate::engine::passing::positions;
 use crate::engine::program::{Buffer, Fold, PortProgram, Program, Region, Span, Task};
-use crate::engine::space::push_joined;
+use crate::engine::space::{Regions, push_joined};
 use crate::engine::transfer::pair_up;
 
 /// Bytes of a word.
@@ -129,21 +129,21 @@ impl PortCompiler<'_> {
         for log in lanes.iter().filter(|log| log.next > log.start) {
             let from =
                 Region { buffer: Buffer::Work, offset: log.start, len: log.next - log.start };
-            self.emit_copy(0, vec![(from, Region { buffer: Buffer::Recv, ..from })]);
+            self.emit_copy(0, &[(from, Region { buffer: Buffer::Recv, ..from })]);
         }
         self.finish(most_recvs as u32).0
     }
 
     fn tell(&mut self, log: &LaneLog<'_>, send: &Transfer, packed: &mut u64) {
-        let mut words = vec![log.longest];
+        let mut words = Regions::from_elem(log.longest, 1);
         for position in positions(std::slice::from_ref(send)) {
             push_joined(&mut words, log.words[position as usize]);
         }
         let len = message_words(send) * WORD;
         let message = Region { buffer: Buffer::Work, offset: *packed, len };
         *packed += len.next_multiple_of(ALIGN);
-        self.emit_copy(0, pair_up(&words, &[message]));
-        self.emit_send(send.peer, 0, message, &[(message.place(), message.range())]);
+        self.emit_copy(0, &pair_up(&words, &[message]));
+        self.emit_send(send.peer, 0, message, &[message.extent()]);
     }
 
     fn hear(&mut self, log: &mut LaneLog<'_>, recvs: &[Transfer]) {
@@ -163,11 +163,11 @@ impl PortCompiler<'_> {
         }
         log.longest = log.log(1);
         let into = log.longest;
-        let reads: Vec<_> = longest.iter().map(|word| (word.place(), word.range())).collect();
+        let reads: Extents = longest.iter().map(|word| word.extent()).collect();
         let operands = Span { start: self.operands.len() as u32, len: longest.len() as u32 };
         self.operands.extend(longest);
         let fold = Span { start: self.folds.len() as u32, len: 1 };
         self.folds.push(Fold { into, operands, own_at: None });
-        self.graph.emit(self.step, 0, Task::Fold(fold), &reads, &[(into.place(), into.range())]);
+        self.graph.emit(self.step, 0, Task::Fold(fold), &reads, &[into.extent()]);
     }
 }
