@@ -28,7 +28,7 @@ use super::port::{Port, Push};
 use super::program::Program;
 use super::user_memory::{self, UserKeys, UserMemory};
 use super::watchdog::{TestWatch, Wanted, Watchdog};
-use super::work_memory::WorkMemory;
+use super::work_memory::{Spares, WorkMemory};
 use super::worker::Worker;
 
 /// See the module documentation.
@@ -49,7 +49,7 @@ impl Engine {
         config: EngineConfig,
         failure: Arc<Failure>,
     ) -> Result<Self, Error> {
-        let ports: Box<[_]> = endpoints
+        let ports: Arc<[_]> = endpoints
             .into_iter()
             .enumerate()
             .map(|(index, endpoint)| {
@@ -61,6 +61,7 @@ impl Engine {
         let group = Group {
             rank,
             waits,
+            spares: Spares::new(ports.clone()),
             ports,
             failure,
             config,
@@ -113,16 +114,16 @@ impl Engine {
         self.group.config.workers
     }
 
-    /// Prepares an operation: allocates and registers its working memory.
+    /// Prepares an operation: gives it its working memory, registered.
     ///
     /// # Errors
-    /// [`Error::Wire`] if registration fails.
+    /// [`Error::Wire`] if there is no memory for it, or if registration fails.
     pub fn prepare(
         &self,
         program: Arc<Program>,
         reducer: Option<Reducer>,
     ) -> Result<Arc<Operation>, Error> {
-        let memory = WorkMemory::new(&program, &self.group.ports)?;
+        let memory = WorkMemory::new(&program, &self.group.spares)?;
         Ok(Operation::new(program, reducer, memory))
     }
 

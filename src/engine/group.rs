@@ -12,6 +12,7 @@ use crate::error::Error;
 use super::backoff::{Backoff, Waits};
 use super::failure::Failure;
 use super::port::Port;
+use super::work_memory::Spares;
 
 /// Called now and then by a thread that waits.
 pub type OnIdle = Box<dyn Fn() + Send + Sync>;
@@ -43,7 +44,8 @@ pub struct EngineConfig {
 /// See the module documentation.
 pub(super) struct Group {
     pub(super) rank: Rank,
-    pub(super) ports: Box<[Arc<Port>]>,
+    pub(super) ports: Arc<[Arc<Port>]>,
+    pub(super) spares: Arc<Spares>,
     pub(super) failure: Arc<Failure>,
     pub(super) config: EngineConfig,
     /// Operations of several communicators have been started.

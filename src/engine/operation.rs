@@ -106,7 +106,7 @@ impl Operation {
         let Some(mut run) = (unsafe { &mut *self.idle[port].get() }).take() else {
             unreachable!("`begin` has checked that the port is idle");
         };
-        let (work, staging) = self.memory.of_port(port);
+        let [work, staging] = self.memory.of_port(port);
         let mut memories = [Memory::NONE; Buffer::COUNT];
         memories[Buffer::Send as usize] = send;
         memories[Buffer::Recv as usize] = recv;
