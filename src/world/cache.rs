@@ -4,7 +4,6 @@
 //! others of the same program are under way; other calls through a table by all that a program depends on.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use crossbeam_utils::atomic::AtomicCell;
@@ -16,6 +15,12 @@ use super::key::{Key, PlanKey, amount};
 use super::options::CallOptions;
 use super::ready::{Entry, Ready};
 
+/// Programs kept for calls that may come again.
+pub(super) const KEPT_PROGRAMS: usize = 128;
+/// Bytes of working and staging memory kept with them; the program used last is kept anyway.
+pub(super) const KEPT_BYTES: u64 = 256 << 20;
+/// Where there are too many, this part of them goes at once: the search for it takes its time.
+const GOING_PART: usize = 8;
 /// Plans kept for other amounts of data.
 pub(super) const KEPT_PLANS: usize = 16;
 /// Operations found without looking into the table.
@@ -25,11 +30,62 @@ const RECENT: usize = 8;
 #[derive(Default)]
 pub(super) struct Cache {
     recent: [AtomicCell<Option<Box<Ready>>>; RECENT],
-    pub(super) programs: Mutex<HashMap<Key, Arc<Entry>>>,
+    pub(super) programs: Mutex<Programs>,
     /// The one used last at the end.
     pub(super) plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
-    /// Counts lookups, to tell which entry has not been used for longest.
-    pub(super) clock: AtomicU64,
+}
+
+/// Programs by what they depend on.
+#[derive(Default)]
+pub(super) struct Programs {
+    by_key: HashMap<Key, Kept>,
+    memory_bytes: u64,
+    /// Lookups so far, which tell what has not been used for longest.
+    clock: u64,
+}
+
+struct Kept {
+    entry: Arc<Entry>,
+    last_used: u64,
+}
+
+impl Programs {
+    pub(super) fn get(&mut self, key: &Key) -> Option<Arc<Entry>> {
+        let kept = self.by_key.get_mut(key)?;
+        self.clock += 1;
+        kept.last_used = self.clock;
+        Some(kept.entry.clone())
+    }
+
+    /// Keeps a program, unless there is one for this key meanwhile; returns the one that is kept.
+    pub(super) fn insert(&mut self, key: &Key, entry: Arc<Entry>) -> Arc<Entry> {
+        if let Some(kept) = self.get(key) {
+            return kept;
+        }
+        while !self.by_key.is_empty()
+            && (self.by_key.len() >= KEPT_PROGRAMS
+                || self.memory_bytes + entry.memory_bytes > KEPT_BYTES)
+        {
+            self.let_go();
+        }
+        self.clock += 1;
+        self.memory_bytes += entry.memory_bytes;
+        self.by_key.insert(key.clone(), Kept { entry: entry.clone(), last_used: self.clock });
+        entry
+    }
+
+    /// Lets go of those that have not been used for longest.
+    fn let_go(&mut self) {
+        let mut uses: Vec<u64> = self.by_key.values().map(|kept| kept.last_used).collect();
+        let n_going = uses.len().div_ceil(GOING_PART);
+        let (_, &mut last, _) = uses.select_nth_unstable(n_going - 1);
+        let memory_bytes = &mut self.memory_bytes;
+        self.by_key.retain(|_, Kept { entry, last_used }| {
+            let stays = *last_used > last;
+            *memory_bytes -= if stays { 0 } else { entry.memory_bytes };
+            stays
+        });
+    }
 }
 
 impl Cache {

@@ -1,6 +1,7 @@
 //! What programs and plans depend on, as keys to find them by.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use hopbine_torus::Collective;
@@ -14,8 +15,10 @@ use crate::error::Error;
 use crate::reduce::{Dtype, Op};
 
 /// All that a program depends on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
+    /// Of all others, taken once.
+    hash: u64,
     pub(super) collective: Collective,
     pub(super) count: u64,
     pub(super) dtype: Dtype,
@@ -26,6 +29,12 @@ pub(super) struct Key {
     pub(super) send_blocks: Option<KeptBlocks>,
     pub(super) recv_blocks: Option<KeptBlocks>,
     pub(super) options: Arc<CallOptions>,
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 /// All that a plan depends on, beside the communicator.
@@ -54,7 +63,11 @@ impl Key {
         let [send_blocks, recv_blocks] =
             [call.send_blocks, call.recv_blocks].map(|blocks| blocks.map(KeptBlocks::new));
         let options = options.clone();
+        let mut hasher = DefaultHasher::new();
+        (collective, count, dtype, op, root, in_place, form).hash(&mut hasher);
+        (&send_blocks, &recv_blocks, &options).hash(&mut hasher);
         Key {
+            hash: hasher.finish(),
             collective,
             count,
             dtype,

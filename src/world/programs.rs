@@ -1,7 +1,6 @@
 //! From calls to programs, and operations that run them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hopbine_torus::collectives::Cut;
@@ -16,7 +15,7 @@ use super::inner::Inner;
 use super::key::{Key, PlanKey};
 use super::members::Members;
 use super::options::CallOptions;
-use super::ready::{Entry, How, KEPT_BYTES, KEPT_PROGRAMS, Learning, Ready, Then};
+use super::ready::{Entry, How, Learning, Ready, Then};
 use super::select::{Choice, choose, choose_unknown};
 use crate::Rank;
 use crate::engine::{
@@ -53,30 +52,16 @@ impl Inner {
     }
 
     fn entry(&self, key: &Key) -> Result<Arc<Entry>, Error> {
-        let Cache { programs, clock, .. } = &self.members.programs;
-        // Relaxed: only compared with each other.
-        let now = clock.fetch_add(1, Ordering::Relaxed);
+        let Cache { programs, .. } = &self.members.programs;
         if let Some(entry) = lock(programs).get(key) {
-            entry.last_used.store(now, Ordering::Relaxed);
-            return Ok(entry.clone());
+            return Ok(entry);
         }
         // Not under the lock: others go on meanwhile, and perhaps do the same.
         let (program, reducer, then) = self.compile(key)?;
-        let mut kept = program.memory_bytes();
-        let last_used = AtomicU64::new(now);
+        let memory_bytes = program.memory_bytes();
         let (program, idle) = (Arc::new(program), Mutex::default());
-        let entry = Arc::new(Entry { program, reducer, then, idle, last_used });
-        let programs = &mut *lock(programs);
-        kept += programs.values().map(|entry| entry.program.memory_bytes()).sum::<u64>();
-        while programs.len() >= KEPT_PROGRAMS || kept > KEPT_BYTES {
-            let age = |entry: &Entry| entry.last_used.load(Ordering::Relaxed);
-            let oldest = programs.iter().min_by_key(|(_, entry)| age(entry));
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
-            if let Some(entry) = programs.remove(&oldest) {
-                kept -= entry.program.memory_bytes();
-            }
-        }
-        Ok(programs.entry(key.clone()).or_insert(entry).clone())
+        let entry = Arc::new(Entry { program, memory_bytes, reducer, then, idle });
+        Ok(lock(programs).insert(key, entry))
     }
 
     /// The algorithm that the user prefers for all calls of this kind, if it serves this one.

@@ -1,20 +1,16 @@
 //! Operations that are ready to run, and what runs after them.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
 
 use hopbine_torus::plan::Plan;
 use hopbine_torus::registry::Algorithm;
 
+use super::cache::{KEPT_BYTES, KEPT_PROGRAMS};
 use super::key::Key;
 use crate::engine::{Learnt, Operation, Program, TestWatch, UserKeys, UserMemory, log_words};
 use crate::reduce::Reducer;
 use crate::sync::lock;
 
-/// Programs kept for calls that may come again.
-pub(super) const KEPT_PROGRAMS: usize = 128;
-/// Bytes of working and staging memory kept with them; the program used last is kept anyway.
-pub(super) const KEPT_BYTES: u64 = 256 << 20;
 /// Bytes kept for several operations of one program at once.
 const KEPT_BYTES_OF_ONE: u64 = KEPT_BYTES / 4;
 /// Operations of one program that lie in one pile.
@@ -25,12 +21,13 @@ const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
 /// A program, and operations that are ready to run it.
 pub(super) struct Entry {
     pub(super) program: Arc<Program>,
+    /// What an operation needs.
+    pub(super) memory_bytes: u64,
     pub(super) reducer: Option<Reducer>,
     /// For a program that moves sizes: what follows it.
     pub(super) then: Option<Arc<Then>>,
     #[expect(clippy::vec_box, reason = "boxes move between here and `recent` without allocating")]
     pub(super) idle: Mutex<Vec<Box<Ready>>>,
-    pub(super) last_used: AtomicU64,
 }
 
 /// An operation that is ready to run and not in use.
