@@ -10,7 +10,7 @@
 //! read, or memory is deregistered while an operation still needs it. It knows only the operations
 //! of its own process.
 
-use crate::copy::{self, Space, Watched};
+use crate::copy::{self, Sequence, Space};
 use crate::desc::{Action, Op};
 use crate::ids::{STAG_AT, without_path};
 use crate::job::fatal;
@@ -286,7 +286,7 @@ impl Flight {
                     let from = self.data.as_ptr() as u64;
                     // SAFETY: the range lies in a registration; the vector has the bytes.
                     let written = unsafe {
-                        copy::write(Space::Here, from, to, len as usize, Some(Watched::First))
+                        copy::write(Space::Here, from, to, len as usize, Sequence::HeadLast)
                     };
                     debug_assert!(written.is_ok());
                     UTOFU_SUCCESS

@@ -306,9 +306,14 @@ pub(crate) unsafe fn act(
                     // A program that gets a notice watches one line at most.
                     let is_told = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
                     let is_watched = !is_told || u64::from(len) <= copy::LINE;
-                    let watched = is_watched.then_some(job.model.watched);
+                    let sequence = match is_watched {
+                        true => {
+                            job.model.watched.sequence(op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER))
+                        }
+                        false => copy::Sequence::Any,
+                    };
                     // SAFETY: the caller's promise, and the range lies in the registration.
-                    unsafe { copy::write(space, here, r.addr, len as usize, watched) }
+                    unsafe { copy::write(space, here, r.addr, len as usize, sequence) }
                 }
                 Action::Get { lcl, .. } => match own_place(origin, lcl, len) {
                     Ok(own) => {
