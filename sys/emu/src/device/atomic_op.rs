@@ -6,8 +6,9 @@
 //! that owns the memory, and are atomic towards each other only. Misaligned targets, which the
 //! device accepts, take that way too.
 
-use crate::copy::{self, CopyError, Sequence, Space};
+use crate::copy::{self, CopyError, Space};
 use crate::lock::SpinLock;
+use crate::watched::Sequence;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use utofu_sys::*;
 

@@ -25,7 +25,6 @@
 
 use crate::arena::Arena;
 use crate::coords;
-use crate::copy::Watched;
 use crate::error::JobError;
 use crate::job::Job;
 use crate::launcher::Launched;
@@ -34,6 +33,7 @@ use crate::meet::meet;
 use crate::model::{Model, NodeLink};
 use crate::nodes::Layout;
 use crate::rendezvous;
+use crate::watched::Watched;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;

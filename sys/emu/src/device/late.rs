@@ -10,7 +10,7 @@
 //! read, or memory is deregistered while an operation still needs it. It knows only the operations
 //! of its own process.
 
-use crate::copy::{self, Sequence, Space};
+use crate::copy::{self, Space};
 use crate::desc::{Action, Op};
 use crate::ids::{STAG_AT, without_path};
 use crate::job::fatal;
@@ -21,6 +21,7 @@ use crate::session;
 use crate::sync::{AtomicU64, Ordering};
 use crate::targets::{self, Target};
 use crate::vcq::{Order, Origin, Vcq};
+use crate::watched::Sequence;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
 use std::sync::atomic::AtomicUsize;
