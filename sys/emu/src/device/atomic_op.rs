@@ -6,8 +6,9 @@
 //! that owns the memory, and are atomic towards each other only. Misaligned targets, which the
 //! device accepts, take that way too.
 
-use crate::copy::{self, CopyError, Space, Watched};
+use crate::copy::{self, CopyError, Space};
 use crate::lock::SpinLock;
+use crate::watched::Sequence;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use utofu_sys::*;
 
@@ -89,7 +90,7 @@ pub(crate) unsafe fn run(
     // A swap that does not happen writes nothing: the rank's own code may have written meanwhile.
     if new[..width] != bytes[..width] {
         // SAFETY: as above.
-        unsafe { copy::write(space, new.as_ptr() as u64, addr, width, Some(Watched::First))? };
+        unsafe { copy::write(space, new.as_ptr() as u64, addr, width, Sequence::HeadLast)? };
     }
     Ok(old)
 }

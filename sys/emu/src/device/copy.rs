@@ -1,57 +1,14 @@
 //! Moving bytes between ranks: within one address space by copying, between processes by the
 //! kernel (`process_vm_readv`, `process_vm_writev`), never through a third place.
 //!
-//! Programs put a packet without a notice, watch one word of it, and read the rest as soon as that
-//! word has changed. Tofu writes line after line, each at once. No processor writes a line in one
-//! store, so [`write`] writes last the end that the program watches ([`Watched`]). Aligned words of
-//! 1, 2, 4 and 8 bytes are written whole. The kernel's copies write them whole as well:
-//! tests/processes shows it for the machine it runs on.
+//! A put is written in a [`Sequence`], and aligned words of 1, 2, 4 and 8 bytes whole. The kernel's
+//! copies write them whole as well: tests/processes shows it for the machine it runs on.
 
+use crate::watched::{CACHE_LINE, LINE, Sequence, before_tail, head, upwards};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-/// Tofu writes a put within one line of this many bytes at once.
-pub(crate) const LINE: u64 = 256;
-/// What the processor moves between its caches as a whole, in bytes.
-const CACHE_LINE: u64 = 64;
 /// Parts that are written to another process by one call of the kernel.
 const PARTS: usize = 64;
-
-/// The end of a put that a program watches without a notice; it is written last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Watched {
-    /// The first 64 bytes of the put: headers before the payload.
-    #[default]
-    First,
-    /// The last bytes of each line: headers behind the payload, also of several packets in one put.
-    Last,
-}
-
-/// How many bytes of a put of `len` bytes to `to` lie in its first cache line.
-#[inline]
-fn head(to: u64, len: usize) -> usize {
-    len.min((CACHE_LINE - to % CACHE_LINE) as usize)
-}
-
-/// How many bytes of a put of `len` bytes to `to` lie before its last cache line.
-#[inline]
-fn before_tail(to: u64, len: usize) -> usize {
-    let end = to + len as u64;
-    (end.saturating_sub(1) / CACHE_LINE * CACHE_LINE).saturating_sub(to) as usize
-}
-
-/// The parts, as start and end, in which a put of `len` bytes to `to` is written upwards: cut before
-/// the last cache line of each line and of the put.
-fn upwards(to: u64, len: usize) -> impl Iterator<Item = (usize, usize)> {
-    let (mut start, last) = (0, before_tail(to, len));
-    std::iter::from_fn(move || {
-        let at = to + start as u64;
-        let cut = ((at + CACHE_LINE) / LINE + 1) * LINE - CACHE_LINE - to;
-        let end = if start < last { last.min(cut as usize) } else { len };
-        let part = (start, end);
-        start = end;
-        (part.0 < part.1).then_some(part)
-    })
-}
 
 /// Why another process's memory could not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,18 +86,18 @@ unsafe fn copy_words<const DESCENDING: bool>(
     }
 }
 
-/// Copies within this process, the watched end last; if none is watched, in any order.
+/// Copies within this process.
 ///
 /// # Safety
 /// Both ranges are mapped (the contract of registration); they may overlap.
 #[inline]
-unsafe fn copy_here(from: u64, to: u64, len: usize, watched: Option<Watched>) {
+unsafe fn copy_here(from: u64, to: u64, len: usize, sequence: Sequence) {
     if len == 8 && to.is_multiple_of(8) {
         // SAFETY: the caller's promise.
         return unsafe { store(from, to, 8) };
     }
     // SAFETY: the caller's promise.
-    unsafe { copy_many(from, to, len, watched) }
+    unsafe { copy_many(from, to, len, sequence) }
 }
 
 /// As [`copy_here`], apart from it so that a word costs no frame.
@@ -148,29 +105,29 @@ unsafe fn copy_here(from: u64, to: u64, len: usize, watched: Option<Watched>) {
 /// # Safety
 /// As there.
 #[inline(never)]
-unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, watched: Option<Watched>) {
+unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, sequence: Sequence) {
     if from.abs_diff(to) < len as u64 {
         // SAFETY: mapped by the caller's promise; `copy` allows overlap.
         return unsafe { std::ptr::copy(from as *const u8, to as *mut u8, len) };
     }
-    while watched == Some(Watched::Last) && to % LINE + len as u64 > LINE {
+    while sequence == Sequence::Lines && to % LINE + len as u64 > LINE {
         let line = LINE - to % LINE;
         // SAFETY: the start of the ranges.
-        unsafe { copy_many(from, to, line as usize, watched) };
+        unsafe { copy_many(from, to, line as usize, sequence) };
         (from, to, len) = (from + line, to + line, len - line as usize);
     }
-    let is_first = watched == Some(Watched::First);
+    let is_downwards = sequence == Sequence::HeadLast;
     if len as u64 <= CACHE_LINE && (to | len as u64).is_multiple_of(8) {
         let at = (0..len).step_by(8);
         // SAFETY: within the ranges, which the caller vouches for, and aligned.
         let word = |at: usize| unsafe { store(from + at as u64, to + at as u64, 8) };
-        return if is_first { at.rev().for_each(word) } else { at.for_each(word) };
+        return if is_downwards { at.rev().for_each(word) } else { at.for_each(word) };
     }
     // Between a and b the C library copies: both are aligned, so it writes no word in two parts.
     let end = to + len as u64;
-    let (a, b) = match watched {
-        None if (to | end).is_multiple_of(8) => (0, len),
-        Some(Watched::First) => {
+    let (a, b) = match sequence {
+        Sequence::Any if (to | end).is_multiple_of(8) => (0, len),
+        Sequence::HeadLast => {
             let head = head(to, len);
             (head, head.max((end / 8 * 8).saturating_sub(to) as usize))
         }
@@ -181,9 +138,9 @@ unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, watched: Option<
     };
     let (source, target) = ((from + a as u64) as *const u8, (to + a as u64) as *mut u8);
     // SAFETY: all parts lie in the ranges, which are mapped by the caller's promise and do not
-    // overlap. Release: who sees the watched end sees the rest.
+    // overlap. Release: who sees what is written last sees the rest.
     unsafe {
-        if is_first {
+        if is_downwards {
             copy_words::<true>(from, to, (b, len));
         } else {
             copy_words::<false>(from, to, (0, a));
@@ -192,7 +149,7 @@ unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, watched: Option<
             std::ptr::copy_nonoverlapping(source, target, b - a);
         }
         fence(Ordering::Release);
-        if is_first {
+        if is_downwards {
             copy_words::<true>(from, to, (0, a));
         } else {
             copy_words::<false>(from, to, (b, len));
@@ -200,8 +157,7 @@ unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, watched: Option<
     }
 }
 
-/// Writes `len` bytes at `from` (here) to `to` in `space`, the watched end last; if none is watched,
-/// in any order.
+/// Writes `len` bytes at `from` (here) to `to` in `space`.
 ///
 /// # Safety
 /// `from` is readable here; if `space` is here, `to` is mapped writable.
@@ -211,25 +167,30 @@ pub(crate) unsafe fn write(
     from: u64,
     to: u64,
     len: usize,
-    watched: Option<Watched>,
+    sequence: Sequence,
 ) -> Result<(), CopyError> {
     match space {
         Space::Here => {
             // SAFETY: the caller's promise.
-            unsafe { copy_here(from, to, len, watched) };
+            unsafe { copy_here(from, to, len, sequence) };
             Ok(())
         }
         Space::Process(pid) => {
             // The kernel copies a part with instructions that may write its lines in any order
             // (`rep movsb`), but a part only after the one before it.
-            match watched {
-                None => across(libc::process_vm_writev, pid, from, to, len),
-                Some(Watched::First) => {
+            match sequence {
+                Sequence::Any => across(libc::process_vm_writev, pid, from, to, len),
+                Sequence::HeadLast => {
                     let head = head(to, len);
                     let parts = [(head, len), (0, head)];
                     across_in_order::<2>(pid, from, to, &parts, &parts)
                 }
-                Some(Watched::Last) => {
+                Sequence::TailLast => {
+                    let tail = before_tail(to, len);
+                    let parts = [(0, tail), (tail, len)];
+                    across_in_order::<2>(pid, from, to, &parts, there(&parts, &[(0, len)]))
+                }
+                Sequence::Lines => {
                     let mut rest = upwards(to, len);
                     let mut parts = [(0, 0); PARTS];
                     loop {
@@ -239,15 +200,19 @@ pub(crate) unsafe fn write(
                             0 => return Ok(()),
                             n => &parts[..n],
                         };
-                        // x86 keeps stores in order: one range there will do, which costs less.
-                        let there = [(parts[0].0, parts[parts.len() - 1].1)];
-                        let there = if cfg!(target_arch = "x86_64") { &there } else { parts };
-                        across_in_order::<PARTS>(pid, from, to, parts, there)?;
+                        let whole = [(parts[0].0, parts[parts.len() - 1].1)];
+                        across_in_order::<PARTS>(pid, from, to, parts, there(parts, &whole))?;
                     }
                 }
             }
         }
     }
+}
+
+/// The ranges in another process's memory of `parts` that are written upwards and make up `whole`:
+/// x86 keeps stores in order, so one will do, which costs less.
+fn there<'a>(parts: &'a [(usize, usize)], whole: &'a [(usize, usize)]) -> &'a [(usize, usize)] {
+    if cfg!(target_arch = "x86_64") { whole } else { parts }
 }
 
 /// Reads `len` bytes at `from` in `space` to `to` (here).
@@ -259,7 +224,7 @@ pub(crate) unsafe fn read(space: Space, from: u64, to: u64, len: usize) -> Resul
     match space {
         Space::Here => {
             // SAFETY: the caller's promise.
-            unsafe { copy_here(from, to, len, Some(Watched::First)) };
+            unsafe { copy_here(from, to, len, Sequence::HeadLast) };
             Ok(())
         }
         Space::Process(pid) => across(libc::process_vm_readv, pid, to, from, len),
@@ -365,31 +330,19 @@ mod tests {
         #[repr(align(256))]
         struct Lines([u8; 1024]);
         let from = Lines(std::array::from_fn(|i| i as u8 | 1));
-        for watched in [Some(Watched::First), Some(Watched::Last), None] {
+        for sequence in [Sequence::Any, Sequence::HeadLast, Sequence::TailLast, Sequence::Lines] {
             for at in [0usize, 1, 18, 31, 63, 64, 200, 255] {
                 for len in [0usize, 1, 7, 8, 9, 31, 32, 33, 64, 100, 192, 256, 257, 300, 700] {
                     let mut to = Lines([0; 1024]);
                     let (a, b) = (from.0.as_ptr() as u64 + 3, to.0.as_mut_ptr() as u64 + at as u64);
                     // SAFETY: both ranges lie in the arrays.
-                    unsafe { copy_here(a, b, len, watched) };
+                    unsafe { copy_here(a, b, len, sequence) };
                     let mut want = [0; 1024];
                     want[at..at + len].copy_from_slice(&from.0[3..3 + len]);
-                    assert_eq!(to.0, want, "{len} bytes at {at}, {watched:?}");
+                    assert_eq!(to.0, want, "{len} bytes at {at}, {sequence:?}");
                 }
             }
         }
-    }
-
-    /// The parts of a put are all of it, and the last cache line of each line starts one.
-    #[test]
-    fn parts_go_upwards_and_end_before_tails() {
-        let parts = |to, len| upwards(to, len).collect::<Vec<_>>();
-        assert_eq!(parts(256, 0), []);
-        assert_eq!(parts(256, 64), [(0, 64)]);
-        assert_eq!(parts(256, 256), [(0, 192), (192, 256)]);
-        assert_eq!(parts(256, 100), [(0, 64), (64, 100)]);
-        assert_eq!(parts(440, 600), [(0, 8), (8, 264), (264, 520), (520, 584), (584, 600)]);
-        assert_eq!(parts(250, 3), [(0, 3)]);
     }
 
     /// Where source and target overlap, the target gets what the source held.
@@ -403,7 +356,7 @@ mod tests {
                 let start = bytes.as_mut_ptr() as u64;
                 // SAFETY: both ranges lie in the vector.
                 unsafe {
-                    copy_here(start + from as u64, start + to as u64, len, None);
+                    copy_here(start + from as u64, start + to as u64, len, Sequence::Any);
                 }
                 assert_eq!(bytes, want, "{len} bytes from {from} to {to}");
             }

@@ -10,7 +10,7 @@
 //! read, or memory is deregistered while an operation still needs it. It knows only the operations
 //! of its own process.
 
-use crate::copy::{self, Space, Watched};
+use crate::copy::{self, Space};
 use crate::desc::{Action, Op};
 use crate::ids::{STAG_AT, without_path};
 use crate::job::fatal;
@@ -21,6 +21,7 @@ use crate::session;
 use crate::sync::{AtomicU64, Ordering};
 use crate::targets::{self, Target};
 use crate::vcq::{Order, Origin, Vcq};
+use crate::watched::Sequence;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
 use std::sync::atomic::AtomicUsize;
@@ -286,7 +287,7 @@ impl Flight {
                     let from = self.data.as_ptr() as u64;
                     // SAFETY: the range lies in a registration; the vector has the bytes.
                     let written = unsafe {
-                        copy::write(Space::Here, from, to, len as usize, Some(Watched::First))
+                        copy::write(Space::Here, from, to, len as usize, Sequence::HeadLast)
                     };
                     debug_assert!(written.is_ok());
                     UTOFU_SUCCESS

@@ -33,10 +33,11 @@ pub(crate) mod slots;
 pub(crate) mod targets;
 pub(crate) mod toq;
 pub(crate) mod vcq;
+pub(crate) mod watched;
 
-pub use copy::Watched;
 pub use error::JobError;
 pub use job::{Entered, Job};
 pub use launcher::Launched;
 pub use model::{Model, NodeLink};
 pub use own::open_own;
+pub use watched::Watched;

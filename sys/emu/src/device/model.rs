@@ -10,10 +10,10 @@
 //! jitter only those with STRONG_ORDER keep behind the earlier ones, which is all that hardware
 //! promises: a program that leans on more fails.
 
-use crate::copy::Watched;
 use crate::links::{self, Calendar};
 use crate::lock::SpinLock;
 use crate::sync::{AtomicU64, Ordering};
+use crate::watched::Watched;
 
 /// Delays of one-sided communication. The default is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

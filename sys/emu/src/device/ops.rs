@@ -18,6 +18,7 @@ use crate::sync::Ordering;
 use crate::targets::{self, Target};
 use crate::toq;
 use crate::vcq::{Order, Origin, Sender, Vcq};
+use crate::watched::{LINE, Sequence};
 use std::ffi::c_int;
 use utofu_sys::*;
 
@@ -291,7 +292,7 @@ pub(crate) unsafe fn act(
     let mut value = 0;
     let entry = target.table.entry(op.rmt);
     // A thread can lose its processor in the midst of any copy, but of a long one it is likely.
-    let _held = entry.filter(|_| u64::from(len) > copy::LINE).map(Entry::hold);
+    let _held = entry.filter(|_| u64::from(len) > LINE).map(Entry::hold);
     let code = match entry.and_then(|entry| entry.get(op.rmt)) {
         None => UTOFU_ERR_MRQ_RMT_STADD,
         Some(r) if r.room < i64::from(len) => UTOFU_ERR_MRQ_RMT_LENGTH,
@@ -305,10 +306,15 @@ pub(crate) unsafe fn act(
                 Action::Put { .. } | Action::Piggyback { .. } => {
                     // A program that gets a notice watches one line at most.
                     let is_told = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
-                    let is_watched = !is_told || u64::from(len) <= copy::LINE;
-                    let watched = is_watched.then_some(job.model.watched);
+                    let is_watched = !is_told || u64::from(len) <= LINE;
+                    let sequence = match is_watched {
+                        true => {
+                            job.model.watched.sequence(op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER))
+                        }
+                        false => Sequence::Any,
+                    };
                     // SAFETY: the caller's promise, and the range lies in the registration.
-                    unsafe { copy::write(space, here, r.addr, len as usize, watched) }
+                    unsafe { copy::write(space, here, r.addr, len as usize, sequence) }
                 }
                 Action::Get { lcl, .. } => match own_place(origin, lcl, len) {
                     Ok(own) => {

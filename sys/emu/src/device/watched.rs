@@ -1,0 +1,89 @@
+//! What of a put is written last.
+//!
+//! Programs put a packet without a notice, watch one word of it, and read the rest as soon as that
+//! word has changed. Tofu writes line after line, each at once, and the highest address last. No
+//! processor writes a line in one store, so the end that the program watches is written last.
+
+/// Tofu writes a put within one line of this many bytes at once.
+pub(crate) const LINE: u64 = 256;
+/// What the processor moves between its caches as a whole, in bytes.
+pub(crate) const CACHE_LINE: u64 = 64;
+
+/// The end of a put that a program watches without a notice; it is written last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watched {
+    /// The first 64 bytes of the put: headers before the payload.
+    First,
+    /// The last bytes of the put: headers or flags behind the payload. With STRONG_ORDER the last
+    /// bytes of each line, for several packets in one put.
+    #[default]
+    Last,
+}
+
+impl Watched {
+    /// The sequence in which a put is written that is watched so.
+    #[inline]
+    pub(crate) fn sequence(self, is_strong: bool) -> Sequence {
+        match self {
+            Watched::First => Sequence::HeadLast,
+            Watched::Last if is_strong => Sequence::Lines,
+            Watched::Last => Sequence::TailLast,
+        }
+    }
+}
+
+/// The sequence in which the bytes of a put are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sequence {
+    Any,
+    /// The first cache line last.
+    HeadLast,
+    /// The last cache line last.
+    TailLast,
+    /// Line after line upwards, the last cache line of each behind its rest.
+    Lines,
+}
+
+/// How many bytes of a put of `len` bytes to `to` lie in its first cache line.
+#[inline]
+pub(crate) fn head(to: u64, len: usize) -> usize {
+    len.min((CACHE_LINE - to % CACHE_LINE) as usize)
+}
+
+/// How many bytes of a put of `len` bytes to `to` lie before its last cache line.
+#[inline]
+pub(crate) fn before_tail(to: u64, len: usize) -> usize {
+    let end = to + len as u64;
+    (end.saturating_sub(1) / CACHE_LINE * CACHE_LINE).saturating_sub(to) as usize
+}
+
+/// The parts, as start and end, in which a put of `len` bytes to `to` is written upwards: cut before
+/// the last cache line of each line and of the put.
+pub(crate) fn upwards(to: u64, len: usize) -> impl Iterator<Item = (usize, usize)> {
+    let (mut start, last) = (0, before_tail(to, len));
+    std::iter::from_fn(move || {
+        let at = to + start as u64;
+        let cut = ((at + CACHE_LINE) / LINE + 1) * LINE - CACHE_LINE - to;
+        let end = if start < last { last.min(cut as usize) } else { len };
+        let part = (start, end);
+        start = end;
+        (part.0 < part.1).then_some(part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts of a put are all of it, and the last cache line of each line starts one.
+    #[test]
+    fn parts_go_upwards_and_end_before_tails() {
+        let parts = |to, len| upwards(to, len).collect::<Vec<_>>();
+        assert_eq!(parts(256, 0), []);
+        assert_eq!(parts(256, 64), [(0, 64)]);
+        assert_eq!(parts(256, 256), [(0, 192), (192, 256)]);
+        assert_eq!(parts(256, 100), [(0, 64), (64, 100)]);
+        assert_eq!(parts(440, 600), [(0, 8), (8, 264), (264, 520), (520, 584), (584, 600)]);
+        assert_eq!(parts(250, 3), [(0, 3)]);
+    }
+}
