@@ -309,7 +309,8 @@ pub(crate) unsafe fn act(
                     let is_watched = !is_told || u64::from(len) <= LINE;
                     let sequence = match is_watched {
                         true => {
-                            job.model.watched.sequence(op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER))
+                            let is_strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);
+                            job.model.watched.sequence(r.addr, u64::from(len), is_strong)
                         }
                         false => Sequence::Any,
                     };

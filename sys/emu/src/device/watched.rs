@@ -2,7 +2,8 @@
 //!
 //! Programs put a packet without a notice, watch one word of it, and read the rest as soon as that
 //! word has changed. Tofu writes line after line, each at once, and the highest address last. No
-//! processor writes a line in one store, so the end that the program watches is written last.
+//! processor writes a line in one store, so the end that the program watches is written last: of what
+//! lies in one line mostly the first, a header; of what is longer the last, a flag behind the data.
 
 /// Tofu writes a put within one line of this many bytes at once.
 pub(crate) const LINE: u64 = 256;
@@ -12,20 +13,24 @@ pub(crate) const CACHE_LINE: u64 = 64;
 /// The end of a put that a program watches without a notice; it is written last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Watched {
+    /// The first 64 bytes of a put within one line, the last bytes of others. (Their first 64 bytes come
+    /// just before: who goes through several packets of one put finds the first whole.)
+    #[default]
+    Usual,
     /// The first 64 bytes of the put: headers before the payload.
     First,
     /// The last bytes of the put: headers or flags behind the payload. With STRONG_ORDER the last
     /// bytes of each line, for several packets in one put.
-    #[default]
     Last,
 }
 
 impl Watched {
-    /// The sequence in which a put is written that is watched so.
+    /// The sequence in which a put of `len` bytes to `to` is written that is watched so.
     #[inline]
-    pub(crate) fn sequence(self, is_strong: bool) -> Sequence {
+    pub(crate) fn sequence(self, to: u64, len: u64, is_strong: bool) -> Sequence {
         match self {
-            Watched::First => Sequence::HeadLast,
+            Watched::Usual if to % LINE + len > LINE => Sequence::EndsLast,
+            Watched::Usual | Watched::First => Sequence::HeadLast,
             Watched::Last if is_strong => Sequence::Lines,
             Watched::Last => Sequence::TailLast,
         }
@@ -40,6 +45,8 @@ pub(crate) enum Sequence {
     HeadLast,
     /// The last cache line last.
     TailLast,
+    /// The last cache line last, and the first one before it.
+    EndsLast,
     /// Line after line upwards, the last cache line of each behind its rest.
     Lines,
 }
@@ -55,6 +62,14 @@ pub(crate) fn head(to: u64, len: usize) -> usize {
 pub(crate) fn before_tail(to: u64, len: usize) -> usize {
     let end = to + len as u64;
     (end.saturating_sub(1) / CACHE_LINE * CACHE_LINE).saturating_sub(to) as usize
+}
+
+/// The parts, as start and end, in which a put of `len` bytes to `to` is written with its ends last.
+#[inline]
+pub(crate) fn ends_last(to: u64, len: usize) -> [(usize, usize); 3] {
+    let tail = before_tail(to, len);
+    let head = head(to, len).min(tail);
+    [(head, tail), (0, head), (tail, len)]
 }
 
 /// The parts, as start and end, in which a put of `len` bytes to `to` is written upwards: cut before

@@ -17,13 +17,18 @@ fn a_packet_is_there_at_once() {
     /// Where the watched word lies in a packet, and its length, in bytes; how many a put brings.
     const WATCH: &str = "HOPBINE_TEST_WATCH";
     if !playing(TEST) {
-        const FIRST: (&str, &str) = ("HOPBINE_EMU_WATCHED", "first");
-        for watch in ["18 256 1", "18 1024 1", "18 256 200"] {
-            all_fine(&job(TEST, 2, &[FIRST, (WATCH, watch)]));
-        }
-        // A length that is no multiple of a line: a flag of two bytes behind it.
-        for watch in ["254 256 1", "1022 1024 1", "770 772 1", "162 164 1", "254 256 200"] {
-            all_fine(&job(TEST, 2, &[(WATCH, watch)]));
+        // Lengths that are no multiple of a line have a flag of two bytes behind them.
+        let usual = ["18 256 1", "18 256 200", "1022 1024 1", "770 772 1"];
+        let first = ["18 1024 1"];
+        let last = ["254 256 1", "1022 1024 1", "162 164 1", "254 256 200"];
+        let watched = |end| Some(("HOPBINE_EMU_WATCHED", end));
+        for (watched, watches) in
+            [(None, &usual[..]), (watched("first"), &first[..]), (watched("last"), &last[..])]
+        {
+            for watch in watches {
+                let variables: Vec<_> = watched.into_iter().chain([(WATCH, *watch)]).collect();
+                all_fine(&job(TEST, 2, &variables));
+            }
         }
         return;
     }

@@ -80,8 +80,7 @@ fn first_cqs_can_be_those_of_the_program() {
     let source = [Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library/packets.c")];
     let include = example("");
     let program = dir.path().join("packets");
-    let flags = ["-DCQS_BY_THREE", "-DHEADER_LAST"];
-    compile(&source, &program, &[&["-I", include.to_str().expect("is text")], &flags[..]].concat());
+    compile(&source, &program, &["-I", include.to_str().expect("is text"), "-DCQS_BY_THREE"]);
     for (size, per_node, cqs) in [(4, "2", "0,6"), (3, "3", "0,3,6"), (8, "4", "0,3,6,9")] {
         let vars = [("HOPBINE_EMU_CQS", cqs), ("HOPBINE_RANKS_PER_NODE", per_node)];
         let text = run_with(&program, size, &[], &vars);
