@@ -6,7 +6,7 @@
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::common::processes::{Ended, four_at_a_time, run_scenario, start, wait};
+use crate::common::processes::{Ended, four_at_a_time, ranks, run_scenario, start, wait};
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator, Error, Fault, Hardware, init};
 
@@ -32,6 +32,7 @@ fn scenarios() {
             "two" => || two(ring, |comm| comm.duplicate().map(Some)),
             "gates_beside" => || two(gates, without_the_victim),
             "gates_and_plan" => || rounds(gates_and_plan),
+            "crowded" => crowded,
             _ => return None,
         })
     });
@@ -276,4 +277,31 @@ fn all_that_are_missing_can_be_asked_for() {
         assert!(error.contains("Unreachable") || error.contains("peer: Some("), "{index}: {error}");
         assert!(ended.text.contains("MISSING [1, 2]"), "{}", ended.text);
     }
+}
+
+/// A rank that cannot open any more files waits for one that is late.
+fn crowded() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limits are written to `limit`, and read from there.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
+        let none = libc::rlimit { rlim_cur: 0, ..limit };
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &none), 0);
+    }
+    if comm.rank() == VICTIM {
+        std::thread::sleep(Duration::from_millis(1500));
+    }
+    small(comm).unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+    world.finish().unwrap();
+}
+
+#[test]
+fn a_late_rank_is_not_taken_for_dead_where_no_file_can_be_opened() {
+    four_at_a_time(["emu", "shm"], |backend| {
+        ranks(3, "crowded", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
+    });
 }
