@@ -29,6 +29,14 @@ impl Numbers {
     }
 }
 
+impl Inner {
+    /// Names the operations of a call. From then on other ranks count on this one; before, the call
+    /// can be given up and made again.
+    fn numbers(&self, n_stages: u32) -> Numbers {
+        Numbers(self.next_operations(n_stages))
+    }
+}
+
 impl Ready {
     /// The operation of a stage that has been reached.
     fn stage(&mut self, stage: usize) -> &mut Ready {
@@ -60,15 +68,21 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
     /// # Errors
     /// As [`Engine::register`], [`Engine::start`], [`Engine::wait`] and [`Inner::follow`].
     pub(super) unsafe fn run(mut self, memory: [UserMemory; 2], keep: bool) -> Result<(), Error> {
-        let numbers = self.numbers();
+        let (n_stages, mut numbers) = (self.n_stages(), None);
         let mut stage = 0;
         loop {
-            let id = numbers.of(stage);
             let is_last = self.with(stage, |inner, ready| {
                 let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
                 let Ready { operation, keys, .. } = ready;
                 // SAFETY: the buffers stay valid until the keys have been released, here.
-                unsafe { engine.register(operation, memory, keep, keys) }?;
+                let registered = unsafe { engine.register(operation, memory, keep, keys) };
+                registered.inspect_err(|error| {
+                    // Others have come as far, and wait for this rank.
+                    if numbers.is_some() {
+                        engine.fail(error);
+                    }
+                })?;
+                let id = numbers.get_or_insert_with(|| inner.numbers(n_stages)).of(stage);
                 let outcome = {
                     let _under_way = UnderWay { engine, operation, id };
                     // SAFETY: the caller's promise; also a panic does not get past `_under_way`
@@ -92,10 +106,10 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
         f(&self.inner, ready.stage(stage))
     }
 
-    /// Names the operations of the call: as many on all ranks, whatever becomes of them.
-    fn numbers(&mut self) -> Numbers {
+    /// How many operations the call may consist of, the same on all ranks.
+    fn n_stages(&self) -> u32 {
         let learning = self.ready.as_ref().and_then(|ready| ready.learning.as_deref());
-        Numbers(self.inner.next_operations(learning.map_or(1, Learning::n_stages)))
+        learning.map_or(1, Learning::n_stages)
     }
 
     /// Whether something has failed.
@@ -177,13 +191,14 @@ impl<H: Deref<Target = Inner>> Running<H> {
         if self.active.is_some() {
             return Err(Error::Active);
         }
-        let numbers = self.prepared.numbers();
+        self.hold()?;
+        let numbers = self.prepared.inner.numbers(self.prepared.n_stages());
         self.begin(numbers)?;
         self.active = Some(numbers);
         Ok(())
     }
 
-    /// Registers the memory of the stage at hand, if it is to be held.
+    /// Registers the memory of the stage at hand, unless it is registered.
     pub(super) fn hold(&mut self) -> Result<(), Error> {
         let (of_call, keep) = (self.memory, self.registration == Registration::Kept);
         self.prepared.with(self.stage, |inner, ready| {
@@ -198,9 +213,8 @@ impl<H: Deref<Target = Inner>> Running<H> {
         })
     }
 
-    /// Starts the stage at hand.
+    /// Starts the stage at hand, whose memory is registered.
     fn begin(&mut self, numbers: Numbers) -> Result<(), Error> {
-        self.hold()?;
         let (stage, of_call) = (self.stage, self.memory);
         let started = self.prepared.with(stage, |inner, ready| {
             let memory = ready.memory(of_call);
@@ -237,7 +251,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
             return Ok(true);
         }
         self.stage += 1;
-        let started = self.begin(numbers);
+        let started = self.hold().and_then(|()| self.begin(numbers));
         // Others have come as far, and wait for this rank.
         started.inspect_err(|error| self.prepared.inner.of_world.engine.fail(error))?;
         Ok(false)
