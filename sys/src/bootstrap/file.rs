@@ -42,6 +42,9 @@ const SUFFIX: &str = ".ranks";
 /// Appended to the file's name: rank 0's.
 const COLLECTED: &str = ".all";
 
+/// Of a job: many more than rounds through a file are for, few enough to make room for.
+const MOST_RANKS: usize = 1 << 20;
+
 /// Rounds of the beginning: the table of hellos, and the word that all have agreed to it.
 const TABLE: u64 = 0;
 const AGREED: u64 = 1;
@@ -65,7 +68,7 @@ impl Bootstrap {
     /// # Errors
     /// [`BootstrapError`]; [`BootstrapError::Missing`] names the ranks that did not appear.
     pub fn from_env(timeout: Duration) -> Result<Bootstrap, BootstrapError> {
-        let size = number(ENV_SIZE, 1..u32::MAX as usize)?;
+        let size = number(ENV_SIZE, 1..MOST_RANKS + 1)?;
         let rank = number(ENV_RANK, 0..size)?;
         let path = std::env::var_os(ENV_RENDEZVOUS)
             .filter(|p| !p.is_empty())
