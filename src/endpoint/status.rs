@@ -15,6 +15,8 @@ pub enum Status {
     Busy,
     /// It has been waiting for this rank for some time.
     WaitsFor(Rank),
+    /// It has been testing for some time for what waits for this rank, and may do something else.
+    TestsFor(Rank),
     /// It has been waiting at the barrier gates for some time, where it moves on an operation
     /// that waits for this rank, if there is one.
     AtGates(Option<Rank>),
@@ -42,6 +44,7 @@ fn parts(word: u64) -> Option<(u64, [Rank; 2])> {
 const WAITS_FOR: u64 = 1;
 const AT_GATES: u64 = 2;
 const LEFT: u64 = 3;
+const TESTS_FOR: u64 = 4;
 
 impl Status {
     /// The word that others read. A status that only answers have is written as
@@ -49,6 +52,7 @@ impl Status {
     pub(super) fn to_word(self) -> u64 {
         match self {
             Status::WaitsFor(rank) => word(WAITS_FOR, [rank, 0]),
+            Status::TestsFor(rank) => word(TESTS_FOR, [rank, 0]),
             Status::AtGates(None) => word(AT_GATES, [0; 2]),
             Status::AtGates(Some(rank)) => word(AT_GATES, [rank, 1]),
             Status::Left => word(LEFT, [0; 2]),
@@ -59,6 +63,7 @@ impl Status {
     pub(super) fn from_word(word: u64) -> Self {
         match parts(word) {
             Some((WAITS_FOR, [rank, _])) => Status::WaitsFor(rank),
+            Some((TESTS_FOR, [rank, _])) => Status::TestsFor(rank),
             Some((AT_GATES, [rank, is_one])) => Status::AtGates((is_one == 1).then_some(rank)),
             Some((LEFT, _)) => Status::Left,
             _ => Status::Busy,
@@ -107,7 +112,8 @@ mod tests {
     fn words_round_trip_and_halves_are_none() {
         let at_gates = [None, Some(0), Some(7)].map(Status::AtGates);
         let waits = [0, 158_975].map(Status::WaitsFor);
-        for status in at_gates.into_iter().chain(waits).chain([Status::Busy, Status::Left]) {
+        let others = [Status::TestsFor(158_975), Status::Busy, Status::Left];
+        for status in at_gates.into_iter().chain(waits).chain(others) {
             assert_eq!(Status::from_word(status.to_word()), status);
         }
         for fault in FAULTS {

@@ -82,4 +82,4 @@ pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
 pub use run::PortRun;
 
 pub use user_memory::{UserKeys, UserMemory};
-pub use watchdog::TestWatch;
+pub use watchdog::OperationWatch;

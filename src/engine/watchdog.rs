@@ -28,8 +28,7 @@ const SEARCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// The most that counts between two looks at the clock: in a longer time this process was
 /// stopped, or had no core, and has not seen what came meanwhile.
 const LONGEST_GAP: Duration = Duration::from_millis(100);
-/// The same for somebody who only tests now and then: what lies between two tests is mostly the
-/// caller's own computing.
+/// The same between two tests: what lies there is mostly the caller's own computing.
 const LONGEST_TEST_GAP: Duration = Duration::from_millis(10);
 /// How many tests pass between two looks at the clock.
 const TESTS_PER_LOOK: u32 = 16;
@@ -45,6 +44,15 @@ pub(super) enum Wanted {
     Rank(Rank),
     /// Whatever is left on the port with this number.
     Rest(usize),
+}
+
+/// How a rank waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// It does nothing else.
+    Waits,
+    /// It tests now and then, and may never test again.
+    Tests,
 }
 
 /// How much is asked.
@@ -64,7 +72,8 @@ pub(super) struct Watchdog {
     idle: Duration,
     /// What was left of it at the last look.
     rest: u64,
-    shown: bool,
+    /// What others have been shown of it.
+    shown: Option<Manner>,
     /// How long the wait was when a rank that is gone was looked for last.
     looked: Option<Duration>,
     /// How long it was when it was last found too long.
@@ -74,8 +83,16 @@ pub(super) struct Watchdog {
 impl Watchdog {
     /// The wait is over. A rank that has given up goes on showing whom it waited for: others may
     /// be about to follow that.
+    #[inline]
     pub(super) fn end(&mut self, group: &Group) {
-        if self.shown && !group.failure.is_set() {
+        if self.last_look.is_some() {
+            self.end_looked(group);
+        }
+    }
+
+    #[cold]
+    fn end_looked(&mut self, group: &Group) {
+        if self.shown.is_some() && !group.failure.is_set() {
             group.show(Status::Busy);
         }
         *self = Watchdog::default();
@@ -86,10 +103,14 @@ impl Watchdog {
     /// # Errors
     /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
     pub(super) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
-        self.look_after(group, wanted, LONGEST_GAP)
+        self.look_as(group, wanted, Manner::Waits)
     }
 
-    fn look_after(&mut self, group: &Group, wanted: Wanted, gap: Duration) -> Result<(), Error> {
+    fn look_as(&mut self, group: &Group, wanted: Wanted, manner: Manner) -> Result<(), Error> {
+        let gap = match manner {
+            Manner::Waits => LONGEST_GAP,
+            Manner::Tests => TESTS_PER_LOOK * LONGEST_TEST_GAP,
+        };
         let now = Instant::now();
         let last = self.last_look.replace(now).unwrap_or(now);
         self.idle += (now - last).min(gap);
@@ -107,9 +128,8 @@ impl Watchdog {
         let idle = self.idle;
         let rank = group.rank;
         let patience = (timeout / 4).clamp(SEARCH.0, SEARCH.1);
-        if !self.shown {
-            self.shown = true;
-            group.show(wanted.status(group));
+        if self.shown.replace(manner) != Some(manner) {
+            group.show(wanted.status(group, manner));
         }
         if let Some(blame) = group.ports.first().and_then(|port| port.told()) {
             return Err(Error::Lost { rank, blame });
@@ -117,7 +137,7 @@ impl Watchdog {
         if idle > self.warned.map_or(timeout, |last| 2 * last) {
             self.warned = Some(idle);
             let (port, step, awaited) = wanted.awaited(group);
-            let cause = wanted.cause(group, patience, Care::Thorough);
+            let cause = wanted.cause(group, manner, patience, Care::Thorough);
             if let Some(reason) = group.failure.reason() {
                 // Somebody else was faster, and nobody was asked to the end.
                 return Err(reason);
@@ -126,7 +146,7 @@ impl Watchdog {
             let error = Error::Timeout { rank, port, step, awaited, waited, cause };
             match (group.config.on_timeout, cause) {
                 (OnTimeout::Fail, _) => return Err(error),
-                (OnTimeout::Warn, Some(blame)) if self.is_certain(group, wanted, blame) => {
+                (OnTimeout::Warn, Some(blame)) if is_certain(group, wanted, manner, blame) => {
                     return Err(Error::Lost { rank, blame });
                 }
                 (OnTimeout::Warn, _) => eprintln!("hopbine: {error}; waiting on"),
@@ -134,7 +154,7 @@ impl Watchdog {
         }
         if idle > self.looked.map_or(FIRST_LOOK.min(timeout / 4), |last| 2 * last) {
             self.looked = Some(idle);
-            if let Some(blame) = wanted.cause(group, patience, Care::Quick)
+            if let Some(blame) = wanted.cause(group, manner, patience, Care::Quick)
                 && matches!(blame.fault, Fault::Unreachable | Fault::Failed | Fault::Left)
             {
                 return Err(Error::Lost { rank, blame });
@@ -147,20 +167,20 @@ impl Watchdog {
     pub(super) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
         wanted.rest(group) == self.rest
     }
+}
 
-    /// Whether waiting on is in vain.
-    fn is_certain(&self, group: &Group, wanted: Wanted, blame: Blame) -> bool {
-        match blame.fault {
-            Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
-            // It may still come.
-            Fault::Absent => false,
-            // A rank shows one of its waits. Where its threads wait for different things, what
-            // looks like a circle need not be one; and what was looked at may just have changed.
-            Fault::Elsewhere | Fault::Circle => {
-                let patience = (group.config.timeout / 4).clamp(SEARCH.0, SEARCH.1);
-                let again = || wanted.cause(group, patience, Care::Thorough);
-                !group.has_several() && again().is_some_and(|again| again.fault == blame.fault)
-            }
+/// Whether waiting on is in vain.
+fn is_certain(group: &Group, wanted: Wanted, manner: Manner, blame: Blame) -> bool {
+    match blame.fault {
+        Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
+        // It may still come.
+        Fault::Absent => false,
+        // A rank shows one of its waits. Where its threads wait for different things, what
+        // looks like a circle need not be one; and what was looked at may just have changed.
+        Fault::Elsewhere | Fault::Circle => {
+            let patience = (group.config.timeout / 4).clamp(SEARCH.0, SEARCH.1);
+            let again = || wanted.cause(group, manner, patience, Care::Thorough);
+            !group.has_several() && again().is_some_and(|again| again.fault == blame.fault)
         }
     }
 }
@@ -195,9 +215,12 @@ impl Wanted {
         }
     }
 
-    fn status(self, group: &Group) -> Status {
+    fn status(self, group: &Group, manner: Manner) -> Status {
         match self.awaited(group).2 {
-            Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer),
+            Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => match manner {
+                Manner::Waits => Status::WaitsFor(peer),
+                Manner::Tests => Status::TestsFor(peer),
+            },
             Awaited::AllRanks => {
                 Status::AtGates(group.ports.iter().find_map(|port| match port.awaited_first().1 {
                     Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Some(peer),
@@ -209,10 +232,11 @@ impl Wanted {
     }
 
     /// Who is at fault, as far as can be found out within `patience`.
-    fn cause(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
+    fn cause(self, group: &Group, manner: Manner, patience: Duration, care: Care) -> Option<Blame> {
         let (port, _, awaited) = self.awaited(group);
         let search = Search {
             rank: group.rank,
+            manner,
             port: &group.ports[port],
             patience: patience / 2,
             end: Instant::now() + patience / 2,
@@ -240,6 +264,7 @@ fn others(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
 
 struct Search<'a> {
     rank: Rank,
+    manner: Manner,
     port: &'a Port,
     /// For one answer.
     patience: Duration,
@@ -262,11 +287,17 @@ impl Search<'_> {
     /// Follows the waits from `first`, for whom this rank waits.
     fn chain(&self, first: Rank) -> Option<Blame> {
         let mut seen = HashSet::from([self.rank]);
+        // A rank on it that only tests, and may do something that helps.
+        let mut tester = (self.manner == Manner::Tests).then_some(self.rank);
         let mut at = first;
         while seen.insert(at) {
             match self.ask(at) {
                 Err(blame) => return Some(blame),
                 Ok(Status::WaitsFor(next) | Status::AtGates(Some(next))) => at = next,
+                Ok(Status::TestsFor(next)) => {
+                    tester.get_or_insert(at);
+                    at = next;
+                }
                 Ok(Status::Busy) => return self.found(at, Fault::Absent),
                 Ok(Status::AtGates(None)) => return self.found(at, Fault::Elsewhere),
                 Ok(Status::Left) => return self.found(at, Fault::Left),
@@ -274,7 +305,10 @@ impl Search<'_> {
                 Ok(Status::Unknown) => return None,
             }
         }
-        self.found(at, Fault::Circle)
+        match tester {
+            None => self.found(at, Fault::Circle),
+            Some(tester) => self.found(tester, Fault::Absent).filter(|_| tester != self.rank),
+        }
     }
 
     /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.
@@ -293,7 +327,7 @@ impl Search<'_> {
                 Ok(Status::Unknown) => break,
                 Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
                 // On its way to the gates, if it is not this rank that it waits for.
-                Ok(Status::WaitsFor(_)) => match self.chain(at) {
+                Ok(Status::WaitsFor(_) | Status::TestsFor(_)) => match self.chain(at) {
                     Some(blame) if blame.fault == Fault::Unreachable => return Some(blame),
                     Some(blame) if blame.fault == Fault::Absent => absent = absent.or(Some(blame)),
                     _ => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),
@@ -305,20 +339,25 @@ impl Search<'_> {
     }
 }
 
-/// The watch over an operation that is only tested now and then.
+/// The watch over an operation, which is tested now and then, or waited for, or both.
 #[derive(Debug, Default)]
-pub struct TestWatch {
+pub struct OperationWatch {
     watchdog: Watchdog,
     n_tests: u32,
 }
 
-impl TestWatch {
+impl OperationWatch {
     /// An operation is started.
     #[inline]
     pub fn begin(&mut self) {
         if self.n_tests != 0 {
-            *self = TestWatch::default();
+            *self = OperationWatch::default();
         }
+    }
+
+    /// As [`Watchdog::look`], by a caller who waits for the operation.
+    pub(super) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+        self.watchdog.look(group, wanted)
     }
 
     /// The operation is not done yet.
@@ -330,7 +369,7 @@ impl TestWatch {
         if !self.n_tests.is_multiple_of(TESTS_PER_LOOK) {
             return Ok(());
         }
-        self.watchdog.look_after(group, wanted, TESTS_PER_LOOK * LONGEST_TEST_GAP)
+        self.watchdog.look_as(group, wanted, Manner::Tests)
     }
 
     /// Whether nothing has moved since the last test.

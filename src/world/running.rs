@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::inner::{Inner, OPERATIONS};
 use super::ready::{Learning, Ready};
-use crate::engine::{Engine, Operation, TestWatch, UserMemory};
+use crate::engine::{Engine, Operation, OperationWatch, UserMemory};
 use crate::error::Error;
 
 /// An operation in somebody's hands, not under way. `H` holds the communicator, or borrows it.
@@ -73,7 +73,7 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
         loop {
             let is_last = self.with(stage, |inner, ready| {
                 let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
-                let Ready { operation, keys, .. } = ready;
+                let Ready { operation, keys, watch, .. } = ready;
                 // SAFETY: the buffers stay valid until the keys have been released, here.
                 let registered = unsafe { engine.register(operation, memory, keep, keys) };
                 registered.inspect_err(|error| {
@@ -88,7 +88,7 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
                     // SAFETY: the caller's promise; also a panic does not get past `_under_way`
                     // before the operation is done.
                     let started = unsafe { engine.start(operation, memory, keys, id, true) };
-                    started.and_then(|()| engine.wait(operation, id))
+                    started.and_then(|()| engine.wait(operation, id, watch))
                 };
                 engine.release(keys);
                 outcome.and_then(|()| Ok(ready.learning.is_none() || !inner.follow(ready)?))
@@ -137,7 +137,7 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         // It is done, unless there was a panic.
         if !self.operation.is_done() {
-            let _ = self.engine.wait(self.operation, self.id);
+            let _ = self.engine.wait(self.operation, self.id, &mut OperationWatch::default());
         }
     }
 }
@@ -240,7 +240,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
         let (stage, holds) = (self.stage, self.registration == Registration::Held);
         let more = self.prepared.with(stage, |inner, ready| {
             let engine = &inner.of_world.engine;
-            let outcome = engine.wait(&ready.operation, numbers.of(stage));
+            let outcome = engine.wait(&ready.operation, numbers.of(stage), &mut ready.watch);
             if !holds || outcome.is_err() || ready.learning.is_some() {
                 // Peers must not reach the buffers any more, which are the caller's now.
                 engine.release(&mut ready.keys);
@@ -283,7 +283,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
 
     fn test_by(
         &mut self,
-        test: fn(&Engine, &Arc<Operation>, (u64, u32), &mut TestWatch) -> bool,
+        test: fn(&Engine, &Arc<Operation>, (u64, u32), &mut OperationWatch) -> bool,
     ) -> Result<bool, Error> {
         let Some(numbers) = self.active else { return Ok(true) };
         loop {

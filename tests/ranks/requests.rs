@@ -394,3 +394,40 @@ fn sixty_four_ranks_share_the_cores() {
     })
     .unwrap();
 }
+
+/// A rank that has tested a request for long computes: before it waits for that, or afterwards. It is not
+/// taken for one that waits, which would make a circle with others who wait for it.
+#[test]
+fn who_has_tested_and_computes_is_waited_for() {
+    let timeout = Duration::from_millis(300);
+    let config = EmulationConfig { timeout, ..EmulationConfig::new("2".parse().unwrap()) };
+    for computes_before in [true, false] {
+        let has_come = AtomicBool::new(false);
+        let results = emulate(&config, |comm| {
+            let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+            let mut sum = [1];
+            if comm.rank() == 1 {
+                std::thread::sleep(timeout / 2);
+                has_come.store(true, Ordering::Relaxed);
+            }
+            let compute = |is_time| {
+                if is_time && comm.rank() == 0 {
+                    std::thread::sleep(3 * timeout);
+                }
+            };
+            comm.scope(|scope| {
+                let request = scope.allreduce_in_place(&mut sum, Op::Sum)?;
+                while !has_come.load(Ordering::Relaxed) {
+                    request.test();
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                compute(computes_before);
+                request.wait().map(drop)
+            })?;
+            compute(!computes_before);
+            comm.allreduce_in_place(&mut sum, Op::Sum)?;
+            Ok::<_, Error>(sum[0])
+        });
+        assert_eq!(results.unwrap(), [Ok(4), Ok(4)], "{computes_before}");
+    }
+}
