@@ -6,6 +6,7 @@
 //! works whatever those ranks do, and ends at a rank that is gone or waits for nobody.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::Rank;
@@ -222,10 +223,11 @@ impl Wanted {
                 Manner::Tests => Status::TestsFor(peer),
             },
             Awaited::AllRanks => {
-                Status::AtGates(group.ports.iter().find_map(|port| match port.awaited_first().1 {
+                let peer = |port: &Arc<Port>| match port.awaited_by_run()?.1 {
                     Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Some(peer),
                     Awaited::AllRanks | Awaited::Interface => None,
-                }))
+                };
+                Status::AtGates(group.ports.iter().find_map(peer))
             }
             Awaited::Interface => Status::Busy,
         }
@@ -287,26 +289,34 @@ impl Search<'_> {
     /// Follows the waits from `first`, for whom this rank waits.
     fn chain(&self, first: Rank) -> Option<Blame> {
         let mut seen = HashSet::from([self.rank]);
-        // A rank on it that only tests, and may do something that helps.
+        // A rank on it that only tests: it may do something that helps, and what it shows is old.
         let mut tester = (self.manner == Manner::Tests).then_some(self.rank);
-        let mut at = first;
-        while seen.insert(at) {
-            match self.ask(at) {
+        let (mut at, mut before) = (first, None);
+        let fault = loop {
+            if !seen.insert(at) {
+                break Fault::Circle;
+            }
+            let next = match self.ask(at) {
                 Err(blame) => return Some(blame),
-                Ok(Status::WaitsFor(next) | Status::AtGates(Some(next))) => at = next,
+                Ok(Status::WaitsFor(next) | Status::AtGates(Some(next))) => next,
                 Ok(Status::TestsFor(next)) => {
                     tester.get_or_insert(at);
-                    at = next;
+                    next
                 }
+                Ok(Status::AtGates(None)) => break Fault::Elsewhere,
                 Ok(Status::Busy) => return self.found(at, Fault::Absent),
-                Ok(Status::AtGates(None)) => return self.found(at, Fault::Elsewhere),
-                Ok(Status::Left) => return self.found(at, Fault::Left),
+                // A rank that waits for it may have got all from it by now, or else finds this out.
+                Ok(Status::Left) => {
+                    let left = || self.found(at, Fault::Left);
+                    return before.map_or_else(left, |before| self.found(before, Fault::Absent));
+                }
                 Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
                 Ok(Status::Unknown) => return None,
-            }
-        }
+            };
+            before = Some(std::mem::replace(&mut at, next));
+        };
         match tester {
-            None => self.found(at, Fault::Circle),
+            None => self.found(at, fault),
             Some(tester) => self.found(tester, Fault::Absent).filter(|_| tester != self.rank),
         }
     }
