@@ -32,8 +32,8 @@ pub mod shm;
 mod status;
 pub mod utofu;
 
-pub use status::Status;
 pub(crate) use status::confidants;
+pub use status::{Beat, Status};
 
 use std::sync::Arc;
 use std::time::Duration;

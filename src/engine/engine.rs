@@ -8,7 +8,7 @@
 //! All communicators of a rank use its one engine, and name their operations by context and
 //! number.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::Rank;
@@ -65,6 +65,7 @@ impl Engine {
             failure,
             config,
             several: AtomicBool::new(false),
+            beat: AtomicU32::new(0),
             on_idle: OnceLock::new(),
         };
         let mut engine = Engine { group, workers: Vec::new(), is_closed: AtomicBool::new(false) };

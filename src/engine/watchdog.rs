@@ -4,6 +4,10 @@
 //! A rank that waits can see only its neighbour in the plan, which may itself wait for another.
 //! So it follows the chain of waits by reading the status words of the ranks on it, which
 //! works whatever those ranks do, and ends at a rank that is gone or waits for nobody.
+//!
+//! A word may be old: its rank has been stopped, or has only tested and computes by now. So a rank
+//! that waits goes on showing that, with another number each time ([`Beat`](crate::endpoint::Beat)),
+//! and what seems to be a circle is looked at twice.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,10 +30,14 @@ const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// How long a search may take at least, so that a slow wire makes nobody unreachable, and at
 /// most, whatever the time-out.
 const SEARCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// How long it takes to see which ranks go on showing that they wait, and how often one does so meanwhile.
+const BEATS_TAKE: Duration = Duration::from_millis(250);
+const BEATS: u32 = 25;
 /// The most that counts between two looks at the clock: in a longer time this process was
 /// stopped, or had no core, and has not seen what came meanwhile.
 const LONGEST_GAP: Duration = Duration::from_millis(100);
-/// The same between two tests: what lies there is mostly the caller's own computing.
+/// The same for somebody who only tests now and then: what lies between two tests is mostly the
+/// caller's own computing.
 const LONGEST_TEST_GAP: Duration = Duration::from_millis(10);
 /// How many tests pass between two looks at the clock.
 const TESTS_PER_LOOK: u32 = 16;
@@ -45,15 +53,6 @@ pub(super) enum Wanted {
     Rank(Rank),
     /// Whatever is left on the port with this number.
     Rest(usize),
-}
-
-/// How a rank waits for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    /// It does nothing else.
-    Waits,
-    /// It tests now and then, and may never test again.
-    Tests,
 }
 
 /// How much is asked.
@@ -73,8 +72,7 @@ pub(super) struct Watchdog {
     idle: Duration,
     /// What was left of it at the last look.
     rest: u64,
-    /// What others have been shown of it.
-    shown: Option<Manner>,
+    shown: bool,
     /// How long the wait was when a rank that is gone was looked for last.
     looked: Option<Duration>,
     /// How long it was when it was last found too long.
@@ -93,7 +91,7 @@ impl Watchdog {
 
     #[cold]
     fn end_looked(&mut self, group: &Group) {
-        if self.shown.is_some() && !group.failure.is_set() {
+        if self.shown && !group.failure.is_set() {
             group.show(Status::Busy);
         }
         *self = Watchdog::default();
@@ -104,14 +102,10 @@ impl Watchdog {
     /// # Errors
     /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
     pub(super) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
-        self.look_as(group, wanted, Manner::Waits)
+        self.look_after(group, wanted, LONGEST_GAP)
     }
 
-    fn look_as(&mut self, group: &Group, wanted: Wanted, manner: Manner) -> Result<(), Error> {
-        let gap = match manner {
-            Manner::Waits => LONGEST_GAP,
-            Manner::Tests => TESTS_PER_LOOK * LONGEST_TEST_GAP,
-        };
+    fn look_after(&mut self, group: &Group, wanted: Wanted, gap: Duration) -> Result<(), Error> {
         let now = Instant::now();
         let last = self.last_look.replace(now).unwrap_or(now);
         self.idle += (now - last).min(gap);
@@ -129,16 +123,15 @@ impl Watchdog {
         let idle = self.idle;
         let rank = group.rank;
         let patience = (timeout / 4).clamp(SEARCH.0, SEARCH.1);
-        if self.shown.replace(manner) != Some(manner) {
-            group.show(wanted.status(group, manner));
-        }
+        self.shown = true;
+        group.show(wanted.status(group));
         if let Some(blame) = group.ports.first().and_then(|port| port.told()) {
             return Err(Error::Lost { rank, blame });
         }
         if idle > self.warned.map_or(timeout, |last| 2 * last) {
             self.warned = Some(idle);
             let (port, step, awaited) = wanted.awaited(group);
-            let cause = wanted.cause(group, manner, patience, Care::Thorough);
+            let cause = wanted.cause(group, patience, Care::Thorough);
             if let Some(reason) = group.failure.reason() {
                 // Somebody else was faster, and nobody was asked to the end.
                 return Err(reason);
@@ -147,7 +140,7 @@ impl Watchdog {
             let error = Error::Timeout { rank, port, step, awaited, waited, cause };
             match (group.config.on_timeout, cause) {
                 (OnTimeout::Fail, _) => return Err(error),
-                (OnTimeout::Warn, Some(blame)) if is_certain(group, wanted, manner, blame) => {
+                (OnTimeout::Warn, Some(blame)) if is_certain(group, blame) => {
                     return Err(Error::Lost { rank, blame });
                 }
                 (OnTimeout::Warn, _) => eprintln!("hopbine: {error}; waiting on"),
@@ -155,7 +148,7 @@ impl Watchdog {
         }
         if idle > self.looked.map_or(FIRST_LOOK.min(timeout / 4), |last| 2 * last) {
             self.looked = Some(idle);
-            if let Some(blame) = wanted.cause(group, manner, patience, Care::Quick)
+            if let Some(blame) = wanted.cause(group, patience, Care::Quick)
                 && matches!(blame.fault, Fault::Unreachable | Fault::Failed | Fault::Left)
             {
                 return Err(Error::Lost { rank, blame });
@@ -171,18 +164,14 @@ impl Watchdog {
 }
 
 /// Whether waiting on is in vain.
-fn is_certain(group: &Group, wanted: Wanted, manner: Manner, blame: Blame) -> bool {
+fn is_certain(group: &Group, blame: Blame) -> bool {
     match blame.fault {
         Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
         // It may still come.
         Fault::Absent => false,
         // A rank shows one of its waits. Where its threads wait for different things, what
-        // looks like a circle need not be one; and what was looked at may just have changed.
-        Fault::Elsewhere | Fault::Circle => {
-            let patience = (group.config.timeout / 4).clamp(SEARCH.0, SEARCH.1);
-            let again = || wanted.cause(group, manner, patience, Care::Thorough);
-            !group.has_several() && again().is_some_and(|again| again.fault == blame.fault)
-        }
+        // looks like a circle need not be one.
+        Fault::Elsewhere | Fault::Circle => !group.has_several(),
     }
 }
 
@@ -216,32 +205,67 @@ impl Wanted {
         }
     }
 
-    fn status(self, group: &Group, manner: Manner) -> Status {
+    fn status(self, group: &Group) -> Status {
+        let beat = group.next_beat();
         match self.awaited(group).2 {
-            Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => match manner {
-                Manner::Waits => Status::WaitsFor(peer),
-                Manner::Tests => Status::TestsFor(peer),
-            },
+            Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer, beat),
             Awaited::AllRanks => {
                 let peer = |port: &Arc<Port>| match port.awaited_by_run()?.1 {
                     Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Some(peer),
                     Awaited::AllRanks | Awaited::Interface => None,
                 };
-                Status::AtGates(group.ports.iter().find_map(peer))
+                Status::AtGates(group.ports.iter().find_map(peer), beat)
             }
             Awaited::Interface => Status::Busy,
         }
     }
 
     /// Who is at fault, as far as can be found out within `patience`.
-    fn cause(self, group: &Group, manner: Manner, patience: Duration, care: Care) -> Option<Blame> {
+    fn cause(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
+        let is_shown = |found: &Option<Blame>| {
+            found.is_some_and(|blame| matches!(blame.fault, Fault::Circle | Fault::Elsewhere))
+        };
+        let (mut found, shown) = self.search(group, patience, care);
+        if care == Care::Thorough && is_shown(&found) {
+            // What ranks show may be old: then whoever does not show it anew is awaited.
+            self.go_on(group);
+            let (later, again) = self.search(group, patience, care);
+            let old = again.iter().find(|now| is_shown(&later) && shown.contains(now));
+            let absent = |&(rank, _): &_| Blame { rank, fault: Fault::Absent, by: group.rank };
+            found = old.map(absent).or(later);
+        }
+        match found {
+            Some(Blame { fault: Fault::Unreachable, .. }) => {
+                let (port, ..) = self.awaited(group);
+                group.ports[port].news(patience).or(found)
+            }
+            found => found,
+        }
+    }
+
+    /// Shows for a while that this rank still waits.
+    fn go_on(self, group: &Group) {
+        for _ in 0..BEATS {
+            std::thread::sleep(BEATS_TAKE / BEATS);
+            group.progress();
+            group.show(self.status(group));
+        }
+    }
+
+    /// Who is at fault, and what ranks have shown that leads there.
+    fn search(
+        self,
+        group: &Group,
+        patience: Duration,
+        care: Care,
+    ) -> (Option<Blame>, Vec<(Rank, Status)>) {
         let (port, _, awaited) = self.awaited(group);
-        let search = Search {
+        let mut search = Search {
             rank: group.rank,
-            manner,
             port: &group.ports[port],
             patience: patience / 2,
             end: Instant::now() + patience / 2,
+            shown: Vec::new(),
         };
         let found = match (self, awaited) {
             (Wanted::Everybody(n_ranks), _) => match care {
@@ -251,10 +275,7 @@ impl Wanted {
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         };
-        match found {
-            Some(Blame { fault: Fault::Unreachable, .. }) => search.port.news(patience).or(found),
-            found => found,
-        }
+        (found, search.shown)
     }
 }
 
@@ -266,12 +287,13 @@ fn others(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
 
 struct Search<'a> {
     rank: Rank,
-    manner: Manner,
     port: &'a Port,
     /// For one answer.
     patience: Duration,
     /// Nobody is asked after this.
     end: Instant,
+    /// What ranks on chains have shown.
+    shown: Vec<(Rank, Status)>,
 }
 
 impl Search<'_> {
@@ -287,42 +309,37 @@ impl Search<'_> {
     }
 
     /// Follows the waits from `first`, for whom this rank waits.
-    fn chain(&self, first: Rank) -> Option<Blame> {
+    fn chain(&mut self, first: Rank) -> Option<Blame> {
         let mut seen = HashSet::from([self.rank]);
-        // A rank on it that only tests: it may do something that helps, and what it shows is old.
-        let mut tester = (self.manner == Manner::Tests).then_some(self.rank);
         let (mut at, mut before) = (first, None);
-        let fault = loop {
-            if !seen.insert(at) {
-                break Fault::Circle;
-            }
-            let next = match self.ask(at) {
+        while seen.insert(at) {
+            let status = match self.ask(at) {
+                Ok(status) => status,
                 Err(blame) => return Some(blame),
-                Ok(Status::WaitsFor(next) | Status::AtGates(Some(next))) => next,
-                Ok(Status::TestsFor(next)) => {
-                    tester.get_or_insert(at);
-                    next
+            };
+            let next = match status {
+                Status::WaitsFor(next, _) | Status::AtGates(Some(next), _) => next,
+                Status::AtGates(None, _) => {
+                    self.shown.push((at, status));
+                    return self.found(at, Fault::Elsewhere);
                 }
-                Ok(Status::AtGates(None)) => break Fault::Elsewhere,
-                Ok(Status::Busy) => return self.found(at, Fault::Absent),
+                Status::Busy => return self.found(at, Fault::Absent),
                 // A rank that waits for it may have got all from it by now, or else finds this out.
-                Ok(Status::Left) => {
+                Status::Left => {
                     let left = || self.found(at, Fault::Left);
                     return before.map_or_else(left, |before| self.found(before, Fault::Absent));
                 }
-                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
-                Ok(Status::Unknown) => return None,
+                Status::Silent => return self.found(at, Fault::Unreachable),
+                Status::Unknown => return None,
             };
+            self.shown.push((at, status));
             before = Some(std::mem::replace(&mut at, next));
-        };
-        match tester {
-            None => self.found(at, fault),
-            Some(tester) => self.found(tester, Fault::Absent).filter(|_| tester != self.rank),
         }
+        self.found(at, Fault::Circle)
     }
 
     /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.
-    fn among(&self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
+    fn among(&mut self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
         let mut elsewhere = None;
         let mut absent = None;
         for at in ranks {
@@ -331,13 +348,13 @@ impl Search<'_> {
             }
             match self.ask(at) {
                 Err(blame) => return Some(blame),
-                Ok(Status::AtGates(_)) => {}
+                Ok(Status::AtGates(..)) => {}
                 Ok(Status::Left) => return self.found(at, Fault::Left),
                 Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
                 Ok(Status::Unknown) => break,
                 Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
                 // On its way to the gates, if it is not this rank that it waits for.
-                Ok(Status::WaitsFor(_) | Status::TestsFor(_)) => match self.chain(at) {
+                Ok(Status::WaitsFor(..)) => match self.chain(at) {
                     Some(blame) if blame.fault == Fault::Unreachable => return Some(blame),
                     Some(blame) if blame.fault == Fault::Absent => absent = absent.or(Some(blame)),
                     _ => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),
@@ -379,7 +396,7 @@ impl OperationWatch {
         if !self.n_tests.is_multiple_of(TESTS_PER_LOOK) {
             return Ok(());
         }
-        self.watchdog.look_as(group, wanted, Manner::Tests)
+        self.watchdog.look_after(group, wanted, TESTS_PER_LOOK * LONGEST_TEST_GAP)
     }
 
     /// Whether nothing has moved since the last test.

@@ -68,8 +68,8 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
     /// # Errors
     /// As [`Engine::register`], [`Engine::start`], [`Engine::wait`] and [`Inner::follow`].
     pub(super) unsafe fn run(mut self, memory: [UserMemory; 2], keep: bool) -> Result<(), Error> {
-        let (n_stages, mut numbers) = (self.n_stages(), None);
-        let mut stage = 0;
+        let n_stages = self.n_stages();
+        let (mut numbers, mut stage) = (Numbers((0, 0)), 0);
         loop {
             let is_last = self.with(stage, |inner, ready| {
                 let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
@@ -78,11 +78,14 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
                 let registered = unsafe { engine.register(operation, memory, keep, keys) };
                 registered.inspect_err(|error| {
                     // Others have come as far, and wait for this rank.
-                    if numbers.is_some() {
+                    if stage > 0 {
                         engine.fail(error);
                     }
                 })?;
-                let id = numbers.get_or_insert_with(|| inner.numbers(n_stages)).of(stage);
+                if stage == 0 {
+                    numbers = inner.numbers(n_stages);
+                }
+                let id = numbers.of(stage);
                 let outcome = {
                     let _under_way = UnderWay { engine, operation, id };
                     // SAFETY: the caller's promise; also a panic does not get past `_under_way`

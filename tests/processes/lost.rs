@@ -33,6 +33,7 @@ fn scenarios() {
             "gates_beside" => || two(gates, without_the_victim),
             "gates_and_plan" => || rounds(gates_and_plan),
             "crowded" => crowded,
+            "suspended" => suspended,
             _ => return None,
         })
     });
@@ -303,5 +304,39 @@ fn crowded() {
 fn a_late_rank_is_not_taken_for_dead_where_no_file_can_be_opened() {
     four_at_a_time(["emu", "shm"], |backend| {
         ranks(3, "crowded", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
+    });
+}
+
+/// Rank 1 is stopped while it waits for rank 0.
+fn suspended() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    small(comm).unwrap();
+    if comm.rank() == 1 {
+        std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(80));
+            raise(libc::SIGSTOP);
+        });
+    } else {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    for _ in 0..2 {
+        small(comm).unwrap();
+    }
+    world.finish().unwrap();
+}
+
+#[test]
+fn a_rank_that_is_stopped_while_it_waits_is_waited_for() {
+    four_at_a_time(["emu", "shm"], |backend| {
+        let env = [("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "1")];
+        let (_dir, children) = start(2, "suspended", &env);
+        // Long enough for rank 0 to look for whoever is at fault.
+        std::thread::sleep(Duration::from_millis(2800));
+        // SAFETY: the child has not been waited for.
+        unsafe { libc::kill(children[1].id() as libc::pid_t, libc::SIGCONT) };
+        for ended in wait(children) {
+            assert!(ended.status.success(), "{backend}: {}", ended.text);
+        }
     });
 }

@@ -301,8 +301,8 @@ fn status_and_news_reach_others() {
         observer.answer()
     };
     assert_eq!(asked(&mut ranks[0], 1), Some(Status::Busy));
-    ranks[1].observer().unwrap().show(Status::WaitsFor(2));
-    assert_eq!(asked(&mut ranks[0], 1), Some(Status::WaitsFor(2)));
+    ranks[1].observer().unwrap().show(Status::WaitsFor(2, 5));
+    assert_eq!(asked(&mut ranks[0], 1), Some(Status::WaitsFor(2, 5)));
     assert_eq!(asked(&mut ranks[0], 7), Some(Status::Unknown));
     let blame = hopbine::Blame { rank: 2, fault: hopbine::Fault::Failed, by: 1 };
     ranks[1].observer().unwrap().tell(blame);
