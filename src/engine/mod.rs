@@ -58,6 +58,7 @@ mod readers;
 mod ready;
 mod registration;
 mod run;
+mod search;
 mod space;
 mod staging;
 mod transfer;
