@@ -32,8 +32,8 @@ pub mod shm;
 mod status;
 pub mod utofu;
 
-pub use status::Status;
 pub(crate) use status::confidants;
+pub use status::{Beat, Status};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -251,7 +251,8 @@ pub trait Endpoint: Send {
     /// After a failure: forgets all posts, and all registrations of users' memory that are kept.
     /// When this returns, nothing reads or writes that memory through this endpoint, as far as the
     /// device allows, and what was told before ([`Observer::tell`]) has been sent. It takes 100 ms
-    /// at most. Later posts are errors, and later polls report nothing.
+    /// at most, unless threads of this process are longer about reading that memory. Later posts are
+    /// errors, and later polls report nothing.
     fn abandon(&mut self);
 
     /// The world has ended on all ranks: releases what belongs to other ranks, which may end now.

@@ -14,10 +14,10 @@ pub enum Status {
     /// It has not been waiting for long.
     Busy,
     /// It has been waiting for this rank for some time.
-    WaitsFor(Rank),
+    WaitsFor(Rank, Beat),
     /// It has been waiting at the barrier gates for some time, where it moves on an operation
     /// that waits for this rank, if there is one.
-    AtGates(Option<Rank>),
+    AtGates(Option<Rank>, Beat),
     /// It has left the world in an orderly way: nothing will come from it.
     Left,
     /// Its memory cannot be read, or the question was not answered in time.
@@ -25,6 +25,10 @@ pub enum Status {
     /// The wire cannot tell.
     Unknown,
 }
+
+/// A number that changes, modulo 2^28, as long as a rank waits. One that shows the same number for long
+/// does something else by now, or nothing.
+pub type Beat = u32;
 
 /// The kind of a word stands at both of its ends, so that a word of which only one end has
 /// been written is none; between them are two ranks of 28 bits. 0 is no word.
@@ -42,15 +46,16 @@ fn parts(word: u64) -> Option<(u64, [Rank; 2])> {
 const WAITS_FOR: u64 = 1;
 const AT_GATES: u64 = 2;
 const LEFT: u64 = 3;
+/// In place of a rank.
+const NOBODY: Rank = (1 << 28) - 1;
 
 impl Status {
     /// The word that others read. A status that only answers have is written as
     /// [`Busy`](Status::Busy).
     pub(super) fn to_word(self) -> u64 {
         match self {
-            Status::WaitsFor(rank) => word(WAITS_FOR, [rank, 0]),
-            Status::AtGates(None) => word(AT_GATES, [0; 2]),
-            Status::AtGates(Some(rank)) => word(AT_GATES, [rank, 1]),
+            Status::WaitsFor(rank, beat) => word(WAITS_FOR, [rank, beat]),
+            Status::AtGates(rank, beat) => word(AT_GATES, [rank.unwrap_or(NOBODY), beat]),
             Status::Left => word(LEFT, [0; 2]),
             Status::Busy | Status::Silent | Status::Unknown => 0,
         }
@@ -58,8 +63,10 @@ impl Status {
 
     pub(super) fn from_word(word: u64) -> Self {
         match parts(word) {
-            Some((WAITS_FOR, [rank, _])) => Status::WaitsFor(rank),
-            Some((AT_GATES, [rank, is_one])) => Status::AtGates((is_one == 1).then_some(rank)),
+            Some((WAITS_FOR, [rank, beat])) => Status::WaitsFor(rank, beat),
+            Some((AT_GATES, [rank, beat])) => {
+                Status::AtGates((rank != NOBODY).then_some(rank), beat)
+            }
             Some((LEFT, _)) => Status::Left,
             _ => Status::Busy,
         }
@@ -105,8 +112,8 @@ mod tests {
 
     #[test]
     fn words_round_trip_and_halves_are_none() {
-        let at_gates = [None, Some(0), Some(7)].map(Status::AtGates);
-        let waits = [0, 158_975].map(Status::WaitsFor);
+        let at_gates = [None, Some(0), Some(7)].map(|rank| Status::AtGates(rank, 9));
+        let waits = [0, 158_975].map(|rank| Status::WaitsFor(rank, (1 << 28) - 1));
         for status in at_gates.into_iter().chain(waits).chain([Status::Busy, Status::Left]) {
             assert_eq!(Status::from_word(status.to_word()), status);
         }

@@ -54,9 +54,8 @@ impl Port {
     /// What the first of the runs under way waits for; if there is none, the peer whose answer
     /// the port waits for to be fenced, or the port itself.
     pub(super) fn awaited_first(&self) -> (u32, Awaited) {
-        let mut state = self.reserve();
-        let first = state.runs.iter().flatten().find_map(|active| active.run.awaited());
-        first.unwrap_or_else(|| {
+        self.awaited_by_run().unwrap_or_else(|| {
+            let mut state = self.reserve();
             let peer = state.endpoint.registry().and_then(|registry| registry.unfenced());
             (0, peer.map_or(Awaited::Interface, Awaited::ReadyFrom))
         })

@@ -8,7 +8,7 @@
 //! All communicators of a rank use its one engine, and name their operations by context and
 //! number.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::Rank;
@@ -27,7 +27,7 @@ use super::pace::Pace;
 use super::port::{Port, Push};
 use super::program::Program;
 use super::user_memory::{self, UserKeys, UserMemory};
-use super::watchdog::{TestWatch, Wanted, Watchdog};
+use super::watchdog::{OperationWatch, Wanted};
 use super::work_memory::{Spares, WorkMemory};
 use super::worker::Worker;
 
@@ -66,6 +66,7 @@ impl Engine {
             failure,
             config,
             several: AtomicBool::new(false),
+            beat: AtomicU32::new(0),
             on_idle: OnceLock::new(),
         };
         let mut engine = Engine { group, workers: Vec::new(), is_closed: AtomicBool::new(false) };
@@ -251,17 +252,23 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until `operation`, started with this context and number, is done.
+    /// Waits until `operation`, started with this context and number, is done. `watch` is the same
+    /// in all waits for it and tests of it.
     ///
     /// # Errors
     /// What went wrong with it; [`Error::Timeout`] if nothing moved for too long.
-    pub fn wait(&self, operation: &Arc<Operation>, id: (u64, u32)) -> Result<(), Error> {
+    pub fn wait(
+        &self,
+        operation: &Arc<Operation>,
+        id: (u64, u32),
+        watch: &mut OperationWatch,
+    ) -> Result<(), Error> {
         if !operation.is_done() {
             if self.has_workers() {
-                self.wait_beside_workers(operation, id);
+                self.wait_beside_workers(operation, id, watch);
             } else {
                 let n_ports = operation.program().ports.len();
-                self.wait_driving(operation, id, || {
+                self.wait_driving(operation, id, watch, || {
                     // All ports: other operations may use more of them than this one.
                     let ports = self.group.ports.iter().enumerate();
                     let driven = ports.filter(|(index, port)| *index < n_ports || port.is_active());
@@ -269,6 +276,7 @@ impl Engine {
                 });
             }
         }
+        watch.end(&self.group);
         operation.failure().map_or(Ok(()), |failure| {
             // Unless it has failed alone.
             if self.has_failed() {
@@ -278,10 +286,15 @@ impl Engine {
         })
     }
 
-    fn wait_beside_workers(&self, operation: &Arc<Operation>, id: (u64, u32)) {
+    fn wait_beside_workers(
+        &self,
+        operation: &Arc<Operation>,
+        id: (u64, u32),
+        watch: &mut OperationWatch,
+    ) {
         let port = &self.group.ports[0];
         let attending = port.attend();
-        self.wait_driving(operation, id, || port.is_active() && port.try_drive());
+        self.wait_driving(operation, id, watch, || port.is_active() && port.try_drive());
         drop(attending);
         if port.is_active() {
             // Other operations are under way on it, and its worker may have parked.
@@ -289,13 +302,18 @@ impl Engine {
         }
     }
 
-    fn wait_driving(&self, operation: &Arc<Operation>, id: (u64, u32), drive: impl Fn() -> bool) {
+    fn wait_driving(
+        &self,
+        operation: &Arc<Operation>,
+        id: (u64, u32),
+        watch: &mut OperationWatch,
+        drive: impl Fn() -> bool,
+    ) {
         let group = &self.group;
         let mut moves = group.n_moves();
         // Workers, or other threads, may have moved something as well.
         let mut moved = || drive() | group.has_moved(&mut moves);
         let mut pace = Pace::new(group);
-        let mut watchdog = Watchdog::default();
         while !operation.is_done() {
             let has_moved = moved();
             if operation.is_done() {
@@ -304,15 +322,14 @@ impl Engine {
             if !pace.round(group, has_moved) {
                 continue;
             }
-            if let Err(error) = watchdog.look(group, Wanted::Operation(id)) {
+            if let Err(error) = watch.look(group, Wanted::Operation(id)) {
                 // What has come while the cause was looked for is no failure.
                 moved();
-                if !operation.is_done() && watchdog.is_still(group, Wanted::Operation(id)) {
+                if !operation.is_done() && watch.is_still(group, Wanted::Operation(id)) {
                     group.fail(&error);
                 }
             }
         }
-        watchdog.end(group);
     }
 
     /// Watches over a wait for all of `n_ranks` ranks at the barrier gates.
@@ -344,9 +361,14 @@ impl Engine {
     }
 
     /// Moves things on a little and returns whether `operation`, started with this context and
-    /// number, is done, if only because it has failed: [`wait`](Engine::wait) tells. `watch` is
-    /// the same in all tests of it.
-    pub fn test(&self, operation: &Arc<Operation>, id: (u64, u32), watch: &mut TestWatch) -> bool {
+    /// number, is done, if only because it has failed: [`wait`](Engine::wait) tells. `watch` is as
+    /// there.
+    pub fn test(
+        &self,
+        operation: &Arc<Operation>,
+        id: (u64, u32),
+        watch: &mut OperationWatch,
+    ) -> bool {
         if !operation.is_done() && !self.has_workers() {
             self.group.ports.iter().for_each(|port| _ = port.try_drive());
         }
@@ -354,7 +376,12 @@ impl Engine {
     }
 
     /// As [`test`](Engine::test), without moving anything on.
-    pub fn look(&self, operation: &Arc<Operation>, id: (u64, u32), watch: &mut TestWatch) -> bool {
+    pub fn look(
+        &self,
+        operation: &Arc<Operation>,
+        id: (u64, u32),
+        watch: &mut OperationWatch,
+    ) -> bool {
         let group = &self.group;
         if operation.is_done() {
             watch.end(group);

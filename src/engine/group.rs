@@ -1,12 +1,12 @@
 //! The ports of a rank, taken together.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::Rank;
 
-use crate::endpoint::Status;
+use crate::endpoint::{Beat, Status};
 use crate::error::Error;
 
 use super::backoff::{Backoff, Waits};
@@ -50,6 +50,8 @@ pub(super) struct Group {
     pub(super) config: EngineConfig,
     /// Operations of several communicators have been started.
     pub(super) several: AtomicBool,
+    /// Counts what this rank has shown of its waits.
+    pub(super) beat: AtomicU32,
     pub(super) waits: Waits,
     /// Whoever else moves on while a caller waits.
     pub(super) on_idle: OnceLock<OnIdle>,
@@ -68,6 +70,12 @@ impl Group {
         if context != 0 && !self.has_several() {
             self.several.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// What the next status of a rank that waits carries.
+    pub(super) fn next_beat(&self) -> Beat {
+        // Relaxed: only has to change.
+        self.beat.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Shows what this rank is doing to whoever asks.

@@ -27,6 +27,11 @@ impl Port {
         Some(run.awaited().unwrap_or((0, Awaited::Interface)))
     }
 
+    /// What the first of the runs under way waits for that waits for anything.
+    pub(super) fn awaited_by_run(&self) -> Option<(u32, Awaited)> {
+        self.reserve().runs.iter().flatten().find_map(|active| active.run.awaited())
+    }
+
     /// Shows what this rank is doing to whoever asks.
     pub(super) fn show(&self, status: Status) {
         if let Some(observer) = self.reserve().endpoint.observer() {

@@ -58,6 +58,7 @@ mod readers;
 mod ready;
 mod registration;
 mod run;
+mod search;
 mod space;
 mod staging;
 mod transfer;
@@ -82,4 +83,4 @@ pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
 pub use run::PortRun;
 
 pub use user_memory::{UserKeys, UserMemory};
-pub use watchdog::TestWatch;
+pub use watchdog::OperationWatch;

@@ -4,8 +4,12 @@
 //! A rank that waits can see only its neighbour in the plan, which may itself wait for another.
 //! So it follows the chain of waits by reading the status words of the ranks on it, which
 //! works whatever those ranks do, and ends at a rank that is gone or waits for nobody.
+//!
+//! A word may be old: its rank has been stopped, or has only tested and computes by now. So a rank
+//! that waits goes on showing that, with another number each time ([`Beat`](crate::endpoint::Beat)),
+//! and what seems to be a circle is looked at twice.
 
-use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::Rank;
@@ -15,6 +19,7 @@ use crate::error::{Awaited, Blame, Error, Fault};
 
 use super::group::{Group, OnTimeout};
 use super::port::Port;
+use super::search::{Search, others};
 
 /// A wait this long is shown to others. Much longer than most waits, much shorter than any
 /// time-out.
@@ -25,6 +30,9 @@ const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// How long a search may take at least, so that a slow wire makes nobody unreachable, and at
 /// most, whatever the time-out.
 const SEARCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// How long it takes to see which ranks go on showing that they wait, and how often one does so meanwhile.
+const BEATS_TAKE: Duration = Duration::from_millis(250);
+const BEATS: u32 = 25;
 /// The most that counts between two looks at the clock: in a longer time this process was
 /// stopped, or had no core, and has not seen what came meanwhile.
 const LONGEST_GAP: Duration = Duration::from_millis(100);
@@ -74,7 +82,15 @@ pub(super) struct Watchdog {
 impl Watchdog {
     /// The wait is over. A rank that has given up goes on showing whom it waited for: others may
     /// be about to follow that.
+    #[inline]
     pub(super) fn end(&mut self, group: &Group) {
+        if self.last_look.is_some() {
+            self.end_looked(group);
+        }
+    }
+
+    #[cold]
+    fn end_looked(&mut self, group: &Group) {
         if self.shown && !group.failure.is_set() {
             group.show(Status::Busy);
         }
@@ -107,10 +123,8 @@ impl Watchdog {
         let idle = self.idle;
         let rank = group.rank;
         let patience = (timeout / 4).clamp(SEARCH.0, SEARCH.1);
-        if !self.shown {
-            self.shown = true;
-            group.show(wanted.status(group));
-        }
+        self.shown = true;
+        group.show(wanted.status(group));
         if let Some(blame) = group.ports.first().and_then(|port| port.told()) {
             return Err(Error::Lost { rank, blame });
         }
@@ -126,7 +140,7 @@ impl Watchdog {
             let error = Error::Timeout { rank, port, step, awaited, waited, cause };
             match (group.config.on_timeout, cause) {
                 (OnTimeout::Fail, _) => return Err(error),
-                (OnTimeout::Warn, Some(blame)) if self.is_certain(group, wanted, blame) => {
+                (OnTimeout::Warn, Some(blame)) if is_certain(group, blame) => {
                     return Err(Error::Lost { rank, blame });
                 }
                 (OnTimeout::Warn, _) => eprintln!("hopbine: {error}; waiting on"),
@@ -147,21 +161,17 @@ impl Watchdog {
     pub(super) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
         wanted.rest(group) == self.rest
     }
+}
 
-    /// Whether waiting on is in vain.
-    fn is_certain(&self, group: &Group, wanted: Wanted, blame: Blame) -> bool {
-        match blame.fault {
-            Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
-            // It may still come.
-            Fault::Absent => false,
-            // A rank shows one of its waits. Where its threads wait for different things, what
-            // looks like a circle need not be one; and what was looked at may just have changed.
-            Fault::Elsewhere | Fault::Circle => {
-                let patience = (group.config.timeout / 4).clamp(SEARCH.0, SEARCH.1);
-                let again = || wanted.cause(group, patience, Care::Thorough);
-                !group.has_several() && again().is_some_and(|again| again.fault == blame.fault)
-            }
-        }
+/// Whether waiting on is in vain.
+fn is_certain(group: &Group, blame: Blame) -> bool {
+    match blame.fault {
+        Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
+        // It may still come.
+        Fault::Absent => false,
+        // A rank shows one of its waits. Where its threads wait for different things, what
+        // looks like a circle need not be one.
+        Fault::Elsewhere | Fault::Circle => !group.has_several(),
     }
 }
 
@@ -196,13 +206,15 @@ impl Wanted {
     }
 
     fn status(self, group: &Group) -> Status {
+        let beat = group.next_beat();
         match self.awaited(group).2 {
-            Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer),
+            Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer, beat),
             Awaited::AllRanks => {
-                Status::AtGates(group.ports.iter().find_map(|port| match port.awaited_first().1 {
+                let peer = |port: &Arc<Port>| match port.awaited_by_run()?.1 {
                     Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Some(peer),
                     Awaited::AllRanks | Awaited::Interface => None,
-                }))
+                };
+                Status::AtGates(group.ports.iter().find_map(peer), beat)
             }
             Awaited::Interface => Status::Busy,
         }
@@ -210,12 +222,50 @@ impl Wanted {
 
     /// Who is at fault, as far as can be found out within `patience`.
     fn cause(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
+        let is_shown = |found: &Option<Blame>| {
+            found.is_some_and(|blame| matches!(blame.fault, Fault::Circle | Fault::Elsewhere))
+        };
+        let (mut found, shown) = self.search(group, patience, care);
+        if care == Care::Thorough && is_shown(&found) {
+            // What ranks show may be old: then whoever does not show it anew is awaited.
+            self.go_on(group);
+            let (later, again) = self.search(group, patience, care);
+            let old = again.iter().find(|now| is_shown(&later) && shown.contains(now));
+            let absent = |&(rank, _): &_| Blame { rank, fault: Fault::Absent, by: group.rank };
+            found = old.map(absent).or(later);
+        }
+        match found {
+            Some(Blame { fault: Fault::Unreachable, .. }) => {
+                let (port, ..) = self.awaited(group);
+                group.ports[port].news(patience).or(found)
+            }
+            found => found,
+        }
+    }
+
+    /// Shows for a while that this rank still waits.
+    fn go_on(self, group: &Group) {
+        for _ in 0..BEATS {
+            std::thread::sleep(BEATS_TAKE / BEATS);
+            group.progress();
+            group.show(self.status(group));
+        }
+    }
+
+    /// Who is at fault, and what ranks have shown that leads there.
+    fn search(
+        self,
+        group: &Group,
+        patience: Duration,
+        care: Care,
+    ) -> (Option<Blame>, Vec<(Rank, Status)>) {
         let (port, _, awaited) = self.awaited(group);
-        let search = Search {
+        let mut search = Search {
             rank: group.rank,
             port: &group.ports[port],
             patience: patience / 2,
             end: Instant::now() + patience / 2,
+            shown: Vec::new(),
         };
         let found = match (self, awaited) {
             (Wanted::Everybody(n_ranks), _) => match care {
@@ -225,100 +275,29 @@ impl Wanted {
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         };
-        match found {
-            Some(Blame { fault: Fault::Unreachable, .. }) => search.port.news(patience).or(found),
-            found => found,
-        }
+        (found, search.shown)
     }
 }
 
-/// All ranks but `rank`, beginning with the next one, so that different ranks ask different ones
-/// first: whoever finds the cause tells the others.
-fn others(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
-    (rank + 1..n_ranks).chain(0..rank)
-}
-
-struct Search<'a> {
-    rank: Rank,
-    port: &'a Port,
-    /// For one answer.
-    patience: Duration,
-    /// Nobody is asked after this.
-    end: Instant,
-}
-
-impl Search<'_> {
-    fn found(&self, rank: Rank, fault: Fault) -> Option<Blame> {
-        Some(Blame { rank, fault, by: self.rank })
-    }
-
-    fn ask(&self, rank: Rank) -> Result<Status, Blame> {
-        if Instant::now() > self.end {
-            return Ok(Status::Unknown);
-        }
-        self.port.ask(rank, self.patience).map_err(|error| error.blame(self.rank))
-    }
-
-    /// Follows the waits from `first`, for whom this rank waits.
-    fn chain(&self, first: Rank) -> Option<Blame> {
-        let mut seen = HashSet::from([self.rank]);
-        let mut at = first;
-        while seen.insert(at) {
-            match self.ask(at) {
-                Err(blame) => return Some(blame),
-                Ok(Status::WaitsFor(next) | Status::AtGates(Some(next))) => at = next,
-                Ok(Status::Busy) => return self.found(at, Fault::Absent),
-                Ok(Status::AtGates(None)) => return self.found(at, Fault::Elsewhere),
-                Ok(Status::Left) => return self.found(at, Fault::Left),
-                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
-                Ok(Status::Unknown) => return None,
-            }
-        }
-        self.found(at, Fault::Circle)
-    }
-
-    /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.
-    fn among(&self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
-        let mut elsewhere = None;
-        let mut absent = None;
-        for at in ranks {
-            if let Some(blame) = self.port.told() {
-                return Some(blame);
-            }
-            match self.ask(at) {
-                Err(blame) => return Some(blame),
-                Ok(Status::AtGates(_)) => {}
-                Ok(Status::Left) => return self.found(at, Fault::Left),
-                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
-                Ok(Status::Unknown) => break,
-                Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
-                // On its way to the gates, if it is not this rank that it waits for.
-                Ok(Status::WaitsFor(_)) => match self.chain(at) {
-                    Some(blame) if blame.fault == Fault::Unreachable => return Some(blame),
-                    Some(blame) if blame.fault == Fault::Absent => absent = absent.or(Some(blame)),
-                    _ => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),
-                },
-            }
-        }
-        // There may have been worse to come.
-        absent.or(elsewhere)
-    }
-}
-
-/// The watch over an operation that is only tested now and then.
+/// The watch over an operation, which is tested now and then, or waited for, or both.
 #[derive(Debug, Default)]
-pub struct TestWatch {
+pub struct OperationWatch {
     watchdog: Watchdog,
     n_tests: u32,
 }
 
-impl TestWatch {
+impl OperationWatch {
     /// An operation is started.
     #[inline]
     pub fn begin(&mut self) {
         if self.n_tests != 0 {
-            *self = TestWatch::default();
+            *self = OperationWatch::default();
         }
+    }
+
+    /// As [`Watchdog::look`], by a caller who waits for the operation.
+    pub(super) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+        self.watchdog.look(group, wanted)
     }
 
     /// The operation is not done yet.

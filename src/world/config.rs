@@ -32,6 +32,13 @@ const MOST_CORES: usize = libc::CPU_SETSIZE as usize;
 /// Looks a variable of the environment up.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// A variable of this process's environment, unless it is empty. What is no text is shown as well as
+/// can be, so that whoever reads a setting refuses it.
+pub(super) fn from_environment(name: &str) -> Option<String> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
+    Some(value.to_string_lossy().into_owned())
+}
+
 /// Who drives the ports of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Drive {
@@ -121,9 +128,10 @@ impl EmulationConfig {
     /// [`Error::Setting`] names the variable and what it can be.
     pub fn from_env(shape: Shape) -> Result<Self, Error> {
         let mut config = EmulationConfig::new(shape);
-        if let Ok(text) = std::env::var("HOPBINE_BACKEND") {
+        let get = from_environment;
+        if let Some(text) = get("HOPBINE_BACKEND") {
             config.wire = match &text[..] {
-                "" | "auto" | "emu" => Wire::Network,
+                "auto" | "emu" => Wire::Network,
                 "shm" => Wire::Memory,
                 _ => {
                     return Err(Error::Setting {
@@ -134,19 +142,19 @@ impl EmulationConfig {
                 }
             };
         }
-        if let Ok(text) = std::env::var("HOPBINE_DRIVE") {
+        if let Some(text) = get("HOPBINE_DRIVE") {
             config.drive = text.parse()?;
         }
-        if let Ok(text) = std::env::var("HOPBINE_TIMEOUT") {
+        if let Some(text) = get("HOPBINE_TIMEOUT") {
             config.timeout = parse_timeout(&text)?;
         }
-        if let Ok(text) = std::env::var("HOPBINE_ON_TIMEOUT") {
+        if let Some(text) = get("HOPBINE_ON_TIMEOUT") {
             config.on_timeout = parse_on_timeout(&text)?;
         }
-        if let Ok(text) = std::env::var("HOPBINE_ALGORITHM") {
+        if let Some(text) = get("HOPBINE_ALGORITHM") {
             config.preferred = text.parse()?;
         }
-        if let Ok(text) = std::env::var("HOPBINE_CORES") {
+        if let Some(text) = get("HOPBINE_CORES") {
             config.cores = parse_cores(&text)?;
         }
         Ok(config)

@@ -34,8 +34,8 @@ use super::card::Card;
 use super::choice;
 use super::communicator::Communicator;
 use super::config::{
-    DEFAULT_TIMEOUT, Drive, Lookup, number, parse_cache, parse_cores, parse_on_timeout,
-    parse_timeout,
+    DEFAULT_TIMEOUT, Drive, Lookup, from_environment, number, parse_cache, parse_cores,
+    parse_on_timeout, parse_timeout,
 };
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
@@ -122,10 +122,6 @@ enum Meeting {
     Exchange(Box<dyn Exchange>),
     /// They have, and speak MPI.
     Mpi(Arc<Session>),
-}
-
-fn from_environment(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 impl World {

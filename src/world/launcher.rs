@@ -7,7 +7,7 @@ use utofu::bootstrap::{
 };
 use utofu_emu::Launched;
 
-use super::config::Lookup;
+use super::config::{Lookup, from_environment};
 use crate::error::Error;
 
 /// Whether variables of our own say it.
@@ -32,11 +32,10 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Launched>, Error> {
 /// # Errors
 /// [`Error::Meeting`] if that makes no sense.
 pub fn n_ranks_said() -> Result<u32, Error> {
-    let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    if let Some(launched) = find(&get)? {
+    if let Some(launched) = find(&from_environment)? {
         return Ok(launched.size as u32);
     }
-    let Some(text) = get(ENV_SIZE) else { return Ok(1) };
+    let Some(text) = from_environment(ENV_SIZE) else { return Ok(1) };
     text.trim().parse().map_err(|_| Error::Setting {
         setting: ENV_SIZE,
         found: text,

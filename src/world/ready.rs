@@ -7,7 +7,7 @@ use hopbine_torus::registry::Algorithm;
 
 use super::cache::{KEPT_BYTES, KEPT_PROGRAMS};
 use super::key::Key;
-use crate::engine::{Learnt, Operation, Program, TestWatch, UserKeys, UserMemory, log_words};
+use crate::engine::{Learnt, Operation, OperationWatch, Program, UserKeys, UserMemory, log_words};
 use crate::reduce::Reducer;
 use crate::sync::lock;
 
@@ -37,8 +37,8 @@ pub(super) struct Ready {
     pub(super) entry: Weak<Entry>,
     pub(super) operation: Arc<Operation>,
     pub(super) keys: UserKeys,
-    /// Over the run under way, if it is tested.
-    pub(super) watch: TestWatch,
+    /// Over the run under way.
+    pub(super) watch: OperationWatch,
     /// For an operation that moves sizes: what it has learnt.
     pub(super) learning: Option<Box<Learning>>,
     /// As long as it is kept for the next time: others of the same program, and how many.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::inner::{Inner, OPERATIONS};
 use super::ready::{Learning, Ready};
-use crate::engine::{Engine, Operation, TestWatch, UserMemory};
+use crate::engine::{Engine, Operation, OperationWatch, UserMemory};
 use crate::error::Error;
 
 /// An operation in somebody's hands, not under way. `H` holds the communicator, or borrows it.
@@ -26,6 +26,14 @@ impl Numbers {
     fn of(self, stage: usize) -> (u64, u32) {
         let Numbers((context, first)) = self;
         (context, (first + stage as u32) % OPERATIONS)
+    }
+}
+
+impl Inner {
+    /// Names the operations of a call. From then on other ranks count on this one; before, the call
+    /// can be given up and made again.
+    fn numbers(&self, n_stages: u32) -> Numbers {
+        Numbers(self.next_operations(n_stages))
     }
 }
 
@@ -60,21 +68,30 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
     /// # Errors
     /// As [`Engine::register`], [`Engine::start`], [`Engine::wait`] and [`Inner::follow`].
     pub(super) unsafe fn run(mut self, memory: [UserMemory; 2], keep: bool) -> Result<(), Error> {
-        let numbers = self.numbers();
-        let mut stage = 0;
+        let n_stages = self.n_stages();
+        let (mut numbers, mut stage) = (Numbers((0, 0)), 0);
         loop {
-            let id = numbers.of(stage);
             let is_last = self.with(stage, |inner, ready| {
                 let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
-                let Ready { operation, keys, .. } = ready;
+                let Ready { operation, keys, watch, .. } = ready;
                 // SAFETY: the buffers stay valid until the keys have been released, here.
-                unsafe { engine.register(operation, memory, keep, keys) }?;
+                let registered = unsafe { engine.register(operation, memory, keep, keys) };
+                registered.inspect_err(|error| {
+                    // Others have come as far, and wait for this rank.
+                    if stage > 0 {
+                        engine.fail(error);
+                    }
+                })?;
+                if stage == 0 {
+                    numbers = inner.numbers(n_stages);
+                }
+                let id = numbers.of(stage);
                 let outcome = {
                     let _under_way = UnderWay { engine, operation, id };
                     // SAFETY: the caller's promise; also a panic does not get past `_under_way`
                     // before the operation is done.
                     let started = unsafe { engine.start(operation, memory, keys, id, true) };
-                    started.and_then(|()| engine.wait(operation, id))
+                    started.and_then(|()| engine.wait(operation, id, watch))
                 };
                 engine.release(keys);
                 outcome.and_then(|()| Ok(ready.learning.is_none() || !inner.follow(ready)?))
@@ -92,10 +109,10 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
         f(&self.inner, ready.stage(stage))
     }
 
-    /// Names the operations of the call: as many on all ranks, whatever becomes of them.
-    fn numbers(&mut self) -> Numbers {
+    /// How many operations the call may consist of, the same on all ranks.
+    fn n_stages(&self) -> u32 {
         let learning = self.ready.as_ref().and_then(|ready| ready.learning.as_deref());
-        Numbers(self.inner.next_operations(learning.map_or(1, Learning::n_stages)))
+        learning.map_or(1, Learning::n_stages)
     }
 
     /// Whether something has failed.
@@ -123,7 +140,7 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         // It is done, unless there was a panic.
         if !self.operation.is_done() {
-            let _ = self.engine.wait(self.operation, self.id);
+            let _ = self.engine.wait(self.operation, self.id, &mut OperationWatch::default());
         }
     }
 }
@@ -177,13 +194,14 @@ impl<H: Deref<Target = Inner>> Running<H> {
         if self.active.is_some() {
             return Err(Error::Active);
         }
-        let numbers = self.prepared.numbers();
+        self.hold()?;
+        let numbers = self.prepared.inner.numbers(self.prepared.n_stages());
         self.begin(numbers)?;
         self.active = Some(numbers);
         Ok(())
     }
 
-    /// Registers the memory of the stage at hand, if it is to be held.
+    /// Registers the memory of the stage at hand, unless it is registered.
     pub(super) fn hold(&mut self) -> Result<(), Error> {
         let (of_call, keep) = (self.memory, self.registration == Registration::Kept);
         self.prepared.with(self.stage, |inner, ready| {
@@ -198,9 +216,8 @@ impl<H: Deref<Target = Inner>> Running<H> {
         })
     }
 
-    /// Starts the stage at hand.
+    /// Starts the stage at hand, whose memory is registered.
     fn begin(&mut self, numbers: Numbers) -> Result<(), Error> {
-        self.hold()?;
         let (stage, of_call) = (self.stage, self.memory);
         let started = self.prepared.with(stage, |inner, ready| {
             let memory = ready.memory(of_call);
@@ -226,7 +243,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
         let (stage, holds) = (self.stage, self.registration == Registration::Held);
         let more = self.prepared.with(stage, |inner, ready| {
             let engine = &inner.of_world.engine;
-            let outcome = engine.wait(&ready.operation, numbers.of(stage));
+            let outcome = engine.wait(&ready.operation, numbers.of(stage), &mut ready.watch);
             if !holds || outcome.is_err() || ready.learning.is_some() {
                 // Peers must not reach the buffers any more, which are the caller's now.
                 engine.release(&mut ready.keys);
@@ -237,7 +254,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
             return Ok(true);
         }
         self.stage += 1;
-        let started = self.begin(numbers);
+        let started = self.hold().and_then(|()| self.begin(numbers));
         // Others have come as far, and wait for this rank.
         started.inspect_err(|error| self.prepared.inner.of_world.engine.fail(error))?;
         Ok(false)
@@ -269,7 +286,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
 
     fn test_by(
         &mut self,
-        test: fn(&Engine, &Arc<Operation>, (u64, u32), &mut TestWatch) -> bool,
+        test: fn(&Engine, &Arc<Operation>, (u64, u32), &mut OperationWatch) -> bool,
     ) -> Result<bool, Error> {
         let Some(numbers) = self.active else { return Ok(true) };
         loop {

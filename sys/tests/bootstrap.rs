@@ -67,6 +67,20 @@ fn ranks_exchange_through_a_file_and_what_it_held_before_does_no_harm() {
     ranks(2, |rank| check(&mut by_file(&path, rank, 2)));
 }
 
+/// Ranks that meet again at once, while others have not read the last answer yet.
+#[test]
+fn ranks_meet_again_at_the_same_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("meet");
+    ranks(3, |rank| {
+        for round in 0..30u8 {
+            let mut x = Bootstrap::join(&path, rank, 3, Duration::from_secs(10)).expect("all come");
+            let all = x.allgather(&[round]).expect("everyone takes part");
+            assert_eq!(all, vec![vec![round]; 3]);
+        }
+    });
+}
+
 /// What another user may have prepared is refused, and nothing of it is changed.
 #[test]
 fn files_of_others_are_refused() {

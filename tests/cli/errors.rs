@@ -1,6 +1,8 @@
 //! What is asked wrongly, and answers cut short.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
 use super::cores::one_core;
@@ -120,4 +122,21 @@ fn a_reader_that_has_read_enough_is_no_error() {
     child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
     assert_eq!(error, "");
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn variables_that_make_no_sense_are_named() {
+    let [long, torn] = [&b"4000000000"[..], b"o\xff"].map(OsStr::from_bytes);
+    for (name, value, expected) in [
+        ("HOPBINE_SIZE", long, "a whole number from 1 to 1048576"),
+        ("HOPBINE_TIMEOUT", torn, "HOPBINE_TIMEOUT: `o\u{fffd}` is not valid"),
+        ("HOPBINE_SHM", torn, "HOPBINE_SHM: `o\u{fffd}` is not valid"),
+    ] {
+        let mut info = command("info");
+        info.env("HOPBINE_RANK", "0").env("HOPBINE_RENDEZVOUS", "nowhere/meet").env(name, value);
+        let output = info.output().unwrap();
+        let error = text(&output.stderr);
+        assert!(output.status.code().is_some_and(|code| code != 0), "{name}: {error}");
+        assert!(error.starts_with("error: ") && error.contains(expected), "{name}: {error}");
+    }
 }

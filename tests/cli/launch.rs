@@ -115,7 +115,10 @@ fn the_first_failure_decides_and_nothing_is_left() {
     assert!(err.contains("terminating the other 2 ranks"), "{err}");
 
     // Others that end by themselves within the grace are not terminated.
-    let output = run("if [ $HOPBINE_RANK = 2 ]; then exit 7; fi; sleep 0.3; echo done", "60");
+    let output = run(
+        "if [ $HOPBINE_RANK = 2 ]; then exit 7; fi; sleep 0.3; echo done",
+        &u64::MAX.to_string(),
+    );
     assert_eq!(output.status.code(), Some(7));
     assert_eq!(text(&output.stdout), "done\ndone\n");
 

@@ -7,7 +7,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use crate::common::four_at_a_time;
-use crate::common::processes::{Ended, run_scenario, start, wait};
+use crate::common::processes::{Ended, ranks, run_scenario, start, wait};
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator, Error, Fault, Hardware, init};
 
@@ -33,6 +33,8 @@ fn scenarios() {
             "two" => || two(ring, |comm| comm.duplicate().map(Some)),
             "gates_beside" => || two(gates, without_the_victim),
             "gates_and_plan" => || rounds(gates_and_plan),
+            "crowded" => crowded,
+            "suspended" => suspended,
             _ => return None,
         })
     });
@@ -277,4 +279,65 @@ fn all_that_are_missing_can_be_asked_for() {
         assert!(error.contains("Unreachable") || error.contains("peer: Some("), "{index}: {error}");
         assert!(ended.text.contains("MISSING [1, 2]"), "{}", ended.text);
     }
+}
+
+/// A rank that cannot open any more files waits for one that is late.
+fn crowded() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limits are written to `limit`, and read from there.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
+        let none = libc::rlimit { rlim_cur: 0, ..limit };
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &none), 0);
+    }
+    if comm.rank() == VICTIM {
+        std::thread::sleep(Duration::from_millis(1500));
+    }
+    small(comm).unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+    world.finish().unwrap();
+}
+
+#[test]
+fn a_late_rank_is_not_taken_for_dead_where_no_file_can_be_opened() {
+    four_at_a_time(["emu", "shm"], |backend| {
+        ranks(3, "crowded", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
+    });
+}
+
+/// Rank 1 is stopped while it waits for rank 0.
+fn suspended() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    small(comm).unwrap();
+    if comm.rank() == 1 {
+        std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(80));
+            raise(libc::SIGSTOP);
+        });
+    } else {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    for _ in 0..2 {
+        small(comm).unwrap();
+    }
+    world.finish().unwrap();
+}
+
+#[test]
+fn a_rank_that_is_stopped_while_it_waits_is_waited_for() {
+    four_at_a_time(["emu", "shm"], |backend| {
+        let env = [("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "1")];
+        let (_dir, children) = start(2, "suspended", &env);
+        // Long enough for rank 0 to look for whoever is at fault.
+        std::thread::sleep(Duration::from_millis(2800));
+        // SAFETY: the child has not been waited for.
+        unsafe { libc::kill(children[1].id() as libc::pid_t, libc::SIGCONT) };
+        for ended in wait(children) {
+            assert!(ended.status.success(), "{backend}: {}", ended.text);
+        }
+    });
 }

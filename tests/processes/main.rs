@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod again;
 mod chaos;
 mod collectives;
 mod communicators;

@@ -8,8 +8,8 @@ use hopbine::endpoint::{
     Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, WireRegion,
 };
 use hopbine::engine::{
-    Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, Sizes, UserKeys, UserMemory,
-    compile,
+    Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, OperationWatch, Sizes, UserKeys,
+    UserMemory, compile,
 };
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine::{Error, WireError};
@@ -70,7 +70,10 @@ fn ports_refuse_what_slips_by() {
     let ranks = pair(LONG);
     ranks[0].0.drain().unwrap();
     start(&ranks[0]);
-    assert_eq!(ranks[0].0.wait(&ranks[0].1, ID), Err(Error::Closed));
+    assert_eq!(
+        ranks[0].0.wait(&ranks[0].1, ID, &mut OperationWatch::default()),
+        Err(Error::Closed)
+    );
 }
 
 #[test]
@@ -79,7 +82,7 @@ fn what_is_under_way_is_waited_for() {
     start(&ranks[0]);
     start(&ranks[1]);
     std::thread::scope(|threads| {
-        threads.spawn(|| ranks[1].0.wait(&ranks[1].1, ID).unwrap());
+        threads.spawn(|| ranks[1].0.wait(&ranks[1].1, ID, &mut OperationWatch::default()).unwrap());
         ranks[0].0.refuse();
         ranks[0].0.drain().unwrap();
         assert!(ranks[0].1.is_done() && ranks[0].1.failure().is_none());
@@ -229,7 +232,7 @@ fn a_panic_in_a_worker_is_a_failure_of_its_rank() {
         while !ranks[0].1.is_done() {
             std::thread::yield_now();
         }
-        match ranks[0].0.wait(&ranks[0].1, ID) {
+        match ranks[0].0.wait(&ranks[0].1, ID, &mut OperationWatch::default()) {
             Ok(()) => {}
             Err(error) => {
                 assert!(matches!(error, Error::RankPanicked { rank: 0, .. }), "{error}");

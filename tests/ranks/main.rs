@@ -19,6 +19,7 @@ mod ending;
 mod endpoint;
 mod engine;
 mod failures;
+mod full_device;
 mod interpreter;
 mod interpreter_vector;
 mod matrix;

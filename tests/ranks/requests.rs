@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::calls::config;
 use hopbine::reduce::Op;
+use hopbine::world::Wire;
 use hopbine::{
     Awaited, Blame, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware,
     OnTimeout, emulate,
@@ -393,4 +394,94 @@ fn sixty_four_ranks_share_the_cores() {
         assert_eq!(vector, vec![64; 100_000]);
     })
     .unwrap();
+}
+
+/// Starts a broadcast of rank 0's, tests it until `has_come`, and computes for so long before it waits.
+fn test_and_compute(
+    comm: &Communicator,
+    has_come: &AtomicBool,
+    time: Duration,
+) -> Result<u32, Error> {
+    let mut data = [comm.rank()];
+    comm.with(CallOptions::new().hardware(Hardware::Never)).scope(|scope| {
+        let request = scope.bcast(&mut data, 0)?;
+        while !has_come.load(Ordering::Relaxed) {
+            request.test();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(time);
+        request.wait().map(|data| data[0])
+    })
+}
+
+/// What a rank that computes shows is old: others are at the gates by now, or have left.
+#[test]
+fn who_computes_is_waited_for_by_those_who_have_gone_on() {
+    let timeout = Duration::from_millis(600);
+    let gates = EmulationConfig { timeout, ..EmulationConfig::new("3".parse().unwrap()) };
+    let left = EmulationConfig {
+        wire: Wire::Memory,
+        // Rank 3 waits for rank 2, and that one for rank 0.
+        preferred: "bcast=doubling-tree".parse().unwrap(),
+        ..EmulationConfig { timeout, ..EmulationConfig::new("4".parse().unwrap()) }
+    };
+    for (config, tester) in [(gates, 1), (left, 2)] {
+        let has_come = AtomicBool::new(false);
+        let results = emulate(&config, |comm| {
+            if comm.rank() == 0 {
+                std::thread::sleep(timeout / 4);
+                has_come.store(true, Ordering::Relaxed);
+            }
+            let data = if comm.rank() == tester {
+                test_and_compute(comm, &has_come, 2 * timeout)?
+            } else {
+                let mut data = [comm.rank()];
+                let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
+                by_plan.bcast(&mut data, 0)?;
+                data[0]
+            };
+            if comm.size() == 3 {
+                comm.with(CallOptions::new().hardware(Hardware::Always)).barrier()?;
+            }
+            Ok::<_, Error>(data)
+        });
+        assert!(results.as_ref().unwrap().iter().all(|data| *data == Ok(0)), "{results:?}");
+    }
+}
+
+/// A rank that has tested a request for long computes: before it waits for that, or afterwards. It is not
+/// taken for one that waits, which would make a circle with others who wait for it.
+#[test]
+fn who_has_tested_and_computes_is_waited_for() {
+    let timeout = Duration::from_millis(300);
+    let config = EmulationConfig { timeout, ..EmulationConfig::new("2".parse().unwrap()) };
+    for computes_before in [true, false] {
+        let has_come = AtomicBool::new(false);
+        let results = emulate(&config, |comm| {
+            let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+            let mut sum = [1];
+            if comm.rank() == 1 {
+                std::thread::sleep(timeout / 2);
+                has_come.store(true, Ordering::Relaxed);
+            }
+            let compute = |is_time| {
+                if is_time && comm.rank() == 0 {
+                    std::thread::sleep(3 * timeout);
+                }
+            };
+            comm.scope(|scope| {
+                let request = scope.allreduce_in_place(&mut sum, Op::Sum)?;
+                while !has_come.load(Ordering::Relaxed) {
+                    request.test();
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                compute(computes_before);
+                request.wait().map(drop)
+            })?;
+            compute(!computes_before);
+            comm.allreduce_in_place(&mut sum, Op::Sum)?;
+            Ok::<_, Error>(sum[0])
+        });
+        assert_eq!(results.unwrap(), [Ok(4), Ok(4)], "{computes_before}");
+    }
 }

@@ -301,8 +301,8 @@ fn status_and_news_reach_others() {
         observer.answer()
     };
     assert_eq!(asked(&mut ranks[0], 1), Some(Status::Busy));
-    ranks[1].observer().unwrap().show(Status::WaitsFor(2));
-    assert_eq!(asked(&mut ranks[0], 1), Some(Status::WaitsFor(2)));
+    ranks[1].observer().unwrap().show(Status::WaitsFor(2, 5));
+    assert_eq!(asked(&mut ranks[0], 1), Some(Status::WaitsFor(2, 5)));
     assert_eq!(asked(&mut ranks[0], 7), Some(Status::Unknown));
     let blame = hopbine::Blame { rank: 2, fault: hopbine::Fault::Failed, by: 1 };
     ranks[1].observer().unwrap().tell(blame);
@@ -314,4 +314,83 @@ fn status_and_news_reach_others() {
         assert_eq!(std::mem::take(&mut events), [Event::News(blame)]);
     }
     assert_eq!(ranks[1].observer().unwrap().told(), None);
+}
+
+/// Two ranks have asked for long messages of rank 0 in pieces, and one of them does nothing more for now.
+#[test]
+fn a_rank_that_does_not_poll_keeps_no_message_from_another() {
+    let mut ranks = group(3, false);
+    let len = 1 << 20;
+    let mut source = vec![7u8; len];
+    let mut targets = vec![vec![0u8; len]; 3];
+    let region = |bytes: &mut Vec<u8>| WireRegion { ptr: bytes.as_mut_ptr(), len, key: 0 };
+    let from = region(&mut source);
+    let mut events = Vec::new();
+    for peer in 1..3 {
+        let into = region(&mut targets[peer]);
+        // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
+        unsafe {
+            let sent = ranks[0].post_send(slot(peer), peer as u32, tag(0), from).unwrap();
+            assert_eq!(sent, Posted::Accepted);
+            let posted = ranks[peer].post_recv(slot(peer), 0, tag(0), into, Arrival::InRegion);
+            assert_eq!(posted.unwrap(), Posted::Accepted);
+        }
+        ranks[peer].poll(&mut events).unwrap();
+    }
+    assert_eq!(events, []);
+    let [sender, idle, reader] = &mut ranks[..] else { unreachable!() };
+    let mut n_rounds = 0;
+    while !events.contains(&Event::Received(slot(2))) {
+        sender.poll(&mut events).unwrap();
+        reader.poll(&mut events).unwrap();
+        n_rounds += 1;
+        assert!(n_rounds < 10_000, "{events:?}");
+    }
+    assert!(targets[2] == source);
+    while !events.contains(&Event::Received(slot(1))) {
+        sender.poll(&mut events).unwrap();
+        idle.poll(&mut events).unwrap();
+    }
+    assert!(targets[1] == source);
+}
+
+/// Rank 0 has read more messages than it can say, as two ranks take nothing from their queues; when one of
+/// them does, it hears of all of its own.
+#[test]
+fn answers_do_not_wait_for_a_rank_that_takes_none() {
+    const EACH: usize = 30;
+    let mut ranks = group(3, true);
+    let (mut source, mut target) = (vec![7u8; 100_000], vec![0u8; 100_000]);
+    let [from, into] = [&mut source, &mut target].map(|bytes| WireRegion {
+        ptr: bytes.as_mut_ptr(),
+        len: bytes.len(),
+        key: 0,
+    });
+    // SAFETY: the buffers outlive the endpoints, and the test does not look at them meanwhile.
+    let send = |rank: &mut ShmEndpoint, to, message, region| unsafe {
+        rank.post_send(slot(message), to, tag(message), region).unwrap()
+    };
+    let nothing = WireRegion { len: 0, ..from };
+    let mut events = Vec::new();
+    for peer in 1..3 {
+        // Nothing but answers has room in the queue now.
+        while send(&mut ranks[0], peer, 0, nothing) == Posted::Done {}
+        for at in 0..EACH {
+            assert_eq!(send(&mut ranks[peer as usize], 0, at, from), Posted::Accepted);
+            // SAFETY: as above.
+            let posted =
+                unsafe { ranks[0].post_recv(slot(at), peer, tag(at), into, Arrival::InRegion) };
+            assert_eq!(posted.unwrap(), Posted::Accepted);
+        }
+    }
+    // One message is read in each poll.
+    (0..2 * EACH).for_each(|_| ranks[0].poll(&mut events).unwrap());
+    assert_eq!(std::mem::take(&mut events).len(), 2 * EACH);
+    for peer in [2, 1] {
+        for _ in 0..3 {
+            ranks[peer].poll(&mut events).unwrap();
+            ranks[0].poll(&mut Vec::new()).unwrap();
+        }
+        assert_eq!(std::mem::take(&mut events).len(), EACH, "rank {peer}");
+    }
 }

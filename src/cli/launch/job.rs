@@ -260,8 +260,9 @@ struct End {
 
 impl End {
     fn begin(&mut self, grace: Duration) {
-        let at = Instant::now() + grace;
-        self.next = Some(self.next.map_or(at, |next| next.min(at)));
+        // A time that no clock shows never comes.
+        let at = Instant::now().checked_add(grace);
+        self.next = self.next.into_iter().chain(at).min();
     }
 
     /// The signal to send now.

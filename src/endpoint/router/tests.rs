@@ -186,14 +186,14 @@ fn keys_are_those_of_the_wire_that_has_some() {
 fn questions_go_to_the_ranks_wire_and_news_everywhere() {
     let log = Log::default();
     assert!(router(&log, |_| {}).observer().is_none());
-    let waits = |fake: &mut Fake| fake.answers = Some(Status::WaitsFor(fake.name.len() as Rank));
+    let waits = |fake: &mut Fake| fake.answers = Some(Status::WaitsFor(fake.name.len() as Rank, 1));
     let mut router = router(&log, waits);
     let observer = router.observer().unwrap();
     observer.show(Status::Busy);
     assert!(observer.ask(5).unwrap());
-    assert_eq!(observer.answer(), Some(Status::WaitsFor(4)));
+    assert_eq!(observer.answer(), Some(Status::WaitsFor(4, 1)));
     assert!(observer.ask(6).unwrap());
-    assert_eq!(observer.answer(), Some(Status::WaitsFor(3)));
+    assert_eq!(observer.answer(), Some(Status::WaitsFor(3, 1)));
     let told = observer.told();
     observer.tell(told.unwrap());
     let notes = ["near show", "far show", "near ask 5", "far ask 6", "near tell", "far tell"];

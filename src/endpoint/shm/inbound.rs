@@ -65,7 +65,12 @@ impl ShmEndpoint {
                 }
                 Kind::Done => self.read_by_peer(descriptor.id),
                 Kind::Pull => self.pulled(peer, descriptor.id, descriptor.word as u32),
-                Kind::Piece => self.piece(peer, descriptor)?,
+                Kind::Piece => {
+                    let from = self.staged(peer, descriptor.id, descriptor.len as usize)?;
+                    self.piece(peer, &descriptor, from)?;
+                    self.release(peer, descriptor.id);
+                }
+                Kind::Fragment => self.piece(peer, &descriptor, payload)?,
             }
         }
         self.peers[peer].inbox.give_back();

@@ -11,7 +11,7 @@ use super::layout::SLOT_BYTES;
 use super::queue::{Descriptor, Kind};
 use super::staging::readers;
 use super::state::{Asked, Landing, Lent, Pulled};
-use super::{ShmEndpoint, copy};
+use super::{EAGER_BYTES, ShmEndpoint, copy};
 
 /// How much is read at a time: little enough for other messages not to wait longer than a
 /// millisecond or a few. (2 MiB in one call take 3 to 5 % less time than in four.) What is folded
@@ -90,35 +90,50 @@ impl ShmEndpoint {
 
     /// Sends as many pieces as find room.
     pub(super) fn advance_pulls(&mut self) {
-        while let Some(&Pulled { peer, id, landing, done }) = self.pulled.front() {
-            let Some(&mut Lent { slot, region }) = self.lent.get_mut(id) else {
-                self.pulled.pop_front();
-                continue;
-            };
-            let len = (region.len - done).min(SLOT_BYTES);
-            // SAFETY: the region of a send that has not been reported as sent.
-            let piece = unsafe { self.staging.put_piece(region.ptr.add(done), len) };
-            let Some(piece) = piece else { return };
-            let descriptor = Descriptor {
-                message: landing,
-                len: len as u64,
-                word: done as u64,
-                ..Descriptor::answer(Kind::Piece, piece as u32)
-            };
-            self.answer(peer, descriptor);
-            let Some(first) = self.pulled.front_mut() else { return };
-            first.done += len;
-            if first.done == region.len {
-                self.pulled.pop_front();
-                self.lent.remove(id);
-                self.events.push(Event::Sent(slot));
-            }
+        for _ in 0..self.pulled.len() {
+            let Some(pulled) = self.pulled.pop_front() else { return };
+            let rest = self.advance_pull(pulled);
+            self.pulled.extend(rest);
         }
     }
 
-    /// Copies a piece out of its staging slot to where it belongs.
-    pub(super) fn piece(&mut self, peer: usize, descriptor: Descriptor) -> Result<(), WireError> {
-        let Descriptor { message, len, word, id, .. } = descriptor;
+    /// Sends as many pieces of a message as find room, and returns what is left of it.
+    fn advance_pull(&mut self, pulled: Pulled) -> Option<Pulled> {
+        let Pulled { peer, id, landing, mut done } = pulled;
+        let &mut Lent { slot, region } = self.lent.get_mut(id)?;
+        while done < region.len {
+            let (rest, word) = (region.len - done, done as u64);
+            let from = region.ptr.wrapping_add(done).cast_const();
+            let piece = Descriptor { message: landing, word, ..Descriptor::answer(Kind::Piece, 0) };
+            let len = rest.min(SLOT_BYTES);
+            // SAFETY: the region of a send that has not been reported as sent.
+            if let Some(slot) = unsafe { self.staging.put_piece(peer, from, len) } {
+                done += len;
+                self.answer(peer, Descriptor { len: len as u64, id: slot as u32, ..piece });
+                continue;
+            }
+            let len = rest.min(EAGER_BYTES);
+            let fragment = Descriptor { kind: Kind::Fragment, len: len as u64, ..piece };
+            // SAFETY: as above.
+            let bytes = unsafe { std::slice::from_raw_parts(from, len) };
+            if self.staging.serves(peer) || !self.peers[peer].outbox.push(&fragment, bytes) {
+                return Some(Pulled { done, ..pulled });
+            }
+            done += len;
+        }
+        self.lent.remove(id);
+        self.events.push(Event::Sent(slot));
+        None
+    }
+
+    /// Copies a piece from where it has arrived to where it belongs.
+    pub(super) fn piece(
+        &mut self,
+        peer: usize,
+        descriptor: &Descriptor,
+        from: *const u8,
+    ) -> Result<(), WireError> {
+        let &Descriptor { message, len, word, .. } = descriptor;
         let asked = self.landings.get_mut(message).filter(|Asked { landing, .. }| {
             landing.peer == peer && word.saturating_add(len) <= landing.region.len as u64
         });
@@ -130,11 +145,9 @@ impl ShmEndpoint {
         landing.done += len as usize;
         let (slot, is_whole) = (landing.slot, landing.done == landing.region.len);
         let (all, since) = (landing.region.len.saturating_mul(*incoming), *since);
-        let from = self.staged(peer, id, len as usize)?;
-        // SAFETY: as above; the slot is this port's to read until it is released.
+        // SAFETY: as above; what has arrived stays until this port gives it back.
         let copy = || unsafe { copy(from, into, len as usize) };
         self.peers[peer].ways.copying(len as usize, copy);
-        self.release(peer, id);
         if is_whole {
             self.landings.remove(message);
             self.peers[peer].ways.waited(all, since.elapsed());

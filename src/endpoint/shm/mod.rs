@@ -10,8 +10,9 @@
 //! Pieces go through slots. Receivers choose by what both ways have cost them lately (`ways`). Where no
 //! process may read another's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
 //!
-//! A queue is emptied whenever its receiver polls, into memory of its own if need be, and a message
-//! that finds no slot is lent. So no message waits for another.
+//! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message
+//! that finds no slot is lent, and a piece that finds none, because others do not read theirs, goes
+//! through the queue's ring of bytes. So no message waits for another.
 
 mod bell;
 mod board;
@@ -102,7 +103,7 @@ pub struct ShmEndpoint {
     landings: Numbered<Asked>,
     pulled: VecDeque<Pulled>,
     /// Answers for which there was no room.
-    backlog: VecDeque<(usize, Descriptor)>,
+    backlog: Vec<(usize, Descriptor)>,
     /// To be reported by the next poll.
     events: Vec<Event>,
     /// Staging slots of peers that the last poll has shown.
@@ -187,19 +188,15 @@ impl ShmEndpoint {
 
     /// Sends an answer, now or as soon as there is room.
     fn answer(&mut self, peer: usize, descriptor: Descriptor) {
-        let waits = self.backlog.iter().any(|(other, _)| *other == peer);
-        if waits || !self.peers[peer].outbox.answer(&descriptor) {
-            self.backlog.push_back((peer, descriptor));
+        if !self.peers[peer].outbox.answer(&descriptor) {
+            self.backlog.push((peer, descriptor));
         }
     }
 
+    /// Answers do not wait for each other, nor for a peer that takes none.
     fn flush_backlog(&mut self) {
-        while let Some((peer, descriptor)) = self.backlog.front() {
-            if !self.peers[*peer].outbox.answer(descriptor) {
-                return;
-            }
-            self.backlog.pop_front();
-        }
+        let ShmEndpoint { backlog, peers, .. } = self;
+        backlog.retain(|(peer, descriptor)| !peers[*peer].outbox.answer(descriptor));
     }
 }
 
@@ -362,7 +359,7 @@ impl Endpoint for ShmEndpoint {
         self.end_views();
         std::mem::swap(&mut self.views, &mut self.due_views);
         self.end_views();
-        self.reads.revoke();
+        self.reads.revoke(|peer| self.is_same_process(peer));
         self.lent = Numbered::default();
         self.landings = Numbered::default();
         self.reads_due.clear();

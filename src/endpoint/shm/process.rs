@@ -1,6 +1,7 @@
 //! Processes of this host: who they are, and whether they live.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 
 /// A process, told apart from a later one of the same number by its start.
@@ -18,19 +19,23 @@ impl Process {
     /// This process.
     pub(super) fn own() -> Self {
         let shown = shown().unwrap_or(0);
-        let started = stat(shown).map_or(0, |(_, started)| started);
+        let started = stat(shown).ok().flatten().map_or(0, |(_, started)| started);
         Process { pid: std::process::id(), shown, started }
     }
 
     /// False if it has ended, or only its exit status is left of it.
     pub(super) fn is_alive(self) -> bool {
+        // SAFETY: signal 0 only asks.
+        let exists = || unsafe { libc::kill(self.pid as libc::pid_t, 0) } == 0;
         match stat(self.shown) {
-            Some((state, started)) => {
+            Ok(Some((state, started))) => {
                 !matches!(state, b'Z' | b'X' | b'x')
                     && (self.started == 0 || started == self.started)
             }
-            // SAFETY: signal 0 only asks. Without /proc this is all that can be known.
-            None => self.started == 0 && unsafe { libc::kill(self.pid as libc::pid_t, 0) } == 0,
+            // Without /proc that is all that can be known.
+            Ok(None) => self.started == 0 && exists(),
+            // Nor can more be known in a process that has no descriptor left to look with.
+            Err(_) => exists(),
         }
     }
 }
@@ -40,11 +45,25 @@ fn shown() -> Option<u32> {
     std::fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
 }
 
-/// State and start of a process, by its number in `/proc`.
-fn stat(pid: u32) -> Option<(u8, u64)> {
-    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+/// State and start of a process, by its number in `/proc`; `None` if there is no such process.
+///
+/// # Errors
+/// What keeps this process from looking.
+fn stat(pid: u32) -> io::Result<Option<(u8, u64)>> {
+    let text = match std::fs::read(format!("/proc/{pid}/stat")) {
+        Ok(text) => text,
+        // It may end between the opening and the reading.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(parse(&text))
+}
+
+fn parse(stat: &[u8]) -> Option<(u8, u64)> {
     // The second field, the name in parentheses, may hold spaces and parentheses.
-    let rest = &text[text.iter().rposition(|&byte| byte == b')')? + 1..];
+    let rest = &stat[stat.iter().rposition(|&byte| byte == b')')? + 1..];
     let mut fields = rest.split(|&byte| byte == b' ').skip(1);
     let state = *fields.next()?.first()?;
     let started = std::str::from_utf8(fields.nth(18)?).ok()?.parse().ok()?;
@@ -112,7 +131,7 @@ mod tests {
         assert!(!Process { started: own.started + 1, ..own }.is_alive(), "a later one");
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let pid = child.id();
-        let other = Process { pid, shown: pid, started: stat(pid).unwrap().1 };
+        let other = Process { pid, shown: pid, started: stat(pid).unwrap().unwrap().1 };
         assert!(other.is_alive());
         child.kill().unwrap();
         while other.is_alive() {

@@ -37,6 +37,16 @@ pub(super) enum Kind {
     Pull,
     /// `len` bytes at `word` of the message for landing `message`, in staging slot `id`.
     Piece,
+    /// As `Piece`, in the ring of bytes.
+    Fragment,
+}
+
+impl Kind {
+    /// Whether its payload is in the ring of bytes.
+    #[inline]
+    fn is_in_ring(self) -> bool {
+        matches!(self, Kind::Eager | Kind::Fragment)
+    }
 }
 
 /// A line of the queue, but for its stamp.
@@ -153,22 +163,25 @@ impl Outbox {
     }
 
     /// Sends a descriptor with `payload`, which goes into the descriptor, or into the ring of
-    /// bytes if it is `Eager`. False if there is no room now.
+    /// bytes if it is of such a kind. False if there is no room now.
     pub(super) fn push(&mut self, descriptor: &Descriptor, payload: &[u8]) -> bool {
-        let is_eager = descriptor.kind == Kind::Eager;
-        let (start, end) = place(self.bytes_at, if is_eager { payload.len() } else { 0 });
-        let end = if is_eager { end } else { self.bytes_at };
+        let in_ring = descriptor.kind.is_in_ring();
+        let (start, end) = place(self.bytes_at, if in_ring { payload.len() } else { 0 });
+        let end = if in_ring { end } else { self.bytes_at };
         if !self.has_room(end, KEPT_LINES) {
             return false;
         }
-        if is_eager {
+        if in_ring {
             // SAFETY: this part of the ring has been taken, and `place` keeps it in one piece.
             let into = unsafe { self.parts.bytes.add(start as usize % PAYLOAD_BYTES) };
             // SAFETY: as above; the caller's bytes are not in the ring.
             unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), into, payload.len()) };
         }
         self.bytes_at = end;
-        self.write(descriptor, if is_eager { &[] } else { payload });
+        self.write(
+            descriptor,
+            if in_ring { bytemuck::bytes_of(&descriptor.word) } else { payload },
+        );
         true
     }
 
@@ -255,10 +268,11 @@ impl Inbox {
             5 => Kind::Done,
             6 => Kind::Pull,
             7 => Kind::Piece,
+            8 => Kind::Fragment,
             other => return Some(Err(other)),
         };
         let mut payload = line.data.as_ptr();
-        if kind == Kind::Eager {
+        if kind.is_in_ring() {
             let len = usize::try_from(line.len).map_or(PAYLOAD_BYTES, |len| len.min(PAYLOAD_BYTES));
             let (start, end) = place(self.bytes_at, len);
             self.bytes_at = end;

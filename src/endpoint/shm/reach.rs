@@ -76,9 +76,10 @@ impl Reads {
         outcome
     }
 
-    /// Takes back whatever this port has lent: when this returns nobody reads it, or does so in a
-    /// process that has not run for some time.
-    pub(super) fn revoke(&self) {
+    /// Takes back whatever this port has lent: when this returns nobody reads it, or does so in
+    /// another process, which has not run for some time. `is_own` says which ranks are of this one:
+    /// their threads will run again, and would read memory that is gone.
+    pub(super) fn revoke(&self, is_own: impl Fn(usize) -> bool) {
         // SeqCst: see `read`.
         self.word(self.me, REVOKED).store(1, Ordering::SeqCst);
         let start = Instant::now();
@@ -86,8 +87,9 @@ impl Reads {
             // SeqCst: see `read`; and Acquire, which pairs with the Release there.
             self.word(rank, READING).load(Ordering::SeqCst) == self.me as u64 + 1
         };
-        while (0..self.layout.n_ranks).any(is_read) && start.elapsed() < PATIENCE {
-            std::thread::yield_now();
+        let is_awaited = |rank| is_read(rank) && (is_own(rank) || start.elapsed() < PATIENCE);
+        while (0..self.layout.n_ranks).any(is_awaited) {
+            std::thread::sleep(PATIENCE / 1000);
         }
     }
 }
@@ -113,5 +115,28 @@ pub(super) unsafe fn read_process(
         Ok(0) if len > 0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
         Ok(read) => Ok(read),
         Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_not_taken_back_from_a_thread_that_reads_it() {
+        let layout = Layout { n_ranks: 2, n_ports: 1, board_bytes: 0, boards_per_rank: 0 };
+        let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
+        let segment = Arc::new(segment);
+        let [lender, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, 0, me));
+        let reading = reader.word(1, READING);
+        reading.store(1, Ordering::Relaxed);
+        // A process may have been stopped.
+        lender.revoke(|_| false);
+        std::thread::scope(|threads| {
+            let revoked = threads.spawn(|| lender.revoke(|rank| rank == 1));
+            std::thread::sleep(3 * PATIENCE);
+            assert!(!revoked.is_finished());
+            reading.store(0, Ordering::Relaxed);
+        });
     }
 }

@@ -10,6 +10,7 @@ use super::segment::Segment;
 /// Slots kept for pieces of messages that receivers do not read themselves: enough for one side to
 /// fill some while the other reads some, few enough to stay in the cache.
 const KEPT_SLOTS: usize = 4;
+const FIRST_KEPT: usize = SLOTS - KEPT_SLOTS;
 
 /// The slots of one port.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Staging {
     /// The message staged last, if its sender has not been told yet that it is sent: the same
     /// region still holds the same bytes, and another receiver can read the same slot.
     last: Option<(*const u8, usize, usize)>,
+    /// Whom the last piece in each of the kept slots was for.
+    pieces_for: [usize; KEPT_SLOTS],
 }
 
 // SAFETY: `last` is an address, compared and not followed.
@@ -39,7 +42,7 @@ pub(super) fn readers(
 
 impl Staging {
     pub(super) fn new(segment: Arc<Segment>, layout: Layout, port: usize, me: usize) -> Self {
-        Staging { segment, layout, port, me, last: None }
+        Staging { segment, layout, port, me, last: None, pieces_for: [usize::MAX; KEPT_SLOTS] }
     }
 
     fn readers(&self, slot: usize) -> &AtomicU64 {
@@ -66,7 +69,7 @@ impl Staging {
             return Some(slot);
         }
         self.sent();
-        let slot = self.free(0..SLOTS - KEPT_SLOTS)?;
+        let slot = self.free(0..FIRST_KEPT)?;
         // SAFETY: the caller's promise.
         unsafe { self.fill(slot, ptr, len) };
         // Relaxed: the reader learns of the slot through its queue. One is this port's own hold.
@@ -89,17 +92,30 @@ impl Staging {
         }
     }
 
-    /// As [`put`](Staging::put), for a piece of a message and exactly one reader.
+    /// As [`put`](Staging::put), for a piece of a message and exactly one reader, that peer.
     ///
     /// # Safety
     /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads.
-    pub(super) unsafe fn put_piece(&mut self, ptr: *const u8, len: usize) -> Option<usize> {
-        let slot = self.free(SLOTS - KEPT_SLOTS..SLOTS)?;
+    pub(super) unsafe fn put_piece(
+        &mut self,
+        peer: usize,
+        ptr: *const u8,
+        len: usize,
+    ) -> Option<usize> {
+        let slot = self.free(FIRST_KEPT..SLOTS)?;
         // SAFETY: the caller's promise.
         unsafe { self.fill(slot, ptr, len) };
         // Relaxed: as above.
         self.readers(slot).store(1, Ordering::Relaxed);
+        self.pieces_for[slot - FIRST_KEPT] = peer;
         Some(slot)
+    }
+
+    /// Whether a piece for this peer is in a slot, and not read yet.
+    pub(super) fn serves(&self, peer: usize) -> bool {
+        // Relaxed: nothing is read or written on the strength of it.
+        let is_read = |slot| self.readers(slot).load(Ordering::Relaxed) == 0;
+        (FIRST_KEPT..SLOTS).zip(self.pieces_for).any(|(slot, to)| to == peer && !is_read(slot))
     }
 
     /// # Safety

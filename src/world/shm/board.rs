@@ -88,6 +88,22 @@ impl SharedBoard {
         }
     }
 
+    /// Waits until this rank may contribute to the call.
+    #[inline]
+    pub(super) fn has_place(
+        &self,
+        board: &mut Board,
+        waiter: &mut dyn Waiter,
+    ) -> Result<(), Error> {
+        while let Err(rank) = board.is_free() {
+            if let Err(error) = waiter.idle(Some(rank)) {
+                // As in `awaited`.
+                return board.is_free().map_err(|_| error);
+            }
+        }
+        Ok(())
+    }
+
     /// Waits for the contribution of `len` bytes of a rank.
     #[inline]
     pub(super) fn awaited(
@@ -296,9 +312,7 @@ impl SmallCollectives for SharedBoard {
         waiter.may_start()?;
         board.enter(signature(call, bytes));
         if let Some(given) = given {
-            while let Err(rank) = board.is_free() {
-                waiter.idle(Some(rank))?;
-            }
+            self.has_place(board, waiter)?;
             // SAFETY: the caller's promise; a call without elements may have no buffer.
             board.contribute(unsafe { slice(input(call, caller, given), given) });
         }
@@ -346,5 +360,56 @@ pub(super) unsafe fn slice<'a>(ptr: *const u8, len: usize) -> &'a [u8] {
         0 => &[],
         // SAFETY: the caller's promise.
         _ => unsafe { std::slice::from_raw_parts(ptr, len) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use utofu::bootstrap::LocalExchange;
+
+    use super::*;
+    use crate::endpoint::shm::{ShmConfig, connect};
+    use crate::reduce::Dtype;
+
+    /// Gives up, while the other rank enters all calls.
+    struct Late(Board);
+
+    impl Waiter for Late {
+        fn may_start(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn idle(&mut self, _: Option<usize>) -> Result<(), Error> {
+            (0..10).for_each(|_| self.0.enter(0));
+            Err(Error::Closed)
+        }
+    }
+
+    #[test]
+    fn what_comes_while_a_cause_is_looked_for_is_no_failure() {
+        let exchanges = LocalExchange::group(2, Duration::from_secs(60));
+        let [own, other] = std::thread::scope(|threads| {
+            let open = |mut exchange| {
+                threads.spawn(move || {
+                    let config = ShmConfig { n_ports: 1, node: 0, may_read: true };
+                    connect(&mut exchange, config).unwrap().board.unwrap()
+                })
+            };
+            let opened: Vec<_> = exchanges.into_iter().map(open).collect();
+            let boards: Vec<_> = opened.into_iter().map(|one| one.join().unwrap()).collect();
+            boards.try_into().unwrap()
+        });
+        let (board, mut late) = (SharedBoard::of_world(own).unwrap(), Late(other));
+        let mut byte = 7u8;
+        let mut call = Call::new(Collective::Bcast, 1, Dtype::U8);
+        (call.recv, call.recv_count) = (&raw mut byte, 1);
+        let caller = Caller { rank: 0, n_ranks: 2 };
+        // More than it has places for.
+        for _ in 0..5 {
+            // SAFETY: the buffer is there, and nobody else uses it.
+            unsafe { board.perform(&call, caller, &mut late) }.unwrap();
+        }
     }
 }

@@ -6,6 +6,7 @@ mod pairs;
 use utofu::bootstrap::Exchange;
 
 use super::backend::{Backend, Layout, Opened, SmallCollectives, SmallPlaces};
+use super::config::from_environment;
 use super::info::DeviceInfo;
 use super::launcher::meeting;
 use super::select::Wire;
@@ -28,10 +29,10 @@ impl Shm {
     /// [`Error::Setting`].
     pub(super) fn from_env() -> Result<Self, Error> {
         let setting = "HOPBINE_SHM_READ";
-        match std::env::var(setting).as_deref() {
-            Err(_) | Ok("" | "on") => Ok(Shm { may_read: true }),
-            Ok("off") => Ok(Shm { may_read: false }),
-            Ok(other) => Err(Error::Setting {
+        match from_environment(setting).as_deref() {
+            None | Some("on") => Ok(Shm { may_read: true }),
+            Some("off") => Ok(Shm { may_read: false }),
+            Some(other) => Err(Error::Setting {
                 setting,
                 found: other.to_owned(),
                 valid: "on or off".to_owned(),

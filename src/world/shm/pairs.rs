@@ -52,9 +52,7 @@ impl SharedBoard {
             return Ok(false);
         }
         board.enter(signature(call, u64::MAX));
-        while let Err(rank) = board.is_free() {
-            waiter.idle(Some(rank))?;
-        }
+        self.has_place(board, waiter)?;
         let others = |blocks: &Blocks<'_>| {
             let all = blocks.counts.iter().enumerate().filter(|(rank, _)| *rank != me);
             all.fold(0, |sum: u64, (_, &count)| sum.saturating_add(count.saturating_mul(size)))

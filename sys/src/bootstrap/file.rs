@@ -14,7 +14,8 @@
 //! agrees to a table that has its own fresh number; a table with a number that an earlier run left is
 //! replaced as soon as its owner comes. When all have agreed, rank 0 says so, and rounds begin. A
 //! round's result may replace the last one's: a rank writes its part of a round only after it has read
-//! the last result.
+//! the last result. Likewise a table may replace the last result of the run before: a rank takes its
+//! agreement back when it writes its hello, and a hello beside an agreement of that run does not count.
 //!
 //! Longer messages take several rounds. Files are reopened for every look, which is what makes
 //! clients of NFS ask the server (close-to-open consistency, nfs(5)). They are closed after every
@@ -41,6 +42,9 @@ const SUFFIX: &str = ".ranks";
 /// Appended to the file's name: rank 0's.
 const COLLECTED: &str = ".all";
 
+/// Of a job: many more than rounds through a file are for, few enough to make room for.
+const MOST_RANKS: usize = 1 << 20;
+
 /// Rounds of the beginning: the table of hellos, and the word that all have agreed to it.
 const TABLE: u64 = 0;
 const AGREED: u64 = 1;
@@ -64,7 +68,7 @@ impl Bootstrap {
     /// # Errors
     /// [`BootstrapError`]; [`BootstrapError::Missing`] names the ranks that did not appear.
     pub fn from_env(timeout: Duration) -> Result<Bootstrap, BootstrapError> {
-        let size = number(ENV_SIZE, 1..u32::MAX as usize)?;
+        let size = number(ENV_SIZE, 1..MOST_RANKS + 1)?;
         let rank = number(ENV_RANK, 0..size)?;
         let path = std::env::var_os(ENV_RENDEZVOUS)
             .filter(|p| !p.is_empty())
@@ -119,7 +123,7 @@ impl Bootstrap {
             is_temporary: false,
         };
         let mine = fresh_number();
-        this.files.write(Slot::Hello, 0, mine, &[], 0)?;
+        this.files.write_hello(mine)?;
         this.session = if rank == 0 { this.gather_all(mine)? } else { this.agree(mine)? };
         Ok(this)
     }
@@ -128,13 +132,17 @@ impl Bootstrap {
     fn gather_all(&self, mine: u64) -> Result<u64, BootstrapError> {
         let mut hellos: Vec<Option<Record>> = vec![None; self.files.size];
         let mut has_agreed = vec![false; self.files.size];
-        let mut session = None;
+        let mut tables = Vec::new();
         let mut wait = Wait::new(self.timeout);
         loop {
             let file = self.files.open(&self.files.path)?;
             // A rank agrees only to a table with its own number.
             for rank in (1..self.files.size).filter(|&rank| !has_agreed[rank]) {
-                hellos[rank] = self.files.read_head(&file, Slot::Hello, rank)?;
+                let hello = self.files.read_head(&file, Slot::Hello, rank)?;
+                // A rank with an agreement of an earlier run may not have read that one's last result.
+                let is_fresh = |agreed| tables.contains(&agreed);
+                let agreed = self.files.agreed(&file, rank)?;
+                hellos[rank] = hello.filter(|_| agreed.is_none_or(is_fresh));
             }
             let is_good = |r: &Record| r.size as usize == self.files.size;
             let good = |h: &Option<Record>| h.as_ref().is_some_and(is_good);
@@ -145,15 +153,14 @@ impl Bootstrap {
                 let numbers = hellos.iter().map(|h| h.as_ref().map_or(mine, |r| r.round));
                 let table: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
                 let view = hash(table.iter().copied());
-                if session != Some(view) {
-                    session = Some(view);
+                if tables.last() != Some(&view) {
+                    tables.push(view);
                     has_agreed.fill(false);
                     has_agreed[0] = true;
                     self.files.publish(&Collected { session: view, round: TABLE, body: table })?;
                 }
                 for (rank, agreed) in has_agreed.iter_mut().enumerate().filter(|(_, a)| !**a) {
-                    let record = self.files.read_head(&file, Slot::Agreement, rank)?;
-                    *agreed = record.is_some_and(|r| r.session == view);
+                    *agreed = self.files.agreed(&file, rank)? == Some(view);
                 }
                 missing = (0..self.files.size).filter(|&rank| !has_agreed[rank]).collect();
                 if missing.is_empty() {
@@ -196,8 +203,8 @@ impl Bootstrap {
     }
 
     /// Who has not come, as far as a rank other than 0 can tell: without a hello, or of another
-    /// number of ranks, or without the agreement that this rank has given; else it is rank 0 that
-    /// does not go on.
+    /// number of ranks, or with another agreement than this rank's; else it is rank 0 that does not go
+    /// on.
     fn absent_from_start(
         &self,
         agreed: Option<u64>,
@@ -207,17 +214,13 @@ impl Bootstrap {
         let mut missing = Vec::new();
         for rank in 0..self.files.size {
             match self.files.read_head(&file, Slot::Hello, rank)? {
-                Some(hello) if hello.size as usize == self.files.size => {}
+                Some(hello) if hello.size as usize == self.files.size => {
+                    if rank > 0 && self.files.agreed(&file, rank)? != agreed {
+                        missing.push(rank);
+                    }
+                }
                 hello => {
                     other_size = other_size.or(hello.map(|r| r.size as usize));
-                    missing.push(rank);
-                }
-            }
-        }
-        if missing.is_empty() && agreed.is_some() {
-            for rank in 1..self.files.size {
-                let agreement = self.files.read_head(&file, Slot::Agreement, rank)?;
-                if agreement.map(|r| r.session) != agreed {
                     missing.push(rank);
                 }
             }

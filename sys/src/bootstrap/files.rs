@@ -40,6 +40,19 @@ impl Files {
         open_own(path, OpenOptions::new().read(true)).map_err(|e| file_error(path, e))
     }
 
+    /// Writes this rank's hello, and takes back its agreement, whose place comes next.
+    pub(super) fn write_hello(&self, number: u64) -> Result<(), BootstrapError> {
+        let size = self.size as u32;
+        let hello = Record { session: 0, round: number, size, total: 0, payload: Vec::new() };
+        let bytes = [hello.encode(), [0; RECORD]].concat();
+        write_at(&self.path, &bytes, Slot::Hello.offset(self.rank))
+    }
+
+    /// The session that a rank has agreed to.
+    pub(super) fn agreed(&self, file: &File, rank: usize) -> Result<Option<u64>, BootstrapError> {
+        Ok(self.read_head(file, Slot::Agreement, rank)?.map(|record| record.session))
+    }
+
     /// Writes a record of this rank's.
     pub(super) fn write(
         &self,

@@ -220,18 +220,23 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
     })
 }
 
+/// A variable of this process. What is no text is shown as well as can be, and so is refused.
+fn from_environment(name: &str) -> Option<String> {
+    Some(std::env::var_os(name)?.to_string_lossy().into_owned())
+}
+
 /// This process's rank, and the number of ranks.
 ///
 /// # Errors
 /// [`JobError::Variable`].
 pub fn place() -> Result<(usize, usize), JobError> {
-    let s = settings(&|name| std::env::var(name).ok())?;
+    let s = settings(&from_environment)?;
     Ok((s.rank, s.size))
 }
 
 /// Makes this process a rank of the environment's job; waits for the other ranks.
 pub(crate) fn attach() -> Result<(Job, usize), JobError> {
-    let s = settings(&|name| std::env::var(name).ok())?;
+    let s = settings(&from_environment)?;
     let nodes = coords::of_shape(&s.shape)?;
     let ranks: Vec<_> = (0..s.size).map(|r| nodes[r / s.per_node]).collect();
     let mut layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;

@@ -1,0 +1,61 @@
+//! Worlds one after another in the same processes.
+
+use crate::common::four_at_a_time;
+use crate::common::processes::{ranks, run_scenario};
+use hopbine::reduce::Op;
+use hopbine::{CallOptions, Error, Hardware, init};
+
+/// The entry of every rank; see `common::processes`.
+#[test]
+fn scenarios() {
+    run_scenario(|name| {
+        Some(match name {
+            "again" => again,
+            "after_failures" => after_failures,
+            _ => return None,
+        })
+    });
+}
+
+fn again() {
+    for round in 0..20 {
+        let world = init().unwrap();
+        let mut sum = [round + world.communicator().rank()];
+        world.communicator().allreduce_in_place(&mut sum, Op::Sum).unwrap();
+        assert_eq!(sum, [3 * round + 3]);
+        world.finish().unwrap();
+    }
+}
+
+/// Some ranks begin the next world while others have yet to see that all are at the end of the last.
+#[test]
+fn ranks_meet_again_and_again() {
+    four_at_a_time(["emu", "shm"], |backend| {
+        ranks(3, "again", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "10")]);
+    });
+}
+
+/// Each world fails, as its ranks make different calls.
+fn after_failures() {
+    for _ in 0..3 {
+        let world = init().unwrap();
+        let comm = world.communicator().with(CallOptions::new().hardware(Hardware::Never));
+        let mut sum = [1; 3];
+        // The others may be far enough to fail before this rank has got all.
+        let outcome = comm.allreduce_in_place(&mut sum, Op::Sum).and_then(|()| {
+            assert_eq!(sum, [3; 3]);
+            match comm.rank() {
+                1 => comm.barrier(),
+                _ => comm.allreduce_in_place(&mut sum, Op::Sum),
+            }
+        });
+        assert!(matches!(outcome, Err(Error::Lost { .. } | Error::Wire { .. })), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_world_that_has_failed_can_be_followed_by_another() {
+    four_at_a_time(["emu", "shm"], |backend| {
+        ranks(3, "after_failures", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "10")]);
+    });
+}

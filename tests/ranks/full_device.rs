@@ -1,0 +1,83 @@
+//! A device that has no room for another registration.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use hopbine::reduce::Op;
+use hopbine::world::{Blocks, Registered};
+use hopbine::{CallOptions, Communicator, EmulationConfig, Error, Hardware, OnTimeout, emulate};
+
+/// More than the device takes.
+const PAGES: usize = 7000;
+const PAGE: usize = 4096;
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Takes all the room that is left, as long as the value lives.
+fn fill(comm: &Communicator, memory: &mut [u8]) -> Vec<Registered> {
+    // SAFETY: the memory is borrowed for longer than the value lives, in both tests.
+    let register = |page: &mut [u8]| unsafe { comm.register(page.as_mut_ptr(), PAGE as u64) };
+    let held: Vec<_> = memory.chunks_mut(PAGE).map_while(|page| register(page).ok()).collect();
+    assert!(held.len() < PAGES, "there is no end of room");
+    held
+}
+
+fn config(shape: &str) -> EmulationConfig {
+    EmulationConfig {
+        ports: Some(1),
+        timeout: PATIENCE,
+        on_timeout: OnTimeout::Fail,
+        ..EmulationConfig::new(shape.parse().unwrap())
+    }
+}
+
+/// Nobody has heard of a call that could not register its memory: it can be made again.
+#[test]
+fn a_call_that_finds_no_room_can_be_made_again() {
+    let results = emulate(&config("2"), |comm| {
+        let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+        // The operation has its own memory from now on.
+        let mut first = vec![1.0; 100_000];
+        comm.allreduce_in_place(&mut first, Op::Sum)?;
+        let mut vector = vec![1.0; 100_000];
+        if comm.rank() == 0 {
+            let memory = &mut vec![0; PAGES * PAGE];
+            let _held = fill(&comm, memory);
+            let blocking = comm.allreduce_in_place(&mut vector, Op::Sum);
+            assert!(matches!(blocking, Err(Error::Wire { .. })), "{blocking:?}");
+            let started =
+                comm.scope(|scope| scope.allreduce_in_place(&mut vector, Op::Sum).map(drop));
+            assert!(matches!(started, Err(Error::Wire { .. })), "{started:?}");
+        }
+        comm.allreduce_in_place(&mut vector, Op::Sum)?;
+        assert!(vector.iter().all(|&value| value == 2.0));
+        Ok::<_, Error>(())
+    });
+    assert_eq!(results.unwrap(), [Ok(()), Ok(())]);
+}
+
+/// The others have told their sizes, and wait for data of a rank that cannot register them.
+#[test]
+fn a_rank_that_finds_no_room_in_the_midst_of_a_call_fails_all() {
+    let n_failed = AtomicU32::new(0);
+    let results = emulate(&config("4"), |comm| {
+        let comm = comm.with(CallOptions::new().algorithm("bruck"));
+        let blocks = Blocks::new(&[1000; 4]);
+        let call = |send: &[f64]| {
+            let mut recv = vec![0.0; 4000];
+            comm.alltoallv(send, blocks, &mut recv, blocks)
+        };
+        let [first, second] = [vec![1.0; 4000], vec![2.0; 4000]];
+        call(&first).unwrap();
+        let memory = &mut vec![0; PAGES * PAGE];
+        let _held = (comm.rank() == 0).then(|| fill(&comm, memory));
+        let error = call(&second).unwrap_err();
+        n_failed.fetch_add(1, Ordering::Relaxed);
+        // It does nothing that others could learn more from.
+        let began = Instant::now();
+        while n_failed.load(Ordering::Relaxed) < 4 && began.elapsed() < PATIENCE / 2 {
+            std::thread::yield_now();
+        }
+        assert_eq!(n_failed.load(Ordering::Relaxed), 4, "{error}");
+    });
+    results.unwrap();
+}
