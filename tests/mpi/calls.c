@@ -189,6 +189,16 @@ static void types(MPI_Comm comm) {
     int two[2] = {10 * rank, 10 * rank + 1};
     CALL(Gather)(two, 1, turned, plain, 2, MPI_INT, 0, comm);
     for (int r = 0; rank == 0 && r < size; r++) EXPECT(plain[2 * r] == 10 * r + 1 && plain[2 * r + 1] == 10 * r);
+    /* Of Fortran's types by their precision, which have no names. */
+    MPI_Datatype precise, three;
+    double triple[3];
+    MPI_Type_create_f90_real(15, 307, &precise);
+    MPI_Type_contiguous(3, precise, &three);
+    MPI_Type_commit(&three);
+    for (int i = 0; i < 3; i++) triple[i] = rank + i;
+    CALL(Bcast)(triple, 1, three, size - 1, comm);
+    EXPECT(triple[0] == size - 1 && triple[2] == size + 1);
+    MPI_Type_free(&three);
     MPI_Type_free(&column);
     MPI_Type_free(&row);
     MPI_Type_free(&turned);
