@@ -199,6 +199,17 @@ static void types(MPI_Comm comm) {
     CALL(Bcast)(triple, 1, three, size - 1, comm);
     EXPECT(triple[0] == size - 1 && triple[2] == size + 1);
     MPI_Type_free(&three);
+    /* By its address. */
+    const int one = 1;
+    MPI_Aint address;
+    MPI_Datatype absolute;
+    MPI_Get_address(matrix, &address);
+    MPI_Type_create_hindexed(1, &one, &address, column, &absolute);
+    MPI_Type_commit(&absolute);
+    for (int i = 0; i < 30; i++) matrix[i] = 100 * rank + i;
+    CALL(Bcast)(MPI_BOTTOM, 1, absolute, size - 1, comm);
+    for (int i = 0; i < 30; i++) EXPECT(matrix[i] == (i % 3 ? 100 * rank + i : 100 * (size - 1) + i));
+    MPI_Type_free(&absolute);
     MPI_Type_free(&column);
     MPI_Type_free(&row);
     MPI_Type_free(&turned);
