@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { MOST = 16, N = 2000 };
 static double send[MOST * N], recv[MOST * N];
@@ -229,6 +230,19 @@ static void requests(MPI_Comm comm) {
     EXPECT(in == (rank + size - 1) % size && sum == size * (size - 1) / 2 && sum == before && told == 42);
 }
 
+/* What the root sends may be memory that cannot be written to. */
+static void unwritable(MPI_Comm comm) {
+    enum { LONG = 1 << 18 };
+    const int root = size - 1, is_root = rank == root;
+    int *const data = mmap(NULL, LONG * sizeof(int), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(data != MAP_FAILED);
+    for (int i = 0; i < LONG; i++) data[i] = is_root ? i : -1;
+    if (is_root) mprotect(data, LONG * sizeof(int), PROT_READ);
+    for (int n = 1; n <= LONG; n *= 8) CALL(Bcast)(data, n, MPI_INT, root, comm);
+    for (int i = 0; i < LONG; i++) EXPECT(data[i] == i);
+    munmap(data, LONG * sizeof(int));
+}
+
 /* A long message that needs both sides, while one is in a collective. */
 static void progress(MPI_Comm comm) {
     enum { LONG = 1 << 20 };
@@ -309,6 +323,7 @@ int main(int argc, char **argv) {
     CALL(Allreduce)(NULL, NULL, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     vectors(MPI_COMM_WORLD);
     types(MPI_COMM_WORLD);
+    unwritable(MPI_COMM_WORLD);
     requests(MPI_COMM_WORLD);
     progress(MPI_COMM_WORLD);
     communicators();
