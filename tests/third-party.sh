@@ -9,7 +9,8 @@
 #
 # Both MPIs: ScaLAPACK's own tests, parallel HDF5. Open MPI, to which Debian links the others: LAMMPS,
 # HPC Challenge, PETSc's own examples and tests, FFTW, MUMPS, Quantum ESPRESSO, CP2K, NWChem, GPAW,
-# DOLFINx, Meep, LIGGGHTS, PT-Scotch, mpi4py and its own suite, its FFTs, petsc4py, h5py.
+# DOLFINx, Meep, LIGGGHTS, PT-Scotch, mpi4py and its own suite, its FFTs, petsc4py, h5py, SLEPc's examples and
+# tests, MPB, MPQC, OpenCoarrays' tests, Rmpi, Ruby's MPI.
 #
 # Exit code: 0 well, 1 something differs, 3 nothing could be run.
 set -euo pipefail
@@ -20,7 +21,8 @@ cd "$(dirname "$0")/.."
 packages=(hpcc lammps python3-mpi4py python3-numpy python3-mpi4py-fft python3-h5py-mpi scalapack-mpi-test
   libhdf5-openmpi-dev libhdf5-mpich-dev openmpi-bin mpich mumps-test quantum-espresso quantum-espresso-data
   libpetsc-real-dev libpetsc3.18-dev-examples libfftw3-mpi-dev pkg-config cp2k cp2k-data python3-petsc4py-real
-  nwchem-openmpi gpaw gpaw-data python3-dolfinx-real meep-openmpi liggghts ptscotch)
+  nwchem-openmpi gpaw gpaw-data python3-dolfinx-real meep-openmpi liggghts ptscotch libslepc-real3.18-dev
+  libslepc3.18-dev-examples mpb-mpi mpqc libcoarrays-openmpi-dev r-cran-rmpi ruby-mpi)
 if [ "${1:-}" = --install ]; then
   apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
   shift
@@ -170,20 +172,22 @@ both "HPC Challenge" checks 4 hpcc
 # -- PETSc: its own examples and tests, whose residuals and solutions must be the same; the pipelined
 # solvers reduce by requests (MPI_Iallreduce).
 examples=$(echo /usr/share/petsc/*/share/petsc/examples/src)
-pkgs=$(echo /usr/lib/petscdir/petsc*/*-real/lib/pkgconfig)
+pkgs=$(printf '%s:' /usr/lib/petscdir/petsc*/*-real/lib/pkgconfig /usr/lib/slepcdir/slepc*/*-real/lib/pkgconfig)
 everything() { grep -vE '^(hopbine report|call +size +calls|[A-Za-z_]+ +(<= )?[0-9]+ [KMG]?i?B +[0-9]+ +[0-9.]+ +)'; }
-# RANKS SOURCE ARGUMENT...
-petsc() {
-  local n=$1 source=$2 flags name=petsc-${2//\//-}
-  shift 2
+# PACKAGE EXAMPLES RANKS SOURCE ARGUMENT...
+example() {
+  local package=$1 from=$2 n=$3 source=$4 flags name=$1-${4//\//-}
+  shift 4
   # shellcheck disable=SC2086
-  if flags=$(PKG_CONFIG_PATH=$pkgs pkg-config --cflags --libs PETSc) &&
-    mpicc.openmpi -w -O1 "$examples/$source.c" -o "$name" $flags -lm; then
-    both "PETSc, $source $*" everything "$n" "./$name" "$@"
+  if flags=$(PKG_CONFIG_PATH=$pkgs pkg-config --cflags --libs "$package" PETSc) &&
+    mpicc.openmpi -w -O1 "$from/$source.c" -o "$name" $flags -lm; then
+    both "$package, $source $*" everything "$n" "./$name" "$@"
   else
-    echo "PETSc, $source: NOT RUN: it does not build"
+    echo "$package, $source: NOT RUN: it does not build"
   fi
 }
+petsc() { example PETSc "$examples" "$@"; }
+slepc() { example SLEPc "$(echo /usr/share/slepc/*/share/slepc/examples/src)" "$@"; }
 petsc 3 ksp/ksp/tutorials/ex2 -m 40 -n 40 -ksp_type pipecg -pc_type jacobi -ksp_monitor_short
 petsc 4 ksp/ksp/tutorials/ex2 -m 40 -n 40 -ksp_type pgmres -pc_type jacobi -ksp_monitor_short
 petsc 3 ksp/ksp/tutorials/ex23 -n 100 -ksp_monitor_short
@@ -191,6 +195,11 @@ petsc 4 snes/tutorials/ex19 -da_refine 2 -ksp_type fgmres -pc_type jacobi -snes_
 petsc 2 vec/vec/tutorials/ex9
 petsc 3 vec/vec/tests/ex33
 petsc 3 mat/tests/ex5
+slepc 3 eps/tutorials/ex2 -n 20 -eps_nev 4 -terse
+slepc 4 eps/tests/test1 -n 18 -eps_nev 4 -eps_max_it 1500 -eps_type lobpcg -terse
+slepc 3 eps/tests/test4 -terse
+slepc 4 svd/tests/test1 -terse
+slepc 3 sys/classes/bv/tests/test11 -bv_type svec
 
 # -- FFTW: three dimensions, transposed by all ranks.
 transformed() { grep 'there and back'; }
@@ -292,6 +301,64 @@ both "GPAW" printed_energies 4 gpaw python "$ours/crystal.py"
 both "DOLFINx" solved 4 /usr/bin/python3 "$ours/membrane.py"
 both "Meep" fields 3 meep "$ours/waveguide.ctl"
 both "LIGGGHTS" grains 4 liggghts -in "$ours/grains.in"
+
+cat >crystal.ctl <<'EOF'
+(set! num-bands 4)
+(set! k-points (list (vector3 0 0 0) (vector3 0.5 0 0)))
+(set! geometry-lattice (make lattice (size 1 1 no-size)))
+(set! geometry (list (make cylinder (center 0 0 0) (radius 0.2) (height infinity)
+                           (material (make dielectric (epsilon 12))))))
+(set! resolution 16)
+(run-tm)
+EOF
+frequencies() { grep '^tmfreqs:'; }
+both "MPB" frequencies 3 mpb-mpi crystal.ctl
+iterations() { grep -aE 'iter +[0-9]+ energy|total scf energy'; }
+both "MPQC" iterations 3 mpqc -messagegrp mpi /usr/share/doc/mpqc/examples/hfh2oopt.in
+
+# -- OpenCoarrays: Fortran's images by one-sided messages, its co_sum and teams by collectives.
+passed() { grep 'Test passed'; }
+for test in co_sum_test co_max_test co_reduce_test co_broadcast_test teams_subset; do
+  both "OpenCoarrays, $test" passed 4 "$(echo /usr/lib/*/open-coarrays/openmpi/bin/OpenCoarrays-*-tests/$test)"
+done
+
+# -- Rmpi and Ruby: vectors, and objects as bytes.
+cat >vectors.R <<'EOF'
+suppressMessages(library(Rmpi))
+r <- mpi.comm.rank(0); n <- mpi.comm.size(0)
+invisible(mpi.comm.dup(0, 1))
+total <- mpi.allreduce(as.double(r + 1:5), type = 2, op = "sum", comm = 1)
+ranks <- mpi.allgather(as.integer(r), type = 1, rdata = integer(n), comm = 1)
+told <- list(a = 1, b = "two")
+if (r == 0) mpi.bcast.Robj(told, rank = 0, comm = 1) else told <- mpi.bcast.Robj(rank = 0, comm = 1)
+names <- mpi.gather.Robj(paste("rank", r), root = 0, comm = 1)
+all <- mpi.gatherv(as.double(rep(r, r + 1)), type = 2, rdata = double(n * (n + 1) / 2),
+                   rcounts = as.integer(1:n), root = 0, comm = 1)
+most <- mpi.reduce(as.integer(r), type = 1, op = "maxloc", dest = 0, comm = 1)
+invisible(mpi.barrier(1))
+if (r == n - 1) cat("vectors", total, ranks, told$b, "\n")
+if (r == 0) cat("vectors", unlist(names), all, unlist(most), "\n")
+invisible(mpi.comm.free(1))
+mpi.quit()
+EOF
+vectors() { grep -a '^vectors' | sort; }
+both "Rmpi" vectors 3 Rscript vectors.R
+cat >vectors.rb <<'EOF'
+require "mpi"
+require "narray"
+MPI.Init
+world = MPI::Comm::WORLD
+mine, sum = NArray.int(5).indgen! + world.rank, NArray.int(5)
+world.Allreduce(mine, sum, MPI::Op::SUM)
+all, turned = NArray.int(5, world.size), NArray.int(5, world.size)
+world.Allgather(mine, all)
+world.Alltoall(all, turned)
+world.Bcast(mine, world.size - 1)
+world.Barrier
+puts "vectors #{sum.to_a} #{turned.to_a} #{mine.to_a}" if world.rank == 0
+MPI.Finalize
+EOF
+both "Ruby" vectors 3 ruby vectors.rb
 
 # -- PT-Scotch: the ordering of a grid, by derived types and operators of its own.
 awk 'BEGIN { n = 60; print 0; print n * n, 4 * n * (n - 1); print "0 000"

@@ -9,7 +9,7 @@ int do_overlap(const void *send, int64_t sent, const void *recv, int64_t receive
 }
 
 /* In portions that MPI's int can count. */
-int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
+static int copy_portions(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
     const MPI_Count most = each < (1 << 30) ? (1 << 30) / each : 1;
     MPI_Aint lower, extent;
     PMPI_Type_get_extent(type, &lower, &extent);
@@ -22,6 +22,20 @@ int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_C
         if (code != MPI_SUCCESS || at != bytes) return 0;
     }
     return 1;
+}
+
+int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
+    if (loose != MPI_BOTTOM) return copy_portions(row, loose, count, type, each, is_back);
+    /* MPICH packs nothing from there: the same type counts from its first byte of data instead. */
+    MPI_Aint first, length, back;
+    MPI_Datatype based;
+    PMPI_Type_get_true_extent(type, &first, &length);
+    back = -first;
+    if (first == 0 || PMPI_Type_create_hindexed_block(1, 1, &back, type, &based) != MPI_SUCCESS) return 0;
+    PMPI_Type_commit(&based);
+    const int good = copy_portions(row, (char *)(uintptr_t)first, count, based, each, is_back);
+    PMPI_Type_free(&based);
+    return good;
 }
 
 int64_t *counts_of(const struct call *call, int size, int *error) {

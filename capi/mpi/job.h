@@ -20,7 +20,7 @@ struct rows {
     int64_t *bytes, *starts, *places;
     int64_t only[3];
     int n;
-    /* `type` is a duplicate of the caller's. */
+    /* `type` is not the caller's, but made of it. */
     int owns_type;
 };
 

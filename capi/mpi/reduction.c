@@ -25,7 +25,8 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
     int served = 0;
     if (sent <= 0) {
         call->reason = "no data";
-    } else if ((in_place && !is_root) || !call->send || (is_root && received > 0 && !call->recv)) {
+    } else if ((in_place && !is_root) ||
+               (kernel == OURS && (!call->send || (is_root && received > 0 && !call->recv)))) {
         call->reason = "argument";
     } else if (REFUSES_ALIASES && is_root && call->send == call->recv) {
         call->reason = "argument";

@@ -124,8 +124,10 @@ int keep_types(struct job *job) {
     struct rows *const sides[2] = {&job->send, &job->recv};
     for (int side = 0; side < 2; side++) {
         if (!sides[side]->copy) continue;
-        if (PMPI_Type_dup(sides[side]->type, &sides[side]->type) != MPI_SUCCESS) return 0;
+        /* Not a duplicate, which would copy the attributes of the caller's by the caller's functions. */
+        if (PMPI_Type_contiguous(1, sides[side]->type, &sides[side]->type) != MPI_SUCCESS) return 0;
         sides[side]->owns_type = 1;
+        if (PMPI_Type_commit(&sides[side]->type) != MPI_SUCCESS) return 0;
     }
     return 1;
 }

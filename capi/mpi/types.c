@@ -88,22 +88,30 @@ static int element_of(MPI_Datatype type) {
     return -1;
 }
 
+/* How a type was made. */
+static int combiner_of(MPI_Datatype datatype, int *n_integers, int *n_addresses, int *n_types) {
+    int combiner;
+    PMPI_Type_get_envelope(datatype, n_integers, n_addresses, n_types, &combiner);
+    return combiner;
+}
+
 int is_predefined(MPI_Datatype datatype) {
-    int n_integers, n_addresses, n_types, combiner;
-    PMPI_Type_get_envelope(datatype, &n_integers, &n_addresses, &n_types, &combiner);
-    return combiner == MPI_COMBINER_NAMED;
+    int n_integers, n_addresses, n_types;
+    const int combiner = combiner_of(datatype, &n_integers, &n_addresses, &n_types);
+    /* Fortran's by their precision have no names, but are MPI's as well. */
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
 /* Whether the data of a type, which has no holes, lie in memory in the order in which they are
  * sent: it is predefined, or a row of such. */
 static int is_row(MPI_Datatype datatype) {
-    int n_integers, n_addresses, n_types, combiner;
-    PMPI_Type_get_envelope(datatype, &n_integers, &n_addresses, &n_types, &combiner);
-    if (combiner == MPI_COMBINER_NAMED) return 1;
-    if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || n_types != 1) return 0;
-    int count;
+    if (is_predefined(datatype)) return 1;
+    int n_integers, n_addresses, n_types, count;
     MPI_Aint address;
     MPI_Datatype of;
+    const int combiner = combiner_of(datatype, &n_integers, &n_addresses, &n_types);
+    if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || n_types != 1) return 0;
     if (n_integers > 1 || n_addresses > 0) return 0;
     if (PMPI_Type_get_contents(datatype, n_integers, 0, 1, &count, &address, &of) != MPI_SUCCESS) return 0;
     const int row = is_row(of);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { MOST = 16, N = 2000 };
 static double send[MOST * N], recv[MOST * N];
@@ -189,6 +190,27 @@ static void types(MPI_Comm comm) {
     int two[2] = {10 * rank, 10 * rank + 1};
     CALL(Gather)(two, 1, turned, plain, 2, MPI_INT, 0, comm);
     for (int r = 0; rank == 0 && r < size; r++) EXPECT(plain[2 * r] == 10 * r + 1 && plain[2 * r + 1] == 10 * r);
+    /* Of Fortran's types by their precision, which have no names. */
+    MPI_Datatype precise, three;
+    double triple[3];
+    MPI_Type_create_f90_real(15, 307, &precise);
+    MPI_Type_contiguous(3, precise, &three);
+    MPI_Type_commit(&three);
+    for (int i = 0; i < 3; i++) triple[i] = rank + i;
+    CALL(Bcast)(triple, 1, three, size - 1, comm);
+    EXPECT(triple[0] == size - 1 && triple[2] == size + 1);
+    MPI_Type_free(&three);
+    /* By its address. */
+    const int one = 1;
+    MPI_Aint address;
+    MPI_Datatype absolute;
+    MPI_Get_address(matrix, &address);
+    MPI_Type_create_hindexed(1, &one, &address, column, &absolute);
+    MPI_Type_commit(&absolute);
+    for (int i = 0; i < 30; i++) matrix[i] = 100 * rank + i;
+    CALL(Bcast)(MPI_BOTTOM, 1, absolute, size - 1, comm);
+    for (int i = 0; i < 30; i++) EXPECT(matrix[i] == (i % 3 ? 100 * rank + i : 100 * (size - 1) + i));
+    MPI_Type_free(&absolute);
     MPI_Type_free(&column);
     MPI_Type_free(&row);
     MPI_Type_free(&turned);
@@ -206,6 +228,19 @@ static void requests(MPI_Comm comm) {
     CALL(Allreduce)(&out, &before, 1, MPI_INT, MPI_SUM, comm);
     MPI_Waitall(4, all, MPI_STATUSES_IGNORE);
     EXPECT(in == (rank + size - 1) % size && sum == size * (size - 1) / 2 && sum == before && told == 42);
+}
+
+/* What the root sends may be memory that cannot be written to. */
+static void unwritable(MPI_Comm comm) {
+    enum { LONG = 1 << 18 };
+    const int root = size - 1, is_root = rank == root;
+    int *const data = mmap(NULL, LONG * sizeof(int), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(data != MAP_FAILED);
+    for (int i = 0; i < LONG; i++) data[i] = is_root ? i : -1;
+    if (is_root) mprotect(data, LONG * sizeof(int), PROT_READ);
+    for (int n = 1; n <= LONG; n *= 8) CALL(Bcast)(data, n, MPI_INT, root, comm);
+    for (int i = 0; i < LONG; i++) EXPECT(data[i] == i);
+    munmap(data, LONG * sizeof(int));
 }
 
 /* A long message that needs both sides, while one is in a collective. */
@@ -288,6 +323,7 @@ int main(int argc, char **argv) {
     CALL(Allreduce)(NULL, NULL, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     vectors(MPI_COMM_WORLD);
     types(MPI_COMM_WORLD);
+    unwritable(MPI_COMM_WORLD);
     requests(MPI_COMM_WORLD);
     progress(MPI_COMM_WORLD);
     communicators();

@@ -95,6 +95,13 @@ static void many(MPI_Comm comm, int how) {
     EXPECT(at == MPI_UNDEFINED && n == MPI_UNDEFINED);
 }
 
+static int keep_count(MPI_Datatype type, int key, void *extra, void *in, void *out, int *flag) {
+    (void)type, (void)key, (void)extra, (void)out;
+    ++*(int *)in;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
 /* In place, with holes, and in blocks of different sizes; types and lists go while requests are under way. */
 static void shapes(MPI_Comm comm) {
     enum { MOST = 16 };
@@ -105,6 +112,10 @@ static void shapes(MPI_Comm comm) {
     int *to = displs + size, *to_at = to + size;
     MPI_Type_vector(10, 1, 3, MPI_INT, &every_third);
     MPI_Type_commit(&every_third);
+    /* Nobody but the program duplicates its types. */
+    int key, n_copied = 0;
+    MPI_Type_create_keyval(keep_count, MPI_TYPE_NULL_DELETE_FN, &key, NULL);
+    MPI_Type_set_attr(every_third, key, &n_copied);
     for (int i = 0; i < 30; i++) matrix[i] = 100 * rank + i;
     memset(columns, 0, sizeof columns);
     CALL(Iallgather)(matrix, 1, every_third, columns, 10, MPI_INT, comm, &requests[0]);
@@ -130,7 +141,9 @@ static void shapes(MPI_Comm comm) {
     CALL(Ibarrier)(comm, &requests[5]);
     MPI_Type_free(&every_third);
     MPI_Type_free(&pair);
+    MPI_Type_free_keyval(&key);
     MPI_Waitall(6, requests, MPI_STATUSES_IGNORE);
+    EXPECT(n_copied == 0);
     for (int r = 0; r < size; r++) {
         EXPECT(all[r] == 7 * r && total[r] == sum_of(r));
         for (int i = 0; i < 10; i++) EXPECT(columns[10 * r + i] == 100 * r + 3 * i);

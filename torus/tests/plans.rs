@@ -156,6 +156,28 @@ fn what_passes_the_root_is_minimal() {
     }
 }
 
+/// Memory that cannot be written to may be what the root of a bcast sends.
+#[test]
+fn nothing_reaches_the_root_of_a_bcast() {
+    for algorithm in registry::algorithms(Collective::Bcast) {
+        for (shape, root) in [("8", 5), ("2x3", 4), ("5x7", 34), ("4x4x4", 21)] {
+            let shape: Shape = shape.parse().unwrap();
+            if algorithm.serves(&shape).is_err() {
+                continue;
+            }
+            let request = Request { shape, map: RankMap::RowMajor, root, ports: None };
+            let plan = algorithm.schedule(&request).unwrap().expand().unwrap().plan(Rank(root));
+            let mut steps = plan.lanes.iter().flat_map(|lane| &lane.steps);
+            assert!(
+                steps.all(|step| step.recvs.is_empty()),
+                "{} {}",
+                algorithm.name,
+                request.shape
+            );
+        }
+    }
+}
+
 /// Trees have the fewest steps of each dimension, whose sum is their shape's fewest where all sizes
 /// are powers of the radix; a promise that is not kept is a violation.
 #[test]

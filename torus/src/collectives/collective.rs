@@ -102,6 +102,15 @@ impl Collective {
         self.row().gets.of(rank, root, n_ranks)
     }
 
+    /// True if all that `rank` of `n_ranks` gets is what it brings, so that nothing has to reach it: the
+    /// root of a bcast.
+    pub fn brings_all(self, rank: Rank, root: Rank, n_ranks: u32) -> bool {
+        self.cut() == Cut::Vector
+            && !self.is_reduction()
+            && self.gives(rank, root, n_ranks) == Share::All
+            && self.gets(rank, root, n_ranks) == Share::All
+    }
+
     /// Whose contributions are combined in what a rank gets.
     pub const fn sums(self) -> Sums {
         self.row().sums

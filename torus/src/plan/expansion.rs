@@ -31,6 +31,8 @@ use crate::names::{Block, Rank};
 pub struct Expansion {
     collective: Collective,
     root: Rank,
+    /// Who has all from the start: what passes send there is left out.
+    complete: Option<Rank>,
     places: Arc<Places>,
     headers: Vec<LaneHeader>,
     lanes: Vec<Vec<Pass>>,
@@ -93,7 +95,9 @@ impl Schedule {
             Recipe::Trees => tree_lanes(&places, schedule),
         };
         let root = Rank(if schedule.collective.is_rooted() { schedule.root } else { 0 });
-        Ok(Expansion { collective: schedule.collective, root, places, headers, lanes })
+        let collective = schedule.collective;
+        let complete = collective.brings_all(root, root, places.shape.n_nodes()).then_some(root);
+        Ok(Expansion { collective, root, complete, places, headers, lanes })
     }
 }
 
@@ -156,6 +160,11 @@ impl Flow for Expansion {
     }
 
     fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+        let visit = &mut |message: Message<'_>| {
+            if self.complete != Some(message.to) {
+                visit(message);
+            }
+        };
         match self.pass(lane, step) {
             (Pass::Walk(pass), step) => pass.messages(step, tile, visit),
             (Pass::Fold(pass), _) => pass.messages(visit),
@@ -184,6 +193,12 @@ impl Flow for Expansion {
                     Pass::Linear(pass) => pass.list(at, &mut steps),
                     Pass::Prefix(pass) => pass.list(at, &mut steps),
                     Pass::Tree(pass) => pass.list(at, &mut steps),
+                }
+            }
+            if let Some(complete) = self.complete {
+                for step in &mut steps {
+                    step.sends.retain(|send| send.peer != complete);
+                    step.recvs.retain(|_| rank != complete);
                 }
             }
             let LaneHeader { port, part, parts, window, ref space, .. } = *header;
