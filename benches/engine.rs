@@ -1,5 +1,5 @@
-//! How long does an allreduce take on emulated ranks, from call to return? And a sum of three
-//! integers and a barrier, by the barrier gates and by plan?
+//! How long does an allreduce take on emulated ranks, from call to return, of one length and of another
+//! one each time? And a sum of three integers and a barrier, by the barrier gates and by plan?
 //!
 //! Ranks are threads that share the cores of this machine, so these numbers say what the
 //! engine and the endpoint cost, not what a network does. Inputs are fixed; correctness is
@@ -90,5 +90,41 @@ fn small(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, allreduce, small);
+/// More lengths than programs are kept: each call is compiled, and gets its working memory.
+fn changing(criterion: &mut Criterion) {
+    for (name, sizes) in [("2", &[2][..]), ("2x2", &[2, 2])] {
+        let mut group = criterion.benchmark_group(format!("changing/{name}"));
+        group.sample_size(10);
+        for (elements, lengths) in
+            [100, 5_000, 100_000].into_iter().flat_map(|n| [(n, 1), (n, 400)])
+        {
+            let id = BenchmarkId::new(format!("{lengths} lengths"), elements);
+            group.bench_function(id, |bencher| {
+                bencher.iter_custom(|iters| {
+                    let config = EmulationConfig::new(Shape::torus(sizes).expect("a shape"));
+                    let times = emulate(&config, |comm| {
+                        let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+                        let mut vector = vec![1.0; elements + lengths];
+                        let mut run = |call: u64| {
+                            let len = elements + call as usize % lengths;
+                            comm.allreduce_in_place(&mut vector[..len], Op::Max)
+                                .expect("no failure");
+                        };
+                        (0..400).for_each(&mut run);
+                        comm.barrier().expect("no failure");
+                        let start = Instant::now();
+                        (0..iters).for_each(&mut run);
+                        let time = start.elapsed();
+                        assert!(vector.iter().all(|&value| value == 1.0));
+                        time
+                    });
+                    times.expect("no rank fails")[0]
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, allreduce, small, changing);
 criterion_main!(benches);

@@ -4,7 +4,7 @@
 //! A put is written in a [`Sequence`], and aligned words of 1, 2, 4 and 8 bytes whole. The kernel's
 //! copies write them whole as well: tests/processes shows it for the machine it runs on.
 
-use crate::watched::{CACHE_LINE, LINE, Sequence, before_tail, ends_last, head, upwards};
+use crate::watched::{CACHE_LINE, LINE, Sequence, before_tail, head, upwards};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 /// Parts that are written to another process by one call of the kernel.
@@ -116,15 +116,6 @@ unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, sequence: Sequen
         unsafe { copy_many(from, to, line as usize, sequence) };
         (from, to, len) = (from + line, to + line, len - line as usize);
     }
-    if sequence == Sequence::EndsLast {
-        for (start, end) in ends_last(to, len) {
-            let (from, to) = (from + start as u64, to + start as u64);
-            // SAFETY: a part of the ranges.
-            unsafe { copy_many(from, to, end - start, Sequence::TailLast) };
-            fence(Ordering::Release);
-        }
-        return;
-    }
     let is_downwards = sequence == Sequence::HeadLast;
     if len as u64 <= CACHE_LINE && (to | len as u64).is_multiple_of(8) {
         let at = (0..len).step_by(8);
@@ -198,10 +189,6 @@ pub(crate) unsafe fn write(
                     let tail = before_tail(to, len);
                     let parts = [(0, tail), (tail, len)];
                     across_in_order::<2>(pid, from, to, &parts, there(&parts, &[(0, len)]))
-                }
-                Sequence::EndsLast => {
-                    let parts = ends_last(to, len);
-                    across_in_order::<3>(pid, from, to, &parts, &parts)
                 }
                 Sequence::Lines => {
                     let mut rest = upwards(to, len);
@@ -343,8 +330,7 @@ mod tests {
         #[repr(align(256))]
         struct Bytes([u8; 1024]);
         let from = Bytes(std::array::from_fn(|i| i as u8 | 1));
-        use Sequence::{Any, EndsLast, HeadLast, Lines, TailLast};
-        for sequence in [Any, HeadLast, TailLast, EndsLast, Lines] {
+        for sequence in [Sequence::Any, Sequence::HeadLast, Sequence::TailLast, Sequence::Lines] {
             for at in [0usize, 1, 18, 31, 63, 64, 200, 255] {
                 for len in [0usize, 1, 7, 8, 9, 31, 32, 33, 64, 100, 192, 256, 257, 300, 700] {
                     let mut to = Bytes([0; 1024]);

@@ -13,8 +13,7 @@ pub(crate) const CACHE_LINE: u64 = 64;
 /// The end of a put that a program watches without a notice; it is written last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Watched {
-    /// The first 64 bytes of a put within one line, the last bytes of others. (Their first 64 bytes come
-    /// just before: who goes through several packets of one put finds the first whole.)
+    /// The first 64 bytes of a put within one line; of others the last bytes, as with `Last`.
     #[default]
     Usual,
     /// The first 64 bytes of the put: headers before the payload.
@@ -28,11 +27,15 @@ impl Watched {
     /// The sequence in which a put of `len` bytes to `to` is written that is watched so.
     #[inline]
     pub(crate) fn sequence(self, to: u64, len: u64, is_strong: bool) -> Sequence {
-        match self {
-            Watched::Usual if to % LINE + len > LINE => Sequence::EndsLast,
-            Watched::Usual | Watched::First => Sequence::HeadLast,
-            Watched::Last if is_strong => Sequence::Lines,
-            Watched::Last => Sequence::TailLast,
+        let is_first = match self {
+            Watched::Usual => to % LINE + len <= LINE,
+            Watched::First => true,
+            Watched::Last => false,
+        };
+        match (is_first, is_strong) {
+            (true, _) => Sequence::HeadLast,
+            (false, true) => Sequence::Lines,
+            (false, false) => Sequence::TailLast,
         }
     }
 }
@@ -45,8 +48,6 @@ pub(crate) enum Sequence {
     HeadLast,
     /// The last cache line last.
     TailLast,
-    /// The last cache line last, and the first one before it.
-    EndsLast,
     /// Line after line upwards, the last cache line of each behind its rest.
     Lines,
 }
@@ -62,14 +63,6 @@ pub(crate) fn head(to: u64, len: usize) -> usize {
 pub(crate) fn before_tail(to: u64, len: usize) -> usize {
     let end = to + len as u64;
     (end.saturating_sub(1) / CACHE_LINE * CACHE_LINE).saturating_sub(to) as usize
-}
-
-/// The parts, as start and end, in which a put of `len` bytes to `to` is written with its ends last.
-#[inline]
-pub(crate) fn ends_last(to: u64, len: usize) -> [(usize, usize); 3] {
-    let tail = before_tail(to, len);
-    let head = head(to, len).min(tail);
-    [(head, tail), (0, head), (tail, len)]
 }
 
 /// The parts, as start and end, in which a put of `len` bytes to `to` is written upwards: cut before

@@ -82,7 +82,8 @@ fn first_cqs_can_be_those_of_the_program() {
     let program = dir.path().join("packets");
     compile(&source, &program, &["-I", include.to_str().expect("is text"), "-DCQS_BY_THREE"]);
     for (size, per_node, cqs) in [(4, "2", "0,6"), (3, "3", "0,3,6"), (8, "4", "0,3,6,9")] {
-        let vars = [("HOPBINE_EMU_CQS", cqs), ("HOPBINE_RANKS_PER_NODE", per_node)];
+        let watched = ("HOPBINE_EMU_WATCHED", "first");
+        let vars = [watched, ("HOPBINE_EMU_CQS", cqs), ("HOPBINE_RANKS_PER_NODE", per_node)];
         let text = run_with(&program, size, &[], &vars);
         assert!(text.contains("all correct"), "{cqs}: {text}");
     }
