@@ -75,8 +75,18 @@ impl Group {
             while !port.is_drained()? {
                 self.progress();
                 let has_moved = self.has_moved(&mut moves);
-                if pace.round(self, has_moved) {
-                    watchdog.look(self, Wanted::Rest(index))?;
+                if !pace.round(self, has_moved) {
+                    continue;
+                }
+                let awaited = port.awaited_first();
+                if let Err(error) = watchdog.look(self, Wanted::Rest(index)) {
+                    // What has come while the cause was looked for is no failure.
+                    if port.is_drained()? {
+                        break;
+                    }
+                    if port.awaited_first() == awaited {
+                        return Err(error);
+                    }
                 }
             }
             watchdog.end(self);

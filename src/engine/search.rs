@@ -88,7 +88,9 @@ impl Search<'_> {
                 Ok(Status::WaitsFor(..)) => match self.chain(at) {
                     Some(blame) if blame.fault == Fault::Unreachable => return Some(blame),
                     Some(blame) if blame.fault == Fault::Absent => absent = absent.or(Some(blame)),
-                    _ => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),
+                    Some(_) => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),
+                    // The end of its chain could not be seen.
+                    None => {}
                 },
             }
         }
