@@ -42,6 +42,8 @@ else
 fi
 # What runs on this machine, such as macros, test.sh has built there with the oldest Rust.
 export CARGO_TARGET_DIR=target/oldest
+# Under qemu unit tests that are not optimised take longer than optimising them.
+unset RUSTC_WORKSPACE_WRAPPER
 for command in "$RUSTC" aarch64-linux-gnu-gcc qemu-aarch64-static; do
   if ! command -v "$command" >/dev/null; then
     echo "arm.sh: NOTHING WAS CHECKED: there is no $command; on Debian: ./arm.sh --install" >&2

@@ -17,6 +17,7 @@ cd "$(dirname "$0")"
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
 # A crate in one piece: optimising across pieces adds a tenth to a third to the time to compile.
 export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_TEST_CODEGEN_UNITS=1
+export RUSTC_WORKSPACE_WRAPPER=$PWD/tests/rustc.sh
 
 say() { printf '\n== %s\n' "$*"; }
 
