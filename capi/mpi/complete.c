@@ -84,9 +84,7 @@ static int rounds_to_spin(void) {
 #define UNTIL(is_done, N, REQUESTS, call, end, direct)                                             \
     for (int left = rounds_to_spin();; left -= left > 0) {                                         \
         struct failures failures = drive(left ? MOVES_PER_ROUND : 1, N, REQUESTS);                 \
-        within++;                                                                                  \
         const int code = call;                                                                     \
-        within--;                                                                                  \
         if (code != MPI_SUCCESS || (is_done)) return end;                                          \
         free(failures.list);                                                                       \
         if (has_none(&n_outstanding)) return direct;                                               \

@@ -1,6 +1,6 @@
 /* libhopbine_mpi.so: MPI's collectives themselves, for programs that cannot be changed.
  *
- * A call from within MPI, or from hopbine, goes straight to MPI's own (`within`). */
+ * A call from hopbine goes straight to MPI's own (`within`). */
 #define _GNU_SOURCE
 #include "doors.h"
 
@@ -34,10 +34,7 @@ void *behind(const char *name) {
         struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
         if (serve(&call, &code)) return code;                                                      \
-        within++;                                                                                  \
-        code = next ARGUMENTS;                                                                     \
-        within--;                                                                                  \
-        return passed(&call, code);                                                                \
+        return passed(&call, next ARGUMENTS);                                                      \
     }                                                                                              \
     ALSO(NAME, PARAMETERS)
 

@@ -1,8 +1,10 @@
 /* Calls that do not fit each other: whoever gets what it does not expect is told, everybody comes
  * back from the call, nothing is written behind a buffer, and the next call is served as if nothing
- * had been; on the world's communicator and on others, with short and with long data. */
+ * had been; on the world's communicator and on others, with short and with long data. Then the same of
+ * error handlers that do not come back. */
 #include "program.h"
 
+#include <setjmp.h>
 #include <stdlib.h>
 
 enum { LONG = 20000, GUARD = 64 };
@@ -57,6 +59,36 @@ static void all(MPI_Comm comm, int n, int m) {
     goes_on("alltoall", comm);
 }
 
+static jmp_buf back;
+
+static void leap(MPI_Comm *comm, int *code, ...) {
+    (void)comm, (void)code;
+    longjmp(back, 1);
+}
+
+/* Calls of one rank whose error handler does not come back, as one that throws. */
+static void leaps(void) {
+    MPI_Errhandler handler;
+    MPI_Comm alone, none;
+    where = "leaps";
+    MPI_Comm_dup(MPI_COMM_SELF, &alone);
+    MPI_Comm_create_errhandler(leap, &handler);
+    MPI_Comm_set_errhandler(alone, handler);
+    for (volatile int wrong = 0; rank == 0 && wrong < 4; wrong++) {
+        const int five = 5;
+        if (setjmp(back) != 0) continue;
+        if (wrong == 0) CALL(Bcast)(recv, -1, MPI_INT, 0, alone);
+        if (wrong == 1) CALL(Bcast)(recv, 1, MPI_INT, five, alone);
+        if (wrong == 2) CALL(Allreduce)(send, recv, 1, MPI_INT, MPI_OP_NULL, alone);
+        if (wrong == 3) MPI_Cart_create(alone, 1, &five, &five, 0, &none);
+        fprintf(stderr, "the handler was not called for %d\n", wrong);
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    }
+    goes_on("handlers that leap", MPI_COMM_WORLD);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&alone);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm copy, turned, of[3];
@@ -80,6 +112,8 @@ int main(int argc, char **argv) {
         all(of[c], few, many);
         all(of[c], many, few);
     }
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    leaps();
     MPI_Comm_free(&copy);
     MPI_Comm_free(&turned);
     MPI_Finalize();
