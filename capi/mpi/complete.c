@@ -79,7 +79,7 @@ static int rounds_to_spin(void) {
     return rounds;
 }
 
-/* Tests until something is done; `call` is MPI's test, and `direct` what is left to do when hopbine has
+/* Tests until something is done; `call` is MPI's own test, and `direct` what is left to do when hopbine has
  * nothing under way any more. */
 #define UNTIL(is_done, N, REQUESTS, call, end, direct)                                             \
     for (int left = rounds_to_spin();; left -= left > 0) {                                         \
@@ -93,34 +93,38 @@ static int rounds_to_spin(void) {
 
 DOOR_OUT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     FIND(PMPI_Wait);
+    FIND_AS(test, PMPI_Test);
     int flag = 0;
     if (has_none(&n_outstanding)) return next(request, status);
-    UNTIL(flag, 1, request, PMPI_Test(request, &flag, status), end_one(&failures, 0, code), next(request, status))
+    UNTIL(flag, 1, request, test(request, &flag, status), end_one(&failures, 0, code), next(request, status))
 }
 BOTH(MPI_Wait, (MPI_Request *request, MPI_Status *status))
 
 DOOR_OUT int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[]) {
     FIND(PMPI_Waitall);
+    FIND_AS(test, PMPI_Testall);
     int flag = 0;
     if (has_none(&n_outstanding)) return next(n, requests, statuses);
-    UNTIL(flag, n, requests, PMPI_Testall(n, requests, &flag, statuses),
+    UNTIL(flag, n, requests, test(n, requests, &flag, statuses),
           end_several(&failures, n, NULL, statuses, code), next(n, requests, statuses))
 }
 BOTH(MPI_Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]))
 
 DOOR_OUT int MPI_Waitany(int n, MPI_Request requests[], int *at, MPI_Status *status) {
     FIND(PMPI_Waitany);
+    FIND_AS(test, PMPI_Testany);
     int flag = 0;
     if (has_none(&n_outstanding)) return next(n, requests, at, status);
-    UNTIL(flag, n, requests, PMPI_Testany(n, requests, at, &flag, status),
+    UNTIL(flag, n, requests, test(n, requests, at, &flag, status),
           end_one(&failures, *at == MPI_UNDEFINED ? -1 : *at, code), next(n, requests, at, status))
 }
 BOTH(MPI_Waitany, (int n, MPI_Request requests[], int *at, MPI_Status *status))
 
 DOOR_OUT int MPI_Waitsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
     FIND(PMPI_Waitsome);
+    FIND_AS(test, PMPI_Testsome);
     if (has_none(&n_outstanding)) return next(n, requests, n_done, places, statuses);
-    UNTIL(*n_done != 0, n, requests, PMPI_Testsome(n, requests, n_done, places, statuses),
+    UNTIL(*n_done != 0, n, requests, test(n, requests, n_done, places, statuses),
           end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code),
           next(n, requests, n_done, places, statuses))
 }

@@ -7,10 +7,11 @@
 /* What MPI has under that name; ends the program if it has nothing. */
 void *behind(const char *name);
 
-/* MPI's own function, kept in `next`. */
-#define FIND(NAME)                                                                                 \
-    static __typeof__(&NAME) next;                                                                 \
-    if (!next) next = (__typeof__(next))behind(#NAME)
+/* MPI's own function, kept in `next`, or under another name. */
+#define FIND(NAME) FIND_AS(next, NAME)
+#define FIND_AS(own, NAME)                                                                         \
+    static __typeof__(&NAME) own;                                                                  \
+    if (!own) own = (__typeof__(own))behind(#NAME)
 
 #define BOTH(NAME, PARAMETERS) DOOR_OUT extern int P##NAME PARAMETERS __attribute__((alias(#NAME)));
 

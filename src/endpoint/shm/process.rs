@@ -50,7 +50,8 @@ fn shown() -> Option<u32> {
 /// # Errors
 /// What keeps this process from looking.
 fn stat(pid: u32) -> io::Result<Option<(u8, u64)>> {
-    let text = match std::fs::read(format!("/proc/{pid}/stat")) {
+    // That of its first thread: qemu-user makes the process's own up, for every thread another.
+    let text = match std::fs::read(format!("/proc/{pid}/task/{pid}/stat")) {
         Ok(text) => text,
         // It may end between the opening and the reading.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => {
