@@ -4,14 +4,14 @@
 //! the ranges of bytes they read and write; [`Graph`](super::graph::Graph) derives from these
 //! who waits for whom. Nothing here depends on which algorithm made the plan.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 
 use hopbine_torus::plan::{Invalid, Plan, Step};
 
 use crate::error::CompileError;
 
-use super::emit::{ALIGN, PortCompiler};
+use super::emit::{ALIGN, PlacedLane, PortCompiler};
 use super::geometry::{CompileFailure, Geometry};
 use super::passing::positions;
 use super::program::{Buffer, Program};
@@ -34,25 +34,36 @@ pub fn compile(plan: &Plan, geometry: &Geometry) -> Result<Program, CompileFailu
     if !geometry.sizes.are_known() {
         check_straight(plan)?;
     }
-    let mut ports: Vec<PortCompiler<'_>> = Vec::new();
-    ports.resize_with(plan.n_ports() as usize, || PortCompiler::new(geometry));
-    // Where in the working buffer the lanes' spaces start, which some have in common.
-    let (mut bases, mut end) = (HashMap::new(), 0);
-    for (index, lane) in plan.lanes.iter().enumerate() {
-        let mut space = WorkingSpace::new(plan, index, geometry);
-        let base = *bases.entry(space.memory(index)).or_insert_with(|| {
-            let base = end;
-            end += space.work_bytes().next_multiple_of(ALIGN);
-            base
-        });
-        space.place_at(base);
-        ports[usize::from(lane.port)].add_lane(index, lane, space);
+    let mut spaces = spaces(plan, geometry);
+    let n_ports = plan.n_ports() as usize;
+    let (mut ports, mut closing) = (Vec::with_capacity(n_ports), Vec::new());
+    for port in 0..n_ports {
+        let lanes = spaces.extract_if(.., |(_, lane, _)| usize::from(lane.port) == port).collect();
+        let (program, moves) = PortCompiler::new(geometry, lanes).run()?;
+        ports.push(program);
+        closing.extend(moves);
     }
-    let ports = ports.into_iter().map(PortCompiler::run).collect::<Result<Vec<_>, _>>()?;
-    let (ports, closing): (Vec<_>, Vec<_>) = ports.into_iter().unzip();
     let work_bytes = ports.iter().map(|port| port.needs[Buffer::Work as usize]).max().unwrap_or(0);
     let (collective, rank) = (plan.collective, plan.rank.0);
-    Ok(Program { collective, rank, ports, closing: closing.concat().into(), work_bytes, call: 0 })
+    Ok(Program { collective, rank, ports, closing: closing.into(), work_bytes, call: 0 })
+}
+
+/// The working spaces of the lanes, at their places in the working buffer, which some have in common.
+fn spaces<'a>(plan: &'a Plan, geometry: &'a Geometry) -> Vec<PlacedLane<'a>> {
+    let (mut bases, mut end) = (Vec::new(), 0);
+    let lanes = plan.lanes.iter().enumerate();
+    let placed = lanes.map(|(index, lane)| {
+        let mut space = WorkingSpace::new(plan, index, geometry);
+        let memory = space.memory(index);
+        let known = bases.iter().find(|(other, _)| *other == memory).map(|&(_, base)| base);
+        space.place_at(known.unwrap_or(end));
+        if known.is_none() {
+            bases.push((memory, end));
+            end += space.work_bytes().next_multiple_of(ALIGN);
+        }
+        (index, lane, space)
+    });
+    placed.collect()
 }
 
 /// A rank that knows the sizes of its own blocks alone can send what it gives, and receive what

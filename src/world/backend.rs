@@ -167,9 +167,20 @@ pub(super) trait SmallPlaces: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Collective(Collective),
-    Elements { op: Option<Op>, dtype: Dtype },
-    Count { most: u64, count: u64 },
-    Lacks { interface: u16, operation: u64 },
+    Elements {
+        op: Option<Op>,
+        dtype: Dtype,
+    },
+    Count {
+        most: u64,
+        count: u64,
+    },
+    /// Blocks of different sizes.
+    Sizes,
+    Lacks {
+        interface: u16,
+        operation: u64,
+    },
 }
 
 impl fmt::Display for Refusal {
@@ -185,6 +196,7 @@ impl fmt::Display for Refusal {
             Refusal::Count { most, count } => {
                 write!(f, "they take 1 to {most} elements, not {count}")
             }
+            Refusal::Sizes => write!(f, "blocks must have one size"),
             Refusal::Lacks { interface, operation } => {
                 write!(f, "TNI {interface} lacks the operation with capability {operation:#x}")
             }

@@ -132,10 +132,6 @@ impl KeptBlocks {
         &self.counts
     }
 
-    pub(super) fn lent(&self) -> Blocks<'_> {
-        Blocks { counts: &self.counts, displacements: self.displacements.as_deref() }
-    }
-
     pub(super) fn are(&self, blocks: Blocks<'_>) -> bool {
         *self.counts == *blocks.counts && self.displacements.as_deref() == blocks.displacements
     }

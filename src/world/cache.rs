@@ -3,17 +3,21 @@
 //! A repeated call finds its operation among those used last, without a lock and without a hash, also if
 //! others of the same program are under way; other calls through a table by all that a program depends on.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crossbeam_utils::atomic::AtomicCell;
 use hopbine_torus::Collective;
+use hopbine_torus::geometry::Shape;
 use hopbine_torus::plan::Plan;
+use hopbine_torus::registry::Algorithm;
+use rustc_hash::FxHashMap;
 
 use super::call::Call;
 use super::key::{Key, PlanKey, amount};
 use super::options::CallOptions;
 use super::ready::{Entry, Ready};
+use super::select::Wanted;
+use crate::sync::lock;
 
 /// Programs kept for calls that may come again.
 pub(super) const KEPT_PROGRAMS: usize = 128;
@@ -33,12 +37,15 @@ pub(super) struct Cache {
     pub(super) programs: Mutex<Programs>,
     /// The one used last at the end.
     pub(super) plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
+    /// What rules have asked for, a few algorithms of each collective, and what serves it on the shape of
+    /// the members.
+    algorithms: Mutex<Vec<(Collective, Wanted, Algorithm)>>,
 }
 
 /// Programs by what they depend on.
 #[derive(Default)]
 pub(super) struct Programs {
-    by_key: HashMap<Key, Kept>,
+    by_key: FxHashMap<Key, Kept>,
     memory_bytes: u64,
     /// Lookups so far, which tell what has not been used for longest.
     clock: u64,
@@ -89,6 +96,23 @@ impl Programs {
 }
 
 impl Cache {
+    /// The algorithm that a rule asks for, on the shape of the members.
+    pub(super) fn algorithm(
+        &self,
+        collective: Collective,
+        wanted: &Wanted,
+        shape: &Shape,
+    ) -> Algorithm {
+        let algorithms = &mut *lock(&self.algorithms);
+        let known = algorithms.iter().find(|(of, other, _)| (*of, other) == (collective, wanted));
+        if let Some((.., algorithm)) = known {
+            return algorithm.clone();
+        }
+        let algorithm = wanted.on(collective, shape);
+        algorithms.push((collective, wanted.clone(), algorithm.clone()));
+        algorithm
+    }
+
     /// The operation of a call, if it is one of those used last.
     pub(super) fn take(&self, call: &Call, options: &Arc<CallOptions>) -> Option<Box<Ready>> {
         let place = &self.recent[place(call.collective, amount(call).0)];

@@ -189,6 +189,9 @@ impl<'a> Call<'a> {
                 None => {}
             }
         }
+        if let Some(blocks) = self.recv_blocks {
+            blocks.check_apart(collective)?;
+        }
         let own = |blocks: Option<Blocks<'_>>| Some(blocks?.counts[caller.rank as usize]);
         let (sent, received) = match collective {
             Collective::Allgather | Collective::Gather => (Some(self.count), own(self.recv_blocks)),

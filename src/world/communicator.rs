@@ -232,9 +232,6 @@ impl Communicator {
     unsafe fn call_by_plan(&self, call: &Call) -> Result<(), Error> {
         call.check(self.caller())?;
         if let Some(small) = self.exchanger(call) {
-            if let Some(blocks) = &call.recv_blocks {
-                blocks.check_apart(call.collective)?;
-            }
             // SAFETY: the caller's promise.
             if self.by_hardware(|caller, waiter| unsafe { small.exchange(call, caller, waiter) })? {
                 return Ok(());
@@ -268,10 +265,6 @@ impl Communicator {
             options::Hardware::Never => return Ok(None),
             options::Hardware::Auto if self.options.asks_for_a_plan() => return Ok(None),
             options::Hardware::Auto if preferred.of(call.collective).is_some() => return Ok(None),
-            options::Hardware::Auto if call.form != Form::Regular => return Ok(None),
-            options::Hardware::Always if call.form != Form::Regular => {
-                return Err(gates_refuse(call, &"blocks must have one size"));
-            }
             options::Hardware::Auto => false,
             options::Hardware::Always => true,
         };

@@ -14,6 +14,8 @@ use super::place::near_cubic;
 pub(super) struct Members {
     pub(super) shape: Shape,
     pub(super) map: RankMap,
+    /// A hash of the shape and the map, to compare them between ranks.
+    pub(super) fingerprint: u64,
     pub(super) caller: Caller,
     /// The members as ranks of the world, in order; without it they are all of them.
     ranks: Option<Box<[Rank]>>,
@@ -30,7 +32,19 @@ impl Members {
         segment_bytes: Option<u64>,
     ) -> Self {
         let caller = Caller { rank, n_ranks: shape.n_nodes() };
-        Members { shape, map, caller, ranks: None, segment_bytes, programs: Cache::default() }
+        Members::new((shape, map), caller, None, segment_bytes)
+    }
+
+    fn new(
+        (shape, map): (Shape, RankMap),
+        caller: Caller,
+        ranks: Option<Box<[Rank]>>,
+        segment_bytes: Option<u64>,
+    ) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (&shape, &map).hash(&mut hasher);
+        let (fingerprint, programs) = (hasher.finish(), Cache::default());
+        Members { shape, map, fingerprint, caller, ranks, segment_bytes, programs }
     }
 
     /// Some ranks of `self`, in this order, with the calling rank at `rank`. Where they fill a
@@ -39,17 +53,9 @@ impl Members {
     /// they do not differ is kept if `keeps` says so.
     pub(super) fn some(&self, ranks: &[Rank], rank: Rank, keeps: impl Fn(usize) -> bool) -> Self {
         let caller = Caller { rank, n_ranks: ranks.len() as u32 };
-        let (shape, map) = self.sub_box(ranks, keeps).unwrap_or_else(|| near_box(caller.n_ranks));
-        let ranks = Some(ranks.iter().map(|&rank| self.world_rank(rank)).collect());
-        let segment_bytes = self.segment_bytes;
-        Members { shape, map, caller, ranks, segment_bytes, programs: Cache::default() }
-    }
-
-    /// A hash of the shape and the map, to compare them between ranks.
-    pub(super) fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (&self.shape, &self.map).hash(&mut hasher);
-        hasher.finish()
+        let place = self.sub_box(ranks, keeps).unwrap_or_else(|| near_box(caller.n_ranks));
+        let ranks = ranks.iter().map(|&rank| self.world_rank(rank)).collect();
+        Members::new(place, caller, Some(ranks), self.segment_bytes)
     }
 
     /// A member as a rank of the world.

@@ -16,7 +16,7 @@ use super::key::{Key, PlanKey};
 use super::members::Members;
 use super::options::CallOptions;
 use super::ready::{Entry, How, Learning, Ready, Then};
-use super::select::{Choice, choose, choose_unknown};
+use super::select::{Choice, Rule, rule, rule_unknown};
 use crate::Rank;
 use crate::engine::{
     CompileFailure, Geometry, MIN_SEPARATE_RUN_BYTES, Program, Sizes, compile, compile_sizes,
@@ -84,11 +84,14 @@ impl Inner {
         let Inner { of_world, members, .. } = self;
         let (wire, shape, collective) = (of_world.wire, &members.shape, key.collective);
         let n_ports = of_world.engine.n_ports() as u32;
-        if !key.form.is_known(collective) {
-            return choose_unknown(wire, collective, shape, n_ports);
-        }
-        let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
-        choose(wire, collective, shape, bytes, n_ports)
+        let Rule { wanted, ports, segment_bytes } = if key.form.is_known(collective) {
+            let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
+            rule(wire, collective, shape, bytes, n_ports)
+        } else {
+            rule_unknown(wire, collective, shape, n_ports)
+        };
+        let algorithm = members.programs.algorithm(collective, &wanted, shape);
+        Choice { algorithm, ports, segment_bytes }
     }
 
     /// Compiles a call.
@@ -130,7 +133,7 @@ impl Inner {
             None => self.plan(&how.algorithm.for_sizes(), key.root, ports)?,
         };
         let program = compile_sizes(&sizes);
-        let call = (&how.algorithm.name, ports, members.fingerprint(), "sizes");
+        let call = (&how.algorithm.name, ports, members.fingerprint, "sizes");
         let program = self.called(program, call_number(key, &call, false));
         let then = Then { how, sizes, is_chosen, given };
         Ok((program, Some(Reducer::new(Dtype::U64, Op::Max)?), Some(Arc::new(then))))
@@ -158,7 +161,7 @@ impl Inner {
         let meets = do_meet(key, plan, how.segment_bytes, elem_bytes);
         // Where nothing is cut it does not matter how.
         let segment_bytes = segment_bytes.filter(|_| !meets);
-        let how = (&algorithm.name, *ports, segment_bytes, self.members.fingerprint());
+        let how = (&algorithm.name, *ports, segment_bytes, self.members.fingerprint);
         Ok(self.called(program, call_number(key, &how, meets)))
     }
 

@@ -14,6 +14,8 @@
 //! | scan, exscan | `sweeps` | `chain` |
 //! | others | `mixed` | `mixed` |
 
+use std::borrow::Cow;
+
 use hopbine_torus::Collective;
 use hopbine_torus::geometry::{AxisLink, Shape};
 use hopbine_torus::plan::max_ports;
@@ -87,6 +89,49 @@ pub enum Wire {
     Memory,
 }
 
+/// Which algorithm a rule asks for. What comes of it depends on the shape, and not on sizes: see
+/// [`on`](Wanted::on).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Named(Cow<'static, str>),
+    /// What takes the fewest steps for a short vector.
+    Latency,
+}
+
+/// What a rule says.
+pub(super) struct Rule {
+    pub(super) wanted: Wanted,
+    pub(super) ports: u32,
+    pub(super) segment_bytes: u64,
+}
+
+impl Rule {
+    fn on(self, collective: Collective, shape: &Shape) -> Choice {
+        let Rule { wanted, ports, segment_bytes } = self;
+        Choice { algorithm: wanted.on(collective, shape), ports, segment_bytes }
+    }
+}
+
+impl From<&'static str> for Wanted {
+    fn from(name: &'static str) -> Self {
+        Wanted::Named(name.into())
+    }
+}
+
+impl Wanted {
+    /// The algorithm if it serves the shape; else the collective's first, which serves every shape, and
+    /// is `mixed` mostly.
+    pub(super) fn on(&self, collective: Collective, shape: &Shape) -> Algorithm {
+        let name = match self {
+            Wanted::Named(name) => name,
+            Wanted::Latency => latency_form(shape),
+        };
+        let named = registry::find(collective, name).ok();
+        let named = named.filter(|algorithm| algorithm.serves(shape).is_ok());
+        named.unwrap_or_else(|| registry::algorithms(collective).swap_remove(0))
+    }
+}
+
 /// What a call does not say.
 #[derive(Clone, Debug)]
 pub struct Choice {
@@ -106,6 +151,17 @@ pub fn choose(
     bytes: u64,
     n_ports: u32,
 ) -> Choice {
+    rule(wire, collective, shape, bytes, n_ports).on(collective, shape)
+}
+
+/// The rule of [`choose`].
+pub(super) fn rule(
+    wire: Wire,
+    collective: Collective,
+    shape: &Shape,
+    bytes: u64,
+    n_ports: u32,
+) -> Rule {
     if wire == Wire::Memory && shape.sizes().iter().all(|&size| size <= MOST_DIRECT) {
         return in_memory(collective, shape, bytes);
     }
@@ -119,32 +175,30 @@ pub fn choose(
         _ => bytes.saturating_mul(u64::from(shape.n_nodes())),
     };
     let is_short = total <= SHORT_VECTOR_BYTES;
-    let known = registry::algorithms(collective);
     let has_nodes = shape.ranks_per_node() > 1;
     // Between two nodes a tree is one step, and moves less: a second phase only brings back what the
     // first has taken there.
     let is_pair = shape.n_nodes() == 2 * shape.ranks_per_node();
-    let wanted: &str = match collective {
-        Collective::Allreduce if is_short => latency_form(shape, &known),
+    let wanted = match collective {
+        Collective::Allreduce if is_short => Wanted::Latency,
         // One rank speaks for its node.
-        Collective::Barrier if has_nodes => "mixed-leader",
+        Collective::Barrier if has_nodes => "mixed-leader".into(),
         Collective::Alltoall
             if has_nodes && (SHORT_BLOCK_BYTES + 1..=NODE_BLOCK_BYTES).contains(&bytes) =>
         {
-            NODE_AWARE
+            NODE_AWARE.into()
         }
-        Collective::Bcast | Collective::Reduce if is_short || is_pair => "mixed-tree",
-        Collective::Scan | Collective::Exscan if bytes > CHAIN_BYTES => "chain",
+        Collective::Bcast | Collective::Reduce if is_short || is_pair => "mixed-tree".into(),
+        Collective::Scan | Collective::Exscan if bytes > CHAIN_BYTES => "chain".into(),
         Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && shape.n_nodes() <= MOST_PEERS => {
-            STRAIGHT
+            STRAIGHT.into()
         }
-        _ => "mixed",
+        _ => "mixed".into(),
     };
-    let algorithm = serving(collective, wanted, shape);
     let ports = if total <= ONE_PORT_BYTES { 1 } else { n_ports };
     let shortest = if is_pair { PAIR_SEGMENT_BYTES } else { SEGMENT_BYTES.0 };
     let segment = (total / u64::from(ports) / SEGMENTS).clamp(shortest, SEGMENT_BYTES.1);
-    Choice { algorithm, ports, segment_bytes: segment }
+    Rule { wanted, ports, segment_bytes: segment }
 }
 
 /// Chooses for a call of which ranks know only the blocks that they give and get themselves, so
@@ -152,24 +206,33 @@ pub fn choose(
 /// their owners, in one message each. Otherwise sizes are learnt first, of an alltoall in as few
 /// rounds as there can be: see [`learnt_choice`].
 pub fn choose_unknown(wire: Wire, collective: Collective, shape: &Shape, n_ports: u32) -> Choice {
+    rule_unknown(wire, collective, shape, n_ports).on(collective, shape)
+}
+
+/// The rule of [`choose_unknown`].
+pub(super) fn rule_unknown(
+    wire: Wire,
+    collective: Collective,
+    shape: &Shape,
+    n_ports: u32,
+) -> Rule {
     let most_direct = match (wire, collective) {
         (Wire::Memory, _) => MOST_PEERS,
         (Wire::Network, Collective::Alltoall) => FEW_RANKS,
         (Wire::Network, _) => MOST_DIRECT,
     };
     let is_few = shape.n_nodes() <= most_direct;
-    let wanted = match collective {
-        Collective::Alltoall if is_few => STRAIGHT.to_owned(),
-        Collective::Alltoall => radix_name(FEWEST_ROUNDS),
-        _ if is_few => "linear".to_owned(),
-        _ => "mixed".to_owned(),
+    let wanted: Wanted = match collective {
+        Collective::Alltoall if is_few => STRAIGHT.into(),
+        Collective::Alltoall => Wanted::Named(radix_name(FEWEST_ROUNDS).into()),
+        _ if is_few => "linear".into(),
+        _ => "mixed".into(),
     };
-    let algorithm = serving(collective, &wanted, shape);
     if !is_few {
-        return Choice { algorithm, ports: 1, segment_bytes: SEGMENT_BYTES.1 };
+        return Rule { wanted, ports: 1, segment_bytes: SEGMENT_BYTES.1 };
     }
     let ports = if wire == Wire::Memory { 1 } else { n_ports.min(max_ports(shape)) };
-    Choice { algorithm, ports, segment_bytes: u64::MAX }
+    Rule { wanted, ports, segment_bytes: u64::MAX }
 }
 
 /// The algorithm for an alltoall of which all ranks have learnt that its longest block has
@@ -190,14 +253,6 @@ pub fn learnt_choice(shape: &Shape, longest: u64, n_ports: u32) -> Choice {
     Choice { algorithm: alltoall(&name), ports, segment_bytes: SEGMENT_BYTES.1 }
 }
 
-/// The algorithm of a name if it serves the shape; else the collective's first, which serves every
-/// shape, and is `mixed` mostly.
-fn serving(collective: Collective, name: &str, shape: &Shape) -> Algorithm {
-    let named = registry::find(collective, name).ok();
-    let named = named.filter(|algorithm| algorithm.serves(shape).is_ok());
-    named.unwrap_or_else(|| registry::algorithms(collective).swap_remove(0))
-}
-
 fn radix_name(radix: u32) -> String {
     format!("bruck:{radix}")
 }
@@ -208,7 +263,7 @@ fn alltoall(name: &str) -> Algorithm {
 
 /// The choice for ranks that share memory: as few steps as possible, since each is a wait for
 /// others, who may have to get a core first; one port, since a second has nobody to drive it.
-fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
+fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Rule {
     let is_pair = shape.n_nodes() == 2;
     let of = |[pair, more]: [u64; 2]| if is_pair { pair } else { more };
     let root_folds = collective == Collective::Reduce && bytes <= of(ROOT_FOLDS_BYTES);
@@ -220,7 +275,6 @@ fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
         Collective::Alltoall => STRAIGHT,
         _ => "direct",
     };
-    let algorithm = serving(collective, wanted, shape);
     let is_staged = match collective {
         Collective::Bcast => bytes <= of(STAGED_BCAST_BYTES),
         Collective::Reduce => is_pair && bytes <= STAGED_PAIR_BYTES,
@@ -233,12 +287,13 @@ fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Choice {
         // What is only moved is read where it lies to where it belongs, in one piece.
         _ => u64::MAX,
     };
-    Choice { algorithm, ports: 1, segment_bytes }
+    Rule { wanted: wanted.into(), ports: 1, segment_bytes }
 }
 
 /// One message at a time where all ranks take part, else a few at once, else what folds some
 /// ranks onto others: two steps more.
-fn latency_form(shape: &Shape, known: &[Algorithm]) -> &'static str {
+fn latency_form(shape: &Shape) -> &'static str {
+    let known = registry::algorithms(Collective::Allreduce);
     // One rank of each node takes part; the others fold onto it inside the node.
     let axes = shape.axes().iter().filter(|axis| axis.link != AxisLink::Node).copied();
     let nodes = Shape::from_axes(axes.collect()).unwrap_or_else(|_| shape.clone());

@@ -13,7 +13,7 @@ use super::layout::{LINE, Layout};
 use super::segment::Segment;
 
 /// The longest contribution.
-pub(super) const BOARD_BYTES: usize = 8 * 1024;
+pub(super) const BOARD_BYTES: usize = 40 * 1024;
 /// Places of each rank: how many calls a rank can be ahead of one that it does not wait for.
 pub(super) const DEPTH: u64 = 4;
 /// The words of the first line of a rank's part: the call that it has entered; the base of the

@@ -22,7 +22,7 @@ use crate::sync::lock;
 /// Boards of each rank, if memory allows.
 const MOST_PER_RANK: usize = 8;
 /// Address space that they may take in all. Only what is written takes memory.
-const MOST_BYTES: usize = 128 << 20;
+const MOST_BYTES: usize = 1 << 30;
 
 /// Boards that each of `n_ranks` ranks has to give away.
 pub(super) fn per_rank(n_ranks: usize) -> usize {

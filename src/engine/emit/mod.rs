@@ -39,11 +39,14 @@ const NOWHERE: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
 /// What a task reads, or what it writes.
 type Extents = SmallVec<[Extent; 2]>;
 
+/// A lane's number, its steps, and its space.
+pub(super) type PlacedLane<'a> = (usize, &'a Lane, WorkingSpace<'a>);
+
 /// Compiles one port.
 pub(super) struct PortCompiler<'a> {
     geometry: &'a Geometry,
-    /// The lanes that the port drives: number, steps, space.
-    lanes: Vec<(usize, &'a Lane, WorkingSpace<'a>)>,
+    /// The lanes that the port drives.
+    lanes: Vec<PlacedLane<'a>>,
     /// The lane at hand.
     lane: usize,
     graph: Graph,
@@ -64,10 +67,10 @@ pub(super) struct PortCompiler<'a> {
 }
 
 impl<'a> PortCompiler<'a> {
-    pub(super) fn new(geometry: &'a Geometry) -> Self {
+    pub(super) fn new(geometry: &'a Geometry, lanes: Vec<PlacedLane<'a>>) -> Self {
         PortCompiler {
             geometry,
-            lanes: Vec::new(),
+            lanes,
             lane: 0,
             graph: Graph::new(),
             staging: Staging::new(0, 0, 0),
@@ -84,10 +87,6 @@ impl<'a> PortCompiler<'a> {
         }
     }
 
-    pub(super) fn add_lane(&mut self, index: usize, lane: &'a Lane, space: WorkingSpace<'a>) {
-        self.lanes.push((index, lane, space));
-    }
-
     fn space(&self) -> &WorkingSpace<'a> {
         &self.lanes[self.lane].2
     }
@@ -99,7 +98,7 @@ impl<'a> PortCompiler<'a> {
     /// The longest message of the lanes.
     fn longest_piece(&self) -> u64 {
         let segment = self.geometry.segment_bytes.unwrap_or(u64::MAX);
-        let longest = |(_, lane, space): &(usize, &Lane, WorkingSpace<'_>)| {
+        let longest = |(_, lane, space): &PlacedLane<'_>| {
             let transfers = lane.steps.iter().flat_map(|step| step.sends.iter().chain(&step.recvs));
             let bytes = |run: &Run| space.bytes(*run).end - space.bytes(*run).start;
             let longest = transfers.map(|transfer| transfer.blocks.iter().map(bytes).sum()).max();

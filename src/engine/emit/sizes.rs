@@ -28,7 +28,9 @@ pub fn compile_sizes(plan: &Plan) -> Program {
     let log_bytes = log_words(plan) * WORD;
     let (mut log, mut packed) = (0, log_bytes.next_multiple_of(ALIGN));
     let mut ports: Vec<(PortCompiler<'_>, Vec<LaneLog<'_>>)> = Vec::new();
-    ports.resize_with(plan.n_ports() as usize, || (PortCompiler::new(&geometry), Vec::new()));
+    ports.resize_with(plan.n_ports() as usize, || {
+        (PortCompiler::new(&geometry, Vec::new()), Vec::new())
+    });
     for lane in &plan.lanes {
         ports[usize::from(lane.port)].1.push(LaneLog::new(plan, lane, log));
         log += lane_words(lane) * WORD;

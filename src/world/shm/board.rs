@@ -1,6 +1,7 @@
 //! Short collectives on the board: everybody's contribution is written once and read by whoever
 //! needs it, and reductions fold them in the order of ranks.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
@@ -12,6 +13,7 @@ use crate::error::{Blame, Error, Fault};
 use crate::reduce::{Operand, Reducer};
 use crate::sync::lock;
 use crate::world::backend::{Refusal, SmallCollectives, SmallPlaces, Waiter};
+use crate::world::blocks::Form;
 use crate::world::call::{Call, Caller};
 use crate::world::info::GatesInfo;
 
@@ -20,6 +22,11 @@ pub(super) const MOST_RANKS: usize = 64;
 /// How often a contribution is looked for before whatever else there is to do is done, if every
 /// rank can have a core of its own.
 const LOOKS: u32 = 32;
+/// The longest contribution of one rank among all of which others read parts, or one rank all of it.
+/// What is longer is read where it lies.
+pub(super) const MOST_GIVEN: u64 = 16 * 1024;
+/// The same where everybody reads all of it.
+const MOST_SHARED: u64 = 8 * 1024;
 /// What a rank reads in all, at most: with more, messages of blocks move less.
 pub(super) const MOST_READ: u64 = 64 * 1024;
 
@@ -53,6 +60,18 @@ struct Task {
     folds: bool,
 }
 
+/// What this rank reads of a contribution.
+pub(super) struct Read {
+    /// The contribution's bytes.
+    pub(super) len: usize,
+    /// This rank reads bytes from here on,
+    pub(super) offset: usize,
+    /// this many,
+    pub(super) part: usize,
+    /// which belong to this place in the output, unless they are folded.
+    pub(super) place: usize,
+}
+
 impl SharedBoard {
     /// That of the world.
     ///
@@ -70,6 +89,16 @@ impl SharedBoard {
         let (n_ranks, capacity) = (board.n_ranks() as u64, board.capacity() as u64);
         let (board, passed_by) = (Mutex::new(board), AtomicU64::default());
         SharedBoard { board, lease, ranks, n_ranks, capacity, looks, passed_by }
+    }
+
+    /// The longest contribution that the board takes.
+    #[inline]
+    pub(super) fn most_given(&self, collective: Collective) -> u64 {
+        match collective {
+            Collective::Bcast | Collective::Scatter => self.capacity,
+            Collective::Allreduce | Collective::Allgather => MOST_SHARED,
+            _ => MOST_GIVEN,
+        }
     }
 
     /// The longest contribution, and what each rank reads of everybody's, for elements of
@@ -137,6 +166,55 @@ impl SharedBoard {
                 }
             }
         }
+    }
+
+    /// Reads the contributions of some ranks, which go to their places in the output, or with a reducer
+    /// are folded at its start.
+    ///
+    /// # Safety
+    /// Every part must lie within its contribution, and have a place in the output, which is valid for
+    /// reads and writes, and nobody else's.
+    ///
+    /// # Errors
+    /// As [`awaited`](SharedBoard::awaited).
+    #[inline]
+    pub(super) unsafe fn read(
+        &self,
+        (board, ranks): (&mut Board, Range<usize>),
+        mut of: impl FnMut(usize) -> Read,
+        (output, reducer): (*mut u8, Option<&Reducer>),
+        (caller, waiter): (Caller, &mut dyn Waiter),
+    ) -> Result<(), Error> {
+        // The first operand, until the second has come.
+        let mut first: &[u8] = &[];
+        for (index, rank) in ranks.enumerate() {
+            let Read { len, offset, part, place } = of(rank);
+            let there = match rank == board.me() {
+                true => board.own(len),
+                false => self.awaited(board, (rank, len), caller, waiter)?,
+            };
+            // SAFETY: the caller's promise: the part lies within the contribution, which stays until
+            // this rank enters the next call. It is not the user's memory.
+            let operand = unsafe { slice(there.add(offset), part) };
+            if part == 0 {
+                continue;
+            }
+            let Some(reducer) = reducer else {
+                // SAFETY: the caller's promise.
+                unsafe { std::ptr::copy_nonoverlapping(operand.as_ptr(), output.add(place), part) };
+                continue;
+            };
+            // SAFETY: the caller's promise. Not even in place is the input an operand: what was
+            // contributed is.
+            let target = unsafe { std::slice::from_raw_parts_mut(output, part) };
+            match index {
+                0 if self.n_ranks == 1 => target.copy_from_slice(operand),
+                0 => first = operand,
+                1 => reducer.reduce3(target, first, operand),
+                _ => reducer.reduce_into(target, operand, Operand::Left),
+            }
+        }
+        Ok(())
     }
 
     #[inline]
@@ -265,15 +343,19 @@ impl SmallCollectives for SharedBoard {
         if matches!(call.collective, Collective::Scan | Collective::Exscan) {
             return Err(Refusal::Collective(call.collective));
         }
+        if call.form != Form::Regular {
+            return self.serves_blocks(call);
+        }
         let size = call.dtype.size_bytes() as u64;
         let bytes = call.count.saturating_mul(size);
         // Both are in proportion to the bytes.
         let (given, read) = self.volume(call.collective, 1);
         // Every call comes by here: a division would take a tenth of a short one.
-        if bytes.saturating_mul(given) <= self.capacity && bytes.saturating_mul(read) <= MOST_READ {
+        let most_given = self.most_given(call.collective);
+        if bytes.saturating_mul(given) <= most_given && bytes.saturating_mul(read) <= MOST_READ {
             return Ok(());
         }
-        let most = (self.capacity / given.max(1)).min(MOST_READ / read.max(1));
+        let most = (most_given / given.max(1)).min(MOST_READ / read.max(1));
         Err(Refusal::Count { most: most / size, count: call.count })
     }
 
@@ -302,6 +384,10 @@ impl SmallCollectives for SharedBoard {
         caller: Caller,
         waiter: &mut dyn Waiter,
     ) -> Result<(), Error> {
+        if call.form != Form::Regular {
+            // SAFETY: the caller's promise.
+            return unsafe { self.perform_blocks(call, caller, waiter) };
+        }
         let bytes = call.count * call.dtype.size_bytes() as u64;
         let Task { from, given, len, offset, part, folds } = self.task(call, caller);
         let reducer = match call.op {
@@ -318,37 +404,11 @@ impl SmallCollectives for SharedBoard {
         }
         let Some(part) = part else { return Ok(()) };
         let ranks = from.map_or(0..board.n_ranks(), |rank| rank..rank + 1);
-        // The first operand, until the second has come.
-        let mut first: &[u8] = &[];
-        for (index, rank) in ranks.enumerate() {
-            let there = match rank == board.me() {
-                true => board.own(len),
-                false => self.awaited(board, (rank, len), caller, waiter)?,
-            };
-            // SAFETY: every contribution has `len` bytes, of which the part lies within, and stays
-            // until this rank enters the next call. It is not the user's memory.
-            let operand = unsafe { slice(there.add(offset), part) };
-            if part == 0 {
-                continue;
-            }
-            let Some(reducer) = &reducer else {
-                // SAFETY: the caller's promise: the output has room for every part.
-                let into = unsafe { call.recv.add(index * part) };
-                // SAFETY: as above.
-                unsafe { std::ptr::copy_nonoverlapping(operand.as_ptr(), into, part) };
-                continue;
-            };
-            // SAFETY: the caller's promise. Not even in place is the input an operand: what was
-            // contributed is.
-            let target = unsafe { std::slice::from_raw_parts_mut(call.recv, part) };
-            match index {
-                0 if self.n_ranks == 1 => target.copy_from_slice(operand),
-                0 => first = operand,
-                1 => reducer.reduce3(target, first, operand),
-                _ => reducer.reduce_into(target, operand, Operand::Left),
-            }
-        }
-        Ok(())
+        let start = ranks.start;
+        let of = |rank| Read { len, offset, part, place: (rank - start) * part };
+        // SAFETY: the caller's promise: the output has room for every part. Every contribution has `len`
+        // bytes, of which the part lies within.
+        unsafe { self.read((board, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter)) }
     }
 }
 

@@ -24,6 +24,7 @@ use crate::error::{Error, WireError};
 use crate::reduce::{Dtype, Op};
 use crate::sync::lock;
 use crate::world::backend::{Layout, Refusal, SmallCollectives, Waiter};
+use crate::world::blocks::Form;
 use crate::world::call::{Call, Caller};
 use crate::world::info::GatesInfo;
 
@@ -103,6 +104,9 @@ impl Gates {
     /// What to do for a call; the reason if it cannot be done. With `any_bits` the result may
     /// differ in the last bits from that of a plan.
     fn task(&self, call: &Call, any_bits: bool) -> Result<Task, Refusal> {
+        if call.form != Form::Regular {
+            return Err(Refusal::Sizes);
+        }
         let can = |operation: u64| match self.caps.reduce_ops & operation {
             0 => Err(Refusal::Lacks { interface: self.tni, operation }),
             _ => Ok(()),

@@ -1,0 +1,101 @@
+//! Vector forms on the board whose sizes all ranks know: allgathers, and reduce-scatters of adjacent
+//! blocks. So all find alike whether the board serves a call.
+
+use std::hash::Hasher;
+
+use hopbine_torus::Collective;
+use rustc_hash::FxHasher;
+
+use super::board::{MOST_READ, Read, SharedBoard, signature, slice};
+use super::pairs::places;
+use crate::error::Error;
+use crate::reduce::Reducer;
+use crate::sync::lock;
+use crate::world::backend::{Refusal, Waiter};
+use crate::world::blocks::Blocks;
+use crate::world::call::{Call, Caller};
+
+/// The blocks of a call that the board may serve.
+fn known<'a>(call: &Call<'a>) -> Option<Blocks<'a>> {
+    match call.collective {
+        Collective::Allgather => call.recv_blocks,
+        // They are contributed as they lie.
+        Collective::ReduceScatter => call.send_blocks.filter(|of| of.displacements.is_none()),
+        _ => None,
+    }
+}
+
+impl SharedBoard {
+    /// As [`serves`](crate::world::backend::SmallCollectives::serves), for a vector form.
+    pub(super) fn serves_blocks(&self, call: &Call) -> Result<(), Refusal> {
+        let counts = known(call).ok_or(Refusal::Sizes)?.counts;
+        let sum = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
+        let longest = counts.iter().copied().max().unwrap_or(0);
+        // What a rank gives and reads, at most.
+        let (given, read) = match call.op {
+            Some(_) => (sum, longest.saturating_mul(self.n_ranks)),
+            None => (longest, sum),
+        };
+        let size = call.dtype.size_bytes() as u64;
+        let most_given = self.most_given(call.collective);
+        for (count, most) in [(given, most_given), (read, MOST_READ)] {
+            if count.saturating_mul(size) > most {
+                return Err(Refusal::Count { most: most / size, count });
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`perform`](crate::world::backend::SmallCollectives::perform), for a vector form.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn perform_blocks(
+        &self,
+        call: &Call,
+        caller: Caller,
+        waiter: &mut dyn Waiter,
+    ) -> Result<(), Error> {
+        let Some(blocks) = known(call) else { unreachable!("`serves_blocks` has refused it") };
+        let (me, size) = (caller.rank as usize, call.dtype.size_bytes());
+        let bytes = |count: u64| count as usize * size;
+        let reducer = call.op.map(|op| Reducer::new(call.dtype, op)).transpose()?;
+        let own = bytes(blocks.counts[me]);
+        let (before, all) = (blocks.counts[..me].iter().sum(), blocks.counts.iter().sum());
+        let board = &mut *lock(&self.board);
+        waiter.may_start()?;
+        let mut hasher = FxHasher::default();
+        blocks.counts.iter().for_each(|&count| hasher.write_usize(bytes(count)));
+        board.enter(signature(call, hasher.finish()));
+        self.has_place(board, waiter)?;
+        let ranks = 0..board.n_ranks();
+        if reducer.is_some() {
+            let input = if call.in_place { call.recv.cast_const() } else { call.send };
+            // SAFETY: the caller's promise: the input has all blocks.
+            board.contribute(unsafe { slice(input, bytes(all)) });
+            let (len, offset) = (bytes(all), bytes(before));
+            let of = |_| Read { len, offset, part: own, place: 0 };
+            // SAFETY: the own block lies within every contribution, and the output has room for it.
+            let done = unsafe {
+                self.read((board, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter))
+            };
+            return done;
+        }
+        let start = places(&blocks).nth(me).map_or(0, |(start, _)| bytes(start));
+        let input =
+            if call.in_place { call.recv.wrapping_add(start) } else { call.send.cast_mut() };
+        // SAFETY: the caller's promise: the own block is there.
+        board.contribute(unsafe { slice(input, own) });
+        let mut places = places(&blocks);
+        let of = |rank| {
+            let (start, count) = places.next().unwrap_or((0, 0));
+            let (len, place) = (bytes(count), bytes(start));
+            // In place the own block is where it belongs.
+            let part = if rank == me && call.in_place { 0 } else { len };
+            Read { len, offset: 0, part, place }
+        };
+        // SAFETY: every rank contributes its block, and the output has room for it, by the caller's
+        // promise.
+        unsafe { self.read((board, ranks), of, (call.recv, None), (caller, waiter)) }
+    }
+}
