@@ -4,7 +4,7 @@
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
-use hopbine::world::Call;
+use hopbine::world::{Call, Form};
 use hopbine::{Blocks, Communicator, EmulationConfig, Error, Wire, emulate};
 
 fn config(sizes: &[u32]) -> EmulationConfig {
@@ -14,7 +14,18 @@ fn config(sizes: &[u32]) -> EmulationConfig {
 }
 
 fn has_board(comm: &Communicator) -> bool {
-    comm.uses_gates(&Call { op: Some(Op::Sum), ..Call::new(Collective::Allreduce, 1, Dtype::U64) })
+    let sum = Call { op: Some(Op::Sum), ..Call::new(Collective::Allreduce, 1, Dtype::U64) };
+    let has_board = comm.uses_gates(&sum);
+    let counts: Vec<u64> = (0..u64::from(comm.size())).collect();
+    let blocks = Some(Blocks::new(&counts));
+    let gathered = Call::new(Collective::Allgather, u64::from(comm.rank()), Dtype::U64);
+    let gathered = Call { form: Form::Vector, recv_blocks: blocks, ..gathered };
+    let reduced = Call { collective: Collective::ReduceScatter, send_blocks: blocks, ..sum };
+    let reduced = Call { form: Form::Vector, count: gathered.count, ..reduced };
+    for call in [gathered, reduced] {
+        assert_eq!(comm.uses_gates(&call), has_board, "{call:?}");
+    }
+    has_board
 }
 
 /// Calls of every kind that boards perform, and one that is too long for them.
@@ -40,6 +51,21 @@ fn calls(comm: &Communicator, seed: u64) -> Result<(), Error> {
         let (sent, mut got) = (vec![of(me); n as usize], vec![0; n as usize]);
         comm.alltoallv(&sent, blocks, &mut got, blocks)?;
         assert_eq!(got, (0..n).map(of).collect::<Vec<_>>());
+        let counts: Vec<u64> = (0..n).map(|rank| rank * 3 % 5).collect();
+        let mut got = vec![0; counts.iter().sum::<u64>() as usize];
+        comm.allgatherv(
+            &vec![of(me); counts[me as usize] as usize],
+            &mut got,
+            Blocks::new(&counts),
+        )?;
+        let all = (0..n).flat_map(|rank| vec![of(rank); counts[rank as usize] as usize]);
+        assert_eq!(got, all.collect::<Vec<_>>());
+        let given: Vec<u64> = (0..got.len() as u64).map(|at| at + of(me)).collect();
+        let (start, len) = (counts[..me as usize].iter().sum::<u64>(), counts[me as usize]);
+        let mut part = vec![0; len as usize];
+        comm.reduce_scatterv(&given, &mut part, &counts, Op::Sum)?;
+        let sums = (start..start + len).map(|at| (0..n).map(|rank| at + of(rank)).sum());
+        assert_eq!(part, sums.collect::<Vec<u64>>());
         comm.barrier()?;
     }
     Ok(())

@@ -40,12 +40,14 @@ fn short_and_long_blocks_in_turn() {
     emulate(&EmulationConfig { wire: Wire::Memory, ..base }, |comm| {
         for round in 0..30 {
             let size: Size = match round {
-                7 | 20..24 => |_, from, to| if (from, to) == (3, 1) { 2000 } else { to },
+                7 | 20..24 => |_, from, to| if (from, to / 2) == (3, 0) { 2000 } else { to },
                 _ => DISTRIBUTIONS[round % 6].1,
             };
             for form in Form::ALL {
-                let what = format!("round {round}, {form:?}");
-                Case { comm, size, what, root: 0 }.call(Collective::Alltoall, form);
+                for of in [Collective::Alltoall, Collective::Allgather, Collective::ReduceScatter] {
+                    let what = format!("round {round}, {of}, {form:?}");
+                    Case { comm, size, what, root: 0 }.call(of, form);
+                }
             }
         }
     })
