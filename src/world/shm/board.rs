@@ -22,11 +22,13 @@ pub(super) const MOST_RANKS: usize = 64;
 /// How often a contribution is looked for before whatever else there is to do is done, if every
 /// rank can have a core of its own.
 const LOOKS: u32 = 32;
-/// The longest contribution of one rank among all of which others read parts, or one rank all of it.
-/// What is longer is read where it lies.
-pub(super) const MOST_GIVEN: u64 = 16 * 1024;
-/// The same where everybody reads all of it.
+/// The longest contribution of one rank among all that one rank reads whole. A plan has longer ones read
+/// where they lie; the board takes longer ones that are read in parts, or are the only one.
+const MOST_GATHERED: u64 = 16 * 1024;
+/// The same where everybody reads all of it,
 const MOST_SHARED: u64 = 8 * 1024;
+/// and where the sizes may be others every time, each of which a plan would have to be compiled for.
+pub(super) const MOST_SHARED_UNEVEN: u64 = 16 * 1024;
 /// What a rank reads in all, at most: with more, messages of blocks move less.
 pub(super) const MOST_READ: u64 = 64 * 1024;
 
@@ -93,11 +95,11 @@ impl SharedBoard {
 
     /// The longest contribution that the board takes.
     #[inline]
-    pub(super) fn most_given(&self, collective: Collective) -> u64 {
+    fn most_given(&self, collective: Collective) -> u64 {
         match collective {
-            Collective::Bcast | Collective::Scatter => self.capacity,
             Collective::Allreduce | Collective::Allgather => MOST_SHARED,
-            _ => MOST_GIVEN,
+            Collective::Reduce | Collective::Gather => MOST_GATHERED,
+            _ => self.capacity,
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::board::{MOST_GIVEN, MOST_RANKS, MOST_READ, SharedBoard, signature, slice};
+use super::board::{MOST_RANKS, MOST_READ, SharedBoard, signature, slice};
 use crate::error::Error;
 use crate::sync::lock;
 use crate::world::backend::Waiter;
@@ -59,7 +59,7 @@ impl SharedBoard {
         };
         let head = 2 * n * WORD;
         let mut words = [0u32; 2 * MOST_RANKS];
-        if others(&send) + head as u64 > MOST_GIVEN || others(&recv) > MOST_READ {
+        if others(&send) + head as u64 > self.capacity || others(&recv) > MOST_READ {
             words[0] = TOO_MUCH;
             board.contribute_pieces(std::iter::once(bytes_of(&words[..2 * n])));
         } else {

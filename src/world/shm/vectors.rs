@@ -6,7 +6,7 @@ use std::hash::Hasher;
 use hopbine_torus::Collective;
 use rustc_hash::FxHasher;
 
-use super::board::{MOST_READ, Read, SharedBoard, signature, slice};
+use super::board::{MOST_READ, MOST_SHARED_UNEVEN, Read, SharedBoard, signature, slice};
 use super::pairs::places;
 use crate::error::Error;
 use crate::reduce::Reducer;
@@ -32,13 +32,12 @@ impl SharedBoard {
         let sum = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
         let longest = counts.iter().copied().max().unwrap_or(0);
         // What a rank gives and reads, at most.
-        let (given, read) = match call.op {
-            Some(_) => (sum, longest.saturating_mul(self.n_ranks)),
-            None => (longest, sum),
+        let [given, read] = match call.op {
+            Some(_) => [(sum, self.capacity), (longest.saturating_mul(self.n_ranks), MOST_READ)],
+            None => [(longest, MOST_SHARED_UNEVEN), (sum, MOST_READ)],
         };
         let size = call.dtype.size_bytes() as u64;
-        let most_given = self.most_given(call.collective);
-        for (count, most) in [(given, most_given), (read, MOST_READ)] {
+        for (count, most) in [given, read] {
             if count.saturating_mul(size) > most {
                 return Err(Refusal::Count { most: most / size, count });
             }
