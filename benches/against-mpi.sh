@@ -3,18 +3,20 @@
 # machine, and prints medians, ratios and geometric means as a table and as CSV.
 #
 #   benches/against-mpi.sh [-r ROUNDS] [-n RANKS] [-c COLLECTIVES] [-s SIZES] [-b BUDGET_MS]
-#                          [-m MPIS] [-o CSV] [-d] [-H HOSTS]
+#                          [-m MPIS] [-o CSV] [-d] [-v] [-H HOSTS]
 #
 #   -r  rounds; 5
 #   -n  numbers of ranks, with commas; 2,4,8
 #   -c  of allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier; all. Also
-#       alltoallv-uniform,alltoallv-skewed,alltoallv-sparse, for which `-c alltoallv` stands
+#       alltoallv-uniform,alltoallv-skewed,alltoallv-sparse, for which `-c alltoallv` stands; with -v
+#       or -H also allgatherv-uniform
 #   -s  bytes that a rank holds in all; 8 to 64 MiB by factors of 8
 #   -b  milliseconds per measurement; 20
 #   -m  of openmpi,mpich; both
 #   -o  where the CSV goes; target/against-mpi.csv
 #   -d  also the MPIs' own programs with libhopbine_mpi.so before MPI: what an unmodified program
 #       gets. Their ratios are to the same MPI without it
+#   -v  every call has another length than the last: MPIs without and with libhopbine_mpi.so only
 #   -H  on so many hosts of tests/cluster.sh, with as many ranks on each as -n says: Open MPI
 #       without and with libhopbine_mpi.so only, by TCP between hosts
 #
@@ -27,13 +29,14 @@ cd "$(dirname "$0")/.."
 rounds=5 ranks=2,4,8 budget=20 mpis=openmpi,mpich csv=target/against-mpi.csv
 collectives=allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier hosts=
 sizes=8,64,512,4096,32768,262144,2097152,16777216,67108864
-doors=
+doors='' changing=
 given=("$@")
-while getopts r:n:c:s:b:m:o:H:dh option; do
+while getopts r:n:c:s:b:m:o:H:dvh option; do
   case $option in
     r) rounds=$OPTARG ;; n) ranks=$OPTARG ;; c) collectives=$OPTARG ;; s) sizes=$OPTARG ;;
-    b) budget=$OPTARG ;; m) mpis=$OPTARG ;; o) csv=$OPTARG ;; d) doors=yes ;; H) hosts=$OPTARG doors=yes mpis=openmpi ;;
-    *) sed -n '2,23s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    b) budget=$OPTARG ;; m) mpis=$OPTARG ;; o) csv=$OPTARG ;; d) doors=yes ;; v) changing=changing doors=yes ;;
+    H) hosts=$OPTARG doors=yes mpis=openmpi ;;
+    *) sed -n '2,25s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
 done
 
@@ -60,12 +63,12 @@ for mpi in ${mpis//,/ }; do
   "mpicc.$mpi" -O3 -march=native -o "$out/collectives-$mpi" benches/against-mpi/collectives.c
 done
 cc -O2 -pthread -o "$out/line" benches/against-mpi/line.c
-if [ -z "${HOPBINE_BENCH_BUILT:-}$hosts" ]; then
+if [ -z "${HOPBINE_BENCH_BUILT:-}$hosts$changing" ]; then
   cargo build --release --quiet --example collectives --bin hopbine
 fi
 target=${CARGO_TARGET_DIR:-target}/release
 sides=hopbine,$mpis
-[ -z "$hosts" ] || sides=$mpis
+[ -z "$hosts$changing" ] || sides=$mpis
 if [ "$doors" ]; then
   for mpi in ${mpis//,/ }; do
     sides=$sides,$mpi+
@@ -101,13 +104,13 @@ measure() {
         n=$((n * hosts))
       fi
       mpirun.openmpi "${flags[@]}" --mca btl_base_warn_component_unused 0 -n "$n" \
-        "${before[@]}" "$out/collectives-openmpi" "$collectives" "$sizes" "$budget" ;;
+        "${before[@]}" "$out/collectives-openmpi" "$collectives" "$sizes" "$budget" $changing ;;
     mpich)
       # It never yields: a rank that waits takes its whole time slice, 100 ms at real-time priority.
       local flags=() sliced=(chrt -o 0)
       [ "$own" ] && flags=(-bind-to core) sliced=()
       mpiexec.mpich "${flags[@]}" -n "$n" "${sliced[@]}" \
-        "${before[@]}" "$out/collectives-mpich" "$collectives" "$sizes" "$budget" ;;
+        "${before[@]}" "$out/collectives-mpich" "$collectives" "$sizes" "$budget" $changing ;;
   esac
 }
 
