@@ -30,8 +30,16 @@ struct Known {
     is_in_place: bool,
     /// It does not keep the communicator.
     comm: Weak<Communicator>,
-    /// `None` if there is no short way.
-    short: Option<Short>,
+    way: Way,
+}
+
+/// How a call is made again.
+enum Way {
+    /// It has been made once: where lengths change all the time, few come again.
+    Unknown,
+    /// There is no short way.
+    Long,
+    Short(Short),
 }
 
 thread_local! {
@@ -73,7 +81,12 @@ fn known_or_first(
         if !known.is_of(handle, n_removed, arguments) {
             return None;
         }
-        Some(make(&*known.comm.upgrade()?, known.short.as_mut()))
+        let short = match &mut known.way {
+            Way::Unknown => return None,
+            Way::Long => None,
+            Way::Short(short) => Some(short),
+        };
+        Some(make(&*known.comm.upgrade()?, short))
     });
     match outcome {
         Ok(Some(outcome)) => outcome,
@@ -81,7 +94,8 @@ fn known_or_first(
     }
 }
 
-/// Has `make` make a call that the thread does not know, and remembers it.
+/// Has `make` make a call that the thread does not know, and remembers it; the second time also how it is
+/// made again.
 #[cold]
 fn first(
     handle: hopbine_comm_t,
@@ -91,17 +105,25 @@ fn first(
 ) -> Result<(), Failure> {
     let comm = find(handle)?;
     make(&comm)?;
-    // A report wants to know of each call.
-    let short = if report::is_wanted() { None } else { comm.short(&arguments.call(&comm)?) };
-    let Arguments { collective, count, dtype, op, .. } = *arguments;
-    let (is_in_place, comm) = (arguments.is_in_place(), Arc::downgrade(&comm));
-    let known = Known { handle, n_removed, collective, count, dtype, op, is_in_place, comm, short };
-    let _ = KNOWN.try_with(|all| {
-        if let Ok(mut all) = all.try_borrow_mut() {
-            all[place(arguments)] = Some(known);
-        }
+    let remembered = KNOWN.try_with(|all| {
+        let Ok(mut all) = all.try_borrow_mut() else { return Ok(()) };
+        let entry = &mut all[place(arguments)];
+        let way = match entry {
+            Some(known) if known.is_of(handle, n_removed, arguments) => {
+                // A report wants to know of each call.
+                let is_free = !report::is_wanted();
+                let short = if is_free { comm.short(&arguments.call(&comm)?) } else { None };
+                short.map_or(Way::Long, Way::Short)
+            }
+            _ => Way::Unknown,
+        };
+        let Arguments { collective, count, dtype, op, .. } = *arguments;
+        let (is_in_place, comm) = (arguments.is_in_place(), Arc::downgrade(&comm));
+        *entry =
+            Some(Known { handle, n_removed, collective, count, dtype, op, is_in_place, comm, way });
+        Ok(())
     });
-    Ok(())
+    remembered.unwrap_or(Ok(()))
 }
 
 /// A call's root and addresses, as they are compared with those of a call that is known.
