@@ -4,16 +4,11 @@
 //! the ranges of bytes they read and write; [`Graph`](super::graph::Graph) derives from these
 //! who waits for whom. Nothing here depends on which algorithm made the plan.
 
-use std::collections::HashSet;
-use std::ops::Range;
-
-use hopbine_torus::plan::{Invalid, Plan, Step};
-
 use crate::error::CompileError;
 
+use super::checked::CheckedPlan;
 use super::emit::{ALIGN, PlacedLane, PortCompiler};
 use super::geometry::{CompileFailure, Geometry};
-use super::passing::positions;
 use super::program::{Buffer, Program};
 use super::space::WorkingSpace;
 
@@ -21,18 +16,12 @@ use super::space::WorkingSpace;
 ///
 /// # Errors
 /// [`CompileFailure`] if the plan asks for something that the engine does not do.
-pub fn compile(plan: &Plan, geometry: &Geometry) -> Result<Program, CompileFailure> {
-    if let Err(found) = plan.validate()
-        && let Some(Invalid { lane, step, defect }) = found.into_iter().next()
-    {
-        let (lane, step) = (lane.unwrap_or(0), step.unwrap_or(0));
-        return Err(CompileFailure { lane, step, error: CompileError::Invalid(defect) });
-    }
+pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, CompileFailure> {
     if !geometry.sizes.fit(plan.collective, plan.n_ranks) {
         return Err(CompileFailure { lane: 0, step: 0, error: CompileError::Sizes });
     }
     if !geometry.sizes.are_known() {
-        check_straight(plan)?;
+        plan.check_straight()?;
     }
     let mut spaces = spaces(plan, geometry);
     let n_ports = plan.n_ports() as usize;
@@ -49,7 +38,7 @@ pub fn compile(plan: &Plan, geometry: &Geometry) -> Result<Program, CompileFailu
 }
 
 /// The working spaces of the lanes, at their places in the working buffer, which some have in common.
-fn spaces<'a>(plan: &'a Plan, geometry: &'a Geometry) -> Vec<PlacedLane<'a>> {
+fn spaces<'a>(plan: &'a CheckedPlan, geometry: &'a Geometry) -> Vec<PlacedLane<'a>> {
     let (mut bases, mut end) = (Vec::new(), 0);
     let lanes = plan.lanes.iter().enumerate();
     let placed = lanes.map(|(index, lane)| {
@@ -64,26 +53,4 @@ fn spaces<'a>(plan: &'a Plan, geometry: &'a Geometry) -> Vec<PlacedLane<'a>> {
         (index, lane, space)
     });
     placed.collect()
-}
-
-/// A rank that knows the sizes of its own blocks alone can send what it gives, and receive what
-/// it gets, and nothing in between.
-fn check_straight(plan: &Plan) -> Result<(), CompileFailure> {
-    let Plan { collective, rank, root, n_ranks, .. } = *plan;
-    for (index, lane) in plan.lanes.iter().enumerate() {
-        let gives = lane.space.positions(collective.gives(rank, root, n_ranks), rank, false);
-        let gets = lane.space.positions(collective.gets(rank, root, n_ranks), rank, true);
-        let holds = |ranges: &[Range<u32>], at: &u32| ranges.iter().any(|range| range.contains(at));
-        let mut received = HashSet::new();
-        for (step, Step { sends, recvs, .. }) in lane.steps.iter().enumerate() {
-            let is_own = |at: u32| holds(&gives, &at) && !received.contains(&at);
-            let is_straight =
-                positions(sends).all(is_own) && positions(recvs).all(|at| holds(&gets, &at));
-            if !is_straight {
-                return Err(CompileFailure { lane: index, step, error: CompileError::Forwards });
-            }
-            received.extend(positions(recvs));
-        }
-    }
-    Ok(())
 }

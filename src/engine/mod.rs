@@ -35,6 +35,7 @@
 //! long as endpoints keep their contract.
 
 mod backoff;
+mod checked;
 mod compile;
 mod drain;
 mod emit;
@@ -68,6 +69,7 @@ mod work_memory;
 mod worker;
 
 pub use crate::error::CompileError;
+pub use checked::CheckedPlan;
 pub use compile::compile;
 pub use emit::{compile_sizes, learnt, log_words};
 pub use engine::Engine;

@@ -17,6 +17,7 @@ use hopbine_torus::{Block, Position, Rank};
 
 use smallvec::SmallVec;
 
+use super::checked::{CheckedPlan, LaneFacts};
 use super::geometry::Geometry;
 use super::graph::Place;
 use super::intervals::Intervals;
@@ -35,10 +36,8 @@ pub(super) struct WorkingSpace<'a> {
     /// For bytes of the space not written yet: the buffer their value is in, and what to add
     /// to the offset in the space (modulo 2^64) to get the offset there.
     origin: Intervals<(Buffer, u64)>,
-    /// Other lanes move other positions of the same part.
-    is_shared: bool,
-    /// The positions that this lane gives to the user.
-    owned: Vec<Range<u32>>,
+    /// What follows from the plan for the lane.
+    facts: &'a LaneFacts,
     /// By position, the elements of what stands there now, where that may be less than there is
     /// room for.
     lens: Vec<u64>,
@@ -48,7 +47,7 @@ pub(super) struct WorkingSpace<'a> {
 
 impl<'a> WorkingSpace<'a> {
     /// The space of lane `index` of `plan`.
-    pub(super) fn new(plan: &'a Plan, index: usize, geometry: &'a Geometry) -> Self {
+    pub(super) fn new(plan: &'a CheckedPlan, index: usize, geometry: &'a Geometry) -> Self {
         let lane = &plan.lanes[index];
         let [given, gotten] = geometry.sizes.counts();
         let mut extent = Extent::new(lane, plan.rank, &given, &gotten);
@@ -74,7 +73,6 @@ impl<'a> WorkingSpace<'a> {
         if let Some(passing) = &passing {
             extent = extent.for_passing(&passing.longest(lens.clone()));
         }
-        let is_shared = plan.lanes.iter().filter(|other| other.part == lane.part).count() > 1;
         let mut space = WorkingSpace {
             plan,
             lane,
@@ -82,12 +80,7 @@ impl<'a> WorkingSpace<'a> {
             extent,
             base,
             origin: Intervals::new(),
-            is_shared,
-            owned: if is_shared {
-                owned(plan, index)
-            } else {
-                std::iter::once(0..lane.space.n_positions).collect()
-            },
+            facts: plan.facts(index),
             lens,
             passing,
         };
@@ -240,8 +233,8 @@ impl<'a> WorkingSpace<'a> {
         let positions = self.extent.positions(&elements);
         let owns =
             |owned: &Range<u32>| owned.start <= positions.start && positions.end <= owned.end;
-        let gets = space.positions(share, self.plan.rank, true);
-        if positions.is_empty() || !(self.owned.iter().any(owns) && gets.iter().any(owns)) {
+        let LaneFacts { owned, gets, .. } = self.facts;
+        if positions.is_empty() || !(owned.iter().any(owns) && gets.iter().any(owns)) {
             return None;
         }
         let first = self.bytes(Run::new(positions.start, 1));
@@ -349,28 +342,6 @@ fn home(plan: &Plan, lane: &Lane, geometry: &Geometry, extent: &Extent) -> Optio
     let (count, _) = geometry.sizes.block(Buffer::Recv, Block(0));
     let start = if is_vector { extent.part_of(count).start * geometry.elem_bytes } else { 0 };
     (gets_all && (is_vector || in_order)).then_some((Buffer::Recv, start))
-}
-
-/// The positions that lane `index` gives to the user, when several lanes share a part: those
-/// that it is the first to touch; the first lane of the part also those that none touches.
-fn owned(plan: &Plan, index: usize) -> Vec<Range<u32>> {
-    let mut owner = Intervals::new();
-    let sharing = (0..plan.lanes.len()).filter(|&at| plan.lanes[at].part == plan.lanes[index].part);
-    let first = sharing.clone().next();
-    owner.set(0..u64::from(plan.lanes[index].space.n_positions), first);
-    for at in sharing.rev() {
-        for step in &plan.lanes[at].steps {
-            let sent = step.sends.iter().flat_map(|send| send.blocks.iter());
-            for run in sent.chain(step.recvs.iter().flat_map(|recv| recv.blocks.iter())) {
-                owner.set(u64::from(run.start)..u64::from(run.end()), Some(at));
-            }
-        }
-    }
-    owner
-        .within(0..u64::from(plan.lanes[index].space.n_positions))
-        .filter(|(_, owner)| **owner == Some(index))
-        .map(|(range, _)| range.start as u32..range.end as u32)
-        .collect()
 }
 
 fn continues(region: &Region, next: &Region) -> bool {

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use crossbeam_utils::atomic::AtomicCell;
 use hopbine_torus::Collective;
 use hopbine_torus::geometry::Shape;
-use hopbine_torus::plan::Plan;
 use hopbine_torus::registry::Algorithm;
 use rustc_hash::FxHashMap;
 
@@ -17,6 +16,7 @@ use super::key::{Key, PlanKey, amount};
 use super::options::CallOptions;
 use super::ready::{Entry, Ready};
 use super::select::Wanted;
+use crate::engine::CheckedPlan;
 use crate::sync::lock;
 
 /// Programs kept for calls that may come again.
@@ -36,7 +36,7 @@ pub(super) struct Cache {
     recent: [AtomicCell<Option<Box<Ready>>>; RECENT],
     pub(super) programs: Mutex<Programs>,
     /// The one used last at the end.
-    pub(super) plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
+    pub(super) plans: Mutex<Vec<(PlanKey, Arc<CheckedPlan>)>>,
     /// What rules have asked for, a few algorithms of each collective, and what serves it on the shape of
     /// the members.
     algorithms: Mutex<Vec<(Collective, Wanted, Algorithm)>>,

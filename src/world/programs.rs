@@ -19,7 +19,8 @@ use super::ready::{Entry, How, Learning, Ready, Then};
 use super::select::{Choice, Rule, rule, rule_unknown};
 use crate::Rank;
 use crate::engine::{
-    CompileFailure, Geometry, MIN_SEPARATE_RUN_BYTES, Program, Sizes, compile, compile_sizes,
+    CheckedPlan, CompileFailure, Geometry, MIN_SEPARATE_RUN_BYTES, Program, Sizes, compile,
+    compile_sizes,
 };
 use crate::error::Error;
 use crate::reduce::{Dtype, Op, Reducer};
@@ -129,7 +130,9 @@ impl Inner {
             && self.preferred(key).is_none();
         let given = given(&sizes);
         let sizes = match how.plan.turned_back() {
-            Some(back) => Arc::new(back),
+            Some(back) => {
+                Arc::new(CheckedPlan::new(back).map_err(|failure| self.failure(failure))?)
+            }
             None => self.plan(&how.algorithm.for_sizes(), key.root, ports)?,
         };
         let program = compile_sizes(&sizes);
@@ -148,16 +151,10 @@ impl Inner {
         elem_bytes: u64,
     ) -> Result<Program, Error> {
         let How { algorithm, ports, segment_bytes, plan } = how;
-        let Members { caller, .. } = &*self.members;
         let segment_bytes = Some(*segment_bytes);
         let geometry = Geometry { sizes, elem_bytes, in_place: key.in_place, segment_bytes };
         let program = compile(plan, &geometry);
-        let program = program.map_err(|CompileFailure { lane, step, error }| Error::Plan {
-            rank: caller.rank,
-            lane,
-            step,
-            source: error,
-        })?;
+        let program = program.map_err(|failure| self.failure(failure))?;
         let meets = do_meet(key, plan, how.segment_bytes, elem_bytes);
         // Where nothing is cut it does not matter how.
         let segment_bytes = segment_bytes.filter(|_| !meets);
@@ -175,8 +172,17 @@ impl Inner {
         program.renumbered(|rank| members.world_rank(rank))
     }
 
+    fn failure(&self, CompileFailure { lane, step, error }: CompileFailure) -> Error {
+        Error::Plan { rank: self.members.caller.rank, lane, step, source: error }
+    }
+
     /// This rank's plan.
-    fn plan(&self, algorithm: &Algorithm, root: Rank, ports: u32) -> Result<Arc<Plan>, Error> {
+    fn plan(
+        &self,
+        algorithm: &Algorithm,
+        root: Rank,
+        ports: u32,
+    ) -> Result<Arc<CheckedPlan>, Error> {
         let Members { shape, map, caller, programs, .. } = &*self.members;
         let (collective, name) = (algorithm.collective, &algorithm.name);
         let key = PlanKey { collective, algorithm: name.clone(), root, ports };
@@ -191,7 +197,8 @@ impl Inner {
         let request = Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
         let schedule = algorithm.schedule(&request).map_err(|error| refused(error.to_string()))?;
         let expansion = schedule.expand().map_err(|error| refused(error.to_string()))?;
-        let plan = Arc::new(expansion.plan(hopbine_torus::Rank(caller.rank)));
+        let plan = CheckedPlan::new(expansion.plan(hopbine_torus::Rank(caller.rank)));
+        let plan = Arc::new(plan.map_err(|failure| self.failure(failure))?);
         let plans = &mut *lock(&programs.plans);
         if plans.len() == KEPT_PLANS {
             plans.remove(0);

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use hopbine_torus::plan::Plan;
 use hopbine_torus::registry::Algorithm;
 
 use super::cache::{KEPT_BYTES, KEPT_PROGRAMS};
 use super::key::Key;
-use crate::engine::{Learnt, Operation, OperationWatch, Program, UserKeys, UserMemory, log_words};
+use crate::engine::{
+    CheckedPlan, Learnt, Operation, OperationWatch, Program, UserKeys, UserMemory, log_words,
+};
 use crate::reduce::Reducer;
 use crate::sync::lock;
 
@@ -51,14 +52,14 @@ pub(super) struct How {
     pub(super) algorithm: Algorithm,
     pub(super) ports: u32,
     pub(super) segment_bytes: u64,
-    pub(super) plan: Arc<Plan>,
+    pub(super) plan: Arc<CheckedPlan>,
 }
 
 /// What follows when sizes have been learnt.
 pub(super) struct Then {
     pub(super) how: How,
     /// Whose messages the sizes travel in.
-    pub(super) sizes: Arc<Plan>,
+    pub(super) sizes: Arc<CheckedPlan>,
     /// The library chose the algorithm, and may choose another when it knows the sizes.
     pub(super) is_chosen: bool,
     /// By rank, the bytes of the block for it; in the end, the most of them.

@@ -8,8 +8,8 @@ use hopbine::endpoint::{
     Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, WireRegion,
 };
 use hopbine::engine::{
-    Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, OperationWatch, Sizes, UserKeys,
-    UserMemory, compile,
+    CheckedPlan, Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, OperationWatch,
+    Sizes, UserKeys, UserMemory, compile,
 };
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine::{Error, WireError};
@@ -44,7 +44,11 @@ fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
         let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
         let engine =
             Engine::new(rank, vec![endpoint], config, Arc::new(Failure::default())).unwrap();
-        let program = compile(&schedule.plan(hopbine_torus::Rank(rank)), &geometry).unwrap();
+        let program = compile(
+            &CheckedPlan::new(schedule.plan(hopbine_torus::Rank(rank))).unwrap(),
+            &geometry,
+        )
+        .unwrap();
         let operation = engine.prepare(Arc::new(program), None).unwrap();
         (engine, operation)
     })
@@ -200,7 +204,11 @@ fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
         };
         let odd = Odd { wire: wire.endpoint(rank, 0, 5), polls_left: polls[rank as usize] };
         let engine = Engine::new(rank, vec![Box::new(odd)], config, Arc::default()).unwrap();
-        let program = compile(&expansion.plan(hopbine_torus::Rank(rank)), &geometry).unwrap();
+        let program = compile(
+            &CheckedPlan::new(expansion.plan(hopbine_torus::Rank(rank))).unwrap(),
+            &geometry,
+        )
+        .unwrap();
         let reducer = Reducer::new(Dtype::U64, Op::Sum).unwrap();
         (engine.prepare(Arc::new(program), Some(reducer)).map(|o| (engine, o))).unwrap()
     })

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::engine::buffers;
 use crate::common::reference::{Case, expected};
-use hopbine::engine::{Buffer, Geometry, Program, Region, Sizes, Task, compile};
+use hopbine::engine::{Buffer, CheckedPlan, Geometry, Program, Region, Sizes, Task, compile};
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{Flow, max_ports};
 use hopbine_torus::{Collective, Request, registry};
@@ -281,7 +281,7 @@ fn interpret(collective: Collective) {
                         segment_bytes,
                     };
                     let programs = hopbine_torus::Rank::first(p)
-                        .map(|rank| compile(&expansion.plan(rank), &geometry))
+                        .map(|rank| compile(&CheckedPlan::new(expansion.plan(rank))?, &geometry))
                         .collect::<Result<Vec<Program>, _>>();
                     let programs = programs.unwrap();
                     let inputs = (0..p).map(|rank| buffers(&case, in_place, rank)).collect();
@@ -329,7 +329,8 @@ fn batches_bound_what_is_under_way() {
         let case = Case { collective: Collective::Alltoall, n_ranks: p, count: 3, root: 0 };
         let (sizes, segment_bytes) = (Sizes::Equal(3), None);
         let geometry = Geometry { sizes, elem_bytes: SIZE, in_place: false, segment_bytes };
-        let program = |rank| compile(&expansion.plan(rank), &geometry).unwrap();
+        let program =
+            |rank| compile(&CheckedPlan::new(expansion.plan(rank)).unwrap(), &geometry).unwrap();
         let programs = hopbine_torus::Rank::first(p).map(program).collect();
         let inputs = (0..p).map(|rank| buffers(&case, false, rank)).collect();
         let mut execution = Execution::new(programs, inputs);

@@ -6,7 +6,8 @@ use crate::common::reference::input;
 use std::sync::Arc;
 
 use hopbine::engine::{
-    BlockSizes, Buffer, Geometry, Known, Sizes, compile, compile_sizes, learnt, log_words,
+    BlockSizes, Buffer, CheckedPlan, Geometry, Known, Sizes, compile, compile_sizes, learnt,
+    log_words,
 };
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{Expansion, Flow, Plan, max_ports};
@@ -176,7 +177,7 @@ fn interpret_vector(collective: Collective) {
                         vector_case(collective, &sizes, [rank, p, root], in_place);
                     let in_place = in_place && (!collective.is_rooted() || rank == root);
                     let geometry = Geometry { sizes, elem_bytes: SIZE, in_place, segment_bytes };
-                    let plan = expansion.plan(hopbine_torus::Rank(rank));
+                    let plan = CheckedPlan::new(expansion.plan(hopbine_torus::Rank(rank))).unwrap();
                     programs.push(compile(&plan, &geometry).unwrap());
                     inputs.push(buffers);
                     wants.push(want);

@@ -7,6 +7,7 @@ use hopbine_torus::plan::{Plan, Run};
 use hopbine_torus::{Block, Position};
 
 use super::{WorkingSpace, continues, gets, input_buffer};
+use crate::engine::checked::LaneFacts;
 use crate::engine::program::{Buffer, Region};
 
 impl WorkingSpace<'_> {
@@ -14,8 +15,8 @@ impl WorkingSpace<'_> {
     /// lane may have to read what the user's buffer still holds there. Where every lane's part
     /// of the input is where its part of the output goes, none has.
     pub(in crate::engine) fn waits_for_others(&self) -> bool {
-        let is_own_part =
-            self.geometry.sizes.are_equal() && (self.lane.space.is_identity() || !self.is_shared);
+        let is_own_part = self.geometry.sizes.are_equal()
+            && (self.lane.space.is_identity() || !self.facts.is_shared);
         let is_alone = self.plan.lanes.iter().all(|lane| lane.port == self.lane.port);
         let is_in_place = input_buffer(self.plan, self.geometry) == Buffer::Recv;
         is_in_place && !is_alone && !is_own_part
@@ -29,8 +30,8 @@ impl WorkingSpace<'_> {
             return copies;
         }
         let share = gets(self.plan);
-        let gets = self.lane.space.positions(share, self.plan.rank, true);
-        let all = self.owned.iter().flat_map(|owned| gets.iter().map(move |gets| (owned, gets)));
+        let LaneFacts { owned, gets, .. } = self.facts;
+        let all = owned.iter().flat_map(|owned| gets.iter().map(move |gets| (owned, gets)));
         for (owned, gets) in all {
             let positions = owned.start.max(gets.start)..owned.end.min(gets.end);
             if positions.is_empty() {

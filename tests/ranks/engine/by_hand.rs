@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Rank, execute, reducer, run_case};
 use crate::common::reference::Case;
-use hopbine::engine::{Buffer, CompileError, Geometry, Sizes, compile};
+use hopbine::engine::{Buffer, CheckedPlan, CompileError, Geometry, Sizes, compile};
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine_torus::Collective;
 use hopbine_torus::collectives::{Action, Cut};
@@ -48,7 +48,9 @@ fn folds_take_many_operands_in_order() {
         for (count, segment) in [(1, None), (100, Some(64)), (1000, Some(8))] {
             for in_place in [false, true] {
                 let case = Case { collective: Collective::Allreduce, n_ranks, count, root: 0 };
-                let plans: Vec<_> = (0..n_ranks).map(|rank| fold_plan(rank, n_ranks, 1)).collect();
+                let plans: Vec<_> = (0..n_ranks)
+                    .map(|rank| CheckedPlan::new(fold_plan(rank, n_ranks, 1)).unwrap())
+                    .collect();
                 run_case(case, in_place, segment, &plans);
             }
         }
@@ -75,7 +77,8 @@ fn folds_give_identical_bits() {
     for in_place in [false, true] {
         let mut ranks: Vec<Rank> = (0..n_ranks)
             .map(|rank| {
-                let program = compile(&fold_plan(rank, n_ranks, 1), &geometry(in_place)).unwrap();
+                let plan = CheckedPlan::new(fold_plan(rank, n_ranks, 1)).unwrap();
+                let program = compile(&plan, &geometry(in_place)).unwrap();
                 let (send, recv) =
                     if in_place { (vec![], bits(rank)) } else { (bits(rank), vec![0; 50]) };
                 Rank::new(program, send, recv)
@@ -97,13 +100,7 @@ fn uneven_overlaps_are_refused() {
         action: Action::Reduce,
         ..Step::default()
     };
-    let geometry = Geometry {
-        sizes: Sizes::Equal(30),
-        elem_bytes: 8,
-        in_place: true,
-        segment_bytes: Some(24),
-    };
-    let refused = compile(&one_step(0, 3, 3, step), &geometry).unwrap_err();
+    let refused = CheckedPlan::new(one_step(0, 3, 3, step)).unwrap_err();
     let overlap = Defect::Overlap { run: Run::new(1, 2) };
     assert_eq!(refused.error, CompileError::Invalid(overlap));
 }
@@ -125,7 +122,7 @@ fn run_in_place(
     };
     let mut ranks: Vec<Rank> = (0..n_ranks)
         .map(|rank| {
-            let program = compile(&plan(rank), &geometry).unwrap();
+            let program = compile(&CheckedPlan::new(plan(rank)).unwrap(), &geometry).unwrap();
             let data = (0..count).map(|at| u64::from(rank) * 1000 + (at / piece) as u64).collect();
             Rank::new(program, vec![], data)
         })

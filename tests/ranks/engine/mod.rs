@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::common::memory_wire::{MemoryEndpoint, MemoryWire};
 use crate::common::reference::{Case, expected, inputs};
 use hopbine::endpoint::{Endpoint, Event};
-use hopbine::engine::{Buffer, Geometry, Memory, PortRun, Program, Sizes, compile};
+use hopbine::engine::{Buffer, CheckedPlan, Geometry, Memory, PortRun, Program, Sizes, compile};
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine_torus::geometry::{RankMap, Shape};
-use hopbine_torus::plan::{Flow, Plan};
+use hopbine_torus::plan::Flow;
 use hopbine_torus::{Algorithm, Collective, Request, registry};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -149,7 +149,7 @@ pub fn buffers(case: &Case, in_place: bool, rank: u32) -> [Vec<u64>; 2] {
     [send, recv]
 }
 
-fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plans: &[Plan]) {
+fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plans: &[CheckedPlan]) {
     let geometry =
         Geometry { sizes: Sizes::Equal(case.count as u64), elem_bytes: 8, in_place, segment_bytes };
     let mut ranks: Vec<Rank> = Vec::new();
@@ -179,10 +179,12 @@ fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plans: &[Pla
     }
 }
 
-fn plans(algorithm: &Algorithm, shape: &Shape, root: u32, ports: Option<u32>) -> Vec<Plan> {
+fn plans(algorithm: &Algorithm, shape: &Shape, root: u32, ports: Option<u32>) -> Vec<CheckedPlan> {
     let request = Request { shape: shape.clone(), map: RankMap::RowMajor, root, ports };
     let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
-    hopbine_torus::Rank::first(shape.n_nodes()).map(|rank| expansion.plan(rank)).collect()
+    hopbine_torus::Rank::first(shape.n_nodes())
+        .map(|rank| CheckedPlan::new(expansion.plan(rank)).unwrap())
+        .collect()
 }
 
 fn every_algorithm(collectives: &[Collective], shapes: &[&[u32]], counts: &[usize]) {

@@ -129,6 +129,22 @@ impl Space {
         }
     }
 
+    /// The same space as `rank` sees it, by lists; `None` if there are no displacements, or leaders, who have
+    /// room for what is no block of theirs.
+    pub(super) fn listed(&self, rank: Rank) -> Option<Space> {
+        let is_displaced = match &self.order {
+            BlockOrder::Displaced(_) => true,
+            BlockOrder::Grid(grid) => grid.served() == 1,
+            _ => false,
+        };
+        let positions = || Position::first(self.n_positions);
+        let order = is_displaced.then(|| BlockOrder::Own {
+            start: positions().map(|position| self.block_at_start(rank, position)).collect(),
+            end: positions().map(|position| self.block_at_end(rank, position)).collect(),
+        })?;
+        Some(Space { order, ..*self })
+    }
+
     /// The position of a rank's own block, in a space of one block per rank.
     pub fn position_of(&self, rank: Rank) -> Position {
         match &self.order {

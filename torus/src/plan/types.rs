@@ -91,6 +91,26 @@ impl Plan {
         self.lanes.iter().map(|lane| u32::from(lane.port) + 1).max().unwrap_or(0)
     }
 
+    /// The same plan, with displacements known by lists of the blocks of this rank in spaces of up to
+    /// `most` positions.
+    #[must_use]
+    pub fn listed(mut self, most: u32) -> Self {
+        // Lanes have few different spaces.
+        let mut known: Vec<[Arc<Space>; 2]> = Vec::new();
+        for Lane { space, .. } in
+            self.lanes.iter_mut().filter(|lane| lane.space.n_positions <= most)
+        {
+            let listed = known.iter().find(|[of, _]| Arc::ptr_eq(of, space));
+            let listed = match listed {
+                Some([_, listed]) => listed.clone(),
+                None => space.listed(self.rank).map_or_else(|| space.clone(), Arc::new),
+            };
+            known.push([space.clone(), listed.clone()]);
+            *space = listed;
+        }
+        self
+    }
+
     /// The same messages backwards: a gather becomes a scatter, a scatter a gather. `None` for
     /// what has no such counterpart.
     pub fn turned_back(&self) -> Option<Plan> {
@@ -123,3 +143,36 @@ impl PartialEq for Plan {
 }
 
 impl Eq for Plan {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{RankMap, Shape};
+    use crate::plan::{BlockOrder, Flow};
+    use crate::registry::{self, Request};
+
+    #[test]
+    fn listed_plans_are_the_same() {
+        let mut n_listed = 0;
+        for text in ["5", "2x3", "2x2+3"] {
+            let shape: Shape = text.parse().unwrap();
+            for algorithm in registry::algorithms(Collective::Alltoall) {
+                let map = RankMap::ColumnMajor;
+                let request = Request { shape: shape.clone(), map, root: 0, ports: None };
+                let Ok(schedule) = algorithm.schedule(&request) else { continue };
+                let expansion = schedule.expand().unwrap();
+                for rank in Rank::first(shape.n_nodes()) {
+                    let plan = expansion.plan(rank);
+                    let listed = plan.clone().listed(1 << 20);
+                    assert_eq!(listed, plan, "{} on {text}", algorithm.name);
+                    assert_eq!(listed.validate(), plan.validate());
+                    let is_listed =
+                        |lane: &&Lane| matches!(lane.space.order, BlockOrder::Own { .. });
+                    n_listed += listed.lanes.iter().filter(is_listed).count();
+                    assert_eq!(plan.listed(1).lanes.iter().filter(is_listed).count(), 0);
+                }
+            }
+        }
+        assert!(n_listed > 100, "{n_listed}");
+    }
+}
