@@ -1,5 +1,6 @@
 //! Lists of counts and displacements, from C to a call in its three forms.
 
+use std::borrow::Cow;
 use std::ffi::c_int;
 
 use hopbine::Communicator;
@@ -22,33 +23,40 @@ pub(crate) struct VectorLists {
     pub(crate) recv: Lists,
 }
 
-/// The same, copied and checked.
-struct Sizes {
-    counts: Vec<u64>,
-    displacements: Option<Vec<u64>>,
+/// The same, checked.
+struct Sizes<'a> {
+    counts: &'a [u64],
+    displacements: Option<Cow<'a, [u64]>>,
 }
 
-impl Sizes {
+impl<'a> Sizes<'a> {
     /// # Safety
-    /// The lists are null or have `n` places.
+    /// The lists are null or have `n` places, for as long as the result lives.
     unsafe fn new(n: usize, lists: Lists) -> Result<Option<Self>, Failure> {
         let Some((counts, displacements)) = lists else { return Ok(None) };
         // SAFETY: the caller's promise.
         let Some(counts) = (unsafe { list(n, counts) }) else {
             return Err(Failure::new(HOPBINE_ERR_ARG, "the list of counts is null"));
         };
-        let counts = counts.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+        let counts = unsigned(counts).map_err(negative)?;
         // SAFETY: the caller's promise.
         let displacements = unsafe { list(n, displacements) }.map(|starts| {
+            if let Ok(starts) = unsigned(starts) {
+                return Ok(Cow::Borrowed(starts));
+            }
             // Where a block without elements starts does not matter.
-            let start = |(start, &count)| if count == 0 { Ok(0) } else { number(start) };
-            starts.iter().zip(&counts).map(start).collect::<Result<_, _>>()
+            let start = |(&start, &count)| match u64::try_from(start) {
+                Ok(start) => Ok(start),
+                Err(_) if count == 0 => Ok(0),
+                Err(_) => Err(negative(start)),
+            };
+            starts.iter().zip(counts).map(start).collect::<Result<_, _>>().map(Cow::Owned)
         });
         Ok(Some(Sizes { displacements: displacements.transpose()?, counts }))
     }
 
     fn blocks(&self) -> Blocks<'_> {
-        let blocks = Blocks::new(&self.counts);
+        let blocks = Blocks::new(self.counts);
         self.displacements.as_deref().map_or(blocks, |list| blocks.at(list))
     }
 }
@@ -60,9 +68,20 @@ unsafe fn list<'a>(n: usize, list: *const i64) -> Option<&'a [i64]> {
     (!list.is_null()).then(|| unsafe { std::slice::from_raw_parts(list, n) })
 }
 
-fn number(&number: &i64) -> Result<u64, Failure> {
-    let wrong = |_| Failure::new(HOPBINE_ERR_COUNT, format!("{number} is negative"));
-    u64::try_from(number).map_err(wrong)
+/// The same numbers.
+///
+/// # Errors
+/// The first that is negative.
+fn unsigned(list: &[i64]) -> Result<&[u64], i64> {
+    match list.iter().find(|&&number| number < 0) {
+        Some(&number) => Err(number),
+        // SAFETY: the same memory, in which every number that is not negative is the same.
+        None => Ok(unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), list.len()) }),
+    }
+}
+
+fn negative(number: i64) -> Failure {
+    Failure::new(HOPBINE_ERR_COUNT, format!("{number} is negative"))
 }
 
 /// Looks everything up and does `with` the call.
