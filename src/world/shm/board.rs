@@ -113,7 +113,9 @@ impl SharedBoard {
             Collective::Allreduce | Collective::Reduce => (bytes, all),
             Collective::Allgather | Collective::Gather => (bytes, all),
             Collective::Scatter => (all, bytes),
-            Collective::Alltoall | Collective::ReduceScatter => (all, all),
+            // The own block stays where it is.
+            Collective::Alltoall => (all - bytes, all - bytes),
+            Collective::ReduceScatter => (all, all),
             // Refused.
             Collective::Scan | Collective::Exscan => (0, 0),
         }
@@ -236,8 +238,8 @@ impl SharedBoard {
         match call.collective {
             Collective::Barrier => Task { given: Some(0), len: 0, part: Some(0), ..everybody },
             Collective::Allreduce => Task { folds: true, ..everybody },
-            // Refused.
-            Collective::Scan | Collective::Exscan => everybody,
+            // Done otherwise; refused.
+            Collective::Alltoall | Collective::Scan | Collective::Exscan => everybody,
             Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
             Collective::Allgather => everybody,
             Collective::Gather => Task { part: is_root.then_some(block), ..everybody },
@@ -255,13 +257,13 @@ impl SharedBoard {
                 part: (!is_root || !call.in_place).then_some(block),
                 folds: false,
             },
-            Collective::Alltoall | Collective::ReduceScatter => Task {
+            Collective::ReduceScatter => Task {
                 from: None,
                 given: Some(all),
                 len: all,
                 offset: me * block,
                 part: Some(block),
-                folds: call.collective == Collective::ReduceScatter,
+                folds: true,
             },
         }
     }
@@ -389,6 +391,10 @@ impl SmallCollectives for SharedBoard {
         if call.form != Form::Regular {
             // SAFETY: the caller's promise.
             return unsafe { self.perform_blocks(call, caller, waiter) };
+        }
+        if call.collective == Collective::Alltoall {
+            // SAFETY: the caller's promise.
+            return unsafe { self.perform_pairs(call, caller, waiter) };
         }
         let bytes = call.count * call.dtype.size_bytes() as u64;
         let Task { from, given, len, offset, part, folds } = self.task(call, caller);

@@ -1,13 +1,14 @@
-//! Alltoalls of short blocks of any size on the board.
+//! Alltoalls of short blocks on the board. A rank contributes its blocks but the own one, in order of
+//! ranks.
 //!
-//! A rank contributes for every rank how many bytes it has for it and expects of it, then its
-//! blocks but the own one, in order of ranks: sizes travel with the data. Whoever has too much
+//! Where blocks have any size, it contributes before them for every rank how many bytes it has for it and
+//! expects of it: sizes travel with the data. Whoever has too much
 //! says so instead, and then all take messages. How a call went all ranks know, so all let
 //! pass by the board as many of the next calls: after each that failed twice as many.
 
 use std::sync::atomic::Ordering;
 
-use super::board::{MOST_RANKS, MOST_READ, SharedBoard, signature, slice};
+use super::board::{MOST_RANKS, MOST_READ, Read, SharedBoard, signature, slice};
 use crate::error::Error;
 use crate::sync::lock;
 use crate::world::backend::Waiter;
@@ -24,6 +25,44 @@ const MOST_PASSED: u64 = 64;
 const NEXT: u32 = 32;
 
 impl SharedBoard {
+    /// Performs an alltoall of blocks of one size.
+    ///
+    /// # Safety
+    /// As [`perform`](crate::world::backend::SmallCollectives::perform).
+    pub(super) unsafe fn perform_pairs(
+        &self,
+        call: &Call,
+        caller: Caller,
+        waiter: &mut dyn Waiter,
+    ) -> Result<(), Error> {
+        let block = call.count as usize * call.dtype.size_bytes();
+        let (me, n) = (caller.rank as usize, self.n_ranks as usize);
+        let input = if call.in_place { call.recv.cast_const() } else { call.send };
+        let board = &mut *lock(&self.board);
+        waiter.may_start()?;
+        board.enter(signature(call, block as u64));
+        self.has_place(board, waiter)?;
+        let others = [(0, me), (me + 1, n - me - 1)].map(|(start, count)| {
+            // SAFETY: the caller's promise: the input has all blocks.
+            unsafe { slice(input.wrapping_add(start * block), count * block) }
+        });
+        board.contribute_pieces(others.into_iter());
+        let of = |rank| {
+            // Its own block would come before this rank's, or behind.
+            let before = if rank < me { me - 1 } else { me };
+            let part = if rank == me { 0 } else { block };
+            Read { len: 0, offset: before * block, part, place: rank * block }
+        };
+        // SAFETY: the block for this rank lies within every contribution, and the output has room for all.
+        unsafe { self.read((board, 0..n), of, (call.recv, None), (caller, waiter)) }?;
+        if !call.in_place && block > 0 {
+            let own = me * block;
+            // SAFETY: the caller's promise: both buffers have all blocks, and are apart.
+            unsafe { std::ptr::copy_nonoverlapping(input.add(own), call.recv.add(own), block) };
+        }
+        Ok(())
+    }
+
     /// Performs an alltoall of blocks of any size, unless it is too long for some rank. Returns
     /// whether it has.
     ///
