@@ -2,6 +2,7 @@
 
 mod board;
 mod pairs;
+mod regular;
 mod vectors;
 
 use utofu::bootstrap::Exchange;

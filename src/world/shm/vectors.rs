@@ -6,7 +6,7 @@ use std::hash::Hasher;
 use hopbine_torus::Collective;
 use rustc_hash::FxHasher;
 
-use super::board::{MOST_READ, MOST_SHARED_UNEVEN, Read, SharedBoard, signature, slice};
+use super::board::{MOST_READ, Read, SharedBoard, signature, slice};
 use super::pairs::places;
 use crate::error::Error;
 use crate::reduce::Reducer;
@@ -14,6 +14,10 @@ use crate::sync::lock;
 use crate::world::backend::{Refusal, Waiter};
 use crate::world::blocks::Blocks;
 use crate::world::call::{Call, Caller};
+
+/// The longest block of an allgather: longer than where all have one size, as a plan would have to be
+/// compiled whenever sizes change.
+const MOST_SHARED: u64 = 16 * 1024;
 
 /// The blocks of a call that the board may serve.
 fn known<'a>(call: &Call<'a>) -> Option<Blocks<'a>> {
@@ -34,7 +38,7 @@ impl SharedBoard {
         // What a rank gives and reads, at most.
         let [given, read] = match call.op {
             Some(_) => [(sum, self.capacity), (longest.saturating_mul(self.n_ranks), MOST_READ)],
-            None => [(longest, MOST_SHARED_UNEVEN), (sum, MOST_READ)],
+            None => [(longest, MOST_SHARED), (sum, MOST_READ)],
         };
         let size = call.dtype.size_bytes() as u64;
         for (count, most) in [given, read] {

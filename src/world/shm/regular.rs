@@ -1,0 +1,174 @@
+//! Collectives of vectors, and of blocks of one size, on the board.
+
+use hopbine_torus::Collective;
+
+use super::board::{MOST_READ, Read, SharedBoard, signature, slice};
+use crate::error::Error;
+use crate::reduce::Reducer;
+use crate::sync::lock;
+use crate::world::backend::{Refusal, Waiter};
+use crate::world::call::{Call, Caller};
+
+/// The longest contribution where all contribute and one rank reads all: a plan has it read longer ones where
+/// they lie. Longer ones yet are taken that are read in parts, or are the only one.
+const MOST_GATHERED: u64 = 16 * 1024;
+/// The same where everybody reads all.
+const MOST_SHARED: u64 = 8 * 1024;
+
+/// Who contributes, who reads, and what.
+struct Task {
+    /// Ranks that contribute: all, or one.
+    from: Option<usize>,
+    /// This rank contributes so many bytes of its input.
+    given: Option<usize>,
+    /// Bytes of a contribution.
+    len: usize,
+    /// This rank reads in each contribution bytes from here on,
+    offset: usize,
+    /// this many, if any,
+    part: Option<usize>,
+    /// and folds them; else it puts them side by side.
+    folds: bool,
+}
+
+impl SharedBoard {
+    /// The longest contribution that is taken.
+    #[inline]
+    fn most_given(&self, collective: Collective) -> u64 {
+        match collective {
+            Collective::Allreduce | Collective::Allgather => MOST_SHARED,
+            Collective::Reduce | Collective::Gather => MOST_GATHERED,
+            _ => self.capacity,
+        }
+    }
+
+    /// The longest contribution, and what each rank reads of everybody's, for elements of
+    /// `bytes` bytes in all.
+    fn volume(&self, collective: Collective, bytes: u64) -> (u64, u64) {
+        let all = bytes.saturating_mul(self.n_ranks);
+        match collective {
+            Collective::Barrier => (0, 0),
+            Collective::Bcast => (bytes, bytes),
+            Collective::Allreduce | Collective::Reduce => (bytes, all),
+            Collective::Allgather | Collective::Gather => (bytes, all),
+            Collective::Scatter => (all, bytes),
+            // The own block stays where it is.
+            Collective::Alltoall => (all - bytes, all - bytes),
+            Collective::ReduceScatter => (all, all),
+            // Refused.
+            Collective::Scan | Collective::Exscan => (0, 0),
+        }
+    }
+
+    /// As [`serves`](crate::world::backend::SmallCollectives::serves).
+    #[inline]
+    pub(super) fn serves_regular(&self, call: &Call) -> Result<(), Refusal> {
+        let size = call.dtype.size_bytes() as u64;
+        let bytes = call.count.saturating_mul(size);
+        // Both are in proportion to the bytes.
+        let (given, read) = self.volume(call.collective, 1);
+        // Every call comes by here: a division would take a tenth of a short one.
+        let most_given = self.most_given(call.collective);
+        if bytes.saturating_mul(given) <= most_given && bytes.saturating_mul(read) <= MOST_READ {
+            return Ok(());
+        }
+        let most = (most_given / given.max(1)).min(MOST_READ / read.max(1));
+        Err(Refusal::Count { most: most / size, count: call.count })
+    }
+
+    #[inline]
+    fn task(&self, call: &Call, caller: Caller) -> Task {
+        let block = (call.count * call.dtype.size_bytes() as u64) as usize;
+        let all = block * self.n_ranks as usize;
+        let (me, root) = (caller.rank as usize, call.root as usize);
+        let is_root = me == root;
+        let everybody = Task {
+            from: None,
+            given: Some(block),
+            len: block,
+            offset: 0,
+            part: Some(block),
+            folds: false,
+        };
+        match call.collective {
+            Collective::Barrier => Task { given: Some(0), len: 0, part: Some(0), ..everybody },
+            Collective::Allreduce => Task { folds: true, ..everybody },
+            // Done otherwise; refused.
+            Collective::Alltoall | Collective::Scan | Collective::Exscan => everybody,
+            Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
+            Collective::Allgather => everybody,
+            Collective::Gather => Task { part: is_root.then_some(block), ..everybody },
+            Collective::Bcast => Task {
+                from: Some(root),
+                given: is_root.then_some(block),
+                part: (!is_root).then_some(block),
+                ..everybody
+            },
+            Collective::Scatter => Task {
+                from: Some(root),
+                given: is_root.then_some(all),
+                len: all,
+                offset: me * block,
+                part: (!is_root || !call.in_place).then_some(block),
+                folds: false,
+            },
+            Collective::ReduceScatter => Task {
+                from: None,
+                given: Some(all),
+                len: all,
+                offset: me * block,
+                part: Some(block),
+                folds: true,
+            },
+        }
+    }
+
+    /// As [`perform`](crate::world::backend::SmallCollectives::perform).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline]
+    pub(super) unsafe fn perform_regular(
+        &self,
+        call: &Call,
+        caller: Caller,
+        waiter: &mut dyn Waiter,
+    ) -> Result<(), Error> {
+        let bytes = call.count * call.dtype.size_bytes() as u64;
+        let Task { from, given, len, offset, part, folds } = self.task(call, caller);
+        let reducer = match call.op {
+            Some(op) if folds => Some(Reducer::new(call.dtype, op)?),
+            _ => None,
+        };
+        let board = &mut *lock(&self.board);
+        waiter.may_start()?;
+        board.enter(signature(call, bytes));
+        if let Some(given) = given {
+            self.has_place(board, waiter)?;
+            // SAFETY: the caller's promise; a call without elements may have no buffer.
+            board.contribute(unsafe { slice(input(call, caller, given), given) });
+        }
+        let Some(part) = part else { return Ok(()) };
+        let ranks = from.map_or(0..board.n_ranks(), |rank| rank..rank + 1);
+        let start = ranks.start;
+        let of = |rank| Read { len, offset, part, place: (rank - start) * part };
+        // SAFETY: the caller's promise: the output has room for every part. Every contribution has `len`
+        // bytes, of which the part lies within.
+        unsafe { self.read((board, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter)) }
+    }
+}
+
+/// Where this rank's contribution is.
+fn input(call: &Call, caller: Caller, len: usize) -> *const u8 {
+    match call.collective {
+        Collective::Bcast => call.recv.cast_const(),
+        // In place the own block stands in its place among the others.
+        Collective::Allgather | Collective::Gather if call.in_place => {
+            call.recv.cast_const().wrapping_add(caller.rank as usize * len)
+        }
+        // A scatter's root keeps its input where it is.
+        Collective::Scatter => call.send,
+        _ if call.in_place => call.recv.cast_const(),
+        _ => call.send,
+    }
+}
