@@ -159,20 +159,17 @@ impl Board {
         self.ring();
     }
 
-    /// Contributes several pieces one after the other, `BOARD_BYTES` in all at most. They always begin
-    /// where short contributions do, as readers learn the length from the pieces themselves.
+    /// Contributes several pieces one after the other, `BOARD_BYTES` in all at most. They begin where a
+    /// contribution of `len` bytes does: 0 where readers learn the length from the pieces themselves.
     #[inline]
-    pub fn contribute_pieces<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>) {
-        let place = self.place();
+    pub fn contribute_pieces<'a>(&mut self, len: usize, pieces: impl Iterator<Item = &'a [u8]>) {
+        let (place, start) = (self.place(), self.contribution(self.me, len));
         let mut at = 0;
         for piece in pieces {
             assert!(piece.len() <= BOARD_BYTES - at);
-            // SAFETY: within this rank's part, which it alone writes; nobody reads it now. Behind
-            // the stamp there are more than `BOARD_BYTES` up to the next place.
-            unsafe {
-                let into = self.parts[self.me].add(place + 8 + at);
-                std::ptr::copy_nonoverlapping(piece.as_ptr(), into, piece.len());
-            }
+            // SAFETY: within this rank's part, which it alone writes; nobody reads it now. From `start`
+            // on there are more than `BOARD_BYTES` up to the next place.
+            unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), start.add(at), piece.len()) };
             at += piece.len();
         }
         // Release: pairs with the Acquire in `of`.

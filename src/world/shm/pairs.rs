@@ -2,9 +2,9 @@
 //! ranks.
 //!
 //! Where blocks have any size, it contributes before them for every rank how many bytes it has for it and
-//! expects of it: sizes travel with the data. Whoever has too much
-//! says so instead, and then all take messages. How a call went all ranks know, so all let
-//! pass by the board as many of the next calls: after each that failed twice as many.
+//! expects of it: sizes travel with the data. Whoever has too much says so instead, and then all take
+//! messages. How a call went all ranks know, so all let pass by the board as many of the next calls: after
+//! each that failed twice as many.
 
 use std::sync::atomic::Ordering;
 
@@ -46,7 +46,7 @@ impl SharedBoard {
             // SAFETY: the caller's promise: the input has all blocks.
             unsafe { slice(input.wrapping_add(start * block), count * block) }
         });
-        board.contribute_pieces(others.into_iter());
+        board.contribute_pieces(0, others.into_iter());
         let of = |rank| {
             // Its own block would come before this rank's, or behind.
             let before = if rank < me { me - 1 } else { me };
@@ -100,7 +100,7 @@ impl SharedBoard {
         let mut words = [0u32; 2 * MOST_RANKS];
         if others(&send) + head as u64 > self.capacity || others(&recv) > MOST_READ {
             words[0] = TOO_MUCH;
-            board.contribute_pieces(std::iter::once(bytes_of(&words[..2 * n])));
+            board.contribute_pieces(0, std::iter::once(bytes_of(&words[..2 * n])));
         } else {
             for (word, count) in words.iter_mut().zip(send.counts.iter().chain(recv.counts)) {
                 // What is left out may be longer.
@@ -115,7 +115,7 @@ impl SharedBoard {
                     slice(input.wrapping_add((start * size) as usize), (count * size) as usize)
                 }
             });
-            board.contribute_pieces(std::iter::once(bytes_of(&words[..2 * n])).chain(blocks));
+            board.contribute_pieces(0, std::iter::once(bytes_of(&words[..2 * n])).chain(blocks));
         }
         let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
         let mut is_too_much = false;

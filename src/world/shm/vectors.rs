@@ -1,5 +1,5 @@
-//! Vector forms on the board whose sizes all ranks know: allgathers, and reduce-scatters of adjacent
-//! blocks. So all find alike whether the board serves a call.
+//! Vector forms on the board whose sizes all ranks know, allgathers and reduce-scatters: all find alike
+//! whether the board serves a call.
 
 use std::hash::Hasher;
 
@@ -23,8 +23,7 @@ const MOST_SHARED: u64 = 16 * 1024;
 fn known<'a>(call: &Call<'a>) -> Option<Blocks<'a>> {
     match call.collective {
         Collective::Allgather => call.recv_blocks,
-        // They are contributed as they lie.
-        Collective::ReduceScatter => call.send_blocks.filter(|of| of.displacements.is_none()),
+        Collective::ReduceScatter => call.send_blocks,
         _ => None,
     }
 }
@@ -74,8 +73,11 @@ impl SharedBoard {
         let ranks = 0..board.n_ranks();
         if reducer.is_some() {
             let input = if call.in_place { call.recv.cast_const() } else { call.send };
-            // SAFETY: the caller's promise: the input has all blocks.
-            board.contribute(unsafe { slice(input, bytes(all)) });
+            let pieces = places(&blocks).map(|(start, count)| {
+                // SAFETY: the caller's promise: the input has all blocks.
+                unsafe { slice(input.wrapping_add(bytes(start)), bytes(count)) }
+            });
+            board.contribute_pieces(bytes(all), pieces);
             let (len, offset) = (bytes(all), bytes(before));
             let of = |_| Read { len, offset, part: own, place: 0 };
             // SAFETY: the own block lies within every contribution, and the output has room for it.
