@@ -9,10 +9,8 @@ use crate::sync::lock;
 use crate::world::backend::{Refusal, Waiter};
 use crate::world::call::{Call, Caller};
 
-/// The longest contribution where all contribute and one rank reads all: a plan has it read longer ones where
-/// they lie. Longer ones yet are taken that are read in parts, or are the only one.
-const MOST_GATHERED: u64 = 16 * 1024;
-/// The same where everybody reads all.
+/// The longest contribution where everybody contributes and reads all: a plan has them read longer ones where
+/// they lie.
 const MOST_SHARED: u64 = 8 * 1024;
 
 /// Who contributes, who reads, and what.
@@ -37,7 +35,6 @@ impl SharedBoard {
     fn most_given(&self, collective: Collective) -> u64 {
         match collective {
             Collective::Allreduce | Collective::Allgather => MOST_SHARED,
-            Collective::Reduce | Collective::Gather => MOST_GATHERED,
             _ => self.capacity,
         }
     }
