@@ -142,9 +142,12 @@ fn senders_keep_their_order() {
                 for n in 0..EACH {
                     ring.push(heap, &mut recent, &notice(sender, n)).unwrap();
                     // Far enough from the capacity however slow the reader is.
-                    while ring.tail.load(Ordering::Relaxed) - ring.head.load(Ordering::Relaxed)
-                        > CAPACITY / 2
-                    {
+                    // Others move both on between the two looks.
+                    let unread = || {
+                        let tail = ring.tail.load(Ordering::Relaxed);
+                        tail.saturating_sub(ring.head.load(Ordering::Relaxed))
+                    };
+                    while unread() > CAPACITY / 2 {
                         std::thread::yield_now();
                     }
                 }
