@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::ops::{Deref, Range};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use hopbine_torus::plan::{Invalid, Plan, Step};
 use smallvec::SmallVec;
@@ -20,7 +20,7 @@ const MOST_LISTED: u32 = 1024;
 /// A plan that has been checked.
 #[derive(Debug)]
 pub struct CheckedPlan {
-    plan: Plan,
+    plan: Arc<Plan>,
     lanes: Vec<LaneFacts>,
     straight: OnceLock<Result<(), CompileFailure>>,
 }
@@ -50,7 +50,7 @@ impl CheckedPlan {
         }
         let plan = plan.listed(MOST_LISTED);
         let lanes = (0..plan.lanes.len()).map(|index| LaneFacts::new(&plan, index)).collect();
-        Ok(CheckedPlan { plan, lanes, straight: OnceLock::new() })
+        Ok(CheckedPlan { plan: Arc::new(plan), lanes, straight: OnceLock::new() })
     }
 
     pub(super) fn facts(&self, lane: usize) -> &LaneFacts {
@@ -60,7 +60,37 @@ impl CheckedPlan {
     /// A rank that knows the sizes of its own blocks alone can send what it gives, and receive what
     /// it gets, and nothing in between.
     pub(super) fn check_straight(&self) -> Result<(), CompileFailure> {
-        self.straight.get_or_init(|| check_straight(&self.plan)).clone()
+        self.straight.get_or_init(|| self.find_forwarding()).clone()
+    }
+
+    fn find_forwarding(&self) -> Result<(), CompileFailure> {
+        let Plan { collective, rank, root, n_ranks, ref lanes } = *self.plan;
+        for (index, lane) in lanes.iter().enumerate() {
+            let gives = lane.space.positions(collective.gives(rank, root, n_ranks), rank, false);
+            let LaneFacts { gets, .. } = self.facts(index);
+            let holds =
+                |ranges: &[Range<u32>], at: &u32| ranges.iter().any(|range| range.contains(at));
+            let mut received = HashSet::new();
+            for (step, Step { sends, recvs, .. }) in lane.steps.iter().enumerate() {
+                let is_own = |at: u32| holds(&gives, &at) && !received.contains(&at);
+                let is_straight =
+                    positions(sends).all(is_own) && positions(recvs).all(|at| holds(gets, &at));
+                if !is_straight {
+                    return Err(CompileFailure {
+                        lane: index,
+                        step,
+                        error: CompileError::Forwards,
+                    });
+                }
+                received.extend(positions(recvs));
+            }
+        }
+        Ok(())
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
     }
 }
 
@@ -87,26 +117,6 @@ impl LaneFacts {
             gets: lane.space.positions(collective.gets(rank, root, n_ranks), rank, true),
         }
     }
-}
-
-fn check_straight(plan: &Plan) -> Result<(), CompileFailure> {
-    let Plan { collective, rank, root, n_ranks, .. } = *plan;
-    for (index, lane) in plan.lanes.iter().enumerate() {
-        let gives = lane.space.positions(collective.gives(rank, root, n_ranks), rank, false);
-        let gets = lane.space.positions(collective.gets(rank, root, n_ranks), rank, true);
-        let holds = |ranges: &[Range<u32>], at: &u32| ranges.iter().any(|range| range.contains(at));
-        let mut received = HashSet::new();
-        for (step, Step { sends, recvs, .. }) in lane.steps.iter().enumerate() {
-            let is_own = |at: u32| holds(&gives, &at) && !received.contains(&at);
-            let is_straight =
-                positions(sends).all(is_own) && positions(recvs).all(|at| holds(&gets, &at));
-            if !is_straight {
-                return Err(CompileFailure { lane: index, step, error: CompileError::Forwards });
-            }
-            received.extend(positions(recvs));
-        }
-    }
-    Ok(())
 }
 
 /// The positions that lane `index` gives to the user, when several lanes share a part: those

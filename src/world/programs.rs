@@ -130,10 +130,8 @@ impl Inner {
             && self.preferred(key).is_none();
         let given = given(&sizes);
         let sizes = match how.plan.turned_back() {
-            Some(back) => {
-                Arc::new(CheckedPlan::new(back).map_err(|failure| self.failure(failure))?)
-            }
-            None => self.plan(&how.algorithm.for_sizes(), key.root, ports)?,
+            Some(back) => Arc::new(back),
+            None => self.plan(&how.algorithm.for_sizes(), key.root, ports)?.plan().clone(),
         };
         let program = compile_sizes(&sizes);
         let call = (&how.algorithm.name, ports, members.fingerprint, "sizes");

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
+use hopbine_torus::plan::Plan;
 use hopbine_torus::registry::Algorithm;
 
 use super::cache::{KEPT_BYTES, KEPT_PROGRAMS};
@@ -59,7 +60,7 @@ pub(super) struct How {
 pub(super) struct Then {
     pub(super) how: How,
     /// Whose messages the sizes travel in.
-    pub(super) sizes: Arc<CheckedPlan>,
+    pub(super) sizes: Arc<Plan>,
     /// The library chose the algorithm, and may choose another when it knows the sizes.
     pub(super) is_chosen: bool,
     /// By rank, the bytes of the block for it; in the end, the most of them.
