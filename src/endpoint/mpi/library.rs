@@ -119,6 +119,32 @@ pub fn check(call: &'static str, code: std::ffi::c_int) -> Result<(), WireError>
     if code == SUCCESS { Ok(()) } else { Err(failed(call, code)) }
 }
 
+/// Whether a request is complete; it is null then. `MPI_Test` would tell this in one call, but MPICH moves
+/// everything on in it first, also if the request is complete: 0.7 us by TCP.
+///
+/// # Safety
+/// The request must be active, and `status` `MPI_STATUS_IGNORE` or valid for writes. It is written if the
+/// request is complete.
+///
+/// # Errors
+/// [`WireError`] if MPI fails, or the request has.
+#[inline]
+pub unsafe fn is_complete(
+    request: &mut ffi::MPI_Request,
+    status: *mut ffi::MPI_Status,
+) -> Result<bool, WireError> {
+    let mut is_complete = 0;
+    // SAFETY: the caller's promise.
+    let code = unsafe { ffi::PMPI_Request_get_status(*request, &mut is_complete, status) };
+    check("MPI_Request_get_status", code)?;
+    if is_complete == 0 {
+        return Ok(false);
+    }
+    // SAFETY: as above; it has nothing to wait for.
+    check("MPI_Wait", unsafe { ffi::PMPI_Wait(request, ffi::RSMPI_STATUS_IGNORE) })?;
+    Ok(true)
+}
+
 #[cold]
 fn failed(call: &'static str, code: std::ffi::c_int) -> WireError {
     // Longer than any library's MPI_MAX_ERROR_STRING.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use mpi::ffi;
 
 use super::header::HEADER_BYTES;
-use super::library::{Comm, check};
+use super::library::{Comm, check, is_complete};
 use super::{HEADERS, PART_BYTES};
 use crate::endpoint::WireError;
 
@@ -105,13 +105,9 @@ impl Ring {
         if self.n_taken == SLOTS {
             return Ok(None);
         }
-        let (mut is_there, mut status) = (0, std::mem::MaybeUninit::<ffi::MPI_Status>::uninit());
-        // SAFETY: an active request; MPI writes the status when it says that it is complete.
-        let code = unsafe {
-            ffi::PMPI_Test(&mut self.requests[self.head], &mut is_there, status.as_mut_ptr())
-        };
-        check("MPI_Test", code)?;
-        if is_there == 0 {
+        let mut status = std::mem::MaybeUninit::<ffi::MPI_Status>::uninit();
+        // SAFETY: an active request, and room for its status.
+        if !unsafe { is_complete(&mut self.requests[self.head], status.as_mut_ptr()) }? {
             return Ok(None);
         }
         // SAFETY: complete, so the status has been written.
