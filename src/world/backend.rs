@@ -88,43 +88,27 @@ pub(super) type CacheFigures = Box<dyn Fn() -> Option<CacheStats> + Send + Sync>
 
 /// Barriers and small reductions by the hardware, for all ranks of a communicator together.
 pub(super) trait SmallCollectives: Send + Sync {
-    /// Whether it can perform a normalized call. `any_bits` allows results that differ from a plan's
-    /// by rounding.
+    /// Whether it can perform a normalized call. `always` says that nothing else may: results may then
+    /// differ from a plan's by rounding, and what it might hand back is refused.
     ///
     /// # Errors
     /// Why not.
-    fn serves(&self, call: &Call, any_bits: bool) -> Result<(), Refusal>;
+    fn serves(&self, call: &Call, always: bool) -> Result<(), Refusal>;
 
-    /// Performs a call that it [`serves`](SmallCollectives::serves).
+    /// Performs a call that it [`serves`](SmallCollectives::serves), or hands it back, false: an alltoall
+    /// whose blocks, of sizes that no rank knows all of, are too long for it. All ranks find this alike.
     ///
     /// # Safety
     /// As [`Communicator::call`](super::Communicator::call).
     ///
     /// # Errors
-    /// [`Error::GatesMismatch`], [`Error::Wire`]; what `waiter` returns.
+    /// [`Error::GatesMismatch`], [`Error::Disagree`], [`Error::Wire`]; what `waiter` returns.
     unsafe fn perform(
         &self,
         call: &Call,
         caller: Caller,
         waiter: &mut dyn Waiter,
-    ) -> Result<(), Error>;
-
-    /// Performs an alltoall with blocks of different sizes, if all ranks find that it can be done
-    /// so. Returns whether it has.
-    ///
-    /// # Safety
-    /// As [`perform`](SmallCollectives::perform).
-    ///
-    /// # Errors
-    /// [`Error::Disagree`]; as [`perform`](SmallCollectives::perform).
-    unsafe fn exchange(
-        &self,
-        _call: &Call,
-        _caller: Caller,
-        _waiter: &mut dyn Waiter,
-    ) -> Result<bool, Error> {
-        Ok(false)
-    }
+    ) -> Result<bool, Error>;
 
     /// Waits for whatever is going on, and calls `f` before anything else does.
     fn between_calls(&self, f: &mut dyn FnMut());

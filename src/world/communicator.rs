@@ -3,11 +3,9 @@
 use std::sync::{Arc, PoisonError};
 
 use crate::Rank;
-use hopbine_torus::Collective;
 use hopbine_torus::geometry::{Coord, Shape};
 
 use super::backend::{SmallCollectives, Waiter};
-use super::blocks::Form;
 use super::call::{Call, Caller};
 use super::inner::Inner;
 use super::members::Members;
@@ -72,7 +70,8 @@ impl Communicator {
         self.inner.of_world.cache.as_ref().and_then(|figures| figures())
     }
 
-    /// True if this call could be, and with these options is, performed by the barrier gates.
+    /// True if this call could be, and with these options is, performed by the barrier gates or the board;
+    /// an alltoall with blocks of different sizes only if these turn out to be short.
     pub fn uses_gates(&self, call: &Call) -> bool {
         matches!(self.gates_for(&call.normalized(self.caller())), Ok(Some(_)))
     }
@@ -215,27 +214,13 @@ impl Communicator {
     #[inline]
     pub unsafe fn call(&self, call: &Call) -> Result<(), Error> {
         let call = &call.normalized(self.caller());
-        if let Some(small) = self.gates_for(call)? {
-            call.check(self.caller())?;
-            // SAFETY: the caller's promise.
-            return self
-                .by_hardware(|caller, waiter| unsafe { small.perform(call, caller, waiter) });
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.call_by_plan(call) }
-    }
-
-    /// Performs a normalized call that the hardware does not.
-    ///
-    /// # Safety
-    /// As [`call`](Communicator::call).
-    unsafe fn call_by_plan(&self, call: &Call) -> Result<(), Error> {
+        let small = self.gates_for(call)?;
         call.check(self.caller())?;
-        if let Some(small) = self.exchanger(call) {
+        if let Some(small) = small
             // SAFETY: the caller's promise.
-            if self.by_hardware(|caller, waiter| unsafe { small.exchange(call, caller, waiter) })? {
-                return Ok(());
-            }
+            && unsafe { self.by_hardware(small, call) }?
+        {
+            return Ok(());
         }
         // SAFETY: the caller's promise, and `check` as in `launch`.
         unsafe { self.run_by_plan(call, call.memory(self.caller())) }
@@ -280,22 +265,17 @@ impl Communicator {
         }
     }
 
-    /// Whoever performs alltoalls with short blocks of different sizes.
-    fn exchanger(&self, call: &Call) -> Option<&dyn SmallCollectives> {
-        let is_ours = call.collective == Collective::Alltoall
-            && call.form == Form::Vector
-            && self.options.hardware == options::Hardware::Auto
-            && !self.options.asks_for_a_plan()
-            && self.inner.of_world.preferred.of(call.collective).is_none();
-        if is_ours { self.small_collectives().ok() } else { None }
-    }
-
-    /// Has the hardware do something. Operations under way go on meanwhile.
+    /// Has the hardware perform a checked, normalized call, unless it hands it back: false. Operations under
+    /// way go on meanwhile.
+    ///
+    /// # Safety
+    /// As [`call`](Communicator::call).
     #[inline]
-    pub(super) fn by_hardware<R>(
+    pub(super) unsafe fn by_hardware(
         &self,
-        perform: impl FnOnce(Caller, &mut dyn Waiter) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+        small: &dyn SmallCollectives,
+        call: &Call,
+    ) -> Result<bool, Error> {
         let (of_world, caller) = (&self.inner.of_world, self.caller());
         let engine = &of_world.engine;
         let is_world = self.inner.is_world();
@@ -305,7 +285,8 @@ impl Communicator {
         let members = (!is_world).then_some(&*self.inner.members);
         let n_ranks = caller.n_ranks;
         let mut waiter = AtHardware { engine, n_ranks, watch: None, members, gave_up: false };
-        let outcome = perform(caller, &mut waiter);
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { small.perform(call, caller, &mut waiter) };
         match &outcome {
             // All ranks are told of a mismatch, so they still agree where they are.
             Ok(_) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}

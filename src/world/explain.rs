@@ -34,14 +34,23 @@ impl Communicator {
     /// As the call itself, where that is not served at all.
     pub fn explain(&self, call: &Call) -> Result<Explanation, Error> {
         let call = call.normalized(self.caller());
-        if self.uses_gates(&call) {
-            let (by, why) = match self.inner.of_world.wire {
-                super::Wire::Memory => ("board", "short, all ranks on one host"),
-                super::Wire::Network => ("gates", "the network's barrier gates do it"),
-            };
+        let Ok(Some(small)) = self.gates_for(&call) else {
+            return self.explain_started(&call);
+        };
+        let (by, why) = match self.inner.of_world.wire {
+            super::Wire::Memory => ("board", "short, all ranks on one host"),
+            super::Wire::Network => ("gates", "the network's barrier gates do it"),
+        };
+        if small.serves(&call, true).is_ok() {
             return Ok(Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() });
         }
-        self.explain_started(&call)
+        // What it may hand back.
+        let otherwise = self.explain_started(&call)?;
+        Ok(Explanation {
+            by: format!("{by} or {}", otherwise.by),
+            why: format!("{why}; where blocks are longer, {}", otherwise.why),
+            ..otherwise
+        })
     }
 
     /// As [`explain`](Communicator::explain), for a call that is not blocking.

@@ -94,8 +94,8 @@ impl Communicator {
             return Some(unsafe { self.run_by_plan(call, short.memory()) });
         }
         let small = self.small_collectives().ok()?;
-        // SAFETY: the caller's promise.
-        Some(self.by_hardware(|caller, waiter| unsafe { small.perform(call, caller, waiter) }))
+        // SAFETY: the caller's promise. Blocks of one size are never handed back.
+        Some(unsafe { self.by_hardware(small, call) }.map(drop))
     }
 
     /// Starts a call like that of `short`, which is this handle's, as [`again`](Communicator::again)

@@ -22,9 +22,14 @@ fn has_board(comm: &Communicator) -> bool {
     let gathered = Call { form: Form::Vector, recv_blocks: blocks, ..gathered };
     let reduced = Call { collective: Collective::ReduceScatter, send_blocks: blocks, ..sum };
     let reduced = Call { form: Form::Vector, count: gathered.count, ..reduced };
-    for call in [gathered, reduced] {
+    let exchanged = Call { collective: Collective::Alltoall, send_blocks: blocks, ..gathered };
+    for call in [gathered, reduced, exchanged] {
         assert_eq!(comm.uses_gates(&call), has_board, "{call:?}");
     }
+    // It takes back what turns out to be long.
+    let by = comm.explain(&exchanged).unwrap();
+    assert_eq!(by.by.starts_with("board or "), has_board, "{by}");
+    assert_ne!(by.how, "", "{by}");
     has_board
 }
 

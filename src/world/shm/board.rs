@@ -230,24 +230,13 @@ impl SmallPlaces for Places {
 
 impl SmallCollectives for SharedBoard {
     #[inline]
-    fn serves(&self, call: &Call, _any_bits: bool) -> Result<(), Refusal> {
-        if matches!(call.collective, Collective::Scan | Collective::Exscan) {
-            return Err(Refusal::Collective(call.collective));
+    fn serves(&self, call: &Call, always: bool) -> Result<(), Refusal> {
+        match call.collective {
+            Collective::Scan | Collective::Exscan => Err(Refusal::Collective(call.collective)),
+            _ if call.form == Form::Regular => self.serves_regular(call),
+            Collective::Alltoall if !always => Ok(()),
+            _ => self.serves_blocks(call),
         }
-        if call.form != Form::Regular {
-            return self.serves_blocks(call);
-        }
-        self.serves_regular(call)
-    }
-
-    unsafe fn exchange(
-        &self,
-        call: &Call,
-        caller: Caller,
-        waiter: &mut dyn Waiter,
-    ) -> Result<bool, Error> {
-        // SAFETY: the caller's promise.
-        unsafe { self.exchange_pairs(call, caller, waiter) }
     }
 
     fn between_calls(&self, f: &mut dyn FnMut()) {
@@ -264,17 +253,19 @@ impl SmallCollectives for SharedBoard {
         call: &Call,
         caller: Caller,
         waiter: &mut dyn Waiter,
-    ) -> Result<(), Error> {
-        if call.form != Form::Regular {
-            // SAFETY: the caller's promise.
-            return unsafe { self.perform_blocks(call, caller, waiter) };
-        }
-        if call.collective == Collective::Alltoall {
-            // SAFETY: the caller's promise.
-            return unsafe { self.perform_pairs(call, caller, waiter) };
-        }
+    ) -> Result<bool, Error> {
+        let (is_pairs, is_regular) =
+            (call.collective == Collective::Alltoall, call.form == Form::Regular);
         // SAFETY: the caller's promise.
-        unsafe { self.perform_regular(call, caller, waiter) }
+        unsafe {
+            match (is_pairs, is_regular) {
+                (false, true) => self.perform_regular(call, caller, waiter)?,
+                (false, false) => self.perform_blocks(call, caller, waiter)?,
+                (true, true) => self.perform_pairs(call, caller, waiter)?,
+                (true, false) => return self.exchange_pairs(call, caller, waiter),
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -335,7 +326,7 @@ mod tests {
         // More than it has places for.
         for _ in 0..5 {
             // SAFETY: the buffer is there, and nobody else uses it.
-            unsafe { board.perform(&call, caller, &mut late) }.unwrap();
+            assert!(unsafe { board.perform(&call, caller, &mut late) }.unwrap());
         }
     }
 }

@@ -150,8 +150,8 @@ impl Gates {
 }
 
 impl SmallCollectives for Gates {
-    fn serves(&self, call: &Call, any_bits: bool) -> Result<(), Refusal> {
-        self.task(call, any_bits).map(drop)
+    fn serves(&self, call: &Call, always: bool) -> Result<(), Refusal> {
+        self.task(call, always).map(drop)
     }
 
     fn between_calls(&self, f: &mut dyn FnMut()) {
@@ -168,7 +168,7 @@ impl SmallCollectives for Gates {
         call: &Call,
         caller: Caller,
         waiter: &mut dyn Waiter,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let task = self.task(call, true).map_err(|reason| Error::NotServed {
             collective: call.collective,
             name: "barrier gates".to_owned(),
@@ -202,7 +202,7 @@ impl SmallCollectives for Gates {
         match task {
             Task::Barrier => {
                 set.barrier().map_err(failed)?;
-                wait(&mut || set.poll_barrier())
+                wait(&mut || set.poll_barrier())?;
             }
             Task::Uint64 { op, flip } => {
                 let mut values = [0; MOST_ELEMENTS];
@@ -215,7 +215,6 @@ impl SmallCollectives for Gates {
                 values.iter_mut().for_each(|value| *value ^= flip);
                 // SAFETY: as above, for the output.
                 unsafe { store(call.recv, &values[..count]) };
-                Ok(())
             }
             Task::Double => {
                 let mut values = [0.0; MOST_ELEMENTS];
@@ -225,9 +224,9 @@ impl SmallCollectives for Gates {
                 wait(&mut || set.poll_sum_f64(&mut values))?;
                 // SAFETY: as above.
                 unsafe { store(call.recv, &values[..count]) };
-                Ok(())
             }
         }
+        Ok(true)
     }
 }
 
