@@ -135,7 +135,7 @@ fn senders_keep_their_order() {
     const EACH: u64 = 60_000;
     let (ring, heap) = (Box::<Ring>::default(), Heap::default());
     std::thread::scope(|s| {
-        for sender in 0..4 {
+        let send = |sender| {
             let (ring, heap) = (&ring, &heap);
             s.spawn(move || {
                 let mut recent = Recent::default();
@@ -151,12 +151,15 @@ fn senders_keep_their_order() {
                         std::thread::yield_now();
                     }
                 }
-            });
-        }
+            })
+        };
+        let senders = [0, 1, 2, 3].map(send);
         let mut reader = ring.reader();
         let mut next = [0; 4];
         while next != [EACH; 4] {
+            let are_gone = senders.iter().all(|sender| sender.is_finished());
             let Some(n) = reader.pop(&ring, &heap) else {
+                assert!(!are_gone, "senders ended after {next:?} notices");
                 std::thread::yield_now();
                 continue;
             };
