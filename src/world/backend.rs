@@ -119,11 +119,12 @@ pub(super) trait SmallCollectives: Send + Sync {
 
 /// What a call checks, and tells, while it waits for the hardware.
 pub(super) trait Waiter {
-    /// Whether the call may still be performed.
+    /// Whether the call may still be performed. Returns the number that the communicator's next operation
+    /// by a plan gets, the same on all ranks if they have made the same calls.
     ///
     /// # Errors
     /// Why not.
-    fn may_start(&mut self) -> Result<(), Error>;
+    fn may_start(&mut self) -> Result<u32, Error>;
 
     /// There is nothing to do but to wait, for this member of the communicator, if it is known.
     ///

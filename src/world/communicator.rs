@@ -284,14 +284,17 @@ impl Communicator {
             (!is_world).then(|| of_world.in_places.read().unwrap_or_else(PoisonError::into_inner));
         let members = (!is_world).then_some(&*self.inner.members);
         let n_ranks = caller.n_ranks;
-        let mut waiter = AtHardware { engine, n_ranks, watch: None, members, gave_up: false };
+        let next_operation = self.inner.next_operation();
+        let mut waiter =
+            AtHardware { engine, n_ranks, next_operation, watch: None, members, gave_up: false };
         // SAFETY: the caller's promise.
         let outcome = unsafe { small.perform(call, caller, &mut waiter) };
         match &outcome {
             // All ranks are told of a mismatch, so they still agree where they are.
             Ok(_) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}
             // This rank has done its part.
-            Err(Error::Lost { .. }) if !waiter.gave_up && engine.is_sparing() => {}
+            Err(Error::Lost { .. } | Error::Disagree { .. })
+                if !waiter.gave_up && engine.is_sparing() => {}
             Err(error) => engine.fail(error),
         }
         outcome
@@ -302,6 +305,7 @@ impl Communicator {
 struct AtHardware<'a> {
     engine: &'a Engine,
     n_ranks: u32,
+    next_operation: u32,
     /// Of a wait that is not short.
     watch: Option<GatesWatch<'a>>,
     /// Of a communicator that is not the world's.
@@ -310,13 +314,14 @@ struct AtHardware<'a> {
 }
 
 impl Waiter for AtHardware<'_> {
-    fn may_start(&mut self) -> Result<(), Error> {
-        self.engine.check()
+    fn may_start(&mut self) -> Result<u32, Error> {
+        self.engine.check()?;
+        Ok(self.next_operation)
     }
 
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {
-        let world_rank = |members: &Members| Some(members.world_rank(awaited? as Rank));
-        let awaited = self.members.and_then(world_rank);
+        let world_rank = |rank| self.members.map_or(rank, |members| members.world_rank(rank));
+        let awaited = awaited.map(|rank| world_rank(rank as Rank));
         let watch = self.watch.get_or_insert_with(|| self.engine.at_gates(self.n_ranks));
         watch.idle(awaited).inspect_err(|_| self.gave_up = true)
     }

@@ -43,6 +43,12 @@ impl Inner {
         self.context == 0
     }
 
+    /// The number of the next operation.
+    pub(super) fn next_operation(&self) -> u32 {
+        // Relaxed: see below.
+        self.next_operation.load(Ordering::Relaxed)
+    }
+
     /// Names the next `n` operations, by context and the number of the first. Ranks must start
     /// operations in the same order.
     pub(super) fn next_operations(&self, n: u32) -> (u64, u32) {

@@ -97,6 +97,11 @@ run_doors() {
     [ "$mpi" != openmpi ] || ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
       "$programs/disagree" $lengths || status=1
   done
+  # By the board, which the next call takes as well.
+  for lengths in "3 5" "5 0"; do
+    # shellcheck disable=SC2086
+    ranks 4 "$programs/disagree" $lengths || status=1
+  done
   # What ranks get wrong together, in shared memory and over messages.
   ranks 4 "$preload" "$programs/recover" || status=1
   ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/recover-hb" || status=1

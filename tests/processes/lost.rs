@@ -34,6 +34,7 @@ fn scenarios() {
             "gates_beside" => || two(gates, without_the_victim),
             "gates_and_plan" => || rounds(gates_and_plan),
             "crowded" => crowded,
+            "last" => last,
             "suspended" => suspended,
             _ => return None,
         })
@@ -305,6 +306,31 @@ fn crowded() {
 fn a_late_rank_is_not_taken_for_dead_where_no_file_can_be_opened() {
     four_at_a_time(["emu", "shm"], |backend| {
         ranks(3, "crowded", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
+    });
+}
+
+/// The last calls before the end, in which some only give: the root waits for one that is late, when others
+/// have left.
+fn last() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    comm.barrier().unwrap();
+    if comm.rank() == VICTIM {
+        std::thread::sleep(Duration::from_millis(1500));
+    }
+    let (mut sum, mut all) = ([0u64], vec![0u64; comm.size() as usize]);
+    comm.reduce(&[1], &mut sum, Op::Sum, 0).unwrap();
+    comm.gather(&[u64::from(comm.rank())], &mut all, 0).unwrap();
+    if comm.rank() == 0 {
+        assert_eq!((sum, all), ([4], vec![0, 1, 2, 3]));
+    }
+    world.finish().unwrap();
+}
+
+#[test]
+fn a_late_rank_is_waited_for_by_those_who_stay() {
+    four_at_a_time(["emu", "shm"], |backend| {
+        ranks(4, "last", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
     });
 }
 

@@ -164,3 +164,21 @@ fn a_rank_that_fails_ends_the_calls_of_a_row() {
     let failed = results.unwrap();
     assert!(failed.iter().all(Result::is_err), "{failed:?}");
 }
+
+/// The root's first call goes by a plan and its second by the board; the other rank's both go by the board.
+#[test]
+fn the_next_call_of_another_rank_is_not_taken_for_this_one() {
+    let results = emulate(&config(&[2]), |comm| {
+        let is_root = comm.rank() == 0;
+        let mut vector = vec![if is_root { 1.0 } else { 0.0 }; 6000];
+        let first = comm.bcast(&mut vector[..if is_root { 6000 } else { 100 }], 0);
+        if is_root {
+            // It has given what it had to give, or hears of the other's failure.
+            let _ = comm.bcast(&mut vec![2.0; 100], 0);
+        } else {
+            assert!(first.is_err() && vector[0] == 0.0, "{first:?}, {}", vector[0]);
+        }
+        Ok(())
+    });
+    assert!(results.unwrap().iter().all(Result::<(), Error>::is_ok));
+}

@@ -171,15 +171,17 @@ impl SharedBoard {
     }
 }
 
-/// The same on all ranks that make the same call, and most likely another one for another call.
+/// The same on all ranks that make the same call, and most likely another one for another call. `number` is
+/// what [`Waiter::may_start`] returns: a rank that has made one of the calls before by a plan, where
+/// another took the board, has another one.
 #[inline]
-pub(super) fn signature(call: &Call, bytes: u64) -> u16 {
+pub(super) fn signature(call: &Call, bytes: u64, number: u32) -> u16 {
     let mut mixed = bytes << 8 | call.collective as u64;
     if let Some(op) = call.op {
         mixed ^= (op as u64) << 52 | (call.dtype as u64) << 58;
     }
     mixed = (mixed ^ u64::from(call.root) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 48) as u16
+    ((mixed >> 48) as u16).wrapping_add(number as u16)
 }
 
 impl Drop for SharedBoard {
@@ -294,8 +296,8 @@ mod tests {
     struct Late(Board);
 
     impl Waiter for Late {
-        fn may_start(&mut self) -> Result<(), Error> {
-            Ok(())
+        fn may_start(&mut self) -> Result<u32, Error> {
+            Ok(0)
         }
 
         fn idle(&mut self, _: Option<usize>) -> Result<(), Error> {

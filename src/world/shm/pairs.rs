@@ -39,8 +39,8 @@ impl SharedBoard {
         let (me, n) = (caller.rank as usize, self.n_ranks as usize);
         let input = if call.in_place { call.recv.cast_const() } else { call.send };
         let board = &mut *lock(&self.board);
-        waiter.may_start()?;
-        board.enter(signature(call, block as u64));
+        let number = waiter.may_start()?;
+        board.enter(signature(call, block as u64, number));
         self.has_place(board, waiter)?;
         let others = [(0, me), (me + 1, n - me - 1)].map(|(start, count)| {
             // SAFETY: the caller's promise: the input has all blocks.
@@ -83,14 +83,14 @@ impl SharedBoard {
         };
         let (me, n) = (caller.rank as usize, self.n_ranks as usize);
         let board = &mut *lock(&self.board);
-        waiter.may_start()?;
+        let number = waiter.may_start()?;
         // Relaxed: under the board's lock.
         let passed_by = self.passed_by.load(Ordering::Relaxed);
         if passed_by as u32 > 0 {
             self.passed_by.store(passed_by - 1, Ordering::Relaxed);
             return Ok(false);
         }
-        board.enter(signature(call, u64::MAX));
+        board.enter(signature(call, u64::MAX, number));
         self.has_place(board, waiter)?;
         let others = |blocks: &Blocks<'_>| {
             let all = blocks.counts.iter().enumerate().filter(|(rank, _)| *rank != me);
@@ -98,7 +98,7 @@ impl SharedBoard {
         };
         let head = 2 * n * WORD;
         let mut words = [0u32; 2 * MOST_RANKS];
-        if others(&send) + head as u64 > self.capacity || others(&recv) > MOST_READ {
+        if others(&send).saturating_add(head as u64) > self.capacity || others(&recv) > MOST_READ {
             words[0] = TOO_MUCH;
             board.contribute_pieces(0, std::iter::once(bytes_of(&words[..2 * n])));
         } else {

@@ -138,8 +138,8 @@ impl SharedBoard {
             _ => None,
         };
         let board = &mut *lock(&self.board);
-        waiter.may_start()?;
-        board.enter(signature(call, bytes));
+        let number = waiter.may_start()?;
+        board.enter(signature(call, bytes, number));
         if let Some(given) = given {
             self.has_place(board, waiter)?;
             // SAFETY: the caller's promise; a call without elements may have no buffer.

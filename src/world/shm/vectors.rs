@@ -65,10 +65,10 @@ impl SharedBoard {
         let own = bytes(blocks.counts[me]);
         let (before, all) = (blocks.counts[..me].iter().sum(), blocks.counts.iter().sum());
         let board = &mut *lock(&self.board);
-        waiter.may_start()?;
+        let number = waiter.may_start()?;
         let mut hasher = FxHasher::default();
         blocks.counts.iter().for_each(|&count| hasher.write_usize(bytes(count)));
-        board.enter(signature(call, hasher.finish()));
+        board.enter(signature(call, hasher.finish(), number));
         self.has_place(board, waiter)?;
         let ranks = 0..board.n_ranks();
         if reducer.is_some() {
