@@ -17,8 +17,8 @@ static int copy_portions(char *row, char *loose, MPI_Count count, MPI_Datatype t
         const int n = (int)(count - done < most ? count - done : most), bytes = (int)(n * each);
         char *const to = row + done * each, *const from = loose + done * extent;
         int at = 0;
-        const int code = is_back ? PMPI_Unpack(to, bytes, &at, from, n, type, MPI_COMM_SELF)
-                                 : PMPI_Pack(from, n, type, to, bytes, &at, MPI_COMM_SELF);
+        const int code = is_back ? PMPI_Unpack(to, bytes, &at, from, n, type, own_comm)
+                                 : PMPI_Pack(from, n, type, to, bytes, &at, own_comm);
         if (code != MPI_SUCCESS || at != bytes) return 0;
     }
     return 1;

@@ -83,6 +83,7 @@ void start(void) {
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     PMPI_Comm_dup(MPI_COMM_WORLD, &exchange_comm);
     PMPI_Comm_dup(MPI_COMM_SELF, &own_comm);
+    PMPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
     PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, own_comm, &unanswered);
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
     int is_started = 0, n_ranks = 0;

@@ -129,6 +129,10 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
         return 1;
     }
     if (datatype == MPI_DATATYPE_NULL) return 0;
+    /* Whether it is committed, only those calls tell that would send something of it. */
+    const int is_fixed = is_predefined(datatype);
+    const char none = 0;
+    if (!is_fixed && PMPI_Send(&none, 1, datatype, MPI_PROC_NULL, 0, own_comm) != MPI_SUCCESS) return 0;
     MPI_Aint lower, extent, true_lower, true_extent;
     MPI_Count bytes;
     if (PMPI_Type_size_x(datatype, &bytes) != MPI_SUCCESS || bytes == MPI_UNDEFINED) return 0;
@@ -137,7 +141,7 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
     const int has_holes = lower != 0 || true_lower != 0 || extent != bytes || true_extent != bytes;
     type->bytes = bytes;
     type->contiguous = !has_holes && is_row(datatype);
-    if (is_predefined(datatype)) {
+    if (is_fixed) {
         last = datatype;
         of_last = *type;
         has_last = 1;
