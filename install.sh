@@ -16,6 +16,10 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
+if [ $# != 0 ]; then
+  sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
 prefix=${PREFIX:-/usr/local}
 profile=${PROFILE:-release}
 case $prefix in
@@ -82,6 +86,9 @@ fi
 
 # The libraries that a static libhopbine needs.
 needs="-lpthread -ldl -lm -lrt"
+for word in ${features[0]:+$("$MPICC" -show)}; do
+  case $word in -[lL]*) needs+=" $word" ;; esac
+done
 cat >"$prefix/lib/pkgconfig/hopbine.pc" <<EOF
 prefix=$prefix
 libdir=\${prefix}/lib
@@ -106,7 +113,7 @@ Requires: hopbine
 Cflags: -I\${includedir}
 Libs: -L\${libdir} -lhopbine_fortran
 EOF
-sed "s/@VERSION@/$version/g; s/@NEEDS@/pthread;dl;m;rt/" capi/hopbine-config.cmake.in \
+sed "s/@VERSION@/$version/g; s|@NEEDS@|${needs// /;}|" capi/hopbine-config.cmake.in \
   >"$prefix/lib/cmake/hopbine/hopbine-config.cmake"
 sed "s/@VERSION@/$version/g" capi/hopbine-config-version.cmake.in \
   >"$prefix/lib/cmake/hopbine/hopbine-config-version.cmake"

@@ -2,7 +2,8 @@
  *
  * Every function returns HOPBINE_SUCCESS or another HOPBINE_ERR_ code; hopbine_last_error() then says
  * what was wrong. A collective must be called by all ranks of its communicator, in the same order,
- * with the same count, type, operator and root. All functions may be called from any thread.
+ * with the same count, type, operator and root. All functions may be called from any thread, but not in
+ * a child of fork(). HOPBINE_WITH_MPI, defined before, declares hopbine_init_mpi().
  *
  * Made by cbindgen from capi/src; do not edit: run `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test header`. */
 

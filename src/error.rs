@@ -108,7 +108,7 @@ pub enum Error {
         dtype: Dtype,
     },
     /// The root is not a rank of the communicator.
-    #[error("{collective}: root {root} is out of range, ranks are 0..{n_ranks}")]
+    #[error("{collective}: root {root} is out of range, ranks are 0 to {}", n_ranks.saturating_sub(1))]
     Root {
         /// The collective called.
         collective: Collective,

@@ -128,7 +128,7 @@ impl Arguments {
         let op = self.op.map(operator).transpose()?;
         let Some(root) = u32::try_from(self.root).ok().filter(|&root| root < comm.size()) else {
             let last = comm.size() - 1;
-            return wrong(HOPBINE_ERR_ROOT, format!("root {}: ranks are 0..={last}", self.root));
+            return wrong(HOPBINE_ERR_ROOT, format!("root {}: ranks are 0 to {last}", self.root));
         };
         let mut call = Call::new(collective, count, dtype);
         (call.op, call.root, call.in_place) = (op, root, self.is_in_place());

@@ -200,7 +200,7 @@ impl Communicator {
             None => sorted
                 .last()
                 .filter(|&&last| last >= self.size())
-                .map(|last| format!("there is no rank {last}, ranks are 0..{}", self.size())),
+                .map(|last| format!("there is no rank {last}, ranks are 0 to {}", self.size() - 1)),
         };
         // Also a rank that is wrong takes part, so that nobody waits for it.
         let place = place.filter(|_| wrong.is_none());
@@ -236,7 +236,8 @@ impl Communicator {
         if let Some((_, dim)) = dims.iter().enumerate().find(|&(at, dim)| is_wrong((at, dim))) {
             return Err(Error::Group {
                 reason: format!(
-                    "dimension {dim} of {shape}: give each of 0..{n_dims} once at most"
+                    "dimension {dim} of {shape}: give each of 0 to {} once at most",
+                    n_dims - 1
                 ),
             });
         }

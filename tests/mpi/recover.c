@@ -59,6 +59,42 @@ static void all(MPI_Comm comm, int n, int m) {
     goes_on("alltoall", comm);
 }
 
+/* Rank 0 has another length for itself than it takes; others have nothing to do with that. */
+static void own(MPI_Comm comm, int m) {
+    int *const counts = malloc(3 * (size_t)size * sizeof *counts), *const others = counts + size, *const places = others + size;
+    for (int r = 0; r < size; r++) counts[r] = others[r] = m, places[r] = r * m;
+    const int is_wrong = rank == 0;
+    others[rank] += is_wrong;
+    check("own of allgatherv", CALL(Allgatherv)(send, m + is_wrong, MPI_INT, recv, counts, places, MPI_INT, comm), size * m,
+          is_wrong);
+    goes_on("own of allgatherv", comm);
+    check("own of gatherv", CALL(Gatherv)(send, m - is_wrong, MPI_INT, recv, counts, places, MPI_INT, 0, comm),
+          rank == 0 ? size * m : 0, is_wrong);
+    goes_on("own of gatherv", comm);
+    check("own of scatterv", CALL(Scatterv)(send, counts, places, MPI_INT, recv, m - is_wrong, MPI_INT, 0, comm),
+          m - is_wrong, is_wrong);
+    goes_on("own of scatterv", comm);
+    check("own of alltoallv",
+          CALL(Alltoallv)(send, others, places, MPI_INT, recv, counts, places, MPI_INT, comm), size * m, is_wrong);
+    goes_on("own of alltoallv", comm);
+    free(counts);
+}
+
+/* A type that is not committed is MPI's to refuse. */
+static void uncommitted(MPI_Comm comm) {
+    MPI_Datatype pairs;
+    int class = MPI_SUCCESS;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &pairs);
+    const int error = CALL(Bcast)(recv, 1, pairs, 0, comm);
+    if (error != MPI_SUCCESS) MPI_Error_class(error, &class);
+    if (class != MPI_ERR_TYPE) {
+        fprintf(stderr, "%s, uncommitted, rank %d: error class %d\n", where, rank, class);
+        MPI_Abort(MPI_COMM_WORLD, 6);
+    }
+    MPI_Type_free(&pairs);
+    goes_on("uncommitted", comm);
+}
+
 static jmp_buf back;
 
 static void leap(MPI_Comm *comm, int *code, ...) {
@@ -109,6 +145,9 @@ int main(int argc, char **argv) {
         const int few = c == 0 ? 1 : size, many = 2 * size + 2;
         all(of[c], few, many);
         all(of[c], many, few);
+        own(of[c], 3);
+        own(of[c], LONG / 2);
+        uncommitted(of[c]);
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     leaps();
