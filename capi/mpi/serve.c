@@ -11,6 +11,10 @@
 #include <stdio.h>
 
 int say_failure(int code, const char *message) {
+    /* Not said by hopbine itself: see end_job. */
+    if (!*message)
+        message = code == HOPBINE_ERR_MISMATCH ? "this rank gives itself another length than it takes"
+                                               : "MPI has not packed or unpacked the data";
     fprintf(stderr, "hopbine: %s: %s\n", hopbine_error_name(code), message);
     return code == HOPBINE_ERR_MISMATCH ? MPI_ERR_TRUNCATE
            : code == HOPBINE_ERR_BUFFER ? MPI_ERR_BUFFER

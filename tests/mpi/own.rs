@@ -68,9 +68,41 @@ fn own_traffic(rank: u32, n: u32) {
     }
 }
 
+/// What is no intracommunicator is refused.
+fn no_worlds() {
+    let (mut rank, mut n) = (0, 0);
+    // SAFETY: a constant, and numbers to write to.
+    let none = unsafe {
+        assert_eq!(ffi::MPI_Comm_rank(world_comm(), &mut rank), 0);
+        assert_eq!(ffi::MPI_Comm_size(world_comm(), &mut n), 0);
+        ffi::RSMPI_COMM_NULL
+    };
+    let mut refused = vec![none];
+    if n > 1 {
+        let mut inter = none;
+        let half = split(rank % 2, rank);
+        // SAFETY: all ranks call it; the other half's first rank is 0 or 1.
+        let code = unsafe {
+            ffi::MPI_Intercomm_create(half, 0, world_comm(), 1 - rank % 2, 7, &mut inter)
+        };
+        assert_eq!(code, 0);
+        free(half);
+        refused.push(inter);
+    }
+    for comm in refused {
+        // SAFETY: all its ranks call it.
+        let error = unsafe { init_mpi(comm) }.map(drop).unwrap_err().to_string();
+        assert!(error.contains("an intracommunicator is needed"), "{error}");
+        if comm != none {
+            free(comm);
+        }
+    }
+}
+
 /// hopbine beside the program's own MPI, at a level of threads.
 pub fn run(level: &str) {
     let wanted = start(level);
+    no_worlds();
     // SAFETY: all ranks of the program.
     let world = unsafe { init_mpi(world_comm()) }.unwrap();
     let comm = world.communicator();

@@ -21,10 +21,11 @@ use crate::world::init::World;
 /// hopbine; below `MPI_THREAD_MULTIPLE` calls of hopbine and of MPI must not coincide.
 ///
 /// # Safety
-/// `comm` must be an intracommunicator of the MPI that this crate is linked to.
+/// `comm` must be a communicator of the MPI that this crate is linked to, or `MPI_COMM_NULL`.
 ///
 /// # Errors
-/// As [`init`](crate::init); [`Error::Backend`] if MPI is not initialised.
+/// As [`init`](crate::init); [`Error::Backend`] if MPI is not initialised, or `comm` no
+/// intracommunicator.
 pub unsafe fn init_mpi(comm: ffi::MPI_Comm) -> Result<World, Error> {
     // SAFETY: the caller's promise.
     let session = unsafe { Session::over(Comm(comm), false) }.map_err(unusable)?;

@@ -30,13 +30,24 @@ impl Session {
     /// Over the ranks of a communicator; collective over it.
     ///
     /// # Safety
-    /// `comm` must be an intracommunicator.
+    /// `comm` must be a communicator, or `MPI_COMM_NULL`.
     ///
     /// # Errors
-    /// [`WireError`].
+    /// [`WireError`]; also if it is no intracommunicator.
     pub(super) unsafe fn over(comm: Comm, is_ours: bool) -> Result<Arc<Self>, WireError> {
         let library = Library::get()?;
         let inside = library.enter()?;
+        let mut is_inter = 0;
+        // SAFETY: a constant of MPI's, and the caller's promise.
+        unsafe {
+            if comm.0 == ffi::RSMPI_COMM_NULL {
+                return Err(no_world("MPI_COMM_NULL"));
+            }
+            check("MPI_Comm_test_inter", ffi::PMPI_Comm_test_inter(comm.0, &mut is_inter))?;
+        }
+        if is_inter != 0 {
+            return Err(no_world("an intercommunicator"));
+        }
         // SAFETY: the caller's promise.
         let comm = unsafe { duplicate(comm) }?;
         // SAFETY: as above.
@@ -160,6 +171,11 @@ impl Session {
 pub(super) fn world() -> Comm {
     // SAFETY: a constant of MPI's.
     Comm(unsafe { ffi::RSMPI_COMM_WORLD })
+}
+
+fn no_world(what: &str) -> WireError {
+    let reason = format!("{what} was given, and an intracommunicator is needed");
+    WireError { call: "joining a world", reason, peer: None }
 }
 
 /// A duplicate that returns errors; collective.

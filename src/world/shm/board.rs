@@ -99,11 +99,7 @@ impl SharedBoard {
         loop {
             match board.of(rank, len) {
                 Contribution::At(ptr) => return Ok(ptr),
-                Contribution::Other => {
-                    let (rank, by) = (self.ranks[rank], self.ranks[caller.rank as usize]);
-                    let blame = Blame { rank, fault: Fault::Elsewhere, by };
-                    return Err(Error::Lost { rank: by, blame });
-                }
+                Contribution::Other => return Err(self.elsewhere(rank, caller)),
                 Contribution::Missing if looks < self.looks => {
                     looks += 1;
                     std::hint::spin_loop();
@@ -119,6 +115,14 @@ impl SharedBoard {
                 }
             }
         }
+    }
+
+    /// A rank has made another call.
+    #[cold]
+    pub(super) fn elsewhere(&self, rank: usize, caller: Caller) -> Error {
+        let (rank, by) = (self.ranks[rank], self.ranks[caller.rank as usize]);
+        let blame = Blame { rank, fault: Fault::Elsewhere, by };
+        Error::Lost { rank: by, blame }
     }
 
     /// Reads the contributions of some ranks, which go to their places in the output, or with a reducer

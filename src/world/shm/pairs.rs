@@ -154,11 +154,16 @@ impl SharedBoard {
                 )
             } else {
                 let before = (0..me).map(|to| said(from, to) as usize).sum::<usize>();
+                // Another call may have this one's signature.
+                if (head + before + len) as u64 > self.capacity {
+                    return Err(self.elsewhere(from, caller));
+                }
                 found[from].wrapping_add(head + before)
             };
-            // SAFETY: both sides have said that the block has `len` bytes, and the contribution
-            // stays until this rank enters the next call; the output has room for the block, by
-            // the caller's promise, and neither overlaps the input nor is the board.
+            // SAFETY: both sides have said that the block has `len` bytes, which the sender's place has
+            // room for, and the contribution stays until this rank enters the next call; the output has
+            // room for the block, by the caller's promise, and neither overlaps the input nor is the
+            // board.
             unsafe {
                 let into = call.recv.add((start * size) as usize);
                 std::ptr::copy_nonoverlapping(source, into, len);
