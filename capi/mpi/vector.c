@@ -60,25 +60,24 @@ int serve_vector(struct call *call, const struct state *state, struct job *job, 
     if (error != MPI_SUCCESS) return *wrong = error, 1;
     /* In place, the input is in the receive buffer: this rank's block, or all of an alltoall. */
     if (receives && in_place) job->input = c == ALLTOALLV ? ALL_INPUT : recv->n == size ? rank : NO_INPUT;
-    /* What this rank has for itself and what it takes. Others need its part also where these differ: it is cut,
-     * or filled up, to what the lists say. */
-    int64_t *const given = sends ? send->bytes + (lists->send_counts ? rank : 0) : NULL;
-    int64_t *const taken = receives ? recv->bytes + (lists->recv_counts ? rank : 0) : NULL;
-    const int differs = given && taken && *given != *taken;
-    const int64_t least = differs ? (*given < *taken ? *given : *taken) : 0;
-    if (differs) {
-        job->nowhere = calloc(1, (size_t)(*given + *taken));
-        if (!job->nowhere) return call->reason = "argument", 0;
-    }
     *code = begin_call(call, job);
     if (*code != HOPBINE_SUCCESS) return 1;
     const void *from = call->send == MPI_IN_PLACE ? HOPBINE_IN_PLACE : data_of(send);
     void *to = call->recv == MPI_IN_PLACE ? HOPBINE_IN_PLACE : data_of(recv);
-    if (differs && c == ALLTOALLV) *given = *taken = least;
-    else if (differs && c == SCATTERV) to = job->nowhere;
-    else if (differs) {
-        if (least > 0) memcpy(job->nowhere, from, (size_t)least);
-        from = job->nowhere;
+    /* What this rank has for itself and what it takes. Others need its part also where these differ: it is cut,
+     * or filled up, to what the lists say. */
+    int64_t *const given = sends ? send->bytes + (lists->send_counts ? rank : 0) : NULL;
+    int64_t *const taken = receives ? recv->bytes + (lists->recv_counts ? rank : 0) : NULL;
+    if (given && taken && *given != *taken) {
+        const int64_t least = *given < *taken ? *given : *taken;
+        job->nowhere = calloc(1, (size_t)(*given + *taken));
+        if (!job->nowhere) return call->reason = "argument", 0;
+        if (c == ALLTOALLV) *given = *taken = least;
+        else if (c == SCATTERV) to = job->nowhere;
+        else {
+            if (least > 0) memcpy(job->nowhere, from, (size_t)least);
+            from = job->nowhere;
+        }
     }
     hopbine_request_t *const request = &job->request;
     const int bytes = HOPBINE_UINT8, root = call->root;

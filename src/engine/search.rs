@@ -19,6 +19,8 @@ pub(super) fn others(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
 pub(super) struct Search<'a> {
     pub(super) rank: Rank,
     pub(super) port: &'a Port,
+    /// Whether this rank waits at the gates, or else for a message.
+    pub(super) is_at_gates: bool,
     /// For one answer.
     pub(super) patience: Duration,
     /// Nobody is asked after this.
@@ -66,7 +68,14 @@ impl Search<'_> {
             self.shown.push((at, status));
             before = Some(std::mem::replace(&mut at, next));
         }
-        self.found(at, Fault::Circle)
+        // Ranks of both kinds make different calls: then whoever does not wait as this one is named.
+        let is_elsewhere = |(_, status): &&(Rank, Status)| {
+            matches!(status, Status::AtGates(..)) != self.is_at_gates
+        };
+        match self.shown.iter().find(is_elsewhere) {
+            Some(&(other, _)) => self.found(other, Fault::Elsewhere),
+            None => self.found(at, Fault::Circle),
+        }
     }
 
     /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.

@@ -263,6 +263,7 @@ impl Wanted {
         let mut search = Search {
             rank: group.rank,
             port: &group.ports[port],
+            is_at_gates: matches!(self, Wanted::Everybody(_) | Wanted::Rank(_)),
             patience: patience / 2,
             end: Instant::now() + patience / 2,
             shown: Vec::new(),
@@ -272,16 +273,6 @@ impl Wanted {
                 Care::Quick => search.among(confidants(group.rank, n_ranks)),
                 Care::Thorough => search.among(others(group.rank, n_ranks)),
             },
-            (Wanted::Rank(peer), _) => {
-                let found = search.chain(peer);
-                // A rank that waits for a message closes no circle of ranks at the gates.
-                let is_elsewhere = matches!(search.shown.first(), Some((_, Status::WaitsFor(..))));
-                let elsewhere = |blame: &Blame| is_elsewhere && blame.fault == Fault::Circle;
-                let fault = Fault::Elsewhere;
-                let other =
-                    found.filter(elsewhere).map(|blame| Blame { rank: peer, fault, ..blame });
-                other.or(found)
-            }
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         };

@@ -117,6 +117,23 @@ impl SharedBoard {
         }
     }
 
+    /// Enters a call, of which `bytes` tells what the others' must have in common with it.
+    ///
+    /// # Errors
+    /// As [`Waiter::may_start`].
+    #[inline]
+    pub(super) fn enter(
+        &self,
+        board: &mut Board,
+        call: &Call,
+        bytes: u64,
+        waiter: &mut dyn Waiter,
+    ) -> Result<(), Error> {
+        let number = waiter.may_start()?;
+        board.enter(signature(call, bytes, number));
+        Ok(())
+    }
+
     /// A rank has made another call.
     #[cold]
     pub(super) fn elsewhere(&self, rank: usize, caller: Caller) -> Error {
@@ -179,7 +196,7 @@ impl SharedBoard {
 /// what [`Waiter::may_start`] returns: a rank that has made one of the calls before by a plan, where
 /// another took the board, has another one.
 #[inline]
-pub(super) fn signature(call: &Call, bytes: u64, number: u32) -> u16 {
+fn signature(call: &Call, bytes: u64, number: u32) -> u16 {
     let mut mixed = bytes << 8 | call.collective as u64;
     if let Some(op) = call.op {
         mixed ^= (op as u64) << 52 | (call.dtype as u64) << 58;

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::board::{MOST_RANKS, MOST_READ, Read, SharedBoard, signature, slice};
+use super::board::{MOST_RANKS, MOST_READ, Read, SharedBoard, slice};
 use crate::error::Error;
 use crate::sync::lock;
 use crate::world::backend::Waiter;
@@ -39,8 +39,7 @@ impl SharedBoard {
         let (me, n) = (caller.rank as usize, self.n_ranks as usize);
         let input = if call.in_place { call.recv.cast_const() } else { call.send };
         let board = &mut *lock(&self.board);
-        let number = waiter.may_start()?;
-        board.enter(signature(call, block as u64, number));
+        self.enter(board, call, block as u64, waiter)?;
         self.has_place(board, waiter)?;
         let others = [(0, me), (me + 1, n - me - 1)].map(|(start, count)| {
             // SAFETY: the caller's promise: the input has all blocks.
@@ -83,14 +82,13 @@ impl SharedBoard {
         };
         let (me, n) = (caller.rank as usize, self.n_ranks as usize);
         let board = &mut *lock(&self.board);
-        let number = waiter.may_start()?;
         // Relaxed: under the board's lock.
         let passed_by = self.passed_by.load(Ordering::Relaxed);
         if passed_by as u32 > 0 {
             self.passed_by.store(passed_by - 1, Ordering::Relaxed);
             return Ok(false);
         }
-        board.enter(signature(call, u64::MAX, number));
+        self.enter(board, call, u64::MAX, waiter)?;
         self.has_place(board, waiter)?;
         let others = |blocks: &Blocks<'_>| {
             let all = blocks.counts.iter().enumerate().filter(|(rank, _)| *rank != me);

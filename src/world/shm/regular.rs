@@ -2,7 +2,7 @@
 
 use hopbine_torus::Collective;
 
-use super::board::{MOST_READ, Read, SharedBoard, signature, slice};
+use super::board::{MOST_READ, Read, SharedBoard, slice};
 use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
@@ -138,8 +138,7 @@ impl SharedBoard {
             _ => None,
         };
         let board = &mut *lock(&self.board);
-        let number = waiter.may_start()?;
-        board.enter(signature(call, bytes, number));
+        self.enter(board, call, bytes, waiter)?;
         if let Some(given) = given {
             self.has_place(board, waiter)?;
             // SAFETY: the caller's promise; a call without elements may have no buffer.

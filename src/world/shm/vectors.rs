@@ -6,7 +6,7 @@ use std::hash::Hasher;
 use hopbine_torus::Collective;
 use rustc_hash::FxHasher;
 
-use super::board::{MOST_READ, Read, SharedBoard, signature, slice};
+use super::board::{MOST_READ, Read, SharedBoard, slice};
 use super::pairs::places;
 use crate::error::Error;
 use crate::reduce::Reducer;
@@ -65,10 +65,9 @@ impl SharedBoard {
         let own = bytes(blocks.counts[me]);
         let (before, all) = (blocks.counts[..me].iter().sum(), blocks.counts.iter().sum());
         let board = &mut *lock(&self.board);
-        let number = waiter.may_start()?;
         let mut hasher = FxHasher::default();
         blocks.counts.iter().for_each(|&count| hasher.write_usize(bytes(count)));
-        board.enter(signature(call, hasher.finish(), number));
+        self.enter(board, call, hasher.finish(), waiter)?;
         self.has_place(board, waiter)?;
         let ranks = 0..board.n_ranks();
         if reducer.is_some() {
