@@ -21,7 +21,8 @@ void *behind(const char *name) {
     abort();
 }
 
-/* MPICH's Fortran interfaces call MPI_X for what has buffers. */
+/* Open MPI's Fortran interfaces call PMPI_X. MPICH's call MPI_X for what has buffers; PMPI_X its MPI_File_
+ * calls have, which hold a lock of MPI's meanwhile: what waits there must be MPI's own. */
 #ifdef OPEN_MPI
 #define ALSO(NAME, PARAMETERS) BOTH(NAME, PARAMETERS)
 #else
@@ -69,13 +70,37 @@ DOORS(LARGE_PERSISTENT_DOOR, MPI_Count, MPI_Aint)
 BARRIER_DOOR(PERSISTENT_DOOR)
 #endif
 
+/* MPICH's mpi_f08 calls PMPI_Barrier: its own names are taken. */
+#ifdef MPICH
+static void give(int code, MPI_Fint *error) {
+    if (error) *error = code;
+}
+
+DOOR_OUT void mpi_barrier_f08_(const MPI_Fint *comm, MPI_Fint *error);
+void mpi_barrier_f08_(const MPI_Fint *comm, MPI_Fint *error) { give(MPI_Barrier(MPI_Comm_f2c(*comm)), error); }
+
+/* A request is the same in Fortran. */
+DOOR_OUT void mpi_ibarrier_f08_(const MPI_Fint *comm, MPI_Request *request, MPI_Fint *error);
+void mpi_ibarrier_f08_(const MPI_Fint *comm, MPI_Request *request, MPI_Fint *error) {
+    give(MPI_Ibarrier(MPI_Comm_f2c(*comm), request), error);
+}
+
+#if MPI_VERSION >= 4
+DOOR_OUT void mpi_barrier_init_f08_(const MPI_Fint *comm, const MPI_Fint *info, MPI_Request *request,
+                                    MPI_Fint *error);
+void mpi_barrier_init_f08_(const MPI_Fint *comm, const MPI_Fint *info, MPI_Request *request, MPI_Fint *error) {
+    give(MPI_Barrier_init(MPI_Comm_f2c(*comm), MPI_Info_f2c(*info), request), error);
+}
+#endif
+#endif
+
 DOOR_OUT int MPI_Init(int *argc, char ***argv) {
     FIND(PMPI_Init);
     int code = next(argc, argv);
     if (code == MPI_SUCCESS) start();
     return code;
 }
-ALSO(MPI_Init, (int *argc, char ***argv))
+BOTH(MPI_Init, (int *argc, char ***argv))
 
 DOOR_OUT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     FIND(PMPI_Init_thread);
@@ -83,4 +108,4 @@ DOOR_OUT int MPI_Init_thread(int *argc, char ***argv, int required, int *provide
     if (code == MPI_SUCCESS) start();
     return code;
 }
-ALSO(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided))
+BOTH(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided))
