@@ -47,7 +47,7 @@ if [ ${#features[@]} != 0 ]; then
 fi
 cargo build --profile "$profile" -p hopbine -p hopbine-capi --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
 
-install -d "$prefix"/{bin,include,lib/pkgconfig,lib/cmake/hopbine,share/hopbine/fortran}
+install -d "$prefix"/{bin,include,lib/pkgconfig,lib/cmake/hopbine,share/hopbine/fortran/mpi}
 install -m 755 "$built/hopbine" "$prefix/bin/hopbine"
 install -m 755 "$built/libhopbine_capi.so" "$prefix/lib/libhopbine.so.$version"
 ln -sfn "libhopbine.so.$version" "$prefix/lib/libhopbine.so.0"
@@ -55,25 +55,24 @@ ln -sfn libhopbine.so.0 "$prefix/lib/libhopbine.so"
 install -m 644 "$built/libhopbine_capi.a" "$prefix/lib/libhopbine.a"
 install -m 644 include/*.h "$prefix/include/"
 install -m 644 fortran/*.f90 "$prefix/share/hopbine/fortran/"
+install -m 644 fortran/mpi/* "$prefix/share/hopbine/fortran/mpi/"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$PWD
 
-# Fortran NAME COMPILER SOURCE...: modules to include, and their objects as a static library.
-fortran() {
-  local name=$1 compiler=$2 source objects=()
-  shift 2
-  for source in "$@"; do
-    (cd "$work" && "$compiler" -O2 -fPIC -c "$root/fortran/$source.f90" -o "$source.o")
-    objects+=("$work/$source.o")
-  done
+# NAME OBJECT...: modules to include, and their objects as a static library.
+install_modules() {
+  local name=$1
+  shift
   rm -f "$prefix/lib/lib$name.a"
-  ar rcs "$prefix/lib/lib$name.a" "${objects[@]}"
+  ar rcs "$prefix/lib/lib$name.a" "${@/#/$work/}"
   install -m 644 "$work"/*.mod "$prefix/include/"
 }
 if [ -n "$fc" ]; then
-  fortran hopbine_fortran "$fc" hopbine_c_calls hopbine_c hopbine_base hopbine_vector hopbine
+  modules=(hopbine_c_calls hopbine_c hopbine_base hopbine_vector hopbine)
+  for module in "${modules[@]}"; do (cd "$work" && "$fc" -O2 -fPIC -c "$root/fortran/$module.f90"); done
+  install_modules hopbine_fortran "${modules[@]/%/.o}"
 else
   echo "install.sh: no Fortran compiler (FC): its modules are installed as sources only" >&2
 fi
@@ -81,7 +80,10 @@ fi
 if [ -n "${MPICC:-}" ]; then
   . capi/mpi/build.sh
   build_door_libraries "$prefix/lib" -O2 "${with[@]}"
-  [ -z "${MPIFC:-}" ] || fortran hopbine_hb_fortran "$MPIFC" hopbine_mpi_c hopbine_mpi
+  if [ -n "${MPIFC:-}" ]; then
+    build_door_module "$work" -O2 -fPIC
+    install_modules hopbine_hb_fortran "${door_module[@]/%/.o}"
+  fi
 fi
 
 # The libraries that a static libhopbine needs.

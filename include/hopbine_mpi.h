@@ -1,8 +1,9 @@
 /* MPI's collectives by hopbine: HB_Allreduce in place of MPI_Allreduce, and so on.
  *
  * Arguments, meaning and errors are MPI's. What hopbine does not serve (alltoallw,
- * intercommunicators, ...) MPI does; HOPBINE_REPORT=1 shows at the end what was served by what. hopbine starts with HB_Init, or with the first call on
- * MPI_COMM_WORLD, on all its ranks; until then MPI serves everything. It ends with MPI_Finalize.
+ * intercommunicators, ...) MPI does; HOPBINE_REPORT=1 shows at the end what was served by what. hopbine
+ * starts with HB_Init, or with the first call on MPI_COMM_WORLD, on all its ranks; until then MPI serves
+ * everything. It ends with MPI_Finalize.
  * The library is built for one MPI: libhopbine_hb.so. */
 #ifndef HOPBINE_MPI_H
 #define HOPBINE_MPI_H

@@ -1,143 +1,128 @@
 /* What the Fortran module hopbine_mpi calls: HB_ calls with Fortran's handles. */
 #include "doors.h"
 
+#include "forms.h"
 #include <hopbine_mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-/* Addresses that stand for MPI_IN_PLACE and MPI_BOTTOM, whose Fortran values only Fortran knows. */
+/* A call of Fortran's (fortran/mpi/hopbine_mpi_call.f90); its members are named as in forms.h. */
+struct fortran_call {
+    int collective;
+    MPI_Fint n, type, m, to, op, root, comm, info;
+    const void *send;
+    void *recv;
+    const MPI_Fint *counts, *displs, *types, *to_counts, *to_displs, *to_types;
+};
+
+/* Addresses that stand for what only Fortran knows: MPI_IN_PLACE, MPI_BOTTOM, and a buffer with gaps. */
+static const void *const in_place = (void *)-1, *const bottom = (void *)-2, *const gaps = (void *)-3;
+
 static void *at(const void *address) {
-    if (address == (void *)-1) return MPI_IN_PLACE;
-    return address == (void *)-2 ? MPI_BOTTOM : (void *)address;
+    if (address == in_place) return MPI_IN_PLACE;
+    return address == bottom ? MPI_BOTTOM : (void *)address;
 }
 
-DOOR_OUT MPI_Fint hopbine_hb_init_f(void);
-MPI_Fint hopbine_hb_init_f(void) {
-    return HB_Init();
+/* MPI's functions only look up, so these are pure, which the compiler sees unless it inlines them: what a
+ * call does not have is then not looked up. */
+#define PURE __attribute__((pure, noinline))
+PURE static MPI_Datatype type_of(MPI_Fint type) { return MPI_Type_f2c(type); }
+PURE static MPI_Op op_of(MPI_Fint op) { return MPI_Op_f2c(op); }
+PURE static MPI_Info info_of(MPI_Fint info) { return MPI_Info_f2c(info); }
+PURE static MPI_Comm comm_of(MPI_Fint comm) { return MPI_Comm_f2c(comm); }
+
+/* The parameters of forms.h, of which each call has some, but for the types of an alltoallw. */
+#define MAYBE __attribute__((unused))
+#define OPEN(call)                                                                                 \
+    MAYBE const void *const send = at((call)->send);                                               \
+    MAYBE void *const recv = at((call)->recv), *const buffer = recv;                               \
+    MAYBE const MPI_Fint n = (call)->n, m = (call)->m, root = (call)->root;                        \
+    MAYBE const MPI_Fint *const counts = (call)->counts, *const displs = (call)->displs;           \
+    MAYBE const MPI_Fint *const to_counts = (call)->to_counts, *const to_displs = (call)->to_displs; \
+    MAYBE const MPI_Datatype type = type_of((call)->type), to = type_of((call)->to);               \
+    MAYBE const MPI_Op op = op_of((call)->op);                                                     \
+    MAYBE const MPI_Info info = info_of((call)->info);                                             \
+    const MPI_Comm comm = comm_of((call)->comm)
+
+static void give(int code, MPI_Fint *ierror) {
+    if (ierror) *ierror = code;
 }
 
-DOOR_OUT MPI_Fint hopbine_hb_barrier_f(MPI_Fint comm);
-MPI_Fint hopbine_hb_barrier_f(MPI_Fint comm) {
-    return HB_Barrier(MPI_Comm_f2c(comm));
+DOOR_OUT void hopbine_hb_init_f(MPI_Fint *ierror);
+void hopbine_hb_init_f(MPI_Fint *ierror) { give(HB_Init(), ierror); }
+
+/* A list of types in C's handles, to be freed; null if `comm_f` is no communicator. */
+static MPI_Datatype *types_of(const MPI_Fint types[], MPI_Fint comm_f) {
+    int is_inter = 0, n = 0;
+    const MPI_Comm comm = MPI_Comm_f2c(comm_f);
+    if (comm == MPI_COMM_NULL) return NULL;
+    MPI_Comm_test_inter(comm, &is_inter);
+    if (is_inter) MPI_Comm_remote_size(comm, &n);
+    else MPI_Comm_size(comm, &n);
+    MPI_Datatype *const c = malloc((size_t)n * sizeof *c);
+    for (int at = 0; c && at < n; at++) c[at] = MPI_Type_f2c(types[at]);
+    return c;
 }
 
-DOOR_OUT MPI_Fint hopbine_hb_bcast_f(void *buffer, MPI_Fint count, MPI_Fint type, MPI_Fint root, MPI_Fint
-    comm);
-MPI_Fint hopbine_hb_bcast_f(void *buffer, MPI_Fint count, MPI_Fint type, MPI_Fint root, MPI_Fint
-    comm) {
-    return HB_Bcast(at(buffer), count, MPI_Type_f2c(type), root, MPI_Comm_f2c(comm));
+#define MAKE(Name, name, COLLECTIVE, P, A, M)                                                      \
+    case COLLECTIVE: {                                                                             \
+        OPEN(call);                                                                                \
+        give(HB_##Name A, ierror);                                                                 \
+        break;                                                                                     \
+    }
+
+DOOR_OUT void hopbine_hb_make_f(const struct fortran_call *call, MPI_Fint *ierror);
+void hopbine_hb_make_f(const struct fortran_call *call, MPI_Fint *ierror) {
+    const int has_types = call->to_types != NULL;
+    MPI_Datatype *const types = has_types && call->send != in_place ? types_of(call->types, call->comm) : NULL;
+    MPI_Datatype *const to_types = has_types ? types_of(call->to_types, call->comm) : NULL;
+    switch ((enum collective)call->collective) {
+        DOORS(MAKE, int, int)
+        BARRIER_DOOR(MAKE)
+    case N_COLLECTIVES: break;
+    }
+    if (has_types) free(types), free(to_types);
 }
 
-DOOR_OUT MPI_Fint hopbine_hb_reduce_f(const void *send, void *recv, MPI_Fint count, MPI_Fint type, MPI_Fint
-    op, MPI_Fint root, MPI_Fint comm);
-MPI_Fint hopbine_hb_reduce_f(const void *send, void *recv, MPI_Fint count, MPI_Fint type, MPI_Fint
-    op, MPI_Fint root, MPI_Fint comm) {
-    return HB_Reduce(at(send), at(recv), count, MPI_Type_f2c(type), MPI_Op_f2c(op),
-        root, MPI_Comm_f2c(comm));
+/* What is wrong with a call that gives a request. */
+static int refuse(const struct fortran_call *call) {
+    if (call->send != gaps && call->recv != gaps) return MPI_SUCCESS;
+    const MPI_Comm comm = MPI_Comm_f2c(call->comm);
+    fputs("hopbine: a buffer of a call that gives a request has gaps; it must be contiguous\n", stderr);
+    PMPI_Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, MPI_ERR_BUFFER);
+    return MPI_ERR_BUFFER;
 }
 
-DOOR_OUT MPI_Fint hopbine_hb_allreduce_f(const void *send, void *recv, MPI_Fint count, MPI_Fint type,
-    MPI_Fint op, MPI_Fint comm);
-MPI_Fint hopbine_hb_allreduce_f(const void *send, void *recv, MPI_Fint count, MPI_Fint type,
-    MPI_Fint op, MPI_Fint comm) {
-    return HB_Allreduce(at(send), at(recv), count, MPI_Type_f2c(type), MPI_Op_f2c(op),
-        MPI_Comm_f2c(comm));
-}
+/* A call that gives a request, of which Fortran has none for alltoallw. */
+#define REQUEST_CALL(NAME, CASE)                                                                   \
+    DOOR_OUT void NAME(const struct fortran_call *call, MPI_Fint *request_f, MPI_Fint *ierror);    \
+    void NAME(const struct fortran_call *call, MPI_Fint *request_f, MPI_Fint *ierror) {            \
+        MPI_Datatype *const types = NULL, *const to_types = NULL;                                  \
+        MPI_Request request = MPI_REQUEST_NULL;                                                    \
+        int code = refuse(call);                                                                   \
+        if (code == MPI_SUCCESS) switch ((enum collective)call->collective) {                      \
+                DOORS(CASE, int, int)                                                              \
+                BARRIER_DOOR(CASE)                                                                 \
+            case N_COLLECTIVES: break;                                                             \
+            }                                                                                      \
+        *request_f = MPI_Request_c2f(request);                                                     \
+        give(code, ierror);                                                                        \
+    }
 
-DOOR_OUT MPI_Fint hopbine_hb_reduce_scatter_block_f(const void *send, void *recv, MPI_Fint count, MPI_Fint
-    type, MPI_Fint op, MPI_Fint comm);
-MPI_Fint hopbine_hb_reduce_scatter_block_f(const void *send, void *recv, MPI_Fint count, MPI_Fint
-    type, MPI_Fint op, MPI_Fint comm) {
-    return HB_Reduce_scatter_block(at(send), at(recv), count, MPI_Type_f2c(type),
-        MPI_Op_f2c(op), MPI_Comm_f2c(comm));
-}
+#define BEGIN(Name, name, COLLECTIVE, P, A, M)                                                     \
+    case COLLECTIVE: {                                                                             \
+        OPEN(call);                                                                                \
+        code = HB_I##name(UNPAREN A, &request);                                                    \
+        break;                                                                                     \
+    }
+REQUEST_CALL(hopbine_hb_begin_f, BEGIN)
 
-DOOR_OUT MPI_Fint hopbine_hb_reduce_scatter_f(const void *send, void *recv, const MPI_Fint counts[], MPI_Fint
-    type, MPI_Fint op, MPI_Fint comm);
-MPI_Fint hopbine_hb_reduce_scatter_f(const void *send, void *recv, const MPI_Fint counts[], MPI_Fint
-    type, MPI_Fint op, MPI_Fint comm) {
-    return HB_Reduce_scatter(at(send), at(recv), counts, MPI_Type_f2c(type),
-        MPI_Op_f2c(op), MPI_Comm_f2c(comm));
-}
-
-DOOR_OUT MPI_Fint hopbine_hb_scan_f(const void *send, void *recv, MPI_Fint count, MPI_Fint type, MPI_Fint op,
-    MPI_Fint comm);
-MPI_Fint hopbine_hb_scan_f(const void *send, void *recv, MPI_Fint count, MPI_Fint type, MPI_Fint op,
-    MPI_Fint comm) {
-    return HB_Scan(at(send), at(recv), count, MPI_Type_f2c(type), MPI_Op_f2c(op),
-        MPI_Comm_f2c(comm));
-}
-
-DOOR_OUT MPI_Fint hopbine_hb_exscan_f(const void *send, void *recv, MPI_Fint count, MPI_Fint type, MPI_Fint
-    op, MPI_Fint comm);
-MPI_Fint hopbine_hb_exscan_f(const void *send, void *recv, MPI_Fint count, MPI_Fint type, MPI_Fint
-    op, MPI_Fint comm) {
-    return HB_Exscan(at(send), at(recv), count, MPI_Type_f2c(type), MPI_Op_f2c(op),
-        MPI_Comm_f2c(comm));
-}
-
-DOOR_OUT MPI_Fint hopbine_hb_allgather_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv,
-    MPI_Fint recv_count, MPI_Fint recv_type, MPI_Fint comm);
-MPI_Fint hopbine_hb_allgather_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv,
-    MPI_Fint recv_count, MPI_Fint recv_type, MPI_Fint comm) {
-    return HB_Allgather(at(send), count, MPI_Type_f2c(type), at(recv), recv_count,
-        MPI_Type_f2c(recv_type), MPI_Comm_f2c(comm));
-}
-
-DOOR_OUT MPI_Fint hopbine_hb_gather_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv, MPI_Fint
-    recv_count, MPI_Fint recv_type, MPI_Fint root, MPI_Fint comm);
-MPI_Fint hopbine_hb_gather_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv, MPI_Fint
-    recv_count, MPI_Fint recv_type, MPI_Fint root, MPI_Fint comm) {
-    return HB_Gather(at(send), count, MPI_Type_f2c(type), at(recv), recv_count,
-        MPI_Type_f2c(recv_type), root, MPI_Comm_f2c(comm));
-}
-
-DOOR_OUT MPI_Fint hopbine_hb_scatter_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv, MPI_Fint
-    recv_count, MPI_Fint recv_type, MPI_Fint root, MPI_Fint comm);
-MPI_Fint hopbine_hb_scatter_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv, MPI_Fint
-    recv_count, MPI_Fint recv_type, MPI_Fint root, MPI_Fint comm) {
-    return HB_Scatter(at(send), count, MPI_Type_f2c(type), at(recv), recv_count,
-        MPI_Type_f2c(recv_type), root, MPI_Comm_f2c(comm));
-}
-
-DOOR_OUT MPI_Fint hopbine_hb_alltoall_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv, MPI_Fint
-    recv_count, MPI_Fint recv_type, MPI_Fint comm);
-MPI_Fint hopbine_hb_alltoall_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv, MPI_Fint
-    recv_count, MPI_Fint recv_type, MPI_Fint comm) {
-    return HB_Alltoall(at(send), count, MPI_Type_f2c(type), at(recv), recv_count,
-        MPI_Type_f2c(recv_type), MPI_Comm_f2c(comm));
-}
-
-DOOR_OUT MPI_Fint hopbine_hb_allgatherv_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv, const
-    MPI_Fint counts[], const MPI_Fint displs[], MPI_Fint recv_type, MPI_Fint comm);
-MPI_Fint hopbine_hb_allgatherv_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv, const
-    MPI_Fint counts[], const MPI_Fint displs[], MPI_Fint recv_type, MPI_Fint comm) {
-    return HB_Allgatherv(at(send), count, MPI_Type_f2c(type), at(recv), counts, displs,
-        MPI_Type_f2c(recv_type), MPI_Comm_f2c(comm));
-}
-
-DOOR_OUT MPI_Fint hopbine_hb_gatherv_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv, const
-    MPI_Fint counts[], const MPI_Fint displs[], MPI_Fint recv_type, MPI_Fint root, MPI_Fint comm);
-MPI_Fint hopbine_hb_gatherv_f(const void *send, MPI_Fint count, MPI_Fint type, void *recv, const
-    MPI_Fint counts[], const MPI_Fint displs[], MPI_Fint recv_type, MPI_Fint root, MPI_Fint comm) {
-    return HB_Gatherv(at(send), count, MPI_Type_f2c(type), at(recv), counts, displs,
-        MPI_Type_f2c(recv_type), root, MPI_Comm_f2c(comm));
-}
-
-DOOR_OUT MPI_Fint hopbine_hb_scatterv_f(const void *send, const MPI_Fint counts[], const MPI_Fint displs[],
-    MPI_Fint type, void *recv, MPI_Fint recv_count, MPI_Fint recv_type, MPI_Fint root, MPI_Fint
-    comm);
-MPI_Fint hopbine_hb_scatterv_f(const void *send, const MPI_Fint counts[], const MPI_Fint displs[],
-    MPI_Fint type, void *recv, MPI_Fint recv_count, MPI_Fint recv_type, MPI_Fint root, MPI_Fint
-    comm) {
-    return HB_Scatterv(at(send), counts, displs, MPI_Type_f2c(type), at(recv),
-        recv_count, MPI_Type_f2c(recv_type), root, MPI_Comm_f2c(comm));
-}
-
-DOOR_OUT MPI_Fint hopbine_hb_alltoallv_f(const void *send, const MPI_Fint counts[], const MPI_Fint displs[],
-    MPI_Fint type, void *recv, const MPI_Fint recv_counts[], const MPI_Fint recv_displs[], MPI_Fint
-    recv_type, MPI_Fint comm);
-MPI_Fint hopbine_hb_alltoallv_f(const void *send, const MPI_Fint counts[], const MPI_Fint displs[],
-    MPI_Fint type, void *recv, const MPI_Fint recv_counts[], const MPI_Fint recv_displs[], MPI_Fint
-    recv_type, MPI_Fint comm) {
-    return HB_Alltoallv(at(send), counts, displs, MPI_Type_f2c(type), at(recv),
-        recv_counts, recv_displs, MPI_Type_f2c(recv_type), MPI_Comm_f2c(comm));
-}
+#if MPI_VERSION >= 4
+#define PREPARE(Name, name, COLLECTIVE, P, A, M)                                                   \
+    case COLLECTIVE: {                                                                             \
+        OPEN(call);                                                                                \
+        code = HB_##Name##_init(UNPAREN A, info, &request);                                        \
+        break;                                                                                     \
+    }
+REQUEST_CALL(hopbine_hb_prepare_f, PREPARE)
+#endif

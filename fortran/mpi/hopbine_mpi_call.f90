@@ -1,0 +1,87 @@
+! A call of the module hopbine_mpi as C gets it (capi/mpi/fortran.c), whatever the kind of its handles.
+module hopbine_mpi_call
+  use, intrinsic :: iso_c_binding, only: c_associated, c_int, c_intptr_t, c_loc, c_null_ptr, c_ptr
+  use mpi, only: in_place_of_mpi => MPI_IN_PLACE, bottom_of_mpi => MPI_BOTTOM
+  use mpi_f08, only: in_place_of_f08 => MPI_IN_PLACE, bottom_of_f08 => MPI_BOTTOM
+  implicit none
+  private
+  public :: HB_Init, hb_call, at, kept, make, begin, prepare
+  public :: do_allreduce, do_reduce, do_reduce_scatter_block, do_bcast, do_allgather, do_gather
+  public :: do_scatter, do_alltoall, do_barrier, do_allgatherv, do_gatherv, do_scatterv
+  public :: do_alltoallv, do_reduce_scatter, do_scan, do_exscan, do_alltoallw
+
+  ! In the order of `enum collective` (capi/mpi/doors.h).
+  enum, bind(C)
+    enumerator :: do_allreduce, do_reduce, do_reduce_scatter_block, do_bcast, do_allgather, do_gather
+    enumerator :: do_scatter, do_alltoall, do_barrier, do_allgatherv, do_gatherv, do_scatterv
+    enumerator :: do_alltoallv, do_reduce_scatter, do_scan, do_exscan, do_alltoallw
+  end enum
+
+  ! `struct fortran_call` (capi/mpi/fortran.c); the names are those of the parameters in capi/mpi/forms.h.
+  type, bind(C) :: hb_call
+    integer(c_int) :: collective
+    integer(c_int) :: n = 0, type = 0, m = 0, to = 0, op = 0, root = 0, comm = 0, info = 0
+    type(c_ptr) :: send = c_null_ptr, recv = c_null_ptr
+    type(c_ptr) :: counts = c_null_ptr, displs = c_null_ptr, types = c_null_ptr
+    type(c_ptr) :: to_counts = c_null_ptr, to_displs = c_null_ptr, to_types = c_null_ptr
+  end type
+
+  interface
+    ! Starts hopbine; all ranks of MPI_COMM_WORLD call it, after MPI_Init.
+    subroutine HB_Init(ierror) bind(C, name="hopbine_hb_init_f")
+      import
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+    subroutine make(call, ierror) bind(C, name="hopbine_hb_make_f")
+      import
+      type(hb_call), intent(in) :: call
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+    subroutine begin(call, request, ierror) bind(C, name="hopbine_hb_begin_f")
+      import
+      type(hb_call), intent(in) :: call
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+    subroutine prepare(call, request, ierror) bind(C, name="hopbine_hb_prepare_f")
+      import
+      type(hb_call), intent(in) :: call
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+  end interface
+
+contains
+
+  ! The address of a buffer, with numbers for MPI's own that C can tell.
+  function at(buffer) result(address)
+    type(*), dimension(..), target, intent(in) :: buffer
+    type(c_ptr) :: address
+    address = c_loc(buffer)
+    if (is(address, in_place_of_mpi) .or. is(address, in_place_of_f08)) then
+      address = transfer(-1_c_intptr_t, c_null_ptr)
+    else if (is(address, bottom_of_mpi) .or. is(address, bottom_of_f08)) then
+      address = transfer(-2_c_intptr_t, c_null_ptr)
+    end if
+  end function
+
+  function is(address, variable) result(same)
+    type(c_ptr), intent(in) :: address
+    type(*), dimension(..), target, intent(in) :: variable
+    logical :: same
+    same = c_associated(address, c_loc(variable))
+  end function
+
+  ! The same for a buffer that is used after the call has returned: a section with gaps, of which the
+  ! compiler could only make a copy that is gone by then, gets another number.
+  function kept(buffer) result(address)
+    type(*), dimension(..), target, asynchronous, intent(in) :: buffer
+    type(c_ptr) :: address
+    address = c_loc(buffer)
+    if (.not. c_associated(address)) return
+    address = at(buffer)
+    if (is_contiguous(buffer)) return
+    if (size(buffer) > 0) address = transfer(-3_c_intptr_t, c_null_ptr)
+  end function
+
+end module hopbine_mpi_call

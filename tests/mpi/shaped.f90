@@ -1,0 +1,421 @@
+! The module hopbine_mpi, with the handles of mpi or mpi_f08 (-DUSE_mpi_f08): every call in each of its
+! forms, by the names that MPI gives the arguments. Rank 0 prints "all correct".
+program shaped
+#ifdef USE_mpi_f08
+  use mpi_f08
+#define HANDLE(kind) type(kind)
+#else
+  use mpi
+#define HANDLE(kind) integer
+#endif
+  use hopbine_mpi
+  implicit none
+  integer, parameter :: n = 3
+#ifdef HB_PERSISTENT
+  integer, parameter :: n_forms = 3
+#else
+  integer, parameter :: n_forms = 2
+#endif
+  integer :: rank, n_ranks, ierror, i, form
+  ! What a rank gives and gets: `one` block or `all` blocks of n, of which those of number r + 1 are rank r's.
+  integer, allocatable, asynchronous :: one(:), all_ones(:, :), got(:), all_got(:, :)
+  integer, allocatable, asynchronous :: counts(:), places(:), bytes(:)
+  ! Allocated on rank 0 only.
+  integer, allocatable, asynchronous :: nothing(:)
+  HANDLE(MPI_Comm) :: world
+  HANDLE(MPI_Datatype) :: int
+  HANDLE(MPI_Datatype), allocatable :: types(:)
+  HANDLE(MPI_Request), asynchronous :: request
+  HANDLE(MPI_Info) :: info
+
+  call MPI_Init(ierror)
+  world = MPI_COMM_WORLD
+  int = MPI_INTEGER
+  info = MPI_INFO_NULL
+  call MPI_Comm_rank(world, rank, ierror)
+  call MPI_Comm_size(world, n_ranks, ierror)
+  call HB_Init(ierror)
+  allocate (one(n), all_ones(n, n_ranks), got(n), all_got(n, n_ranks))
+  counts = [(n, i=1, n_ranks)]
+  places = [(n * (i - 1), i=1, n_ranks)]
+  bytes = places * storage_size(n) / 8
+  allocate (types(n_ranks))
+  types = int
+  do form = 1, n_forms
+    call fill
+    if (rank == n_ranks - 1) got = one
+    select case (form)
+    case (1)
+      call HB_Bcast(buffer=got, count=n, datatype=int, root=n_ranks - 1, comm=world, ierror=ierror)
+    case (2)
+      call HB_Ibcast(buffer=got, count=n, datatype=int, root=n_ranks - 1, comm=world, request=request, &
+        ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Bcast_init(buffer=got, count=n, datatype=int, root=n_ranks - 1, comm=world, info=info, &
+        request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect(all(got == block(n_ranks - 1)), 'bcast')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Reduce(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, root=0, comm=world, &
+        ierror=ierror)
+    case (2)
+      call HB_Ireduce(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, root=0, comm=world, &
+        request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Reduce_init(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, root=0, comm=world, &
+        info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect(rank /= 0 .or. all(got == total(n_ranks - 1)), 'reduce')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Allreduce(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, comm=world, &
+        ierror=ierror)
+    case (2)
+      call HB_Iallreduce(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, comm=world, &
+        request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Allreduce_init(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, comm=world, &
+        info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect(all(got == total(n_ranks - 1)), 'allreduce')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Reduce_scatter_block(sendbuf=all_ones, recvbuf=got, recvcount=n, datatype=int, op=MPI_SUM, &
+        comm=world, ierror=ierror)
+    case (2)
+      call HB_Ireduce_scatter_block(sendbuf=all_ones, recvbuf=got, recvcount=n, datatype=int, op=MPI_SUM, &
+        comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Reduce_scatter_block_init(sendbuf=all_ones, recvbuf=got, recvcount=n, datatype=int, op=MPI_SUM, &
+        comm=world, info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect(all(got == total(n_ranks - 1, rank)), 'reduce_scatter_block')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Reduce_scatter(sendbuf=all_ones, recvbuf=got, recvcounts=counts, datatype=int, op=MPI_SUM, &
+        comm=world, ierror=ierror)
+    case (2)
+      call HB_Ireduce_scatter(sendbuf=all_ones, recvbuf=got, recvcounts=counts, datatype=int, op=MPI_SUM, &
+        comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Reduce_scatter_init(sendbuf=all_ones, recvbuf=got, recvcounts=counts, datatype=int, op=MPI_SUM, &
+        comm=world, info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect(all(got == total(n_ranks - 1, rank)), 'reduce_scatter')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Scan(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, comm=world, ierror=ierror)
+    case (2)
+      call HB_Iscan(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, comm=world, request=request, &
+        ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Scan_init(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, comm=world, info=info, &
+        request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect(all(got == total(rank)), 'scan')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Exscan(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, comm=world, ierror=ierror)
+    case (2)
+      call HB_Iexscan(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, comm=world, &
+        request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Exscan_init(sendbuf=one, recvbuf=got, count=n, datatype=int, op=MPI_SUM, comm=world, info=info, &
+        request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect(rank == 0 .or. all(got == total(rank - 1)), 'exscan')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Allgather(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcount=n, recvtype=int, &
+        comm=world, ierror=ierror)
+    case (2)
+      call HB_Iallgather(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcount=n, recvtype=int, &
+        comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Allgather_init(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcount=n, &
+        recvtype=int, comm=world, info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect_gathered(.true., 'allgather')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Gather(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcount=n, recvtype=int, &
+        root=0, comm=world, ierror=ierror)
+    case (2)
+      call HB_Igather(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcount=n, recvtype=int, &
+        root=0, comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Gather_init(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcount=n, recvtype=int, &
+        root=0, comm=world, info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect_gathered(rank == 0, 'gather')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Scatter(sendbuf=all_ones, sendcount=n, sendtype=int, recvbuf=got, recvcount=n, recvtype=int, &
+        root=n_ranks - 1, comm=world, ierror=ierror)
+    case (2)
+      call HB_Iscatter(sendbuf=all_ones, sendcount=n, sendtype=int, recvbuf=got, recvcount=n, recvtype=int, &
+        root=n_ranks - 1, comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Scatter_init(sendbuf=all_ones, sendcount=n, sendtype=int, recvbuf=got, recvcount=n, &
+        recvtype=int, root=n_ranks - 1, comm=world, info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect(all(got == block(n_ranks - 1, rank)), 'scatter')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Alltoall(sendbuf=all_ones, sendcount=n, sendtype=int, recvbuf=all_got, recvcount=n, &
+        recvtype=int, comm=world, ierror=ierror)
+    case (2)
+      call HB_Ialltoall(sendbuf=all_ones, sendcount=n, sendtype=int, recvbuf=all_got, recvcount=n, &
+        recvtype=int, comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Alltoall_init(sendbuf=all_ones, sendcount=n, sendtype=int, recvbuf=all_got, recvcount=n, &
+        recvtype=int, comm=world, info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect_exchange('alltoall')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Allgatherv(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcounts=counts, &
+        displs=places, recvtype=int, comm=world, ierror=ierror)
+    case (2)
+      call HB_Iallgatherv(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcounts=counts, &
+        displs=places, recvtype=int, comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Allgatherv_init(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcounts=counts, &
+        displs=places, recvtype=int, comm=world, info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect_gathered(.true., 'allgatherv')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Gatherv(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcounts=counts, &
+        displs=places, recvtype=int, root=0, comm=world, ierror=ierror)
+    case (2)
+      call HB_Igatherv(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcounts=counts, &
+        displs=places, recvtype=int, root=0, comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Gatherv_init(sendbuf=one, sendcount=n, sendtype=int, recvbuf=all_got, recvcounts=counts, &
+        displs=places, recvtype=int, root=0, comm=world, info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect_gathered(rank == 0, 'gatherv')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Scatterv(sendbuf=all_ones, sendcounts=counts, displs=places, sendtype=int, recvbuf=got, &
+        recvcount=n, recvtype=int, root=n_ranks - 1, comm=world, ierror=ierror)
+    case (2)
+      call HB_Iscatterv(sendbuf=all_ones, sendcounts=counts, displs=places, sendtype=int, recvbuf=got, &
+        recvcount=n, recvtype=int, root=n_ranks - 1, comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Scatterv_init(sendbuf=all_ones, sendcounts=counts, displs=places, sendtype=int, recvbuf=got, &
+        recvcount=n, recvtype=int, root=n_ranks - 1, comm=world, info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect(all(got == block(n_ranks - 1, rank)), 'scatterv')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Alltoallv(sendbuf=all_ones, sendcounts=counts, sdispls=places, sendtype=int, recvbuf=all_got, &
+        recvcounts=counts, rdispls=places, recvtype=int, comm=world, ierror=ierror)
+    case (2)
+      call HB_Ialltoallv(sendbuf=all_ones, sendcounts=counts, sdispls=places, sendtype=int, recvbuf=all_got, &
+        recvcounts=counts, rdispls=places, recvtype=int, comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Alltoallv_init(sendbuf=all_ones, sendcounts=counts, sdispls=places, sendtype=int, &
+        recvbuf=all_got, recvcounts=counts, rdispls=places, recvtype=int, comm=world, info=info, &
+        request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect_exchange('alltoallv')
+
+    call fill
+    select case (form)
+    case (1)
+      call HB_Barrier(comm=world, ierror=ierror)
+    case (2)
+      call HB_Ibarrier(comm=world, request=request, ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Barrier_init(comm=world, info=info, request=request, ierror=ierror)
+#endif
+    end select
+    call complete
+    call expect(ierror == MPI_SUCCESS, 'barrier')
+  end do
+  call alltoallw
+  call sections
+  call HB_Barrier(world)
+  if (rank == 0) print '(a)', 'all correct'
+  flush (6)
+  call MPI_Finalize(ierror)
+
+contains
+
+  ! What rank r gives, to all or to rank `to`.
+  function block(r, to) result(values)
+    integer, intent(in) :: r
+    integer, intent(in), optional :: to
+    integer :: values(n)
+    values = [(100 * r + i, i=1, n)]
+    if (present(to)) values = values + 1000 * to
+  end function
+
+  ! The sum of what the ranks from 0 to `last` give, to all or to rank `to`.
+  function total(last, to) result(values)
+    integer, intent(in) :: last
+    integer, intent(in), optional :: to
+    integer :: values(n), r
+    values = 0
+    do r = 0, last
+      values = values + block(r, to)
+    end do
+  end function
+
+  subroutine fill
+    one = block(rank)
+    all_ones = reshape([(block(rank, i), i=0, n_ranks - 1)], [n, n_ranks])
+    got = -1
+    all_got = -1
+  end subroutine
+
+  ! Completes a call; a persistent one is made twice.
+  subroutine complete
+    if (form == 1) return
+    call expect(ierror == MPI_SUCCESS .and. request /= MPI_REQUEST_NULL, 'begin')
+    if (form == 3) then
+      call MPI_Start(request, ierror)
+      call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+      ! The root of the bcast gives it.
+      got = merge(one, -1, rank == n_ranks - 1)
+      all_got = -1
+      call MPI_Start(request, ierror)
+    end if
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+    if (form == 3) call MPI_Request_free(request, ierror)
+    call expect(ierror == MPI_SUCCESS .and. request == MPI_REQUEST_NULL, 'end')
+  end subroutine
+
+  ! As alltoall, in all its forms.
+  subroutine expect_exchange(what)
+    character(*), intent(in) :: what
+    call expect(all(all_got == reshape([(block(i, rank), i=0, n_ranks - 1)], [n, n_ranks])), what)
+  end subroutine
+
+  subroutine expect_gathered(here, what)
+    logical, intent(in) :: here
+    character(*), intent(in) :: what
+    if (here) call expect(all(all_got == reshape([(block(i), i=0, n_ranks - 1)], [n, n_ranks])), what)
+    if (.not. here) call expect(all(all_got == -1), what)
+  end subroutine
+
+  subroutine alltoallw
+    call fill
+    call HB_Alltoallw(sendbuf=all_ones, sendcounts=counts, sdispls=bytes, sendtypes=types, recvbuf=all_got, &
+      recvcounts=counts, rdispls=bytes, recvtypes=types, comm=world, ierror=ierror)
+    call expect_exchange('alltoallw')
+    all_got = all_ones
+    call HB_Alltoallw(MPI_IN_PLACE, counts, bytes, types, all_got, counts, bytes, types, world)
+    call expect_exchange('alltoallw in place')
+  end subroutine
+
+  ! A blocking call takes a section with gaps; one that gives a request refuses it, and takes one without.
+  subroutine sections
+    integer, asynchronous :: wide(2, n)
+    integer :: code
+    wide(1, :) = block(rank)
+    wide(2, :) = 7
+    call HB_Allreduce(MPI_IN_PLACE, wide(1, :), n, int, MPI_SUM, world)
+    call expect(all(wide(1, :) == total(n_ranks - 1)) .and. all(wide(2, :) == 7), 'section')
+    call MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN, ierror)
+    call HB_Iallreduce(MPI_IN_PLACE, wide(1, :), n, int, MPI_SUM, world, request, ierror)
+    call MPI_Error_class(ierror, code, i)
+    call expect(code == MPI_ERR_BUFFER .and. request == MPI_REQUEST_NULL, 'a section with gaps')
+    wide = rank
+    call HB_Ibcast(wide(:, n), 2, int, 0, world, request, ierror)
+    call expect(ierror == MPI_SUCCESS, 'a section without gaps')
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+    call expect(all(wide(:, n) == 0) .and. all(wide(:, 1) == rank), 'a section without gaps')
+    if (rank == 0) allocate (nothing(n * n_ranks), source=-1)
+    one = block(rank)
+    call HB_Igather(one, n, int, nothing, n, int, 0, world, request, ierror)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
+    if (rank == 0) call expect(all(nothing == [(block(i), i=0, n_ranks - 1)]), 'not allocated')
+  end subroutine
+
+  subroutine expect(condition, what)
+    logical, intent(in) :: condition
+    character(*), intent(in) :: what
+    if (condition) return
+    print '(a,i0,a,i0,3a)', 'rank ', rank, ', form ', form, ': ', what, ' is wrong'
+    flush (6)
+    call MPI_Abort(MPI_COMM_WORLD, 1, ierror)
+  end subroutine
+end program
