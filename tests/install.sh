@@ -45,9 +45,14 @@ check "Fortran" "$work/fortran" 10
 mkdir "$work/project"
 cp examples/c/cg.c examples/fortran/cg.f90 "$work/project"
 cat >"$work/project/CMakeLists.txt" <<'EOF'
-cmake_minimum_required(VERSION 3.16)
+cmake_minimum_required(VERSION 3.19)
 project(user C Fortran)
 find_package(hopbine 0.1 REQUIRED)
+find_package(hopbine 0.1...<0.2 REQUIRED)
+find_package(hopbine 0.2...0.4 QUIET)
+if(hopbine_FOUND)
+  message(FATAL_ERROR "a version that is not in the range was found")
+endif()
 add_executable(c cg.c)
 target_link_libraries(c hopbine::hopbine m)
 add_executable(c-static cg.c)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use hopbine::Communicator;
 use hopbine::world::{Repeated, Started};
 
-use crate::failure::{Failure, HOPBINE_ERR_COMM, HOPBINE_ERR_REQUEST};
+use crate::failure::{Failure, HOPBINE_ERR_COMM, HOPBINE_ERR_REQUEST, HOPBINE_ERR_STATE};
 use crate::report::Noting;
 
 /// A communicator. Freed by hopbine_comm_free().
@@ -89,6 +89,12 @@ impl<T> Table<T> {
         (handle == self.handle(handle as u32, entry.generation)).then(|| value.clone())
     }
 
+    /// Whether no handle means anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        let places = &*self.places().read().unwrap_or_else(PoisonError::into_inner);
+        places.all.iter().all(|place| place.value.is_none())
+    }
+
     /// How many values have been taken: as long as that stays, every handle means what it meant.
     #[inline]
     pub(crate) fn n_removed(&self) -> u64 {
@@ -125,6 +131,12 @@ impl<T> Table<T> {
 /// The communicator of a handle.
 pub(crate) fn comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure> {
     COMMS.get(handle).ok_or_else(|| {
+        // The world's is there as long as hopbine is.
+        if COMMS.is_empty() {
+            let what =
+                "hopbine has not been started, or has been finalized: there is no communicator";
+            return Failure::new(HOPBINE_ERR_STATE, what);
+        }
         let what = if handle == 0 { "HOPBINE_COMM_NULL" } else { "not, or no longer, one" };
         Failure::new(HOPBINE_ERR_COMM, format!("a communicator is needed; this is {what}"))
     })
@@ -144,7 +156,7 @@ mod tests {
         let (table, other) = (Table::new(1), Table::new(2));
         let first = table.insert("first");
         other.insert("of another kind");
-        assert!(other.get(first).is_none() && table.get(0).is_none());
+        assert!(other.get(first).is_none() && table.get(0).is_none() && !table.is_empty());
         assert_eq!(table.remove(first).as_deref(), Some(&"first"));
         let second = table.insert("second");
         assert!(table.remove_if(second, |value| *value == "first").is_none());
@@ -152,5 +164,6 @@ mod tests {
         assert!(table.get(first).is_none() && table.remove(first).is_none());
         assert_eq!(table.get(second).as_deref(), Some(&"second"));
         assert!(table.get(second + 1).is_none() && table.get(u64::MAX).is_none());
+        assert!(table.remove(second).is_some() && table.is_empty());
     }
 }

@@ -16,6 +16,10 @@ int main(int argc, char **argv) {
     int rank, size, dims[3] = {0, 0, 0}, wraps[3] = {0, 0, 0}, at[3], here[3], first[3];
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Dims_create(size, 3, dims);
+    if (n < dims[0]) {
+        fprintf(stderr, "heat: %d cells for %d ranks in a row: each needs one\n", n, dims[0]);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
     MPI_Comm grid;
     MPI_Cart_create(MPI_COMM_WORLD, 3, dims, wraps, 0, &grid);
     MPI_Comm_rank(grid, &rank);

@@ -4,7 +4,7 @@
 !             $(pkg-config --libs hopbine) -o heat
 !     mpirun -n 8 ./heat 48 100
 program heat
-  use, intrinsic :: iso_fortran_env, only: dp => real64, int64
+  use, intrinsic :: iso_fortran_env, only: dp => real64, error_unit, int64
   use mpi_f08
   use hopbine_mpi
   implicit none
@@ -18,6 +18,10 @@ program heat
   n = number(1, 48)
   steps = number(2, 100)
   call MPI_Comm_size(MPI_COMM_WORLD, n_ranks)
+  if (n < n_ranks) then
+    write (error_unit, '(a,i0,a,i0,a)') 'heat: ', n, ' layers of cells for ', n_ranks, ' ranks: each needs one'
+    call MPI_Abort(MPI_COMM_WORLD, 1)
+  end if
   call MPI_Cart_create(MPI_COMM_WORLD, 1, [n_ranks], [.false.], .false., line)
   call MPI_Comm_rank(line, rank)
   call MPI_Cart_shift(line, 0, 1, below, above)

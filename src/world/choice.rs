@@ -53,7 +53,12 @@ pub(super) fn choose(
         }
         Some("mpi") => match session {
             Some(session) => Ok((session.backend(), Vec::new())),
-            None => Err(unusable("mpi", "MPI was not started".to_owned())),
+            None => Err(unusable(
+                "mpi",
+                "the ranks do not meet over MPI: start hopbine from its communicator, or by mpirun \
+                 without an exchange of the program's own"
+                    .to_owned(),
+            )),
         },
         Some(other) => Err(Error::Setting {
             setting: "HOPBINE_BACKEND",

@@ -47,6 +47,8 @@ build_doors() {
     beside "$f90" -O1 -Wall -cpp "${flags[@]}" "-DUSE_$name" -I"$programs" tests/mpi/shaped.f90 "${module[@]}" \
       -o "$programs/shaped-$name" "${link[@]}"
   done
+  sed 's/\<HB_\([A-Z][a-z_]*\)(/MPI_\1(/' tests/mpi/shaped.f90 >"$programs/shaped.f90"
+  beside "$f90" -O1 -cpp "${flags[@]}" -DUSE_mpi_f08 -DPLAIN "$programs/shaped.f90" -o "$programs/shaped-plain"
   joined
 }
 
@@ -63,20 +65,24 @@ same() {
   echo "   $(basename "$plain") on $n ranks: $said"
 }
 
-# Runs a program on N ranks under the library, whose report says that hopbine has served all calls but those
-# of alltoallw.
+# N PROGRAM CALL...: runs a program under the library, whose report says that hopbine has served these calls,
+# and all others but those of alltoallw.
 served() {
-  local n=$1 program=$2 said
+  local n=$1 program=$2 said call
+  shift 2
   if ! said=$(export "LD_PRELOAD=$programs/libhopbine_mpi.so" HOPBINE_REPORT=1; launch_within 60 "$n" "$program" 2>&1) ||
     [[ $said != *"all correct"*"hopbine report"* ]] || grep -v '^MPI_Alltoallw ' <<<"$said" | grep -q 'MPI: '; then
     printf 'FAILED: %s under the library\n%s\n' "$program" "$said"
     return 1
   fi
+  for call; do
+    grep -q "^$call " <<<"$said" || { printf 'FAILED: %s: no %s was served\n%s\n' "$program" "$call" "$said"; return 1; }
+  done
   echo "   $(basename "$program") on $n ranks: all served"
 }
 
 run_doors() {
-  local n name lengths said status=0 preload=LD_PRELOAD=$programs/libhopbine_mpi.so
+  local n name lengths said calls persistent status=0 preload=LD_PRELOAD=$programs/libhopbine_mpi.so
   for n in 2 4 7; do
     ranks $n "$programs/calls-hb" wrong || status=1
     ranks $n "$preload" "$programs/calls" wrong || status=1
@@ -124,13 +130,17 @@ run_doors() {
   ranks 4 "$preload" "$programs/recover" || status=1
   ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/recover-hb" || status=1
   for name in mpif mpi mpi_f08; do
-    served 3 "$programs/calls-$name" || status=1
+    served 3 "$programs/calls-$name" barrier bcast allreduce allgather alltoall ibcast iallreduce || status=1
   done
   for name in mpi mpi_f08; do
     # MPICH 4.0's own persistent allgather is right only once.
     [ "$mpi" = mpich ] || ranks 4 "$programs/shaped-$name" || status=1
     served 4 "$programs/shaped-$name" || status=1
   done
+  calls=(barrier bcast reduce allreduce reduce-scatter scan exscan allgather gather scatter alltoall)
+  persistent=()
+  ! grep -q '^HB_PERSISTENT' "$programs/version.txt" || persistent=("${calls[@]/%/_init}")
+  served 4 "$programs/shaped-plain" "${calls[@]}" "${calls[@]/#/i}" "${persistent[@]}" || status=1
   ranks 2 "$preload" HOPBINE_EXCEPT=bcast,allreduce "$programs/calls" || status=1
   same 4 "$programs/heat" "$programs/heat-hb" 20 20 || status=1
   same 2 "$programs/fft" "$programs/fft-hb" 64 || status=1

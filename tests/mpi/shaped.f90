@@ -1,5 +1,6 @@
 ! The module hopbine_mpi, with the handles of mpi or mpi_f08 (-DUSE_mpi_f08): every call in each of its
-! forms, by the names that MPI gives the arguments. Rank 0 prints "all correct".
+! forms, by the names that MPI gives the arguments. With -DPLAIN, and HB_ renamed to MPI_, a program that knows
+! nothing of hopbine. Rank 0 prints "all correct".
 program shaped
 #ifdef USE_mpi_f08
   use mpi_f08
@@ -8,7 +9,9 @@ program shaped
   use mpi
 #define HANDLE(kind) integer
 #endif
+#ifndef PLAIN
   use hopbine_mpi
+#endif
   implicit none
   integer, parameter :: n = 3
 #ifdef HB_PERSISTENT
@@ -34,7 +37,9 @@ program shaped
   info = MPI_INFO_NULL
   call MPI_Comm_rank(world, rank, ierror)
   call MPI_Comm_size(world, n_ranks, ierror)
+#ifndef PLAIN
   call HB_Init(ierror)
+#endif
   allocate (one(n), all_ones(n, n_ranks), got(n), all_got(n, n_ranks))
   counts = [(n, i=1, n_ranks)]
   places = [(n * (i - 1), i=1, n_ranks)]
@@ -311,7 +316,9 @@ program shaped
     call expect(ierror == MPI_SUCCESS, 'barrier')
   end do
   call alltoallw
+#ifndef PLAIN
   call sections
+#endif
   call HB_Barrier(world)
   if (rank == 0) print '(a)', 'all correct'
   flush (6)
@@ -386,6 +393,7 @@ contains
     call expect_exchange('alltoallw in place')
   end subroutine
 
+#ifndef PLAIN
   ! A blocking call takes a section with gaps; one that gives a request refuses it, and takes one without.
   subroutine sections
     integer, asynchronous :: wide(2, n)
@@ -409,6 +417,7 @@ contains
     call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
     if (rank == 0) call expect(all(nothing == [(block(i), i=0, n_ranks - 1)]), 'not allocated')
   end subroutine
+#endif
 
   subroutine expect(condition, what)
     logical, intent(in) :: condition

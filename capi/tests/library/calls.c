@@ -259,6 +259,7 @@ int main(void) {
     hopbine_comm_t world, half, row, reversed;
     int failures = 0, started, ranks[MOST], n_dims, sizes[7], at[7];
     REFUSED(HOPBINE_ERR_STATE, hopbine_finalize());
+    REFUSED(HOPBINE_ERR_STATE, hopbine_barrier(hopbine_comm_world()));
     CHECK(hopbine_init(&world));
     CHECK(hopbine_initialized(&started));
     EXPECT(started == 1 && world == hopbine_comm_world());
@@ -319,6 +320,7 @@ int main(void) {
     CHECK(hopbine_comm_free(&reversed));
     CHECK(hopbine_comm_free(&row));
     EXPECT(hopbine_comm_world() == HOPBINE_COMM_NULL);
+    REFUSED(HOPBINE_ERR_STATE, hopbine_barrier(reversed));
     if (world_rank == 0) puts("all correct");
     return 0;
 }
