@@ -274,6 +274,12 @@ pub enum Error {
         /// Who is missing, or which setting is wrong.
         reason: String,
     },
+    /// Other ranks did not come to the end of the world.
+    #[error("at the end: {reason}; they have failed, or ended without it")]
+    Ending {
+        /// Who is missing.
+        reason: String,
+    },
     /// The world could not be set up.
     #[error("rank {rank}: start-up failed: {source}")]
     Startup {

@@ -85,7 +85,7 @@ fn code_of(error: &Error) -> c_int {
             blame: Blame { fault: Fault::Elsewhere | Fault::Circle | Fault::Disagrees, .. },
             ..
         } => HOPBINE_ERR_MISMATCH,
-        Error::Lost { .. } => HOPBINE_ERR_LOST,
+        Error::Lost { .. } | Error::Ending { .. } => HOPBINE_ERR_LOST,
         Error::Wire { .. } | Error::Poisoned(_) => HOPBINE_ERR_WIRE,
         Error::Setting { .. } => HOPBINE_ERR_SETTING,
         Error::Active => HOPBINE_ERR_REQUEST,

@@ -27,7 +27,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu::bootstrap::Exchange;
+use utofu::bootstrap::{BootstrapError, Exchange};
 
 use super::backend::{Backend, Layout, Opened};
 use super::card::Card;
@@ -355,7 +355,7 @@ impl World {
     /// Leaves the world in an orderly way: waits for all ranks, at most for the timeout.
     ///
     /// # Errors
-    /// [`Error::Meeting`] names ranks that do not leave; the failure of an earlier operation,
+    /// [`Error::Ending`] names ranks that do not leave; the failure of an earlier operation,
     /// after which this does not wait for other ranks.
     pub fn finish(mut self) -> Result<(), Error> {
         self.close()
@@ -366,7 +366,10 @@ impl World {
         let rank = comm.rank();
         let outcome = comm.close().and_then(|()| {
             // Peers may write their last credits until all ranks are here.
-            self.exchange.barrier().map_err(|error| meeting(rank, &error))
+            self.exchange.barrier().map_err(|error| match error {
+                BootstrapError::Missing { .. } => Error::Ending { reason: error.to_string() },
+                error => meeting(rank, &error),
+            })
         });
         comm.end();
         if let Err(error) = outcome {

@@ -35,6 +35,7 @@ fn scenarios() {
             "gates_and_plan" => || rounds(gates_and_plan),
             "crowded" => crowded,
             "last" => last,
+            "ends_early" => ends_early,
             "suspended" => suspended,
             _ => return None,
         })
@@ -331,6 +332,27 @@ fn last() {
 fn a_late_rank_is_waited_for_by_those_who_stay() {
     four_at_a_time(["emu", "shm"], |backend| {
         ranks(4, "last", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
+    });
+}
+
+/// Rank 0 has left out a call in which the others wait for it, and waits for them at the end.
+fn ends_early() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    if comm.rank() != 0 {
+        let error = small(comm).unwrap_err();
+        assert!(matches!(error, Error::Lost { blame, .. } if blame.rank == 0), "{error}");
+        return;
+    }
+    let error = world.finish().unwrap_err();
+    assert!(matches!(error, Error::Ending { .. }), "{error}");
+    assert!(error.to_string().starts_with("at the end: rank 0 waited"), "{error}");
+}
+
+#[test]
+fn who_ends_without_the_others_is_told() {
+    four_at_a_time(["emu", "shm"], |backend| {
+        ranks(3, "ends_early", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
     });
 }
 
