@@ -3,15 +3,16 @@
 ! Buffers are of any type and rank. Counts are integer(hopbine_count), handles integer(hopbine_handle).
 ! Every procedure takes an optional ierror last, HOPBINE_SUCCESS or another code, for which
 ! hopbine_error_message() has the words; without it a failure stops the program. Buffers of non-blocking
-! and persistent collectives must be contiguous, and asynchronous or target in the caller.
+! and persistent collectives must be contiguous (a section with gaps is none: HOPBINE_ERR_BUFFER), and
+! asynchronous or target in the caller.
 module hopbine
   use, intrinsic :: iso_c_binding, only: c_int
-  use hopbine_base, only: at, done
+  use hopbine_base, only: at, done, kept
   use hopbine_base
   use hopbine_vector
   implicit none
   public
-  private :: at, done
+  private :: at, done, kept
 
 contains
 
@@ -27,13 +28,13 @@ contains
   end subroutine
 
   ! Registers a buffer with the network until hopbine_deregister: see hopbine.h.
-  subroutine hopbine_register(comm, buffer, bytes, registration, ierror)
+  subroutine hopbine_register(comm, buffer, bytes, registration, ierror) bind(C, name="")
     integer(hopbine_handle), intent(in) :: comm
-    type(*), dimension(..), contiguous, target, asynchronous :: buffer
+    type(*), dimension(..), target, asynchronous :: buffer
     integer(hopbine_count), intent(in) :: bytes
     integer(hopbine_handle), intent(out) :: registration
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_register_c(comm, at(buffer), bytes, registration), ierror)
+    call done(hopbine_register_c(comm, kept(buffer), bytes, registration), ierror)
   end subroutine
 
   subroutine hopbine_deregister(registration, ierror)
@@ -42,26 +43,26 @@ contains
     call done(hopbine_deregister_c(registration), ierror)
   end subroutine
 
-  subroutine hopbine_iallreduce(send, recv, count, type, op, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_iallreduce(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iallreduce_c(at(send), at(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_iallreduce_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_allreduce_init(send, recv, count, type, op, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_allreduce_init(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_allreduce_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_allreduce_init_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
   end subroutine
 
   ! The root gets the combination of all vectors.
@@ -75,26 +76,26 @@ contains
     call done(hopbine_reduce_c(at(send), at(recv), count, type, op, root, comm), ierror)
   end subroutine
 
-  subroutine hopbine_ireduce(send, recv, count, type, op, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_ireduce(send, recv, count, type, op, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, op, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ireduce_c(at(send), at(recv), count, type, op, root, comm, request), ierror)
+    call done(hopbine_ireduce_c(kept(send), kept(recv), count, type, op, root, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_reduce_init(send, recv, count, type, op, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_reduce_init(send, recv, count, type, op, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, op, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_reduce_init_c(at(send), at(recv), count, type, op, root, comm, request), ierror)
+    call done(hopbine_reduce_init_c(kept(send), kept(recv), count, type, op, root, comm, request), ierror)
   end subroutine
 
   ! Rank x gets the combination of all blocks x.
@@ -108,26 +109,26 @@ contains
     call done(hopbine_reduce_scatter_c(at(send), at(recv), count, type, op, comm), ierror)
   end subroutine
 
-  subroutine hopbine_ireduce_scatter(send, recv, count, type, op, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_ireduce_scatter(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ireduce_scatter_c(at(send), at(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_ireduce_scatter_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_reduce_scatter_init(send, recv, count, type, op, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_reduce_scatter_init(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_reduce_scatter_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_reduce_scatter_init_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
   end subroutine
 
   ! Rank x gets the combination of the vectors of ranks 0 to x.
@@ -141,26 +142,26 @@ contains
     call done(hopbine_scan_c(at(send), at(recv), count, type, op, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iscan(send, recv, count, type, op, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_iscan(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iscan_c(at(send), at(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_iscan_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_scan_init(send, recv, count, type, op, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_scan_init(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_scan_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_scan_init_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
   end subroutine
 
   ! The same without its own; the buffer of rank 0 stays as it is.
@@ -174,26 +175,26 @@ contains
     call done(hopbine_exscan_c(at(send), at(recv), count, type, op, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iexscan(send, recv, count, type, op, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_iexscan(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iexscan_c(at(send), at(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_iexscan_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_exscan_init(send, recv, count, type, op, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_exscan_init(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_exscan_init_c(at(send), at(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_exscan_init_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
   end subroutine
 
   ! Everyone gets the root's vector.
@@ -206,24 +207,24 @@ contains
     call done(hopbine_bcast_c(at(buffer), count, type, root, comm), ierror)
   end subroutine
 
-  subroutine hopbine_ibcast(buffer, count, type, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous :: buffer
+  subroutine hopbine_ibcast(buffer, count, type, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous :: buffer
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ibcast_c(at(buffer), count, type, root, comm, request), ierror)
+    call done(hopbine_ibcast_c(kept(buffer), count, type, root, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_bcast_init(buffer, count, type, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous :: buffer
+  subroutine hopbine_bcast_init(buffer, count, type, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous :: buffer
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_bcast_init_c(at(buffer), count, type, root, comm, request), ierror)
+    call done(hopbine_bcast_init_c(kept(buffer), count, type, root, comm, request), ierror)
   end subroutine
 
   ! Everyone gets everyone's block.
@@ -237,26 +238,26 @@ contains
     call done(hopbine_allgather_c(at(send), at(recv), count, type, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iallgather(send, recv, count, type, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_iallgather(send, recv, count, type, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iallgather_c(at(send), at(recv), count, type, comm, request), ierror)
+    call done(hopbine_iallgather_c(kept(send), kept(recv), count, type, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_allgather_init(send, recv, count, type, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_allgather_init(send, recv, count, type, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_allgather_init_c(at(send), at(recv), count, type, comm, request), ierror)
+    call done(hopbine_allgather_init_c(kept(send), kept(recv), count, type, comm, request), ierror)
   end subroutine
 
   ! The root gets everyone's block.
@@ -270,26 +271,26 @@ contains
     call done(hopbine_gather_c(at(send), at(recv), count, type, root, comm), ierror)
   end subroutine
 
-  subroutine hopbine_igather(send, recv, count, type, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_igather(send, recv, count, type, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_igather_c(at(send), at(recv), count, type, root, comm, request), ierror)
+    call done(hopbine_igather_c(kept(send), kept(recv), count, type, root, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_gather_init(send, recv, count, type, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_gather_init(send, recv, count, type, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_gather_init_c(at(send), at(recv), count, type, root, comm, request), ierror)
+    call done(hopbine_gather_init_c(kept(send), kept(recv), count, type, root, comm, request), ierror)
   end subroutine
 
   ! Rank x gets the root's block x.
@@ -303,26 +304,26 @@ contains
     call done(hopbine_scatter_c(at(send), at(recv), count, type, root, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iscatter(send, recv, count, type, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_iscatter(send, recv, count, type, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iscatter_c(at(send), at(recv), count, type, root, comm, request), ierror)
+    call done(hopbine_iscatter_c(kept(send), kept(recv), count, type, root, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_scatter_init(send, recv, count, type, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_scatter_init(send, recv, count, type, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_scatter_init_c(at(send), at(recv), count, type, root, comm, request), ierror)
+    call done(hopbine_scatter_init_c(kept(send), kept(recv), count, type, root, comm, request), ierror)
   end subroutine
 
   ! Rank x gets everyone's block x.
@@ -336,26 +337,26 @@ contains
     call done(hopbine_alltoall_c(at(send), at(recv), count, type, comm), ierror)
   end subroutine
 
-  subroutine hopbine_ialltoall(send, recv, count, type, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_ialltoall(send, recv, count, type, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ialltoall_c(at(send), at(recv), count, type, comm, request), ierror)
+    call done(hopbine_ialltoall_c(kept(send), kept(recv), count, type, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_alltoall_init(send, recv, count, type, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_alltoall_init(send, recv, count, type, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_alltoall_init_c(at(send), at(recv), count, type, comm, request), ierror)
+    call done(hopbine_alltoall_init_c(kept(send), kept(recv), count, type, comm, request), ierror)
   end subroutine
 
   ! Ends when all ranks have called it.

@@ -24,6 +24,17 @@ contains
     if (c_associated(address, c_loc(HOPBINE_IN_PLACE))) address = transfer(-1_c_intptr_t, c_null_ptr)
   end function
 
+  ! The same for a buffer that is used after the call has returned, by procedures that bind(C) has given
+  ! the section as it is: one with gaps, of which only a copy could be used, is no buffer.
+  function kept(buffer) result(address)
+    type(*), dimension(..), target, asynchronous, intent(in) :: buffer
+    type(c_ptr) :: address
+    address = at(buffer)
+    if (.not. c_associated(address)) return
+    if (is_contiguous(buffer)) return
+    if (size(buffer) > 1) address = c_null_ptr
+  end function
+
   subroutine done(code, ierror)
     integer(c_int), intent(in) :: code
     integer(c_int), intent(out), optional :: ierror

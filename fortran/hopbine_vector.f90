@@ -1,7 +1,7 @@
 ! The vector forms of the module hopbine, whose blocks may differ in size.
 module hopbine_vector
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_ptr
-  use hopbine_base, only: at, done, hopbine_count, hopbine_handle
+  use hopbine_base, only: at, done, hopbine_count, hopbine_handle, kept
   implicit none
   private
   public :: hopbine_allgatherv, hopbine_iallgatherv, hopbine_allgatherv_init
@@ -174,26 +174,26 @@ contains
     call done(hopbine_allgatherv_c(at(send), count, at(recv), counts, displs, type, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iallgatherv(send, count, recv, counts, displs, type, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_iallgatherv(send, count, recv, counts, displs, type, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iallgatherv_c(at(send), count, at(recv), counts, displs, type, comm, request), ierror)
+    call done(hopbine_iallgatherv_c(kept(send), count, kept(recv), counts, displs, type, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_allgatherv_init(send, count, recv, counts, displs, type, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_allgatherv_init(send, count, recv, counts, displs, type, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_allgatherv_init_c(at(send), count, at(recv), counts, displs, type, comm, request), &
+    call done(hopbine_allgatherv_init_c(kept(send), count, kept(recv), counts, displs, type, comm, request), &
       ierror)
   end subroutine
 
@@ -208,27 +208,27 @@ contains
     call done(hopbine_gatherv_c(at(send), count, at(recv), counts, displs, type, root, comm), ierror)
   end subroutine
 
-  subroutine hopbine_igatherv(send, count, recv, counts, displs, type, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_igatherv(send, count, recv, counts, displs, type, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_igatherv_c(at(send), count, at(recv), counts, displs, type, root, comm, request), &
+    call done(hopbine_igatherv_c(kept(send), count, kept(recv), counts, displs, type, root, comm, request), &
       ierror)
   end subroutine
 
-  subroutine hopbine_gatherv_init(send, count, recv, counts, displs, type, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_gatherv_init(send, count, recv, counts, displs, type, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_gatherv_init_c(at(send), count, at(recv), counts, displs, type, root, comm, &
+    call done(hopbine_gatherv_init_c(kept(send), count, kept(recv), counts, displs, type, root, comm, &
       request), ierror)
   end subroutine
 
@@ -243,27 +243,27 @@ contains
     call done(hopbine_scatterv_c(at(send), counts, displs, at(recv), count, type, root, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iscatterv(send, counts, displs, recv, count, type, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_iscatterv(send, counts, displs, recv, count, type, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iscatterv_c(at(send), counts, displs, at(recv), count, type, root, comm, request), &
+    call done(hopbine_iscatterv_c(kept(send), counts, displs, kept(recv), count, type, root, comm, request), &
       ierror)
   end subroutine
 
-  subroutine hopbine_scatterv_init(send, counts, displs, recv, count, type, root, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_scatterv_init(send, counts, displs, recv, count, type, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_scatterv_init_c(at(send), counts, displs, at(recv), count, type, root, comm, &
+    call done(hopbine_scatterv_init_c(kept(send), counts, displs, kept(recv), count, type, root, comm, &
       request), ierror)
   end subroutine
 
@@ -278,26 +278,26 @@ contains
     call done(hopbine_reduce_scatterv_c(at(send), at(recv), counts, type, op, comm), ierror)
   end subroutine
 
-  subroutine hopbine_ireduce_scatterv(send, recv, counts, type, op, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_ireduce_scatterv(send, recv, counts, type, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: counts(*)
     integer(c_int), intent(in) :: type, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ireduce_scatterv_c(at(send), at(recv), counts, type, op, comm, request), ierror)
+    call done(hopbine_ireduce_scatterv_c(kept(send), kept(recv), counts, type, op, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_reduce_scatterv_init(send, recv, counts, type, op, comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+  subroutine hopbine_reduce_scatterv_init(send, recv, counts, type, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: counts(*)
     integer(c_int), intent(in) :: type, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_reduce_scatterv_init_c(at(send), at(recv), counts, type, op, comm, request), ierror)
+    call done(hopbine_reduce_scatterv_init_c(kept(send), kept(recv), counts, type, op, comm, request), ierror)
   end subroutine
 
   ! Rank x gets everyone's block x.
@@ -314,28 +314,28 @@ contains
   end subroutine
 
   subroutine hopbine_ialltoallv(send, send_counts, send_displs, recv, recv_counts, recv_displs, type, &
-    comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: send_counts(*), send_displs(*), recv_counts(*), recv_displs(*)
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ialltoallv_c(at(send), send_counts, send_displs, at(recv), recv_counts, &
+    call done(hopbine_ialltoallv_c(kept(send), send_counts, send_displs, kept(recv), recv_counts, &
       recv_displs, type, comm, request), ierror)
   end subroutine
 
   subroutine hopbine_alltoallv_init(send, send_counts, send_displs, recv, recv_counts, recv_displs, type, &
-    comm, request, ierror)
-    type(*), dimension(..), contiguous, target, asynchronous, intent(in) :: send
-    type(*), dimension(..), contiguous, target, asynchronous :: recv
+    comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: send
+    type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: send_counts(*), send_displs(*), recv_counts(*), recv_displs(*)
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_alltoallv_init_c(at(send), send_counts, send_displs, at(recv), recv_counts, &
+    call done(hopbine_alltoallv_init_c(kept(send), send_counts, send_displs, kept(recv), recv_counts, &
       recv_displs, type, comm, request), ierror)
   end subroutine
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Times of collectives by every algorithm and size, as CSV.
 #
-# Needs:  hopbine built with the feature mpi under $HOPBINE_PREFIX (default: ~/hopbine).
+# Needs:  hopbine built with MESSAGES=yes (docs/fugaku.md) under $HOPBINE_PREFIX (default: ~/hopbine).
 # Submit: pjsub -g GROUP jobscripts/fugaku-sweep.sh
 # Gives:  sweep-JOBID/COLLECTIVE.csv
 #

@@ -22,7 +22,7 @@ static struct known *place(struct known *all, const struct call *call) {
 }
 
 static int is_in_place(const struct call *call) {
-    return call->send == MPI_IN_PLACE ? 1 : call->recv == MPI_IN_PLACE ? 2 : 0;
+    return (call->send == MPI_IN_PLACE) + 2 * (call->recv == MPI_IN_PLACE);
 }
 
 /* Whether only addresses differ, or roots of which this rank is none. */

@@ -129,10 +129,12 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
         return 1;
     }
     if (datatype == MPI_DATATYPE_NULL) return 0;
-    /* Whether it is committed, only those calls tell that would send something of it. */
-    const int is_fixed = is_predefined(datatype);
+    /* Whether it is a type, and committed, is asked of a call that would send something of it: it tells, where
+     * others end the program, which has no part in `own_comm`. */
+    const int is_known = element_of(datatype) >= 0;
     const char none = 0;
-    if (!is_fixed && PMPI_Send(&none, 1, datatype, MPI_PROC_NULL, 0, own_comm) != MPI_SUCCESS) return 0;
+    if (!is_known && PMPI_Send(&none, 1, datatype, MPI_PROC_NULL, 0, own_comm) != MPI_SUCCESS) return 0;
+    const int is_fixed = is_known || is_predefined(datatype);
     MPI_Aint lower, extent, true_lower, true_extent;
     MPI_Count bytes;
     if (PMPI_Type_size_x(datatype, &bytes) != MPI_SUCCESS || bytes == MPI_UNDEFINED) return 0;

@@ -81,7 +81,7 @@ contains
     if (.not. c_associated(address)) return
     address = at(buffer)
     if (is_contiguous(buffer)) return
-    if (size(buffer) > 0) address = transfer(-3_c_intptr_t, c_null_ptr)
+    if (size(buffer) > 1) address = transfer(-3_c_intptr_t, c_null_ptr)
   end function
 
 end module hopbine_mpi_call

@@ -6,7 +6,7 @@
 #define REQUEST_HANDLE type(MPI_Request)
 #define HANDLE_VALUE %mpi_val
 module hopbine_mpi_f08
-  use, intrinsic :: iso_c_binding, only: c_loc
+  use, intrinsic :: iso_c_binding, only: c_int, c_loc
   use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
   use hopbine_mpi_call
   implicit none

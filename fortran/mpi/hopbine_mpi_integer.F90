@@ -1,12 +1,12 @@
 ! HB_Allreduce and its kin with the handles of the module mpi: integers.
-#define COMM_HANDLE integer
-#define DATATYPE_HANDLE integer
-#define OP_HANDLE integer
-#define INFO_HANDLE integer
-#define REQUEST_HANDLE integer
+#define COMM_HANDLE integer(c_int)
+#define DATATYPE_HANDLE integer(c_int)
+#define OP_HANDLE integer(c_int)
+#define INFO_HANDLE integer(c_int)
+#define REQUEST_HANDLE integer(c_int)
 #define HANDLE_VALUE
 module hopbine_mpi_integer
-  use, intrinsic :: iso_c_binding, only: c_loc
+  use, intrinsic :: iso_c_binding, only: c_int, c_loc
   use hopbine_mpi_call
   implicit none
   private

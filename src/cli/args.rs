@@ -104,7 +104,9 @@ impl MapArg {
             MapArg::RowMajor => Ok(RankMap::RowMajor),
             MapArg::ColumnMajor => Ok(RankMap::ColumnMajor),
             MapArg::Hosts => Err(CliError::Usage(
-                "a map by hosts is for ranks that are processes: start them with mpirun".to_owned(),
+                "a map by hosts is for ranks that are processes (`mpirun ... hopbine run`); give \
+                 column-major, row-major or a file"
+                    .to_owned(),
             )),
             MapArg::File(path) => {
                 let text = read(path)?;

@@ -10,6 +10,9 @@ use hopbine_torus::collectives::Cut;
 
 use super::error::CliError;
 
+/// More elements have no sizes in bytes of 64 bits.
+const MOST_ELEMENTS: u64 = 1 << 56;
+
 /// How the sizes of blocks are distributed, as parts of the largest (0 to 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Counts {
@@ -127,6 +130,15 @@ impl Counts {
     fn check(self, n_ranks: u32, is_for_pairs: bool) -> Result<(), String> {
         let Counts::Listed(list) = self else { return Ok(()) };
         let (n, found) = (n_ranks as usize, list.len());
+        // So that no sum of sizes in bytes, for all pairs of ranks, goes beyond 64 bits.
+        let all = list.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
+        if all.saturating_mul(u64::from(n_ranks)) > MOST_ELEMENTS {
+            return Err(format!(
+                "the numbers of the file of --counts are elements of a block: together they are more \
+                 than the {} that memory could hold",
+                MOST_ELEMENTS / u64::from(n_ranks)
+            ));
+        }
         if found == n || is_for_pairs && found == n * n {
             return Ok(());
         }

@@ -141,7 +141,7 @@ pub enum CliError {
     },
     /// Standard output cannot be written.
     #[error("cannot write the output: {0}")]
-    Output(#[from] io::Error),
+    Output(io::Error),
 }
 
 impl CliError {

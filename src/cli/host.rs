@@ -4,6 +4,8 @@
 //! the host has, and the host would kill the process without a message. The command therefore
 //! compares requests with the limits before anything starts.
 
+use hopbine_torus::Shape;
+
 use super::error::CliError;
 
 /// Refuses work that needs more memory than there is.
@@ -20,6 +22,24 @@ pub fn check_memory(what: String, needed: u64, instead: &'static str) -> Result<
         }),
         _ => Ok(()),
     }
+}
+
+/// Bytes for each node of a shape's longest dimension that its plans take while they are made, as measured
+/// on rings of a million nodes.
+const PER_NODE_OF_A_RING: u64 = 700;
+/// Bytes for each rank where all of them are looked at.
+const PER_RANK: u64 = 1000;
+
+/// Refuses shapes whose plans need more memory than there is: one rank's, or those of `all` ranks.
+///
+/// # Errors
+/// [`CliError::Memory`].
+pub fn check_plans(shape: &Shape, all: bool) -> Result<(), CliError> {
+    let longest = shape.sizes().into_iter().max().map_or(1, u64::from);
+    let ranks = if all { u64::from(shape.n_nodes()) } else { 0 };
+    let what = format!("plans for {shape}");
+    let needed = longest * PER_NODE_OF_A_RING + ranks * PER_RANK;
+    check_memory(what, needed, "use a smaller --torus, or one of more dimensions")
 }
 
 /// Bytes that the host can still give, where it says so.

@@ -1,8 +1,10 @@
 //! Where output goes: standard output, at once; or a file that is written whole or not at all.
 
+use std::ffi::CString;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
@@ -29,7 +31,7 @@ impl OutputArg {
         if self.file.is_some() {
             return None;
         }
-        let said = || std::env::var("COLUMNS").ok()?.parse().ok();
+        let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
         said().or_else(|| io::stdout().is_terminal().then(terminal_width).flatten())
     }
 
@@ -84,8 +86,8 @@ impl Sink {
         match &mut self.0 {
             Kind::Standard => {
                 let mut out = io::stdout().lock();
-                out.write_all(text.as_bytes())?;
-                Ok(out.flush()?)
+                let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+                written.map_err(CliError::Output)
             }
             Kind::File(replacement, path) => replacement
                 .write(text)
@@ -93,17 +95,20 @@ impl Sink {
         }
     }
 
-    /// Puts a file in its place.
+    /// Puts a file in its place. Where that fails the text goes to standard output: it may have taken
+    /// hours.
     ///
     /// # Errors
     /// [`CliError::Write`].
     pub fn finish(self) -> Result<(), CliError> {
-        match self.0 {
-            Kind::Standard => Ok(()),
-            Kind::File(replacement, path) => {
-                replacement.finish().map_err(|source| CliError::Write { path, source })
+        let Kind::File(replacement, path) = self.0 else { return Ok(()) };
+        replacement.finish().map_err(|source| {
+            if let Replacement::Whole { text, .. } = &replacement {
+                // The error that is reported is the file's.
+                let _ = io::stdout().lock().write_all(text);
             }
-        }
+            CliError::Write { path, source }
+        })
     }
 }
 
@@ -111,7 +116,7 @@ impl Sink {
 enum Replacement {
     /// The text is kept until it is whole, so that an interrupt leaves nothing behind; then it is
     /// written beside the path and renamed onto it.
-    Whole { text: Vec<u8>, target: PathBuf, before: Option<Permissions> },
+    Whole { text: Vec<u8>, target: PathBuf, before: Option<Metadata> },
     /// What is at the path is no regular file (a device, a pipe): it is written to and stays.
     Through(File),
 }
@@ -144,7 +149,13 @@ impl Replacement {
             let message = format!("{} is not a directory", directory.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
-        let before = before.map(|found| found.permissions());
+        if !may_be_written(directory) {
+            let message = format!(
+                "no file can be made in {}, where the text is written before it takes its place",
+                directory.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
         Ok(Replacement::Whole { text: Vec::new(), target, before })
     }
 
@@ -155,7 +166,7 @@ impl Replacement {
         }
     }
 
-    fn finish(self) -> io::Result<()> {
+    fn finish(&self) -> io::Result<()> {
         let Replacement::Whole { text, target, before } = self else { return Ok(()) };
         // A new file's mode is the process's to decide, an old one's stays. In the same directory:
         // a rename does not cross file systems.
@@ -163,15 +174,25 @@ impl Replacement {
             .prefix(".hopbine-")
             .suffix(".part")
             .permissions(Permissions::from_mode(if before.is_some() { 0o600 } else { 0o666 }))
-            .tempfile_in(directory_of(&target))?;
+            .tempfile_in(directory_of(target))?;
         if let Some(before) = before {
-            file.as_file().set_permissions(before)?;
+            // Root may give the file back to its owner; others replace it by one of their own.
+            let _ = fchown(file.as_file(), Some(before.uid()), Some(before.gid()));
+            file.as_file().set_permissions(before.permissions())?;
         }
-        file.write_all(&text)?;
+        file.write_all(text)?;
         file.as_file().sync_all()?;
         file.persist(target).map_err(|error| error.error)?;
         Ok(())
     }
+}
+
+/// Whether this process may make files in a directory.
+fn may_be_written(directory: &Path) -> bool {
+    let Ok(name) = CString::new(directory.as_os_str().as_bytes()) else { return false };
+    let wanted = libc::W_OK | libc::X_OK;
+    // SAFETY: a C string, which lives through the call.
+    unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), wanted, libc::AT_EACCESS) == 0 }
 }
 
 fn directory_of(path: &Path) -> &Path {
@@ -183,7 +204,7 @@ fn directory_of(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
+    use std::os::unix::fs::{FileTypeExt, symlink};
 
     use super::*;
 

@@ -20,7 +20,9 @@ const UNITS: [(&str, u64); 10] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// Not a number with a unit.
-    #[error("`{0}` is not a size; write whole bytes, or a whole number of KiB, MiB, GiB, kB or MB")]
+    #[error(
+        "`{0}` is not a size; write whole bytes, or a whole number of KiB, MiB, GiB, TiB, kB, MB, GB or TB"
+    )]
     NotASize(String),
     /// More than 64 bits of bytes.
     #[error("`{0}` is more than 2^64 bytes")]

@@ -105,8 +105,10 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Lines of at most `room` characters; words are broken only if they are longer than that.
+/// Lines of at most `room` characters, but of one at least; words are broken only if they are longer
+/// than that.
 pub fn wrap(text: &str, room: usize) -> Vec<&str> {
+    let room = room.max(1);
     let mut lines = Vec::new();
     let mut rest = text;
     while width(rest) > room {
@@ -183,6 +185,7 @@ mod tests {
         assert_eq!(wrap("one two three", 6), ["one", "two", "three"]);
         assert_eq!(wrap("extraordinary", 5), ["extra", "ordin", "ary"]);
         assert_eq!(wrap("", 5), [""]);
+        assert_eq!(wrap("a b", 0), ["a", "b"]);
         assert_eq!(wrap("\u{fc}\u{fc}\u{fc} x", 3), ["\u{fc}\u{fc}\u{fc}", "x"]);
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::args::{self, AllOr, MapArg};
 use super::cells::{Cell, Column, IN_FLIGHT, decimal};
 use super::error::{CliError, Outcome};
+use super::host;
 use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::progress;
@@ -148,6 +149,7 @@ fn schedules(args: &Args) -> Result<Schedules, CliError> {
         return Err(CliError::Usage("a collective and --torus, or --schedule, are needed".into()));
     };
     let shape = args.numbers.shape(shape)?;
+    host::check_plans(&shape, true)?;
     if collective == Collective::Barrier {
         return Err(CliError::Usage("a barrier's messages are empty: nothing to count".into()));
     }

@@ -17,6 +17,7 @@ use hopbine_torus::geometry::{Coord, Node, RankMap, Shape};
 /// assert_eq!(hopbine::world::near_cubic(8), [2, 2, 2]);
 /// assert_eq!(hopbine::world::near_cubic(12), [3, 2, 2]);
 /// assert_eq!(hopbine::world::near_cubic(7), [7]);
+/// assert_eq!(hopbine::world::near_cubic(u32::MAX).iter().product::<u32>(), u32::MAX);
 /// ```
 ///
 /// # Panics
@@ -24,7 +25,7 @@ use hopbine_torus::geometry::{Coord, Node, RankMap, Shape};
 pub fn near_cubic(n: u32) -> Vec<u32> {
     assert!(n > 0, "a torus has at least one node");
     let divisors =
-        |n: u32| (1..).take_while(move |d| d * d <= n).filter(move |d| n.is_multiple_of(*d));
+        |n: u32| (1..).take_while(move |&d| d <= n / d).filter(move |d| n.is_multiple_of(*d));
     let mut best = [n, 1, 1];
     let sum = |sizes: &[u32; 3]| sizes.iter().map(|&size| u64::from(size)).sum::<u64>();
     // The smallest of three factors is at most the cube root; a larger one only repeats others.

@@ -1,5 +1,6 @@
 //! `hopbine launch`: C programs for uTofu under it, and what it does when ranks fail.
 
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -90,6 +91,58 @@ fn ranks_learn_their_place_and_their_lines_stay_whole() {
         (0..18).map(|at| format!("[{rank}] {rank}/6 3 2 9", rank = at / 3)).collect();
     assert_eq!(lines, want);
     assert_eq!(text(&output.stderr).lines().count(), 6);
+}
+
+#[test]
+fn what_ranks_write_is_passed_on_as_it_is() {
+    let out = launch(&["-n", "2"], &["sh", "-c", "head -c 200000 /dev/zero"]);
+    assert!(out.status.success() && out.stdout == vec![0; 400_000], "{}", out.stdout.len());
+}
+
+/// Whether a process is there that has not ended.
+fn is_running(process: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+#[test]
+fn what_a_failed_job_leaves_behind_is_ended() {
+    // The shell ends when it is asked to, what it has started does not.
+    let left = "trap '' TERM; echo $$; exec sleep 600";
+    let script =
+        format!("[ $HOPBINE_RANK = 1 ] && exit 3; sh -c \"{}\" & wait", left.replace('$', "\\$"));
+    let output = launch(&["-n", "2", "--grace", "1"], &["sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(3));
+    let process = text(&output.stdout);
+    assert!(!process.trim().is_empty() && !is_running(process.trim()), "{process}");
+}
+
+#[test]
+fn a_signal_that_is_to_be_ignored_is() {
+    let script = "trap '' HUP; exec \"$0\" launch -n 1 sh -c 'echo up; sleep 0.5; echo done'";
+    let mut job = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_hopbine")])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = std::io::BufReader::new(job.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    // SAFETY: no memory is involved; the job is not reaped yet.
+    assert_eq!(unsafe { libc::kill(job.id() as libc::pid_t, libc::SIGHUP) }, 0);
+    out.read_to_string(&mut line).unwrap();
+    assert!(job.wait().unwrap().success());
+    assert_eq!(line, "up\ndone\n");
+}
+
+#[test]
+fn a_rank_that_cannot_write_says_so() {
+    let run = ["run", "allreduce", "--torus", "2", "--bytes", "8", "--iterations", "2"];
+    let program = [&[env!("CARGO_BIN_EXE_hopbine")], &run[..], &["-o", "/nonexistent/x"]].concat();
+    let output = launch(&["-n", "2"], &program);
+    assert_eq!(output.status.code(), Some(1));
+    let err = text(&output.stderr);
+    assert!(err.contains("cannot write /nonexistent/x"), "{err}");
 }
 
 /// The names in a directory.

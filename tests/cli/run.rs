@@ -69,6 +69,9 @@ fn options_reach_the_library() {
     let value = json(&format!("{args} --drive inline"));
     assert!(value["notes"].to_string().contains("each rank's own thread"), "{value}");
     assert_eq!(value["rows"][0]["algorithm"], "mixed", "what `auto` chose");
+    let output = command(args).env("HOPBINE_ALGORITHM", "allreduce=bucket").output().unwrap();
+    let out = text(&output.stdout);
+    assert!(out.contains("\"algorithm\": \"bucket\"") && !out.contains("mixed"), "{out}");
 }
 
 #[test]

@@ -396,16 +396,29 @@ contains
 #ifndef PLAIN
   ! A blocking call takes a section with gaps; one that gives a request refuses it, and takes one without.
   subroutine sections
-    integer, asynchronous :: wide(2, n)
-    integer :: code
+    type :: pair
+      integer :: first, second
+    end type
+    integer, target, asynchronous :: wide(2, n)
+    integer, pointer, asynchronous :: row(:)
+    type(pair), asynchronous :: pairs(n)
+    integer :: code, failed
     wide(1, :) = block(rank)
     wide(2, :) = 7
     call HB_Allreduce(MPI_IN_PLACE, wide(1, :), n, int, MPI_SUM, world)
     call expect(all(wide(1, :) == total(n_ranks - 1)) .and. all(wide(2, :) == 7), 'section')
     call MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN, ierror)
-    call HB_Iallreduce(MPI_IN_PLACE, wide(1, :), n, int, MPI_SUM, world, request, ierror)
-    call MPI_Error_class(ierror, code, i)
-    call expect(code == MPI_ERR_BUFFER .and. request == MPI_REQUEST_NULL, 'a section with gaps')
+    row => wide(1, :)
+    do i = 1, 3
+      if (i == 1) call HB_Iallreduce(MPI_IN_PLACE, wide(1, :), n, int, MPI_SUM, world, request, ierror)
+      if (i == 2) call HB_Iallreduce(MPI_IN_PLACE, row, n, int, MPI_SUM, world, request, ierror)
+      if (i == 3) call HB_Iallreduce(MPI_IN_PLACE, pairs%second, n, int, MPI_SUM, world, request, ierror)
+      call MPI_Error_class(ierror, code, failed)
+      call expect(code == MPI_ERR_BUFFER .and. request == MPI_REQUEST_NULL, 'a section with gaps')
+    end do
+    call HB_Allreduce(one, MPI_IN_PLACE, n, int, MPI_SUM, world, ierror)
+    call MPI_Error_class(ierror, code, failed)
+    call expect(code == MPI_ERR_BUFFER, 'nowhere to receive')
     wide = rank
     call HB_Ibcast(wide(:, n), 2, int, 0, world, request, ierror)
     call expect(ierror == MPI_SUCCESS, 'a section without gaps')

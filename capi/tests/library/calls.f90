@@ -7,7 +7,8 @@ program calls
   integer :: rank, n_ranks, form, code, i
   integer(hopbine_handle) :: world, half, request, requests(2)
   integer(hopbine_count), parameter :: n = 6
-  integer(int64), asynchronous :: one(n), other(n)
+  integer(int64), target, asynchronous :: one(n), other(n)
+  integer(int64), pointer, asynchronous :: row(:)
   integer(int64), allocatable, asynchronous :: blocks(:, :), more(:, :)
   complex(real64) :: z(2, 3), sum_z(2, 3)
   integer(hopbine_count), allocatable :: counts(:), displs(:), sent(:)
@@ -171,6 +172,14 @@ program calls
   call expect(len(hopbine_error_message()) > 0, 'message')
   call hopbine_bcast(one, n, HOPBINE_INT64, -1, world, code)
   call expect(code == HOPBINE_ERR_ROOT, 'root')
+  call hopbine_iallreduce(HOPBINE_IN_PLACE, one(::2), 2_hopbine_count, HOPBINE_INT64, HOPBINE_MAX, world, request, code)
+  call expect(code == HOPBINE_ERR_BUFFER, 'a section with gaps')
+  row => one(::2)
+  call hopbine_iallreduce(HOPBINE_IN_PLACE, row, 2_hopbine_count, HOPBINE_INT64, HOPBINE_MAX, world, request, code)
+  call expect(code == HOPBINE_ERR_BUFFER, 'a pointer to a section with gaps')
+  row => one(2:3)
+  call hopbine_iallreduce(HOPBINE_IN_PLACE, row, 2_hopbine_count, HOPBINE_INT64, HOPBINE_MAX, world, request)
+  call hopbine_wait(request)
   call hopbine_finalize()
   if (rank == 0) print '(a)', 'all correct'
 

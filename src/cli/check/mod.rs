@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::args::{self, AllOr, MapArg};
 use super::counts::Counts;
 use super::error::{CliError, Outcome};
+use super::host;
 use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::progress;
@@ -115,6 +116,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     } else {
         let shape = args.torus.clone().ok_or_else(|| usage("--torus is missing"))?;
         let shape = args.numbers.shape(shape)?;
+        host::check_plans(&shape, true)?;
         let map = args.map.read(&shape)?;
         if args.plans.is_empty() {
             let (rows, notes) = from_registry(&args, &shape, &map)?;

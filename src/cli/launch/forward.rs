@@ -5,8 +5,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 /// A line longer than this is passed on in pieces.
 const LONGEST_LINE: u64 = 64 * 1024;
 
-/// Copies `from` to `to` until its end, each line in one piece and with `tag` before it. A
-/// last line without an end gets one.
+/// Copies `from` to `to` until its end, each line in one piece and with `tag` before it. Where lines have
+/// tags, a last one without an end gets one; otherwise nothing is added to what a rank writes.
 ///
 /// # Errors
 /// If `to` cannot be written. A failure to read counts as the end of the input.
@@ -16,15 +16,17 @@ pub(super) fn lines(
     mut to: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut from = BufReader::new(from);
-    let mut line = tag.as_bytes().to_vec();
+    let mut is_begun = false;
+    let mut line = Vec::new();
     loop {
-        line.truncate(tag.len());
-        match from.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return Ok(()),
-            Ok(_) => {}
+        line.clear();
+        if !is_begun {
+            line.extend_from_slice(tag.as_bytes());
         }
-        if line.last() != Some(&b'\n') {
-            line.push(b'\n');
+        match from.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) if is_begun && !tag.is_empty() => return to(b"\n"),
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(_) => is_begun = line.last() != Some(&b'\n'),
         }
         to(&line)?;
     }
@@ -48,13 +50,24 @@ mod tests {
 
     #[test]
     fn lines_stay_whole_and_get_their_tag() {
-        let mut seen = Vec::new();
-        lines(&b"one\ntwo\n\nlast"[..], "[3] ", |line| {
-            seen.push(String::from_utf8_lossy(line).into_owned());
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(seen, ["[3] one\n", "[3] two\n", "[3] \n", "[3] last\n"]);
+        let passed_on = |text: &[u8], tag| {
+            let mut seen = Vec::new();
+            let keep = |line: &[u8]| {
+                seen.push(String::from_utf8_lossy(line).into_owned());
+                Ok(())
+            };
+            lines(text, tag, keep).unwrap();
+            seen
+        };
+        let seen = passed_on(b"one\ntwo\n\nlast", "[3] ");
+        assert_eq!(seen, ["[3] one\n", "[3] two\n", "[3] \n", "[3] last", "\n"]);
+        assert_eq!(passed_on(b"one\nlast", ""), ["one\n", "last"]);
+        let long = "x".repeat(LONGEST_LINE as usize + 7) + "\nlast\n";
+        assert_eq!(passed_on(long.as_bytes(), "").concat(), long);
+        assert_eq!(
+            passed_on(long.as_bytes(), "[3] ").concat(),
+            format!("[3] {}[3] last\n", &long[..long.len() - 5])
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::mem::MaybeUninit;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -23,8 +24,10 @@ const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
 /// The running ranks, and the channel of events about them.
 pub(super) struct Job {
-    /// Process groups of the ranks that run, by rank.
-    groups: Vec<Option<libc::pid_t>>,
+    /// The ranks. None is reaped before the end: so the number of its process group is given to nobody
+    /// else, and what a rank has left behind can be ended, too.
+    ranks: Vec<Child>,
+    n_running: usize,
     events: Receiver<Event>,
     sender: Sender<Event>,
     outputs: Vec<JoinHandle<()>>,
@@ -49,11 +52,13 @@ impl Job {
     /// # Errors
     /// [`CliError::Start`] naming the program.
     pub(super) fn start(settings: &Settings, signals: &Watched) -> Result<Job, CliError> {
-        let directory = Directory::new()?;
+        let directory = Directory::new()
+            .map_err(|source| CliError::Write { path: std::env::temp_dir(), source })?;
         let libraries = library_path(settings, directory.path())?;
         let (sender, events) = channel();
         let mut job = Job {
-            groups: Vec::new(),
+            ranks: Vec::new(),
+            n_running: 0,
             events,
             sender,
             outputs: Vec::new(),
@@ -67,11 +72,13 @@ impl Job {
                 break;
             }
             // If this fails, dropping the job ends the ranks before.
-            let child =
-                job.command(settings, rank, libraries.as_ref()).spawn().map_err(|source| {
-                    CliError::Start { program: PathBuf::from(&settings.program), source }
+            let started = job.command(settings, rank, libraries.as_ref()).spawn();
+            started
+                .and_then(|child| job.look_after(rank as usize, child, settings.tag_output))
+                .map_err(|source| CliError::Start {
+                    program: PathBuf::from(&settings.program),
+                    source,
                 })?;
-            job.look_after(rank as usize, child, settings.tag_output)?;
         }
         Ok(job)
     }
@@ -106,8 +113,9 @@ impl Job {
         if let Some(libraries) = libraries {
             command.env("LD_LIBRARY_PATH", libraries);
         }
+        let launcher = std::process::id();
         // SAFETY: the function only makes system calls that are allowed between fork and exec.
-        unsafe { command.pre_exec(signals::prepare_child) };
+        unsafe { command.pre_exec(move || signals::prepare_child(launcher)) };
         if let Some(shares) = &settings.shares {
             // SAFETY: as above.
             unsafe { command.pre_exec(shares.binder(rank)) };
@@ -116,17 +124,20 @@ impl Job {
     }
 
     fn look_after(&mut self, rank: usize, mut child: Child, tagged: bool) -> io::Result<()> {
-        self.groups.push(Some(child.id() as libc::pid_t));
+        let id = child.id();
         let tag = if tagged { format!("[{rank}] ") } else { String::new() };
         let streams: [(Option<Box<dyn io::Read + Send>>, Writer); 2] = [
             (child.stdout.take().map(|s| Box::new(s) as _), forward::to_stdout),
             (child.stderr.take().map(|s| Box::new(s) as _), forward::to_stderr),
         ];
+        self.ranks.push(child);
+        self.n_running += 1;
         for (stream, writer) in streams {
-            let Some(stream) = stream else { continue };
+            let Some(mut stream) = stream else { continue };
             let (tag, sender) = (tag.clone(), self.sender.clone());
             self.outputs.push(thread(move || {
-                if let Err(error) = forward::lines(stream, &tag, writer) {
+                // The stream stays open until the loss is told: its closing may end the rank.
+                if let Err(error) = forward::lines(&mut stream, &tag, writer) {
                     // The receiver is gone if the job has ended.
                     let _ = sender.send(Event::OutputLost(error));
                 }
@@ -134,7 +145,7 @@ impl Job {
         }
         let sender = self.sender.clone();
         thread(move || {
-            let _ = sender.send(Event::Ended(rank, child.wait()));
+            let _ = sender.send(Event::Ended(rank, end_of(id)));
         })?;
         Ok(())
     }
@@ -161,14 +172,14 @@ impl Job {
             self.signal(signal);
             end.begin(self.grace);
         }
-        while self.groups.iter().any(Option::is_some) {
+        while self.n_running > 0 {
             let event = match end.next {
                 Some(at) => self.events.recv_timeout(at.saturating_duration_since(Instant::now())),
                 None => self.events.recv().map_err(RecvTimeoutError::from),
             };
             match event {
                 Ok(Event::Ended(rank, status)) => {
-                    self.groups[rank] = None;
+                    self.n_running -= 1;
                     let Some((text, code)) = trouble(&status) else { continue };
                     // A rank that the launcher has terminated, or whose output is lost, is not
                     // reported as failed.
@@ -193,14 +204,21 @@ impl Job {
                 }
                 Err(_) => {
                     if !end.terminated && first_failure.is_some() {
-                        let left = self.groups.iter().flatten().count();
-                        eprintln!("hopbine launch: terminating the other {left} ranks");
+                        eprintln!("hopbine launch: terminating the other {} ranks", self.n_running);
                     }
                     self.signal(end.escalate());
                 }
             }
         }
-        self.finish_output();
+        if end.next.is_some() && !self.finish_output(Duration::ZERO) {
+            // What ranks have left behind still writes: it ends as they do.
+            self.signal(libc::SIGTERM);
+            self.finish_output(LAST_WORDS);
+        }
+        if end.next.is_some() {
+            self.signal(libc::SIGKILL);
+        }
+        self.finish_output(LAST_OUTPUT);
         let interrupted = self.interrupted.map(|signal| 128 + signal as u8);
         match (lost, interrupted.or(first_failure)) {
             (Some(error), _) => Err(CliError::Output(error)),
@@ -210,18 +228,24 @@ impl Job {
     }
 
     fn signal(&self, signal: libc::c_int) {
-        for &group in self.groups.iter().flatten() {
-            // SAFETY: no memory is involved. The group is that of a child that we have not
-            // seen end, so its number has not been given to another.
-            unsafe { libc::kill(-group, signal) };
+        for rank in &self.ranks {
+            // SAFETY: no memory is involved. The group is that of a child that is not reaped, so its
+            // number has not been given to another.
+            unsafe { libc::kill(-(rank.id() as libc::pid_t), signal) };
         }
     }
 
-    /// Passes on what is still in the pipes.
-    fn finish_output(&mut self) {
-        let last = Instant::now() + LAST_OUTPUT;
-        // A process that a rank has left behind may hold a pipe open for ever.
-        while Instant::now() < last && !self.outputs.iter().all(JoinHandle::is_finished) {
+    /// Passes on what is still in the pipes; false if some of them are still open after `wait`: a process
+    /// that a rank has left behind may hold one for ever.
+    fn finish_output(&self, wait: Duration) -> bool {
+        let last = Instant::now() + wait;
+        loop {
+            if self.outputs.iter().all(JoinHandle::is_finished) {
+                return true;
+            }
+            if Instant::now() >= last {
+                return false;
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -246,8 +270,39 @@ type Writer = fn(&[u8]) -> io::Result<()>;
 impl Drop for Job {
     fn drop(&mut self) {
         // All ranks have ended here, unless something has failed.
-        self.signal(libc::SIGKILL);
+        if self.n_running > 0 {
+            self.signal(libc::SIGKILL);
+        }
+        for rank in &mut self.ranks {
+            // Whoever cannot be waited for is not there.
+            let _ = rank.wait();
+        }
     }
+}
+
+/// Waits for the end of a child, which stays to be reaped.
+fn end_of(child: u32) -> io::Result<ExitStatus> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    loop {
+        // SAFETY: the system writes what it knows to `info`, of which zeros are a value.
+        let code = unsafe {
+            libc::waitid(libc::P_PID, child, info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT)
+        };
+        match code {
+            0 => break,
+            _ => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(error),
+            },
+        }
+    }
+    // SAFETY: written for a child that has ended.
+    let (how, status) = unsafe {
+        let info = info.assume_init();
+        (info.si_code, info.si_status())
+    };
+    // As wait() gives it: the status of an exit above the number of a signal.
+    Ok(ExitStatus::from_raw(if how == libc::CLD_EXITED { status << 8 } else { status }))
 }
 
 /// How the ranks are brought to an end.
@@ -302,10 +357,14 @@ fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString
         })?;
         // A directory of its own, so that nothing else is found in it.
         let place = directory.join("lib");
-        std::fs::create_dir(&place)?;
-        for name in VENDOR_LIBRARIES {
-            std::os::unix::fs::symlink(library.join(LIBRARY), place.join(name))?;
-        }
+        let links = || -> io::Result<()> {
+            std::fs::create_dir(&place)?;
+            for name in VENDOR_LIBRARIES {
+                std::os::unix::fs::symlink(library.join(LIBRARY), place.join(name))?;
+            }
+            Ok(())
+        };
+        links().map_err(|source| CliError::Write { path: place.clone(), source })?;
         path.push(place);
     }
     let before = std::env::var_os("LD_LIBRARY_PATH");

@@ -35,18 +35,19 @@ pub struct Args {
     /// Number of ranks; without it, as many as the torus and --ranks-per-node make
     #[arg(short = 'n', long, value_name = "N", required_unless_present = "torus")]
     ranks: Option<u32>,
-    /// Shape of the torus of nodes; nearly cubic if not given
+    /// Shape of the torus of nodes; HOPBINE_TORUS, or nearly cubic, if not given
     #[arg(long, value_name = "SHAPE")]
     torus: Option<Shape>,
-    /// Ranks on each node
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    ranks_per_node: u32,
+    /// Ranks on each node; HOPBINE_RANKS_PER_NODE, or 1, if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks_per_node: Option<u32>,
     /// Through what the ranks' messages travel; HOPBINE_BACKEND, or the emulated device, if not
     /// given
     #[arg(long, value_enum)]
     backend: Option<Backend>,
-    /// Seconds without progress before a rank's wait fails (HOPBINE_TIMEOUT)
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Seconds without progress after which a rank warns, or with HOPBINE_ON_TIMEOUT=fail gives up
+    /// (HOPBINE_TIMEOUT)
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=MOST_SECONDS))]
     timeout: Option<u64>,
     /// Seconds that the other ranks are given to end by themselves when one has failed; then
     /// they are terminated
@@ -94,13 +95,17 @@ struct Settings {
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     let settings = settings(args)?;
     // Before any thread exists: signals are taken from one place only.
-    let signals = signals::Watched::block()?;
+    let signals = signals::Watched::block()
+        .map_err(|error| CliError::Usage(format!("signals cannot be watched for: {error}")))?;
     let job = Job::start(&settings, &signals)?;
     job.watch(signals)
 }
 
 fn settings(args: Args) -> Result<Settings, CliError> {
-    let per_node = args.ranks_per_node;
+    let per_node = match args.ranks_per_node {
+        Some(n) => n,
+        None => ranks_per_node_said()?,
+    };
     let ranks = match (args.ranks, &args.torus) {
         (Some(0), _) => return Err(CliError::Usage("at least one rank is needed".to_owned())),
         (Some(ranks), _) => ranks,
@@ -118,8 +123,8 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         None => std::env::var("HOPBINE_BACKEND").is_ok_and(|name| name == "shm"),
     };
     let torus = match args.torus {
-        // Where all ranks share a host, the ranks choose themselves.
-        None if is_shared => None,
+        // The ranks find what the environment says; where all of them share a host, they choose.
+        None if is_shared || std::env::var_os("HOPBINE_TORUS").is_some() => None,
         Some(torus) => Some(torus),
         None => Some(
             Shape::torus(&hopbine::world::near_cubic(nodes))
@@ -141,6 +146,12 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     host::check_files(&what, OTHER_FILES + u64::from(ranks) * FILES_PER_RANK, instead)?;
     let mut command = args.command.into_iter();
     let program = command.next().ok_or_else(|| CliError::Usage("no program".to_owned()))?;
+    if program.as_encoded_bytes().starts_with(b"-") {
+        let program = program.display();
+        return Err(CliError::Usage(format!(
+            "launch has no option {program}; a program of that name is ./{program}"
+        )));
+    }
     Ok(Settings {
         ranks,
         torus,
@@ -158,6 +169,17 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         arguments: command.collect(),
     })
 }
+
+/// Ranks on each node as the environment says, or 1.
+fn ranks_per_node_said() -> Result<u32, CliError> {
+    let Ok(text) = std::env::var("HOPBINE_RANKS_PER_NODE") else { return Ok(1) };
+    text.trim().parse().ok().filter(|&n| n > 0).ok_or_else(|| {
+        CliError::Usage(format!("HOPBINE_RANKS_PER_NODE={text} is wrong: it must be 1 or more"))
+    })
+}
+
+/// The longest HOPBINE_TIMEOUT.
+const MOST_SECONDS: u64 = 1_000_000_000;
 
 /// Threads of the launcher for each rank: for its outputs and its end.
 const THREADS_PER_RANK: u64 = 3;
@@ -217,6 +239,8 @@ mod tests {
             ("launch -n 5 --ranks-per-node 2 a", "2 on each node"),
             ("launch -n 0 a", "at least one"),
             ("launch -n 1000000 a", "this host allows"),
+            ("launch -n 4294967295 a", "this host allows"),
+            ("launch -n 2 --bogus a", "no option --bogus"),
         ] {
             let error = parsed(line).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

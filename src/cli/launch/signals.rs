@@ -27,7 +27,7 @@ impl Watched {
         // SAFETY: the set is initialised by sigemptyset before anything else is done with it.
         let set = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
-            for signal in FORWARDED {
+            for signal in FORWARDED.into_iter().filter(|&signal| !is_ignored(signal)) {
                 libc::sigaddset(set.as_mut_ptr(), signal);
             }
             set.assume_init()
@@ -61,23 +61,39 @@ impl Watched {
     }
 }
 
+/// Whether whoever started this process wants it to ignore a signal, as `nohup` does: it would come all the
+/// same to a thread that waits for it.
+fn is_ignored(signal: libc::c_int) -> bool {
+    let mut action = MaybeUninit::uninit();
+    // SAFETY: nothing is changed, and the action is read only if the system has written it.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Whether a signal asks for the end.
 pub(super) fn is_end(signal: libc::c_int) -> bool {
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal)
 }
 
-/// In a child between fork and exec: no signal is blocked, and the child does not outlive the
+/// In a child of `launcher` between fork and exec: no signal is blocked, and the child does not outlive the
 /// launcher. Calls only what is safe there.
-pub(super) fn prepare_child() -> io::Result<()> {
+pub(super) fn prepare_child(launcher: u32) -> io::Result<()> {
     let mut none = MaybeUninit::uninit();
-    // SAFETY: the set is initialised by sigemptyset; all three functions may be called between
-    // fork and exec.
-    let code = unsafe {
+    // SAFETY: the set is initialised by sigemptyset; all functions may be called between fork and exec.
+    unsafe {
         libc::sigemptyset(none.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)
-    };
-    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // It may have died before.
+        if libc::getppid() as u32 != launcher {
+            libc::_exit(1);
+        }
+    }
+    Ok(())
 }
 
 /// The name of a signal.

@@ -9,6 +9,7 @@ use hopbine_torus::{Collective, Plan, Rank, Request, Schedule};
 
 use super::args::{self, Place};
 use super::error::{CliError, Outcome};
+use super::host;
 use super::numbers::Numbers;
 use super::output::OutputArg;
 
@@ -77,6 +78,7 @@ pub struct Subject {
 pub fn run(mut args: Args) -> Result<Outcome, CliError> {
     args.place.torus = args.numbers.shape(args.place.torus)?;
     let shape = &args.place.torus;
+    host::check_plans(shape, false)?;
     let request = Request {
         shape: shape.clone(),
         map: args.place.rank_map()?,

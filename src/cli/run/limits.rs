@@ -5,6 +5,7 @@ use hopbine::{Drive, EmulationConfig};
 use super::super::error::CliError;
 use super::super::{host, sizes};
 use super::DEFAULT_PORTS;
+use super::ranks::Ranks;
 use super::reference::Case;
 use super::rows::total_bytes;
 
@@ -26,15 +27,22 @@ pub(super) fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
     host::check_memory(what, ranks * (RANK_BYTES + ports * PORT_BYTES), instead)
 }
 
-/// Refuses data that are more than the machine's memory.
-pub(super) fn check_memory(case: &Case) -> Result<(), CliError> {
-    let n_ranks = u64::from(case.data.n_ranks);
-    let all_ranks = |len: fn(&Case, u32) -> usize| {
-        (0..case.data.n_ranks).map(|rank| len(case, rank) as u64).sum::<u64>()
+/// Refuses data that are more than the machine's memory: those of all ranks, or of this one if it is a
+/// process, since the others may be on other hosts.
+pub(super) fn check_memory(case: &Case, ranks: &Ranks) -> Result<(), CliError> {
+    let here = match &ranks.world {
+        Some(world) => world.communicator().rank()..world.communicator().rank() + 1,
+        None => 0..case.data.n_ranks,
     };
-    let elements = all_ranks(Case::input_len) + all_ranks(Case::result_len);
+    let whose = match here.len() {
+        1 => "one rank".to_owned(),
+        n => format!("{n} ranks"),
+    };
+    let elements: u64 = here
+        .map(|rank| case.input_len(rank) as u64 + case.result_len(rank) as u64)
+        .fold(0, u64::saturating_add);
     // Staging takes up to as much as the results again.
-    let needed = elements.saturating_mul(case.data.dtype.size_bytes() as u64) / 2 * 3;
-    let what = format!("{} on {n_ranks} ranks", sizes::show(total_bytes(case)));
+    let needed = (elements / 2).saturating_mul(3 * case.data.dtype.size_bytes() as u64);
+    let what = format!("{} on {whose}", sizes::show(total_bytes(case)));
     host::check_memory(what, needed, "use smaller --bytes or a smaller --torus")
 }

@@ -181,8 +181,10 @@ impl Task {
                 total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_nodes()) };
             hopbine::world::choose(config.wire, case.collective, shape, bytes, most)
         };
+        let preferred = config.preferred.of(case.collective);
+        let preferred = preferred.filter(|algorithm| algorithm.serves(shape).is_ok());
         let algorithm = match &self.algorithm {
-            None => choice.algorithm,
+            None => preferred.cloned().unwrap_or(choice.algorithm),
             Some(name) => registry::find(case.collective, name)?,
         };
         let ports = self.ports.unwrap_or(choice.ports);
@@ -227,28 +229,40 @@ pub fn run(mut args: Args) -> Result<Outcome, CliError> {
             ));
         }
     }
-    let ranks = Ranks::new(&args)?;
+    let mut ranks = Ranks::new(&args)?;
+    let outcome = rows(&args, &ranks);
+    match (ranks.world.take(), &outcome) {
+        (Some(world), Ok(_)) => world.finish().map_err(CliError::World)?,
+        // Its end would wait for the other ranks, who are to learn from this one's that it has failed.
+        (Some(world), Err(_)) => std::mem::forget(world),
+        (None, _) => {}
+    }
+    outcome
+}
+
+/// Runs and reports all rows.
+fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     let config = &ranks.config;
-    let (tasks, mut notes) = tasks(&args, config)?;
-    let cases = cases(&args, &mut notes)?;
+    let (tasks, mut notes) = tasks(args, config)?;
+    let cases = cases(args, &mut notes)?;
     if ranks.world.is_none() {
         limits::check_threads(config)?;
-        for case in &cases {
-            limits::check_memory(case)?;
-        }
     } else if args.collective == Collective::Barrier {
         notes.push("Ranks that are processes: that nobody leaves early is not checked.".to_owned());
+    }
+    for case in &cases {
+        limits::check_memory(case, ranks)?;
     }
     let iterations = args.iterations.map_or(Iterations::For(BUDGET), Iterations::Fixed);
     // All of them before the first row: what cannot be run is said before anything is.
     let mut chosen = vec![];
     for case in &cases {
         for task in &tasks {
-            chosen.push(task.chosen(case, &args, config)?);
+            chosen.push(task.chosen(case, args, config)?);
         }
     }
     let bar = progress::bar(chosen.len() as u64, "running");
-    let head = rows::head(&args, &ranks, &chosen);
+    let head = rows::head(args, ranks, &chosen);
     let stream = ranks.reports().then(|| Stream::start(args.format, &args.output, head, &[]));
     let mut stream = stream.transpose()?;
     let mut wrong = vec![];
@@ -268,7 +282,7 @@ pub fn run(mut args: Args) -> Result<Outcome, CliError> {
                 ..CallOptions::new()
             };
             let measured =
-                measure::measure(&reference, &ranks, &options, iterations).map_err(|source| {
+                measure::measure(&reference, ranks, &options, iterations).map_err(|source| {
                     CliError::Run { algorithm: chosen.algorithm.clone(), bytes, source }
                 })?;
             let name = format!("{}, {}", chosen.algorithm, sizes::show(bytes));
@@ -282,7 +296,7 @@ pub fn run(mut args: Args) -> Result<Outcome, CliError> {
     }
     drop(bar);
     let is_well = wrong.is_empty();
-    notes.push(rows::where_measured(&ranks, has_workers));
+    notes.push(rows::where_measured(ranks, has_workers));
     let n_more = wrong.len().saturating_sub(LISTED);
     notes.extend(wrong.into_iter().take(LISTED));
     if n_more > 0 {
@@ -290,9 +304,6 @@ pub fn run(mut args: Args) -> Result<Outcome, CliError> {
     }
     if let Some(stream) = stream {
         stream.finish(vec![("verified", Value::from(is_well))], notes)?;
-    }
-    if let Some(world) = ranks.world {
-        world.finish().map_err(CliError::World)?;
     }
     Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
 }
@@ -356,7 +367,7 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
             "{bytes} bytes are no whole number of {} elements of {size} bytes; use {} or another \
              multiple of {size}",
             args.dtype,
-            bytes.next_multiple_of(size)
+            bytes.checked_next_multiple_of(size).unwrap_or(bytes / size * size)
         )));
     }
     if sizes.iter().any(|bytes| !bytes.is_multiple_of(unit)) {

@@ -72,7 +72,8 @@ impl Ranks {
                 comm.shape()
             )));
         }
-        let mut config = EmulationConfig::new(shape.clone());
+        let mut config = EmulationConfig::from_env(shape.clone())
+            .map_err(|error| CliError::Usage(error.to_string()))?;
         config.ports = Some(comm.n_ports());
         config.wire = match world.info().backend {
             "shm" => Wire::Memory,

@@ -52,8 +52,12 @@ fn fold(fold: Fold, size: u32, short: u32, v: u32) -> (u8, u8) {
 pub(crate) fn three(shape: &[u32]) -> Result<[u32; 3], JobError> {
     let size = |i: usize| shape.get(i).copied().unwrap_or(1);
     let z = shape.iter().skip(2).map(|&n| u64::from(n)).product::<u64>();
-    let too_large =
-        || JobError::Shape(format!("shape {shape:?}: larger than 512 x 768 x 512 nodes"));
+    let too_large = || {
+        JobError::Shape(format!(
+            "shape {shape:?}: a size is too long: at most 512, 768 and 512 nodes along the three \
+             dimensions"
+        ))
+    };
     let out = [size(0), size(1), u32::try_from(z).map_err(|_| too_large())?];
     if out.contains(&0) {
         return Err(JobError::Shape(format!("shape {shape:?}: every size must be at least 1")));

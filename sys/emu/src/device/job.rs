@@ -127,7 +127,7 @@ impl Job {
     /// of it.
     ///
     /// # Errors
-    /// [`JobError::Shape`] if a size is 0, or the shape is larger than 512 x 768 x 512.
+    /// [`JobError::Shape`] if a size is 0, or larger than 512, 768 and 512.
     pub fn coords_for_shape(shape: &[u32]) -> std::result::Result<Vec<[u8; 6]>, JobError> {
         coords::of_shape(shape)
     }
