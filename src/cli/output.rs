@@ -116,9 +116,16 @@ impl Sink {
 enum Replacement {
     /// The text is kept until it is whole, so that an interrupt leaves nothing behind; then it is
     /// written beside the path and renamed onto it.
-    Whole { text: Vec<u8>, target: PathBuf, before: Option<Metadata> },
+    Whole { text: Vec<u8>, target: PathBuf, before: Option<Before> },
     /// What is at the path is no regular file (a device, a pipe): it is written to and stays.
     Through(File),
+}
+
+/// What a file that is replaced hands on.
+struct Before {
+    permissions: Permissions,
+    owner: u32,
+    group: u32,
 }
 
 impl Replacement {
@@ -156,6 +163,11 @@ impl Replacement {
             );
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
         }
+        let before = before.map(|found| Before {
+            permissions: found.permissions(),
+            owner: found.uid(),
+            group: found.gid(),
+        });
         Ok(Replacement::Whole { text: Vec::new(), target, before })
     }
 
@@ -177,8 +189,8 @@ impl Replacement {
             .tempfile_in(directory_of(target))?;
         if let Some(before) = before {
             // Root may give the file back to its owner; others replace it by one of their own.
-            let _ = fchown(file.as_file(), Some(before.uid()), Some(before.gid()));
-            file.as_file().set_permissions(before.permissions())?;
+            let _ = fchown(file.as_file(), Some(before.owner), Some(before.group));
+            file.as_file().set_permissions(before.permissions.clone())?;
         }
         file.write_all(text)?;
         file.as_file().sync_all()?;
