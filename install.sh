@@ -82,6 +82,7 @@ if [ -n "${MPICC:-}" ]; then
   build_door_libraries "$prefix/lib" -O2 "${with[@]}"
   if [ -n "${MPIFC:-}" ]; then
     build_door_module "$work" -O2 -fPIC
+    # shellcheck disable=SC2154 # of capi/mpi/build.sh
     install_modules hopbine_hb_fortran "${door_module[@]/%/.o}"
   fi
 fi

@@ -33,8 +33,10 @@ static int error_of(const struct call *call, const struct state *state) {
     const enum collective c = call->collective;
     const int is_root = state->rank == call->root;
     const int scatters = c == SCATTER || c == SCATTERV, gathers = c == REDUCE || c == GATHER || c == GATHERV;
-    /* The root of a scatter may leave its block where it is; what only roots receive others need not give. */
+    /* The root of a scatter may leave its block where it is, others what they send; what only roots receive,
+     * or send, others need not give. */
     if (call->recv == MPI_IN_PLACE && (scatters ? !is_root : is_root || !gathers)) return MPI_ERR_BUFFER;
+    if (call->send == MPI_IN_PLACE && (gathers ? !is_root : scatters && is_root)) return MPI_ERR_BUFFER;
     if (c == ALLGATHERV || c == GATHERV || c == SCATTERV || c == ALLTOALLV) return MPI_SUCCESS;
     if ((c == REDUCE || c == BCAST || c == GATHER || c == SCATTER) &&
         (call->root < 0 || call->root >= state->size))

@@ -114,7 +114,13 @@ fn what_a_failed_job_leaves_behind_is_ended() {
     let output = launch(&["-n", "2", "--grace", "1"], &["sh", "-c", &script]);
     assert_eq!(output.status.code(), Some(3));
     let process = text(&output.stdout);
-    assert!(!process.trim().is_empty() && !is_running(process.trim()), "{process}");
+    assert!(!process.trim().is_empty());
+    // It has been killed, which takes a moment.
+    let begun = std::time::Instant::now();
+    while is_running(process.trim()) {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{process} still runs");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
 
 #[test]
@@ -135,10 +141,22 @@ fn a_signal_that_is_to_be_ignored_is() {
     assert_eq!(line, "up\ndone\n");
 }
 
+/// What runs a collective of two processes.
+const RUN: [&str; 8] = ["run", "allreduce", "--torus", "2", "--bytes", "8", "--iterations", "2"];
+
+#[test]
+fn the_algorithm_that_the_environment_prefers_is_named() {
+    let program = [&[env!("CARGO_BIN_EXE_hopbine")], &RUN[..]].concat();
+    let mut command = Command::new(program[0]);
+    command.args(["launch", "-n", "2"]).args(program);
+    let output = command.env("HOPBINE_ALGORITHM", "allreduce=bucket").output().unwrap();
+    let out = well(&output);
+    assert!(out.contains("bucket") && !out.contains("mixed"), "{out}");
+}
+
 #[test]
 fn a_rank_that_cannot_write_says_so() {
-    let run = ["run", "allreduce", "--torus", "2", "--bytes", "8", "--iterations", "2"];
-    let program = [&[env!("CARGO_BIN_EXE_hopbine")], &run[..], &["-o", "/nonexistent/x"]].concat();
+    let program = [&[env!("CARGO_BIN_EXE_hopbine")], &RUN[..], &["-o", "/nonexistent/x"]].concat();
     let output = launch(&["-n", "2"], &program);
     assert_eq!(output.status.code(), Some(1));
     let err = text(&output.stderr);

@@ -297,6 +297,10 @@ static void errors(void) {
     EXPECT(class == MPI_ERR_COUNT);
     MPI_Error_class(CALL(Bcast)(&x, 1, MPI_INT, size, comm), &class);
     EXPECT(class == MPI_ERR_ROOT);
+    MPI_Error_class(CALL(Allreduce)(&x, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm), &class);
+    EXPECT(class == MPI_ERR_BUFFER);
+    MPI_Error_class(CALL(Exscan)(MPI_IN_PLACE, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm), &class);
+    EXPECT(class == MPI_ERR_BUFFER);
     MPI_Error_class(CALL(Allreduce)(&x, &y, 1, MPI_INT, MPI_OP_NULL, comm), &class);
     EXPECT(class == MPI_ERR_OP);
     MPI_Error_class(CALL(Allreduce)(&x, &y, 1, MPI_DATATYPE_NULL, MPI_SUM, comm), &class);

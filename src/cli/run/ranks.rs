@@ -72,8 +72,11 @@ impl Ranks {
                 comm.shape()
             )));
         }
-        let mut config = EmulationConfig::from_env(shape.clone())
-            .map_err(|error| CliError::Usage(error.to_string()))?;
+        let mut config = EmulationConfig::new(shape.clone());
+        // As the world has read it.
+        if let Ok(preferred) = std::env::var("HOPBINE_ALGORITHM") {
+            config.preferred = preferred.parse().map_err(CliError::World)?;
+        }
         config.ports = Some(comm.n_ports());
         config.wire = match world.info().backend {
             "shm" => Wire::Memory,
