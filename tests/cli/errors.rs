@@ -18,6 +18,7 @@ fn errors_say_what_would_be_right() {
         ("run allreduce --torus 4x4 --bytes 1.5MiB", "a whole number of KiB, MiB, GiB, TiB"),
         ("run allreduce --torus 4x4 --bytes 64..8", "from the smaller size"),
         ("run allreduce --torus 4x4 --bytes 8..64:4", "write `:xF`"),
+        ("run allreduce --torus 4x4 --bytes -8", "`-8` is not a size"),
         ("run allreduce --torus 4x4", "--bytes is missing"),
         ("run barrier --torus 4x4 --bytes 8", "leave out --bytes"),
         (

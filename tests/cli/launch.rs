@@ -93,6 +93,20 @@ fn ranks_learn_their_place_and_their_lines_stay_whole() {
     assert_eq!(text(&output.stderr).lines().count(), 6);
 }
 
+/// What the user has exported is not overruled, but what the launcher of an outer job has is.
+#[test]
+fn the_environments_torus_is_left_to_the_ranks() {
+    let launched = |variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+        command.args(["launch", "-n", "4", "sh", "-c"]);
+        command.arg("echo $HOPBINE_TORUS $HOPBINE_RANKS_PER_NODE");
+        well(&command.envs(variables.iter().copied()).output().unwrap())
+    };
+    let said = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_RANK", "0")];
+    assert_eq!(launched(&said[..2]), "2 2\n".repeat(4));
+    assert_eq!(launched(&said), "2x2 1\n".repeat(4));
+}
+
 #[test]
 fn what_ranks_write_is_passed_on_as_it_is() {
     let out = launch(&["-n", "2"], &["sh", "-c", "head -c 200000 /dev/zero"]);

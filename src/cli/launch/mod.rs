@@ -124,7 +124,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     };
     let torus = match args.torus {
         // The ranks find what the environment says; where all of them share a host, they choose.
-        None if is_shared || std::env::var_os("HOPBINE_TORUS").is_some() => None,
+        None if is_shared || said("HOPBINE_TORUS").is_some() => None,
         Some(torus) => Some(torus),
         None => Some(
             Shape::torus(&hopbine::world::near_cubic(nodes))
@@ -170,9 +170,14 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     })
 }
 
+/// What the user says of a job in the environment; what a rank finds there is of the job that it is in.
+fn said(variable: &str) -> Option<String> {
+    std::env::var(variable).ok().filter(|_| std::env::var_os("HOPBINE_RANK").is_none())
+}
+
 /// Ranks on each node as the environment says, or 1.
 fn ranks_per_node_said() -> Result<u32, CliError> {
-    let Ok(text) = std::env::var("HOPBINE_RANKS_PER_NODE") else { return Ok(1) };
+    let Some(text) = said("HOPBINE_RANKS_PER_NODE") else { return Ok(1) };
     text.trim().parse().ok().filter(|&n| n > 0).ok_or_else(|| {
         CliError::Usage(format!("HOPBINE_RANKS_PER_NODE={text} is wrong: it must be 1 or more"))
     })

@@ -31,7 +31,7 @@ pub struct Args {
     #[command(flatten)]
     place: Place,
     /// The rank whose plan is shown
-    #[arg(long, value_name = "RANK")]
+    #[arg(long, value_name = "RANK", allow_negative_numbers = true)]
     rank: u32,
     /// The algorithm; the first of `hopbine list` that serves the shape if not given
     #[arg(long, value_name = "NAME")]

@@ -63,7 +63,7 @@ pub struct Args {
     #[command(flatten)]
     place: Place,
     /// Size, or sizes from one to another, doubling or with `:xF` growing by F; not for barrier
-    #[arg(long, value_name = "SIZE|FROM..TO[:xF]")]
+    #[arg(long, value_name = "SIZE|FROM..TO[:xF]", allow_negative_numbers = true)]
     bytes: Option<SizeRange>,
     /// Element type
     #[arg(long = "type", value_name = "TYPE", default_value = "f64")]
@@ -78,7 +78,7 @@ pub struct Args {
     numbers: Numbers,
     /// Number of ports; if not given as many as the shape has directions, 6 at most (and what
     /// the library chooses for `auto`)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     ports: Option<u32>,
     /// Longest message; if not given it depends on the size
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse_size)]
@@ -99,7 +99,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The root of a rooted collective
-    #[arg(long, value_name = "RANK", default_value_t = 0)]
+    #[arg(long, value_name = "RANK", default_value_t = 0, allow_negative_numbers = true)]
     root: u32,
     /// Who drives the ports: the calling threads, a worker thread per port, or workers if there
     /// are cores for them
