@@ -23,6 +23,11 @@ build_door_libraries() {
 # The parts of the module hopbine_mpi, in the order in which they are compiled.
 door_module=(hopbine_mpi_call hopbine_mpi_f08 hopbine_mpi_integer hopbine_mpi)
 
+# DIRECTORY: whether that module, compiled there, has persistent collectives.
+has_persistent() {
+  grep -q '^HB_PERSISTENT' "$1/version.txt"
+}
+
 # DIRECTORY FLAG...: compiles that module with $MPIFC into DIRECTORY, *.mod and *.o. Persistent collectives
 # are there if $MPICC's MPI has them. From the top of the source.
 build_door_module() {
@@ -30,7 +35,7 @@ build_door_module() {
   shift
   printf '#include <mpi.h>\n#if MPI_VERSION >= 4\nHB_PERSISTENT\n#endif\n' >"$into/version.c"
   "$MPICC" -E "$into/version.c" >"$into/version.txt" || return 1
-  ! grep -q '^HB_PERSISTENT' "$into/version.txt" || set -- "$@" -DHB_PERSISTENT
+  ! has_persistent "$into" || set -- "$@" -DHB_PERSISTENT
   for name in "${door_module[@]}"; do
     name=$(ls "$PWD/fortran/mpi/$name".[fF]90)
     (cd "$into" && "$MPIFC" "$@" -c "$name") || return 1

@@ -77,9 +77,8 @@ contains
   function kept(buffer) result(address)
     type(*), dimension(..), target, asynchronous, intent(in) :: buffer
     type(c_ptr) :: address
-    address = c_loc(buffer)
-    if (.not. c_associated(address)) return
     address = at(buffer)
+    if (.not. c_associated(address)) return
     if (is_contiguous(buffer)) return
     if (size(buffer) > 1) address = transfer(-3_c_intptr_t, c_null_ptr)
   end function

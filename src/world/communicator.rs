@@ -10,6 +10,7 @@ use super::call::{Call, Caller};
 use super::inner::Inner;
 use super::members::Members;
 use super::options::{self, CallOptions};
+use super::preferred::Preferred;
 use super::rank::RankOfWorld;
 use super::running::{Prepared, Registration, Running};
 use crate::engine::{Engine, GatesWatch, OnIdle, UserMemory};
@@ -131,6 +132,11 @@ impl Communicator {
         self.inner.of_world.engine.progress(most, seen)
     }
 
+    /// The algorithms that `HOPBINE_ALGORITHM` prefers to the library's choice.
+    pub fn preferred(&self) -> &Preferred {
+        &self.inner.of_world.preferred
+    }
+
     /// How long nothing may move before a wait fails.
     pub(super) fn timeout(&self) -> std::time::Duration {
         self.inner.of_world.engine.config().timeout
@@ -245,7 +251,7 @@ impl Communicator {
     /// The hardware, if it is to perform a normalized call.
     #[inline]
     pub(super) fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
-        let preferred = &self.inner.of_world.preferred;
+        let preferred = self.preferred();
         let always = match self.options.hardware {
             options::Hardware::Never => return Ok(None),
             options::Hardware::Auto if self.options.asks_for_a_plan() => return Ok(None),

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use hopbine_torus::Collective;
 use hopbine_torus::registry::{self, Algorithm};
+use hopbine_torus::{Collective, Shape};
 
 use crate::error::Error;
 
@@ -18,6 +18,11 @@ impl Preferred {
     /// The algorithm preferred for a collective.
     pub fn of(&self, collective: Collective) -> Option<&Algorithm> {
         self.0.iter().find(|algorithm| algorithm.collective == collective)
+    }
+
+    /// The same, if it serves a shape.
+    pub fn serving(&self, collective: Collective, shape: &Shape) -> Option<&Algorithm> {
+        self.of(collective).filter(|algorithm| algorithm.serves(shape).is_ok())
     }
 }
 

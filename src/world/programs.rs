@@ -67,9 +67,7 @@ impl Inner {
 
     /// The algorithm that the user prefers for all calls of this kind, if it serves this one.
     pub(super) fn preferred(&self, key: &Key) -> Option<&Algorithm> {
-        let collective = key.collective;
-        let preferred = self.of_world.preferred.of(collective)?;
-        preferred.serves(&self.members.shape).is_ok().then_some(preferred)
+        self.of_world.preferred.serving(key.collective, &self.members.shape)
     }
 
     /// What serves a call that does not say.

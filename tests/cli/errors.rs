@@ -15,7 +15,10 @@ fn errors_say_what_would_be_right() {
         ("list --torus 4x0x4", "every dimension of a torus has at least 1 coordinate"),
         ("list --torus 4*4", "write sizes joined by `x`"),
         ("run allreduce --torus 4x4 --bytes 3", "use 8 or another multiple of 8"),
-        ("run allreduce --torus 4x4 --bytes 1.5MiB", "a whole number of KiB, MiB, GiB, TiB"),
+        (
+            "run allreduce --torus 4x4 --bytes 1.5MiB",
+            "a whole number of KiB, MiB, GiB, TiB, kB, MB, GB or TB",
+        ),
         ("run allreduce --torus 4x4 --bytes 64..8", "from the smaller size"),
         ("run allreduce --torus 4x4 --bytes 8..64:4", "write `:xF`"),
         ("run allreduce --torus 4x4 --bytes -8", "`-8` is not a size"),

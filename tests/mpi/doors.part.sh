@@ -42,7 +42,7 @@ build_doors() {
   done
   # With persistent calls where the module has them.
   flags=()
-  ! grep -q '^HB_PERSISTENT' "$programs/version.txt" || flags=(-DHB_PERSISTENT)
+  ! has_persistent "$programs" || flags=(-DHB_PERSISTENT)
   for name in mpi mpi_f08; do
     beside "$f90" -O1 -Wall -cpp "${flags[@]}" "-DUSE_$name" -I"$programs" tests/mpi/shaped.f90 "${module[@]}" \
       -o "$programs/shaped-$name" "${link[@]}"
@@ -139,7 +139,7 @@ run_doors() {
   done
   calls=(barrier bcast reduce allreduce reduce-scatter scan exscan allgather gather scatter alltoall)
   persistent=()
-  ! grep -q '^HB_PERSISTENT' "$programs/version.txt" || persistent=("${calls[@]/%/_init}")
+  ! has_persistent "$programs" || persistent=("${calls[@]/%/_init}")
   served 4 "$programs/shaped-plain" "${calls[@]}" "${calls[@]/#/i}" "${persistent[@]}" || status=1
   ranks 2 "$preload" HOPBINE_EXCEPT=bcast,allreduce "$programs/calls" || status=1
   same 4 "$programs/heat" "$programs/heat-hb" 20 20 || status=1

@@ -210,12 +210,12 @@ impl Job {
                 }
             }
         }
-        if end.next.is_some() && !self.finish_output(Duration::ZERO) {
-            // What ranks have left behind still writes: it ends as they do.
-            self.signal(libc::SIGTERM);
-            self.finish_output(LAST_WORDS);
-        }
         if end.next.is_some() {
+            // What ranks have left behind ends as they do, with time for last words if it still writes.
+            if !self.finish_output(Duration::ZERO) {
+                self.signal(libc::SIGTERM);
+                self.finish_output(LAST_WORDS);
+            }
             self.signal(libc::SIGKILL);
         }
         self.finish_output(LAST_OUTPUT);

@@ -181,8 +181,7 @@ impl Task {
                 total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_nodes()) };
             hopbine::world::choose(config.wire, case.collective, shape, bytes, most)
         };
-        let preferred = config.preferred.of(case.collective);
-        let preferred = preferred.filter(|algorithm| algorithm.serves(shape).is_ok());
+        let preferred = config.preferred.serving(case.collective, shape);
         let algorithm = match &self.algorithm {
             None => preferred.cloned().unwrap_or(choice.algorithm),
             Some(name) => registry::find(case.collective, name)?,

@@ -73,10 +73,7 @@ impl Ranks {
             )));
         }
         let mut config = EmulationConfig::new(shape.clone());
-        // As the world has read it.
-        if let Ok(preferred) = std::env::var("HOPBINE_ALGORITHM") {
-            config.preferred = preferred.parse().map_err(CliError::World)?;
-        }
+        config.preferred = comm.preferred().clone();
         config.ports = Some(comm.n_ports());
         config.wire = match world.info().backend {
             "shm" => Wire::Memory,
