@@ -5,11 +5,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use hopbine_torus::plan::{Schedule, ScheduleError};
+use hopbine_torus::plan::{Schedule, ScheduleError, TextError};
 use hopbine_torus::registry;
 use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
 
 use super::error::CliError;
+use super::host;
 
 /// What carries the messages between the ranks of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -134,6 +135,21 @@ pub fn read(path: &Path) -> Result<String, CliError> {
     };
     let text = File::open(path).and_then(whole);
     text.map_err(|source| CliError::Read { path: path.to_owned(), source })
+}
+
+/// Reads a schedule, as from `plan --format schedule`, all plans of which this host can hold.
+///
+/// # Errors
+/// [`CliError`]: what [`read`] says, a line that is not right, or too many ranks.
+pub fn read_schedule(path: &Path) -> Result<Schedule, CliError> {
+    let schedule: Schedule = read(path)?.parse().map_err(|error| wrong_text(path, &error))?;
+    host::check_plans(&schedule.shape, true)?;
+    Ok(schedule)
+}
+
+/// The error for a file that holds no plan, or no schedule.
+pub fn wrong_text(path: &Path, error: &TextError) -> CliError {
+    CliError::Text { path: path.to_owned(), message: error.to_string() }
 }
 
 /// `all`, or one value.

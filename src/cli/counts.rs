@@ -114,6 +114,14 @@ impl Counts {
         (part.clamp(0.0, 1.0) * most as f64).round() as usize
     }
 
+    /// The longest block, if a file says how long they are.
+    pub fn longest_listed(self) -> Option<u64> {
+        match self {
+            Counts::Listed(list) => list.iter().copied().max(),
+            _ => None,
+        }
+    }
+
     /// Refuses collectives without blocks, and lists that do not fit.
     ///
     /// # Errors

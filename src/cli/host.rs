@@ -39,7 +39,7 @@ pub fn check_plans(shape: &Shape, all: bool) -> Result<(), CliError> {
     let ranks = if all { u64::from(shape.n_nodes()) } else { 0 };
     let what = format!("plans for {shape}");
     let needed = longest * PER_NODE_OF_A_RING + ranks * PER_RANK;
-    check_memory(what, needed, "use a smaller --torus, or one of more dimensions")
+    check_memory(what, needed, "use a smaller torus, or one of more dimensions")
 }
 
 /// Bytes that the host can still give, where it says so.

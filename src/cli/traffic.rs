@@ -137,10 +137,7 @@ type Schedules = (Collective, Shape, Vec<(String, Schedule)>, Vec<String>);
 
 fn schedules(args: &Args) -> Result<Schedules, CliError> {
     if let Some(path) = &args.schedule {
-        let text = args::read(path)?;
-        let schedule: Schedule = text
-            .parse()
-            .map_err(|error| CliError::Text { path: path.clone(), message: format!("{error}") })?;
+        let schedule = args::read_schedule(path)?;
         let name = path.display().to_string();
         let (collective, shape) = (schedule.collective, schedule.shape.clone());
         return Ok((collective, shape, vec![(name, schedule)], vec![]));

@@ -44,7 +44,7 @@ fn errors_say_what_would_be_right() {
         ("run allreduce --torus 4x4 --bytes 1024TiB", "use smaller --bytes"),
         ("run allreduce --torus 2 --bytes 18446744073709551615", "use 18446744073709551608"),
         ("plan bcast --torus 4x4 --rank 16", "ranks 0 to 15"),
-        ("plan allreduce --torus 4294967295 --rank 0", "use a smaller --torus, or one of more"),
+        ("plan allreduce --torus 4294967295 --rank 0", "use a smaller torus, or one of more"),
         ("plan bcast --torus 4x4 --rank 0 --map hosts", "column-major, row-major or a file"),
         ("launch -n 2 --bogus true", "launch has no option --bogus"),
         ("launch -n 4294967295 true", "this host allows"),

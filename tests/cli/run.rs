@@ -161,6 +161,14 @@ fn blocks_of_different_sizes_are_verified() {
             (&true.into(), &"linear".into())
         );
     }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("counts");
+    std::fs::write(&file, "3 0 1000 7 0 1").unwrap();
+    let listed = format!("run allgather --torus 2x3 --counts {} --format json", file.display());
+    let value = json(&listed);
+    assert_eq!((&value["verified"], &value["rows"][0]["bytes"]), (&true.into(), &8088.into()));
+    let twice = text(&hopbine(&format!("{listed} --bytes 64")).stderr).to_owned();
+    assert!(twice.contains("leave out --bytes"), "{twice}");
     let proved = json("check allgather --torus 2x3 --counts zipf:2 --format json");
     assert_eq!(proved["proved"], true);
     let refused = |args: &str| text(&hopbine(args).stderr).to_owned();

@@ -62,7 +62,8 @@ fn bad_texts_name_the_line() {
     let good = schedule("allreduce", "bine", "4", 1, 0);
     let plan = good.expand().unwrap().plan(Rank(0)).to_string();
     let cases = [
-        (good.to_string().replace("ports 1", "ports 9"), "line 10, `ports 9`: expected 9 ports"),
+        (good.to_string().replace("ports 1", "ports 9"), "line 10, `ports 9`: 9 ports"),
+        (good.to_string().replace("shape 4", "shape 70000x70000"), "`: the shape has more than"),
         (good.to_string().replace("shape 4", "shape 4y"), "line 3"),
         (good.to_string().replace("patterns bine", "patterns binary"), "line 6"),
         (good.to_string().replace("root 0\n", ""), "expected `root ...`"),
@@ -77,6 +78,11 @@ fn bad_texts_name_the_line() {
         (plan.replace("of vector", "of something"), "one of vector blocks pairs token"),
         (plan.replace("step reduce\n", "order 1..4 0..2\nstep reduce\n"), "4 blocks, one for"),
         (plan.replace("step reduce\n", "order 1..4 1..2\nstep reduce\n"), "every block once"),
+        (
+            plan.replace(", 4 positions", ", 4000000000 positions")
+                .replace("step reduce\n", "order 0..4000000000\nstep reduce\n"),
+            "134217728 blocks at most",
+        ),
         (format!("{plan}  send to 1: 0..1\nnonsense\n"), "expected the end"),
         (plan.replace("0..2", "2..2"), "none empty"),
     ];

@@ -135,10 +135,7 @@ fn usage(message: &str) -> CliError {
 }
 
 fn from_schedule(path: &std::path::Path) -> Result<(Shape, Vec<Row>, Vec<String>), CliError> {
-    let text = args::read(path)?;
-    let schedule: Schedule = text
-        .parse()
-        .map_err(|error| CliError::Text { path: path.to_owned(), message: format!("{error}") })?;
+    let schedule = args::read_schedule(path)?;
     let bar = progress::bar(0, "checking");
     let verdict = judge::schedule(&schedule, &[schedule.root], Expect::default(), None, &bar);
     let row = Row {
@@ -156,8 +153,7 @@ fn from_plans(paths: &[PathBuf], shape: &Shape, map: &RankMap) -> Result<Row, Cl
         .iter()
         .map(|path| {
             let text = args::read(path)?;
-            text.parse::<Plan>()
-                .map_err(|error| CliError::Text { path: path.clone(), message: error.to_string() })
+            text.parse::<Plan>().map_err(|error| args::wrong_text(path, &error))
         })
         .collect::<Result<Vec<_>, _>>()?;
     if plans.len() != shape.n_nodes() as usize {

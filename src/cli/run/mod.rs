@@ -62,7 +62,8 @@ pub struct Args {
     collective: Collective,
     #[command(flatten)]
     place: Place,
-    /// Size, or sizes from one to another, doubling or with `:xF` growing by F; not for barrier
+    /// Size, or sizes from one to another, doubling or with `:xF` growing by F; not for barrier, nor with
+    /// a file of --counts
     #[arg(long, value_name = "SIZE|FROM..TO[:xF]", allow_negative_numbers = true)]
     bytes: Option<SizeRange>,
     /// Element type
@@ -87,7 +88,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: Option<u64>,
     /// Blocks of different sizes: each up to the size that --bytes gives it, distributed so, or
-    /// as a file lists them, in elements (one number for each rank; for alltoall also for each
+    /// as long as a file says, in elements (one number for each rank; for alltoall also for each
     /// pair). For allgather, gather, scatter, reduce-scatter, alltoall
     #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE")]
     counts: Option<Counts>,
@@ -343,11 +344,17 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     let (collective, root) = (args.collective, args.root);
     let op = collective.is_reduction().then_some(args.op);
     let data = Data { dtype: args.dtype, op, n_ranks, seed: args.seed };
+    let listed = args.counts.and_then(Counts::longest_listed);
     let sizes: Vec<u64> = match (collective, args.bytes) {
         (C::Barrier, None) => vec![0],
         (C::Barrier, Some(_)) => {
             return Err(CliError::Usage("a barrier moves no data; leave out --bytes".to_owned()));
         }
+        (_, Some(_)) if listed.is_some() => {
+            let twice = "the file of --counts says how long the blocks are; leave out --bytes";
+            return Err(CliError::Usage(twice.to_owned()));
+        }
+        (_, None) if listed.is_some() => vec![],
         (_, None) => {
             let example =
                 "--bytes is missing; give a size, such as 1MiB, or a range, such as 8..64MiB";
@@ -378,6 +385,7 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     }
     let mut counts: Vec<u64> = sizes.iter().map(|bytes| bytes.div_ceil(unit)).collect();
     counts.dedup();
+    counts.extend(listed);
     let case = |count: u64| Case {
         collective,
         data,

@@ -31,16 +31,16 @@ use super::schedule::{Positions, StepOrder};
 use super::walk::Interleave;
 use crate::collectives::{Action, Cut, Form};
 
-/// Where a text stops being a plan or schedule, and what was expected there.
+/// Where a text stops being a plan or schedule, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, `{text}`: expected {expected}")]
+#[error("line {line}, `{text}`: {problem}")]
 pub struct TextError {
     /// Line number, from 1; one past the last if the text ends too early.
     pub line: usize,
     /// The line.
     pub text: String,
-    /// What should stand there.
-    pub expected: String,
+    /// What should stand there, or what is wrong with what does.
+    pub problem: String,
 }
 
 /// Gives the variants of an enumeration their names in text forms.
@@ -108,11 +108,13 @@ struct Lines<'a> {
     rest: std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'a>>>,
     line: usize,
     text: &'a str,
+    /// Blocks in lists so far.
+    listed: u64,
 }
 
 impl<'a> Lines<'a> {
     fn new(text: &'a str) -> Self {
-        Lines { rest: text.lines().enumerate().peekable(), line: 0, text: "" }
+        Lines { rest: text.lines().enumerate().peekable(), line: 0, text: "", listed: 0 }
     }
 
     fn skip_silent(&mut self) {
@@ -138,14 +140,20 @@ impl<'a> Lines<'a> {
                 Some((index, line)) => (index + 1, *line),
                 None => (self.line + 1, ""),
             };
-            TextError { line, text: text.to_owned(), expected: format!("`{keyword} ...`") }
+            let problem = format!("expected `{keyword} ...`");
+            TextError { line, text: text.to_owned(), problem }
         })
     }
 
-    /// An error on the line taken last.
+    /// An error on the line taken last, which should say something else.
     fn wrong(&self, expected: impl fmt::Display) -> TextError {
-        let expected = expected.to_string();
-        TextError { line: self.line, text: self.text.trim().to_owned(), expected }
+        self.refused(format_args!("expected {expected}"))
+    }
+
+    /// An error on the line taken last, which says what cannot be.
+    fn refused(&self, problem: impl fmt::Display) -> TextError {
+        let (line, text) = (self.line, self.text.trim().to_owned());
+        TextError { line, text, problem: problem.to_string() }
     }
 
     fn number(&self, word: &str) -> Result<u32, TextError> {
@@ -159,8 +167,9 @@ impl<'a> Lines<'a> {
             Some((index, line)) => Err(TextError {
                 line: index + 1,
                 text: line.trim().to_owned(),
-                expected: "the end, or `port`, `step`, `send to`, `recv from` in their places"
-                    .to_owned(),
+                problem:
+                    "expected the end, or `port`, `step`, `send to`, `recv from` in their places"
+                        .to_owned(),
             }),
         }
     }

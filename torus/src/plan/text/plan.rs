@@ -48,9 +48,12 @@ fn write_blocks(f: &mut fmt::Formatter<'_>, blocks: &[Option<Block>]) -> fmt::Re
     })
 }
 
-/// A list of `count` blocks, refused before it is made if it is longer.
+/// Most blocks that the lists of a plan hold together: a few characters may stand for four billion.
+const MOST_LISTED: u64 = 1 << 27;
+
+/// A list of `count` blocks, refused before it is made if it is longer or too long to be made.
 fn parse_blocks(
-    lines: &Lines<'_>,
+    lines: &mut Lines<'_>,
     text: &str,
     count: u32,
 ) -> Result<Vec<Option<Block>>, TextError> {
@@ -66,6 +69,12 @@ fn parse_blocks(
     }
     if runs.iter().map(|(_, len)| u64::from(*len)).sum::<u64>() != u64::from(count) {
         return Err(lines.wrong(format_args!("{count} blocks, one for each position")));
+    }
+    lines.listed += u64::from(count);
+    if lines.listed > MOST_LISTED {
+        return Err(
+            lines.wrong(format_args!("{MOST_LISTED} blocks at most in all lists of a plan"))
+        );
     }
     let block = |start: Option<u32>, at: u32| start.map(|start| Block(start + at));
     Ok(runs.into_iter().flat_map(|(start, len)| (0..len).map(move |at| block(start, at))).collect())
@@ -125,7 +134,7 @@ impl FromStr for Plan {
     fn from_str(text: &str) -> Result<Self, TextError> {
         let mut lines = Lines::new(text);
         let name = lines.need("plan")?;
-        let collective = Collective::from_str(name).map_err(|error| lines.wrong(error))?;
+        let collective = Collective::from_str(name).map_err(|error| lines.refused(error))?;
         let ranks = lines.need("rank")?;
         let (rank, n_ranks) =
             ranks.split_once(" of ").ok_or_else(|| lines.wrong("`rank R of N`"))?;

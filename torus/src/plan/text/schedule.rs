@@ -89,7 +89,7 @@ impl FromStr for Schedule {
     fn from_str(text: &str) -> Result<Self, TextError> {
         let mut lines = Lines::new(text);
         let name = lines.need("schedule")?;
-        let collective = Collective::from_str(name).map_err(|error| lines.wrong(error))?;
+        let collective = Collective::from_str(name).map_err(|error| lines.refused(error))?;
         let form = lines.need("form")?;
         let walk_form = match form {
             EXCHANGE | PARLINNA | LINEAR | CHAIN | SWEEPS | TREES => None,
@@ -102,7 +102,7 @@ impl FromStr for Schedule {
             }
         };
         let shape = lines.need("shape")?;
-        let shape = Shape::from_str(shape).map_err(|error| lines.wrong(error))?;
+        let shape = Shape::from_str(shape).map_err(|error| lines.refused(error))?;
         let map = match lines.need("map")? {
             "row-major" => RankMap::RowMajor,
             "column-major" => RankMap::ColumnMajor,
@@ -112,7 +112,7 @@ impl FromStr for Schedule {
                     .ok_or_else(|| lines.wrong("row-major, column-major or nodes N0 N1 ..."))?;
                 let nodes = nodes.split_whitespace().map(|word| lines.number(word).map(Node));
                 let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
-                RankMap::from_nodes(&shape, nodes).map_err(|error| lines.wrong(error))?
+                RankMap::from_nodes(&shape, nodes).map_err(|error| lines.refused(error))?
             }
         };
         let root = lines.need("root")?;
@@ -130,7 +130,7 @@ impl FromStr for Schedule {
         let ports = lines.number(ports)?;
         lines.end()?;
         let schedule = Schedule { collective, shape, map, root, ports, recipe };
-        schedule.validate().map_err(|error| lines.wrong(error))?;
+        schedule.validate().map_err(|error| lines.refused(error))?;
         Ok(schedule)
     }
 }
@@ -167,7 +167,7 @@ fn parse_batch(lines: &mut Lines<'_>) -> Result<Option<u32>, TextError> {
 fn parse_walk(lines: &mut Lines<'_>, form: Form) -> Result<WalkRecipe, TextError> {
     let patterns = lines.need("patterns")?;
     let patterns = patterns.split_whitespace().map(Kind::from_str);
-    let patterns = patterns.collect::<Result<_, _>>().map_err(|error| lines.wrong(error))?;
+    let patterns = patterns.collect::<Result<_, _>>().map_err(|error| lines.refused(error))?;
     let order = lines.need("order")?;
     let order = StepOrder::from_name(order).map_err(|expected| lines.wrong(expected))?;
     let interleave = lines.need("interleave")?;
