@@ -39,7 +39,7 @@ cd "$work"
 limit=120
 plain() { launch_within $limit "$@" 2>&1; }
 # What a program says last may come in front of the report, without an end of the line.
-preloaded() { (export LD_PRELOAD=$library HOPBINE_REPORT=1; plain "$@") | sed 's/hopbine report: /\n&/'; }
+preloaded() { (export LD_PRELOAD=$library HOPBINE_REPORT=1; plain "$@") | sed 's/\(.\)\(hopbine report: \)/\1\n\2/'; }
 
 failed=0 ran=0
 # NAME FILTER RANKS PROGRAM ...: runs a program both ways; FILTER keeps of its output what must be
