@@ -15,6 +15,8 @@
 //! - [`Event::Sent`], or [`Posted::Done`], means that the region may be changed. It does not mean
 //!   that the message has arrived.
 //! - A receive may be answered by a [`View`], if its post allows that ([`Arrival`]).
+//! - Operations of one communicator whose numbers are far apart are not posted at once: see
+//!   [`Tag::WINDOW`].
 //! - While [`Endpoint::is_flushed`] is false a peer may depend on this rank's polling.
 //! - After [`Endpoint::abandon`] the endpoint touches no memory that was posted.
 //!
@@ -54,7 +56,7 @@ pub struct Tag {
     /// 2^[`OPERATION_BITS`](Tag::OPERATION_BITS).
     pub operation: u32,
     /// Number of the message within the operation, from this sender to this receiver through
-    /// this port.
+    /// this port; see also [`LATE`](Tag::LATE).
     pub message: u32,
     /// The signature of the call that the operation belongs to: the same on all ranks that make the
     /// same call. Wires need not look at it; one that does can tell ranks that disagree.
@@ -69,6 +71,12 @@ impl Tag {
     pub const CONTEXT_BITS: u32 = 40;
     /// Bits of an operation's number.
     pub const OPERATION_BITS: u32 = 24;
+    /// Messages of operations of one communicator whose numbers differ by this or more are not posted
+    /// at the same time, by any rank: those of the earlier operation are done first.
+    pub const WINDOW: u32 = 64;
+    /// Set in the numbers of all messages of an operation for which this does not hold: it starts when
+    /// what it needs has been learnt, perhaps after later ones.
+    pub const LATE: u32 = 1 << 31;
 
     /// Context and operation in one number.
     pub fn operation_id(self) -> u64 {
@@ -84,6 +92,13 @@ impl Tag {
     /// found out that others make another call sends under it.
     pub fn not(call: u16) -> u16 {
         call ^ 0xff
+    }
+
+    /// Whether two tags name one message, whatever call it belongs to.
+    #[inline]
+    pub fn names_same(self, other: Tag) -> bool {
+        (self.message, self.operation, self.context)
+            == (other.message, other.operation, other.context)
     }
 
     /// The tag of which [`operation_id`](Tag::operation_id) made `id`.

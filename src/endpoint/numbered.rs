@@ -38,6 +38,16 @@ impl<T> Numbered<T> {
         self.values.get_mut(at as usize)?.as_mut()
     }
 
+    #[cfg(feature = "mpi")]
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0..).zip(&self.values).filter_map(|(at, value)| Some((at, value.as_ref()?)))
+    }
+
+    #[cfg(feature = "mpi")]
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.values.iter_mut().flatten()
+    }
+
     pub(super) fn remove(&mut self, at: u32) -> Option<T> {
         let value = self.values.get_mut(at as usize)?.take()?;
         self.free.push(at);

@@ -26,6 +26,7 @@ use super::operation::Operation;
 use super::pace::Pace;
 use super::port::{Port, Push};
 use super::program::Program;
+use super::run::Order;
 use super::user_memory::{self, UserKeys, UserMemory};
 use super::watchdog::{OperationWatch, Wanted};
 use super::work_memory::{Spares, WorkMemory};
@@ -202,7 +203,8 @@ impl Engine {
 
     /// Starts `operation` on the user's memory, of which `keys` are the keys, as the operation
     /// with this context and number. On all ranks of the communicator with that context it must
-    /// be the same; no other under way may have them. Drives once. `waiting` says that the
+    /// be the same; no other under way may have them, and those whose order is kept start in the order of
+    /// their numbers. Drives once. `waiting` says that the
     /// caller will wait for it at once.
     ///
     /// # Safety
@@ -219,6 +221,7 @@ impl Engine {
         memory: [UserMemory; 2],
         keys: &UserKeys,
         id: (u64, u32),
+        order: Order,
         waiting: bool,
     ) -> Result<(), Error> {
         self.check()?;
@@ -234,7 +237,7 @@ impl Engine {
             };
             // SAFETY: the caller's promise; ports touch disjoint bytes (the compiler's work),
             // and the keys are those of this port.
-            let run = unsafe { operation.take(index, id, [with_key(0), with_key(1)]) };
+            let run = unsafe { operation.take(index, id, order, [with_key(0), with_key(1)]) };
             // A worker that is awake is as fast as this thread.
             let worker = self.workers.get(index);
             let push = if waiting && n_ports == 1 {

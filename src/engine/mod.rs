@@ -82,7 +82,7 @@ pub use operation::Operation;
 pub use passing::positions;
 pub use pieces::MIN_SEPARATE_RUN_BYTES;
 pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
-pub use run::PortRun;
+pub use run::{Order, PortRun};
 
 pub use user_memory::{UserKeys, UserMemory};
 pub use watchdog::OperationWatch;

@@ -15,7 +15,7 @@ use crate::sync::lock;
 use super::memories::Memory;
 use super::port::Completion;
 use super::program::{Buffer, Program};
-use super::run::PortRun;
+use super::run::{Order, PortRun};
 use super::work_memory::WorkMemory;
 
 /// See the module documentation.
@@ -100,6 +100,7 @@ impl Operation {
         &self,
         port: usize,
         operation: (u64, u32),
+        order: Order,
         [send, recv]: [Memory; 2],
     ) -> Box<PortRun> {
         // SAFETY: from `begin` on the cell is this thread's, until it launches the run.
@@ -114,7 +115,7 @@ impl Operation {
         memories[Buffer::Staging as usize] = staging;
         // SAFETY: the user's memory is the caller's promise; work and staging belong to this
         // operation, which outlives the run's execution, and of which there is one at a time.
-        unsafe { run.start(operation, memories) };
+        unsafe { run.start(operation, order, memories) };
         run
     }
 }

@@ -92,6 +92,8 @@ pub(super) struct State {
 pub(super) struct Active {
     pub(super) run: Box<PortRun>,
     owner: Arc<dyn Completion>,
+    /// It posts nothing, because of an earlier one: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
+    is_held: bool,
 }
 
 /// Owners of runs that have ended. The last reference to one may go with this, and then its
@@ -157,7 +159,8 @@ impl Port {
             drop(guard);
             return owner.give_back(self.index, run, Some(&Error::Closed));
         }
-        let active = Some(Active { run, owner });
+        let is_held = state.runs.iter().flatten().any(|other| run.waits_for(&other.run));
+        let active = Some(Active { run, owner, is_held });
         match state.runs.iter_mut().find(|place| place.is_none()) {
             Some(place) => *place = active,
             None => state.runs.push(active),
@@ -300,7 +303,7 @@ impl Port {
         let (mut waits, mut has_finished) = (true, false);
         let mut n_recvs: u32 = runs.iter().flatten().map(|active| active.run.recvs_open()).sum();
         for (index, active) in runs.iter_mut().enumerate() {
-            let Some(Active { run, .. }) = active else { continue };
+            let Some(Active { run, is_held: false, .. }) = active else { continue };
             if run.waits_for_wire() && !run.is_finished() {
                 continue;
             }
@@ -323,6 +326,7 @@ impl Port {
                     moved = true;
                 }
             }
+            release(runs);
         }
         *is_idle = waits && !has_finished;
         Ok(moved)
@@ -356,7 +360,7 @@ impl Port {
     }
 
     fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>, ended: &mut Ended) {
-        if let Some(Active { run, owner }) = place.take() {
+        if let Some(Active { run, owner, .. }) = place.take() {
             // Relaxed: seeing a run that is gone costs a worker one more round. In two steps: see
             // `launch`.
             let n_active = self.hints.n_active.load(Ordering::Relaxed);
@@ -413,6 +417,18 @@ impl Port {
 
     pub(super) fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {
         Error::Wire { rank: self.rank, port: self.index, step, source }
+    }
+}
+
+/// Runs have ended: lets those go on that were held because of them.
+fn release(runs: &mut [Option<Active>]) {
+    for index in 0..runs.len() {
+        if let Some(Active { run, is_held: true, .. }) = &runs[index]
+            && !runs.iter().flatten().any(|other| run.waits_for(&other.run))
+            && let Some(active) = &mut runs[index]
+        {
+            active.is_held = false;
+        }
     }
 }
 

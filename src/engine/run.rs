@@ -25,6 +25,15 @@ const WORK_BYTES: u64 = 64 * 1024;
 /// The longest message that is sent before receives are posted.
 const SHORT_BYTES: u64 = 4096;
 
+/// When an operation starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// After all earlier ones of its communicator, on all ranks.
+    Kept,
+    /// When another operation has brought what it needs, perhaps after later ones.
+    Late,
+}
+
 /// One execution of one port's program.
 pub struct PortRun {
     program: Arc<Program>,
@@ -33,6 +42,7 @@ pub struct PortRun {
     memories: Memories,
     context: u64,
     operation: u32,
+    order: Order,
     progress: Progress,
     /// What the sets of `progress` are at the start.
     first_sends: ReadySet,
@@ -105,6 +115,7 @@ impl PortRun {
             memories: Memories::with_room(most_operands as usize + 1, most_views),
             context: 0,
             operation: 0,
+            order: Order::Kept,
             progress: Progress {
                 waiting: code.n_deps.clone(),
                 sends: first_sends.clone(),
@@ -140,13 +151,14 @@ impl PortRun {
     pub unsafe fn start(
         &mut self,
         (context, operation): (u64, u32),
+        order: Order,
         memories: [Memory; Buffer::COUNT],
     ) {
         let code = &self.program.ports[self.port];
         for (memory, &need) in memories.iter().zip(&code.needs) {
             assert!(memory.len >= need, "a buffer of {} bytes, {need} needed", memory.len);
         }
-        (self.context, self.operation) = (context, operation);
+        (self.context, self.operation, self.order) = (context, operation, order);
         self.memories.set(memories);
         let Progress { waiting, sends, locals, unfinished } = &mut self.progress;
         waiting.copy_from_slice(&code.n_deps);
@@ -157,6 +169,15 @@ impl PortRun {
         self.recvs_open = 0;
         self.has_more = true;
         self.differing = None;
+    }
+
+    /// Whether this run must not post anything before `other` has ended: see [`Tag::WINDOW`].
+    pub(super) fn waits_for(&self, other: &PortRun) -> bool {
+        const NUMBERS: u32 = 1 << Tag::OPERATION_BITS;
+        let ahead = self.operation.wrapping_sub(other.operation) % NUMBERS;
+        self.context == other.context
+            && (self.order, other.order) == (Order::Kept, Order::Kept)
+            && (Tag::WINDOW..NUMBERS / 2).contains(&ahead)
     }
 
     /// True if nothing can be done until the wire reports something, of this run or of another.
@@ -225,6 +246,7 @@ impl PortRun {
         let PortRun { program, progress, memories, .. } = self;
         let code = &program.ports[self.port];
         let (context, operation, call) = (self.context, self.operation, program.call);
+        let late = if self.order == Order::Late { Tag::LATE } else { 0 };
         // The last that was posted.
         let mut posted = None;
         let window = code.recv_window.min(room.max(code.step_window));
@@ -241,7 +263,7 @@ impl PortRun {
                     break;
                 }
                 let call = if self.differing.is_some() { Tag::not(call) } else { call };
-                let tag = Tag { context, operation, message, call };
+                let tag = Tag { context, operation, message: message | late, call };
                 let region = memories.wire(from);
                 // SAFETY: `start`'s caller keeps the memory valid until the run has finished, and
                 // it has not before this send has. The task's hazards keep writers away until then.
@@ -264,7 +286,7 @@ impl PortRun {
                 let Task::Recv { from, message, into } = code.tasks[task as usize] else {
                     unreachable!("`recvs` lists receives");
                 };
-                let tag = Tag { context, operation, message, call };
+                let tag = Tag { context, operation, message: message | late, call };
                 let region = memories.wire(into);
                 let slot = Slot { run, task };
                 let arrival = match code.readers[task as usize] {

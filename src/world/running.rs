@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::inner::{Inner, OPERATIONS};
 use super::ready::{Learning, Ready};
-use crate::engine::{Engine, Operation, OperationWatch, UserMemory};
+use crate::engine::{Engine, Operation, OperationWatch, Order, UserMemory};
 use crate::error::Error;
 
 /// An operation in somebody's hands, not under way. `H` holds the communicator, or borrows it.
@@ -27,6 +27,11 @@ impl Numbers {
         let Numbers((context, first)) = self;
         (context, (first + stage as u32) % OPERATIONS)
     }
+}
+
+/// Stages but the first start when the one before is done, perhaps after later calls.
+fn order(stage: usize) -> Order {
+    if stage == 0 { Order::Kept } else { Order::Late }
 }
 
 impl Inner {
@@ -90,7 +95,8 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
                     let _under_way = UnderWay { engine, operation, id };
                     // SAFETY: the caller's promise; also a panic does not get past `_under_way`
                     // before the operation is done.
-                    let started = unsafe { engine.start(operation, memory, keys, id, true) };
+                    let started =
+                        unsafe { engine.start(operation, memory, keys, id, order(stage), true) };
                     started.and_then(|()| engine.wait(operation, id, watch))
                 };
                 engine.release(keys);
@@ -225,7 +231,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
             let id = numbers.of(stage);
             watch.begin();
             // SAFETY: the promise made to `new`.
-            unsafe { inner.of_world.engine.start(operation, memory, keys, id, false) }
+            unsafe { inner.of_world.engine.start(operation, memory, keys, id, order(stage), false) }
         });
         if started.is_err() {
             self.release();

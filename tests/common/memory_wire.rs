@@ -37,6 +37,16 @@ impl MemoryWire {
         MemoryEndpoint { wire: self.clone(), rank, port, rng, shown: Vec::new() }
     }
 
+    /// The operations that something is posted for that has not met, by context and number.
+    pub fn operations(&self) -> Vec<(u64, u32)> {
+        let net = self.0.lock().unwrap();
+        let of = |(.., tag): &Key| (tag.context, tag.operation);
+        let mut found: Vec<_> = net.sends.keys().chain(net.recvs.keys()).map(of).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// True if every message has met its receive.
     pub fn is_empty(&self) -> bool {
         let net = self.0.lock().unwrap();

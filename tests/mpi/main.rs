@@ -4,6 +4,7 @@
 #[allow(dead_code, reason = "for ranks that are threads")]
 #[path = "../common/calls.rs"]
 mod calls;
+mod lanes;
 mod own;
 #[path = "../common/reference.rs"]
 mod reference;
@@ -33,6 +34,7 @@ fn main() {
         ["ahead"] => own::ahead(),
         ["missing"] => own::missing(),
         ["unmet"] => own::unmet(),
+        ["lanes"] => lanes::run(),
         ["mismatch"] => mismatch(),
         ["long"] => long(),
         ["going", seconds] => going(seconds.parse().unwrap(), None),

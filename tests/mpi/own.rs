@@ -14,7 +14,7 @@ fn world_comm() -> ffi::MPI_Comm {
     unsafe { ffi::RSMPI_COMM_WORLD }
 }
 
-fn start(level: &str) -> c_int {
+pub fn start(level: &str) -> c_int {
     let mut provided = 0;
     // SAFETY: at the start of the program.
     unsafe {
@@ -133,7 +133,7 @@ pub fn run(level: &str) {
     finalize(rank, level);
 }
 
-fn finalize(rank: u32, level: &str) {
+pub fn finalize(rank: u32, level: &str) {
     // SAFETY: the end of the program.
     assert_eq!(unsafe { ffi::MPI_Finalize() }, 0);
     if rank == 0 {

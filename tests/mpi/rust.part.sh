@@ -25,6 +25,7 @@ run_rust() {
   if [ "$mpi" = openmpi ]; then
     ranks 3 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" matrix || status=1
     ranks 2 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" ahead || status=1
+    ranks 2 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" lanes || status=1
   fi
   for n in $over_memory; do
     ranks "$n" "$programs/mpi" matrix || status=1
@@ -42,6 +43,7 @@ run_rust() {
   ranks 2 "${messages[@]}" "$programs/mpi" ahead || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" long || status=1
   ranks 3 "${messages[@]}" "$programs/mpi" unmet || status=1
+  ranks 2 "${messages[@]}" "$programs/mpi" lanes || status=1
   # The command, on a torus of processes.
   for n in 12 4; do
     ranks $n "${messages[@]}" "$programs/hopbine" run allreduce --torus ${n}x1 --bytes 64KiB \

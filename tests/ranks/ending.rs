@@ -9,7 +9,7 @@ use hopbine::endpoint::{
 };
 use hopbine::engine::{
     CheckedPlan, Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, OperationWatch,
-    Sizes, UserKeys, UserMemory, compile,
+    Order, Sizes, UserKeys, UserMemory, compile,
 };
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine::{Error, WireError};
@@ -63,7 +63,7 @@ fn start((engine, operation): &(Engine, Arc<Operation>)) -> UserKeys {
     // SAFETY: there is no memory.
     unsafe {
         engine.register(operation, NOTHING, false, &mut keys).unwrap();
-        engine.start(operation, NOTHING, &keys, ID, true).unwrap();
+        engine.start(operation, NOTHING, &keys, ID, Order::Kept, true).unwrap();
     }
     keys
 }
@@ -221,7 +221,7 @@ fn start_on((engine, operation): &(Engine, Arc<Operation>), vector: &mut [u64]) 
     // SAFETY: the callers keep the vector until the operation is done.
     unsafe {
         engine.register(operation, memory, false, &mut keys).unwrap();
-        engine.start(operation, memory, &keys, ID, false).unwrap();
+        engine.start(operation, memory, &keys, ID, Order::Kept, false).unwrap();
     }
     keys
 }

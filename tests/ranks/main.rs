@@ -31,3 +31,4 @@ mod shm;
 mod stress;
 mod vector;
 mod vector_errors;
+mod window;

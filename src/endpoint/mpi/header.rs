@@ -21,11 +21,23 @@ pub(super) enum Kind {
     Ask,
     /// The answer to question `message`: the status is `operation`.
     Answer,
+    /// From now on messages of this communicator that are at least `len` bytes long go by lane `way`.
+    Lane,
+    /// A message without a header, which has the MPI tag `way`, waits to be met.
+    Unmet,
 }
 
 /// All kinds, in the order of their numbers on the wire, which start at 1.
-const KINDS: [Kind; 6] =
-    [Kind::Short, Kind::Long, Kind::Credit, Kind::News, Kind::Ask, Kind::Answer];
+const KINDS: [Kind; 8] = [
+    Kind::Short,
+    Kind::Long,
+    Kind::Credit,
+    Kind::News,
+    Kind::Ask,
+    Kind::Answer,
+    Kind::Lane,
+    Kind::Unmet,
+];
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

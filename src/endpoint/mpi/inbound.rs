@@ -1,8 +1,9 @@
 //! What peers have sent: matched with receives.
 
 use super::header::{HEADER_BYTES, Header, Kind, part_len};
-use super::peer::{CREDITS, Early, Message, Posted, is_same};
+use super::peer::{CREDITS, Early, Message, Peer, Posted};
 use super::ring::Taken;
+use super::transfers::Awaited;
 use super::{EAGER_BYTES, PART_BYTES, State};
 use crate::Rank;
 use crate::endpoint::lists::take_out;
@@ -30,6 +31,8 @@ impl State {
             Kind::News => self.hear(header.operation),
             Kind::Ask => self.reply(rank, header.message)?,
             Kind::Answer => self.question.answered(rank, header.message, header.operation),
+            Kind::Lane => self.lane_opened(index, &header)?,
+            Kind::Unmet => self.unmet(index, &header)?,
         }
         let peer = &mut self.peers[index as usize];
         if peer.owed >= CREDITS / 2 {
@@ -51,7 +54,17 @@ impl State {
         }
         let &Header { kind, way, .. } = header;
         let len = header.len as usize;
-        let found = peer.posted.iter().position(|posted| is_same(posted.tag, tag));
+        let mut found = peer.posted.iter().position(|posted| posted.tag.names_same(tag));
+        if found.is_none()
+            && self.transfers.is_awaiting()
+            && let Some(awaited) = self.transfers.take_back(rank, tag)?
+        {
+            // It comes in another way than this rank expects.
+            let Awaited { slot, tag, region, .. } = awaited;
+            found = Some(peer.posted.len());
+            peer.posted.push(Posted { tag, slot, region, arrival: Arrival::InRegion });
+            self.n_awaited += 1;
+        }
         let fits = |posted: &Posted| (posted.tag.call, posted.region.len) == (tag.call, len);
         if kind == Kind::Long {
             let mpi_tag = way as i32;
@@ -99,11 +112,56 @@ impl State {
         Ok(())
     }
 
+    /// The peer has opened a lane: receives that are posted already await their messages there.
+    fn lane_opened(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        let (from, context) = (peer.rank, header.tag().context);
+        if header.way != peer.lanes_from.next() || !peer.lanes_from.has_room(self.tags) {
+            return Err(garbled(from));
+        }
+        peer.lanes_from.open(context, header.len as usize);
+        let Peer { posted, lanes_from, .. } = peer;
+        let carrying = |posted: &mut Posted| lanes_from.carrying(posted.tag, posted.region.len);
+        for posted in posted.extract_if(.., |posted| carrying(posted).is_some()) {
+            let Posted { tag, slot, region, .. } = posted;
+            let mpi_tag = self.tags.of(header.way, tag, region.len);
+            self.n_awaited -= 1;
+            // SAFETY: the receive is posted, so its region is valid and nobody else's.
+            unsafe { self.transfers.expect(Awaited { slot, from, tag, region, mpi_tag }) };
+        }
+        Ok(())
+    }
+
+    /// A message without a header has not been met for long. Mostly this rank is late, or about to receive
+    /// it; otherwise it makes another call, or expects another length.
+    fn unmet(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        let (rank, tag, mpi_tag) = (peer.rank, header.tag(), header.way as i32);
+        if self.calls.misses(tag) {
+            return Err(self.differs(rank));
+        }
+        if self.transfers.expects(rank, mpi_tag) {
+            return Ok(());
+        }
+        let slot = match peer.posted.iter().position(|posted| posted.tag.names_same(tag)) {
+            Some(at) => {
+                self.n_awaited -= 1;
+                take_out(&mut peer.posted, at).slot
+            }
+            None => match self.transfers.take_back(rank, tag)? {
+                Some(awaited) => awaited.slot,
+                None => return Ok(()),
+            },
+        };
+        self.events.push(Event::Differs(slot, rank));
+        self.transfers.drop(rank, mpi_tag, header.len as usize)
+    }
+
     /// Keeps a part of a message whose receive has not been posted.
     fn keep(&mut self, index: u32, tag: Tag, len: usize, part: &[u8]) {
         let early = &mut self.peers[index as usize].early;
         if let Some(Early { message: Message::Short(data), .. }) =
-            early.back_mut().filter(|early| is_same(early.tag, tag))
+            early.back_mut().filter(|early| early.tag.names_same(tag))
         {
             return data.extend_from_slice(part);
         }

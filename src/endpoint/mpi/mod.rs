@@ -1,23 +1,32 @@
 //! Messages over MPI: for clusters, and wherever else there is an MPI.
 //!
 //! # Protocol
-//! Every message begins with a header of 32 bytes, which has one fixed tag of MPI's and meets one of the
-//! receives that each port keeps posted, its ring.
+//! A message has a header of 32 bytes, which has one fixed tag of MPI's and meets one of the receives
+//! that each port keeps posted, its ring; or it needs none.
 //!
 //! | bytes | way |
 //! | --- | --- |
 //! | few: up to [`EAGER_BYTES`] if MPI takes long for a send, less if it does not | behind the header, copied on both sides; in parts, each behind a header, if it is longer than what MPI sends without asking the receiver |
-//! | more | in a message of MPI's of its own, right behind the header, from region to region |
+//! | more | in a message of MPI's of its own, from region to region, without a header: by a tag that both sides know (`lanes`) |
+//! | more, where there is no lane | in a message of its own, right behind its header |
 //!
-//! The header of a long message names a tag of MPI's that no other on its way from that port has. It is
-//! sent at once, whether or not its receive is posted there: the receiver posts one of MPI's, with that
-//! tag, when the header has met its receive. The send is synchronous (`MPI_Issend`): it ends when the
-//! message has been met, and only then another message may have its tag. MPIs ask for most messages of
-//! such a length anyway. A message that comes long before its receive is posted stays with its sender,
-//! but for what MPI sends ahead. Lengths are cut where `int` ends.
+//! A message without a header goes at once, and its receive is posted at once: as MPI programs do it. A
+//! message that its receiver does not expect so, because it makes another call or expects another
+//! length, is met by nothing. So whatever waits for long is announced by a header after all: its receiver
+//! then learns that they differ, and drops the message.
 //!
-//! What comes while a rank does not look is kept by MPI: messages are under credits, 32 for each sender
-//! and port. Whatever has been taken from the ring gives its credit back at once, also if it has
+//! Where there is no lane (for the first messages, where MPI has few tags, for all but the first of many
+//! communicators or messages, and for operations that keep no order), the header of a long message names
+//! a tag of MPI's that no other with a header has on its way from that port. It is sent at once,
+//! whether or not its receive is posted there: the receiver posts one of MPI's, with that tag, when the
+//! header has met its receive. The send is synchronous (`MPI_Issend`): it ends when the message has been
+//! met, and only then another message may have its tag. Lengths are cut where `int` ends.
+//!
+//! A message that comes long before its receive is posted stays with its sender, but for what MPI sends
+//! ahead: MPIs ask for most messages of such a length.
+//!
+//! What comes while a rank does not look is kept by MPI: messages with a header are under credits, 32
+//! for each sender and port. Whatever has been taken from the ring gives its credit back at once, also if it has
 //! met no receive, so no message waits for another.
 //!
 //! The receiver sees, when the header meets the receive, whether both have one length and belong to one
@@ -40,12 +49,14 @@
 
 mod header;
 mod inbound;
+mod lanes;
 mod lengths;
 mod library;
 mod observer;
 mod outbound;
 mod peer;
 mod posting;
+mod requests;
 mod ring;
 mod transfers;
 
@@ -63,6 +74,7 @@ use super::{
 };
 use crate::Rank;
 use crate::error::Blame;
+use lanes::Tags;
 use observer::Question;
 use outbound::Outbound;
 use peer::Peer;
@@ -108,6 +120,7 @@ struct State {
     ring: Ring,
     outbound: Outbound,
     transfers: Transfers,
+    tags: Tags,
     /// Peers whose outbox holds something.
     listed: Vec<u32>,
     /// To be reported by the next poll.
@@ -152,7 +165,7 @@ impl MpiEndpoint {
             check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
         }
         // SAFETY: the caller's promise.
-        let last_tag = unsafe { last_tag(comm) }?;
+        let tags = Tags::up_to(unsafe { last_tag(comm) }?);
         let state = State {
             rank: rank as Rank,
             n_ranks: size as u32,
@@ -160,7 +173,8 @@ impl MpiEndpoint {
             peer_of_rank: vec![NOBODY; size as usize],
             ring: Ring::new(comm)?,
             outbound: Outbound::new(comm),
-            transfers: Transfers::new(comm, last_tag),
+            transfers: Transfers::new(comm, tags.last_numbered()),
+            tags,
             listed: Vec::new(),
             events: Vec::with_capacity(64),
             calls: Calls::new(),
@@ -297,6 +311,12 @@ impl State {
             }
         }
         self.transfers.advance(&mut self.events)?;
+        if self.transfers.is_time_to_announce() {
+            for (rank, header) in self.transfers.unmet() {
+                // SAFETY: no message.
+                unsafe { self.outbound.send(rank, &header, None) }?;
+            }
+        }
         // MPI has just been moved on, and most of those who wait do so for a message.
         self.n_quiet = if is_quiet { self.n_quiet.wrapping_add(1) } else { 0 };
         if !self.outbound.is_empty() && self.n_quiet.is_multiple_of(QUIET_POLLS) {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::header::Header;
+use super::lanes::Lanes;
 use crate::Rank;
 use crate::endpoint::{Arrival, Slot, Tag, WireRegion};
 
@@ -24,6 +25,10 @@ pub(super) struct Peer {
     pub(super) posted: Vec<Posted>,
     /// Messages whose receive has not been posted, in the order in which they came.
     pub(super) early: VecDeque<Early>,
+    /// By which long messages go there,
+    pub(super) lanes_to: Lanes,
+    /// and come from there.
+    pub(super) lanes_from: Lanes,
     /// What waits for credits.
     pub(super) outbox: VecDeque<Outgoing>,
     /// Whether it is on the port's list of peers whose outbox holds something.
@@ -71,6 +76,8 @@ impl Peer {
             came: 0,
             posted: Vec::new(),
             early: VecDeque::new(),
+            lanes_to: Lanes::default(),
+            lanes_from: Lanes::default(),
             outbox: VecDeque::new(),
             is_listed: false,
         }
@@ -91,9 +98,4 @@ impl Peer {
         };
         self.early.iter().any(|early| misses(early.tag))
     }
-}
-
-/// Whether two tags name one message, whatever call it belongs to.
-pub(super) fn is_same(one: Tag, other: Tag) -> bool {
-    (one.message, one.operation, one.context) == (other.message, other.operation, other.context)
 }

@@ -1,7 +1,9 @@
 //! Sends and receives of this rank, and what goes out for them under credits.
 
 use super::header::{Header, Kind, n_parts, part_len};
-use super::peer::{Early, Message, Outgoing, Peer, Posted, is_same};
+use super::lanes::can_carry;
+use super::peer::{Early, Message, Outgoing, Peer, Posted};
+use super::transfers::Awaited;
 use super::{NOBODY, State};
 use crate::Rank;
 use crate::endpoint::{
@@ -27,6 +29,13 @@ impl State {
             let n_parts = n_parts(region.len, self.outbound.lengths.part_bytes());
             Header::of(Kind::Short, tag, region.len, n_parts as u32)
         } else {
+            if let Some(lane) = self.lane_to(index, tag, region.len)? {
+                let way = self.tags.of(lane, tag, region.len) as u32;
+                let header = Header::of(Kind::Long, tag, region.len, way);
+                // SAFETY: the caller's promise.
+                unsafe { self.transfers.send_bare(to, slot, header, region) }?;
+                return Ok(Taken::Accepted);
+            }
             Header::of(Kind::Long, tag, region.len, 0)
         };
         if self.peers[index as usize].outbox.is_empty() && self.can_go(index, &header) {
@@ -54,10 +63,16 @@ impl State {
         let index = self.enter_call(from, tag)?;
         let peer = &mut self.peers[index as usize];
         let posted = Posted { tag, slot, region, arrival };
-        let found = peer.early.iter().position(|early| is_same(early.tag, tag));
+        let found = peer.early.iter().position(|early| early.tag.names_same(tag));
         let Some(early) = found.and_then(|at| peer.early.remove(at)) else {
-            peer.posted.push(posted);
-            self.n_awaited += 1;
+            if let Some(lane) = peer.lanes_from.carrying(tag, region.len) {
+                let mpi_tag = self.tags.of(lane, tag, region.len);
+                // SAFETY: the caller's promise.
+                unsafe { self.transfers.expect(Awaited { slot, from, tag, region, mpi_tag }) };
+            } else {
+                peer.posted.push(posted);
+                self.n_awaited += 1;
+            }
             return Ok(Taken::Accepted);
         };
         self.n_early -= 1;
@@ -88,6 +103,40 @@ impl State {
         self.peers[index as usize].posted.push(posted);
         self.n_awaited += 1;
         Ok(Taken::Accepted)
+    }
+
+    /// The lane for a long message, which is opened if need be and possible.
+    #[inline]
+    fn lane_to(&mut self, index: u32, tag: Tag, len: usize) -> Result<Option<u32>, WireError> {
+        let lane = self.peers[index as usize].lanes_to.carrying(tag, len);
+        if lane.is_some() || !can_carry(tag, len) {
+            Ok(lane)
+        } else {
+            self.open_lane(index, tag, len)
+        }
+    }
+
+    /// Opens a lane for long messages of a communicator, once it is known which messages are long. Headers
+    /// that wait for credits come first: they say how earlier messages travel.
+    #[cold]
+    fn open_lane(&mut self, index: u32, tag: Tag, len: usize) -> Result<Option<u32>, WireError> {
+        let lengths = &self.outbound.lengths;
+        let Peer { rank, lanes_to, outbox, .. } = &mut self.peers[index as usize];
+        let least_bytes = lanes_to.least_bytes().unwrap_or(lengths.eager_bytes() + 1);
+        if lengths.is_timing()
+            || len < least_bytes
+            || !outbox.is_empty()
+            || !lanes_to.has_room(self.tags)
+        {
+            return Ok(None);
+        }
+        let lane = lanes_to.next();
+        lanes_to.open(tag.context, least_bytes);
+        // SAFETY: no message.
+        unsafe {
+            self.outbound.send(*rank, &Header::of(Kind::Lane, tag, least_bytes, lane), None)
+        }?;
+        Ok(Some(lane))
     }
 
     /// Receives a long message, `(from, mpi_tag, len)`, if it fits the receive that it has met; otherwise

@@ -120,7 +120,7 @@ impl Ring {
 
     /// Cancels all receives, waiting at most until `end`; returns whether MPI has let go of them.
     pub(super) fn cancel(&mut self, end: Instant) -> bool {
-        super::transfers::cancel(&mut self.requests, end)
+        super::requests::cancel(&mut self.requests, end)
     }
 
     /// Frees the memory.

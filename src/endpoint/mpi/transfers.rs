@@ -2,29 +2,67 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use mpi::ffi;
 
 use super::FIRST_DATA;
+use super::header::{Header, Kind};
 use super::library::{Comm, check};
+use super::requests::{IsendFunction, cancel, cancel_one, finish, n_bytes};
 use crate::Rank;
 use crate::endpoint::numbered::Numbered;
-use crate::endpoint::{Event, Slot, WireError, WireRegion};
+use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
 
 /// The longest piece: MPI counts bytes in an `int`.
 const MOST_BYTES: usize = 1 << 30;
+/// Messages without a header that are not met are looked at every so many polls.
+const POLLS_PER_LOOK: u32 = 4096;
+/// The most that are announced at a time.
+const ANNOUNCED_AT_A_TIME: usize = 16;
 
 /// A message under way.
 #[derive(Debug)]
 struct Move {
-    /// What is reported when it is complete; nothing of one that is dropped,
-    event: Option<Event>,
-    /// which goes here.
-    #[expect(dead_code, reason = "held for MPI")]
-    waste: Vec<u8>,
+    what: What,
     /// Pieces that are not complete.
     left: u32,
+}
+
+#[derive(Debug)]
+enum What {
+    /// Sent, behind a header.
+    Sent(Slot),
+    /// Sent without one.
+    Bare(Bare),
+    /// Received, as a header has said.
+    Received(Slot),
+    /// Awaited without a header.
+    Awaited(Awaited),
+    /// Received for nobody, into this memory.
+    Dropped(#[expect(dead_code, reason = "held for MPI")] Vec<u8>),
+}
+
+/// A message that is sent without a header.
+#[derive(Clone, Copy, Debug)]
+struct Bare {
+    slot: Slot,
+    to: Rank,
+    /// What its header would be.
+    header: Header,
+    /// Looks that have found it not to be met.
+    n_looks: u32,
+}
+
+/// A receive that awaits a message without a header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Awaited {
+    pub(super) slot: Slot,
+    pub(super) from: Rank,
+    pub(super) tag: Tag,
+    pub(super) region: WireRegion,
+    pub(super) mpi_tag: i32,
 }
 
 /// A receive that is to be posted.
@@ -32,7 +70,7 @@ struct Move {
 struct Due {
     from: Rank,
     mpi_tag: i32,
-    slot: Slot,
+    number: u32,
     region: WireRegion,
 }
 
@@ -40,18 +78,24 @@ struct Due {
 #[derive(Debug)]
 pub(super) struct Transfers {
     comm: Comm,
-    /// The last tag that MPI allows.
+    /// The last tag of MPI's for messages with a header.
     last_tag: i32,
-    /// A message that is sent travels by the tag of MPI's that its number tells. It has the number until
-    /// its receiver has met it, so no two on their way from this port have the same.
+    /// A message with a header travels by the tag of MPI's that its number tells. It has the number
+    /// until its receiver has met it, so no two on their way from this port have the same.
     moves: Numbered<Move>,
-    /// How many of them are dropped.
+    /// How many of them are dropped,
     n_dropped: usize,
+    /// sent without a header,
+    n_bare: usize,
+    /// and awaited without one.
+    n_awaited: usize,
+    n_polls: u32,
     due: VecDeque<Due>,
     requests: Vec<ffi::MPI_Request>,
     /// The message of each request.
     numbers: Vec<u32>,
     done: Vec<c_int>,
+    statuses: Vec<MaybeUninit<ffi::MPI_Status>>,
 }
 
 impl Transfers {
@@ -61,14 +105,18 @@ impl Transfers {
             last_tag,
             moves: Numbered::default(),
             n_dropped: 0,
+            n_bare: 0,
+            n_awaited: 0,
+            n_polls: 0,
             due: VecDeque::with_capacity(64),
             requests: Vec::with_capacity(64),
             numbers: Vec::with_capacity(64),
             done: Vec::with_capacity(64),
+            statuses: Vec::with_capacity(64),
         }
     }
 
-    /// The tag of MPI's that the next message to be sent gets.
+    /// The tag of MPI's that the next message with a header gets.
     pub(super) fn tag(&self) -> i32 {
         FIRST_DATA + self.moves.next() as i32
     }
@@ -88,7 +136,14 @@ impl Transfers {
         self.n_dropped > 0
     }
 
-    /// Sends a message to a peer by [`tag`](Transfers::tag).
+    /// Whether messages are awaited without a header.
+    #[inline]
+    pub(super) fn is_awaiting(&self) -> bool {
+        self.n_awaited > 0
+    }
+
+    /// Sends a message to a peer by [`tag`](Transfers::tag). A synchronous send: when it ends the message
+    /// has been met, and another one may have its tag.
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
@@ -98,28 +153,57 @@ impl Transfers {
         slot: Slot,
         region: WireRegion,
     ) -> Result<(), WireError> {
-        let (mpi_tag, event) = (self.tag(), Some(Event::Sent(slot)));
-        let left = region.len.div_ceil(MOST_BYTES) as u32;
-        let number = self.moves.insert(Move { event, waste: Vec::new(), left });
+        let (mpi_tag, left) = (self.tag(), region.len.div_ceil(MOST_BYTES) as u32);
+        let number = self.moves.insert(Move { what: What::Sent(slot), left });
         for (at, len) in pieces(region.len) {
-            // SAFETY: a constant of MPI's.
-            let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-            // SAFETY: the caller's promise.
-            let code = unsafe {
-                ffi::PMPI_Issend(
-                    region.ptr.add(at).cast(),
-                    len as c_int,
-                    ffi::RSMPI_UINT8_T,
-                    to as c_int,
-                    mpi_tag,
-                    self.comm.0,
-                    &mut request,
-                )
-            };
-            check("MPI_Issend", code).map_err(|error| WireError { peer: Some(to), ..error })?;
-            self.requests.push(request);
-            self.numbers.push(number);
+            let part = WireRegion { ptr: region.ptr.wrapping_add(at), len, ..region };
+            // SAFETY: the caller's promise; the part lies within the region.
+            unsafe { self.isend(ffi::PMPI_Issend, "MPI_Issend", to, mpi_tag, part, number) }?;
         }
+        Ok(())
+    }
+
+    /// Sends a message to a peer by a lane's tag; `header` is the one that it would have.
+    ///
+    /// # Safety
+    /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
+    pub(super) unsafe fn send_bare(
+        &mut self,
+        to: Rank,
+        slot: Slot,
+        header: Header,
+        region: WireRegion,
+    ) -> Result<(), WireError> {
+        let (what, mpi_tag) =
+            (What::Bare(Bare { slot, to, header, n_looks: 0 }), header.way as i32);
+        let number = self.moves.insert(Move { what, left: 1 });
+        self.n_bare += 1;
+        // SAFETY: the caller's promise.
+        unsafe { self.isend(ffi::PMPI_Isend, "MPI_Isend", to, mpi_tag, region, number) }
+    }
+
+    /// Sends a piece by one of MPI's functions.
+    ///
+    /// # Safety
+    /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
+    #[inline]
+    unsafe fn isend(
+        &mut self,
+        by: IsendFunction,
+        name: &'static str,
+        to: Rank,
+        mpi_tag: i32,
+        piece: WireRegion,
+        number: u32,
+    ) -> Result<(), WireError> {
+        // SAFETY: a constant of MPI's.
+        let (mut request, what) = unsafe { (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_UINT8_T) };
+        let (ptr, len) = (piece.ptr.cast_const().cast(), piece.len as c_int);
+        // SAFETY: the caller's promise.
+        let code = unsafe { by(ptr, len, what, to as c_int, mpi_tag, self.comm.0, &mut request) };
+        check(name, code).map_err(|error| WireError { peer: Some(to), ..error })?;
+        self.requests.push(request);
+        self.numbers.push(number);
         Ok(())
     }
 
@@ -134,7 +218,56 @@ impl Transfers {
         slot: Slot,
         region: WireRegion,
     ) {
-        self.due.push_back(Due { from, mpi_tag, slot, region });
+        let left = region.len.div_ceil(MOST_BYTES) as u32;
+        let number = self.moves.insert(Move { what: What::Received(slot), left });
+        self.due.push_back(Due { from, mpi_tag, number, region });
+    }
+
+    /// Awaits a message without a header, from the next [`begin`](Transfers::begin) on.
+    ///
+    /// # Safety
+    /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
+    pub(super) unsafe fn expect(&mut self, awaited: Awaited) {
+        let Awaited { from, mpi_tag, region, .. } = awaited;
+        let number = self.moves.insert(Move { what: What::Awaited(awaited), left: 1 });
+        self.n_awaited += 1;
+        self.due.push_back(Due { from, mpi_tag, number, region });
+    }
+
+    /// Whether a message by this tag of MPI's is awaited.
+    pub(super) fn expects(&self, from: Rank, mpi_tag: i32) -> bool {
+        self.awaited(|awaited| (awaited.from, awaited.mpi_tag) == (from, mpi_tag)).is_some()
+    }
+
+    /// Takes the receive back that awaits a message of this name without a header, if there is one.
+    ///
+    /// # Errors
+    /// [`WireError`] if another message has come for it.
+    #[cold]
+    pub(super) fn take_back(&mut self, from: Rank, tag: Tag) -> Result<Option<Awaited>, WireError> {
+        let is_it = |awaited: &Awaited| awaited.from == from && awaited.tag.names_same(tag);
+        let Some((number, awaited)) = self.awaited(is_it) else { return Ok(None) };
+        match self.numbers.iter().position(|&of| of == number) {
+            Some(at) => {
+                self.numbers.swap_remove(at);
+                let mut request = self.requests.swap_remove(at);
+                if !cancel_one(&mut request)? {
+                    let reason = format!("two messages of rank {from} for one receive");
+                    return Err(WireError { call: "MPI_Cancel", reason, peer: None });
+                }
+            }
+            None => self.due.retain(|due| due.number != number),
+        }
+        self.moves.remove(number);
+        self.n_awaited -= 1;
+        Ok(Some(awaited))
+    }
+
+    fn awaited(&self, is_it: impl Fn(&Awaited) -> bool) -> Option<(u32, Awaited)> {
+        self.moves.iter().find_map(|(number, of)| match &of.what {
+            What::Awaited(awaited) if is_it(awaited) => Some((number, *awaited)),
+            _ => None,
+        })
     }
 
     /// Posts the receives that are due.
@@ -143,10 +276,9 @@ impl Transfers {
     /// begin before: then two ranks that exchange messages move both at once.
     #[inline]
     pub(super) fn begin(&mut self) -> Result<(), WireError> {
-        while let Some(Due { from, mpi_tag, slot, region }) = self.due.pop_front() {
-            let event = Some(Event::Received(slot));
-            // SAFETY: the promise of `receive`: it has not been reported.
-            unsafe { self.post(from, mpi_tag, region.ptr, region.len, event, Vec::new()) }?;
+        while let Some(Due { from, mpi_tag, number, region }) = self.due.pop_front() {
+            // SAFETY: the promise of `receive` and `expect`: it has not been reported.
+            unsafe { self.post(from, mpi_tag, region.ptr, region.len, number) }?;
         }
         Ok(())
     }
@@ -159,10 +291,11 @@ impl Transfers {
             reason: error.to_string(),
             peer: Some(from),
         })?;
-        let ptr = waste.as_mut_ptr();
+        let (ptr, left) = (waste.as_mut_ptr(), len.div_ceil(MOST_BYTES) as u32);
         self.n_dropped += 1;
+        let number = self.moves.insert(Move { what: What::Dropped(waste), left });
         // SAFETY: as long as the message lives in `moves`, so does this memory, which nobody else uses.
-        unsafe { self.post(from, mpi_tag, ptr, len, None, waste) }
+        unsafe { self.post(from, mpi_tag, ptr, len, number) }
     }
 
     /// Posts the receives of a message's pieces.
@@ -175,11 +308,8 @@ impl Transfers {
         mpi_tag: i32,
         ptr: *mut u8,
         len: usize,
-        event: Option<Event>,
-        waste: Vec<u8>,
+        number: u32,
     ) -> Result<(), WireError> {
-        let number =
-            self.moves.insert(Move { event, waste, left: len.div_ceil(MOST_BYTES) as u32 });
         for (at, len) in pieces(len) {
             // SAFETY: a constant of MPI's.
             let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
@@ -205,39 +335,86 @@ impl Transfers {
     /// Reports the messages that are complete.
     #[inline]
     pub(super) fn advance(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
-        if self.requests.is_empty() {
+        let n = self.requests.len();
+        if n == 0 {
             return Ok(());
         }
-        self.done.resize(self.requests.len(), 0);
+        self.done.resize(n, 0);
+        self.statuses.resize(n, MaybeUninit::uninit());
         let mut n_done = 0;
-        // SAFETY: active requests, and room for as many indices.
+        // SAFETY: active requests, and room for as many indices and statuses.
         let code = unsafe {
             ffi::PMPI_Testsome(
-                self.requests.len() as c_int,
+                n as c_int,
                 self.requests.as_mut_ptr(),
                 &mut n_done,
                 self.done.as_mut_ptr(),
-                ffi::RSMPI_STATUSES_IGNORE,
+                self.statuses.as_mut_ptr().cast(),
             )
         };
         check("MPI_Testsome", code)?;
         // Negative (MPI_UNDEFINED) if no request is active.
-        let n_done = usize::try_from(n_done).unwrap_or(0).min(self.requests.len());
-        let done = &mut self.done[..n_done];
-        // From the back: the request that swap_remove moves to a free place is not in the list.
-        done.sort_unstable_by(|a, b| b.cmp(a));
-        for &index in &*done {
-            self.requests.swap_remove(index as usize);
-            let number = self.numbers.swap_remove(index as usize);
+        let n_done = usize::try_from(n_done).unwrap_or(0).min(n);
+        let mut gone = std::mem::take(&mut self.done);
+        for (&index, status) in gone[..n_done].iter().zip(&self.statuses) {
+            // SAFETY: written, as the request is complete.
+            let status = unsafe { status.assume_init_ref() };
+            let number = self.numbers[index as usize];
             let Some(of) = self.moves.get_mut(number) else { continue };
             of.left -= 1;
-            if of.left == 0 {
-                self.n_dropped -= usize::from(of.event.is_none());
-                events.extend(of.event);
-                self.moves.remove(number);
+            if of.left > 0 {
+                continue;
             }
+            match &of.what {
+                What::Sent(slot) => events.push(Event::Sent(*slot)),
+                What::Bare(Bare { slot, .. }) => {
+                    self.n_bare -= 1;
+                    events.push(Event::Sent(*slot));
+                }
+                What::Received(slot) => events.push(Event::Received(*slot)),
+                What::Awaited(Awaited { slot, from, region, .. }) => {
+                    self.n_awaited -= 1;
+                    let fits = n_bytes(status)? == region.len;
+                    let differs = Event::Differs(*slot, *from);
+                    events.push(if fits { Event::Received(*slot) } else { differs });
+                }
+                What::Dropped(_) => self.n_dropped -= 1,
+            }
+            self.moves.remove(number);
         }
+        // From the back: the request that swap_remove moves to a free place is not in the list.
+        gone[..n_done].sort_unstable_by(|a, b| b.cmp(a));
+        for &index in &gone[..n_done] {
+            self.requests.swap_remove(index as usize);
+            self.numbers.swap_remove(index as usize);
+        }
+        self.done = gone;
         Ok(())
+    }
+
+    /// Called with every poll: whether it is time to look for messages without a header that nobody has
+    /// met for long.
+    #[inline]
+    pub(super) fn is_time_to_announce(&mut self) -> bool {
+        if self.n_bare == 0 {
+            return false;
+        }
+        self.n_polls = self.n_polls.wrapping_add(1);
+        self.n_polls.is_multiple_of(POLLS_PER_LOOK)
+    }
+
+    /// The headers of messages that nobody has met for long: a receiver who makes another call would
+    /// never know of them. Each less often the longer it waits.
+    #[cold]
+    pub(super) fn unmet(&mut self) -> Vec<(Rank, Header)> {
+        let announced = |of: &mut Move| match &mut of.what {
+            What::Bare(Bare { to, header, n_looks, .. }) => {
+                *n_looks = n_looks.saturating_add(1);
+                n_looks.is_power_of_two().then_some((*to, Header { kind: Kind::Unmet, ..*header }))
+            }
+            _ => None,
+        };
+        self.moves.iter_mut().filter_map(announced).take(ANNOUNCED_AT_A_TIME).collect()
     }
 
     /// Ends everything, at most until `end`: receives are taken back; sends, which MPI cannot take
@@ -245,8 +422,10 @@ impl Transfers {
     pub(super) fn abandon(&mut self, end: Instant) {
         let (mut arriving, mut leaving) = (Vec::new(), Vec::new());
         for (request, number) in self.requests.drain(..).zip(self.numbers.drain(..)) {
-            let event = self.moves.get_mut(number).and_then(|of| of.event);
-            let leaves = matches!(event, Some(Event::Sent(_)));
+            let leaves = self
+                .moves
+                .get_mut(number)
+                .is_some_and(|of| matches!(of.what, What::Sent(_) | What::Bare(_)));
             if leaves { leaving.push(request) } else { arriving.push(request) }
         }
         if !cancel(&mut arriving, end) {
@@ -254,49 +433,14 @@ impl Transfers {
             std::mem::forget(std::mem::take(&mut self.moves));
         }
         finish(&mut leaving, end);
-        (self.moves, self.due, self.n_dropped) = Default::default();
+        (self.moves, self.due) = Default::default();
+        (self.n_dropped, self.n_bare, self.n_awaited) = Default::default();
     }
 }
 
 /// Where the pieces of a message begin, and their lengths.
 fn pieces(len: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..len).step_by(MOST_BYTES).map(move |at| (at, (len - at).min(MOST_BYTES)))
-}
-
-/// Takes receives back, at most until `end`; returns whether MPI has let go of all of them.
-pub(super) fn cancel(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
-    for request in requests.iter_mut() {
-        // SAFETY: a constant of MPI's; the request is active if it is not that.
-        unsafe {
-            if *request != ffi::RSMPI_REQUEST_NULL {
-                ffi::PMPI_Cancel(request);
-            }
-        }
-    }
-    finish(requests, end)
-}
-
-/// Waits for requests, at most until `end`; returns whether all are done.
-pub(super) fn finish(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
-    loop {
-        let mut are_done = 0;
-        // SAFETY: requests, some of them null.
-        let code = unsafe {
-            ffi::PMPI_Testall(
-                requests.len() as c_int,
-                requests.as_mut_ptr(),
-                &mut are_done,
-                ffi::RSMPI_STATUSES_IGNORE,
-            )
-        };
-        if code == 0 && are_done != 0 {
-            return true;
-        }
-        if code != 0 || Instant::now() >= end {
-            return false;
-        }
-        std::thread::yield_now();
-    }
 }
 
 #[cfg(test)]

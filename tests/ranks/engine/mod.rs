@@ -8,7 +8,9 @@ use std::sync::Arc;
 use crate::common::memory_wire::{MemoryEndpoint, MemoryWire};
 use crate::common::reference::{Case, expected, inputs};
 use hopbine::endpoint::{Endpoint, Event};
-use hopbine::engine::{Buffer, CheckedPlan, Geometry, Memory, PortRun, Program, Sizes, compile};
+use hopbine::engine::{
+    Buffer, CheckedPlan, Geometry, Memory, Order, PortRun, Program, Sizes, compile,
+};
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::Flow;
@@ -59,7 +61,7 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
             let mut run = PortRun::new(rank.program.clone(), port, Some(reducer));
             let memories = rank.memories(port);
             // SAFETY: the buffers outlive the runs and are not touched before they end.
-            unsafe { run.start((0, seed as u32), memories) };
+            unsafe { run.start((0, seed as u32), Order::Kept, memories) };
             runs.push((run, wire.endpoint(number as u32, port, seed)));
         }
     }

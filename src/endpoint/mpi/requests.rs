@@ -1,0 +1,81 @@
+//! Requests of MPI's, and how they end.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::time::Instant;
+
+use mpi::ffi;
+
+use super::library::check;
+use crate::endpoint::WireError;
+
+/// `MPI_Isend`, or one of its kin.
+pub(super) type IsendFunction = unsafe extern "C" fn(
+    *const std::ffi::c_void,
+    c_int,
+    ffi::MPI_Datatype,
+    c_int,
+    c_int,
+    ffi::MPI_Comm,
+    *mut ffi::MPI_Request,
+) -> c_int;
+
+/// Bytes that a receive has got.
+pub(super) fn n_bytes(status: &ffi::MPI_Status) -> Result<usize, WireError> {
+    let mut count = 0;
+    // SAFETY: the status of a complete receive, and a number to write to.
+    let code = unsafe { ffi::PMPI_Get_count(status, ffi::RSMPI_UINT8_T, &mut count) };
+    check("MPI_Get_count", code)?;
+    // Negative (MPI_UNDEFINED) only of types of several bytes.
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// Takes a receive back; false if a message has come for it. Returns soon: it is for MPI alone.
+pub(super) fn cancel_one(request: &mut ffi::MPI_Request) -> Result<bool, WireError> {
+    let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
+    let mut is_cancelled = 0;
+    // SAFETY: an active request, which is complete after the wait; then its status has been written.
+    unsafe {
+        check("MPI_Cancel", ffi::PMPI_Cancel(request))?;
+        check("MPI_Wait", ffi::PMPI_Wait(request, status.as_mut_ptr()))?;
+        let code = ffi::PMPI_Test_cancelled(status.as_ptr(), &mut is_cancelled);
+        check("MPI_Test_cancelled", code)?;
+    }
+    Ok(is_cancelled != 0)
+}
+
+/// Takes receives back, at most until `end`; returns whether MPI has let go of all of them.
+pub(super) fn cancel(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
+    for request in requests.iter_mut() {
+        // SAFETY: a constant of MPI's; the request is active if it is not that.
+        unsafe {
+            if *request != ffi::RSMPI_REQUEST_NULL {
+                ffi::PMPI_Cancel(request);
+            }
+        }
+    }
+    finish(requests, end)
+}
+
+/// Waits for requests, at most until `end`; returns whether all are done.
+pub(super) fn finish(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
+    loop {
+        let mut are_done = 0;
+        // SAFETY: requests, some of them null.
+        let code = unsafe {
+            ffi::PMPI_Testall(
+                requests.len() as c_int,
+                requests.as_mut_ptr(),
+                &mut are_done,
+                ffi::RSMPI_STATUSES_IGNORE,
+            )
+        };
+        if code == 0 && are_done != 0 {
+            return true;
+        }
+        if code != 0 || Instant::now() >= end {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+}

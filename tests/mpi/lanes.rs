@@ -1,0 +1,217 @@
+//! Two ports over messages of MPI's, without an engine: long messages go by lanes, and what differs is told.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hopbine::endpoint::mpi::{Comm, Library, MpiEndpoint};
+use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, WireRegion};
+use hopbine::mpi::ffi;
+
+use super::own::{finalize, start};
+
+const LONG: usize = 400_000;
+/// Enough short messages to know what MPI takes for one.
+const FIRST: u32 = 40;
+const NOBODYS: u8 = 0xee;
+const SLOT: Slot = Slot { run: 0, task: 0 };
+
+struct Port {
+    endpoint: MpiEndpoint,
+    rank: u32,
+    events: Vec<Event>,
+}
+
+/// A message as its sender or its receiver sees it.
+#[derive(Clone, Copy)]
+struct Side {
+    tag: Tag,
+    len: usize,
+}
+
+fn tag(operation: u32) -> Tag {
+    Tag { context: 3, operation, message: 0, call: 0x0102 }
+}
+
+fn region(bytes: &mut [u8]) -> WireRegion {
+    WireRegion { ptr: bytes.as_mut_ptr(), len: bytes.len(), key: 0 }
+}
+
+impl Port {
+    fn new() -> Self {
+        let mut comm = std::mem::MaybeUninit::uninit();
+        // SAFETY: both ranks call it, between init and finalize; the communicator lives to the end.
+        let endpoint = unsafe {
+            assert_eq!(ffi::MPI_Comm_dup(ffi::RSMPI_COMM_WORLD, comm.as_mut_ptr()), 0);
+            let comm = comm.assume_init();
+            assert_eq!(ffi::MPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN), 0);
+            MpiEndpoint::new(Arc::new(Library::get().unwrap()), Comm(comm)).unwrap()
+        };
+        let mut rank = 0;
+        // SAFETY: a number to write to.
+        unsafe { ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &mut rank) };
+        Port { endpoint, rank: rank as u32, events: Vec::new() }
+    }
+
+    /// Posts a message to the other rank, or its receive, as slot `task`; it ends at once if it can.
+    fn post(&mut self, task: u32, is_sender: bool, tag: Tag, bytes: &mut [u8]) {
+        let (slot, peer) = (Slot { task, ..SLOT }, 1 - self.rank);
+        let posted = loop {
+            // SAFETY: callers wait for the end before they touch the bytes again.
+            let posted = unsafe {
+                if is_sender {
+                    self.endpoint.post_send(slot, peer, tag, region(bytes))
+                } else {
+                    let way = Arrival::InRegion;
+                    self.endpoint.post_recv(slot, peer, tag, region(bytes), way)
+                }
+            };
+            match posted.unwrap() {
+                Posted::Later => self.endpoint.poll(&mut self.events).unwrap(),
+                posted => break posted,
+            }
+        };
+        self.endpoint.flush().unwrap();
+        if posted == Posted::Done {
+            self.events.push(if is_sender { Event::Sent(slot) } else { Event::Received(slot) });
+        }
+    }
+
+    /// The next events, as many as were posted.
+    fn wait(&mut self, n: usize) -> Vec<Event> {
+        let start = Instant::now();
+        while self.events.len() < n {
+            self.endpoint.poll(&mut self.events).unwrap();
+            std::thread::yield_now();
+            assert!(start.elapsed() < Duration::from_secs(60), "rank {} waits", self.rank);
+        }
+        assert_eq!(self.events.len(), n);
+        std::mem::take(&mut self.events)
+    }
+
+    /// Rank 0 sends a message and rank 1 receives it, `late` so that it is there before; returns what
+    /// was received, if it has come whole. What lies behind the receive stays as it was.
+    fn exchange(&mut self, sent: Side, wanted: Side, late: bool) -> Option<Vec<u8>> {
+        let is_sender = self.rank == 0;
+        let Side { tag, len } = if is_sender { sent } else { wanted };
+        let mut bytes = vec![NOBODYS; len + 64];
+        if is_sender {
+            bytes[..len].iter_mut().enumerate().for_each(|(at, byte)| *byte = (at % 251) as u8);
+        }
+        if late != is_sender {
+            self.sleep();
+        }
+        self.post(9, is_sender, tag, &mut bytes[..len]);
+        let events = self.wait(1);
+        assert!(bytes[len..].iter().all(|&byte| byte == NOBODYS));
+        self.meet();
+        match events[0] {
+            Event::Received(_) => Some(bytes[..len].to_vec()),
+            Event::Sent(_) if is_sender => None,
+            Event::Differs(_, peer) if !is_sender && peer == 0 => None,
+            event => panic!("rank {}: {event:?}", self.rank),
+        }
+    }
+
+    /// Polls for a while.
+    fn sleep(&mut self) {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(3) {
+            self.endpoint.poll(&mut self.events).unwrap();
+        }
+    }
+
+    /// Waits until both ranks have come here and nothing is left to do for the other one.
+    fn meet(&mut self) {
+        let mut request = std::mem::MaybeUninit::uninit();
+        let mut is_done = 0;
+        // SAFETY: both ranks call it; the request is complete in the end.
+        unsafe {
+            assert_eq!(ffi::MPI_Ibarrier(ffi::RSMPI_COMM_WORLD, request.as_mut_ptr()), 0);
+            while is_done == 0 || !self.endpoint.is_flushed() {
+                self.endpoint.poll(&mut self.events).unwrap();
+                let status = ffi::RSMPI_STATUS_IGNORE;
+                assert_eq!(ffi::MPI_Test(request.as_mut_ptr(), &mut is_done, status), 0);
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(self.events, []);
+    }
+
+    /// Both come whole, in whatever order they are posted.
+    fn crossing(&mut self, tags: [Tag; 2]) {
+        let is_sender = self.rank == 0;
+        let mut bytes = tags.map(|tag| {
+            let byte = if is_sender { (tag.operation + tag.message) as u8 } else { NOBODYS };
+            vec![byte; LONG]
+        });
+        let order = if is_sender { [0, 1] } else { [1, 0] };
+        for at in order {
+            self.post(at as u32, is_sender, tags[at], &mut bytes[at]);
+        }
+        self.wait(2);
+        for (tag, bytes) in tags.iter().zip(&bytes) {
+            let byte = (tag.operation + tag.message) as u8;
+            assert!(bytes.iter().all(|&found| found == byte), "{tag:?}");
+        }
+        self.meet();
+    }
+}
+
+pub fn run() {
+    start("funneled");
+    let mut port = Port::new();
+    for operation in 0..FIRST {
+        port.exchange(
+            Side { tag: tag(operation), len: 8 },
+            Side { tag: tag(operation), len: 8 },
+            false,
+        );
+    }
+    let mut operation = FIRST;
+    let mut next = || {
+        operation += 1;
+        tag(operation)
+    };
+    // More of them than there are numbers for operations in a lane's tags.
+    for at in 0..3 * Tag::WINDOW {
+        let side = Side { tag: next(), len: LONG };
+        let found = port.exchange(side, side, at % 2 == 0 && at < 20);
+        let is_whole =
+            |bytes: Vec<u8>| bytes.iter().enumerate().all(|(at, &byte)| byte == (at % 251) as u8);
+        assert_eq!(found.map(is_whole), (port.rank == 1).then_some(true));
+    }
+    // In any order: messages of one operation, of two, of two communicators; what no lane carries.
+    let one = next();
+    port.crossing([one, Tag { message: 1, ..one }]);
+    port.crossing([next(), next()]);
+    let (one, other) = (next(), Tag { context: 4, ..next() });
+    port.crossing([one, other]);
+    port.crossing([next(), Tag { message: 1 << 5, ..next() }]);
+    port.crossing([next(), Tag { message: Tag::LATE, ..next() }]);
+    // What differs is told, and hurts nobody else: in length, and in another call that has, or has not,
+    // the same length.
+    let another = |tag: Tag| Tag { call: 0x0103, ..tag };
+    for late in [false, true] {
+        for (sent, wanted) in [
+            (LONG, 2 * LONG),
+            (2 * LONG, LONG),
+            (8, LONG),
+            (LONG, 8),
+            (100_000, LONG),
+            (LONG, 100_000),
+        ] {
+            let one = next();
+            let (sent, wanted) = (Side { tag: one, len: sent }, Side { tag: one, len: wanted });
+            assert_eq!(port.exchange(sent, wanted, late), None);
+            let one = next();
+            let (sent, wanted) = (Side { tag: one, ..sent }, Side { tag: another(one), ..wanted });
+            assert_eq!(port.exchange(sent, wanted, late), None);
+        }
+        let one = next();
+        let (sent, wanted) = (Side { tag: one, len: LONG }, Side { tag: another(one), len: LONG });
+        assert_eq!(port.exchange(sent, wanted, late), None);
+        port.crossing([next(), next()]);
+    }
+    port.endpoint.end();
+    finalize(port.rank, "lanes");
+}

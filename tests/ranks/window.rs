@@ -1,0 +1,109 @@
+//! Operations of one communicator whose numbers are far apart do not post at the same time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::common::memory_wire::MemoryWire;
+use hopbine::endpoint::{Endpoint, Tag};
+use hopbine::engine::{
+    CheckedPlan, Engine, EngineConfig, Geometry, OnTimeout, Operation, OperationWatch, Order,
+    Program, Sizes, UserKeys, UserMemory, compile,
+};
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::Flow;
+use hopbine_torus::{Collective, Request, registry};
+
+const NOTHING: [UserMemory; 2] = [UserMemory { ptr: std::ptr::null_mut(), len: 0 }; 2];
+/// The last number of an operation, which 0 follows.
+const LAST: u32 = (1 << Tag::OPERATION_BITS) - 1;
+
+/// One of two ranks, which starts barriers.
+struct Rank {
+    engine: Engine,
+    program: Arc<Program>,
+    started: Vec<((u64, u32), Arc<Operation>)>,
+}
+
+impl Rank {
+    fn new(wire: &MemoryWire, rank: u32) -> Self {
+        let shape = Shape::torus(&[2]).unwrap();
+        let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+        let algorithm = registry::find(Collective::Barrier, "mixed").unwrap();
+        let schedule = algorithm.schedule(&request).unwrap().expand().unwrap();
+        let plan = CheckedPlan::new(schedule.plan(hopbine_torus::Rank(rank))).unwrap();
+        let (sizes, segment_bytes) = (Sizes::Equal(0), None);
+        let geometry = Geometry { sizes, elem_bytes: 1, in_place: false, segment_bytes };
+        let config = EngineConfig {
+            workers: false,
+            cores: Vec::new(),
+            own_cores: false,
+            timeout: Duration::from_secs(60),
+            on_timeout: OnTimeout::Fail,
+        };
+        let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
+        Rank {
+            engine: Engine::new(rank, vec![endpoint], config, Arc::default()).unwrap(),
+            program: Arc::new(compile(&plan, &geometry).unwrap()),
+            started: Vec::new(),
+        }
+    }
+
+    fn start(&mut self, id: (u64, u32), order: Order) {
+        let operation = self.engine.prepare(self.program.clone(), None).unwrap();
+        let keys = UserKeys::default();
+        // SAFETY: there is no memory.
+        unsafe { self.engine.start(&operation, NOTHING, &keys, id, order, false) }.unwrap();
+        self.started.push((id, operation));
+    }
+
+    /// Waits for all that was started, and moves another rank on meanwhile.
+    fn wait(&mut self, beside: &Rank) {
+        for (id, operation) in self.started.drain(..) {
+            let mut watch = OperationWatch::default();
+            while !self.engine.test(&operation, id, &mut watch) {
+                beside.engine.progress(1, 0);
+            }
+            self.engine.wait(&operation, id, &mut watch).unwrap();
+        }
+    }
+}
+
+#[test]
+fn far_operations_wait_for_earlier_ones() {
+    for first in [0, 5, LAST, LAST - 40] {
+        let after = |number: u32| (first + number) & LAST;
+        let wire = MemoryWire::default();
+        let [mut one, mut other] = [0, 1].map(|rank| Rank::new(&wire, rank));
+        let far = Tag::WINDOW;
+        let kept = [
+            (0, first),
+            (0, after(far - 1)),
+            (0, after(far)),
+            (1, after(far)),
+            (0, after(far + 9)),
+        ];
+        kept.into_iter().for_each(|id| one.start(id, Order::Kept));
+        let late = (0, after(far + 1));
+        one.start(late, Order::Late);
+        (0..20).for_each(|_| _ = one.engine.progress(1, 0));
+        let mut posted = wire.operations();
+        posted.sort_unstable();
+        let mut near = vec![(0, first), (0, after(far - 1)), (1, after(far)), late];
+        near.sort_unstable();
+        assert_eq!(posted, near, "from {first} on");
+        // The other rank has no more than one at a time, and so never any to hold.
+        for id in [
+            (0, first),
+            (0, after(far - 1)),
+            late,
+            (0, after(far)),
+            (1, after(far)),
+            (0, after(far + 9)),
+        ] {
+            other.start(id, if id == late { Order::Late } else { Order::Kept });
+            other.wait(&one);
+        }
+        one.wait(&other);
+        assert!(wire.is_empty());
+    }
+}
