@@ -130,11 +130,12 @@ struct Before {
 
 impl Replacement {
     fn begin(path: &Path) -> io::Result<Self> {
-        // What a link points at is replaced, never the link.
+        // What a link points at is replaced, never the link. What has no path of its own (a pipe behind
+        // /dev/stdout, say) is written to through the link.
         let (target, before) = match std::fs::symlink_metadata(path) {
             Ok(found) if found.is_symlink() => {
-                let target = std::fs::canonicalize(path)?;
-                let found = target.metadata()?;
+                let found = path.metadata()?;
+                let target = if found.is_file() { path.canonicalize()? } else { path.to_owned() };
                 (target, Some(found))
             }
             Ok(found) => (path.to_owned(), Some(found)),
@@ -216,6 +217,7 @@ fn directory_of(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::{FileTypeExt, symlink};
 
     use super::*;
@@ -268,6 +270,16 @@ mod tests {
             assert_eq!(reader.join().unwrap(), "through");
         });
         assert!(std::fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
+    }
+
+    /// `-o /dev/stdout` in a pipe, and the shell's `-o >(program)`.
+    #[test]
+    fn a_link_to_a_pipe_without_a_path_is_written_through() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let path = PathBuf::from(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+        OutputArg::file(&path).write("through").unwrap();
+        drop(writer);
+        assert_eq!(io::read_to_string(&mut reader).unwrap(), "through");
     }
 
     #[test]
