@@ -74,11 +74,12 @@ fn errors_say_what_would_be_right() {
     }
 }
 
-const HELPS: [&str; 7] = [
+const HELPS: [&str; 8] = [
     "--help",
     "list --help",
     "plan --help",
     "check --help",
+    "traffic --help",
     "run --help",
     "launch --help",
     "info --help",
