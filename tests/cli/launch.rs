@@ -105,6 +105,14 @@ fn the_environments_torus_is_left_to_the_ranks() {
     let said = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_RANK", "0")];
     assert_eq!(launched(&said[..2]), "2 2\n".repeat(4));
     assert_eq!(launched(&said), "2x2 1\n".repeat(4));
+    // What is set to nothing says nothing, to the launcher as to the ranks.
+    let empty =
+        ["TORUS", "RANKS_PER_NODE", "BACKEND", "TIMEOUT"].map(|name| format!("HOPBINE_{name}"));
+    let mut info = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    info.args(["launch", "-n", "4", env!("CARGO_BIN_EXE_hopbine"), "info"]);
+    let out = well(&info.envs(empty.iter().map(|name| (name, ""))).output().unwrap());
+    assert_eq!(out.matches("emu (emulated device)").count(), 4, "{out}");
+    assert!(out.contains("2x2 at (1,1)"), "{out}");
 }
 
 #[test]
