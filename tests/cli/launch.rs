@@ -135,6 +135,7 @@ fn what_a_failed_job_leaves_behind_is_ended() {
         format!("[ $HOPBINE_RANK = 1 ] && exit 3; sh -c \"{}\" & wait", left.replace('$', "\\$"));
     let output = launch(&["-n", "2", "--grace", "1"], &["sh", "-c", &script]);
     assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("terminating the last rank\n"));
     let process = text(&output.stdout);
     assert!(!process.trim().is_empty());
     // It has been killed, which takes a moment.

@@ -204,7 +204,11 @@ impl Job {
                 }
                 Err(_) => {
                     if !end.terminated && first_failure.is_some() {
-                        eprintln!("hopbine launch: terminating the other {} ranks", self.n_running);
+                        let others = match self.n_running {
+                            1 => "last rank".to_owned(),
+                            n => format!("other {n} ranks"),
+                        };
+                        eprintln!("hopbine launch: terminating the {others}");
                     }
                     self.signal(end.escalate());
                 }
