@@ -340,6 +340,21 @@ fn more_ranks_than_the_host_can_start_are_refused() {
     assert!(err.contains("1000000 ranks need") && err.contains("this host allows"), "{err}");
 }
 
+/// Shared memory has a length as files have, and batch systems limit that: an error, no signal.
+#[test]
+fn a_limit_of_file_sizes_is_told() {
+    let hopbine = env!("CARGO_BIN_EXE_hopbine");
+    for backend in ["emu", "shm"] {
+        let script = format!(
+            "ulimit -f 200; exec {hopbine} launch -n 2 --grace 0 --backend {backend} {hopbine} info"
+        );
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{backend}: {err}");
+        assert!(err.contains("bytes only (ulimit -f)"), "{backend}: {err}");
+    }
+}
+
 #[test]
 fn the_first_rank_reads_what_is_piped_in() {
     use std::io::Write;
