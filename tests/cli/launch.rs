@@ -340,6 +340,19 @@ fn more_ranks_than_the_host_can_start_are_refused() {
     assert!(err.contains("1000000 ranks need") && err.contains("this host allows"), "{err}");
 }
 
+/// Ranks meet in a directory whose name is no text, too.
+#[test]
+fn a_directory_need_not_have_text_for_a_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join(std::ffi::OsStr::from_bytes(b"a\xff"));
+    std::fs::create_dir(&place).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    command.args(["launch", "-n", "2", env!("CARGO_BIN_EXE_hopbine"), "info"]);
+    let out = well(&command.env("TMPDIR", place).output().unwrap());
+    assert!(out.contains("emu (emulated device)"), "{out}");
+}
+
 /// Shared memory has a length as files have, and batch systems limit that: an error, no signal.
 #[test]
 fn a_limit_of_file_sizes_is_told() {

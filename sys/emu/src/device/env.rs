@@ -122,6 +122,9 @@ fn watched(get: Lookup<'_>) -> Result<Watched, JobError> {
     }
 }
 
+/// Name of the variable with the path of the rendezvous file.
+const RENDEZVOUS: &str = "HOPBINE_RENDEZVOUS";
+
 /// Name of the variable with the first CQs of the ranks that share a TNI.
 const FIRST_CQS: &str = "HOPBINE_EMU_CQS";
 
@@ -208,7 +211,7 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
     Ok(Settings {
         rank,
         size,
-        rendezvous: get("HOPBINE_RENDEZVOUS").filter(|path| !path.is_empty()).map(PathBuf::from),
+        rendezvous: get(RENDEZVOUS).filter(|path| !path.is_empty()).map(PathBuf::from),
         launched,
         shape,
         per_node,
@@ -251,7 +254,9 @@ pub fn place() -> Result<(usize, usize), JobError> {
 
 /// Makes this process a rank of the environment's job; waits for the other ranks.
 pub(crate) fn attach() -> Result<(Job, usize), JobError> {
-    let s = settings(&from_environment)?;
+    let mut s = settings(&from_environment)?;
+    // A path need not be text.
+    s.rendezvous = s.rendezvous.and_then(|_| std::env::var_os(RENDEZVOUS)).map(PathBuf::from);
     let nodes = coords::of_shape(&s.shape)?;
     let ranks: Vec<_> = (0..s.size).map(|r| nodes[r / s.per_node]).collect();
     let mut layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;
@@ -284,7 +289,7 @@ fn meeting(s: &Settings) -> Result<Meeting, JobError> {
     }
     let Some(launched) = &s.launched else {
         return Err(JobError::Variable {
-            name: "HOPBINE_RENDEZVOUS",
+            name: RENDEZVOUS,
             value: String::new(),
             wanted: format!("must be the path of a fresh file, the same for all {} ranks", s.size),
         });
