@@ -195,6 +195,10 @@ impl Replacement {
         }
         file.write_all(text)?;
         file.as_file().sync_all()?;
+        // What has come there meanwhile is not replaced either.
+        if std::fs::symlink_metadata(target).is_ok_and(|found| !found.is_file()) {
+            return Err(io::Error::other("it was no regular file any more at the end"));
+        }
         file.persist(target).map_err(|error| error.error)?;
         Ok(())
     }
@@ -290,6 +294,19 @@ mod tests {
         let error = OutputArg::file(&path).write("text").unwrap_err();
         assert!(error.to_string().contains("taken"), "{error}");
         assert_eq!(error.exit_status(), 1);
+        assert_eq!(entries(directory.path()), 1);
+    }
+
+    #[test]
+    fn what_comes_before_the_end_is_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.txt");
+        let mut sink = OutputArg::file(&path).open().unwrap();
+        sink.write("text\n").unwrap();
+        symlink("elsewhere", &path).unwrap();
+        let error = sink.finish().unwrap_err();
+        assert!(error.to_string().contains("no regular file"), "{error}");
+        assert!(std::fs::symlink_metadata(&path).unwrap().is_symlink());
         assert_eq!(entries(directory.path()), 1);
     }
 
