@@ -288,6 +288,34 @@ fn signals_are_passed_on() {
     assert_eq!(child.wait().unwrap().code(), Some(4));
 }
 
+/// A reader that has stopped reading what ranks say does not keep the job from its end.
+#[test]
+fn a_job_ends_though_nobody_reads() {
+    for script in ["yes", "yes >&2"] {
+        let script = format!("[ $HOPBINE_RANK = 1 ] && sleep 0.5 && exit 3; {script}");
+        let mut job = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+            .args(["launch", "-n", "2", "--grace", "0", "sh", "-c", &script])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let begun = std::time::Instant::now();
+        let status = loop {
+            match job.try_wait().unwrap() {
+                Some(status) => break status,
+                None if begun.elapsed() < std::time::Duration::from_secs(60) => {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                None => {
+                    job.kill().unwrap();
+                    panic!("{script}: the job does not end");
+                }
+            }
+        };
+        assert_eq!(status.code(), Some(3), "{script}");
+    }
+}
+
 #[test]
 fn info_tells_of_every_rank() {
     let hopbine = env!("CARGO_BIN_EXE_hopbine");

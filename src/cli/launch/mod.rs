@@ -3,7 +3,9 @@
 mod cores;
 mod forward;
 mod job;
+mod messages;
 mod signals;
+mod threads;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
