@@ -11,7 +11,7 @@ use hopbine_torus::collectives::Cut;
 use super::error::CliError;
 
 /// More elements have no sizes in bytes of 64 bits.
-const MOST_ELEMENTS: u64 = 1 << 56;
+pub(super) const MOST_ELEMENTS: u64 = 1 << 56;
 
 /// How the sizes of blocks are distributed, as parts of the largest (0 to 1).
 #[derive(Clone, Copy, Debug, PartialEq)]

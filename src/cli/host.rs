@@ -4,6 +4,8 @@
 //! the host has, and the host would kill the process without a message. The command therefore
 //! compares requests with the limits before anything starts.
 
+use std::path::Path;
+
 use hopbine_torus::Shape;
 
 use super::error::CliError;
@@ -42,8 +44,14 @@ pub fn check_plans(shape: &Shape, all: bool) -> Result<(), CliError> {
     check_memory(what, needed, "use a smaller torus, or one of more dimensions")
 }
 
-/// Bytes that the host can still give, where it says so.
+/// Bytes that this process can get at most, where the host says so: what is free, or what its control
+/// groups and `ulimit -v` allow.
 fn available_memory() -> Option<u64> {
+    let limits = [control_groups("memory.max"), resource_limit(libc::RLIMIT_AS)];
+    limits.into_iter().chain([free_memory()]).flatten().min()
+}
+
+fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
@@ -75,7 +83,7 @@ pub fn check_tasks(what: &str, tasks: u64, instead: &'static str) -> Result<(), 
     let limits = [
         ("kernel.pid_max", number("/proc/sys/kernel/pid_max")),
         ("kernel.threads-max", number("/proc/sys/kernel/threads-max")),
-        ("pids.max of the control group", control_group_tasks()),
+        ("pids.max of the control group", control_groups("pids.max")),
         ("ulimit -u", resource_limit(libc::RLIMIT_NPROC)),
     ];
     for (name, limit) in limits {
@@ -120,7 +128,7 @@ fn within(
     }
 }
 
-fn number(file: &str) -> Option<u64> {
+fn number(file: impl AsRef<Path>) -> Option<u64> {
     std::fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
@@ -132,11 +140,18 @@ fn resource_limit(which: libc::__rlimit_resource_t) -> Option<u64> {
     (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// The limit of this process's control group (version 2); `max` is none.
-fn control_group_tasks() -> Option<u64> {
+/// The least limit of that name that this process's control group and those around it have (version 2).
+fn control_groups(limit: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = text.lines().find_map(|line| line.strip_prefix("0::"))?;
-    number(&format!("/sys/fs/cgroup{}/pids.max", group.trim_end_matches('/')))
+    least(Path::new("/sys/fs/cgroup"), group, limit)
+}
+
+/// The least number in the files of that name from `group` up to `root`; `max` is none.
+fn least(root: &Path, group: &str, file: &str) -> Option<u64> {
+    let group = root.join(group.trim_start_matches('/'));
+    let groups = group.ancestors().take_while(|group| group.starts_with(root));
+    groups.filter_map(|group| number(group.join(file))).min()
 }
 
 #[cfg(test)]
@@ -150,6 +165,22 @@ mod tests {
         assert!(error.starts_with("all need 18446744073709551615 threads"), "{error}");
         assert!(error.ends_with("; use less"), "{error}");
         assert!(check_files("nothing", 1, "").is_ok());
+    }
+
+    #[test]
+    fn the_least_limit_of_all_control_groups_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("job/step");
+        std::fs::create_dir_all(&inner).unwrap();
+        assert_eq!(least(root.path(), "/job/step", "memory.max"), None);
+        std::fs::write(inner.join("memory.max"), "max\n").unwrap();
+        assert_eq!(least(root.path(), "/job/step", "memory.max"), None);
+        std::fs::write(root.path().join("job/memory.max"), "4096\n").unwrap();
+        assert_eq!(least(root.path(), "/job/step", "memory.max"), Some(4096));
+        std::fs::write(inner.join("memory.max"), "512\n").unwrap();
+        assert_eq!(least(root.path(), "/job/step", "memory.max"), Some(512));
+        assert_eq!(least(root.path(), "/job", "memory.max"), Some(4096));
+        assert_eq!(least(root.path(), "/", "memory.max"), None);
     }
 
     #[test]

@@ -130,11 +130,12 @@ struct Before {
 
 impl Replacement {
     fn begin(path: &Path) -> io::Result<Self> {
-        // What a link points at is replaced, never the link.
+        // What a link points at is replaced, never the link. What has no path of its own (a pipe behind
+        // /dev/stdout, say) is written to through the link.
         let (target, before) = match std::fs::symlink_metadata(path) {
             Ok(found) if found.is_symlink() => {
-                let target = std::fs::canonicalize(path)?;
-                let found = target.metadata()?;
+                let found = path.metadata()?;
+                let target = if found.is_file() { path.canonicalize()? } else { path.to_owned() };
                 (target, Some(found))
             }
             Ok(found) => (path.to_owned(), Some(found)),
@@ -194,6 +195,10 @@ impl Replacement {
         }
         file.write_all(text)?;
         file.as_file().sync_all()?;
+        // What has come there meanwhile is not replaced either.
+        if std::fs::symlink_metadata(target).is_ok_and(|found| !found.is_file()) {
+            return Err(io::Error::other("it was no regular file any more at the end"));
+        }
         file.persist(target).map_err(|error| error.error)?;
         Ok(())
     }
@@ -216,6 +221,7 @@ fn directory_of(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::{FileTypeExt, symlink};
 
     use super::*;
@@ -270,6 +276,16 @@ mod tests {
         assert!(std::fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
     }
 
+    /// `-o /dev/stdout` in a pipe, and the shell's `-o >(program)`.
+    #[test]
+    fn a_link_to_a_pipe_without_a_path_is_written_through() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let path = PathBuf::from(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+        OutputArg::file(&path).write("through").unwrap();
+        drop(writer);
+        assert_eq!(io::read_to_string(&mut reader).unwrap(), "through");
+    }
+
     #[test]
     fn a_failure_names_the_file_and_leaves_nothing() {
         let directory = tempfile::tempdir().unwrap();
@@ -278,6 +294,19 @@ mod tests {
         let error = OutputArg::file(&path).write("text").unwrap_err();
         assert!(error.to_string().contains("taken"), "{error}");
         assert_eq!(error.exit_status(), 1);
+        assert_eq!(entries(directory.path()), 1);
+    }
+
+    #[test]
+    fn what_comes_before_the_end_is_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.txt");
+        let mut sink = OutputArg::file(&path).open().unwrap();
+        sink.write("text\n").unwrap();
+        symlink("elsewhere", &path).unwrap();
+        let error = sink.finish().unwrap_err();
+        assert!(error.to_string().contains("no regular file"), "{error}");
+        assert!(std::fs::symlink_metadata(&path).unwrap().is_symlink());
         assert_eq!(entries(directory.path()), 1);
     }
 

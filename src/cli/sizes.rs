@@ -170,4 +170,30 @@ mod tests {
         assert_eq!(show(1000), "1000 B");
         assert_eq!(show(0), "0 B");
     }
+
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever a text says, the answer is sizes in order or an error that shows it.
+        #[test]
+        fn no_text_does_harm(
+            text in "[0-9]{0,21} ?[kKMGT]?i?B?(\\.\\.[0-9]{0,21}[KMGT]?i?B?(:x?[0-9]{0,21})?)?|\\PC{0,12}",
+        ) {
+            match text.parse::<SizeRange>() {
+                Ok(range) => {
+                    let sizes: Vec<u64> = range.sizes().collect();
+                    prop_assert!(!sizes.is_empty() && sizes.len() <= 64);
+                    prop_assert!(sizes.is_sorted_by(|a, b| a < b), "{:?}", sizes);
+                    prop_assert!(sizes[0] == range.first && sizes[sizes.len() - 1] <= range.last);
+                }
+                Err(error) => prop_assert!(error.to_string().starts_with('`'), "{}", error),
+            }
+        }
+
+        #[test]
+        fn what_is_shown_is_read(bytes: u64, shift in 0u32..60) {
+            let bytes = bytes >> shift << (shift / 2);
+            prop_assert_eq!(parse_size(&show(bytes)), Ok(bytes));
+        }
+    }
 }

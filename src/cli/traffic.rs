@@ -254,23 +254,23 @@ fn report(
     let has_windows = rows.iter().any(|(.., found)| found.in_flight.is_some());
     let mut columns = vec![
         Column::text("algorithm", "algorithm"),
-        Column::number("ports", "ports"),
-        Column::number("steps", "steps"),
-        Column::number("messages", "messages").yields(2),
-        Column::number("in_flight", "in flight").yields(3).only_if(has_windows),
+        Column::number("ports", "ports").yields(1),
+        Column::number("steps", "steps").yields(2),
+        Column::number("messages", "messages").yields(5),
+        Column::number("in_flight", "in flight").yields(6).only_if(has_windows),
         Column::number("volume", "volume"),
     ];
     columns.extend(if network.of_ranks {
-        [Column::number("crossing", "crossing"), Column::number("share", "share")]
+        [Column::number("crossing", "crossing"), Column::number("share", "share").yields(3)]
     } else {
-        [Column::number("hop_bytes", "hop-bytes"), Column::number("hops", "hops")]
+        [Column::number("hop_bytes", "hop-bytes"), Column::number("hops", "hops").yields(3)]
     });
     columns.extend([
         Column::number("link_load", "link load"),
-        Column::text("link", "busiest link").yields(1),
+        Column::text("link", "busiest link").yields(4),
         Column::number("step_load", "in step"),
-        Column::number("between_nodes", "between").yields(4).only_if(has_nodes),
-        Column::number("inside_nodes", "inside").yields(4).only_if(has_nodes),
+        Column::number("between_nodes", "between").yields(7).only_if(has_nodes),
+        Column::number("inside_nodes", "inside").yields(7).only_if(has_nodes),
     ]);
     let multiple = |value: f64| Cell::new(value, decimal(value, 4));
     let cells = |(name, ports, found): &(String, u32, Traffic)| {

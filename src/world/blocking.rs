@@ -28,7 +28,7 @@ impl Communicator {
     /// Combines the vectors of all ranks; everyone gets the result, bit for bit the same.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn allreduce<T: Datatype>(&self, send: &[T], recv: &mut [T], op: Op) -> Result<(), Error> {
         self.blocking(&Call::of(Collective::Allreduce, send.len(), send, recv).op(op))
     }
@@ -36,7 +36,7 @@ impl Communicator {
     /// [`allreduce`](Communicator::allreduce) with the input in the receive buffer.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn allreduce_in_place<T: Datatype>(&self, buffer: &mut [T], op: Op) -> Result<(), Error> {
         let count = buffer.len();
         self.blocking(&Call::of(Collective::Allreduce, count, &[], buffer).op(op).in_place())
@@ -45,7 +45,7 @@ impl Communicator {
     /// Combines all ranks' `p` blocks; rank x gets block x of the result.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn reduce_scatter<T: Datatype>(
         &self,
         send: &[T],
@@ -59,7 +59,7 @@ impl Communicator {
     /// first of which takes the result; the others are left as they are.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn reduce_scatter_in_place<T: Datatype>(
         &self,
         buffer: &mut [T],
@@ -72,7 +72,7 @@ impl Communicator {
     /// Everyone gets everyone's block.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn allgather<T: Datatype>(&self, send: &[T], recv: &mut [T]) -> Result<(), Error> {
         self.blocking(&Call::of(Collective::Allgather, send.len(), send, recv))
     }
@@ -80,7 +80,7 @@ impl Communicator {
     /// [`allgather`](Communicator::allgather) with the own block in its place in `buffer`.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn allgather_in_place<T: Datatype>(&self, buffer: &mut [T]) -> Result<(), Error> {
         self.blocking(&Call::of_blocks(Collective::Allgather, self.caller(), buffer)?)
     }
@@ -88,7 +88,7 @@ impl Communicator {
     /// Everyone gets the root's vector.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn bcast<T: Datatype>(&self, buffer: &mut [T], root: Rank) -> Result<(), Error> {
         let count = buffer.len();
         self.blocking(&Call::of(Collective::Bcast, count, &[], buffer).root(root))
@@ -98,7 +98,7 @@ impl Communicator {
     /// others.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn reduce<T: Datatype>(
         &self,
         send: &[T],
@@ -113,7 +113,7 @@ impl Communicator {
     /// others' buffers keep theirs.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn reduce_in_place<T: Datatype>(
         &self,
         buffer: &mut [T],
@@ -132,7 +132,7 @@ impl Communicator {
     /// The root gets everyone's block. `recv` may be empty on the others.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn gather<T: Datatype>(&self, send: &[T], recv: &mut [T], root: Rank) -> Result<(), Error> {
         self.blocking(&Call::of(Collective::Gather, send.len(), send, recv).root(root))
     }
@@ -140,7 +140,7 @@ impl Communicator {
     /// Rank x gets the root's block x. `send` may be empty on the others.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn scatter<T: Datatype>(
         &self,
         send: &[T],
@@ -153,7 +153,7 @@ impl Communicator {
     /// Rank x gets everyone's block x, in rank order.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn alltoall<T: Datatype>(&self, send: &[T], recv: &mut [T]) -> Result<(), Error> {
         let count = whole_blocks(Collective::Alltoall, self.caller(), send.len())?;
         self.blocking(&Call::of(Collective::Alltoall, count, send, recv))
@@ -162,7 +162,7 @@ impl Communicator {
     /// [`alltoall`](Communicator::alltoall) within one buffer.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn alltoall_in_place<T: Datatype>(&self, buffer: &mut [T]) -> Result<(), Error> {
         self.blocking(&Call::of_blocks(Collective::Alltoall, self.caller(), buffer)?)
     }
@@ -170,7 +170,7 @@ impl Communicator {
     /// Combines the vectors of the ranks up to this one, in their order.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn scan<T: Datatype>(&self, send: &[T], recv: &mut [T], op: Op) -> Result<(), Error> {
         self.blocking(&Call::of(Collective::Scan, send.len(), send, recv).op(op))
     }
@@ -178,7 +178,7 @@ impl Communicator {
     /// [`scan`](Communicator::scan) with the input in the receive buffer.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn scan_in_place<T: Datatype>(&self, buffer: &mut [T], op: Op) -> Result<(), Error> {
         let count = buffer.len();
         self.blocking(&Call::of(Collective::Scan, count, &[], buffer).op(op).in_place())
@@ -188,7 +188,7 @@ impl Communicator {
     /// buffer of rank 0 holds stays as it is.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn exscan<T: Datatype>(&self, send: &[T], recv: &mut [T], op: Op) -> Result<(), Error> {
         self.blocking(&Call::of(Collective::Exscan, send.len(), send, recv).op(op))
     }
@@ -196,7 +196,7 @@ impl Communicator {
     /// [`exscan`](Communicator::exscan) with the input in the receive buffer.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn exscan_in_place<T: Datatype>(&self, buffer: &mut [T], op: Op) -> Result<(), Error> {
         let count = buffer.len();
         self.blocking(&Call::of(Collective::Exscan, count, &[], buffer).op(op).in_place())
@@ -205,7 +205,7 @@ impl Communicator {
     /// Returns when all ranks have called it.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
     pub fn barrier(&self) -> Result<(), Error> {
         self.blocking(&Call::new(Collective::Barrier, 0, Dtype::U8))
     }

@@ -291,4 +291,40 @@ mod tests {
         assert!(!spread_out.contains(&0) && spread_out[5] > 36);
         assert_eq!(spread(&[0, 1], Some(1), 2), None);
     }
+
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever the environment says, the answer is settings or an error that names the variable.
+        #[test]
+        fn no_setting_does_harm(
+            text in "[0-9]{0,21}|[0-9,-]{0,16}|-?[0-9.]{0,9}e?[0-9]{0,4}|[a-z=:,/0-9-]{0,24}|\\PC{0,8}",
+            algorithm in "(allreduce|alltoall|bcast|scan)=[a-z-]{0,8}(mixed|bruck|kring|knomial|multi-leader)?(:[0-9,]{0,12})?(-l|-tree)?",
+        ) {
+            let named = |error: Error, name: &str| {
+                let text = error.to_string();
+                prop_assert!(text.starts_with(name) && text.contains("it must be"), "{}", text);
+                Ok(())
+            };
+            let get = |_: &str| Some(text.clone());
+            parse_timeout(&text).map_or_else(|error| named(error, "HOPBINE_TIMEOUT"), |timeout| {
+                prop_assert!(!timeout.is_zero() && timeout <= LONGEST_TIMEOUT);
+                Ok(())
+            })?;
+            parse_cores(&text).map_or_else(|error| named(error, "HOPBINE_CORES"), |cores| {
+                prop_assert!(cores.iter().all(|&core| core < MOST_CORES));
+                Ok(())
+            })?;
+            parse_on_timeout(&text)
+                .map_or_else(|error| named(error, "HOPBINE_ON_TIMEOUT"), |_| Ok(()))?;
+            text.parse::<Drive>().map_or_else(|error| named(error, "HOPBINE_DRIVE"), |_| Ok(()))?;
+            parse_cache(&get).map_or_else(|error| named(error, "HOPBINE_REG_CACHE"), |_| Ok(()))?;
+            number::<u32>(&get, "HOPBINE_PORTS")
+                .map_or_else(|error| named(error, "HOPBINE_PORTS"), |_| Ok(()))?;
+            for text in [&text, &algorithm] {
+                text.parse::<Preferred>()
+                    .map_or_else(|error| named(error, "HOPBINE_ALGORITHM"), |_| Ok(()))?;
+            }
+        }
+    }
 }

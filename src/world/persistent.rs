@@ -159,7 +159,7 @@ impl Communicator {
     /// Prepares [`allreduce_in_place`](Communicator::allreduce_in_place) on `buffer`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn allreduce_init<T: Datatype>(
         &self,
         buffer: Vec<T>,
@@ -172,7 +172,7 @@ impl Communicator {
     /// Prepares [`reduce_scatter`](Communicator::reduce_scatter) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn reduce_scatter_init<T: Datatype>(
         &self,
         send: Vec<T>,
@@ -186,7 +186,7 @@ impl Communicator {
     /// Prepares [`allgather`](Communicator::allgather) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn allgather_init<T: Datatype>(&self, send: Vec<T>) -> Result<Persistent<T>, Error> {
         let count = send.len();
         let call = Call::new(Collective::Allgather, count as u64, T::DTYPE);
@@ -196,7 +196,7 @@ impl Communicator {
     /// Prepares [`bcast`](Communicator::bcast) on `buffer`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn bcast_init<T: Datatype>(
         &self,
         buffer: Vec<T>,
@@ -209,7 +209,7 @@ impl Communicator {
     /// Prepares [`reduce`](Communicator::reduce) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn reduce_init<T: Datatype>(
         &self,
         send: Vec<T>,
@@ -225,7 +225,7 @@ impl Communicator {
     /// Prepares [`gather`](Communicator::gather) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn gather_init<T: Datatype>(
         &self,
         send: Vec<T>,
@@ -241,7 +241,7 @@ impl Communicator {
     /// blocks of `count` elements.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn scatter_init<T: Datatype>(
         &self,
         send: Vec<T>,
@@ -255,7 +255,7 @@ impl Communicator {
     /// Prepares [`alltoall`](Communicator::alltoall) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn alltoall_init<T: Datatype>(&self, send: Vec<T>) -> Result<Persistent<T>, Error> {
         let count = whole_blocks(Collective::Alltoall, self.caller(), send.len())?;
         let call = Call::new(Collective::Alltoall, count as u64, T::DTYPE);
@@ -265,7 +265,7 @@ impl Communicator {
     /// Prepares [`scan`](Communicator::scan) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn scan_init<T: Datatype>(&self, send: Vec<T>, op: Op) -> Result<Persistent<T>, Error> {
         let count = send.len();
         let call = Call::new(Collective::Scan, count as u64, T::DTYPE).op(op);
@@ -275,7 +275,7 @@ impl Communicator {
     /// Prepares [`exscan`](Communicator::exscan) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn exscan_init<T: Datatype>(&self, send: Vec<T>, op: Op) -> Result<Persistent<T>, Error> {
         let count = send.len();
         let call = Call::new(Collective::Exscan, count as u64, T::DTYPE).op(op);
@@ -285,7 +285,7 @@ impl Communicator {
     /// Prepares [`barrier`](Communicator::barrier).
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn barrier_init(&self) -> Result<Persistent<u8>, Error> {
         let call = Call::new(Collective::Barrier, 0, Dtype::U8);
         Persistent::new(self, call, None, Vec::new())

@@ -138,7 +138,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::allreduce`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn allreduce<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -152,7 +152,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::allreduce_in_place`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn allreduce_in_place<T: Datatype>(
         &'scope self,
         buffer: &'scope mut [T],
@@ -165,7 +165,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::reduce_scatter`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn reduce_scatter<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -179,7 +179,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::allgather`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn allgather<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -192,7 +192,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::bcast`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn bcast<T: Datatype>(
         &'scope self,
         buffer: &'scope mut [T],
@@ -205,7 +205,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::reduce`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn reduce<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -220,7 +220,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::gather`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn gather<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -234,7 +234,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::scatter`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn scatter<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -248,7 +248,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::alltoall`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn alltoall<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -261,7 +261,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::scan`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn scan<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -275,7 +275,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::exscan`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn exscan<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -289,7 +289,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::barrier`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn barrier(&'scope self) -> Result<Request<'scope, u8>, Error> {
         let nothing: &mut [u8] = &mut [];
         self.start(&Call::new(Collective::Barrier, 0, Dtype::U8), nothing.into())

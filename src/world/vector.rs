@@ -79,7 +79,7 @@ impl Communicator {
     /// counts.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of the vector forms](Communicator#errors-of-the-vector-forms).
     pub fn allgatherv<T: Datatype>(
         &self,
         send: &[T],
@@ -92,7 +92,7 @@ impl Communicator {
     /// [`allgatherv`](Communicator::allgatherv) with the own block in its place in `buffer`.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of the vector forms](Communicator#errors-of-the-vector-forms).
     pub fn allgatherv_in_place<T: Datatype>(
         &self,
         buffer: &mut [T],
@@ -105,7 +105,7 @@ impl Communicator {
     /// where blocks pass through others, it tells these first.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of the vector forms](Communicator#errors-of-the-vector-forms).
     pub fn gatherv<T: Datatype>(
         &self,
         send: &[T],
@@ -120,7 +120,7 @@ impl Communicator {
     /// nobody needs to be told.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of the vector forms](Communicator#errors-of-the-vector-forms).
     pub fn gatherv_known<T: Datatype>(
         &self,
         send: &[T],
@@ -135,7 +135,7 @@ impl Communicator {
     /// others, all say first what they expect.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of the vector forms](Communicator#errors-of-the-vector-forms).
     pub fn scatterv<T: Datatype>(
         &self,
         send: &[T],
@@ -150,7 +150,7 @@ impl Communicator {
     /// nobody needs to be told.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of the vector forms](Communicator#errors-of-the-vector-forms).
     pub fn scatterv_known<T: Datatype>(
         &self,
         send: &[T],
@@ -165,7 +165,7 @@ impl Communicator {
     /// All ranks must give the same counts.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of the vector forms](Communicator#errors-of-the-vector-forms).
     pub fn reduce_scatterv<T: Datatype>(
         &self,
         send: &[T],
@@ -180,7 +180,7 @@ impl Communicator {
     /// of which takes the result; what is behind it is left as it is.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of the vector forms](Communicator#errors-of-the-vector-forms).
     pub fn reduce_scatterv_in_place<T: Datatype>(
         &self,
         buffer: &mut [T],
@@ -195,7 +195,7 @@ impl Communicator {
     /// is here and the block from here is there must agree for every pair of ranks.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of the vector forms](Communicator#errors-of-the-vector-forms).
     pub fn alltoallv<T: Datatype>(
         &self,
         send: &[T],
@@ -210,7 +210,7 @@ impl Communicator {
     /// of the same size comes. All ranks must call this form.
     ///
     /// # Errors
-    /// See above.
+    /// Those [of the vector forms](Communicator#errors-of-the-vector-forms).
     pub fn alltoallv_in_place<T: Datatype>(
         &self,
         buffer: &mut [T],
@@ -226,7 +226,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::allgatherv`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn allgatherv<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -239,7 +239,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::gatherv`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn gatherv<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -253,7 +253,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::scatterv`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn scatterv<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -267,7 +267,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::reduce_scatterv`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn reduce_scatterv<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -281,7 +281,7 @@ impl<'scope> Scope<'scope, '_> {
     /// See [`Communicator::alltoallv`].
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
     pub fn alltoallv<T: Datatype>(
         &'scope self,
         send: &'scope [T],
@@ -299,7 +299,7 @@ impl Communicator {
     /// Prepares [`allgatherv`](Communicator::allgatherv) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn allgatherv_init<T: Datatype>(
         &self,
         send: Vec<T>,
@@ -312,7 +312,7 @@ impl Communicator {
     /// Prepares [`gatherv`](Communicator::gatherv) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn gatherv_init<T: Datatype>(
         &self,
         send: Vec<T>,
@@ -328,7 +328,7 @@ impl Communicator {
     /// a block of `count` elements.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn scatterv_init<T: Datatype>(
         &self,
         send: Vec<T>,
@@ -344,7 +344,7 @@ impl Communicator {
     /// Prepares [`reduce_scatterv`](Communicator::reduce_scatterv) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn reduce_scatterv_init<T: Datatype>(
         &self,
         send: Vec<T>,
@@ -360,7 +360,7 @@ impl Communicator {
     /// Prepares [`alltoallv`](Communicator::alltoallv) of `send`.
     ///
     /// # Errors
-    /// See above.
+    /// Those of the blocking call, and [`Error::Memory`].
     pub fn alltoallv_init<T: Datatype>(
         &self,
         send: Vec<T>,

@@ -148,6 +148,9 @@ fn get_piggyback_and_atomics_do_what_they_say() {
                 p.vcq.cswap8(peer, 1007, 42, there, armw).expect("room");
                 let want = Notice::LocalArmw { peer: name, edata: 2, remote: there, old: 1007 };
                 assert_eq!(p.notice(), want);
+                p.vcq.cswap4(peer, 42, 43, there, armw).expect("room");
+                let want = Notice::LocalArmw { peer: name, edata: 2, remote: there, old: 42 };
+                assert_eq!(p.notice(), want);
 
                 p.vcq
                     .put_piggyback(peer, &[1; 32], there + 8, mark(3, PostFlags::NONE, 0))
@@ -161,7 +164,7 @@ fn get_piggyback_and_atomics_do_what_they_say() {
             assert_eq!(p.notice(), Notice::RemotePut { peer: name, edata: 4, remote_end });
             let got: Vec<_> = (0..6).map(|i| p.memory.get(i)).collect();
             let ones = u64::from_ne_bytes([1; 8]);
-            assert_eq!(got, [42, ones, ones, ones, ones, 77]);
+            assert_eq!(got, [43, ones, ones, ones, ones, 77]);
         }
         x.barrier().expect("both");
     });

@@ -77,6 +77,16 @@ fn schedules_are_read_from_files() {
     assert_eq!(output.status.code(), Some(2));
     let error = text(&output.stderr);
     assert!(error.contains("schedule.txt: line 2") && error.contains("butterfly"), "{error}");
+
+    // What no memory holds is refused before it is judged.
+    let schedule = well("plan allreduce --torus 4 --rank 0 --algorithm bine-l --format schedule");
+    std::fs::write(&path, schedule.replace("shape 4", "shape 4294967295")).unwrap();
+    for command in ["check", "traffic"] {
+        let output = hopbine(&format!("{command} --schedule {}", path.display()));
+        assert_eq!(output.status.code(), Some(2));
+        let error = text(&output.stderr);
+        assert!(error.contains("use a smaller torus"), "{error}");
+    }
 }
 
 /// Writes the plans of all ranks of an allreduce on 2x2 and returns the arguments to check them.

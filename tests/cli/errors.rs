@@ -43,6 +43,9 @@ fn errors_say_what_would_be_right() {
         ("run bcast --torus 4x4 --bytes 8 --iterations 0", "0 is not in 1.."),
         ("run allreduce --torus 4x4 --bytes 1024TiB", "use smaller --bytes"),
         ("run allreduce --torus 2 --bytes 18446744073709551615", "use 18446744073709551608"),
+        ("run bcast --torus 2 --type i8 --bytes 18446744073709551615", "use smaller --bytes"),
+        ("run allgather --torus 3 --bytes 18446744073709551608", "use smaller --bytes"),
+        ("run alltoall --torus 3 --bytes 18446744073709551608", "use smaller --bytes"),
         ("plan bcast --torus 4x4 --rank 16", "ranks 0 to 15"),
         ("plan allreduce --torus 4294967295 --rank 0", "use a smaller torus, or one of more"),
         ("plan bcast --torus 4x4 --rank 0 --map hosts", "column-major, row-major or a file"),
@@ -71,11 +74,12 @@ fn errors_say_what_would_be_right() {
     }
 }
 
-const HELPS: [&str; 7] = [
+const HELPS: [&str; 8] = [
     "--help",
     "list --help",
     "plan --help",
     "check --help",
+    "traffic --help",
     "run --help",
     "launch --help",
     "info --help",

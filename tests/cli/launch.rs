@@ -105,6 +105,14 @@ fn the_environments_torus_is_left_to_the_ranks() {
     let said = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_RANK", "0")];
     assert_eq!(launched(&said[..2]), "2 2\n".repeat(4));
     assert_eq!(launched(&said), "2x2 1\n".repeat(4));
+    // What is set to nothing says nothing, to the launcher as to the ranks.
+    let empty =
+        ["TORUS", "RANKS_PER_NODE", "BACKEND", "TIMEOUT"].map(|name| format!("HOPBINE_{name}"));
+    let mut info = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    info.args(["launch", "-n", "4", env!("CARGO_BIN_EXE_hopbine"), "info"]);
+    let out = well(&info.envs(empty.iter().map(|name| (name, ""))).output().unwrap());
+    assert_eq!(out.matches("emu (emulated device)").count(), 4, "{out}");
+    assert!(out.contains("2x2 at (1,1)"), "{out}");
 }
 
 #[test]
@@ -127,6 +135,7 @@ fn what_a_failed_job_leaves_behind_is_ended() {
         format!("[ $HOPBINE_RANK = 1 ] && exit 3; sh -c \"{}\" & wait", left.replace('$', "\\$"));
     let output = launch(&["-n", "2", "--grace", "1"], &["sh", "-c", &script]);
     assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("terminating the last rank\n"));
     let process = text(&output.stdout);
     assert!(!process.trim().is_empty());
     // It has been killed, which takes a moment.
@@ -279,6 +288,34 @@ fn signals_are_passed_on() {
     assert_eq!(child.wait().unwrap().code(), Some(4));
 }
 
+/// A reader that has stopped reading what ranks say does not keep the job from its end.
+#[test]
+fn a_job_ends_though_nobody_reads() {
+    for script in ["yes", "yes >&2"] {
+        let script = format!("[ $HOPBINE_RANK = 1 ] && sleep 0.5 && exit 3; {script}");
+        let mut job = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+            .args(["launch", "-n", "2", "--grace", "0", "sh", "-c", &script])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let begun = std::time::Instant::now();
+        let status = loop {
+            match job.try_wait().unwrap() {
+                Some(status) => break status,
+                None if begun.elapsed() < std::time::Duration::from_secs(60) => {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                None => {
+                    job.kill().unwrap();
+                    panic!("{script}: the job does not end");
+                }
+            }
+        };
+        assert_eq!(status.code(), Some(3), "{script}");
+    }
+}
+
 #[test]
 fn info_tells_of_every_rank() {
     let hopbine = env!("CARGO_BIN_EXE_hopbine");
@@ -329,6 +366,34 @@ fn more_ranks_than_the_host_can_start_are_refused() {
     let err = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("1000000 ranks need") && err.contains("this host allows"), "{err}");
+}
+
+/// Ranks meet in a directory whose name is no text, too.
+#[test]
+fn a_directory_need_not_have_text_for_a_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join(std::ffi::OsStr::from_bytes(b"a\xff"));
+    std::fs::create_dir(&place).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    command.args(["launch", "-n", "2", env!("CARGO_BIN_EXE_hopbine"), "info"]);
+    let out = well(&command.env("TMPDIR", place).output().unwrap());
+    assert!(out.contains("emu (emulated device)"), "{out}");
+}
+
+/// Shared memory has a length as files have, and batch systems limit that: an error, no signal.
+#[test]
+fn a_limit_of_file_sizes_is_told() {
+    let hopbine = env!("CARGO_BIN_EXE_hopbine");
+    for backend in ["emu", "shm"] {
+        let script = format!(
+            "ulimit -f 200; exec {hopbine} launch -n 2 --grace 0 --backend {backend} {hopbine} info"
+        );
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{backend}: {err}");
+        assert!(err.contains("bytes only (ulimit -f)"), "{backend}: {err}");
+    }
 }
 
 #[test]

@@ -25,6 +25,8 @@ fn tables_look_as_they_did() {
             "check alltoall --torus 3 --per-node 4 --ports 1 --algorithm multi-leader --leaders 2",
         ),
         ("check-rooted", "check bcast --torus 5 --algorithm mixed --root all"),
+        ("traffic", "traffic alltoall --torus 4x4+4 --algorithm multi-leader:2-batched:4"),
+        ("traffic-groups", "traffic alltoall --torus 8 --groups 2 --algorithm mixed"),
     ] {
         for columns in [80, 160] {
             let shown = on_page(columns, args);
@@ -48,6 +50,8 @@ fn every_table_fits_its_page() {
         "list --torus 5x7",
         "check allreduce --torus 4x4",
         "check scatter --torus 2x3x2 --root all",
+        "traffic alltoall --torus 4x4+4",
+        "traffic allreduce --torus 4x6x4 --tofu",
         "run allreduce --torus 2x2 --bytes 8..1MiB:x1024 --iterations 1 --algorithm all",
         "run barrier --torus 3 --iterations 3",
         "run alltoall --torus 2x2 --bytes 64KiB --iterations 2 --algorithm mixed",
@@ -117,6 +121,7 @@ fn every_command_writes_to_files() {
         "list barrier",
         "plan barrier --torus 2 --rank 0",
         "check barrier --torus 2",
+        "traffic bcast --torus 2",
         "run barrier --torus 2 --iterations 1",
         "info",
     ] {

@@ -21,6 +21,7 @@ fn scenarios() {
             "types" => types,
             "persistent" => persistent,
             "shape" => shape,
+            "denied" => denied,
             _ => return None,
         })
     });
@@ -215,6 +216,24 @@ fn the_torus_is_the_one_asked_for_or_nearly_cubic() {
     std::fs::write(&map, "(1,1)\n(0,0)\n(1,0)\n(0,1)\n").unwrap();
     let env = [("HOPBINE_TORUS", "2x2"), ("HOPBINE_RANK_MAP", map.to_str().unwrap())];
     assert_eq!(said(4, &env)[2], "shape 2x2 at (1,0)");
+}
+
+/// The device has begun with a rank on each node when another number is said.
+fn denied() {
+    let library = std::env::var_os("HOPBINE_UTOFU_LIB").unwrap();
+    utofu::Api::open(library).unwrap().my_coords().unwrap();
+    // SAFETY: no other thread of this process looks at the environment meanwhile.
+    unsafe { std::env::set_var("HOPBINE_RANKS_PER_NODE", "2") };
+    let text = init().err().expect("is refused").to_string();
+    assert!(text.contains("HOPBINE_RANKS_PER_NODE: `2` is not valid; it must be 1"), "{text}");
+}
+
+#[test]
+fn the_devices_ranks_per_node_are_not_overruled() {
+    let program = std::env::current_exe().unwrap();
+    let library = program.with_file_name("libtofucom_emu.so");
+    let env = [("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", library.to_str().unwrap())];
+    ranks(2, "denied", &env);
 }
 
 /// What a single rank says that cannot start.

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use hopbine_torus::geometry::{Axis, Node, RankMap, Shape};
 use hopbine_torus::plan::{
-    Expect, Fault, Flow, Plan, Schedule, check, max_ports, sent_positions, traffic,
+    Expect, Fault, Flow, Listed, Plan, Schedule, TextError, check, max_ports, sent_positions,
+    traffic,
 };
 use hopbine_torus::registry;
 use hopbine_torus::{Collective, Rank, Request};
@@ -257,5 +258,83 @@ proptest! {
         prop_assert!(violations.is_empty(), "{}: {}", algorithm.name, violations[0]);
         let some = expansion.plan(Rank((seed >> 30) as u32 % n));
         prop_assert_eq!(&some.to_string().parse::<Plan>().unwrap(), &some);
+    }
+}
+
+/// A text in which some of the lines are gone or stand twice, and some numbers are others.
+fn corrupted(text: &str, dice: &[(u8, usize, usize)]) -> String {
+    const NUMBERS: [&str; 10] =
+        ["0", "1", "2", "7", "70000", "4294967295", "4294967296", "-1", "x", ""];
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for &(way, at, what) in dice {
+        let n_lines = lines.len();
+        if n_lines == 0 {
+            break;
+        }
+        let at = at % n_lines;
+        match way % 4 {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, lines[what % n_lines].clone()),
+            _ => {
+                let line = lines[at].clone();
+                let is_digit = |(_, c): &(usize, char)| c.is_ascii_digit();
+                let digits: Vec<usize> =
+                    line.char_indices().filter(is_digit).map(|(at, _)| at).collect();
+                let Some(&digit) = digits.get(what % digits.len().max(1)) else { continue };
+                let number = NUMBERS[what / 7 % NUMBERS.len()];
+                lines[at] = format!("{}{number}{}", &line[..digit], &line[digit + 1..]);
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+proptest! {
+    /// Whatever a file says, the answer is a schedule or plans that can be judged, or an error with a
+    /// line of the file.
+    #[test]
+    fn no_text_does_harm(
+        which in any::<prop::sample::Index>(),
+        shape in prop::sample::select(vec!["4", "2x3", "5", "2x2+2", "8"]),
+        dice in prop::collection::vec((any::<u8>(), 0usize..1000, 0usize..1000), 1..5),
+    ) {
+        let shape: Shape = shape.parse().unwrap();
+        let served: Vec<_> =
+            registry::all().into_iter().filter(|a| a.serves(&shape).is_ok()).collect();
+        let algorithm = which.get(&served);
+        let request = Request { shape, map: RankMap::ColumnMajor, root: 0, ports: None };
+        let schedule = algorithm.schedule(&request).unwrap();
+        let named = |text: &str, error: TextError| {
+            let has_line = error.line >= 1 && error.line <= text.lines().count() + 1;
+            prop_assert!(has_line, "{}", error);
+            Ok(())
+        };
+
+        let text = corrupted(&schedule.to_string(), &dice);
+        let shape = text.lines().find_map(|line| line.strip_prefix("shape ")?.parse::<Shape>().ok());
+        // To judge a larger one takes long.
+        let is_small = shape.is_none_or(|shape| shape.n_nodes() <= 16);
+        match is_small.then(|| text.parse::<Schedule>()) {
+            None => {}
+            Some(Err(error)) => named(&text, error)?,
+            Some(Ok(read)) => {
+                prop_assert_eq!(&read.to_string().parse::<Schedule>().unwrap(), &read);
+                let _ = read.expand().map(|expansion| check(&expansion, Expect::default()));
+            }
+        }
+
+        let expansion = schedule.expand().unwrap();
+        let n = schedule.shape.n_nodes();
+        let mut plans: Vec<Plan> = (0..n).map(|rank| expansion.plan(Rank(rank))).collect();
+        let rank = dice[0].1 % n as usize;
+        let text = corrupted(&plans[rank].to_string(), &dice);
+        match text.parse::<Plan>() {
+            Err(error) => named(&text, error)?,
+            Ok(read) => {
+                prop_assert_eq!(&read.to_string().parse::<Plan>().unwrap(), &read);
+                plans[rank] = read;
+                let _ = Listed::new(plans).map(|listed| check(&listed, Expect::default()));
+            }
+        }
     }
 }

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use super::messages::Messages;
 use super::signals::{self, Watched};
+use super::threads::{all_finish, thread};
 use super::{LIBRARY, Settings, VENDOR_LIBRARIES, forward, library_dir};
 use crate::cli::error::{CliError, Outcome};
 
@@ -31,6 +33,7 @@ pub(super) struct Job {
     events: Receiver<Event>,
     sender: Sender<Event>,
     outputs: Vec<JoinHandle<()>>,
+    messages: Messages,
     grace: Duration,
     /// The signal that ended the start, before all ranks were there.
     interrupted: Option<libc::c_int>,
@@ -62,6 +65,7 @@ impl Job {
             events,
             sender,
             outputs: Vec::new(),
+            messages: Messages::start().map_err(CliError::Output)?,
             grace: settings.grace,
             interrupted: None,
             directory,
@@ -99,7 +103,7 @@ impl Job {
         // What is started on one host is meant for the emulator, unless someone says otherwise.
         match settings.backend {
             Some(backend) => _ = command.env("HOPBINE_BACKEND", backend.name()),
-            None if std::env::var_os("HOPBINE_BACKEND").is_none() => {
+            None if std::env::var_os("HOPBINE_BACKEND").is_none_or(|name| name.is_empty()) => {
                 command.env("HOPBINE_BACKEND", "emu");
             }
             None => {}
@@ -168,7 +172,7 @@ impl Job {
         let mut lost = None;
         let mut end = End::default();
         if let Some(signal) = self.interrupted {
-            eprintln!("hopbine launch: {} while ranks were started", signals::name(signal));
+            self.messages.say(format!("{} while ranks were started", signals::name(signal)));
             self.signal(signal);
             end.begin(self.grace);
         }
@@ -184,7 +188,7 @@ impl Job {
                     // A rank that the launcher has terminated, or whose output is lost, is not
                     // reported as failed.
                     if !end.terminated && lost.is_none() {
-                        eprintln!("hopbine launch: rank {rank} {text}");
+                        self.messages.say(format!("rank {rank} {text}"));
                     }
                     if first_failure.is_none() {
                         first_failure = Some(code);
@@ -204,7 +208,11 @@ impl Job {
                 }
                 Err(_) => {
                     if !end.terminated && first_failure.is_some() {
-                        eprintln!("hopbine launch: terminating the other {} ranks", self.n_running);
+                        let others = match self.n_running {
+                            1 => "last rank".to_owned(),
+                            n => format!("other {n} ranks"),
+                        };
+                        self.messages.say(format!("terminating the {others}"));
                     }
                     self.signal(end.escalate());
                 }
@@ -219,6 +227,7 @@ impl Job {
             self.signal(libc::SIGKILL);
         }
         self.finish_output(LAST_OUTPUT);
+        self.messages.finish(LAST_OUTPUT);
         let interrupted = self.interrupted.map(|signal| 128 + signal as u8);
         match (lost, interrupted.or(first_failure)) {
             (Some(error), _) => Err(CliError::Output(error)),
@@ -238,24 +247,8 @@ impl Job {
     /// Passes on what is still in the pipes; false if some of them are still open after `wait`: a process
     /// that a rank has left behind may hold one for ever.
     fn finish_output(&self, wait: Duration) -> bool {
-        let last = Instant::now() + wait;
-        loop {
-            if self.outputs.iter().all(JoinHandle::is_finished) {
-                return true;
-            }
-            if Instant::now() >= last {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        all_finish(&self.outputs, wait)
     }
-}
-
-/// Stack of a thread that passes on a rank's output or waits for its end: there are many.
-const STACK: usize = 256 << 10;
-
-fn thread(f: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    std::thread::Builder::new().stack_size(STACK).spawn(f)
 }
 
 /// What a rank reads: the first what the launcher does, unless that is a terminal, from which no

@@ -3,7 +3,9 @@
 mod cores;
 mod forward;
 mod job;
+mod messages;
 mod signals;
+mod threads;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -170,9 +172,11 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     })
 }
 
-/// What the user says of a job in the environment; what a rank finds there is of the job that it is in.
+/// What the user says of a job in the environment, if it is not empty; what a rank finds there is of the job
+/// that it is in.
 fn said(variable: &str) -> Option<String> {
-    std::env::var(variable).ok().filter(|_| std::env::var_os("HOPBINE_RANK").is_none())
+    let value = std::env::var(variable).ok().filter(|value| !value.is_empty());
+    value.filter(|_| std::env::var_os("HOPBINE_RANK").is_none())
 }
 
 /// Ranks on each node as the environment says, or 1.

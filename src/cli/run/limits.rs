@@ -2,6 +2,7 @@
 
 use hopbine::{Drive, EmulationConfig};
 
+use super::super::counts::MOST_ELEMENTS;
 use super::super::error::CliError;
 use super::super::{host, sizes};
 use super::DEFAULT_PORTS;
@@ -25,6 +26,23 @@ pub(super) fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
     let instead = "use a smaller --torus, or `hopbine check`, which needs no ranks";
     host::check_threads(&what, ranks * per_rank, instead)?;
     host::check_memory(what, ranks * (RANK_BYTES + ports * PORT_BYTES), instead)
+}
+
+/// Refuses vectors, or blocks, of so many elements that the bytes of all ranks have no number of 64 bits.
+pub(super) fn check_counts(counts: &[u64], n_ranks: u32, is_vector: bool) -> Result<(), CliError> {
+    // All ranks have a vector each, or up to as many blocks as there are ranks.
+    let n = u64::from(n_ranks);
+    let of_one = if is_vector { n } else { n.saturating_mul(n) };
+    match counts.iter().find(|count| count.saturating_mul(of_one) > MOST_ELEMENTS) {
+        None => Ok(()),
+        Some(count) => {
+            let what = if is_vector { "vectors" } else { "blocks" };
+            Err(CliError::Usage(format!(
+                "{what} of {count} elements on {n} ranks are more than any memory holds; use \
+                 smaller --bytes"
+            )))
+        }
+    }
 }
 
 /// Refuses data that are more than the machine's memory: those of all ranks, or of this one if it is a

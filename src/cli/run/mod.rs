@@ -384,6 +384,7 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
         ));
     }
     let mut counts: Vec<u64> = sizes.iter().map(|bytes| bytes.div_ceil(unit)).collect();
+    limits::check_counts(&counts, n_ranks, is_vector)?;
     counts.dedup();
     counts.extend(listed);
     let case = |count: u64| Case {

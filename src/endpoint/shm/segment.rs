@@ -39,7 +39,7 @@ impl Segment {
         // SAFETY: the descriptor is new and nobody else's.
         let file = unsafe { File::from_raw_fd(fd) };
         file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-        file.set_len(len as u64)?;
+        utofu_emu::lengthen(&file, len as u64)?;
         // SAFETY: no memory is involved.
         if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) } != 0 {
             return Err(io::Error::last_os_error());

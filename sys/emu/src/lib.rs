@@ -3,7 +3,8 @@
 //! Any uTofu program runs on this crate: threads of one process, or processes of one host, are
 //! the ranks; their virtual control queues, registered memory and barrier gates live in one arena
 //! that all ranks map. A put is executed by the thread that posts it: bytes go straight into the
-//! target's memory and a notice goes into the target's queue. There is no device thread.
+//! target's memory and a notice goes into the target's queue. Only the late mode ([`Model::late`]) has a
+//! device thread.
 //!
 //! What a rank is, is decided in [`Job`]: threads enter a job explicitly; a thread that has not
 //! entered one belongs to the job that the environment describes (see [`mod@env`]). The C interface
@@ -34,4 +35,6 @@ mod device;
 use device::*;
 
 #[cfg(not(loom))]
-pub use device::{Entered, Job, JobError, Launched, Model, NodeLink, Watched, c, env, open_own};
+pub use device::{
+    Entered, Job, JobError, Launched, Model, NodeLink, Watched, c, env, lengthen, open_own,
+};

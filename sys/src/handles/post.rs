@@ -294,6 +294,37 @@ impl Vcq {
         })
     }
 
+    /// As [`Vcq::cswap8`], on four bytes aligned to four.
+    ///
+    /// # Errors
+    /// [`PostError`]; in every case nothing was posted.
+    ///
+    /// # Safety
+    /// As [`Vcq::armw8`].
+    pub unsafe fn cswap4(
+        &mut self,
+        to: VcqId,
+        old: u32,
+        new: u32,
+        remote: Stadd,
+        mark: Mark,
+    ) -> Result<(), PostError> {
+        before_post();
+        // SAFETY: the handle is live; the caller vouches for the remote memory.
+        posted(&self.core.api, "utofu_cswap4", unsafe {
+            (self.core.api.utofu_cswap4)(
+                self.core.hdl,
+                to.raw(),
+                old,
+                new,
+                remote.0,
+                mark.edata(),
+                mark.flags(),
+                mark.cookie(),
+            )
+        })
+    }
+
     /// Occupies a queue entry and moves nothing. MRQ flags have no effect.
     ///
     /// # Errors

@@ -231,6 +231,34 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever a file says, the answer is a map or an error that names what is wrong.
+        #[test]
+        fn no_text_does_harm(lines in prop::collection::vec(
+            "\\(?[0-2][, ][0-2]\\)?|[0-9(),# -]{0,8}|[0-9]{9,21},0|\\PC{0,8}", 0..7,
+        )) {
+            let shape: Shape = "2x3".parse().unwrap();
+            match RankMap::parse(&shape, &lines.join("\n")) {
+                Ok(map) => for rank in 0..6 {
+                    prop_assert_eq!(map.rank_of(&shape, map.node_of(&shape, rank)), rank);
+                }
+                Err(error) => {
+                    let text = error.to_string();
+                    prop_assert!(text.contains("map") || text.contains("rank"), "{}", text);
+                }
+            }
+        }
+
+        /// Of two of the six nodes that change places, every order is a map.
+        #[test]
+        fn every_order_is_read(a in 0usize..6, b in 0usize..6) {
+            let shape: Shape = "2x3".parse().unwrap();
+            let mut nodes: Vec<Node> = shape.nodes().collect();
+            nodes.swap(a, b);
+            let lines = nodes.iter().map(|node| shape.coord(*node).to_string() + "\n");
+            let map = RankMap::parse(&shape, &lines.collect::<String>()).unwrap();
+            prop_assert_eq!(map.as_list().unwrap(), &nodes[..]);
+        }
+
         #[test]
         fn both_directions_agree(
             sizes in prop::collection::vec(1u32..6, 1..=4),

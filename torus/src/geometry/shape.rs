@@ -304,6 +304,18 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever a text says, the answer is a shape, which says the same again, or an error.
+        #[test]
+        fn no_text_does_harm(text in "[0-9xm+]{0,16}|([1-9][0-9]{0,5}m?x){0,6}[1-9](\\+[0-9]{1,10})?|\\PC{0,12}") {
+            if let Ok(shape) = text.parse::<Shape>() {
+                prop_assert_eq!(&shape.to_string().parse::<Shape>().unwrap(), &shape);
+                let n: u128 = shape.sizes().into_iter().map(u128::from).product();
+                prop_assert_eq!(n, u128::from(shape.n_nodes()));
+                let last = Node(shape.n_nodes() - 1);
+                prop_assert_eq!(shape.node(shape.coord(last)), last);
+            }
+        }
+
         #[test]
         fn nodes_and_coordinates_are_inverse(
             sizes in prop::collection::vec(1u32..7, 1..=6),

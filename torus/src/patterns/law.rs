@@ -110,7 +110,8 @@ impl Digits {
 
     fn from_digits(digits: SmallVec<[Digit; 4]>) -> Self {
         let are_fields = digits.iter().all(|digit| digit.radix.is_power_of_two());
-        let highest = |digit: &Digit| digit.stride * digit.radix / 2;
+        // The whole of a last digit may be 2^32.
+        let highest = |digit: &Digit| digit.stride * (digit.radix / 2);
         // A radix of 1 has no bit.
         let real = digits.iter().filter(|digit| digit.radix > 1);
         let highest = are_fields.then(|| real.map(highest).sum());
@@ -168,5 +169,6 @@ mod tests {
             }
         }
         assert_eq!(Digits::new(&[2, 3]).highest, None);
+        assert_eq!(Digits::of_radix(2, u32::MAX).highest, Some(u32::MAX));
     }
 }

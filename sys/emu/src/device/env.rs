@@ -21,7 +21,7 @@
 //! `HOPBINE_RENDEZVOUS`: they meet by a file of their own in `$XDG_RUNTIME_DIR/hopbine-USER` (else in
 //! `/dev/shm`, else in the directory for temporary files), which goes when all have come.
 //!
-//! With nothing set and no launcher the process is a job of one rank.
+//! A variable that is set to nothing counts as unset. With nothing set and no launcher the process is a job of one rank.
 
 use crate::arena::Arena;
 use crate::coords;
@@ -87,6 +87,18 @@ fn number<T: FromStr + PartialOrd + std::fmt::Display>(
     }
 }
 
+/// Longest time of a single cost, a thousand seconds: sums of many of them stay below 2^64 ns.
+const LONGEST_NS: u64 = 1_000_000_000_000;
+
+fn nanoseconds(get: Lookup<'_>, name: &'static str) -> Result<u64, JobError> {
+    let ns = number(get, name, 0u64, 0)?;
+    if ns <= LONGEST_NS {
+        return Ok(ns);
+    }
+    let wanted = format!("must be at most {LONGEST_NS}");
+    Err(JobError::Variable { name, value: ns.to_string(), wanted })
+}
+
 fn seconds(get: Lookup<'_>, name: &'static str, default: Duration) -> Result<Duration, JobError> {
     let Some(value) = get(name) else { return Ok(default) };
     let time = value.trim().parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
@@ -109,6 +121,9 @@ fn watched(get: Lookup<'_>) -> Result<Watched, JobError> {
         }
     }
 }
+
+/// Name of the variable with the path of the rendezvous file.
+const RENDEZVOUS: &str = "HOPBINE_RENDEZVOUS";
 
 /// Name of the variable with the first CQs of the ranks that share a TNI.
 const FIRST_CQS: &str = "HOPBINE_EMU_CQS";
@@ -134,8 +149,9 @@ fn node_link(get: Lookup<'_>) -> Result<Option<NodeLink>, JobError> {
     if NAMES.iter().all(|name| get(name).is_none()) {
         return Ok(None);
     }
-    let [put_ns, overhead_ns, mbps] = NAMES.map(|name| number(get, name, 0u64, 0));
-    Ok(Some(NodeLink { put_ns: put_ns?, overhead_ns: overhead_ns?, mbps: mbps? }))
+    let [put_ns, overhead_ns] = [NAMES[0], NAMES[1]].map(|name| nanoseconds(get, name));
+    let mbps = number(get, NAMES[2], 0u64, 0)?;
+    Ok(Some(NodeLink { put_ns: put_ns?, overhead_ns: overhead_ns?, mbps }))
 }
 
 /// The number of nodes of a shape; None if that is too large for a number.
@@ -195,19 +211,19 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
     Ok(Settings {
         rank,
         size,
-        rendezvous: get("HOPBINE_RENDEZVOUS").filter(|path| !path.is_empty()).map(PathBuf::from),
+        rendezvous: get(RENDEZVOUS).filter(|path| !path.is_empty()).map(PathBuf::from),
         launched,
         shape,
         per_node,
         timeout: seconds(get, "HOPBINE_TIMEOUT", Duration::from_secs(60))?,
         model: Model {
-            put_ns: number(get, "HOPBINE_EMU_PUT_NS", 0u64, 0)?,
-            hop_ns: number(get, "HOPBINE_EMU_HOP_NS", 0u64, 0)?,
-            jitter_ns: number(get, "HOPBINE_EMU_JITTER_NS", 0u64, 0)?,
+            put_ns: nanoseconds(get, "HOPBINE_EMU_PUT_NS")?,
+            hop_ns: nanoseconds(get, "HOPBINE_EMU_HOP_NS")?,
+            jitter_ns: nanoseconds(get, "HOPBINE_EMU_JITTER_NS")?,
             tni_mbps: number(get, "HOPBINE_EMU_TNI_MBPS", 0u64, 0)?,
             link_mbps: number(get, "HOPBINE_EMU_LINK_MBPS", 0u64, 0)?,
-            overhead_ns: number(get, "HOPBINE_EMU_OVERHEAD_NS", 0u64, 0)?,
-            gap_ns: number(get, "HOPBINE_EMU_GAP_NS", 0u64, 0)?,
+            overhead_ns: nanoseconds(get, "HOPBINE_EMU_OVERHEAD_NS")?,
+            gap_ns: nanoseconds(get, "HOPBINE_EMU_GAP_NS")?,
             node: node_link(get)?,
             late: match get("HOPBINE_EMU_LATE") {
                 None => None,
@@ -220,9 +236,11 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
     })
 }
 
-/// A variable of this process. What is no text is shown as well as can be, and so is refused.
+/// A variable of this process, unless it is empty. What is no text is shown as well as can be, and so is
+/// refused.
 fn from_environment(name: &str) -> Option<String> {
-    Some(std::env::var_os(name)?.to_string_lossy().into_owned())
+    let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
+    Some(value.to_string_lossy().into_owned())
 }
 
 /// This process's rank, and the number of ranks.
@@ -236,14 +254,16 @@ pub fn place() -> Result<(usize, usize), JobError> {
 
 /// Makes this process a rank of the environment's job; waits for the other ranks.
 pub(crate) fn attach() -> Result<(Job, usize), JobError> {
-    let s = settings(&from_environment)?;
+    let mut s = settings(&from_environment)?;
+    // A path need not be text.
+    s.rendezvous = s.rendezvous.and_then(|_| std::env::var_os(RENDEZVOUS)).map(PathBuf::from);
     let nodes = coords::of_shape(&s.shape)?;
     let ranks: Vec<_> = (0..s.size).map(|r| nodes[r / s.per_node]).collect();
     let mut layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;
     if let Some(cqs) = &s.first_cqs {
         let sharing = layout.sharing.with_cqs(cqs).map_err(|n| JobError::Variable {
             name: FIRST_CQS,
-            value: format!("{cqs:?}"),
+            value: cqs.iter().map(u8::to_string).collect::<Vec<_>>().join(","),
             wanted: format!("must be {n} numbers at least: so many ranks share a TNI"),
         });
         layout.sharing = sharing?;
@@ -269,7 +289,7 @@ fn meeting(s: &Settings) -> Result<Meeting, JobError> {
     }
     let Some(launched) = &s.launched else {
         return Err(JobError::Variable {
-            name: "HOPBINE_RENDEZVOUS",
+            name: RENDEZVOUS,
             value: String::new(),
             wanted: format!("must be the path of a fresh file, the same for all {} ranks", s.size),
         });
@@ -307,6 +327,8 @@ mod tests {
         let s = with(&[("HOPBINE_EMU_NODE_OVERHEAD_NS", "3")]).unwrap();
         assert_eq!(s.model.node, Some(NodeLink { overhead_ns: 3, ..NodeLink::default() }));
         assert!(s.model.takes_time());
+        let long = [("HOPBINE_EMU_NODE_OVERHEAD_NS", "1000000000001")];
+        assert!(with(&long).unwrap_err().to_string().contains("at most 1000000000000"));
         let e = with(&[("HOPBINE_EMU_NODE_MBPS", "fast")]).unwrap_err().to_string();
         assert!(e.contains("HOPBINE_EMU_NODE_MBPS=fast"), "{e}");
     }
@@ -336,6 +358,8 @@ mod tests {
             (&[("HOPBINE_SIZE", "0")], "at least 1"),
             (&[("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")], "number of nodes, 4"),
             (&[("HOPBINE_SIZE", "99999999999")], "at most"),
+            (&[("HOPBINE_EMU_PUT_NS", "18446744073709551615")], "at most 1000000000000"),
+            (&[("HOPBINE_EMU_JITTER_NS", "1000000000001")], "HOPBINE_EMU_JITTER_NS=1000000000001"),
             (
                 &[("HOPBINE_TORUS", "4294967295x4294967295x4294967295x4294967295")],
                 "number of nodes, 1",

@@ -13,13 +13,22 @@ use std::time::{Duration, Instant};
 static PROBE: u64 = 0x686f_7062_696e_6521;
 
 /// Waits until all ranks have mapped the arena and can reach each other. `memory` stays open until
-/// then, for the ranks that come later.
+/// then, for the ranks that come later. A file that was made for this job alone goes, also if some do not come.
 pub(crate) fn meet(
     job: &Job,
     rank: usize,
     meeting: &Meeting,
     memory: File,
 ) -> Result<(), JobError> {
+    let met = come_together(job, rank, meeting, memory);
+    if matches!(met, Err(JobError::Timeout { .. })) && meeting.is_ours {
+        // Whoever comes now waits in vain with it or without.
+        let _ = std::fs::remove_file(&meeting.path);
+    }
+    met
+}
+
+fn come_together(job: &Job, rank: usize, meeting: &Meeting, memory: File) -> Result<(), JobError> {
     let path = &meeting.path;
     let mine = job.rank_record(rank);
     mine.probe.store(&raw const PROBE as u64, Ordering::Relaxed);

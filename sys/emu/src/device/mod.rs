@@ -39,5 +39,5 @@ pub use error::JobError;
 pub use job::{Entered, Job};
 pub use launcher::Launched;
 pub use model::{Model, NodeLink};
-pub use own::open_own;
+pub use own::{lengthen, open_own};
 pub use watched::Watched;

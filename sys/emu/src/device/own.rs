@@ -11,6 +11,9 @@ pub(crate) fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// What is said of pipes and the like.
+const NO_FILE: &str = "is no regular file: name a new one";
+
 /// Opens a file of this user's. Refuses a link, anything but a regular file, and a file that belongs
 /// to another user, that others may write to, or that has further names.
 ///
@@ -23,11 +26,13 @@ pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
     let file = file.map_err(|e| match e.raw_os_error() {
         Some(libc::ELOOP) => io::Error::other("is a symbolic link: name a file itself"),
+        // A pipe without a reader, or a socket.
+        Some(libc::ENXIO) => io::Error::other(NO_FILE),
         _ => e,
     })?;
     let about = file.metadata()?;
     let trouble = if !about.is_file() {
-        "is no regular file: name a new one"
+        NO_FILE
     } else if about.uid() != user() {
         "belongs to another user: name a file of your own"
     } else if about.mode() & 0o022 != 0 {
@@ -38,6 +43,23 @@ pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         return Ok(file);
     };
     Err(io::Error::other(trouble))
+}
+
+/// Gives new shared memory its length. Where this process's files may not be so long, the system would end
+/// it with a signal; this is an error in place of that.
+///
+/// # Errors
+/// What the system says.
+pub fn lengthen(memory: &File, len: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit lives through the call.
+    let is_known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    let most = limit.rlim_cur;
+    if is_known && most < len {
+        let kind = io::ErrorKind::FileTooLarge;
+        return Err(io::Error::new(kind, format!("files may have {most} bytes only (ulimit -f)")));
+    }
+    memory.set_len(len)
 }
 
 /// Opens the rendezvous file, or makes it, as [`open_own`].

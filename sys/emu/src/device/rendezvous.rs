@@ -10,7 +10,7 @@ use crate::arena::Arena;
 use crate::env::Meeting;
 use crate::error::JobError;
 use crate::layout::{Header, Plan};
-use crate::own::{number, open_file, user};
+use crate::own::{lengthen, number, open_file, user};
 use crate::sync::Ordering;
 use std::collections::hash_map::RandomState;
 use std::fs::{File, OpenOptions};
@@ -201,7 +201,7 @@ fn create(size: usize, plan: Plan) -> Result<(Opened, Record), JobError> {
     };
     // SAFETY: as above.
     done(unsafe { libc::fchmod(fd, 0o600) })?;
-    memory.set_len(plan.len).map_err(failed)?;
+    lengthen(&memory, plan.len).map_err(failed)?;
     // SAFETY: as above.
     done(unsafe { libc::fallocate(fd, 0, 0, plan.heap as libc::off_t) })?;
     // SAFETY: as above.

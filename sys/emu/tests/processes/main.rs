@@ -308,6 +308,26 @@ fn launchers_of_mpi_need_no_variables_of_ours() {
     }
 }
 
+/// Nor do they leave one if a rank does not come.
+#[test]
+fn a_launched_job_that_does_not_meet_leaves_no_file() {
+    const TEST: &str = "a_launched_job_that_does_not_meet_leaves_no_file";
+    if playing(TEST) {
+        let mut at = [0u8; 6];
+        // SAFETY: room for six bytes.
+        assert_eq!(unsafe { c::utofu_query_my_coords(at.as_mut_ptr()) }, UTOFU_ERR_FATAL);
+        return assert!(last_error().contains("missing: rank 1 "), "{}", last_error());
+    }
+    let runtime = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([TEST, "--exact", "--nocapture", "--test-threads=1"]).env(PART, TEST);
+    command.envs([("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2")]);
+    command.env("HOPBINE_TIMEOUT", "0.2").env("XDG_RUNTIME_DIR", runtime.path());
+    all_fine(&[command.output().unwrap()]);
+    let made = std::fs::read_dir(runtime.path()).unwrap().next().expect("a directory").unwrap();
+    assert_eq!(std::fs::read_dir(made.path()).unwrap().count(), 0);
+}
+
 /// More unread notices than a queue holds end the process whose queue it is, with a message that
 /// says which; their sender goes on.
 #[test]
