@@ -83,6 +83,20 @@ fn tables_say_where_the_times_are_from() {
 }
 
 #[test]
+fn settings_that_threads_do_not_read_are_named() {
+    let args = "run barrier --torus 2 --iterations 1";
+    let said = |value: &str| {
+        let output =
+            command(args).env("HOPBINE_EMU_PUT_NS", value).env("HOPBINE_PORTS", value).output();
+        text(&output.unwrap().stdout).to_owned()
+    };
+    let remark = "Ranks that are threads do not read HOPBINE_EMU_PUT_NS, HOPBINE_PORTS;";
+    let table = said("1");
+    assert!(table.contains(remark), "{table}");
+    assert!(!said("").contains("do not read"));
+}
+
+#[test]
 fn one_rank_and_no_bytes() {
     let value = json("run allreduce --torus 1 --bytes 64 --iterations 1 --format json");
     assert_eq!(value["verified"], true);

@@ -245,6 +245,7 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     let config = &ranks.config;
     let (tasks, mut notes) = tasks(args, config)?;
     let cases = cases(args, &mut notes)?;
+    notes.extend(ranks.unread());
     if ranks.world.is_none() {
         limits::check_threads(config)?;
     } else if args.collective == Collective::Barrier {

@@ -14,6 +14,9 @@ pub struct Ranks {
     pub world: Option<World>,
 }
 
+/// Settings of ranks that are processes, beside those of their emulated device.
+const OF_PROCESSES: [&str; 3] = ["HOPBINE_PORTS", "HOPBINE_REG_CACHE", "HOPBINE_SHM"];
+
 impl Ranks {
     /// As the environment says; see [`n_ranks_said`](hopbine::world::n_ranks_said).
     ///
@@ -85,6 +88,25 @@ impl Ranks {
     /// Whether this process is the one that says what comes of it.
     pub fn reports(&self) -> bool {
         self.world.as_ref().is_none_or(|world| world.communicator().rank() == 0)
+    }
+
+    /// A remark on variables of the environment that have no say here: these are for ranks that are processes.
+    pub fn unread(&self) -> Option<String> {
+        if self.world.is_some() {
+            return None;
+        }
+        let names = std::env::vars_os().filter(|(_, value)| !value.is_empty());
+        let names = names.filter_map(|(name, _)| name.into_string().ok());
+        let mut unread: Vec<String> = names
+            .filter(|name| OF_PROCESSES.contains(&&**name) || name.starts_with("HOPBINE_EMU_"))
+            .collect();
+        unread.sort_unstable();
+        (!unread.is_empty()).then(|| {
+            let names = unread.join(", ");
+            format!(
+                "Ranks that are threads do not read {names}; `hopbine launch` starts processes."
+            )
+        })
     }
 
     /// As reports name what the messages travel through.
