@@ -87,8 +87,8 @@ extern int wants_report;
 /* Why no call that gives a request is served, on any rank; null if some are. */
 extern const char *no_requests;
 
-/* Nonzero within hopbine, and while MPI makes a communicator: whatever comes in then is their own and goes
- * to MPI. Not while MPI serves other calls: an error handler that it calls need not come back. */
+/* Nonzero within hopbine: whatever comes in then is its own and goes to MPI. Not while MPI serves a call or makes
+ * a communicator: an error handler that it calls need not come back. */
 extern PER_THREAD int within;
 
 /* What is kept with a communicator. */
