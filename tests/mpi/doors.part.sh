@@ -87,6 +87,7 @@ run_doors() {
     ranks $n "$programs/calls-hb" wrong || status=1
     ranks $n "$preload" "$programs/calls" wrong || status=1
   done
+  ranks 2 "$preload" "$programs/calls" huge || status=1
   # Messages over MPI, as between hosts.
   ranks 4 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls" wrong || status=1
   ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1
