@@ -63,11 +63,21 @@ BARRIER_DOOR(NONBLOCKING_DOOR)
 #if MPI_VERSION >= 4
 #define LARGE_BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                       \
     DOOR(HB_##Name##_c, PMPI_##Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
+#define LARGE_NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                    \
+    REQUEST_DOOR(HB_I##name##_c, MPI_I##name##_c, NONBLOCKING, COLLECTIVE,                         \
+                 (UNPAREN P, MPI_Request * request), (UNPAREN A, request), UNPAREN M, comm,         \
+                 request)
 #define PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                           \
     REQUEST_DOOR(HB_##Name##_init, MPI_##Name##_init, PERSISTENT, COLLECTIVE,                      \
                  (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request),    \
                  UNPAREN M, comm, request)
+#define LARGE_PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                     \
+    REQUEST_DOOR(HB_##Name##_init_c, MPI_##Name##_init_c, PERSISTENT, COLLECTIVE,                  \
+                 (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request),    \
+                 UNPAREN M, comm, request)
 DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)
+DOORS(LARGE_NONBLOCKING_DOOR, MPI_Count, MPI_Aint)
 DOORS(PERSISTENT_DOOR, int, int)
+DOORS(LARGE_PERSISTENT_DOOR, MPI_Count, MPI_Aint)
 BARRIER_DOOR(PERSISTENT_DOOR)
 #endif

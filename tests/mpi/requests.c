@@ -198,6 +198,24 @@ static void persistent(MPI_Comm comm) {
     }
 }
 
+/* With large counts. */
+static void large(MPI_Comm comm) {
+    MPI_Count counts[64];
+    MPI_Aint displs[64];
+    int in = rank, sum = 0, all[64], most = 0;
+    MPI_Request requests[3];
+    EXPECT(size <= 64);
+    for (int r = 0; r < size; r++) counts[r] = 1, displs[r] = size - 1 - r;
+    CALL(Iallreduce_c)(&in, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
+    CALL(Iallgatherv_c)(&in, 1, MPI_INT, all, counts, displs, MPI_INT, comm, &requests[1]);
+    CALL(Allreduce_init_c)(&in, &most, 1, MPI_INT, MPI_MAX, comm, MPI_INFO_NULL, &requests[2]);
+    MPI_Start(&requests[2]);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&requests[2]);
+    EXPECT(sum == sum_of(0) && most == size - 1);
+    for (int r = 0; r < size; r++) EXPECT(all[size - 1 - r] == r);
+}
+
 /* A halo that hopbine does not serve, beside a sum. */
 static void beside_own(void) {
     const int is_periodic = 1;
@@ -291,6 +309,7 @@ int main(int argc, char **argv) {
     shapes(MPI_COMM_WORLD);
 #if MPI_VERSION >= 4
     beside_own();
+    large(MPI_COMM_WORLD);
 #endif
     if (argc > 1) {
 #if MPI_VERSION >= 4
