@@ -202,8 +202,10 @@ BOTH(MPI_Startall, (int n, MPI_Request requests[]))
 
 DOOR_OUT int MPI_Request_free(MPI_Request *request) {
     FIND(PMPI_Request_free);
-    if (!has_none(&n_requests) && request) free_request(*request);
-    return next(request);
+    MPI_Comm comm;
+    if (has_none(&n_requests) || !request || free_request(*request, &comm)) return next(request);
+    PMPI_Comm_call_errhandler(comm, MPI_ERR_REQUEST);
+    return MPI_ERR_REQUEST;
 }
 BOTH(MPI_Request_free, (MPI_Request *request))
 

@@ -292,6 +292,8 @@ static void errors(void) {
     CALL(Iallreduce)(in, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
     MPI_Error_class(MPI_Cancel(&requests[0]), &class);
     EXPECT(class == MPI_ERR_REQUEST);
+    MPI_Error_class(MPI_Request_free(&requests[0]), &class);
+    EXPECT(class == MPI_ERR_REQUEST);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     EXPECT(sum == size);
     MPI_Comm_free(&comm);
