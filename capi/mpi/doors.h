@@ -165,9 +165,9 @@ enum kernel {
 enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *element);
 
 /* At the start: lists the types that kernel_of() knows; reads what is_wanted() and are_requests_wanted()
- * tell. */
+ * tell, which is 0 if a name is none, as it says then if `is_told`. */
 void list_types(void);
-void read_wishes(void);
+int read_wishes(int is_told);
 
 /* The number of a collective that HOPBINE_ONLY and HOPBINE_EXCEPT allow. */
 int is_wanted(enum collective collective);

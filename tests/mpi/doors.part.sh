@@ -143,6 +143,10 @@ run_doors() {
   ! has_persistent "$programs" || persistent=("${calls[@]/%/_init}")
   served 4 "$programs/shaped-plain" "${calls[@]}" "${calls[@]/#/i}" "${persistent[@]}" || status=1
   ranks 2 "$preload" HOPBINE_EXCEPT=bcast,allreduce "$programs/calls" || status=1
+  # A name that is none is told, once, and MPI serves.
+  said=$(export "${preload?}" HOPBINE_ONLY=allredcue; launch_within 60 2 "$programs/calls-mpi" 2>&1) || status=1
+  [[ $said == *"HOPBINE_ONLY: \`allredcue\` is not valid"* && $said == *"all correct"* && $said != *allredcue*allredcue* ]] ||
+    { printf 'FAILED: a wrong name in HOPBINE_ONLY\n%s\n' "$said"; status=1; }
   same 4 "$programs/heat" "$programs/heat-hb" 20 20 || status=1
   same 2 "$programs/fft" "$programs/fft-hb" 64 || status=1
   same 3 "$programs/heat-f" "$programs/heat-hb-f" 20 20 || status=1
