@@ -122,6 +122,41 @@ int HB_Scan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_
 int HB_Exscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
     comm);
 
+int HB_Iallreduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Ireduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, int root,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Ireduce_scatter_block_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op
+    op, MPI_Comm comm, MPI_Request *request);
+int HB_Ibcast_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request
+    *request);
+int HB_Iallgather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
+int HB_Igather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Iscatter_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoall_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
+int HB_Iallgatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const MPI_Count
+    counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
+int HB_Igatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const MPI_Count
+    counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Request
+    *request);
+int HB_Iscatterv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype
+    type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoallv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
+    MPI_Datatype type, void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
+    MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoallw_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], const
+    MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[], const
+    MPI_Datatype to_types[], MPI_Comm comm, MPI_Request *request);
+int HB_Ireduce_scatter_c(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype type,
+    MPI_Op op, MPI_Comm comm, MPI_Request *request);
+int HB_Iscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
+    comm, MPI_Request *request);
+int HB_Iexscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
+    comm, MPI_Request *request);
 /* Persistent: as non-blocking. */
 int HB_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Allreduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm
@@ -160,6 +195,43 @@ int HB_Scan_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op 
     MPI_Info info, MPI_Request *request);
 int HB_Exscan_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
     MPI_Info info, MPI_Request *request);
+int HB_Allreduce_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, int
+    root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_scatter_block_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type,
+    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Bcast_init_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info
+    info, MPI_Request *request);
+int HB_Allgather_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Gather_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Scatter_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Alltoall_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
+    MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Allgatherv_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const
+    MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm, MPI_Info info,
+    MPI_Request *request);
+int HB_Gatherv_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const MPI_Count
+    counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request *request);
+int HB_Scatterv_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
+    MPI_Datatype type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Info
+    info, MPI_Request *request);
+int HB_Alltoallv_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
+    MPI_Datatype type, void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
+    MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Alltoallw_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], const
+    MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[], const
+    MPI_Datatype to_types[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_scatter_init_c(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype
+    type, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Scan_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
+    comm, MPI_Info info, MPI_Request *request);
+int HB_Exscan_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
 #endif
 
 #ifdef __cplusplus

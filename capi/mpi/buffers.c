@@ -1,11 +1,31 @@
 /* What every way of serving a call needs: the buffers of MPI's calls, and hopbine's calls for them. */
 #include "job.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 int do_overlap(const void *send, int64_t sent, const void *recv, int64_t received) {
     const uintptr_t from = (uintptr_t)send, to = (uintptr_t)recv;
     return sent > 0 && received > 0 && from < to + (uint64_t)received && to < from + (uint64_t)sent;
+}
+
+/* One element of more bytes than MPI_Pack can count, as a message to this rank itself; on a communicator of its
+ * own, since threads may do so at once. */
+static int copy_huge(char *row, char *loose, MPI_Datatype type, MPI_Count each, int is_back) {
+    const int piece = 1 << 30, lengths[2] = {(int)(each / piece), (int)(each % piece)};
+    const MPI_Aint places[2] = {0, (MPI_Aint)(each - each % piece)};
+    MPI_Datatype parts[2] = {MPI_DATATYPE_NULL, MPI_BYTE}, whole = MPI_DATATYPE_NULL;
+    MPI_Comm self = MPI_COMM_NULL;
+    int good = PMPI_Type_contiguous(piece, MPI_BYTE, &parts[0]) == MPI_SUCCESS &&
+               PMPI_Type_create_struct(2, lengths, places, parts, &whole) == MPI_SUCCESS &&
+               PMPI_Type_commit(&whole) == MPI_SUCCESS && PMPI_Comm_dup(own_comm, &self) == MPI_SUCCESS;
+    if (good)
+        good = (is_back ? PMPI_Sendrecv(row, 1, whole, 0, 0, loose, 1, type, 0, 0, self, MPI_STATUS_IGNORE)
+                        : PMPI_Sendrecv(loose, 1, type, 0, 0, row, 1, whole, 0, 0, self, MPI_STATUS_IGNORE)) == MPI_SUCCESS;
+    if (self != MPI_COMM_NULL) PMPI_Comm_free(&self);
+    if (whole != MPI_DATATYPE_NULL) PMPI_Type_free(&whole);
+    if (parts[0] != MPI_DATATYPE_NULL) PMPI_Type_free(&parts[0]);
+    return good;
 }
 
 /* In portions that MPI's int can count. */
@@ -14,8 +34,12 @@ static int copy_portions(char *row, char *loose, MPI_Count count, MPI_Datatype t
     MPI_Aint lower, extent;
     PMPI_Type_get_extent(type, &lower, &extent);
     for (MPI_Count done = 0; done < count; done += most) {
-        const int n = (int)(count - done < most ? count - done : most), bytes = (int)(n * each);
         char *const to = row + done * each, *const from = loose + done * extent;
+        if (each > INT_MAX) {
+            if (!copy_huge(to, from, type, each, is_back)) return 0;
+            continue;
+        }
+        const int n = (int)(count - done < most ? count - done : most), bytes = (int)(n * each);
         int at = 0;
         const int code = is_back ? PMPI_Unpack(to, bytes, &at, from, n, type, own_comm)
                                  : PMPI_Pack(from, n, type, to, bytes, &at, own_comm);

@@ -78,7 +78,6 @@ void start(void) {
     within++;
     wants_report = hopbine_report_wanted();
     list_types();
-    read_wishes();
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     PMPI_Comm_dup(MPI_COMM_WORLD, &exchange_comm);
@@ -86,6 +85,13 @@ void start(void) {
     PMPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
     PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, own_comm, &unanswered);
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
+    const int is_clear = read_wishes(rank == 0);
+    PMPI_Allreduce(&is_clear, &all, 1, MPI_INT, MPI_MIN, exchange_comm);
+    if (!all) {
+        status = CANNOT;
+        within--;
+        return;
+    }
     int is_started = 0, n_ranks = 0;
     hopbine_initialized(&is_started);
     if (is_started) {

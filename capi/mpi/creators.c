@@ -6,9 +6,7 @@
 #define CREATOR(NAME, PARAMETERS, ARGUMENTS)                                                       \
     DOOR_OUT int NAME PARAMETERS {                                                                 \
         FIND(P##NAME);                                                                             \
-        within++;                                                                                  \
         const int code = next ARGUMENTS;                                                           \
-        within--;                                                                                  \
         if (code == MPI_SUCCESS && made) adopt_early(*made);                                       \
         return code;                                                                               \
     }                                                                                              \

@@ -87,8 +87,8 @@ extern int wants_report;
 /* Why no call that gives a request is served, on any rank; null if some are. */
 extern const char *no_requests;
 
-/* Nonzero within hopbine, and while MPI makes a communicator: whatever comes in then is their own and goes
- * to MPI. Not while MPI serves other calls: an error handler that it calls need not come back. */
+/* Nonzero within hopbine: whatever comes in then is its own and goes to MPI. Not while MPI serves a call or makes
+ * a communicator: an error handler that it calls need not come back. */
 extern PER_THREAD int within;
 
 /* What is kept with a communicator. */
@@ -165,9 +165,9 @@ enum kernel {
 enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *element);
 
 /* At the start: lists the types that kernel_of() knows; reads what is_wanted() and are_requests_wanted()
- * tell. */
+ * tell, which is 0 if a name is none, as it says then if `is_told`. */
 void list_types(void);
-void read_wishes(void);
+int read_wishes(int is_told);
 
 /* The number of a collective that HOPBINE_ONLY and HOPBINE_EXCEPT allow. */
 int is_wanted(enum collective collective);

@@ -47,11 +47,35 @@ static int lists(const char *list, const char *name) {
 
 static int wanted[N_COLLECTIVES], requests_wanted;
 
-void read_wishes(void) {
+/* The first word of a list that is no collective and not `also`, and its length; null if there is none. */
+static const char *unknown_word(const char *list, const char *also, size_t *length) {
+    for (; *list; list += *length + (list[*length] != 0)) {
+        *length = strcspn(list, ", ");
+        int is_known = *length == 0 || (*length == strlen(also) && strncasecmp(list, also, *length) == 0);
+        for (int c = 0; c < N_COLLECTIVES && !is_known; c++)
+            is_known = *length == strlen(names[c]) && strncasecmp(list, names[c], *length) == 0;
+        if (!is_known) return list;
+    }
+    return NULL;
+}
+
+/* Whether a variable has names only; else `is_told` says what is wrong. */
+static int has_names(const char *variable, const char *value, const char *also, int is_told) {
+    size_t length = 0;
+    const char *const word = value ? unknown_word(value, also, &length) : NULL;
+    if (!word || !is_told) return !word;
+    fprintf(stderr, "hopbine: %s: `%.*s` is not valid; it must be one of", variable, (int)length, word);
+    for (int c = 0; c < N_COLLECTIVES; c++) fprintf(stderr, "%s %s", c ? "," : "", names[c]);
+    fprintf(stderr, "%s%s; MPI serves all calls\n", *also ? ", " : "", also);
+    return 0;
+}
+
+int read_wishes(int is_told) {
     const char *only = getenv("HOPBINE_ONLY"), *except = getenv("HOPBINE_EXCEPT");
     for (int c = 0; c < N_COLLECTIVES; c++)
         wanted[c] = (!only || !*only || lists(only, names[c])) && !(except && lists(except, names[c]));
     requests_wanted = !(except && lists(except, "requests"));
+    return has_names("HOPBINE_ONLY", only, "", is_told) && has_names("HOPBINE_EXCEPT", except, "requests", is_told);
 }
 
 int is_wanted(enum collective collective) { return wanted[collective]; }

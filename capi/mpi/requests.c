@@ -290,11 +290,14 @@ int take_failure(struct request *failed, MPI_Comm *comm) {
     return error;
 }
 
-void free_request(MPI_Request native) {
+int free_request(MPI_Request native, MPI_Comm *comm) {
     pthread_mutex_lock(&lock);
     within++;
     struct request *const request = find(native);
-    if (request && request->phase == INACTIVE) {
+    const int may_be = !request || request->is_persistent;
+    if (!may_be) {
+        *comm = comm_of(request);
+    } else if (request && request->phase == INACTIVE) {
         drop(request);
     } else if (request && request->phase == FAILED) {
         tell(request);
@@ -306,6 +309,7 @@ void free_request(MPI_Request native) {
     }
     within--;
     pthread_mutex_unlock(&lock);
+    return may_be;
 }
 
 int is_served(MPI_Request native, MPI_Comm *comm) {

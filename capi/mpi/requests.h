@@ -33,8 +33,9 @@ int take_failure(struct request *failed, MPI_Comm *comm);
 /* Starts whichever of these are persistent requests of hopbine's: MPI has started its own part. */
 void start_requests(int n, const MPI_Request natives[]);
 
-/* Before MPI frees its part of a request. */
-void free_request(MPI_Request native);
+/* Before MPI frees its part of a request; 0 if that is forbidden, since it is not persistent, and where that error is
+ * to be raised. */
+int free_request(MPI_Request native, MPI_Comm *comm);
 
 /* Whether it is one of hopbine's, and where errors about it are to be raised. */
 int is_served(MPI_Request native, MPI_Comm *comm);

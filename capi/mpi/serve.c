@@ -111,11 +111,10 @@ int serve(struct call *call, int *code) {
 
 int passed(const struct call *call, int code) {
     if (!wants_report || !call->reason) return code;
-    MPI_Count bytes = 0;
-    int size = 0;
+    MPI_Count bytes = 0, size = 0;
     const MPI_Datatype type = call->send_count ? call->send_type : call->recv_type;
     const MPI_Count count = call->send_count ? call->send_count : call->recv_count;
-    if (code == MPI_SUCCESS && count > 0 && type != MPI_DATATYPE_NULL && PMPI_Type_size(type, &size) == MPI_SUCCESS)
+    if (code == MPI_SUCCESS && count > 0 && type != MPI_DATATYPE_NULL && PMPI_Type_size_x(type, &size) == MPI_SUCCESS)
         bytes = count * size;
     char by[96];
     snprintf(by, sizeof by, "MPI: %s", call->reason);

@@ -88,32 +88,52 @@ static int element_of(MPI_Datatype type) {
     return -1;
 }
 
-/* How a type was made. */
-static int combiner_of(MPI_Datatype datatype, int *n_integers, int *n_addresses, int *n_types) {
+/* How a type was made, from what. MPI 4's types of large counts are told by its own calls only. */
+struct origin {
     int combiner;
-    PMPI_Type_get_envelope(datatype, n_integers, n_addresses, n_types, &combiner);
-    return combiner;
+    MPI_Count n_integers, n_addresses, n_counts, n_types;
+};
+
+static struct origin origin_of(MPI_Datatype datatype) {
+    struct origin of = {0};
+#if MPI_VERSION >= 4
+    PMPI_Type_get_envelope_c(datatype, &of.n_integers, &of.n_addresses, &of.n_counts, &of.n_types, &of.combiner);
+#else
+    int n_integers, n_addresses, n_types;
+    PMPI_Type_get_envelope(datatype, &n_integers, &n_addresses, &n_types, &of.combiner);
+    of.n_integers = n_integers, of.n_addresses = n_addresses, of.n_types = n_types;
+#endif
+    return of;
+}
+
+static int is_given(const struct origin *of) {
+    /* Fortran's by their precision have no names, but are MPI's as well. */
+    return of->combiner == MPI_COMBINER_NAMED || of->combiner == MPI_COMBINER_F90_REAL ||
+           of->combiner == MPI_COMBINER_F90_COMPLEX || of->combiner == MPI_COMBINER_F90_INTEGER;
 }
 
 int is_predefined(MPI_Datatype datatype) {
-    int n_integers, n_addresses, n_types;
-    const int combiner = combiner_of(datatype, &n_integers, &n_addresses, &n_types);
-    /* Fortran's by their precision have no names, but are MPI's as well. */
-    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+    const struct origin of = origin_of(datatype);
+    return is_given(&of);
 }
 
 /* Whether the data of a type, which has no holes, lie in memory in the order in which they are
  * sent: it is predefined, or a row of such. */
 static int is_row(MPI_Datatype datatype) {
-    if (is_predefined(datatype)) return 1;
-    int n_integers, n_addresses, n_types, count;
+    const struct origin made = origin_of(datatype);
+    if (is_given(&made)) return 1;
+    int integer, error;
     MPI_Aint address;
     MPI_Datatype of;
-    const int combiner = combiner_of(datatype, &n_integers, &n_addresses, &n_types);
-    if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || n_types != 1) return 0;
-    if (n_integers > 1 || n_addresses > 0) return 0;
-    if (PMPI_Type_get_contents(datatype, n_integers, 0, 1, &count, &address, &of) != MPI_SUCCESS) return 0;
+    if ((made.combiner != MPI_COMBINER_DUP && made.combiner != MPI_COMBINER_CONTIGUOUS) || made.n_types != 1) return 0;
+    if (made.n_integers + made.n_counts > 1 || made.n_addresses > 0) return 0;
+#if MPI_VERSION >= 4
+    MPI_Count count;
+    error = PMPI_Type_get_contents_c(datatype, made.n_integers, 0, made.n_counts, 1, &integer, &address, &count, &of);
+#else
+    error = PMPI_Type_get_contents(datatype, (int)made.n_integers, 0, 1, &integer, &address, &of);
+#endif
+    if (error != MPI_SUCCESS) return 0;
     const int row = is_row(of);
     if (!is_predefined(of)) PMPI_Type_free(&of);
     return row;

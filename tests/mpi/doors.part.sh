@@ -17,7 +17,7 @@ build_doors() {
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name"
   done
   beside "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
-  for name in place disagree; do
+  for name in place disagree unstarted; do
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}"
   done
   for name in calls threads recover requests; do
@@ -87,6 +87,7 @@ run_doors() {
     ranks $n "$programs/calls-hb" wrong || status=1
     ranks $n "$preload" "$programs/calls" wrong || status=1
   done
+  ranks 2 "$preload" "$programs/calls" huge || status=1
   # Messages over MPI, as between hosts.
   ranks 4 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls" wrong || status=1
   ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1
@@ -142,6 +143,14 @@ run_doors() {
   ! has_persistent "$programs" || persistent=("${calls[@]/%/_init}")
   served 4 "$programs/shaped-plain" "${calls[@]}" "${calls[@]/#/i}" "${persistent[@]}" || status=1
   ranks 2 "$preload" HOPBINE_EXCEPT=bcast,allreduce "$programs/calls" || status=1
+  # A name that is none is told, once, and MPI serves.
+  said=$(export "${preload?}" HOPBINE_ONLY=allredcue; launch_within 60 2 "$programs/calls-mpi" 2>&1) || status=1
+  [[ $said == *"HOPBINE_ONLY: \`allredcue\` is not valid"* && $said == *"all correct"* && $said != *allredcue*allredcue* ]] ||
+    { printf 'FAILED: a wrong name in HOPBINE_ONLY\n%s\n' "$said"; status=1; }
+  # Without HB_Init, or a call on the world, there is no report, which is said to whoever wants one.
+  said=$(export HOPBINE_REPORT=1; launch_within 60 2 "$programs/unstarted" 2>&1; launch_within 60 2 "$programs/unstarted" started 2>&1) || status=1
+  [[ $said == *"until HB_Init"*"hopbine report"* && $said != *"until HB_Init"*"until HB_Init"* ]] ||
+    { printf 'FAILED: HB_ calls before HB_Init\n%s\n' "$said"; status=1; }
   same 4 "$programs/heat" "$programs/heat-hb" 20 20 || status=1
   same 2 "$programs/fft" "$programs/fft-hb" 64 || status=1
   same 3 "$programs/heat-f" "$programs/heat-hb-f" 20 20 || status=1

@@ -105,16 +105,18 @@ static void leap(MPI_Comm *comm, int *code, ...) {
 /* Calls of one rank whose error handler does not come back, as one that throws. */
 static void leaps(void) {
     MPI_Errhandler handler;
-    MPI_Comm alone;
+    MPI_Comm alone, made;
+    const int kept = 1;
     where = "leaps";
     MPI_Comm_dup(MPI_COMM_SELF, &alone);
     MPI_Comm_create_errhandler(leap, &handler);
     MPI_Comm_set_errhandler(alone, handler);
-    for (volatile int wrong = 0; rank == 0 && wrong < 3; wrong++) {
+    for (volatile int wrong = 0; rank == 0 && wrong < 4; wrong++) {
         if (setjmp(back) != 0) continue;
         if (wrong == 0) CALL(Bcast)(recv, -1, MPI_INT, 0, alone);
         if (wrong == 1) CALL(Bcast)(recv, 1, MPI_INT, 5, alone);
         if (wrong == 2) CALL(Allreduce)(send, recv, 1, MPI_INT, MPI_OP_NULL, alone);
+        if (wrong == 3) MPI_Cart_sub(alone, &kept, &made);
         fprintf(stderr, "the handler was not called for %d\n", wrong);
         MPI_Abort(MPI_COMM_WORLD, 5);
     }

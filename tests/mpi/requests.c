@@ -197,6 +197,44 @@ static void persistent(MPI_Comm comm) {
         EXPECT(requests[i] == MPI_REQUEST_NULL);
     }
 }
+
+/* With large counts. */
+static void large(MPI_Comm comm) {
+    MPI_Count counts[64];
+    MPI_Aint displs[64];
+    int in = rank, sum = 0, all[64], most = 0;
+    MPI_Request requests[3];
+    EXPECT(size <= 64);
+    for (int r = 0; r < size; r++) counts[r] = 1, displs[r] = size - 1 - r;
+    CALL(Iallreduce_c)(&in, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
+    CALL(Iallgatherv_c)(&in, 1, MPI_INT, all, counts, displs, MPI_INT, comm, &requests[1]);
+    CALL(Allreduce_init_c)(&in, &most, 1, MPI_INT, MPI_MAX, comm, MPI_INFO_NULL, &requests[2]);
+    MPI_Start(&requests[2]);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&requests[2]);
+    EXPECT(sum == sum_of(0) && most == size - 1);
+    for (int r = 0; r < size; r++) EXPECT(all[size - 1 - r] == r);
+}
+
+/* A halo that hopbine does not serve, beside a sum. */
+static void beside_own(void) {
+    const int is_periodic = 1;
+    int edges[2], halo[2], one = 1, sum = 0;
+    MPI_Comm ring;
+    MPI_Request requests[2];
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &is_periodic, 0, &ring);
+    MPI_Neighbor_alltoall_init(edges, 1, MPI_INT, halo, 1, MPI_INT, ring, MPI_INFO_NULL, &requests[0]);
+    for (int round = 0; round < ROUNDS; round++) {
+        edges[0] = edges[1] = rank + round;
+        MPI_Start(&requests[0]);
+        CALL(Iallreduce)(&one, &sum, 1, MPI_INT, MPI_SUM, ring, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        EXPECT(requests[0] != MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL && sum == size);
+        EXPECT(halo[0] == (rank + size - 1) % size + round && halo[1] == (rank + 1) % size + round);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Comm_free(&ring);
+}
 #endif
 
 static void *threaded(void *argument) {
@@ -254,6 +292,8 @@ static void errors(void) {
     CALL(Iallreduce)(in, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
     MPI_Error_class(MPI_Cancel(&requests[0]), &class);
     EXPECT(class == MPI_ERR_REQUEST);
+    MPI_Error_class(MPI_Request_free(&requests[0]), &class);
+    EXPECT(class == MPI_ERR_REQUEST);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     EXPECT(sum == size);
     MPI_Comm_free(&comm);
@@ -269,6 +309,10 @@ int main(int argc, char **argv) {
     local(argc > 1);
     for (int how = 0; how < 8; how++) many(MPI_COMM_WORLD, how);
     shapes(MPI_COMM_WORLD);
+#if MPI_VERSION >= 4
+    beside_own();
+    large(MPI_COMM_WORLD);
+#endif
     if (argc > 1) {
 #if MPI_VERSION >= 4
         persistent(MPI_COMM_WORLD);
