@@ -13,7 +13,7 @@ build_doors() {
     ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
   done
   build_door_libraries "$programs" "${flags[@]}" || return 1
-  for name in calls orders threads recover requests groups; do
+  for name in calls orders threads recover requests groups crowd; do
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name"
   done
   beside "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
@@ -104,6 +104,11 @@ run_doors() {
   # Requests: plain, so that the program is known to be right; served, in shared memory and over messages;
   # and all that are renamed as well, which the report says.
   ranks 2 "$programs/requests-hb" || status=1
+  # More of them at once than a window of operations, in shared memory and over messages.
+  ranks 4 "$preload" "$programs/crowd" 1 || status=1
+  ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/crowd" 1 || status=1
+  [ "$mpi" != openmpi ] || ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
+    "$programs/crowd" 2 || status=1
   for n in 2 7; do
     ranks $n "$preload" "$programs/requests" wrong || status=1
   done
