@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A program that knows nothing of hopbine, with its collectives served by libhopbine_mpi.so.
 #
-# Needs:  hopbine under $HOPBINE_PREFIX (default: ~/hopbine), and the program as ./a.out.
+# Needs:  hopbine under $HOPBINE_PREFIX (default: ~/hopbine), built with Fujitsu MPI (MPICC names its compiler
+#         wrapper: docs/fugaku.md), and the program as ./a.out.
 # Submit: pjsub -g GROUP jobscripts/fugaku-preload.sh
 #
 # Not tried on the machine: see docs/fugaku.md.
