@@ -220,8 +220,7 @@ fn the_torus_is_the_one_asked_for_or_nearly_cubic() {
 
 /// The device has begun with a rank on each node when another number is said.
 fn denied() {
-    let library = std::env::var_os("HOPBINE_UTOFU_LIB").unwrap();
-    utofu::Api::open(library).unwrap().my_coords().unwrap();
+    utofu::Api::vendor().unwrap().my_coords().unwrap();
     // SAFETY: no other thread of this process looks at the environment meanwhile.
     unsafe { std::env::set_var("HOPBINE_RANKS_PER_NODE", "2") };
     let text = init().err().expect("is refused").to_string();
