@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -145,6 +146,10 @@ impl Replacement {
         if before.as_ref().is_some_and(Metadata::is_dir) {
             return Err(io::Error::other("it is a directory"));
         }
+        // What has been written to a standard stream so far stays: a file behind /dev/stdout is not replaced.
+        if let Some(stream) = before.as_ref().and_then(standard_stream) {
+            return Ok(Replacement::Through(stream?));
+        }
         if before.is_some() {
             // A file that may not be written is not replaced either.
             let file = File::options().write(true).open(&target)?;
@@ -202,6 +207,17 @@ impl Replacement {
         file.persist(target).map_err(|error| error.error)?;
         Ok(())
     }
+}
+
+/// Standard output or standard error, if that is what is found at a path.
+fn standard_stream(found: &Metadata) -> Option<io::Result<File>> {
+    let duplicate = |stream: BorrowedFd<'_>| stream.try_clone_to_owned().map(File::from);
+    let is_it = |file: &io::Result<File>| {
+        let stream = file.as_ref().ok().and_then(|file| file.metadata().ok());
+        stream.is_some_and(|stream| (stream.dev(), stream.ino()) == (found.dev(), found.ino()))
+    };
+    let (out, error) = (io::stdout(), io::stderr());
+    [out.as_fd(), error.as_fd()].into_iter().map(duplicate).find(is_it)
 }
 
 /// Whether this process may make files in a directory.

@@ -153,3 +153,18 @@ fn variables_that_make_no_sense_are_named() {
         assert!(error.starts_with("error: ") && error.contains(expected), "{name}: {error}");
     }
 }
+
+/// `hopbine ... -o /dev/stdout >> log`, and the log by its own name.
+#[test]
+fn what_standard_output_is_appended_to_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    std::fs::write(&log, "before\n").unwrap();
+    let listed = well("list barrier");
+    for path in [OsStr::new("/dev/stdout"), log.as_os_str()] {
+        let appended = std::fs::File::options().append(true).open(&log).unwrap();
+        let status = command("list barrier -o").arg(path).stdout(appended).status().unwrap();
+        assert!(status.success());
+    }
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), format!("before\n{listed}{listed}"));
+}
