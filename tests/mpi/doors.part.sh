@@ -87,7 +87,8 @@ run_doors() {
     ranks $n "$programs/calls-hb" wrong || status=1
     ranks $n "$preload" "$programs/calls" wrong || status=1
   done
-  ranks 2 "$preload" "$programs/calls" huge || status=1
+  # It takes ten seconds, and what it tries is the same under both.
+  [ "$mpi" != mpich ] || ranks 2 "$preload" "$programs/calls" huge || status=1
   # Messages over MPI, as between hosts.
   ranks 4 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls" wrong || status=1
   ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mpi::ffi;
 
@@ -17,8 +17,10 @@ use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
 
 /// The longest piece: MPI counts bytes in an `int`.
 const MOST_BYTES: usize = 1 << 30;
-/// Messages without a header that are not met are looked at every so many polls.
-const POLLS_PER_LOOK: u32 = 4096;
+/// Messages without a header that are not met are looked at every so many polls,
+const POLLS_PER_LOOK: u32 = 64;
+/// and announced after this time, twice, four times it and so on.
+const FIRST_PATIENCE: Duration = Duration::from_millis(10);
 /// The most that are announced at a time.
 const ANNOUNCED_AT_A_TIME: usize = 16;
 
@@ -51,8 +53,9 @@ struct Bare {
     to: Rank,
     /// What its header would be.
     header: Header,
-    /// Looks that have found it not to be met.
-    n_looks: u32,
+    since: Instant,
+    /// How long after that it is announced next.
+    patience: Duration,
 }
 
 /// A receive that awaits a message without a header.
@@ -174,8 +177,9 @@ impl Transfers {
         header: Header,
         region: WireRegion,
     ) -> Result<(), WireError> {
-        let (what, mpi_tag) =
-            (What::Bare(Bare { slot, to, header, n_looks: 0 }), header.way as i32);
+        let (since, patience) = (Instant::now(), FIRST_PATIENCE);
+        let what = What::Bare(Bare { slot, to, header, since, patience });
+        let mpi_tag = header.way as i32;
         let number = self.moves.insert(Move { what, left: 1 });
         self.n_bare += 1;
         // SAFETY: the caller's promise.
@@ -407,10 +411,11 @@ impl Transfers {
     /// never know of them. Each less often the longer it waits.
     #[cold]
     pub(super) fn unmet(&mut self) -> Vec<(Rank, Header)> {
+        let now = Instant::now();
         let announced = |of: &mut Move| match &mut of.what {
-            What::Bare(Bare { to, header, n_looks, .. }) => {
-                *n_looks = n_looks.saturating_add(1);
-                n_looks.is_power_of_two().then_some((*to, Header { kind: Kind::Unmet, ..*header }))
+            What::Bare(Bare { to, header, since, patience, .. }) if now - *since >= *patience => {
+                *patience *= 2;
+                Some((*to, Header { kind: Kind::Unmet, ..*header }))
             }
             _ => None,
         };
