@@ -3,8 +3,10 @@
 
 #include "forms.h"
 #include <hopbine_mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A call of Fortran's (fortran/mpi/hopbine_mpi_call.f90); its members are named as in forms.h. */
 struct fortran_call {
@@ -51,14 +53,21 @@ static void give(int code, MPI_Fint *ierror) {
 DOOR_OUT void hopbine_hb_init_f(MPI_Fint *ierror);
 void hopbine_hb_init_f(MPI_Fint *ierror) { give(HB_Init(), ierror); }
 
-/* A list of types in C's handles, to be freed; null if `comm_f` is no communicator. */
-static MPI_Datatype *types_of(const MPI_Fint types[], MPI_Fint comm_f) {
+/* How many types an alltoallw has on each side; 0 if `comm_f` is no communicator. */
+static int n_types_on(MPI_Fint comm_f) {
     int is_inter = 0, n = 0;
     const MPI_Comm comm = MPI_Comm_f2c(comm_f);
-    if (comm == MPI_COMM_NULL) return NULL;
+    if (comm == MPI_COMM_NULL) return 0;
     MPI_Comm_test_inter(comm, &is_inter);
     if (is_inter) MPI_Comm_remote_size(comm, &n);
     else MPI_Comm_size(comm, &n);
+    return n;
+}
+
+/* A list of types in C's handles, to be freed; null if `comm_f` is no communicator. */
+static MPI_Datatype *types_of(const MPI_Fint types[], MPI_Fint comm_f) {
+    const int n = n_types_on(comm_f);
+    if (n == 0) return NULL;
     MPI_Datatype *const c = malloc((size_t)n * sizeof *c);
     for (int at = 0; c && at < n; at++) c[at] = MPI_Type_f2c(types[at]);
     return c;
@@ -93,13 +102,59 @@ static int refuse(const struct fortran_call *call) {
     return MPI_ERR_BUFFER;
 }
 
-/* A call that gives a request, of which Fortran has none for alltoallw. */
+/* A list of types that MPI reads until a request is done, or freed: nobody tells this library when that is. So a
+ * list stays to the end, but each only once, whatever number of calls has it. */
+struct kept_types {
+    struct kept_types *next;
+    int n;
+    MPI_Datatype types[];
+};
+
+static const MPI_Datatype *keep_copy(const MPI_Datatype types[], int n) {
+    static struct kept_types *kept[256];
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    const size_t bytes = (size_t)n * sizeof *types;
+    uint64_t hash = 0;
+    for (size_t at = 0; at < bytes; at++) hash = (hash ^ ((const unsigned char *)types)[at]) * 0x100000001b3;
+    struct kept_types **const first = &kept[hash >> 32 & 255];
+    pthread_mutex_lock(&mutex);
+    struct kept_types *list = *first;
+    while (list && (list->n != n || memcmp(list->types, types, bytes) != 0)) list = list->next;
+    if (!list && (list = malloc(sizeof *list + bytes))) {
+        list->next = *first, list->n = n;
+        memcpy(list->types, types, bytes);
+        *first = list;
+    }
+    pthread_mutex_unlock(&mutex);
+    return list ? list->types : NULL;
+}
+
+/* Where C's types are Fortran's integers, as MPICH's are, MPI reads the program's own list, which has to stay. */
+#define ARE_TYPES_FORTRANS _Generic((MPI_Datatype)0, MPI_Fint: 1, default: 0)
+
+/* The types of a call that gives a request; what is wrong. Null if there are none, or no communicator. */
+static int keep_types(const struct fortran_call *call, const MPI_Fint types_f[], const MPI_Datatype **types) {
+    *types = NULL;
+    const int n = types_f ? n_types_on(call->comm) : 0;
+    if (n == 0) return MPI_SUCCESS;
+    if (ARE_TYPES_FORTRANS) return *types = (const void *)types_f, MPI_SUCCESS;
+    MPI_Datatype *const c = types_of(types_f, call->comm);
+    if (c) *types = keep_copy(c, n);
+    free(c);
+    if (*types) return MPI_SUCCESS;
+    PMPI_Comm_call_errhandler(MPI_Comm_f2c(call->comm), MPI_ERR_NO_MEM);
+    return MPI_ERR_NO_MEM;
+}
+
+/* A call that gives a request. */
 #define REQUEST_CALL(NAME, CASE)                                                                   \
     DOOR_OUT void NAME(const struct fortran_call *call, MPI_Fint *request_f, MPI_Fint *ierror);    \
     void NAME(const struct fortran_call *call, MPI_Fint *request_f, MPI_Fint *ierror) {            \
-        MPI_Datatype *const types = NULL, *const to_types = NULL;                                  \
+        const MPI_Datatype *types = NULL, *to_types = NULL;                                        \
         MPI_Request request = MPI_REQUEST_NULL;                                                    \
         int code = refuse(call);                                                                   \
+        if (code == MPI_SUCCESS && call->send != in_place) code = keep_types(call, call->types, &types); \
+        if (code == MPI_SUCCESS) code = keep_types(call, call->to_types, &to_types);               \
         if (code == MPI_SUCCESS) switch ((enum collective)call->collective) {                      \
                 DOORS(CASE, int, int)                                                              \
                 BARRIER_DOOR(CASE)                                                                 \

@@ -4,8 +4,7 @@
 !
 ! Buffers of blocking calls must be contiguous or are copied by the compiler; HB_Iallreduce, its kin, and
 ! HB_Allreduce_init and its kin, which an MPI of version 4 has, refuse what has gaps (MPI_ERR_BUFFER). Not
-! here: HB_Ialltoallw and HB_Alltoallw_init, which hopbine does not serve in C either, and counts of
-! MPI_COUNT_KIND.
+! here: counts of MPI_COUNT_KIND. MPI serves HB_Alltoallw in all its forms, as in C.
 !
 ! HB_Iallreduce and HB_Allreduce_init are served where libhopbine_mpi.so is loaded (LD_PRELOAD), which serves
 ! waiting for them; else by MPI. To be compiled with the MPI's own Fortran compiler, as mpifort:

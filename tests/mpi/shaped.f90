@@ -27,7 +27,7 @@ program shaped
   integer, allocatable, asynchronous :: nothing(:)
   HANDLE(MPI_Comm) :: world
   HANDLE(MPI_Datatype) :: int
-  HANDLE(MPI_Datatype), allocatable :: types(:)
+  HANDLE(MPI_Datatype), allocatable, asynchronous :: types(:)
   HANDLE(MPI_Request), asynchronous :: request
   HANDLE(MPI_Info) :: info
 
@@ -314,10 +314,11 @@ program shaped
     end select
     call complete
     call expect(ierror == MPI_SUCCESS, 'barrier')
+    call alltoallw
   end do
-  call alltoallw
 #ifndef PLAIN
   call sections
+  call types_at_once
 #endif
   call HB_Barrier(world)
   if (rank == 0) print '(a)', 'all correct'
@@ -385,11 +386,30 @@ contains
 
   subroutine alltoallw
     call fill
-    call HB_Alltoallw(sendbuf=all_ones, sendcounts=counts, sdispls=bytes, sendtypes=types, recvbuf=all_got, &
-      recvcounts=counts, rdispls=bytes, recvtypes=types, comm=world, ierror=ierror)
+    select case (form)
+    case (1)
+      call HB_Alltoallw(sendbuf=all_ones, sendcounts=counts, sdispls=bytes, sendtypes=types, recvbuf=all_got, &
+        recvcounts=counts, rdispls=bytes, recvtypes=types, comm=world, ierror=ierror)
+    case (2)
+      call HB_Ialltoallw(sendbuf=all_ones, sendcounts=counts, sdispls=bytes, sendtypes=types, &
+        recvbuf=all_got, recvcounts=counts, rdispls=bytes, recvtypes=types, comm=world, request=request, &
+        ierror=ierror)
+#ifdef HB_PERSISTENT
+    case (3)
+      call HB_Alltoallw_init(sendbuf=all_ones, sendcounts=counts, sdispls=bytes, sendtypes=types, &
+        recvbuf=all_got, recvcounts=counts, rdispls=bytes, recvtypes=types, comm=world, info=info, &
+        request=request, ierror=ierror)
+#endif
+    end select
+    call complete
     call expect_exchange('alltoallw')
+    ! What is sent twice from where it was received is something else: no persistent call.
+    if (form == 3) return
     all_got = all_ones
-    call HB_Alltoallw(MPI_IN_PLACE, counts, bytes, types, all_got, counts, bytes, types, world)
+    if (form == 1) call HB_Alltoallw(MPI_IN_PLACE, counts, bytes, types, all_got, counts, bytes, types, world)
+    if (form == 2) call HB_Ialltoallw(MPI_IN_PLACE, counts, bytes, types, all_got, counts, bytes, types, world, &
+      request, ierror)
+    call complete
     call expect_exchange('alltoallw in place')
   end subroutine
 
@@ -429,7 +449,55 @@ contains
     call HB_Igather(one, n, int, nothing, n, int, 0, world, request, ierror)
     call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
     if (rank == 0) call expect(all(nothing == [(block(i), i=0, n_ranks - 1)]), 'not allocated')
+    call HB_Ialltoallw(all_ones(::2, :), counts, bytes, types, all_got, counts, bytes, types, world, request, ierror)
+    call MPI_Error_class(ierror, code, failed)
+    call expect(code == MPI_ERR_BUFFER .and. request == MPI_REQUEST_NULL, 'alltoallw of a section with gaps')
   end subroutine
+
+  ! Requests that are under way together, with other types of the program's own each: a whole block for some
+  ! ranks, single numbers for the others.
+  subroutine types_at_once
+    integer, parameter :: n_requests = 8
+    integer, asynchronous :: received(n, n_ranks, n_requests), numbers(n_ranks, n_requests)
+    HANDLE(MPI_Datatype), asynchronous :: lists(n_ranks, n_requests)
+    HANDLE(MPI_Datatype) :: whole(n_requests)
+    HANDLE(MPI_Request) :: requests(n_requests)
+    integer :: round, r
+    do round = 1, 3
+      call fill
+      received = -1
+      do i = 1, n_requests
+        call MPI_Type_contiguous(n, int, whole(i), ierror)
+        call MPI_Type_commit(whole(i), ierror)
+        do r = 1, n_ranks
+          lists(r, i) = merge_types(whole(i), mod(r + i, 3) /= 0)
+          numbers(r, i) = merge(1, n, mod(r + i, 3) /= 0)
+        end do
+      end do
+      do i = 1, n_requests
+        call HB_Ialltoallw(all_ones, numbers(:, i), bytes, lists(:, i), received(:, :, i), numbers(:, i), bytes, &
+          lists(:, i), world, requests(i), ierror)
+        call expect(ierror == MPI_SUCCESS, 'alltoallw, one of several')
+      end do
+      ! The last one first.
+      do i = n_requests, 1, -1
+        call MPI_Wait(requests(i), MPI_STATUS_IGNORE, ierror)
+        all_got = received(:, :, i)
+        call expect_exchange('alltoallw of several types at once')
+      end do
+      do i = 1, n_requests
+        call MPI_Type_free(whole(i), ierror)
+      end do
+    end do
+  end subroutine
+
+  function merge_types(whole, is_whole) result(chosen)
+    HANDLE(MPI_Datatype), intent(in) :: whole
+    logical, intent(in) :: is_whole
+    HANDLE(MPI_Datatype) :: chosen
+    chosen = int
+    if (is_whole) chosen = whole
+  end function
 #endif
 
   subroutine expect(condition, what)
