@@ -32,6 +32,11 @@ fn tag(operation: u32) -> Tag {
     Tag { context: 3, operation, message: 0, call: 0x0102 }
 }
 
+/// What is sent.
+fn byte_at(at: usize) -> u8 {
+    (at % 251) as u8
+}
+
 fn region(bytes: &mut [u8]) -> WireRegion {
     WireRegion { ptr: bytes.as_mut_ptr(), len: bytes.len(), key: 0 }
 }
@@ -95,7 +100,7 @@ impl Port {
         let Side { tag, len } = if is_sender { sent } else { wanted };
         let mut bytes = vec![NOBODYS; len + 64];
         if is_sender {
-            bytes[..len].iter_mut().enumerate().for_each(|(at, byte)| *byte = (at % 251) as u8);
+            bytes[..len].iter_mut().enumerate().for_each(|(at, byte)| *byte = byte_at(at));
         }
         if late != is_sender {
             self.sleep();
@@ -177,7 +182,7 @@ pub fn run() {
         let side = Side { tag: next(), len: LONG };
         let found = port.exchange(side, side, at % 2 == 0 && at < 20);
         let is_whole =
-            |bytes: Vec<u8>| bytes.iter().enumerate().all(|(at, &byte)| byte == (at % 251) as u8);
+            |bytes: Vec<u8>| bytes.iter().enumerate().all(|(at, &byte)| byte == byte_at(at));
         assert_eq!(found.map(is_whole), (port.rank == 1).then_some(true));
     }
     // In any order: messages of one operation, of two, of two communicators; what no lane carries.

@@ -47,24 +47,14 @@ impl State {
     /// Matches a message with its receive, or keeps it until that is posted. A short one, or its next
     /// part, is in `data`.
     fn came(&mut self, index: u32, header: &Header, data: *const u8) -> Result<(), WireError> {
-        let peer = &mut self.peers[index as usize];
-        let (rank, tag) = (peer.rank, header.tag());
+        let (rank, tag) = (self.peers[index as usize].rank, header.tag());
         if self.calls.misses(tag) {
             return Err(self.differs(rank));
         }
         let &Header { kind, way, .. } = header;
         let len = header.len as usize;
-        let mut found = peer.posted.iter().position(|posted| posted.tag.names_same(tag));
-        if found.is_none()
-            && self.transfers.is_awaiting()
-            && let Some(awaited) = self.transfers.take_back(rank, tag)?
-        {
-            // It comes in another way than this rank expects.
-            let Awaited { slot, tag, region, .. } = awaited;
-            found = Some(peer.posted.len());
-            peer.posted.push(Posted { tag, slot, region, arrival: Arrival::InRegion });
-            self.n_awaited += 1;
-        }
+        let found = self.receive_of(index, tag)?;
+        let peer = &mut self.peers[index as usize];
         let fits = |posted: &Posted| (posted.tag.call, posted.region.len) == (tag.call, len);
         if kind == Kind::Long {
             let mpi_tag = way as i32;
@@ -135,26 +125,36 @@ impl State {
     /// A message without a header has not been met for long. Mostly this rank is late, or about to receive
     /// it; otherwise it makes another call, or expects another length.
     fn unmet(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
-        let peer = &mut self.peers[index as usize];
-        let (rank, tag, mpi_tag) = (peer.rank, header.tag(), header.way as i32);
+        let (rank, tag) = (self.peers[index as usize].rank, header.tag());
+        let mpi_tag = header.way as i32;
         if self.calls.misses(tag) {
             return Err(self.differs(rank));
         }
         if self.transfers.expects(rank, mpi_tag) {
             return Ok(());
         }
-        let slot = match peer.posted.iter().position(|posted| posted.tag.names_same(tag)) {
-            Some(at) => {
-                self.n_awaited -= 1;
-                take_out(&mut peer.posted, at).slot
-            }
-            None => match self.transfers.take_back(rank, tag)? {
-                Some(awaited) => awaited.slot,
-                None => return Ok(()),
-            },
-        };
-        self.events.push(Event::Differs(slot, rank));
-        self.transfers.drop(rank, mpi_tag, header.len as usize)
+        let Some(at) = self.receive_of(index, tag)? else { return Ok(()) };
+        let Posted { slot, region, .. } = take_out(&mut self.peers[index as usize].posted, at);
+        self.n_awaited -= 1;
+        // SAFETY: the receive is posted; nothing comes into its region, as it does not fit.
+        unsafe { self.receive((rank, mpi_tag, header.len as usize), slot, region, false) }
+    }
+
+    /// The receive that a message with this name is for, if there is one, among those that are posted for
+    /// messages with a header: one that awaits it without a header is taken back, and is one of them from
+    /// now on.
+    #[inline]
+    fn receive_of(&mut self, index: u32, tag: Tag) -> Result<Option<usize>, WireError> {
+        let Peer { posted, rank, .. } = &mut self.peers[index as usize];
+        let found = posted.iter().position(|posted| posted.tag.names_same(tag));
+        if found.is_some() || !self.transfers.is_awaiting() {
+            return Ok(found);
+        }
+        let Some(awaited) = self.transfers.take_back(*rank, tag)? else { return Ok(None) };
+        let Awaited { slot, tag, region, .. } = awaited;
+        posted.push(Posted { tag, slot, region, arrival: Arrival::InRegion });
+        self.n_awaited += 1;
+        Ok(Some(posted.len() - 1))
     }
 
     /// Keeps a part of a message whose receive has not been posted.

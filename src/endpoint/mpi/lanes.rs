@@ -20,6 +20,7 @@
 //! receive: Open MPI 4.1.4 writes all of a long one, also by TCP, and says so afterwards. Where ranks
 //! disagree about a length, one time in 2^15 with Open MPI's 31 bits for a tag, the hash does not tell.
 
+use super::transfers::MOST_BYTES;
 use crate::endpoint::Tag;
 
 const LANE_BITS: u32 = 4;
@@ -27,8 +28,6 @@ const OPERATION_BITS: u32 = Tag::WINDOW.ilog2();
 const MESSAGE_BITS: u32 = 5;
 /// Bits of a hash, at least and at most.
 const HASH_BITS: (u32, u32) = (8, 16);
-/// The longest message that goes by a lane: MPI counts bytes in an `int`.
-const LONGEST: usize = 1 << 30;
 
 /// Which tags there are.
 #[derive(Clone, Copy, Debug)]
@@ -74,10 +73,10 @@ fn mixed(word: u64) -> u64 {
 }
 
 /// Whether a lane can carry a message, which both sides know: not one of many, nor one of an operation
-/// that keeps no order ([`Tag::LATE`]).
+/// that keeps no order ([`Tag::LATE`]), nor one in several pieces.
 #[inline]
 pub(super) fn can_carry(tag: Tag, len: usize) -> bool {
-    tag.message < 1 << MESSAGE_BITS && len <= LONGEST
+    tag.message < 1 << MESSAGE_BITS && len <= MOST_BYTES
 }
 
 /// The lanes from one rank to another.
@@ -188,13 +187,13 @@ mod tests {
     #[test]
     fn lanes_carry_long_messages_of_their_communicator() {
         let mut lanes = Lanes::default();
-        assert_eq!(lanes.carrying(TAG, LONGEST), None);
+        assert_eq!(lanes.carrying(TAG, MOST_BYTES), None);
         assert_eq!(lanes.least_bytes(), None);
         lanes.open(7, 1000);
         lanes.open(5, 1000);
         assert_eq!(lanes.carrying(TAG, 1000), Some(1));
         assert_eq!(lanes.carrying(TAG, 999), None);
-        assert_eq!(lanes.carrying(TAG, LONGEST + 1), None);
+        assert_eq!(lanes.carrying(TAG, MOST_BYTES + 1), None);
         for message in [1 << MESSAGE_BITS, Tag::LATE] {
             assert_eq!(lanes.carrying(Tag { message, ..TAG }, 1000), None);
         }

@@ -31,7 +31,7 @@ impl State {
         } else {
             if let Some(lane) = self.lane_to(index, tag, region.len)? {
                 let way = self.tags.of(lane, tag, region.len) as u32;
-                let header = Header::of(Kind::Long, tag, region.len, way);
+                let header = Header::of(Kind::Unmet, tag, region.len, way);
                 // SAFETY: the caller's promise.
                 unsafe { self.transfers.send_bare(to, slot, header, region) }?;
                 return Ok(Taken::Accepted);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mpi::ffi;
 
 use super::FIRST_DATA;
-use super::header::{Header, Kind};
+use super::header::Header;
 use super::library::{Comm, check};
 use super::requests::{IsendFunction, cancel, cancel_one, finish, n_bytes};
 use crate::Rank;
@@ -16,7 +16,7 @@ use crate::endpoint::numbered::Numbered;
 use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
 
 /// The longest piece: MPI counts bytes in an `int`.
-const MOST_BYTES: usize = 1 << 30;
+pub(super) const MOST_BYTES: usize = 1 << 30;
 /// Messages without a header that are not met are looked at every so many polls,
 const POLLS_PER_LOOK: u32 = 64;
 /// and announced after this time, twice, four times it and so on.
@@ -51,7 +51,7 @@ enum What {
 struct Bare {
     slot: Slot,
     to: Rank,
-    /// What its header would be.
+    /// What announces it.
     header: Header,
     since: Instant,
     /// How long after that it is announced next.
@@ -156,7 +156,7 @@ impl Transfers {
         slot: Slot,
         region: WireRegion,
     ) -> Result<(), WireError> {
-        let (mpi_tag, left) = (self.tag(), region.len.div_ceil(MOST_BYTES) as u32);
+        let (mpi_tag, left) = (self.tag(), n_pieces(region.len));
         let number = self.moves.insert(Move { what: What::Sent(slot), left });
         for (at, len) in pieces(region.len) {
             let part = WireRegion { ptr: region.ptr.wrapping_add(at), len, ..region };
@@ -166,7 +166,7 @@ impl Transfers {
         Ok(())
     }
 
-    /// Sends a message to a peer by a lane's tag; `header` is the one that it would have.
+    /// Sends a message to a peer by a lane's tag, `header.way`; the header is what announces it if need be.
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
@@ -222,7 +222,7 @@ impl Transfers {
         slot: Slot,
         region: WireRegion,
     ) {
-        let left = region.len.div_ceil(MOST_BYTES) as u32;
+        let left = n_pieces(region.len);
         let number = self.moves.insert(Move { what: What::Received(slot), left });
         self.due.push_back(Due { from, mpi_tag, number, region });
     }
@@ -295,7 +295,7 @@ impl Transfers {
             reason: error.to_string(),
             peer: Some(from),
         })?;
-        let (ptr, left) = (waste.as_mut_ptr(), len.div_ceil(MOST_BYTES) as u32);
+        let (ptr, left) = (waste.as_mut_ptr(), n_pieces(len));
         self.n_dropped += 1;
         let number = self.moves.insert(Move { what: What::Dropped(waste), left });
         // SAFETY: as long as the message lives in `moves`, so does this memory, which nobody else uses.
@@ -415,7 +415,7 @@ impl Transfers {
         let announced = |of: &mut Move| match &mut of.what {
             What::Bare(Bare { to, header, since, patience, .. }) if now - *since >= *patience => {
                 *patience *= 2;
-                Some((*to, Header { kind: Kind::Unmet, ..*header }))
+                Some((*to, *header))
             }
             _ => None,
         };
@@ -441,6 +441,11 @@ impl Transfers {
         (self.moves, self.due) = Default::default();
         (self.n_dropped, self.n_bare, self.n_awaited) = Default::default();
     }
+}
+
+/// How many pieces a message has.
+fn n_pieces(len: usize) -> u32 {
+    len.div_ceil(MOST_BYTES) as u32
 }
 
 /// Where the pieces of a message begin, and their lengths.
