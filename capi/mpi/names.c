@@ -34,12 +34,16 @@ const char *call_name(enum collective collective, enum form form) {
     return name;
 }
 
+/* Whether a word of so many characters is this name. */
+static int is_name(const char *word, size_t length, const char *name) {
+    return length == strlen(name) && strncasecmp(word, name, length) == 0;
+}
+
 /* Whether a list of names has this one. */
 static int lists(const char *list, const char *name) {
-    const size_t length = strlen(name);
     while (*list) {
         const size_t word = strcspn(list, ", ");
-        if (word == length && strncasecmp(list, name, length) == 0) return 1;
+        if (is_name(list, word, name)) return 1;
         list += word + (list[word] != 0);
     }
     return 0;
@@ -51,9 +55,8 @@ static int wanted[N_COLLECTIVES], requests_wanted;
 static const char *unknown_word(const char *list, const char *also, size_t *length) {
     for (; *list; list += *length + (list[*length] != 0)) {
         *length = strcspn(list, ", ");
-        int is_known = *length == 0 || (*length == strlen(also) && strncasecmp(list, also, *length) == 0);
-        for (int c = 0; c < N_COLLECTIVES && !is_known; c++)
-            is_known = *length == strlen(names[c]) && strncasecmp(list, names[c], *length) == 0;
+        int is_known = *length == 0 || is_name(list, *length, also);
+        for (int c = 0; c < N_COLLECTIVES && !is_known; c++) is_known = is_name(list, *length, names[c]);
         if (!is_known) return list;
     }
     return NULL;
