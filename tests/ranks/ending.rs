@@ -9,7 +9,7 @@ use hopbine::endpoint::{
 };
 use hopbine::engine::{
     CheckedPlan, Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, OperationWatch,
-    Order, Sizes, UserKeys, UserMemory, compile,
+    Order, Program, Sizes, UserKeys, UserMemory, compile,
 };
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine::{Error, WireError};
@@ -18,11 +18,10 @@ use hopbine_torus::plan::Flow;
 use hopbine_torus::{Collective, Request, registry};
 
 /// For what is to succeed, also on a busy machine.
-const LONG: Duration = Duration::from_secs(60);
+pub const LONG: Duration = Duration::from_secs(60);
 
-/// Ranks 0 and 1, with a barrier each.
-fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
-    let wire = MemoryWire::default();
+/// One of two ranks, and the program of a barrier of both.
+pub fn barrier_of_two(wire: &MemoryWire, rank: u32, timeout: Duration) -> (Engine, Arc<Program>) {
     let request = Request {
         shape: Shape::torus(&[2]).unwrap(),
         map: RankMap::RowMajor,
@@ -33,30 +32,32 @@ fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
     let schedule = algorithm.schedule(&request).unwrap().expand().unwrap();
     let geometry =
         Geometry { sizes: Sizes::Equal(0), elem_bytes: 1, in_place: false, segment_bytes: None };
+    let config = EngineConfig {
+        workers: false,
+        cores: Vec::new(),
+        own_cores: false,
+        timeout,
+        on_timeout: OnTimeout::Fail,
+    };
+    let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
+    let engine = Engine::new(rank, vec![endpoint], config, Arc::new(Failure::default())).unwrap();
+    let plan = CheckedPlan::new(schedule.plan(hopbine_torus::Rank(rank))).unwrap();
+    (engine, Arc::new(compile(&plan, &geometry).unwrap()))
+}
+
+/// Ranks 0 and 1, with a barrier each.
+fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
+    let wire = MemoryWire::default();
     [0, 1].map(|rank| {
-        let config = EngineConfig {
-            workers: false,
-            cores: Vec::new(),
-            own_cores: false,
-            timeout,
-            on_timeout: OnTimeout::Fail,
-        };
-        let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
-        let engine =
-            Engine::new(rank, vec![endpoint], config, Arc::new(Failure::default())).unwrap();
-        let program = compile(
-            &CheckedPlan::new(schedule.plan(hopbine_torus::Rank(rank))).unwrap(),
-            &geometry,
-        )
-        .unwrap();
-        let operation = engine.prepare(Arc::new(program), None).unwrap();
+        let (engine, program) = barrier_of_two(&wire, rank, timeout);
+        let operation = engine.prepare(program, None).unwrap();
         (engine, operation)
     })
 }
 
 /// Context and number of the one operation.
 const ID: (u64, u32) = (0, 0);
-const NOTHING: [UserMemory; 2] = [UserMemory { ptr: std::ptr::null_mut(), len: 0 }; 2];
+pub const NOTHING: [UserMemory; 2] = [UserMemory { ptr: std::ptr::null_mut(), len: 0 }; 2];
 
 fn start((engine, operation): &(Engine, Arc<Operation>)) -> UserKeys {
     let mut keys = UserKeys::default();

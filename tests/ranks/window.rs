@@ -1,19 +1,12 @@
 //! Operations of one communicator whose numbers are far apart do not post at the same time.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::common::memory_wire::MemoryWire;
-use hopbine::endpoint::{Endpoint, Tag};
-use hopbine::engine::{
-    CheckedPlan, Engine, EngineConfig, Geometry, OnTimeout, Operation, OperationWatch, Order,
-    Program, Sizes, UserKeys, UserMemory, compile,
-};
-use hopbine_torus::geometry::{RankMap, Shape};
-use hopbine_torus::plan::Flow;
-use hopbine_torus::{Collective, Request, registry};
+use crate::ending::{LONG, NOTHING, barrier_of_two};
+use hopbine::endpoint::Tag;
+use hopbine::engine::{Engine, Operation, OperationWatch, Order, Program, UserKeys};
 
-const NOTHING: [UserMemory; 2] = [UserMemory { ptr: std::ptr::null_mut(), len: 0 }; 2];
 /// The last number of an operation, which 0 follows.
 const LAST: u32 = (1 << Tag::OPERATION_BITS) - 1;
 
@@ -26,26 +19,8 @@ struct Rank {
 
 impl Rank {
     fn new(wire: &MemoryWire, rank: u32) -> Self {
-        let shape = Shape::torus(&[2]).unwrap();
-        let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
-        let algorithm = registry::find(Collective::Barrier, "mixed").unwrap();
-        let schedule = algorithm.schedule(&request).unwrap().expand().unwrap();
-        let plan = CheckedPlan::new(schedule.plan(hopbine_torus::Rank(rank))).unwrap();
-        let (sizes, segment_bytes) = (Sizes::Equal(0), None);
-        let geometry = Geometry { sizes, elem_bytes: 1, in_place: false, segment_bytes };
-        let config = EngineConfig {
-            workers: false,
-            cores: Vec::new(),
-            own_cores: false,
-            timeout: Duration::from_secs(60),
-            on_timeout: OnTimeout::Fail,
-        };
-        let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
-        Rank {
-            engine: Engine::new(rank, vec![endpoint], config, Arc::default()).unwrap(),
-            program: Arc::new(compile(&plan, &geometry).unwrap()),
-            started: Vec::new(),
-        }
+        let (engine, program) = barrier_of_two(wire, rank, LONG);
+        Rank { engine, program, started: Vec::new() }
     }
 
     fn start(&mut self, id: (u64, u32), order: Order) {
