@@ -12,7 +12,7 @@ use super::threads::{all_finish, thread};
 /// See the module documentation.
 pub(super) struct Messages {
     sender: Option<Sender<String>>,
-    writer: [JoinHandle<()>; 1],
+    writer: JoinHandle<()>,
 }
 
 impl Messages {
@@ -24,7 +24,7 @@ impl Messages {
                 let _ = forward::to_stderr(format!("hopbine launch: {message}\n").as_bytes());
             }
         })?;
-        Ok(Messages { sender: Some(sender), writer: [writer] })
+        Ok(Messages { sender: Some(sender), writer })
     }
 
     pub(super) fn say(&self, message: String) {
@@ -35,6 +35,6 @@ impl Messages {
     /// Waits for what is still to be written, but not for ever.
     pub(super) fn finish(&mut self, wait: Duration) {
         self.sender = None;
-        all_finish(&self.writer, wait);
+        all_finish(std::slice::from_ref(&self.writer), wait);
     }
 }

@@ -21,7 +21,8 @@
 //! `HOPBINE_RENDEZVOUS`: they meet by a file of their own in `$XDG_RUNTIME_DIR/hopbine-USER` (else in
 //! `/dev/shm`, else in the directory for temporary files), which goes when all have come.
 //!
-//! A variable that is set to nothing counts as unset. With nothing set and no launcher the process is a job of one rank.
+//! A variable that is set to nothing counts as unset. With nothing set and no launcher the process is
+//! a job of one rank.
 
 use crate::arena::Arena;
 use crate::coords;
@@ -211,7 +212,7 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
     Ok(Settings {
         rank,
         size,
-        rendezvous: get(RENDEZVOUS).filter(|path| !path.is_empty()).map(PathBuf::from),
+        rendezvous: get(RENDEZVOUS).map(PathBuf::from),
         launched,
         shape,
         per_node,
