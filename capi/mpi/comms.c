@@ -1,6 +1,7 @@
 /* Starting and ending hopbine beside MPI, and hopbine's communicators for MPI's. */
 #include "requests.h"
 
+#include <hopbine_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,7 @@ void start(void) {
     int is_started = 0, n_ranks = 0;
     hopbine_initialized(&is_started);
     if (is_started) {
-        /* By the program, or by the other one of libhopbine_hb and libhopbine_mpi. */
+        /* By the program itself. */
         world = hopbine_comm_world();
         good = hopbine_comm_size(world, &n_ranks) == HOPBINE_SUCCESS && n_ranks == size;
     } else {
@@ -129,6 +130,11 @@ void start(void) {
         state_of(MPI_COMM_SELF);
     }
     within--;
+}
+
+DOOR_OUT int HB_Init(void) {
+    start();
+    return MPI_SUCCESS;
 }
 
 /* -- Communicators ------------------------------------------------------------------------- */

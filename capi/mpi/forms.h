@@ -94,3 +94,41 @@
 #define BARRIER_DOOR(X)                                                                            \
     X(Barrier, barrier, BARRIER, (MPI_Comm comm), (comm),                                          \
       (NULL, 0, NO_TYPE, NULL, 0, NO_TYPE, NULL, NO_OP, 0))
+
+/* All forms of all of them: EVERY_DOOR calls
+ *
+ *     DOOR(Name, FORM, COLLECTIVE, (parameters), (arguments), members of struct call to `request`)
+ *
+ * for each, which a file that uses it defines. */
+#define BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                             \
+    DOOR(Name, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
+#define NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                          \
+    DOOR(I##name, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),                     \
+         (UNPAREN A, request), UNPAREN M, comm, request)
+#if MPI_VERSION >= 4
+#define LARGE_BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                       \
+    DOOR(Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
+#define LARGE_NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                    \
+    DOOR(I##name##_c, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),                 \
+         (UNPAREN A, request), UNPAREN M, comm, request)
+#define PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                           \
+    DOOR(Name##_init, PERSISTENT, COLLECTIVE, (UNPAREN P, MPI_Info info, MPI_Request * request),   \
+         (UNPAREN A, info, request), UNPAREN M, comm, request)
+#define LARGE_PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                     \
+    DOOR(Name##_init_c, PERSISTENT, COLLECTIVE, (UNPAREN P, MPI_Info info, MPI_Request * request), \
+         (UNPAREN A, info, request), UNPAREN M, comm, request)
+#define DOORS_OF_MPI_4                                                                             \
+    DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)                                                \
+    DOORS(LARGE_NONBLOCKING_DOOR, MPI_Count, MPI_Aint)                                             \
+    DOORS(PERSISTENT_DOOR, int, int)                                                               \
+    DOORS(LARGE_PERSISTENT_DOOR, MPI_Count, MPI_Aint)                                              \
+    BARRIER_DOOR(PERSISTENT_DOOR)
+#else
+#define DOORS_OF_MPI_4
+#endif
+#define EVERY_DOOR                                                                                 \
+    DOORS(BLOCKING_DOOR, int, int)                                                                 \
+    DOORS(NONBLOCKING_DOOR, int, int)                                                              \
+    BARRIER_DOOR(BLOCKING_DOOR)                                                                    \
+    BARRIER_DOOR(NONBLOCKING_DOOR)                                                                 \
+    DOORS_OF_MPI_4

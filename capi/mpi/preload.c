@@ -1,4 +1,5 @@
-/* libhopbine_mpi.so: MPI's collectives themselves, for programs that cannot be changed.
+/* libhopbine_mpi.so: MPI's collectives themselves, for programs that cannot be changed. HB_ calls are the same
+ * functions here: with those of libhopbine_hb.so, which pass on what they do not serve, a call would come twice.
  *
  * A call from hopbine goes straight to MPI's own (`within`). */
 #define _GNU_SOURCE
@@ -7,12 +8,9 @@
 #include "forms.h"
 #include "interposed.h"
 #include <dlfcn.h>
+#include <hopbine_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* libhopbine_hb.so looks for this: requests are served where it is. */
-DOOR_OUT extern const int hopbine_interposes_mpi;
-const int hopbine_interposes_mpi = 1;
 
 void *behind(const char *name) {
     void *found = dlsym(RTLD_NEXT, name);
@@ -30,45 +28,17 @@ void *behind(const char *name) {
 #endif
 
 #define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
-    DOOR_OUT int NAME PARAMETERS {                                                                 \
-        FIND(P##NAME);                                                                             \
+    DOOR_OUT int MPI_##NAME PARAMETERS {                                                           \
+        FIND(PMPI_##NAME);                                                                         \
         struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
         if (serve(&call, &code)) return code;                                                      \
         return passed(&call, next ARGUMENTS);                                                      \
     }                                                                                              \
-    ALSO(NAME, PARAMETERS)
+    DOOR_OUT extern int HB_##NAME PARAMETERS __attribute__((alias("MPI_" #NAME)));                 \
+    ALSO(MPI_##NAME, PARAMETERS)
 
-#define BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                             \
-    DOOR(MPI_##Name, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
-#define NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                          \
-    DOOR(MPI_I##name, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),                 \
-         (UNPAREN A, request), UNPAREN M, comm, request)
-DOORS(BLOCKING_DOOR, int, int)
-DOORS(NONBLOCKING_DOOR, int, int)
-BARRIER_DOOR(BLOCKING_DOOR)
-BARRIER_DOOR(NONBLOCKING_DOOR)
-
-#if MPI_VERSION >= 4
-#define LARGE_BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                       \
-    DOOR(MPI_##Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
-#define LARGE_NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                    \
-    DOOR(MPI_I##name##_c, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),             \
-         (UNPAREN A, request), UNPAREN M, comm, request)
-#define PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                           \
-    DOOR(MPI_##Name##_init, PERSISTENT, COLLECTIVE,                                                \
-         (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request),            \
-         UNPAREN M, comm, request)
-DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)
-DOORS(LARGE_NONBLOCKING_DOOR, MPI_Count, MPI_Aint)
-#define LARGE_PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                     \
-    DOOR(MPI_##Name##_init_c, PERSISTENT, COLLECTIVE,                                              \
-         (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request),            \
-         UNPAREN M, comm, request)
-DOORS(PERSISTENT_DOOR, int, int)
-DOORS(LARGE_PERSISTENT_DOOR, MPI_Count, MPI_Aint)
-BARRIER_DOOR(PERSISTENT_DOOR)
-#endif
+EVERY_DOOR
 
 /* MPICH's mpi_f08 calls PMPI_Barrier: its own names are taken. */
 #ifdef MPICH

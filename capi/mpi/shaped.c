@@ -1,4 +1,5 @@
-/* HB_Allreduce and its kin: MPI's collectives under another name, served by hopbine where it can. */
+/* HB_Allreduce and its kin: MPI's collectives under another name, served by hopbine where it can. Where
+ * libhopbine_mpi.so is loaded, these names are its own (preload.c), and nothing of this library is called. */
 #include "doors.h"
 
 #include "forms.h"
@@ -23,22 +24,16 @@ static void start_on(MPI_Comm comm) {
     else if (status == NEVER_TRIED) say_unstarted();
 }
 
-DOOR_OUT int HB_Init(void) {
-    start();
-    return MPI_SUCCESS;
-}
-
-#define DOOR(NAME, REAL, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                             \
-    DOOR_OUT int NAME PARAMETERS {                                                                 \
+#define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
+    DOOR_OUT int HB_##NAME PARAMETERS {                                                            \
         struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
         start_on(comm);                                                                            \
         if (serve(&call, &code)) return code;                                                      \
-        return passed(&call, REAL ARGUMENTS);                                                      \
+        return passed(&call, PMPI_##NAME ARGUMENTS);                                               \
     }
 
-/* A request is served by libhopbine_mpi.so only, since waiting for it must be served, too: where that is,
- * a call that gives one is the interposed one. */
+/* A request is served by libhopbine_mpi.so only, since waiting for it must be served, too. */
 const char *against_requests(void) { return "a request, without libhopbine_mpi.so"; }
 
 int serve_request(struct call *call, struct state *state, int *code, int *error) {
@@ -50,47 +45,4 @@ void forget_comm(MPI_Comm comm) { (void)comm; }
 
 void end_background(void) {}
 
-extern const int hopbine_interposes_mpi __attribute__((weak));
-
-#define REQUEST_DOOR(NAME, REAL, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                     \
-    DOOR_OUT int NAME PARAMETERS {                                                                 \
-        struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
-        int code;                                                                                  \
-        start_on(comm);                                                                            \
-        if (&hopbine_interposes_mpi || within) return REAL ARGUMENTS;                              \
-        if (serve(&call, &code)) return code;                                                      \
-        return passed(&call, REAL ARGUMENTS);                                                      \
-    }
-
-#define BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                             \
-    DOOR(HB_##Name, PMPI_##Name, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
-#define NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                          \
-    REQUEST_DOOR(HB_I##name, MPI_I##name, NONBLOCKING, COLLECTIVE,                                 \
-                 (UNPAREN P, MPI_Request * request), (UNPAREN A, request), UNPAREN M, comm,         \
-                 request)
-DOORS(BLOCKING_DOOR, int, int)
-DOORS(NONBLOCKING_DOOR, int, int)
-BARRIER_DOOR(BLOCKING_DOOR)
-BARRIER_DOOR(NONBLOCKING_DOOR)
-
-#if MPI_VERSION >= 4
-#define LARGE_BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                       \
-    DOOR(HB_##Name##_c, PMPI_##Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
-#define LARGE_NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                    \
-    REQUEST_DOOR(HB_I##name##_c, MPI_I##name##_c, NONBLOCKING, COLLECTIVE,                         \
-                 (UNPAREN P, MPI_Request * request), (UNPAREN A, request), UNPAREN M, comm,         \
-                 request)
-#define PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                           \
-    REQUEST_DOOR(HB_##Name##_init, MPI_##Name##_init, PERSISTENT, COLLECTIVE,                      \
-                 (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request),    \
-                 UNPAREN M, comm, request)
-#define LARGE_PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                     \
-    REQUEST_DOOR(HB_##Name##_init_c, MPI_##Name##_init_c, PERSISTENT, COLLECTIVE,                  \
-                 (UNPAREN P, MPI_Info info, MPI_Request * request), (UNPAREN A, info, request),    \
-                 UNPAREN M, comm, request)
-DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)
-DOORS(LARGE_NONBLOCKING_DOOR, MPI_Count, MPI_Aint)
-DOORS(PERSISTENT_DOOR, int, int)
-DOORS(LARGE_PERSISTENT_DOOR, MPI_Count, MPI_Aint)
-BARRIER_DOOR(PERSISTENT_DOOR)
-#endif
+EVERY_DOOR

@@ -17,7 +17,7 @@ build_doors() {
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name"
   done
   beside "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
-  for name in place disagree unstarted; do
+  for name in place disagree unstarted passed; do
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}"
   done
   for name in calls threads recover requests; do
@@ -160,6 +160,13 @@ run_doors() {
   said=$(export HOPBINE_REPORT=1; launch_within 60 2 "$programs/unstarted" 2>&1; launch_within 60 2 "$programs/unstarted" started 2>&1) || status=1
   [[ $said == *"until HB_Init"*"hopbine report"* && $said != *"until HB_Init"*"until HB_Init"* ]] ||
     { printf 'FAILED: HB_ calls before HB_Init\n%s\n' "$said"; status=1; }
+  # The report counts each HB_ call once, and nothing else, without the library and under it.
+  for said in HOPBINE_REPORT=1 "$preload"; do
+    said=$(export "${said?}" HOPBINE_REPORT=1; launch_within 60 3 "$programs/passed" 2>&1) || status=1
+    [[ $said == *"all are made"* && $(sed -nE 's/^([A-Za-z_]+) .* B +([0-9]+) +[0-9.]+ +[0-9.]+ .*/\1 \2/p' <<<"$said") == \
+      $'MPI_Allreduce 5\nMPI_Alltoallw 7\nallreduce 3' ]] ||
+      { printf 'FAILED: the report on HB_ calls of which MPI serves some\n%s\n' "$said"; status=1; }
+  done
   same 4 "$programs/heat" "$programs/heat-hb" 20 20 || status=1
   same 2 "$programs/fft" "$programs/fft-hb" 64 || status=1
   same 3 "$programs/heat-f" "$programs/heat-hb-f" 20 20 || status=1
