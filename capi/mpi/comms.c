@@ -56,19 +56,24 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
-/* MPI_Finalize begins by freeing what MPI_COMM_SELF carries. */
-static int end(MPI_Comm comm, int key, void *value, void *extra) {
-    (void)comm, (void)key, (void)value, (void)extra;
-    if (status != STARTED) return MPI_SUCCESS;
+/* From now on MPI serves all calls; frees what start() has made beside hopbine. */
+static void stop(void) {
     status = CANNOT;
-    within++;
-    end_background();
-    if (hopbine_finalize() != HOPBINE_SUCCESS) fprintf(stderr, "hopbine: %s\n", hopbine_last_error());
     PMPI_Cancel(&unanswered);
     PMPI_Wait(&unanswered, MPI_STATUS_IGNORE);
     PMPI_Comm_free(&exchange_comm);
     PMPI_Comm_free(&own_comm);
     PMPI_Group_free(&world_group);
+}
+
+/* MPI_Finalize begins by freeing what MPI_COMM_SELF carries. A hopbine that the program has started itself (a `value`)
+ * is the program's to end. */
+static int end(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm, (void)key, (void)extra;
+    within++;
+    end_background();
+    if (!value && hopbine_finalize() != HOPBINE_SUCCESS) fprintf(stderr, "hopbine: %s\n", hopbine_last_error());
+    stop();
     within--;
     return MPI_SUCCESS;
 }
@@ -89,7 +94,7 @@ void start(void) {
     const int is_clear = read_wishes(rank == 0);
     PMPI_Allreduce(&is_clear, &all, 1, MPI_INT, MPI_MIN, exchange_comm);
     if (!all) {
-        status = CANNOT;
+        stop();
         within--;
         return;
     }
@@ -121,11 +126,13 @@ void start(void) {
     PMPI_Allreduce(mine, everybodys, 2, MPI_INT, MPI_MIN, exchange_comm);
     all = everybodys[0];
     no_requests = everybodys[1] ? against_requests() : "a request over messages of MPI's, without MPI_THREAD_MULTIPLE";
-    status = all ? STARTED : CANNOT;
-    if (all) {
+    if (!all) {
+        stop();
+    } else {
+        status = STARTED;
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &end_keyval, NULL);
-        if (!is_started) PMPI_Comm_set_attr(MPI_COMM_SELF, end_keyval, NULL);
+        PMPI_Comm_set_attr(MPI_COMM_SELF, end_keyval, is_started ? &world : NULL);
         state_of(MPI_COMM_WORLD);
         state_of(MPI_COMM_SELF);
     }

@@ -1,0 +1,56 @@
+/* What HB_Init makes of MPI's objects is freed: when hopbine cannot be started (`cannot`), at once; else in
+ * MPI_Finalize, also where the program has started hopbine itself (`own`). Counts calls of libhopbine_hb.so, which find
+ * these definitions before MPI's. Prints "nothing is left" on rank 0. */
+#define _GNU_SOURCE
+#define HB
+#include "program.h"
+
+#include <dlfcn.h>
+#include <hopbine.h>
+#include <string.h>
+
+static int n_comms, n_groups, n_requests;
+
+/* Whether a call comes from there, and not from what it calls. */
+static int is_its(const void *caller) {
+    Dl_info from;
+    return dladdr(caller, &from) && strstr(from.dli_fname, "libhopbine_hb");
+}
+
+#define COUNT(NAME, PARAMETERS, ARGUMENTS, N, BY)                                                  \
+    int NAME PARAMETERS {                                                                          \
+        int(*const next) PARAMETERS = (int(*) PARAMETERS)dlsym(RTLD_NEXT, #NAME);                  \
+        if (is_its(__builtin_return_address(0))) N += BY;                                          \
+        return next ARGUMENTS;                                                                     \
+    }
+COUNT(PMPI_Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made), n_comms, 1)
+COUNT(PMPI_Comm_free, (MPI_Comm * comm), (comm), n_comms, -1)
+COUNT(PMPI_Comm_group, (MPI_Comm comm, MPI_Group *group), (comm, group), n_groups, 1)
+COUNT(PMPI_Group_free, (MPI_Group * group), (group), n_groups, -1)
+COUNT(PMPI_Irecv,
+      (void *data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request),
+      (data, n, type, from, tag, comm, request), n_requests, 1)
+COUNT(PMPI_Wait, (MPI_Request * request, MPI_Status *status), (request, status), n_requests, -1)
+
+int main(int argc, char **argv) {
+    int one = 1, sum = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const int cannot = argc > 1 && strcmp(argv[1], "cannot") == 0, own = argc > 1 && strcmp(argv[1], "own") == 0;
+    const MPI_Comm everybody = MPI_COMM_WORLD;
+    hopbine_comm_t world;
+    if (own) EXPECT(hopbine_init_mpi(&everybody, NULL, NULL, &world) == HOPBINE_SUCCESS);
+    HB_Init();
+    EXPECT(cannot ? n_comms == 0 && n_groups == 0 && n_requests == 0 : n_comms > 0 && n_groups > 0 && n_requests > 0);
+    CALL(Allreduce)(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT(sum == size);
+    if (own) EXPECT(hopbine_finalize() == HOPBINE_SUCCESS);
+    MPI_Finalize();
+    if (n_comms || n_groups || n_requests) {
+        fprintf(stderr, "rank %d: left: %d communicators, %d groups, %d requests\n", rank, n_comms, n_groups, n_requests);
+        return 1;
+    }
+    if (rank == 0) puts("nothing is left");
+    return 0;
+}
