@@ -6,7 +6,7 @@
 //! rank has to be told before the next call. That is sound because nobody stops: the two calls have the
 //! same messages by their numbers' upper halves ([`Tag::call`](crate::endpoint::Tag)), so every message
 //! meets its receive, which takes it or drops it; either way both tasks finish, and every run comes
-//! to its end as if all had agreed ([`PortRun::differs`](super::run::PortRun)). What a rank sends after it
+//! to its end as if all had agreed ([`PortRun::note_differing`](super::run::PortRun)). What a rank sends after it
 //! has found out carries a number that nobody expects, so whoever gets data that depend on the
 //! difference finds out as well. At the end of a run nothing of the operation is left on the wire
 //! for it, and the next operation has another number. (Agreeing on a way to go on *after* ranks have stopped

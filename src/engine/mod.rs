@@ -65,6 +65,7 @@ mod staging;
 mod transfer;
 mod user_memory;
 mod watchdog;
+mod window;
 mod work_memory;
 mod worker;
 

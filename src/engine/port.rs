@@ -16,6 +16,7 @@ use crate::sync::lock;
 
 use super::failure::Failure;
 use super::run::PortRun;
+use super::window::Windows;
 
 /// Runs under way for which room is made in advance.
 const USUAL_RUNS: usize = 16;
@@ -81,24 +82,59 @@ pub(super) struct State {
     /// Everything written has arrived, and nothing is to be written any more: peers may free
     /// their memory.
     pub(super) is_fenced: bool,
+    /// By the number that their slots name.
     pub(super) runs: Vec<Option<Active>>,
+    /// Numbers of no run.
+    free: Vec<u32>,
+    /// Numbers of runs that do not only wait for the wire to bring something.
+    due: Vec<u32>,
+    windows: Windows,
+    /// Receives of all runs that are posted and unfinished.
+    n_recvs: u32,
     pub(super) events: Vec<Event>,
     /// Nothing is put under way any more.
     pub(super) is_closed: bool,
-    /// Every run waits for the wire to bring something.
-    is_idle: bool,
 }
 
 pub(super) struct Active {
     pub(super) run: Box<PortRun>,
     owner: Arc<dyn Completion>,
-    /// It posts nothing, because of an earlier one: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
-    is_held: bool,
+    /// It is on the list of those that are due.
+    is_due: bool,
 }
 
 /// Owners of runs that have ended. The last reference to one may go with this, and then its
 /// memory, for which the port's mutex is needed: so it is dropped without that.
 type Ended = SmallVec<[Arc<dyn Completion>; 8]>;
+
+impl State {
+    /// Takes a run, which posts when it may: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
+    #[inline]
+    fn put(&mut self, run: Box<PortRun>, owner: Arc<dyn Completion>) {
+        let State { runs, free, due, windows, .. } = self;
+        let number = free.pop().unwrap_or(runs.len() as u32);
+        let may_post = run.ordered().is_none_or(|id| windows.enter(id, number));
+        // One that may not is on the list as soon as it may.
+        let active = Some(Active { run, owner, is_due: true });
+        if may_post {
+            due.push(number);
+        }
+        match runs.get_mut(number as usize) {
+            Some(place) => *place = active,
+            None => runs.push(active),
+        }
+    }
+
+    /// All runs are gone.
+    fn forget(&mut self) {
+        let State { runs, free, due, windows, n_recvs, .. } = self;
+        runs.clear();
+        free.clear();
+        due.clear();
+        windows.clear();
+        *n_recvs = 0;
+    }
+}
 
 impl Port {
     pub(super) fn new(
@@ -116,9 +152,12 @@ impl Port {
             has_given_up: false,
             is_fenced: false,
             runs: Vec::with_capacity(USUAL_RUNS),
+            free: Vec::with_capacity(USUAL_RUNS),
+            due: Vec::with_capacity(USUAL_RUNS),
+            windows: Windows::default(),
+            n_recvs: 0,
             events: Vec::with_capacity(USUAL_EVENTS),
             is_closed: false,
-            is_idle: false,
         };
         Arc::new(Port {
             rank,
@@ -159,13 +198,7 @@ impl Port {
             drop(guard);
             return owner.give_back(self.index, run, Some(&Error::Closed));
         }
-        let is_held = state.runs.iter().flatten().any(|other| run.waits_for(&other.run));
-        let active = Some(Active { run, owner, is_held });
-        match state.runs.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = active,
-            None => state.runs.push(active),
-        }
-        state.is_idle = false;
+        state.put(run, owner);
         // The mutex orders the data; this is for those who look without it. SeqCst: a worker
         // that is unparked after this looks at `n_callers`, a caller that leaves lowers that
         // and then looks here. One of the two must see what the other has written, or the
@@ -235,10 +268,10 @@ impl Port {
     }
 
     pub(super) fn drive_locked(&self, mut guard: MutexGuard<'_, State>) -> bool {
-        let State { endpoint, events, is_idle, .. } = &mut *guard;
+        let State { endpoint, events, due, .. } = &mut *guard;
         let has_failed = self.failure.is_set();
         let polled = if has_failed { Ok(()) } else { endpoint.poll(events) };
-        if *is_idle && !has_failed && events.is_empty() && polled.is_ok() {
+        if due.is_empty() && !has_failed && events.is_empty() && polled.is_ok() {
             return false;
         }
         self.move_on(guard, polled, false)
@@ -293,67 +326,71 @@ impl Port {
 
     #[inline]
     fn step(&self, state: &mut State, ended: &mut Ended) -> Result<bool, Error> {
-        let State { endpoint, runs, events, is_idle, .. } = state;
-        let mut moved = !events.is_empty();
+        let mut moved = !state.events.is_empty();
         if moved {
-            self.heard(runs, events)?;
-        } else if *is_idle {
-            return Ok(false);
+            self.heard(state)?;
         }
-        let (mut waits, mut has_finished) = (true, false);
-        let mut n_recvs: u32 = runs.iter().flatten().map(|active| active.run.recvs_open()).sum();
-        for (index, active) in runs.iter_mut().enumerate() {
-            let Some(Active { run, is_held: false, .. }) = active else { continue };
-            if run.waits_for_wire() && !run.is_finished() {
-                continue;
-            }
+        let State { endpoint, runs, free, due, windows, n_recvs, .. } = state;
+        let (mut at, mut n_kept) = (0, 0);
+        // Runs that end may add others.
+        while let Some(&number) = due.get(at) {
+            at += 1;
+            let place = &mut runs[number as usize];
+            let Some(Active { run, is_due, .. }) = place else { continue };
             let own = run.recvs_open();
-            let room = own + USUAL_RECVS.saturating_sub(n_recvs);
+            let room = own + USUAL_RECVS.saturating_sub(*n_recvs);
             moved |= run
-                .advance(endpoint.as_mut(), index as u32, room)
+                .advance(endpoint.as_mut(), number, room)
                 .map_err(|(task, source)| self.wire_error(Some(run.step_of(task)), source))?;
-            n_recvs = n_recvs - own + run.recvs_open();
-            waits &= run.waits_for_wire();
-            has_finished |= run.is_finished();
-        }
-        // A finished run whose last messages are not on the wire yet still needs polling.
-        if has_finished && endpoint.is_flushed() {
-            for place in runs.iter_mut() {
-                let Some(Active { run, .. }) = place else { continue };
-                if run.is_finished() {
-                    let failure = run.differing().map(|peer| self.elsewhere(peer));
-                    self.retire(place, failure.as_ref(), ended);
-                    moved = true;
+            *n_recvs = *n_recvs - own + run.recvs_open();
+            // A finished run whose last messages are not on the wire yet still needs polling.
+            let has_ended = run.is_finished() && endpoint.is_flushed();
+            *is_due = !has_ended && (run.is_finished() || !run.waits_for_wire());
+            if *is_due {
+                due[n_kept] = number;
+                n_kept += 1;
+            } else if has_ended {
+                if let Some(id) = run.ordered() {
+                    windows.leave(id, |held| due.push(held));
                 }
+                let failure = run.differing().map(|peer| self.elsewhere(peer));
+                self.retire(place, failure.as_ref(), ended);
+                free.push(number);
+                moved = true;
             }
-            release(runs);
         }
-        *is_idle = waits && !has_finished;
+        due.truncate(n_kept);
         Ok(moved)
     }
 
     /// Tells the runs what has happened to their messages.
     #[inline]
-    fn heard(&self, runs: &mut [Option<Active>], events: &mut Vec<Event>) -> Result<(), Error> {
+    fn heard(&self, state: &mut State) -> Result<(), Error> {
+        let State { runs, due, n_recvs, events, .. } = state;
         for event in events.drain(..) {
             let (slot, view) = match event {
                 Event::Sent(slot) | Event::Received(slot) => (slot, None),
                 Event::Viewed(slot, view) => (slot, Some(view)),
                 Event::Differs(slot, peer) if self.failure.is_sparing() => {
                     if let Some(Active { run, .. }) = &mut runs[slot.run as usize] {
-                        run.differs(slot.task, peer);
+                        run.note_differing(peer);
                     }
-                    continue;
+                    (slot, None)
                 }
                 Event::Differs(_, peer) => return Err(self.elsewhere(peer)),
                 Event::News(blame) => return Err(Error::Lost { rank: self.rank, blame }),
             };
-            let Some(Active { run, .. }) = &mut runs[slot.run as usize] else {
+            let Some(Active { run, is_due, .. }) = &mut runs[slot.run as usize] else {
                 unreachable!("runs stay until all their tasks have finished");
             };
+            let own = run.recvs_open();
             match view {
                 Some(view) => run.viewed(slot.task, view),
                 None => run.finished(slot.task),
+            }
+            *n_recvs = *n_recvs - own + run.recvs_open();
+            if !std::mem::replace(is_due, true) {
+                due.push(slot.run);
             }
         }
         Ok(())
@@ -386,6 +423,7 @@ impl Port {
             self.retire(place, Some(&reason), ended);
             failed = true;
         }
+        state.forget();
         failed
     }
 
@@ -417,18 +455,6 @@ impl Port {
 
     pub(super) fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {
         Error::Wire { rank: self.rank, port: self.index, step, source }
-    }
-}
-
-/// Runs have ended: lets those go on that were held because of them.
-fn release(runs: &mut [Option<Active>]) {
-    for index in 0..runs.len() {
-        if let Some(Active { run, is_held: true, .. }) = &runs[index]
-            && !runs.iter().flatten().any(|other| run.waits_for(&other.run))
-            && let Some(active) = &mut runs[index]
-        {
-            active.is_held = false;
-        }
     }
 }
 

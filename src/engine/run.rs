@@ -171,13 +171,10 @@ impl PortRun {
         self.differing = None;
     }
 
-    /// Whether this run must not post anything before `other` has ended: see [`Tag::WINDOW`].
-    pub(super) fn waits_for(&self, other: &PortRun) -> bool {
-        const NUMBERS: u32 = 1 << Tag::OPERATION_BITS;
-        let ahead = self.operation.wrapping_sub(other.operation) % NUMBERS;
-        self.context == other.context
-            && (self.order, other.order) == (Order::Kept, Order::Kept)
-            && (Tag::WINDOW..NUMBERS / 2).contains(&ahead)
+    /// Context and number of the operation, if it is one whose order is kept.
+    #[inline]
+    pub(super) fn ordered(&self) -> Option<(u64, u32)> {
+        (self.order == Order::Kept).then_some((self.context, self.operation))
     }
 
     /// True if nothing can be done until the wire reports something, of this run or of another.
@@ -369,10 +366,9 @@ impl PortRun {
         self.finished(task);
     }
 
-    /// Notes that a posted message has met one of another call, of this peer.
-    pub fn differs(&mut self, task: u32, peer: Rank) {
+    /// Notes that a posted message, which is done with that, has met one of another call, of this peer.
+    pub fn note_differing(&mut self, peer: Rank) {
         self.differing.get_or_insert(peer);
-        self.finished(task);
     }
 
     /// A peer that makes another call, if one has been found.

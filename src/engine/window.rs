@@ -1,0 +1,156 @@
+//! Which operations may post: of one communicator, none whose number is ahead by [`Tag::WINDOW`] or more
+//! of one that is under way.
+
+use std::collections::VecDeque;
+
+use crate::endpoint::Tag;
+
+/// Numbers of operations are counted modulo this.
+const NUMBERS: u32 = 1 << Tag::OPERATION_BITS;
+
+/// Those of one communicator.
+#[derive(Debug)]
+struct Window {
+    context: u64,
+    /// The lowest number under way.
+    first: u32,
+    /// Bit `i`: number `first + i` is under way and may post. If none is, the window is free.
+    active: u64,
+    /// Numbers that may not post yet, in the order in which they came, with what they were held as.
+    held: VecDeque<(u32, u32)>,
+}
+
+const _: () = assert!(Tag::WINDOW == u64::BITS);
+
+/// See the module documentation.
+#[derive(Debug, Default)]
+pub(super) struct Windows(Vec<Window>);
+
+impl Window {
+    /// How far a number is ahead of the first.
+    fn ahead(&self, number: u32) -> u32 {
+        number.wrapping_sub(self.first) % NUMBERS
+    }
+
+    /// Takes note of a number that is under way from now on; false if it may not post yet.
+    fn enter(&mut self, number: u32) -> bool {
+        let ahead = self.ahead(number);
+        if ahead < Tag::WINDOW {
+            self.active |= 1 << ahead;
+            return true;
+        }
+        if ahead < NUMBERS / 2 {
+            return false;
+        }
+        // Threads that start operations of one communicator at once may get here in another order.
+        let behind = NUMBERS - ahead;
+        if behind <= self.active.leading_zeros() {
+            (self.first, self.active) = (number, self.active << behind | 1);
+        }
+        true
+    }
+}
+
+impl Windows {
+    /// The operation with this context and number is under way from now on. Returns whether it may post;
+    /// if not, [`leave`](Windows::leave) gives out `held_as` when it may.
+    #[inline]
+    pub(super) fn enter(&mut self, (context, number): (u64, u32), held_as: u32) -> bool {
+        let of = |window: &&mut Window| window.context == context && window.active != 0;
+        if let Some(window) = self.0.iter_mut().find(of) {
+            let may_post = window.enter(number);
+            if !may_post {
+                window.held.push_back((number, held_as));
+            }
+            return may_post;
+        }
+        match self.0.iter_mut().find(|window| window.active == 0) {
+            Some(free) => (free.context, free.first, free.active) = (context, number, 1),
+            None => {
+                self.0.push(Window { context, first: number, active: 1, held: VecDeque::new() });
+            }
+        }
+        true
+    }
+
+    /// The operation with this context and number, which could post, has ended: gives out what those are
+    /// held as that may post now.
+    #[inline]
+    pub(super) fn leave(&mut self, (context, number): (u64, u32), mut give: impl FnMut(u32)) {
+        let of = |window: &&mut Window| window.context == context && window.active != 0;
+        let Some(window) = self.0.iter_mut().find(of) else { return };
+        let ahead = window.ahead(number);
+        if ahead >= Tag::WINDOW {
+            return;
+        }
+        window.active &= !(1 << ahead);
+        if window.active != 0 {
+            let n_gone = window.active.trailing_zeros();
+            window.first = (window.first + n_gone) % NUMBERS;
+            window.active >>= n_gone;
+        } else if let Some(&(next, _)) = window.held.front() {
+            window.first = next;
+        }
+        while let Some(&(number, held_as)) = window.held.front()
+            && window.enter(number)
+        {
+            window.held.pop_front();
+            give(held_as);
+        }
+    }
+
+    /// Nothing is under way any more.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against the rule in its own words: nothing posts while one is under way that is so far behind.
+        #[test]
+        fn none_posts_that_is_far_ahead(
+            first in prop_oneof![0..300u32, NUMBERS - 300..NUMBERS],
+            // Of which communicator the next operation starts and what number it leaves out, or which one
+            // of those that may post ends.
+            steps in prop::collection::vec((any::<bool>(), 0..3u64, 0..3u32, any::<prop::sample::Index>()), 1..400),
+        ) {
+            let mut windows = Windows::default();
+            let mut next = [first; 3];
+            // Those under way, with what they were held as and whether they may post.
+            let mut under_way: Vec<((u64, u32), u32, bool)> = Vec::new();
+            let far = |(context, number): (u64, u32), (of, behind): (u64, u32)| {
+                let ahead = number.wrapping_sub(behind) % NUMBERS;
+                context == of && (Tag::WINDOW..NUMBERS / 2).contains(&ahead)
+            };
+            for (at, (starts, context, left_out, which)) in steps.into_iter().enumerate() {
+                // Those that start outnumber those that end.
+                let may_post: Vec<usize> =
+                    (0..under_way.len()).filter(|&index| under_way[index].2).collect();
+                if starts || at % 3 == 0 || may_post.is_empty() {
+                    let number = (next[context as usize] + left_out) % NUMBERS;
+                    next[context as usize] = (number + 1) % NUMBERS;
+                    let id = (context, number);
+                    let may = windows.enter(id, at as u32);
+                    under_way.push((id, at as u32, may));
+                } else {
+                    let (id, ..) = under_way.remove(may_post[which.index(may_post.len())]);
+                    windows.leave(id, |held_as| {
+                        let held = under_way.iter_mut().find(|(_, at, _)| *at == held_as);
+                        let (_, _, may_post) = held.expect("held and under way");
+                        assert!(!std::mem::replace(may_post, true));
+                    });
+                }
+                for &(id, _, may) in &under_way {
+                    let waits = under_way.iter().any(|&(other, ..)| far(id, other));
+                    prop_assert_eq!(may, !waits, "{:?} of {:?}", id, under_way);
+                }
+            }
+        }
+    }
+}
