@@ -15,17 +15,30 @@ type Made = (u64, u16);
 /// Stands for none: the last operation of the last communicator that there could be.
 const NONE: Made = (u64::MAX, 0);
 
+/// An operation that this rank has not entered, and which call it is for peers.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    made: Made,
+    /// Not all of them make the same.
+    differ: bool,
+}
+
 /// The calls of the latest operations of this rank.
 #[derive(Debug)]
 pub(super) struct Calls {
     /// The last one entered, which most messages belong to.
     last: Made,
     made: Box<[Made]>,
+    /// Those of which messages have come before this rank enters them,
+    heard: Box<[Heard]>,
+    /// and how many they are.
+    n_heard: u32,
 }
 
 impl Calls {
     pub(super) fn new() -> Self {
-        Calls { last: NONE, made: vec![NONE; REMEMBERED].into() }
+        let heard = vec![Heard { made: NONE, differ: false }; REMEMBERED].into();
+        Calls { last: NONE, made: vec![NONE; REMEMBERED].into(), heard, n_heard: 0 }
     }
 
     fn place(operation: u64) -> usize {
@@ -34,7 +47,8 @@ impl Calls {
         mixed as usize % REMEMBERED
     }
 
-    /// Takes note of an operation; true if it is a new one.
+    /// Takes note of an operation of this rank. Returns whether it is a new one, of which messages of
+    /// another call have come: they are to be looked through.
     #[inline]
     pub(super) fn enter(&mut self, tag: Tag) -> bool {
         let entry = (tag.operation_id(), tag.call);
@@ -42,7 +56,34 @@ impl Calls {
             return false;
         }
         self.last = entry;
-        std::mem::replace(&mut self.made[Self::place(entry.0)], entry) != entry
+        self.made[Self::place(entry.0)] = entry;
+        self.n_heard > 0 && self.has_heard_otherwise(entry)
+    }
+
+    fn has_heard_otherwise(&mut self, (operation, call): Made) -> bool {
+        let heard = &mut self.heard[Self::place(operation)];
+        if heard.made.0 != operation {
+            return false;
+        }
+        let Heard { made, differ } = *heard;
+        heard.made = NONE;
+        self.n_heard -= 1;
+        differ || made.1 != call
+    }
+
+    /// Takes note of a message that has come before its receive was posted.
+    pub(super) fn hear(&mut self, tag: Tag) {
+        let made = (tag.operation_id(), tag.call);
+        if self.made(made.0).is_some() {
+            return;
+        }
+        let heard = &mut self.heard[Self::place(made.0)];
+        if heard.made.0 == made.0 {
+            heard.differ |= heard.made != made;
+            return;
+        }
+        self.n_heard += u32::from(heard.made == NONE);
+        *heard = Heard { made, differ: false };
     }
 
     /// The call that this rank makes as that operation, if it is remembered.
@@ -64,5 +105,53 @@ impl Calls {
     #[inline]
     pub(super) fn differs(&self, tag: Tag) -> bool {
         self.made(tag.operation_id()).is_some_and(|made| made != tag.call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAG: Tag = Tag { context: 3, operation: 7, message: 0, call: 0x1234 };
+
+    fn next(operation: u32) -> Tag {
+        Tag { operation, ..TAG }
+    }
+
+    #[test]
+    fn what_comes_before_its_call_is_looked_through_if_it_differs() {
+        let other = Tag { call: 0x4321, ..TAG };
+        for (heard, differs) in [
+            (vec![], false),
+            (vec![TAG, TAG], false),
+            (vec![other], true),
+            (vec![other, TAG], true),
+            (vec![TAG, other], true),
+        ] {
+            let mut calls = Calls::new();
+            assert!(!calls.enter(next(6)));
+            heard.iter().for_each(|&tag| calls.hear(tag));
+            // Another one is entered, whose place is another one, too.
+            assert!(!calls.enter(next(8)));
+            assert_eq!(calls.enter(TAG), differs, "{heard:?}");
+            // Once: what comes later is compared with the call that was made.
+            assert!(!calls.enter(next(9)) && !calls.enter(TAG));
+            calls.hear(other);
+            assert!(calls.differs(other) && calls.misses(other));
+            assert!(!calls.enter(next(10)) && !calls.enter(TAG));
+            assert_eq!(calls.n_heard, 0);
+        }
+    }
+
+    #[test]
+    fn a_place_is_the_last_ones() {
+        let mut calls = Calls::new();
+        let far = next(TAG.operation + REMEMBERED as u32);
+        assert_eq!(Calls::place(TAG.operation_id()), Calls::place(far.operation_id()));
+        calls.hear(TAG);
+        calls.hear(far);
+        assert_eq!(calls.n_heard, 1);
+        assert!(!calls.enter(TAG) && calls.n_heard == 1);
+        assert!(calls.enter(Tag { call: 1, ..far }) && calls.n_heard == 0);
     }
 }

@@ -60,7 +60,7 @@ impl State {
             let mpi_tag = way as i32;
             let Some(at) = found else {
                 peer.early.push_back(Early { tag, len, message: Message::Long(mpi_tag) });
-                self.n_early += 1;
+                self.calls.hear(tag);
                 return Ok(());
             };
             let posted = take_out(&mut peer.posted, at);
@@ -168,7 +168,7 @@ impl State {
         let mut data = Vec::with_capacity(len);
         data.extend_from_slice(part);
         early.push_back(Early { tag, len, message: Message::Short(data) });
-        self.n_early += 1;
+        self.calls.hear(tag);
     }
 
     pub(super) fn differs(&mut self, rank: Rank) -> WireError {

@@ -126,8 +126,6 @@ struct State {
     /// To be reported by the next poll.
     events: Vec<Event>,
     calls: Calls,
-    /// Messages that have come before their receive was posted.
-    n_early: usize,
     /// Receives whose message has not come.
     n_awaited: usize,
     /// Polls since the last look at the ring.
@@ -178,7 +176,6 @@ impl MpiEndpoint {
             listed: Vec::new(),
             events: Vec::with_capacity(64),
             calls: Calls::new(),
-            n_early: 0,
             n_awaited: 0,
             n_polls: 0,
             n_quiet: 0,

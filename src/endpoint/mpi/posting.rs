@@ -75,7 +75,6 @@ impl State {
             }
             return Ok(Taken::Accepted);
         };
-        self.n_early -= 1;
         let Early { tag: sent, len, message } = early;
         let fits = (sent.call, len) == (tag.call, region.len);
         match message {
@@ -170,13 +169,14 @@ impl State {
         if self.is_abandoned {
             return Err(given_up());
         }
-        if self.calls.enter(tag) && self.n_early > 0 {
+        if self.calls.enter(tag) {
             self.check_early(tag)?;
         }
         Ok(self.peer(rank))
     }
 
     /// Looks through the messages that came before this rank entered a call.
+    #[cold]
     fn check_early(&mut self, tag: Tag) -> Result<(), WireError> {
         let found = self.peers.iter().find(|peer| peer.misses(tag)).map(|peer| peer.rank);
         found.map_or(Ok(()), |rank| Err(self.differs(rank)))

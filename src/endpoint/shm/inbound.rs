@@ -17,10 +17,11 @@ impl ShmEndpoint {
     /// [`WireError`] if a message of another call has come in its place.
     #[inline]
     pub(super) fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
-        if self.calls.enter(tag) && self.n_early > 0 { self.check_early(tag) } else { Ok(()) }
+        if self.calls.enter(tag) { self.check_early(tag) } else { Ok(()) }
     }
 
     /// Looks through the messages that came before this rank entered a call.
+    #[cold]
     fn check_early(&self, tag: Tag) -> Result<(), WireError> {
         let operation = tag.operation_id();
         let other = |early: &Early| {
@@ -105,6 +106,7 @@ impl ShmEndpoint {
                 }
             };
             self.n_early += 1;
+            self.calls.hear(tag);
             self.peers[peer].early.push_back(Early { tag, len, body });
             return Ok(());
         };

@@ -134,7 +134,7 @@ impl UtofuEndpoint {
                             }
                             None => {
                                 peer.announced.push_back(Announced { tag, at, len });
-                                self.n_early += 1;
+                                self.calls.hear(tag);
                             }
                         }
                     }
@@ -188,7 +188,7 @@ impl UtofuEndpoint {
             let mut copy = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(EAGER_BYTES));
             copy.extend_from_slice(data);
             self.peers[index as usize].unexpected.push_back(Unexpected { tag, data: copy });
-            self.n_early += 1;
+            self.calls.hear(tag);
             return Ok(false);
         };
         self.check_len(rank, data.len() as u64, recv.region.len)?;

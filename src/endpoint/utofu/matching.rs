@@ -14,10 +14,12 @@ const SAID_AT_AGE: u32 = 2;
 impl UtofuEndpoint {
     /// This rank posts a message.
     pub(super) fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
-        if !self.calls.enter(tag) || self.n_early == 0 {
-            return Ok(());
-        }
-        // What has come already.
+        if self.calls.enter(tag) { self.look_through(tag) } else { Ok(()) }
+    }
+
+    /// Looks through what has come before this rank entered a call.
+    #[cold]
+    fn look_through(&mut self, tag: Tag) -> Result<(), WireError> {
         let other =
             |theirs: Tag| theirs.operation_id() == tag.operation_id() && theirs.call != tag.call;
         let differs = |peer: &&Peer| {

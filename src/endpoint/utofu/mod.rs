@@ -133,8 +133,6 @@ pub struct UtofuEndpoint {
     spare: Vec<Vec<u8>>,
     longest_put: usize,
     calls: Calls,
-    /// Messages and announcements that have come before this rank asked for them.
-    n_early: usize,
     fence: Fence,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
@@ -183,7 +181,6 @@ impl Endpoint for UtofuEndpoint {
             peer.outbound.push_back(Outbound::Ready { tag, at, len });
             self.flush_peer(index)?;
         } else if let Some(early) = take(&mut peer.unexpected, |early| early.tag == tag) {
-            self.n_early -= 1;
             self.check_len(from, early.data.len() as u64, region.len)?;
             if arrival == Arrival::Anywhere {
                 self.lend_buffer(slot, early.data);
@@ -214,7 +211,6 @@ impl Endpoint for UtofuEndpoint {
         if region.len > EAGER_BYTES {
             match take(&mut peer.announced, |announced| announced.tag == tag) {
                 Some(Announced { at, len, .. }) => {
-                    self.n_early -= 1;
                     self.check_len(to, len, region.len)?;
                     self.send_to(index, slot, region, at)?;
                 }

@@ -150,7 +150,6 @@ fn finish(half: Half, rank: Rank, addresses: Addresses, registrar: Registrar) ->
         spare: (0..SPARE_BUFFERS).map(|_| Vec::with_capacity(EAGER_BYTES)).collect(),
         longest_put: (longest - longest % PUT_ALIGN).max(1),
         calls: Calls::new(),
-        n_early: 0,
         has_posted: false,
         asked: None,
         answer: None,
