@@ -2,6 +2,7 @@
 //! send is complete.
 
 use std::collections::VecDeque;
+use std::ffi::c_int;
 use std::time::Instant;
 
 use mpi::ffi;
@@ -15,6 +16,8 @@ use crate::endpoint::{WireError, WireRegion};
 
 /// Lengths of buffers: for most messages, and for the longest.
 const LENGTHS: [usize; 2] = [HEADER_BYTES + LEAST_BYTES, HEADER_BYTES + PART_BYTES];
+/// Requests of sends that are freed in one call.
+const FREED_AT_A_TIME: usize = 32;
 /// Buffers of each length that are kept while they are not in use.
 const KEPT: [usize; 2] = [1024, 32];
 
@@ -28,6 +31,8 @@ pub(super) struct Outbound {
     free: [Vec<Buffer>; 2],
     /// In the order in which they were sent.
     leaving: VecDeque<(ffi::MPI_Request, Buffer)>,
+    /// Sends that are complete and not freed.
+    left: Vec<ffi::MPI_Request>,
     pub(super) lengths: Lengths,
 }
 
@@ -37,6 +42,7 @@ impl Outbound {
             comm,
             free: Default::default(),
             leaving: VecDeque::with_capacity(64),
+            left: Vec::with_capacity(FREED_AT_A_TIME),
             lengths: Lengths::default(),
         }
     }
@@ -87,17 +93,35 @@ impl Outbound {
             return check("MPI_Isend", code).map_err(|error| WireError { peer: Some(to), ..error });
         }
         // A short message has mostly left at once. What MPI fails to say, `collect` asks again.
-        let is_gone = has_left(&mut request).unwrap_or(false);
+        let is_gone = has_left(request).unwrap_or(false);
         // Behind others it might only have had to wait.
         if is_long && self.leaving.is_empty() {
             self.lengths.watched(is_gone);
         }
         if is_gone {
             self.keep(buffer);
+            self.free(request)
         } else {
             self.leaving.push_back((request, buffer));
+            Ok(())
         }
-        Ok(())
+    }
+
+    /// Frees the request of a complete send, sooner or later.
+    #[inline]
+    fn free(&mut self, request: ffi::MPI_Request) -> Result<(), WireError> {
+        self.left.push(request);
+        if self.left.len() < FREED_AT_A_TIME { Ok(()) } else { self.free_all() }
+    }
+
+    /// Frees the requests of all sends that are complete.
+    #[cold]
+    fn free_all(&mut self) -> Result<(), WireError> {
+        let (n, requests) = (self.left.len() as c_int, self.left.as_mut_ptr());
+        // SAFETY: as many requests, none of which has anything to wait for.
+        let code = unsafe { ffi::PMPI_Waitall(n, requests, ffi::RSMPI_STATUSES_IGNORE) };
+        self.left.clear();
+        check("MPI_Waitall", code)
     }
 
     /// Keeps a buffer for another message, unless there are enough.
@@ -112,13 +136,14 @@ impl Outbound {
     /// Takes back the buffers of completed sends.
     #[inline]
     pub(super) fn collect(&mut self) -> Result<(), WireError> {
-        while let Some((request, _)) = self.leaving.front_mut() {
+        while let Some(&(request, _)) = self.leaving.front() {
             if !has_left(request)? {
                 break;
             }
             if let Some((_, buffer)) = self.leaving.pop_front() {
                 self.keep(buffer);
             }
+            self.free(request)?;
         }
         Ok(())
     }
@@ -134,6 +159,8 @@ impl Outbound {
         while self.collect().is_ok() && !self.is_empty() && Instant::now() < end {
             std::thread::yield_now();
         }
+        // MPI has had its say.
+        let _ = self.free_all();
         self.leave_all();
     }
 
@@ -145,7 +172,7 @@ impl Outbound {
 
 /// Whether MPI needs the buffer of a send no more.
 #[inline]
-fn has_left(request: &mut ffi::MPI_Request) -> Result<bool, WireError> {
+fn has_left(request: ffi::MPI_Request) -> Result<bool, WireError> {
     // SAFETY: an active request, and a constant.
     unsafe { is_complete(request, ffi::RSMPI_STATUS_IGNORE) }
 }

@@ -81,6 +81,10 @@ impl Ring {
         }
         let index = (self.head + SLOTS - self.n_taken) % SLOTS;
         let into = self.slot(index);
+        // SAFETY: null, or complete and not freed.
+        check("MPI_Wait", unsafe {
+            ffi::PMPI_Wait(&mut self.requests[index], ffi::RSMPI_STATUS_IGNORE)
+        })?;
         // SAFETY: the slot is this receive's alone until it is taken; it is freed only when
         // nothing is posted.
         let code = unsafe {
@@ -107,7 +111,7 @@ impl Ring {
         }
         let mut status = std::mem::MaybeUninit::<ffi::MPI_Status>::uninit();
         // SAFETY: an active request, and room for its status.
-        if !unsafe { is_complete(&mut self.requests[self.head], status.as_mut_ptr()) }? {
+        if !unsafe { is_complete(self.requests[self.head], status.as_mut_ptr()) }? {
             return Ok(None);
         }
         // SAFETY: complete, so the status has been written.
