@@ -37,6 +37,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* By the tag of their messages, less one. */
 static struct request **all;
 static int n_all, room;
+/* No place before this one is free. */
+static int first_free;
+/* Memory of requests that are gone, for others: mostly many are made, one after the other. */
+static struct request *spare[64];
+static int n_spare;
 static unsigned long drives;
 /* hopbine_progress() when requests were looked at last, and for how many polls that has stayed; and whether
  * one has been started since. */
@@ -51,7 +56,7 @@ static void count(int *number, int by) { __atomic_store_n(number, *number + by, 
 
 /* Finds a place, and so a tag, for a request; 0 if there is none. */
 static int find_tag(struct request *request) {
-    int at = 0, *most, found;
+    int at = first_free, *most, found;
     while (at < n_all && all[at]) at++;
     if (at == room) {
         PMPI_Comm_get_attr(own_comm, MPI_TAG_UB, &most, &found);
@@ -62,6 +67,7 @@ static int find_tag(struct request *request) {
         all = more, room = wanted;
     }
     if (at == n_all) n_all++;
+    first_free = at + 1;
     all[at] = request;
     count(&n_requests, 1);
     return request->tag = at + 1;
@@ -70,13 +76,15 @@ static int find_tag(struct request *request) {
 static void drop(struct request *request) {
     if (request->tag) {
         all[request->tag - 1] = NULL;
+        if (first_free >= request->tag) first_free = request->tag - 1;
         count(&n_requests, -1);
         while (n_all > 0 && !all[n_all - 1]) n_all--;
     }
     if (request->job.request != HOPBINE_REQUEST_NULL) hopbine_request_free(&request->job.request);
     close_job(&request->job);
     free(request->message);
-    free(request);
+    if (n_spare < (int)(sizeof spare / sizeof *spare)) spare[n_spare++] = request;
+    else free(request);
 }
 
 /* MPI is to know that the request is done. */
@@ -157,7 +165,10 @@ static int serve_apart(struct call *call, const struct state *state, struct job 
 
 /* Not zeroed: most of it is the job's room for what few have. */
 static struct request *new_request(const struct call *call) {
-    struct request *const request = malloc(sizeof *request);
+    pthread_mutex_lock(&lock);
+    struct request *request = n_spare ? spare[--n_spare] : NULL;
+    pthread_mutex_unlock(&lock);
+    if (!request) request = malloc(sizeof *request);
     if (!request) return NULL;
     clear_job(&request->job);
     request->native = MPI_REQUEST_NULL;

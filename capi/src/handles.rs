@@ -45,6 +45,7 @@ struct Places<T> {
 
 struct Place<T> {
     generation: u32,
+    /// Of a request that is gone, what was around it.
     value: Option<Arc<T>>,
 }
 
@@ -71,13 +72,19 @@ impl<T> Table<T> {
 
     /// Keeps a value; returns its handle.
     pub(crate) fn insert(&self, value: T) -> u64 {
+        self.begin(|place| *place = Some(Arc::new(value)))
+    }
+
+    /// Gives out a handle, for the value that `put` puts into its place.
+    #[inline]
+    fn begin(&self, put: impl FnOnce(&mut Option<Arc<T>>)) -> u64 {
         let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
         let place = places.free.pop().unwrap_or_else(|| {
             places.all.push(Place { generation: 0, value: None });
             (places.all.len() - 1) as u32
         });
         let entry = &mut places.all[place as usize];
-        entry.value = Some(Arc::new(value));
+        put(&mut entry.value);
         self.handle(place, entry.generation)
     }
 
@@ -104,27 +111,61 @@ impl<T> Table<T> {
 
     /// Takes the value of a handle, which means nothing any more.
     pub(crate) fn remove(&self, handle: u64) -> Option<Arc<T>> {
-        self.remove_if(handle, |_| true)
+        self.end(handle, Option::take)
     }
 
-    /// The same if `is_wanted` says so.
-    pub(crate) fn remove_if(
+    /// Ends a handle, if `take` gets something out of its value.
+    #[inline]
+    fn end<R>(
         &self,
         handle: u64,
-        is_wanted: impl FnOnce(&T) -> bool,
-    ) -> Option<Arc<T>> {
+        take: impl FnOnce(&mut Option<Arc<T>>) -> Option<R>,
+    ) -> Option<R> {
         let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
         let entry = places.all.get_mut(handle as u32 as usize)?;
         if handle != self.handle(handle as u32, entry.generation) {
             return None;
         }
-        let value = entry.value.take_if(|value| is_wanted(value))?;
+        let taken = take(&mut entry.value)?;
         // Relaxed: written under the lock only. Release: see `n_removed`.
         let n_removed = self.n_removed.load(Ordering::Relaxed);
         self.n_removed.store(n_removed + 1, Ordering::Release);
         entry.generation = (entry.generation + 1) % (1 << GENERATION_BITS);
         places.free.push(handle as u32);
-        Some(value)
+        Some(taken)
+    }
+}
+
+impl<T> Table<Request<T>> {
+    /// Keeps a request; returns its handle. Memory of an earlier one is used again: mostly many are made, one
+    /// after the other.
+    pub(crate) fn insert_request(&self, request: T, noting: Option<Box<Noting>>) -> u64 {
+        let content = Some((request, noting));
+        self.begin(|value| match value.as_mut().and_then(Arc::get_mut) {
+            Some(empty) => *empty.get_mut().unwrap_or_else(PoisonError::into_inner) = content,
+            None => *value = Some(Arc::new(Mutex::new(content))),
+        })
+    }
+
+    /// Takes the request of a handle, which means nothing any more, if `is_wanted` says so and nobody else
+    /// has taken it.
+    pub(crate) fn remove_request_if(
+        &self,
+        handle: u64,
+        is_wanted: impl FnOnce(&Request<T>) -> bool,
+    ) -> Option<(T, Option<Box<Noting>>)> {
+        let removed = self.end(handle, |value| {
+            let request = value.as_mut().filter(|request| is_wanted(request))?;
+            Some(match Arc::get_mut(request) {
+                Some(own) => Ok(own.get_mut().unwrap_or_else(PoisonError::into_inner).take()),
+                // Another thread tests it just now.
+                None => Err(value.take()),
+            })
+        });
+        match removed? {
+            Ok(content) => content,
+            Err(shared) => shared?.lock().unwrap_or_else(PoisonError::into_inner).take(),
+        }
     }
 }
 
@@ -149,7 +190,7 @@ pub(crate) fn not_a_request() -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::Table;
+    use super::{Request, Table};
 
     #[test]
     fn a_handle_means_one_value_once() {
@@ -159,11 +200,32 @@ mod tests {
         assert!(other.get(first).is_none() && table.get(0).is_none() && !table.is_empty());
         assert_eq!(table.remove(first).as_deref(), Some(&"first"));
         let second = table.insert("second");
-        assert!(table.remove_if(second, |value| *value == "first").is_none());
         assert_ne!(first, second);
         assert!(table.get(first).is_none() && table.remove(first).is_none());
         assert_eq!(table.get(second).as_deref(), Some(&"second"));
         assert!(table.get(second + 1).is_none() && table.get(u64::MAX).is_none());
         assert!(table.remove(second).is_some() && table.is_empty());
+    }
+
+    #[test]
+    fn a_request_is_taken_once() {
+        let table: Table<Request<&str>> = Table::new(2);
+        let first = table.insert_request("first", None);
+        let is_first = |request: &Request<&str>| {
+            request.lock().unwrap().as_ref().is_some_and(|(name, _)| *name == "first")
+        };
+        assert!(table.remove_request_if(first, |request| !is_first(request)).is_none());
+        let taken = |handle| table.remove_request_if(handle, |_| true).map(|(name, _)| name);
+        assert_eq!((taken(first), taken(first)), (Some("first"), None));
+        // In the same memory, which the old handle does not lead to.
+        let second = table.insert_request("second", None);
+        assert!(table.get(first).is_none());
+        // While another thread looks at it.
+        let looked_at = table.get(second).unwrap();
+        assert_eq!((taken(second), taken(second)), (Some("second"), None));
+        assert!(looked_at.lock().unwrap().is_none());
+        let third = table.insert_request("third", None);
+        assert!(looked_at.lock().unwrap().is_none());
+        assert_eq!(taken(third), Some("third"));
     }
 }

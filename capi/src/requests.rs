@@ -1,7 +1,7 @@
 //! Requests: start, test, wait, free.
 
 use std::ffi::c_int;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 use hopbine::Communicator;
 use hopbine::world::{Call, Repeated, Started};
@@ -29,7 +29,7 @@ pub(crate) unsafe fn out<'a, T>(address: *mut T, what: &str) -> Result<&'a mut T
 
 /// Hands out the request of a call that has been started.
 pub(crate) fn give(started: Started, noting: Option<Box<Noting>>, address: &mut hopbine_request_t) {
-    *address = STARTED.insert(Mutex::new(Some((started, noting))));
+    *address = STARTED.insert_request(started, noting);
 }
 
 /// Starts a call and hands its request out.
@@ -59,7 +59,7 @@ pub(crate) unsafe fn give_repeated(
     // SAFETY: the caller's promise.
     let repeated = unsafe { comm.repeated(call) }?;
     let noting = Noting::new(comm, call, true);
-    *address = REPEATED.insert(Mutex::new(Some((repeated, noting))));
+    *address = REPEATED.insert_request(repeated, noting);
     Ok(())
 }
 
@@ -68,19 +68,9 @@ fn take<T>(
     table: &Table<Request<T>>,
     handle: &mut hopbine_request_t,
 ) -> Result<(T, Option<Box<Noting>>), Failure> {
-    let found = table.remove(*handle).ok_or_else(not_a_request)?;
+    let taken = table.remove_request_if(*handle, |_| true).ok_or_else(not_a_request)?;
     *handle = HOPBINE_REQUEST_NULL;
-    taken_from(found)
-}
-
-/// What a request that is in its table no longer was.
-fn taken_from<T>(found: Arc<Request<T>>) -> Result<(T, Option<Box<Noting>>), Failure> {
-    let taken = match Arc::try_unwrap(found) {
-        Ok(request) => request.into_inner().unwrap_or_else(PoisonError::into_inner),
-        // Another thread tests it just now.
-        Err(shared) => lock(&shared).take(),
-    };
-    taken.ok_or_else(not_a_request)
+    Ok(taken)
 }
 
 fn lock<T>(request: &Request<T>) -> MutexGuard<'_, Option<(T, Option<Box<Noting>>)>> {
@@ -112,8 +102,9 @@ fn test(handle: &mut hopbine_request_t, drives: bool) -> Result<bool, Failure> {
         return Ok(true);
     }
     if STARTED.is_of(*handle) {
-        if !drives && let Some(ended) = STARTED.remove_if(*handle, has_ended) {
-            return end(ended, handle).map(|()| true);
+        if !drives && let Some((started, noting)) = STARTED.remove_request_if(*handle, has_ended) {
+            *handle = HOPBINE_REQUEST_NULL;
+            return end(started, noting).map(|()| true);
         }
         let found = STARTED.get(*handle).ok_or_else(not_a_request)?;
         let is_done = match &mut *lock(&found) {
@@ -190,14 +181,12 @@ pub unsafe extern "C" fn hopbine_progress(
 
 /// Waits for the end of a request that is not persistent; the handle means nothing any more.
 fn finish(handle: &mut hopbine_request_t) -> Result<(), Failure> {
-    let found = STARTED.remove(*handle).ok_or_else(not_a_request)?;
-    end(found, handle)
+    let (started, noting) = take(&STARTED, handle)?;
+    end(started, noting)
 }
 
-/// The end of a request that is not persistent, and that its table has no longer.
-fn end(found: Arc<Request<Started>>, handle: &mut hopbine_request_t) -> Result<(), Failure> {
-    *handle = HOPBINE_REQUEST_NULL;
-    let (started, noting) = taken_from(found)?;
+/// The end of a request that is not persistent.
+fn end(started: Started, noting: Option<Box<Noting>>) -> Result<(), Failure> {
     started.wait()?;
     noting.iter().for_each(|noting| noting.end());
     Ok(())
