@@ -86,8 +86,8 @@ int HB_Iscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, 
 int HB_Iexscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
     MPI_Request *request);
 
-#if MPI_VERSION >= 4
-/* Counts beyond 2^31. */
+/* Counts beyond 2^31. Over an MPI before its version 4, which has no such calls, hopbine serves them alike; one that it
+ * does not serve fails (MPI_ERR_COUNT) if it has a number that an int does not hold. */
 int HB_Allreduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
     comm);
 int HB_Reduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, int root,
@@ -157,6 +157,7 @@ int HB_Iscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI
     comm, MPI_Request *request);
 int HB_Iexscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
     comm, MPI_Request *request);
+#if MPI_VERSION >= 4
 /* Persistent: as non-blocking. */
 int HB_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Allreduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm

@@ -139,6 +139,22 @@ void start(void) {
     within--;
 }
 
+/* There will be no report if hopbine never starts: whoever wants one is told why. */
+static void say_unstarted(void) {
+    static int is_said;
+    int is_there = 0, rank = 0;
+    if (within || __atomic_exchange_n(&is_said, 1, __ATOMIC_RELAXED) || !hopbine_report_wanted()) return;
+    PMPI_Initialized(&is_there);
+    if (is_there) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (is_there && rank == 0)
+        fputs("hopbine: MPI serves HB_ calls until HB_Init, or the first of them on MPI_COMM_WORLD\n", stderr);
+}
+
+void start_on(MPI_Comm comm) {
+    if (comm == MPI_COMM_WORLD) start();
+    else if (status == NEVER_TRIED) say_unstarted();
+}
+
 DOOR_OUT int HB_Init(void) {
     start();
     return MPI_SUCCESS;

@@ -45,9 +45,10 @@ static inline int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_B
 /* When a call returns. */
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 
-/* The lists of the vector forms: of MPI_Count and MPI_Aint if they are wide, else of int. */
+/* The lists of the vector forms: of MPI_Count and MPI_Aint if they are wide, else of int. Types for alltoallw. */
 struct lists {
     const void *send_counts, *send_displs, *recv_counts, *recv_displs;
+    const MPI_Datatype *send_types, *recv_types;
     int is_wide;
 };
 
@@ -81,6 +82,10 @@ int passed(const struct call *call, int code);
 
 /* Starts hopbine on all ranks of MPI_COMM_WORLD, if that has not been tried: collective. */
 void start(void);
+
+/* The same for an HB_ call on a communicator, if it is MPI_COMM_WORLD: also for programs that never call HB_Init. */
+void start_on(MPI_Comm comm);
+
 extern enum status { NEVER_TRIED, STARTED, CANNOT } status;
 extern int wants_report;
 
@@ -125,6 +130,10 @@ int say_failure(int code, const char *message);
 
 /* The counts of a reduce-scatter, which is to be freed; null if *error says what is wrong. */
 int64_t *counts_of(const struct call *call, int size, int *error);
+
+/* A copy of a list that MPI reads until a request is done, or freed: nobody tells this library when that is. So a list
+ * stays to the end, but each only once, whatever number of calls has it. Null if there is no memory. */
+const void *keep_list(const void *list, size_t bytes);
 
 /* Copies `count` elements of a type with holes, of `each` bytes of data, into a row, or back. */
 int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back);

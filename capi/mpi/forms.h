@@ -75,7 +75,9 @@
        void *recv, const N to_counts[], const D to_displs[], const MPI_Datatype to_types[],        \
        MPI_Comm comm),                                                                             \
       (send, counts, displs, types, recv, to_counts, to_displs, to_types, comm),                   \
-      (send, 0, NO_TYPE, recv, 0, NO_TYPE, NULL, NO_OP, 0))                                        \
+      (send, 0, NO_TYPE, recv, 0, NO_TYPE, LISTS(N, .send_counts = counts, .send_displs = displs,  \
+       .recv_counts = to_counts, .recv_displs = to_displs, .send_types = types,                    \
+       .recv_types = to_types), NO_OP, 0))                                                         \
     X(Reduce_scatter, reduce_scatter, REDUCE_SCATTER,                                              \
       (const void *send, void *recv, const N counts[], MPI_Datatype type, MPI_Op op,               \
        MPI_Comm comm),                                                                             \
@@ -105,12 +107,12 @@
 #define NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                          \
     DOOR(I##name, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),                     \
          (UNPAREN A, request), UNPAREN M, comm, request)
-#if MPI_VERSION >= 4
 #define LARGE_BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                       \
     DOOR(Name##_c, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
 #define LARGE_NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                    \
     DOOR(I##name##_c, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),                 \
          (UNPAREN A, request), UNPAREN M, comm, request)
+#if MPI_VERSION >= 4
 #define PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                           \
     DOOR(Name##_init, PERSISTENT, COLLECTIVE, (UNPAREN P, MPI_Info info, MPI_Request * request),   \
          (UNPAREN A, info, request), UNPAREN M, comm, request)

@@ -3,10 +3,8 @@
 
 #include "forms.h"
 #include <hopbine_mpi.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A call of Fortran's (fortran/mpi/hopbine_mpi_call.f90); its members are named as in forms.h. */
 struct fortran_call {
@@ -102,33 +100,6 @@ static int refuse(const struct fortran_call *call) {
     return MPI_ERR_BUFFER;
 }
 
-/* A list of types that MPI reads until a request is done, or freed: nobody tells this library when that is. So a
- * list stays to the end, but each only once, whatever number of calls has it. */
-struct kept_types {
-    struct kept_types *next;
-    int n;
-    MPI_Datatype types[];
-};
-
-static const MPI_Datatype *keep_copy(const MPI_Datatype types[], int n) {
-    static struct kept_types *kept[256];
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    const size_t bytes = (size_t)n * sizeof *types;
-    uint64_t hash = 0;
-    for (size_t at = 0; at < bytes; at++) hash = (hash ^ ((const unsigned char *)types)[at]) * 0x100000001b3;
-    struct kept_types **const first = &kept[hash >> 32 & 255];
-    pthread_mutex_lock(&mutex);
-    struct kept_types *list = *first;
-    while (list && (list->n != n || memcmp(list->types, types, bytes) != 0)) list = list->next;
-    if (!list && (list = malloc(sizeof *list + bytes))) {
-        list->next = *first, list->n = n;
-        memcpy(list->types, types, bytes);
-        *first = list;
-    }
-    pthread_mutex_unlock(&mutex);
-    return list ? list->types : NULL;
-}
-
 /* Where C's types are Fortran's integers, as MPICH's are, MPI reads the program's own list, which has to stay. */
 #define ARE_TYPES_FORTRANS _Generic((MPI_Datatype)0, MPI_Fint: 1, default: 0)
 
@@ -139,7 +110,7 @@ static int keep_types(const struct fortran_call *call, const MPI_Fint types_f[],
     if (n == 0) return MPI_SUCCESS;
     if (ARE_TYPES_FORTRANS) return *types = (const void *)types_f, MPI_SUCCESS;
     MPI_Datatype *const c = types_of(types_f, call->comm);
-    if (c) *types = keep_copy(c, n);
+    if (c) *types = keep_list(c, (size_t)n * sizeof *c);
     free(c);
     if (*types) return MPI_SUCCESS;
     PMPI_Comm_call_errhandler(MPI_Comm_f2c(call->comm), MPI_ERR_NO_MEM);

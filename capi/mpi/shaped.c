@@ -5,24 +5,6 @@
 #include "forms.h"
 #include "requests.h"
 #include <hopbine_mpi.h>
-#include <stdio.h>
-
-/* There will be no report if hopbine never starts: whoever wants one is told why. */
-static void say_unstarted(void) {
-    static int is_said;
-    int is_there = 0, rank = 0;
-    if (within || __atomic_exchange_n(&is_said, 1, __ATOMIC_RELAXED) || !hopbine_report_wanted()) return;
-    PMPI_Initialized(&is_there);
-    if (is_there) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (is_there && rank == 0)
-        fputs("hopbine: MPI serves HB_ calls until HB_Init, or the first of them on MPI_COMM_WORLD\n", stderr);
-}
-
-/* Also for programs that never call HB_Init: the first call on MPI_COMM_WORLD starts hopbine. */
-static void start_on(MPI_Comm comm) {
-    if (comm == MPI_COMM_WORLD) start();
-    else if (status == NEVER_TRIED) say_unstarted();
-}
 
 #define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
     DOOR_OUT int HB_##NAME PARAMETERS {                                                            \

@@ -17,7 +17,7 @@ build_doors() {
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name"
   done
   beside "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
-  for name in place disagree unstarted passed leftovers; do
+  for name in place disagree unstarted passed leftovers large; do
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}"
   done
   for name in calls threads recover requests; do
@@ -160,6 +160,11 @@ run_doors() {
   said=$(export HOPBINE_REPORT=1; launch_within 60 2 "$programs/unstarted" 2>&1; launch_within 60 2 "$programs/unstarted" started 2>&1) || status=1
   [[ $said == *"until HB_Init"*"hopbine report"* && $said != *"until HB_Init"*"until HB_Init"* ]] ||
     { printf 'FAILED: HB_ calls before HB_Init\n%s\n' "$said"; status=1; }
+  # Counts of 64 bits in calls that MPI serves.
+  for n in 2 4; do
+    ranks $n "$programs/large" || status=1
+    ranks $n "$preload" "$programs/large" || status=1
+  done
   # What is made at the start is freed: a wrong name, a torus of other ranks, hopbine's own end, the program's.
   ranks 3 HOPBINE_ONLY=allredcue "$programs/leftovers" cannot || status=1
   ranks 3 HOPBINE_TORUS=5x5 "$programs/leftovers" cannot || status=1

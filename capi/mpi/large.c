@@ -1,0 +1,120 @@
+/* HB_Allreduce_c and its kin over an MPI that has no such calls, before its version 4: what hopbine does not serve
+ * is made again with counts of int, if they fit. */
+#include "doors.h"
+
+#if MPI_VERSION < 4
+#include "forms.h"
+#include <hopbine_mpi.h>
+#include <limits.h>
+#include <stdlib.h>
+
+/* Whether this rank is the root of a call, or the call has none. */
+static int is_root(const struct call *call, int is_inter) {
+    const enum collective c = call->collective;
+    int rank = 0;
+    if (c != GATHER && c != GATHERV && c != SCATTER && c != SCATTERV) return 1;
+    if (is_inter) return call->root == MPI_ROOT;
+    PMPI_Comm_rank(call->comm, &rank);
+    return call->root == rank;
+}
+
+/* How many blocks the lists of a call have. */
+static int n_blocks(const struct call *call, int is_inter) {
+    int n = 0;
+    if (is_inter && call->collective != REDUCE_SCATTER) PMPI_Comm_remote_size(call->comm, &n);
+    else PMPI_Comm_size(call->comm, &n);
+    return n;
+}
+
+static int fits(MPI_Count count) { return INT_MIN <= count && count <= INT_MAX; }
+
+/* What is wrong with the numbers of blocks that this rank has to give. */
+static int error_of(const struct call *call, int is_root) {
+    const enum collective c = call->collective;
+    const int sends = call->send != MPI_IN_PLACE && (c != SCATTER || is_root);
+    const int receives = call->recv != MPI_IN_PLACE && (c != GATHER || is_root);
+    return (!sends || fits(call->send_count)) && (!receives || fits(call->recv_count)) ? MPI_SUCCESS : MPI_ERR_COUNT;
+}
+
+/* The lists of a call: counts and displacements of what is sent, and of what is received. */
+enum { N_LISTS = 4 };
+
+/* Copies the lists of n blocks that are there; what is wrong. */
+static int narrow(const struct lists *lists, int n, const int is_read[N_LISTS], int *ints) {
+    const MPI_Count *const counts[] = {lists->send_counts, lists->recv_counts};
+    const MPI_Aint *const displs[] = {lists->send_displs, lists->recv_displs};
+    for (int l = 0; l < N_LISTS; l++)
+        for (int at = 0; is_read[l] && at < n; at++) {
+            const MPI_Count value = l % 2 ? displs[l / 2][at] : counts[l / 2][at];
+            if (!fits(value)) return MPI_ERR_COUNT;
+            ints[(size_t)l * n + at] = (int)value;
+        }
+    return MPI_SUCCESS;
+}
+
+/* Makes a call again with these lists of int, in the order of narrow(); null for what it has not. */
+static int make_again(const struct call *call, const int *const ints[N_LISTS]) {
+    /* The parameters of forms.h. */
+    const enum collective c = call->collective;
+    const int has_one_type = is_reduction(c) || c == BCAST;
+    const void *const send = call->send;
+    void *const recv = call->recv, *const buffer = recv;
+    const int n = (int)(has_one_type ? call->recv_count : call->send_count), m = (int)call->recv_count;
+    const MPI_Datatype type = has_one_type ? call->recv_type : call->send_type, to = call->recv_type;
+    const int sends_lists = call->lists && call->lists->send_counts;
+    const int *const counts = ints[sends_lists ? 0 : 2], *const displs = ints[sends_lists ? 1 : 3];
+    const int *const to_counts = ints[2], *const to_displs = ints[3];
+    const MPI_Datatype *const types = call->lists ? call->lists->send_types : NULL;
+    const MPI_Datatype *const to_types = call->lists ? call->lists->recv_types : NULL;
+    const MPI_Op op = call->op;
+    const int root = call->root;
+    const MPI_Comm comm = call->comm;
+#define MAKE(Name, name, COLLECTIVE, P, A, M)                                                      \
+    case COLLECTIVE:                                                                               \
+        return call->form == BLOCKING ? HB_##Name A : HB_I##name(UNPAREN A, call->request);
+    switch (c) {
+        DOORS(MAKE, int, int)
+    default: return MPI_ERR_INTERN;
+    }
+}
+
+static int fail(const struct call *call, int error) {
+    PMPI_Comm_call_errhandler(call->comm, error);
+    return error;
+}
+
+static int pass(const struct call *call) {
+    const struct lists *const lists = call->lists;
+    const int *given[N_LISTS] = {NULL};
+    int is_inter = 0;
+    if (call->comm == MPI_COMM_NULL) return make_again(call, given);
+    PMPI_Comm_test_inter(call->comm, &is_inter);
+    const int root = is_root(call, is_inter), n = lists && root ? n_blocks(call, is_inter) : 0;
+    int error = error_of(call, root);
+    if (error != MPI_SUCCESS || n == 0) return error == MPI_SUCCESS ? make_again(call, given) : fail(call, error);
+    /* In place, MPI does not look at the lists of what an alltoall sends. */
+    const int sends = call->send != MPI_IN_PLACE || call->collective == REDUCE_SCATTER;
+    const int is_read[N_LISTS] = {sends && lists->send_counts, sends && lists->send_displs, lists->recv_counts != NULL,
+                                  lists->recv_displs != NULL};
+    const size_t bytes = N_LISTS * (size_t)n * sizeof(int);
+    int *const ints = calloc(1, bytes);
+    error = ints ? narrow(lists, n, is_read, ints) : MPI_ERR_NO_MEM;
+    /* MPI reads them until a request is done. */
+    const int *const kept = error == MPI_SUCCESS && call->form != BLOCKING ? keep_list(ints, bytes) : ints;
+    if (!kept) error = MPI_ERR_NO_MEM;
+    for (int l = 0; kept && l < N_LISTS; l++) given[l] = is_read[l] ? kept + (size_t)l * n : NULL;
+    const int code = error == MPI_SUCCESS ? make_again(call, given) : fail(call, error);
+    free(ints);
+    return code;
+}
+
+#define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
+    DOOR_OUT int HB_##NAME PARAMETERS {                                                            \
+        struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
+        int code;                                                                                  \
+        start_on(comm);                                                                            \
+        return serve(&call, &code) ? code : pass(&call);                                           \
+    }
+DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)
+DOORS(LARGE_NONBLOCKING_DOOR, MPI_Count, MPI_Aint)
+#endif
