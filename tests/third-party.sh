@@ -37,7 +37,13 @@ cd "$work"
 
 # RANKS PROGRAM ...
 limit=120
-plain() { launch_within $limit "$@" 2>&1; }
+# What is said on stderr comes last: a launcher that has both in one pipe may put it into the middle of a line.
+plain() {
+  local status=0
+  launch_within $limit "$@" 2>"$work/stderr" || status=$?
+  cat "$work/stderr"
+  return $status
+}
 # What a program says last may come in front of the report, without an end of the line.
 preloaded() { (export LD_PRELOAD=$library HOPBINE_REPORT=1; plain "$@") | sed 's/\(.\)\(hopbine report: \)/\1\n\2/'; }
 
