@@ -157,6 +157,7 @@ int HB_Iscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI
     comm, MPI_Request *request);
 int HB_Iexscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
     comm, MPI_Request *request);
+
 #if MPI_VERSION >= 4
 /* Persistent: as non-blocking. */
 int HB_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);

@@ -8,12 +8,21 @@
 
 /* A call of Fortran's (fortran/mpi/hopbine_mpi_call.f90); its members are named as in forms.h. */
 struct fortran_call {
+    /* Counts are of MPI_COUNT_KIND, displacements of MPI_ADDRESS_KIND. */
+    int is_large;
     int collective;
-    MPI_Fint n, type, m, to, op, root, comm, info;
+    int64_t n, m;
+    MPI_Fint type, to, op, root, comm, info;
     const void *send;
     void *recv;
-    const MPI_Fint *counts, *displs, *types, *to_counts, *to_displs, *to_types;
+    const void *counts, *displs;
+    const MPI_Fint *types;
+    const void *to_counts, *to_displs;
+    const MPI_Fint *to_types;
 };
+
+_Static_assert(sizeof(MPI_Count) == sizeof(int64_t) && sizeof(MPI_Aint) == sizeof(intptr_t),
+               "fortran/mpi/calls.inc has other kinds of counts or displacements than MPI");
 
 /* Addresses that stand for what only Fortran knows: MPI_IN_PLACE, MPI_BOTTOM, and a buffer with gaps. */
 static const void *const in_place = (void *)-1, *const bottom = (void *)-2, *const gaps = (void *)-3;
@@ -33,12 +42,13 @@ PURE static MPI_Comm comm_of(MPI_Fint comm) { return MPI_Comm_f2c(comm); }
 
 /* The parameters of forms.h, of which each call has some, but for the types of an alltoallw. */
 #define MAYBE __attribute__((unused))
-#define OPEN(call)                                                                                 \
+#define OPEN(call, N, D)                                                                           \
     MAYBE const void *const send = at((call)->send);                                               \
     MAYBE void *const recv = at((call)->recv), *const buffer = recv;                               \
-    MAYBE const MPI_Fint n = (call)->n, m = (call)->m, root = (call)->root;                        \
-    MAYBE const MPI_Fint *const counts = (call)->counts, *const displs = (call)->displs;           \
-    MAYBE const MPI_Fint *const to_counts = (call)->to_counts, *const to_displs = (call)->to_displs; \
+    MAYBE const N n = (N)(call)->n, m = (N)(call)->m;                                              \
+    MAYBE const MPI_Fint root = (call)->root;                                                      \
+    MAYBE const N *const counts = (call)->counts, *const to_counts = (call)->to_counts;            \
+    MAYBE const D *const displs = (call)->displs, *const to_displs = (call)->to_displs;            \
     MAYBE const MPI_Datatype type = type_of((call)->type), to = type_of((call)->to);               \
     MAYBE const MPI_Op op = op_of((call)->op);                                                     \
     MAYBE const MPI_Info info = info_of((call)->info);                                             \
@@ -73,8 +83,14 @@ static MPI_Datatype *types_of(const MPI_Fint types[], MPI_Fint comm_f) {
 
 #define MAKE(Name, name, COLLECTIVE, P, A, M)                                                      \
     case COLLECTIVE: {                                                                             \
-        OPEN(call);                                                                                \
+        OPEN(call, int, int);                                                                      \
         give(HB_##Name A, ierror);                                                                 \
+        break;                                                                                     \
+    }
+#define MAKE_LARGE(Name, name, COLLECTIVE, P, A, M)                                                \
+    case COLLECTIVE: {                                                                             \
+        OPEN(call, MPI_Count, MPI_Aint);                                                           \
+        give(HB_##Name##_c A, ierror);                                                             \
         break;                                                                                     \
     }
 
@@ -83,11 +99,15 @@ void hopbine_hb_make_f(const struct fortran_call *call, MPI_Fint *ierror) {
     const int has_types = call->to_types != NULL;
     MPI_Datatype *const types = has_types && call->send != in_place ? types_of(call->types, call->comm) : NULL;
     MPI_Datatype *const to_types = has_types ? types_of(call->to_types, call->comm) : NULL;
-    switch ((enum collective)call->collective) {
-        DOORS(MAKE, int, int)
-        BARRIER_DOOR(MAKE)
-    case N_COLLECTIVES: break;
-    }
+    if (call->is_large) switch ((enum collective)call->collective) {
+            DOORS(MAKE_LARGE, MPI_Count, MPI_Aint)
+        default: break;
+        }
+    else switch ((enum collective)call->collective) {
+            DOORS(MAKE, int, int)
+            BARRIER_DOOR(MAKE)
+        default: break;
+        }
     if (has_types) free(types), free(to_types);
 }
 
@@ -117,7 +137,7 @@ static int keep_types(const struct fortran_call *call, const MPI_Fint types_f[],
     return MPI_ERR_NO_MEM;
 }
 
-/* A call that gives a request. */
+/* A call that gives a request: CASE for counts of default integers, CASE##_LARGE for others. */
 #define REQUEST_CALL(NAME, CASE)                                                                   \
     DOOR_OUT void NAME(const struct fortran_call *call, MPI_Fint *request_f, MPI_Fint *ierror);    \
     void NAME(const struct fortran_call *call, MPI_Fint *request_f, MPI_Fint *ierror) {            \
@@ -126,10 +146,14 @@ static int keep_types(const struct fortran_call *call, const MPI_Fint types_f[],
         int code = refuse(call);                                                                   \
         if (code == MPI_SUCCESS && call->send != in_place) code = keep_types(call, call->types, &types); \
         if (code == MPI_SUCCESS) code = keep_types(call, call->to_types, &to_types);               \
-        if (code == MPI_SUCCESS) switch ((enum collective)call->collective) {                      \
+        if (code == MPI_SUCCESS && call->is_large) switch ((enum collective)call->collective) {    \
+                DOORS(CASE##_LARGE, MPI_Count, MPI_Aint)                                           \
+            default: break;                                                                        \
+            }                                                                                      \
+        else if (code == MPI_SUCCESS) switch ((enum collective)call->collective) {                 \
                 DOORS(CASE, int, int)                                                              \
                 BARRIER_DOOR(CASE)                                                                 \
-            case N_COLLECTIVES: break;                                                             \
+            default: break;                                                                        \
             }                                                                                      \
         *request_f = MPI_Request_c2f(request);                                                     \
         give(code, ierror);                                                                        \
@@ -137,8 +161,14 @@ static int keep_types(const struct fortran_call *call, const MPI_Fint types_f[],
 
 #define BEGIN(Name, name, COLLECTIVE, P, A, M)                                                     \
     case COLLECTIVE: {                                                                             \
-        OPEN(call);                                                                                \
+        OPEN(call, int, int);                                                                      \
         code = HB_I##name(UNPAREN A, &request);                                                    \
+        break;                                                                                     \
+    }
+#define BEGIN_LARGE(Name, name, COLLECTIVE, P, A, M)                                               \
+    case COLLECTIVE: {                                                                             \
+        OPEN(call, MPI_Count, MPI_Aint);                                                           \
+        code = HB_I##name##_c(UNPAREN A, &request);                                                \
         break;                                                                                     \
     }
 REQUEST_CALL(hopbine_hb_begin_f, BEGIN)
@@ -146,8 +176,14 @@ REQUEST_CALL(hopbine_hb_begin_f, BEGIN)
 #if MPI_VERSION >= 4
 #define PREPARE(Name, name, COLLECTIVE, P, A, M)                                                   \
     case COLLECTIVE: {                                                                             \
-        OPEN(call);                                                                                \
+        OPEN(call, int, int);                                                                      \
         code = HB_##Name##_init(UNPAREN A, info, &request);                                        \
+        break;                                                                                     \
+    }
+#define PREPARE_LARGE(Name, name, COLLECTIVE, P, A, M)                                             \
+    case COLLECTIVE: {                                                                             \
+        OPEN(call, MPI_Count, MPI_Aint);                                                           \
+        code = HB_##Name##_init_c(UNPAREN A, info, &request);                                      \
         break;                                                                                     \
     }
 REQUEST_CALL(hopbine_hb_prepare_f, PREPARE)

@@ -1,6 +1,6 @@
 ! A call of the module hopbine_mpi as C gets it (capi/mpi/fortran.c), whatever the kind of its handles.
 module hopbine_mpi_call
-  use, intrinsic :: iso_c_binding, only: c_associated, c_int, c_intptr_t, c_loc, c_null_ptr, c_ptr
+  use, intrinsic :: iso_c_binding, only: c_associated, c_int, c_int64_t, c_intptr_t, c_loc, c_null_ptr, c_ptr
   use mpi, only: in_place_of_mpi => MPI_IN_PLACE, bottom_of_mpi => MPI_BOTTOM
   use mpi_f08, only: in_place_of_f08 => MPI_IN_PLACE, bottom_of_f08 => MPI_BOTTOM
   implicit none
@@ -19,8 +19,9 @@ module hopbine_mpi_call
 
   ! `struct fortran_call` (capi/mpi/fortran.c); the names are those of the parameters in capi/mpi/forms.h.
   type, bind(C) :: hb_call
-    integer(c_int) :: collective
-    integer(c_int) :: n = 0, type = 0, m = 0, to = 0, op = 0, root = 0, comm = 0, info = 0
+    integer(c_int) :: is_large, collective
+    integer(c_int64_t) :: n = 0, m = 0
+    integer(c_int) :: type = 0, to = 0, op = 0, root = 0, comm = 0, info = 0
     type(c_ptr) :: send = c_null_ptr, recv = c_null_ptr
     type(c_ptr) :: counts = c_null_ptr, displs = c_null_ptr, types = c_null_ptr
     type(c_ptr) :: to_counts = c_null_ptr, to_displs = c_null_ptr, to_types = c_null_ptr

@@ -9,3 +9,9 @@ module hopbine_mpi_f08
   use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
 #include "calls.inc"
 end module hopbine_mpi_f08
+
+#define HB_LARGE
+module hopbine_mpi_f08_large
+  use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
+#include "calls.inc"
+end module hopbine_mpi_f08_large

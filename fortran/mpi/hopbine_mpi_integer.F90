@@ -8,3 +8,8 @@
 module hopbine_mpi_integer
 #include "calls.inc"
 end module hopbine_mpi_integer
+
+#define HB_LARGE
+module hopbine_mpi_integer_large
+#include "calls.inc"
+end module hopbine_mpi_integer_large

@@ -6,7 +6,7 @@ build_doors() {
   local name flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow -DHOPBINE_WITH_MPI -Iinclude)
   # What C does not define ends the process, in our libraries as in the programs.
   flags+=(-fsanitize=undefined -fsanitize-undefined-trap-on-error)
-  local f90=mpif90.$mpi link module
+  local f90=mpif90.$mpi link module counts
   link=(-L"$programs" -lhopbine_hb -lhopbine -lm "-Wl,-rpath,$programs")
   cargo_hopbine || return 1
   for name in libhopbine.so libhopbine.so.0; do
@@ -44,8 +44,10 @@ build_doors() {
   flags=()
   ! has_persistent "$programs" || flags=(-DHB_PERSISTENT)
   for name in mpi mpi_f08; do
-    beside "$f90" -O1 -Wall -cpp "${flags[@]}" "-DUSE_$name" -I"$programs" tests/mpi/shaped.f90 "${module[@]}" \
-      -o "$programs/shaped-$name" "${link[@]}"
+    for counts in DEFAULT LARGE; do
+      beside "$f90" -O1 -Wall -cpp "${flags[@]}" "-DUSE_$name" "-D$counts" -I"$programs" tests/mpi/shaped.f90 \
+        "${module[@]}" -o "$programs/shaped-$name-$counts" "${link[@]}"
+    done
   done
   sed 's/\<HB_\([A-Z][a-z_]*\)(/MPI_\1(/' tests/mpi/shaped.f90 >"$programs/shaped.f90"
   beside "$f90" -O1 -cpp "${flags[@]}" -DUSE_mpi_f08 -DPLAIN "$programs/shaped.f90" -o "$programs/shaped-plain"
@@ -142,7 +144,7 @@ run_doors() {
   done
   passed=(MPI_Alltoallw MPI_Ialltoallw)
   ! has_persistent "$programs" || passed+=(MPI_Alltoallw_init)
-  for name in mpi mpi_f08; do
+  for name in {mpi,mpi_f08}-{DEFAULT,LARGE}; do
     # MPICH 4.0's own persistent allgather is right only once.
     [ "$mpi" = mpich ] || ranks 4 "$programs/shaped-$name" || status=1
     served 4 "$programs/shaped-$name" "${passed[@]}" || status=1
