@@ -14,7 +14,7 @@ struct Window {
     context: u64,
     /// The lowest number under way.
     first: u32,
-    /// Bit `i`: number `first + i` is under way and may post. If none is, the window is free.
+    /// Bit `i`: number `first + i` is under way and may post.
     active: u64,
     /// Numbers that may not post yet, in the order in which they came, with what they were held as.
     held: VecDeque<(u32, u32)>,
@@ -33,7 +33,12 @@ impl Window {
     }
 
     /// Takes note of a number that is under way from now on; false if it may not post yet.
+    #[inline]
     fn enter(&mut self, number: u32) -> bool {
+        if self.active == 0 {
+            (self.first, self.active) = (number, 1);
+            return true;
+        }
         let ahead = self.ahead(number);
         if ahead < Tag::WINDOW {
             self.active |= 1 << ahead;
@@ -56,28 +61,32 @@ impl Windows {
     /// if not, [`leave`](Windows::leave) gives out `held_as` when it may.
     #[inline]
     pub(super) fn enter(&mut self, (context, number): (u64, u32), held_as: u32) -> bool {
-        let of = |window: &&mut Window| window.context == context && window.active != 0;
-        if let Some(window) = self.0.iter_mut().find(of) {
+        if let Some(window) = self.0.iter_mut().find(|window| window.context == context) {
             let may_post = window.enter(number);
             if !may_post {
                 window.held.push_back((number, held_as));
             }
             return may_post;
         }
-        match self.0.iter_mut().find(|window| window.active == 0) {
-            Some(free) => (free.context, free.first, free.active) = (context, number, 1),
-            None => {
-                self.0.push(Window { context, first: number, active: 1, held: VecDeque::new() });
-            }
-        }
+        self.open(context, number);
         true
+    }
+
+    /// A communicator of which nothing is under way gets the place of another one, if there is one.
+    #[cold]
+    fn open(&mut self, context: u64, first: u32) {
+        let window = Window { context, first, active: 1, held: VecDeque::new() };
+        match self.0.iter_mut().find(|window| window.active == 0) {
+            Some(free) => *free = window,
+            None => self.0.push(window),
+        }
     }
 
     /// The operation with this context and number, which could post, has ended: gives out what those are
     /// held as that may post now.
     #[inline]
     pub(super) fn leave(&mut self, (context, number): (u64, u32), mut give: impl FnMut(u32)) {
-        let of = |window: &&mut Window| window.context == context && window.active != 0;
+        let of = |window: &&mut Window| window.context == context;
         let Some(window) = self.0.iter_mut().find(of) else { return };
         let ahead = window.ahead(number);
         if ahead >= Tag::WINDOW {
@@ -88,8 +97,6 @@ impl Windows {
             let n_gone = window.active.trailing_zeros();
             window.first = (window.first + n_gone) % NUMBERS;
             window.active >>= n_gone;
-        } else if let Some(&(next, _)) = window.held.front() {
-            window.first = next;
         }
         while let Some(&(number, held_as)) = window.held.front()
             && window.enter(number)
