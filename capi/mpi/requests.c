@@ -136,18 +136,15 @@ const char *against_requests(void) { return NULL; }
 
 /* Gives the program a handle. */
 static int keep(struct request *request, const struct call *call) {
-    int error = keep_types(&request->job) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-    pthread_mutex_lock(&lock);
-    const int tag = error == MPI_SUCCESS ? find_tag(request) : 0;
-    if (!tag) error = MPI_ERR_NO_MEM;
-    else if (request->is_persistent) error = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
+    const int tag = keep_types(&request->job) ? find_tag(request) : 0;
+    if (!tag) return MPI_ERR_NO_MEM;
+    int error;
+    if (request->is_persistent) error = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
     else error = PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
     if (error == MPI_SUCCESS) {
         *call->request = request->native;
         if (!request->is_persistent) go(request);
     }
-    pthread_mutex_unlock(&lock);
-    if (error == MPI_SUCCESS && !request->is_persistent) look_after_requests();
     return error;
 }
 
@@ -165,10 +162,7 @@ static int serve_apart(struct call *call, const struct state *state, struct job 
 
 /* Not zeroed: most of it is the job's room for what few have. */
 static struct request *new_request(const struct call *call) {
-    pthread_mutex_lock(&lock);
-    struct request *request = n_spare ? spare[--n_spare] : NULL;
-    pthread_mutex_unlock(&lock);
-    if (!request) request = malloc(sizeof *request);
+    struct request *const request = n_spare ? spare[--n_spare] : malloc(sizeof *request);
     if (!request) return NULL;
     clear_job(&request->job);
     request->native = MPI_REQUEST_NULL;
@@ -182,16 +176,27 @@ static struct request *new_request(const struct call *call) {
     return request;
 }
 
+/* What is started by serve_again() waits for nobody, so it may be under the lock. */
 int serve_request(struct call *call, struct state *state, int *code, int *error) {
+    const int is_once = call->form == NONBLOCKING;
+    pthread_mutex_lock(&lock);
     struct request *const request = new_request(call);
+    int served = request && is_once && serve_again(call, state, &request->job.request, code);
+    int is_well = served && *code == HOPBINE_SUCCESS;
+    if (is_well) *error = keep(request, call);
+    pthread_mutex_unlock(&lock);
     if (!request) return *error = MPI_ERR_NO_MEM, 1;
-    int served = call->form == NONBLOCKING && serve_again(call, state, &request->job.request, code);
-    const int is_first = !served;
-    if (is_first) served = serve_apart(call, state, &request->job, code, error);
-    if (served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS) {
-        if (is_first && call->form == NONBLOCKING) keep_call(call, state, &request->job);
-        *error = keep(request, call);
-        if (*error == MPI_SUCCESS) return 1;
+    if (!served) {
+        served = serve_apart(call, state, &request->job, code, error);
+        is_well = served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS;
+        if (is_well && is_once) keep_call(call, state, &request->job);
+        pthread_mutex_lock(&lock);
+        if (is_well) *error = keep(request, call);
+        pthread_mutex_unlock(&lock);
+    }
+    if (is_well && *error == MPI_SUCCESS) {
+        if (is_once) look_after_requests();
+        return 1;
     }
     pthread_mutex_lock(&lock);
     drop(request);
