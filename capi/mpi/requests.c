@@ -43,11 +43,15 @@ static int first_free;
 static struct request *spare[64];
 static int n_spare;
 static unsigned long drives;
-/* hopbine_progress() when requests were looked at last, and for how many polls that has stayed; and whether
- * one has been started since. */
+/* hopbine_progress() at the last poll, and for how many polls that has stayed; and whether a request has been
+ * started since. */
 static uint64_t looked_at;
 static unsigned n_quiet;
 static int is_any_new;
+/* How many are to be looked at, since something has happened, and which is the next. */
+static int n_to_look, next;
+/* Those whose phase is DONE. */
+static int n_done;
 
 /* Written under the lock only, and read without it. */
 static void count(int *number, int by) { __atomic_store_n(number, *number + by, __ATOMIC_RELEASE); }
@@ -223,7 +227,7 @@ void start_requests(int n, const MPI_Request natives[]) {
         if (code == HOPBINE_SUCCESS) code = hopbine_start(request->job.request);
         if (code == HOPBINE_SUCCESS) continue;
         fail(request, code);
-        request->phase = DONE;
+        request->phase = DONE, n_done++;
     }
     within--;
     pthread_mutex_unlock(&lock);
@@ -234,26 +238,32 @@ void start_requests(int n, const MPI_Request natives[]) {
 
 /* Polls without anything new between two looks at requests: whoever tells that a peer is gone counts them. */
 enum { QUIET_POLLS = 8 };
+/* Requests that a poll finds not to be done: to look at thousands takes longer than to move them on. */
+enum { MOST_LOOKS = 64 };
 
-/* Moves hopbine on, and looks at the requests under way, if any can be done; returns how many of them are. */
+/* Whether a request is done, or has failed. */
+static int look(struct request *request) {
+    int is_done = 0;
+    const int code = hopbine_look(&request->job.request, &is_done);
+    if (code != HOPBINE_SUCCESS) fail(request, code);
+    return is_done || code != HOPBINE_SUCCESS;
+}
+
+/* Moves hopbine on, and looks at requests under way, if any can be done; returns how many of them are. */
 static int poll(int most) {
-    int n_done = 0;
+    const int before = n_done;
     uint64_t now = looked_at;
     const int is_moved = hopbine_progress(world, most, &now) != HOPBINE_SUCCESS || now != looked_at;
-    if (!is_moved && !is_any_new && ++n_quiet % QUIET_POLLS != 0) return 0;
+    if (is_moved || is_any_new || ++n_quiet % QUIET_POLLS == 0 || n_to_look > n_all) n_to_look = n_all;
     looked_at = now, is_any_new = 0;
-    for (int at = 0; at < n_all; at++) {
-        struct request *const request = all[at];
+    for (int n_looks = 0; n_to_look > 0 && n_looks < MOST_LOOKS; n_to_look--) {
+        if (next >= n_all) next = 0;
+        struct request *const request = all[next++];
         if (!request || request->phase != UNDER_WAY) continue;
-        int is_done = 0;
-        const int code = hopbine_look(&request->job.request, &is_done);
-        if (code != HOPBINE_SUCCESS) fail(request, code);
-        if (is_done || code != HOPBINE_SUCCESS) {
-            request->phase = DONE;
-            n_done++;
-        }
+        if (look(request)) request->phase = DONE, n_done++;
+        else n_looks++;
     }
-    return n_done;
+    return n_done - before;
 }
 
 void drive_requests(int most) {
@@ -261,8 +271,11 @@ void drive_requests(int most) {
     within++;
     drives++;
     poll(most);
-    for (int at = 0; at < n_all; at++)
-        if (all[at] && all[at]->phase == DONE) finish(all[at]);
+    for (int at = 0; n_done > 0 && at < n_all; at++) {
+        if (!all[at] || all[at]->phase != DONE) continue;
+        n_done--;
+        finish(all[at]);
+    }
     within--;
     pthread_mutex_unlock(&lock);
 }
@@ -273,9 +286,9 @@ unsigned long n_drives(void) { return __atomic_load_n(&drives, __ATOMIC_RELAXED)
 
 int poll_requests(void) {
     if (pthread_mutex_trylock(&lock) != 0) return 1;
-    const int n_done = poll(1);
+    const int n_found = poll(1);
     pthread_mutex_unlock(&lock);
-    return n_done;
+    return n_found;
 }
 
 /* -- Failures, and the end ------------------------------------------------------------------- */
