@@ -18,10 +18,13 @@ const NONE: Made = (u64::MAX, 0);
 /// An operation that this rank has not entered, and which call it is for peers.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
-    made: Made,
+    operation: u64,
+    call: u16,
     /// Not all of them make the same.
     differ: bool,
 }
+
+const NOT_HEARD: Heard = Heard { operation: NONE.0, call: NONE.1, differ: false };
 
 /// The calls of the latest operations of this rank.
 #[derive(Debug)]
@@ -37,7 +40,7 @@ pub(super) struct Calls {
 
 impl Calls {
     pub(super) fn new() -> Self {
-        let heard = vec![Heard { made: NONE, differ: false }; REMEMBERED].into();
+        let heard = vec![NOT_HEARD; REMEMBERED].into();
         Calls { last: NONE, made: vec![NONE; REMEMBERED].into(), heard, n_heard: 0 }
     }
 
@@ -61,29 +64,28 @@ impl Calls {
     }
 
     fn has_heard_otherwise(&mut self, (operation, call): Made) -> bool {
-        let heard = &mut self.heard[Self::place(operation)];
-        if heard.made.0 != operation {
+        let place = &mut self.heard[Self::place(operation)];
+        if place.operation != operation {
             return false;
         }
-        let Heard { made, differ } = *heard;
-        heard.made = NONE;
+        let heard = std::mem::replace(place, NOT_HEARD);
         self.n_heard -= 1;
-        differ || made.1 != call
+        heard.differ || heard.call != call
     }
 
     /// Takes note of a message that has come before its receive was posted.
     pub(super) fn hear(&mut self, tag: Tag) {
-        let made = (tag.operation_id(), tag.call);
-        if self.made(made.0).is_some() {
+        let (operation, call) = (tag.operation_id(), tag.call);
+        if self.made(operation).is_some() {
             return;
         }
-        let heard = &mut self.heard[Self::place(made.0)];
-        if heard.made.0 == made.0 {
-            heard.differ |= heard.made != made;
+        let heard = &mut self.heard[Self::place(operation)];
+        if heard.operation == operation {
+            heard.differ |= heard.call != call;
             return;
         }
-        self.n_heard += u32::from(heard.made == NONE);
-        *heard = Heard { made, differ: false };
+        self.n_heard += u32::from(heard.operation == NONE.0);
+        *heard = Heard { operation, call, differ: false };
     }
 
     /// The call that this rank makes as that operation, if it is remembered.
