@@ -453,7 +453,8 @@ both "mpi4py, its own" rings 3 /usr/bin/python3 -m mpi4py.bench helloworld
 # Its suite is in its sources; what starts further processes is left out.
 version=$(/usr/bin/python3 -c 'import mpi4py; print(mpi4py.__version__)' 2>/dev/null || true)
 if [ "$version" ] && pip download -q --no-deps --no-binary :all: "mpi4py==$version" && tar xf mpi4py-*.tar.gz; then
-  suite() { grep -aE '^Ran|^OK|^FAILED' | sed 's/ in .*//'; }
+  # Both ranks write at once, and not whole lines.
+  suite() { grep -aoE 'Ran [0-9]+ tests|OK|\(skipped=[0-9]+\)|FAILED.*' | sort; }
   limit=900
   both "mpi4py, its suite" suite 2 /usr/bin/python3 mpi4py-*/test/runtests.py --no-builddir -e spawn -e dynproc -q
   limit=120
