@@ -336,7 +336,9 @@ impl Port {
         while let Some(&number) = due.get(at) {
             at += 1;
             let place = &mut runs[number as usize];
-            let Some(Active { run, is_due, .. }) = place else { continue };
+            let Some(Active { run, is_due, .. }) = place else {
+                unreachable!("what is due is under way");
+            };
             let own = run.recvs_open();
             let room = own + USUAL_RECVS.saturating_sub(*n_recvs);
             moved |= run

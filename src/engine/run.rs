@@ -366,7 +366,7 @@ impl PortRun {
         self.finished(task);
     }
 
-    /// Notes that a posted message, which is done with that, has met one of another call, of this peer.
+    /// Notes that a message of this run has met one of another call, of this peer.
     pub fn note_differing(&mut self, peer: Rank) {
         self.differing.get_or_insert(peer);
     }

@@ -123,9 +123,12 @@ mod tests {
         #[test]
         fn none_posts_that_is_far_ahead(
             first in prop_oneof![0..300u32, NUMBERS - 300..NUMBERS],
-            // Of which communicator the next operation starts and what number it leaves out, or which one
-            // of those that may post ends.
-            steps in prop::collection::vec((any::<bool>(), 0..3u64, 0..3u32, any::<prop::sample::Index>()), 1..400),
+            // Of which communicator the next operation starts and how many numbers it leaves out, or which
+            // one of those that may post ends.
+            steps in prop::collection::vec(
+                (any::<bool>(), 0..3u64, 0..3u32, any::<prop::sample::Index>()),
+                1..400,
+            ),
         ) {
             let mut windows = Windows::default();
             let mut next = [first; 3];
