@@ -19,6 +19,7 @@ pub mod endpoint;
 pub mod engine;
 mod error;
 pub mod memory;
+mod numbered;
 pub mod reduce;
 mod sync;
 pub mod world;

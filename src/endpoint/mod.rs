@@ -28,7 +28,6 @@ mod lists;
 mod meeting;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-mod numbered;
 pub mod router;
 pub mod shm;
 mod status;

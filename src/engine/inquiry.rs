@@ -21,7 +21,7 @@ impl Port {
     /// What an operation waits for on this port, if it is under way here.
     pub(super) fn awaited(&self, operation: (u64, u32)) -> Option<(u32, Awaited)> {
         let state = self.reserve();
-        let mut active = state.runs.iter().flatten();
+        let mut active = state.runs.values();
         let run = &active.find(|active| active.run.operation() == operation)?.run;
         // All tasks finished, but something is still to go out.
         Some(run.awaited().unwrap_or((0, Awaited::Interface)))
@@ -29,7 +29,7 @@ impl Port {
 
     /// What the first of the runs under way waits for that waits for anything.
     pub(super) fn awaited_by_run(&self) -> Option<(u32, Awaited)> {
-        self.reserve().runs.iter().flatten().find_map(|active| active.run.awaited())
+        self.reserve().runs.values().find_map(|active| active.run.awaited())
     }
 
     /// Shows what this rank is doing to whoever asks.

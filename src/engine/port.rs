@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use crate::endpoint::{Bell, Endpoint, Event, WireError};
 use crate::error::{Blame, Error, Fault};
+use crate::numbered::Numbered;
 use crate::sync::lock;
 
 use super::failure::Failure;
@@ -83,9 +84,7 @@ pub(super) struct State {
     /// their memory.
     pub(super) is_fenced: bool,
     /// By the number that their slots name.
-    pub(super) runs: Vec<Option<Active>>,
-    /// Numbers of no run.
-    free: Vec<u32>,
+    pub(super) runs: Numbered<Active>,
     /// Numbers of runs that do not only wait for the wire to bring something.
     due: Vec<u32>,
     windows: Windows,
@@ -111,28 +110,13 @@ impl State {
     /// Takes a run, which posts when it may: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
     #[inline]
     fn put(&mut self, run: Box<PortRun>, owner: Arc<dyn Completion>) {
-        let State { runs, free, due, windows, .. } = self;
-        let number = free.pop().unwrap_or(runs.len() as u32);
-        let may_post = run.ordered().is_none_or(|id| windows.enter(id, number));
+        let State { runs, due, windows, .. } = self;
+        let number = runs.next();
         // One that may not is on the list as soon as it may.
-        let active = Some(Active { run, owner, is_due: true });
-        if may_post {
+        if run.ordered().is_none_or(|id| windows.enter(id, number)) {
             due.push(number);
         }
-        match runs.get_mut(number as usize) {
-            Some(place) => *place = active,
-            None => runs.push(active),
-        }
-    }
-
-    /// All runs are gone.
-    fn forget(&mut self) {
-        let State { runs, free, due, windows, n_recvs, .. } = self;
-        runs.clear();
-        free.clear();
-        due.clear();
-        windows.clear();
-        *n_recvs = 0;
+        runs.insert(Active { run, owner, is_due: true });
     }
 }
 
@@ -151,8 +135,7 @@ impl Port {
             endpoint,
             has_given_up: false,
             is_fenced: false,
-            runs: Vec::with_capacity(USUAL_RUNS),
-            free: Vec::with_capacity(USUAL_RUNS),
+            runs: Numbered::with_capacity(USUAL_RUNS),
             due: Vec::with_capacity(USUAL_RUNS),
             windows: Windows::default(),
             n_recvs: 0,
@@ -330,13 +313,12 @@ impl Port {
         if moved {
             self.heard(state)?;
         }
-        let State { endpoint, runs, free, due, windows, n_recvs, .. } = state;
+        let State { endpoint, runs, due, windows, n_recvs, .. } = state;
         let (mut at, mut n_kept) = (0, 0);
         // Runs that end may add others.
         while let Some(&number) = due.get(at) {
             at += 1;
-            let place = &mut runs[number as usize];
-            let Some(Active { run, is_due, .. }) = place else {
+            let Some(Active { run, is_due, .. }) = runs.get_mut(number) else {
                 unreachable!("what is due is under way");
             };
             let own = run.recvs_open();
@@ -356,8 +338,9 @@ impl Port {
                     windows.leave(id, |held| due.push(held));
                 }
                 let failure = run.differing().map(|peer| self.elsewhere(peer));
-                self.retire(place, failure.as_ref(), ended);
-                free.push(number);
+                if let Some(active) = runs.remove(number) {
+                    self.retire(active, failure.as_ref(), ended);
+                }
                 moved = true;
             }
         }
@@ -374,7 +357,7 @@ impl Port {
                 Event::Sent(slot) | Event::Received(slot) => (slot, None),
                 Event::Viewed(slot, view) => (slot, Some(view)),
                 Event::Differs(slot, peer) if self.failure.is_sparing() => {
-                    if let Some(Active { run, .. }) = &mut runs[slot.run as usize] {
+                    if let Some(Active { run, .. }) = runs.get_mut(slot.run) {
                         run.note_differing(peer);
                     }
                     (slot, None)
@@ -382,7 +365,7 @@ impl Port {
                 Event::Differs(_, peer) => return Err(self.elsewhere(peer)),
                 Event::News(blame) => return Err(Error::Lost { rank: self.rank, blame }),
             };
-            let Some(Active { run, is_due, .. }) = &mut runs[slot.run as usize] else {
+            let Some(Active { run, is_due, .. }) = runs.get_mut(slot.run) else {
                 unreachable!("runs stay until all their tasks have finished");
             };
             let own = run.recvs_open();
@@ -398,15 +381,14 @@ impl Port {
         Ok(())
     }
 
-    fn retire(&self, place: &mut Option<Active>, failure: Option<&Error>, ended: &mut Ended) {
-        if let Some(Active { run, owner, .. }) = place.take() {
-            // Relaxed: seeing a run that is gone costs a worker one more round. In two steps: see
-            // `launch`.
-            let n_active = self.hints.n_active.load(Ordering::Relaxed);
-            self.hints.n_active.store(n_active - 1, Ordering::Relaxed);
-            owner.give_back(self.index, run, failure);
-            ended.push(owner);
-        }
+    fn retire(&self, active: Active, failure: Option<&Error>, ended: &mut Ended) {
+        let Active { run, owner, .. } = active;
+        // Relaxed: seeing a run that is gone costs a worker one more round. In two steps: see
+        // `launch`.
+        let n_active = self.hints.n_active.load(Ordering::Relaxed);
+        self.hints.n_active.store(n_active - 1, Ordering::Relaxed);
+        owner.give_back(self.index, run, failure);
+        ended.push(owner);
     }
 
     fn fail_all(&self, state: &mut State, ended: &mut Ended) -> bool {
@@ -421,11 +403,13 @@ impl Port {
             state.events.clear();
         }
         let mut failed = false;
-        for place in state.runs.iter_mut().filter(|place| place.is_some()) {
-            self.retire(place, Some(&reason), ended);
+        for active in state.runs.drain() {
+            self.retire(active, Some(&reason), ended);
             failed = true;
         }
-        state.forget();
+        state.due.clear();
+        state.windows.clear();
+        state.n_recvs = 0;
         failed
     }
 
@@ -439,8 +423,7 @@ impl Port {
     /// Tasks of an operation that have not finished on this port.
     pub(super) fn unfinished(&self, operation: (u64, u32)) -> usize {
         let state = self.reserve();
-        let mut active = state.runs.iter().flatten();
-        let found = active.find(|active| active.run.operation() == operation);
+        let found = state.runs.values().find(|active| active.run.operation() == operation);
         // A run that has finished, but not gone yet, counts as well.
         found.map_or(0, |active| 1 + active.run.unfinished())
     }

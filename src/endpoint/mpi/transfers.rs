@@ -12,8 +12,8 @@ use super::header::Header;
 use super::library::{Comm, check};
 use super::requests::{IsendFunction, cancel, cancel_one, finish, n_bytes};
 use crate::Rank;
-use crate::endpoint::numbered::Numbered;
 use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
+use crate::numbered::Numbered;
 
 /// The longest piece: MPI counts bytes in an `int`.
 pub(super) const MOST_BYTES: usize = 1 << 30;

@@ -19,8 +19,8 @@ use super::staging::Staging;
 use super::{Opened, ShmEndpoint};
 use crate::endpoint::calls::Calls;
 use crate::endpoint::meeting::{agree, lost};
-use crate::endpoint::numbered::Numbered;
 use crate::endpoint::{Bell, Rank, WireError};
+use crate::numbered::Numbered;
 
 /// What fails, in errors.
 const CALL: &str = "shared memory";

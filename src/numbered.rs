@@ -2,7 +2,7 @@
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(super) struct Numbered<T> {
+pub(crate) struct Numbered<T> {
     values: Vec<Option<T>>,
     free: Vec<u32>,
 }
@@ -14,18 +14,22 @@ impl<T> Default for Numbered<T> {
 }
 
 impl<T> Numbered<T> {
+    /// None, with room for so many.
+    pub(crate) fn with_capacity(n: usize) -> Self {
+        Numbered { values: Vec::with_capacity(n), free: Vec::with_capacity(n) }
+    }
+
     /// The number that the next value gets.
-    #[cfg(feature = "mpi")]
-    pub(super) fn next(&self) -> u32 {
+    pub(crate) fn next(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.values.len() as u32)
     }
 
     /// How many values there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len() - self.free.len()
     }
 
-    pub(super) fn insert(&mut self, value: T) -> u32 {
+    pub(crate) fn insert(&mut self, value: T) -> u32 {
         if let Some(at) = self.free.pop() {
             self.values[at as usize] = Some(value);
             return at;
@@ -34,23 +38,33 @@ impl<T> Numbered<T> {
         self.values.len() as u32 - 1
     }
 
-    pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, at: u32) -> Option<&mut T> {
         self.values.get_mut(at as usize)?.as_mut()
     }
 
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.values.iter().flatten()
+    }
+
     #[cfg(feature = "mpi")]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         (0..).zip(&self.values).filter_map(|(at, value)| Some((at, value.as_ref()?)))
     }
 
     #[cfg(feature = "mpi")]
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.values.iter_mut().flatten()
     }
 
-    pub(super) fn remove(&mut self, at: u32) -> Option<T> {
+    pub(crate) fn remove(&mut self, at: u32) -> Option<T> {
         let value = self.values.get_mut(at as usize)?.take()?;
         self.free.push(at);
         Some(value)
+    }
+
+    /// Takes all of them out.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.free.clear();
+        self.values.drain(..).flatten()
     }
 }
