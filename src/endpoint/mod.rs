@@ -70,6 +70,8 @@ impl Tag {
     pub const CONTEXT_BITS: u32 = 40;
     /// Bits of an operation's number.
     pub const OPERATION_BITS: u32 = 24;
+    /// Operations are numbered modulo this.
+    pub const OPERATIONS: u32 = 1 << Tag::OPERATION_BITS;
     /// Messages of operations of one communicator whose numbers differ by this or more are not posted
     /// at the same time, by any rank: those of the earlier operation are done first.
     pub const WINDOW: u32 = 64;
@@ -102,7 +104,7 @@ impl Tag {
 
     /// The tag of which [`operation_id`](Tag::operation_id) made `id`.
     pub fn of_operation(id: u64, message: u32, call: u16) -> Self {
-        let operation = (id & ((1 << Tag::OPERATION_BITS) - 1)) as u32;
+        let operation = (id % u64::from(Tag::OPERATIONS)) as u32;
         Tag { context: id >> Tag::OPERATION_BITS, operation, message, call }
     }
 }

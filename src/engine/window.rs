@@ -5,9 +5,6 @@ use std::collections::VecDeque;
 
 use crate::endpoint::Tag;
 
-/// Numbers of operations are counted modulo this.
-const NUMBERS: u32 = 1 << Tag::OPERATION_BITS;
-
 /// Those of one communicator.
 #[derive(Debug)]
 struct Window {
@@ -29,7 +26,7 @@ pub(super) struct Windows(Vec<Window>);
 impl Window {
     /// How far a number is ahead of the first.
     fn ahead(&self, number: u32) -> u32 {
-        number.wrapping_sub(self.first) % NUMBERS
+        number.wrapping_sub(self.first) % Tag::OPERATIONS
     }
 
     /// Takes note of a number that is under way from now on; false if it may not post yet.
@@ -44,11 +41,11 @@ impl Window {
             self.active |= 1 << ahead;
             return true;
         }
-        if ahead < NUMBERS / 2 {
+        if ahead < Tag::OPERATIONS / 2 {
             return false;
         }
         // Threads that start operations of one communicator at once may get here in another order.
-        let behind = NUMBERS - ahead;
+        let behind = Tag::OPERATIONS - ahead;
         if behind <= self.active.leading_zeros() {
             (self.first, self.active) = (number, self.active << behind | 1);
         }
@@ -95,7 +92,7 @@ impl Windows {
         window.active &= !(1 << ahead);
         if window.active != 0 {
             let n_gone = window.active.trailing_zeros();
-            window.first = (window.first + n_gone) % NUMBERS;
+            window.first = (window.first + n_gone) % Tag::OPERATIONS;
             window.active >>= n_gone;
         }
         while let Some(&(number, held_as)) = window.held.front()
@@ -122,7 +119,7 @@ mod tests {
         /// Against the rule in its own words: nothing posts while one is under way that is so far behind.
         #[test]
         fn none_posts_that_is_far_ahead(
-            first in prop_oneof![0..300u32, NUMBERS - 300..NUMBERS],
+            first in prop_oneof![0..300u32, Tag::OPERATIONS - 300..Tag::OPERATIONS],
             // Of which communicator the next operation starts and how many numbers it leaves out, or which
             // one of those that may post ends.
             steps in prop::collection::vec(
@@ -135,16 +132,16 @@ mod tests {
             // Those under way, with what they were held as and whether they may post.
             let mut under_way: Vec<((u64, u32), u32, bool)> = Vec::new();
             let far = |(context, number): (u64, u32), (of, behind): (u64, u32)| {
-                let ahead = number.wrapping_sub(behind) % NUMBERS;
-                context == of && (Tag::WINDOW..NUMBERS / 2).contains(&ahead)
+                let ahead = number.wrapping_sub(behind) % Tag::OPERATIONS;
+                context == of && (Tag::WINDOW..Tag::OPERATIONS / 2).contains(&ahead)
             };
             for (at, (starts, context, left_out, which)) in steps.into_iter().enumerate() {
                 // Those that start outnumber those that end.
                 let may_post: Vec<usize> =
                     (0..under_way.len()).filter(|&index| under_way[index].2).collect();
                 if starts || at % 3 == 0 || may_post.is_empty() {
-                    let number = (next[context as usize] + left_out) % NUMBERS;
-                    next[context as usize] = (number + 1) % NUMBERS;
+                    let number = (next[context as usize] + left_out) % Tag::OPERATIONS;
+                    next[context as usize] = (number + 1) % Tag::OPERATIONS;
                     let id = (context, number);
                     let may = windows.enter(id, at as u32);
                     under_way.push((id, at as u32, may));

@@ -8,9 +8,6 @@ use super::members::Members;
 use super::rank::RankOfWorld;
 use crate::endpoint::Tag;
 
-/// Operations are numbered modulo this.
-pub(super) const OPERATIONS: u32 = 1 << Tag::OPERATION_BITS;
-
 /// See the module documentation.
 pub(super) struct Inner {
     pub(super) of_world: Arc<RankOfWorld>,
@@ -55,6 +52,6 @@ impl Inner {
         // Relaxed: a plain counter. It wraps after 2^24 operations, long after the first ones
         // have left the wire.
         let number = self.next_operation.fetch_add(n, Ordering::Relaxed);
-        (self.context, number % OPERATIONS)
+        (self.context, number % Tag::OPERATIONS)
     }
 }

@@ -6,8 +6,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::inner::{Inner, OPERATIONS};
+use super::inner::Inner;
 use super::ready::{Learning, Ready};
+use crate::endpoint::Tag;
 use crate::engine::{Engine, Operation, OperationWatch, Order, UserMemory};
 use crate::error::Error;
 
@@ -25,7 +26,7 @@ struct Numbers((u64, u32));
 impl Numbers {
     fn of(self, stage: usize) -> (u64, u32) {
         let Numbers((context, first)) = self;
-        (context, (first + stage as u32) % OPERATIONS)
+        (context, (first + stage as u32) % Tag::OPERATIONS)
     }
 }
 

@@ -8,7 +8,7 @@ use hopbine::endpoint::Tag;
 use hopbine::engine::{Engine, Operation, OperationWatch, Order, Program, UserKeys};
 
 /// The last number of an operation, which 0 follows.
-const LAST: u32 = (1 << Tag::OPERATION_BITS) - 1;
+const LAST: u32 = Tag::OPERATIONS - 1;
 
 /// One of two ranks, which starts barriers.
 struct Rank {

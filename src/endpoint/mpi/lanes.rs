@@ -142,7 +142,7 @@ mod tests {
             assert!(tags.hash_bits > 0 && tags.last_numbered() >= 32_767, "{last}");
             let mut seen = HashSet::new();
             for lane in 0..1 << LANE_BITS {
-                for operation in (0..Tag::WINDOW).map(|at| (1 << Tag::OPERATION_BITS) - 1 - at) {
+                for operation in (0..Tag::WINDOW).map(|at| Tag::OPERATIONS - 1 - at) {
                     for message in [0, 1, (1 << MESSAGE_BITS) - 1] {
                         let tag = tags.of(lane, Tag { operation, message, ..TAG }, 1 << 20);
                         assert!(
