@@ -81,24 +81,23 @@ static MPI_Datatype *types_of(const MPI_Fint types[], MPI_Fint comm_f) {
     return c;
 }
 
-#define MAKE(Name, name, COLLECTIVE, P, A, M)                                                      \
+/* One collective of a switch, with counts and displacements of these types. */
+#define CASE_OF(COLLECTIVE, N, D, CODE)                                                            \
     case COLLECTIVE: {                                                                             \
-        OPEN(call, int, int);                                                                      \
-        give(HB_##Name A, ierror);                                                                 \
+        OPEN(call, N, D);                                                                          \
+        code = CODE;                                                                               \
         break;                                                                                     \
     }
-#define MAKE_LARGE(Name, name, COLLECTIVE, P, A, M)                                                \
-    case COLLECTIVE: {                                                                             \
-        OPEN(call, MPI_Count, MPI_Aint);                                                           \
-        give(HB_##Name##_c A, ierror);                                                             \
-        break;                                                                                     \
-    }
+
+#define MAKE(Name, name, COLLECTIVE, P, A, M) CASE_OF(COLLECTIVE, int, int, HB_##Name A)
+#define MAKE_LARGE(Name, name, COLLECTIVE, P, A, M) CASE_OF(COLLECTIVE, MPI_Count, MPI_Aint, HB_##Name##_c A)
 
 DOOR_OUT void hopbine_hb_make_f(const struct fortran_call *call, MPI_Fint *ierror);
 void hopbine_hb_make_f(const struct fortran_call *call, MPI_Fint *ierror) {
     const int has_types = call->to_types != NULL;
     MPI_Datatype *const types = has_types && call->send != in_place ? types_of(call->types, call->comm) : NULL;
     MPI_Datatype *const to_types = has_types ? types_of(call->to_types, call->comm) : NULL;
+    int code = MPI_SUCCESS;
     if (call->is_large) switch ((enum collective)call->collective) {
             DOORS(MAKE_LARGE, MPI_Count, MPI_Aint)
         default: break;
@@ -108,6 +107,7 @@ void hopbine_hb_make_f(const struct fortran_call *call, MPI_Fint *ierror) {
             BARRIER_DOOR(MAKE)
         default: break;
         }
+    give(code, ierror);
     if (has_types) free(types), free(to_types);
 }
 
@@ -160,31 +160,15 @@ static int keep_types(const struct fortran_call *call, const MPI_Fint types_f[],
     }
 
 #define BEGIN(Name, name, COLLECTIVE, P, A, M)                                                     \
-    case COLLECTIVE: {                                                                             \
-        OPEN(call, int, int);                                                                      \
-        code = HB_I##name(UNPAREN A, &request);                                                    \
-        break;                                                                                     \
-    }
+    CASE_OF(COLLECTIVE, int, int, HB_I##name(UNPAREN A, &request))
 #define BEGIN_LARGE(Name, name, COLLECTIVE, P, A, M)                                               \
-    case COLLECTIVE: {                                                                             \
-        OPEN(call, MPI_Count, MPI_Aint);                                                           \
-        code = HB_I##name##_c(UNPAREN A, &request);                                                \
-        break;                                                                                     \
-    }
+    CASE_OF(COLLECTIVE, MPI_Count, MPI_Aint, HB_I##name##_c(UNPAREN A, &request))
 REQUEST_CALL(hopbine_hb_begin_f, BEGIN)
 
 #if MPI_VERSION >= 4
 #define PREPARE(Name, name, COLLECTIVE, P, A, M)                                                   \
-    case COLLECTIVE: {                                                                             \
-        OPEN(call, int, int);                                                                      \
-        code = HB_##Name##_init(UNPAREN A, info, &request);                                        \
-        break;                                                                                     \
-    }
+    CASE_OF(COLLECTIVE, int, int, HB_##Name##_init(UNPAREN A, info, &request))
 #define PREPARE_LARGE(Name, name, COLLECTIVE, P, A, M)                                             \
-    case COLLECTIVE: {                                                                             \
-        OPEN(call, MPI_Count, MPI_Aint);                                                           \
-        code = HB_##Name##_init_c(UNPAREN A, info, &request);                                      \
-        break;                                                                                     \
-    }
+    CASE_OF(COLLECTIVE, MPI_Count, MPI_Aint, HB_##Name##_init_c(UNPAREN A, info, &request))
 REQUEST_CALL(hopbine_hb_prepare_f, PREPARE)
 #endif
