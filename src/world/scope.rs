@@ -46,17 +46,44 @@ use crate::sync::lock;
 /// ```
 pub struct Scope<'scope, 'env: 'scope> {
     comm: &'scope Communicator,
-    running: Mutex<Vec<Option<Started>>>,
+    slots: Mutex<Slots>,
     /// Invariant in both, as in `std::thread::Scope`: or 'scope could be shrunk and a buffer
     /// be borrowed for less than the scope.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
+/// The collectives of a scope. A slot belongs to one request from [`add`](Slots::add) to
+/// [`end`](Slots::end), also while it is empty because a thread drives what was in it.
+#[derive(Default)]
+struct Slots {
+    started: Vec<Option<Started>>,
+    /// The slots that belong to no request.
+    free: Vec<usize>,
+}
+
+impl Slots {
+    /// Puts a collective into a slot of its own.
+    fn add(&mut self, started: Started) -> usize {
+        if let Some(index) = self.free.pop() {
+            self.started[index] = Some(started);
+            return index;
+        }
+        self.started.push(Some(started));
+        self.started.len() - 1
+    }
+
+    /// Takes a collective out of its slot for good.
+    fn end(&mut self, index: usize) -> Option<Started> {
+        self.free.push(index);
+        self.started[index].take()
+    }
+}
+
 /// A collective under way. Dropping it, or forgetting it, leaves the waiting to the scope.
 #[must_use = "the scope waits in any case, but only `wait` gives the buffer back"]
 pub struct Request<'scope, T> {
-    running: &'scope Mutex<Vec<Option<Started>>>,
+    slots: &'scope Mutex<Slots>,
     index: usize,
     /// The receive buffer, not as a reference while the collective writes to it.
     recv: NonNull<[T]>,
@@ -91,19 +118,15 @@ impl Communicator {
         &self,
         f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let scope = Scope {
-            comm: self,
-            running: Mutex::new(Vec::new()),
-            scope: PhantomData,
-            env: PhantomData,
-        };
+        let scope =
+            Scope { comm: self, slots: Mutex::default(), scope: PhantomData, env: PhantomData };
         // If `f` panics, `scope` is dropped by the unwinding, and with it everything that is
         // running: that waits.
         let result = f(&scope);
-        let left = std::mem::take(&mut *lock(&scope.running));
+        let left = std::mem::take(&mut lock(&scope.slots).started);
         let mut failure = None;
-        for running in left.into_iter().flatten() {
-            if let Err(error) = running.wait() {
+        for started in left.into_iter().flatten() {
+            if let Err(error) = started.wait() {
                 failure.get_or_insert(error);
             }
         }
@@ -123,16 +146,10 @@ impl<'scope> Scope<'scope, '_> {
         recv: NonNull<[T]>,
     ) -> Result<Request<'scope, T>, Error> {
         // SAFETY: the addresses come from slices that the calling method borrows for 'scope,
-        // and `scope` does not return before everything in `running` is done.
-        let running = unsafe { self.comm.started(call) }?;
-        let all = &mut *lock(&self.running);
-        let free = all.iter().position(Option::is_none);
-        let index = free.unwrap_or_else(|| {
-            all.push(None);
-            all.len() - 1
-        });
-        all[index] = Some(running);
-        Ok(Request { running: &self.running, index, recv, buffer: PhantomData })
+        // and `scope` does not return before everything in `slots` is done.
+        let started = unsafe { self.comm.started(call) }?;
+        let index = lock(&self.slots).add(started);
+        Ok(Request { slots: &self.slots, index, recv, buffer: PhantomData })
     }
 
     /// See [`Communicator::allreduce`].
@@ -299,22 +316,72 @@ impl<'scope> Scope<'scope, '_> {
 impl<'scope, T> Request<'scope, T> {
     /// Whether the collective is done. Without workers, this is what moves it on.
     pub fn test(&self) -> bool {
-        // Not under the lock, which others of the scope need.
-        let Some(mut running) = lock(self.running)[self.index].take() else { return true };
-        let done = running.test();
-        lock(self.running)[self.index] = Some(running);
+        self.drive(Started::test)
+    }
+
+    /// Lets `drive` move the collective on, without the lock, which others of the scope need.
+    fn drive(&self, drive: impl FnOnce(&mut Started) -> bool) -> bool {
+        // Only a panic of an earlier `drive` leaves the slot empty: the collective has ended then.
+        let Some(mut started) = lock(self.slots).started[self.index].take() else { return true };
+        let done = drive(&mut started);
+        lock(self.slots).started[self.index] = Some(started);
         done
     }
 
     /// Waits until the collective is done, and gives the receive buffer back.
     ///
+    /// # Panics
+    /// If [`test`](Request::test) has panicked, which left unknown how the collective ended.
+    ///
     /// # Errors
     /// [`Error::Timeout`], [`Error::Wire`], or [`Error::Poisoned`].
     pub fn wait(self) -> Result<&'scope mut [T], Error> {
-        let running = lock(self.running)[self.index].take();
-        running.map_or(Ok(()), Started::wait)?;
+        let started = lock(self.slots).end(self.index);
+        started.expect("a test of this request has panicked").wait()?;
         // SAFETY: made from a `&'scope mut [T]`, which nobody uses any more: the collective is
         // done, and this request is consumed.
         Ok(unsafe { &mut *self.recv.as_ptr() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopbine_torus::geometry::Shape;
+
+    use super::*;
+    use crate::world::{EmulationConfig, emulate};
+
+    /// What runs inside the closure of `drive` is what another thread of the scope may do while
+    /// this one drives its collective.
+    #[test]
+    fn a_collective_that_is_driven_keeps_its_slot() {
+        let config = EmulationConfig::new(Shape::torus(&[2]).unwrap());
+        let outcome = emulate(&config, |comm| {
+            let mine = [comm.rank() + 1; 3];
+            let [mut sum, mut max] = [[0; 3]; 2];
+            comm.scope(|scope| {
+                let first = scope.allreduce(&mine, &mut sum, Op::Sum)?;
+                let mut second = None;
+                first.drive(|_| {
+                    let started = scope.allreduce(&mine, &mut max, Op::Max);
+                    let index = started.as_ref().map(|second| second.index);
+                    assert_ne!(index, Ok(first.index), "a slot of two collectives");
+                    second = Some(started);
+                    false
+                });
+                let second = second.expect("the first was in its slot")?;
+                let mut has_ended = true;
+                second.drive(|_| {
+                    has_ended = first.drive(|_| false);
+                    false
+                });
+                assert!(!has_ended, "the second was driven from the slot of the first");
+                assert_eq!((second.wait()?, first.wait()?), (&mut [2; 3][..], &mut [3; 3][..]));
+                // A collective that was waited for has left its slot to the next ones.
+                assert!(scope.barrier()?.index < 2);
+                Ok(())
+            })
+        });
+        assert_eq!(outcome.unwrap(), [Ok(()), Ok(())]);
     }
 }
