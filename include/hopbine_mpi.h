@@ -2,9 +2,9 @@
  *
  * Arguments, meaning and errors are MPI's. What hopbine does not serve (alltoallw,
  * intercommunicators, ...) MPI does; HOPBINE_REPORT=1 shows at the end what was served by what. hopbine
- * starts with HB_Init, or with the first call on MPI_COMM_WORLD, on all its ranks; until then MPI serves
- * everything. It ends with MPI_Finalize.
- * The library is built for one MPI: libhopbine_hb.so. */
+ * starts in MPI_Init, where this library is linked before MPI. With HOPBINE_START=call it starts with HB_Init,
+ * or with the first blocking call on a communicator of all ranks; until then MPI serves everything. It ends with
+ * MPI_Finalize. The library is built for one MPI: libhopbine_hb.so. */
 #ifndef HOPBINE_MPI_H
 #define HOPBINE_MPI_H
 
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Starts hopbine; all ranks of MPI_COMM_WORLD call it, after MPI_Init. */
+/* Starts hopbine, if it has not started yet; all ranks of MPI_COMM_WORLD call it, after MPI_Init. */
 int HB_Init(void);
 
 int HB_Barrier(MPI_Comm comm);

@@ -7,7 +7,7 @@
 build_door_libraries() {
   local into=$1 common own name
   shift
-  common=(types names comms buffers rows serve again movement reduction ordered vector large kept)
+  common=(init types names comms buffers rows serve again movement reduction ordered vector large kept)
   for name in hb mpi; do
     case $name in
       hb) own=(shaped fortran) ;;

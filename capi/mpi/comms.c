@@ -80,7 +80,7 @@ static int end(MPI_Comm comm, int key, void *value, void *extra) {
 
 void start(void) {
     if (status != NEVER_TRIED || within) return;
-    int rank, size, good, all;
+    int rank, size, good, first;
     within++;
     wants_report = hopbine_report_wanted();
     list_types();
@@ -91,9 +91,11 @@ void start(void) {
     PMPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
     PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, own_comm, &unanswered);
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
-    const int is_clear = read_wishes(rank == 0);
-    PMPI_Allreduce(&is_clear, &all, 1, MPI_INT, MPI_MIN, exchange_comm);
-    if (!all) {
+    /* Of ranks that cannot start the first says why. */
+    const int unclear = read_wishes(0) ? size : rank;
+    PMPI_Allreduce(&unclear, &first, 1, MPI_INT, MPI_MIN, exchange_comm);
+    if (first < size) {
+        if (first == rank) read_wishes(1);
         stop();
         within--;
         return;
@@ -116,17 +118,16 @@ void start(void) {
     }
     /* As MPI: what does not fit fails alone, where that can be. */
     if (good && !is_started) good = hopbine_spare() == HOPBINE_SUCCESS;
-    if (!good && rank == 0)
-        fprintf(stderr, "hopbine: %s; MPI serves all calls\n", hopbine_last_error());
     /* Requests are moved on by a thread of their own, which may not call MPI if only others may. */
     int level, mine[2], everybodys[2];
     PMPI_Query_thread(&level);
-    mine[0] = good;
+    mine[0] = good ? size : rank;
     mine[1] = level == MPI_THREAD_MULTIPLE || strcmp(hopbine_backend(), "mpi") != 0;
     PMPI_Allreduce(mine, everybodys, 2, MPI_INT, MPI_MIN, exchange_comm);
-    all = everybodys[0];
+    first = everybodys[0];
+    if (first == rank) fprintf(stderr, "hopbine: %s; MPI serves all calls\n", hopbine_last_error());
     no_requests = everybodys[1] ? against_requests() : "a request over messages of MPI's, without MPI_THREAD_MULTIPLE";
-    if (!all) {
+    if (first < size) {
         stop();
     } else {
         status = STARTED;
@@ -139,20 +140,24 @@ void start(void) {
     within--;
 }
 
-/* There will be no report if hopbine never starts: whoever wants one is told why. */
 static void say_unstarted(void) {
     static int is_said;
-    int is_there = 0, rank = 0;
-    if (within || __atomic_exchange_n(&is_said, 1, __ATOMIC_RELAXED) || !hopbine_report_wanted()) return;
-    PMPI_Initialized(&is_there);
-    if (is_there) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (is_there && rank == 0)
-        fputs("hopbine: MPI serves HB_ calls until HB_Init, or the first of them on MPI_COMM_WORLD\n", stderr);
+    int rank;
+    if (__atomic_exchange_n(&is_said, 1, __ATOMIC_RELAXED)) return;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        fputs("hopbine: not started in MPI_Init: MPI serves HB_ calls until HB_Init, or a blocking one on all ranks\n",
+              stderr);
 }
 
-void start_on(MPI_Comm comm) {
-    if (comm == MPI_COMM_WORLD) start();
-    else if (status == NEVER_TRIED) say_unstarted();
+void start_with(MPI_Comm comm, enum form form) {
+    int is_there = 0, compared = MPI_UNEQUAL;
+    if (within) return;
+    PMPI_Initialized(&is_there);
+    if (!is_there) return;
+    if (form != NONBLOCKING && comm != MPI_COMM_NULL) PMPI_Comm_compare(comm, MPI_COMM_WORLD, &compared);
+    if (compared != MPI_UNEQUAL) start();
+    else say_unstarted();
 }
 
 DOOR_OUT int HB_Init(void) {

@@ -83,8 +83,11 @@ int passed(const struct call *call, int code);
 /* Starts hopbine on all ranks of MPI_COMM_WORLD, if that has not been tried: collective. */
 void start(void);
 
-/* The same for an HB_ call on a communicator, if it is MPI_COMM_WORLD: also for programs that never call HB_Init. */
-void start_on(MPI_Comm comm);
+/* The same at the end of MPI_Init, in the way of each library. */
+void start_at_init(void);
+
+/* The same for an HB_ call, if all ranks of MPI_COMM_WORLD make it and it may wait for them. */
+void start_with(MPI_Comm comm, enum form form);
 
 extern enum status { NEVER_TRIED, STARTED, CANNOT } status;
 extern int wants_report;
@@ -174,7 +177,7 @@ enum kernel {
 enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *element);
 
 /* At the start: lists the types that kernel_of() knows; reads what is_wanted() and are_requests_wanted()
- * tell, which is 0 if a name is none, as it says then if `is_told`. */
+ * tell, which is 0 if a variable has a wrong value, as it says then if `is_told`. */
 void list_types(void);
 int read_wishes(int is_told);
 

@@ -112,7 +112,7 @@ static int pass(const struct call *call) {
     DOOR_OUT int HB_##NAME PARAMETERS {                                                            \
         struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
-        start_on(comm);                                                                            \
+        if (status == NEVER_TRIED) start_with(comm, FORM);                                         \
         return serve(&call, &code) ? code : pass(&call);                                           \
     }
 DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)

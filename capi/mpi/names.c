@@ -73,12 +73,23 @@ static int has_names(const char *variable, const char *value, const char *also, 
     return 0;
 }
 
+/* Whether HOPBINE_START has one of its values; else `is_told` says what is wrong. */
+static int has_start(int is_told) {
+    const char *const when = getenv("HOPBINE_START");
+    const int is_known = !when || !*when || strcasecmp(when, "init") == 0 || strcasecmp(when, "call") == 0;
+    if (!is_known && is_told)
+        fprintf(stderr, "hopbine: HOPBINE_START: `%s` is not valid; it must be one of init, call; MPI serves all calls\n",
+                when);
+    return is_known;
+}
+
 int read_wishes(int is_told) {
     const char *only = getenv("HOPBINE_ONLY"), *except = getenv("HOPBINE_EXCEPT");
     for (int c = 0; c < N_COLLECTIVES; c++)
         wanted[c] = (!only || !*only || lists(only, names[c])) && !(except && lists(except, names[c]));
     requests_wanted = !(except && lists(except, "requests"));
-    return has_names("HOPBINE_ONLY", only, "", is_told) && has_names("HOPBINE_EXCEPT", except, "requests", is_told);
+    return has_start(is_told) && has_names("HOPBINE_ONLY", only, "", is_told) &&
+           has_names("HOPBINE_EXCEPT", except, "requests", is_told);
 }
 
 int is_wanted(enum collective collective) { return wanted[collective]; }

@@ -2,22 +2,11 @@
  * functions here: with those of libhopbine_hb.so, which pass on what they do not serve, a call would come twice.
  *
  * A call from hopbine goes straight to MPI's own (`within`). */
-#define _GNU_SOURCE
 #include "doors.h"
 
 #include "forms.h"
 #include "interposed.h"
-#include <dlfcn.h>
 #include <hopbine_mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-void *behind(const char *name) {
-    void *found = dlsym(RTLD_NEXT, name);
-    if (found) return found;
-    fprintf(stderr, "hopbine: the MPI library has no %s\n", name);
-    abort();
-}
 
 /* Open MPI's Fortran interfaces call PMPI_X. MPICH's call MPI_X for what has buffers; PMPI_X its MPI_File_
  * calls have, which hold a lock of MPI's meanwhile: what waits there must be MPI's own. */
@@ -64,18 +53,4 @@ void mpi_barrier_init_f08_(const MPI_Fint *comm, const MPI_Fint *info, MPI_Reque
 #endif
 #endif
 
-DOOR_OUT int MPI_Init(int *argc, char ***argv) {
-    FIND(PMPI_Init);
-    int code = next(argc, argv);
-    if (code == MPI_SUCCESS) start();
-    return code;
-}
-BOTH(MPI_Init, (int *argc, char ***argv))
-
-DOOR_OUT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-    FIND(PMPI_Init_thread);
-    int code = next(argc, argv, required, provided);
-    if (code == MPI_SUCCESS) start();
-    return code;
-}
-BOTH(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided))
+void start_at_init(void) { start(); }

@@ -5,12 +5,23 @@
 #include "forms.h"
 #include "requests.h"
 #include <hopbine_mpi.h>
+#include <stdlib.h>
+#include <strings.h>
+
+/* HOPBINE_START=call on one rank holds for all. Where libhopbine_mpi.so is loaded HB_Init is its own. */
+void start_at_init(void) {
+    const char *const when = getenv("HOPBINE_START");
+    const int starts = !when || strcasecmp(when, "call") != 0;
+    int all = 0;
+    PMPI_Allreduce(&starts, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all) HB_Init();
+}
 
 #define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
     DOOR_OUT int HB_##NAME PARAMETERS {                                                            \
         struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
-        start_on(comm);                                                                            \
+        if (status == NEVER_TRIED) start_with(comm, FORM);                                         \
         if (serve(&call, &code)) return code;                                                      \
         return passed(&call, PMPI_##NAME ARGUMENTS);                                               \
     }

@@ -28,7 +28,7 @@ module hopbine_mpi_call
   end type
 
   interface
-    ! Starts hopbine; all ranks of MPI_COMM_WORLD call it, after MPI_Init.
+    ! Starts hopbine, if it has not started yet; all ranks of MPI_COMM_WORLD call it, after MPI_Init.
     subroutine HB_Init(ierror) bind(C, name="hopbine_hb_init_f")
       import
       integer(c_int), intent(out), optional :: ierror

@@ -17,7 +17,7 @@ build_doors() {
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name"
   done
   beside "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
-  for name in place disagree unstarted passed leftovers large; do
+  for name in place disagree starts passed leftovers large; do
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}"
   done
   for name in calls threads recover requests; do
@@ -40,6 +40,12 @@ build_doors() {
   for name in mpif mpi mpi_f08; do
     beside "$f90" -O1 -w -fallow-argument-mismatch -cpp "-DUSE_$name" tests/mpi/calls.f90 -o "$programs/calls-$name"
   done
+  for name in mpif mpi mpi_f08; do
+    for counts in PLAIN THREAD; do
+      beside "$f90" -O1 -Wall -cpp "-DUSE_$name" "-D$counts" -I"$programs" tests/mpi/starts.f90 "${module[@]}" \
+        -o "$programs/starts-$name-$counts" "${link[@]}"
+    done
+  done
   # With persistent calls where the module has them.
   flags=()
   ! has_persistent "$programs" || flags=(-DHB_PERSISTENT)
@@ -54,17 +60,38 @@ build_doors() {
   joined
 }
 
-# Runs a program on N ranks plain, renamed, and under the library: the same words each time.
+# REASONS N [NAME=VALUE]... PROGRAM [ARGUMENT]...: runs a program on N ranks; its report says that hopbine serves its
+# calls, all but those that MPI serves for one of these reasons, a regular expression; "" if it serves all. The output is
+# in $said.
+reported() {
+  local reasons=$1 n=$2 variables=(HOPBINE_REPORT=1)
+  shift 2
+  while [[ $1 == *=* ]]; do
+    variables+=("$1")
+    shift
+  done
+  if ! said=$(export "${variables[@]}"; launch_within 60 "$n" "$@" 2>&1) ||
+    ! grep -q 'hopbine report: ' <<<"$said" || ! grep -Eq '^[a-z_-]+ .* B +[0-9]+ ' <<<"$said" ||
+    grep ' MPI: ' <<<"$said" | grep -Evq " MPI: ($reasons)\$"; then
+    printf 'FAILED: %s ranks: %s %s: not served, or not all of it\n%s\n' "$n" "${variables[*]}" "$*" "$said" >&2
+    return 1
+  fi
+  echo "   $(basename "$1") on $n ranks: all served${reasons:+ but for: $reasons}"
+}
+
+# Runs a program on N ranks plain, renamed, and under the library: the same words each time. hopbine serves all
+# collectives of both.
 same() {
-  local n=$1 plain=$2 renamed=$3 said
+  local n=$1 plain=$2 renamed=$3 words said
   shift 3
-  said=$(ranks "$n" "$plain" "$@") || return 1
-  said=${said#* s  }
+  words=$(ranks "$n" "$plain" "$@") || return 1
+  words=${words#* s  }
   for other in "$renamed" "LD_PRELOAD=$programs/libhopbine_mpi.so $plain"; do
     # shellcheck disable=SC2086
-    [[ $(ranks "$n" $other "$@") == *"$said" ]] || { echo "$other on $n ranks differs from: $said"; return 1; }
+    reported "" "$n" $other "$@" || return 1
+    grep -qxF "$words" <<<"$said" || { printf '%s on %s ranks differs from: %s\n%s\n' "$other" "$n" "$words" "$said"; return 1; }
   done
-  echo "   $(basename "$plain") on $n ranks: $said"
+  echo "   $(basename "$plain") on $n ranks: $words"
 }
 
 # N PROGRAM CALL...: runs a program under the library, whose report names these calls, those of alltoallw as
@@ -86,33 +113,37 @@ served() {
 
 run_doors() {
   local n name lengths said calls passed persistent status=0 preload=LD_PRELOAD=$programs/libhopbine_mpi.so
+  local no_request="a request, without libhopbine_mpi.so" of_calls
+  of_calls="$no_request|a rank alone|an intercommunicator|no data"
   for n in 2 4 7; do
-    ranks $n "$programs/calls-hb" wrong || status=1
+    reported "$of_calls" $n "$programs/calls-hb" wrong || status=1
     ranks $n "$preload" "$programs/calls" wrong || status=1
   done
   # It takes ten seconds, and what it tries is the same under both.
   [ "$mpi" != mpich ] || ranks 2 "$preload" "$programs/calls" huge || status=1
   # Messages over MPI, as between hosts.
   ranks 4 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls" wrong || status=1
-  ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1
+  reported "$of_calls" 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1
   for n in 2 5; do
     ranks $n "$preload" "$programs/orders" || status=1
   done
   # Fujitsu MPI is an Open MPI.
   for n in 6 12; do
-    [ "$mpi" != openmpi ] || ranks $n LD_PRELOAD="$programs/libfjmpi.so" "$programs/place" || status=1
+    [ "$mpi" != openmpi ] || reported "" $n LD_PRELOAD="$programs/libfjmpi.so" "$programs/place" || status=1
   done
   # Threads, in shared memory and over messages.
   ranks 3 "$preload" "$programs/threads" || status=1
-  ranks 2 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/threads-hb" || status=1
+  reported "" 2 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/threads-hb" || status=1
   # Requests: plain, so that the program is known to be right; served, in shared memory and over messages;
   # and all that are renamed as well, which the report says.
-  ranks 2 "$programs/requests-hb" || status=1
+  reported "$no_request" 2 "$programs/requests-hb" || status=1
   # More of them at once than a window of operations, in shared memory and over messages.
   ranks 4 "$preload" "$programs/crowd" 1 || status=1
   ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/crowd" 1 || status=1
   [ "$mpi" != openmpi ] || ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
     "$programs/crowd" 2 || status=1
+  # MPICH refuses one buffer for both sides.
+  [ "$mpi" = openmpi ] || of_calls+="|argument"
   for n in 2 7; do
     ranks $n "$preload" "$programs/requests" wrong || status=1
   done
@@ -124,21 +155,21 @@ run_doors() {
   # two lengths, over messages of MPI's; and some that go in parts by TCP.
   for lengths in "0 5000" "3 5" "200000 5000" "5 200000" "200000 300000"; do
     # shellcheck disable=SC2086
-    ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" $lengths || status=1
+    reported "" 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" $lengths || status=1
   done
   for lengths in "20000 30000" "30000 5" "200000 30000"; do
     # shellcheck disable=SC2086
-    [ "$mpi" != openmpi ] || ranks 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
+    [ "$mpi" != openmpi ] || reported "" 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
       "$programs/disagree" $lengths || status=1
   done
   # By the board, which the next call takes as well.
   for lengths in "3 5" "5 0"; do
     # shellcheck disable=SC2086
-    ranks 4 "$programs/disagree" $lengths || status=1
+    reported "" 4 "$programs/disagree" $lengths || status=1
   done
   # What ranks get wrong together, in shared memory and over messages.
   ranks 4 "$preload" "$programs/recover" || status=1
-  ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/recover-hb" || status=1
+  reported argument 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/recover-hb" || status=1
   for name in mpif mpi mpi_f08; do
     served 3 "$programs/calls-$name" barrier bcast allreduce allgather alltoall ibcast iallreduce || status=1
   done
@@ -146,7 +177,7 @@ run_doors() {
   ! has_persistent "$programs" || passed+=(MPI_Alltoallw_init)
   for name in {mpi,mpi_f08}-{DEFAULT,LARGE}; do
     # MPICH 4.0's own persistent allgather is right only once.
-    [ "$mpi" = mpich ] || ranks 4 "$programs/shaped-$name" || status=1
+    [ "$mpi" = mpich ] || reported "$no_request|collective" 4 "$programs/shaped-$name" || status=1
     served 4 "$programs/shaped-$name" "${passed[@]}" || status=1
   done
   calls=(barrier bcast reduce allreduce reduce-scatter scan exscan allgather gather scatter alltoall)
@@ -158,10 +189,24 @@ run_doors() {
   said=$(export "${preload?}" HOPBINE_ONLY=allredcue; launch_within 60 2 "$programs/calls-mpi" 2>&1) || status=1
   [[ $said == *"HOPBINE_ONLY: \`allredcue\` is not valid"* && $said == *"all correct"* && $said != *allredcue*allredcue* ]] ||
     { printf 'FAILED: a wrong name in HOPBINE_ONLY\n%s\n' "$said"; status=1; }
-  # Without HB_Init, or a call on the world, there is no report, which is said to whoever wants one.
-  said=$(export HOPBINE_REPORT=1; launch_within 60 2 "$programs/unstarted" 2>&1; launch_within 60 2 "$programs/unstarted" started 2>&1) || status=1
-  [[ $said == *"until HB_Init"*"hopbine report"* && $said != *"until HB_Init"*"until HB_Init"* ]] ||
-    { printf 'FAILED: HB_ calls before HB_Init\n%s\n' "$said"; status=1; }
+  # hopbine starts in MPI_Init, by whatever name; also where both libraries are there.
+  for name in "" thread; do
+    # shellcheck disable=SC2086
+    reported "" 4 "$programs/starts" $name || status=1
+  done
+  for name in {mpif,mpi,mpi_f08}-{PLAIN,THREAD}; do
+    reported "" 4 "$programs/starts-$name" || status=1
+  done
+  reported "" 4 "$preload" HOPBINE_START=call "$programs/starts" || status=1
+  # HOPBINE_START=call: with the first call of all ranks; without one MPI serves, which one rank says.
+  reported "" 4 HOPBINE_START=call "$programs/starts" all || status=1
+  said=$(export HOPBINE_START=call; launch_within 60 4 "$programs/starts" 2>&1) || status=1
+  [[ $(grep -c 'until HB_Init' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
+    { printf 'FAILED: HB_ calls before hopbine has started\n%s\n' "$said"; status=1; }
+  # A wrong value, and ranks that differ, are told once, by the first of them.
+  said=$(export HOPBINE_START=later; launch_within 60 4 "$programs/starts" 2>&1) || status=1
+  [[ $(grep -c 'HOPBINE_START: `later` is not valid; it must be one of init, call' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
+    { printf 'FAILED: a wrong HOPBINE_START\n%s\n' "$said"; status=1; }
   # Counts of 64 bits in calls that MPI serves.
   for n in 2 4; do
     ranks $n "$programs/large" || status=1
@@ -170,8 +215,8 @@ run_doors() {
   # What is made at the start is freed: a wrong name, a torus of other ranks, hopbine's own end, the program's.
   ranks 3 HOPBINE_ONLY=allredcue "$programs/leftovers" cannot || status=1
   ranks 3 HOPBINE_TORUS=5x5 "$programs/leftovers" cannot || status=1
-  ranks 3 "$programs/leftovers" || status=1
-  ranks 3 "$programs/leftovers" own || status=1
+  reported "" 3 "$programs/leftovers" || status=1
+  reported "" 3 HOPBINE_START=call "$programs/leftovers" own || status=1
   # The report counts each HB_ call once, and nothing else, without the library and under it.
   for said in HOPBINE_REPORT=1 "$preload"; do
     said=$(export "${said?}" HOPBINE_REPORT=1; launch_within 60 3 "$programs/passed" 2>&1) || status=1

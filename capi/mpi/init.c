@@ -1,0 +1,31 @@
+/* MPI_Init and MPI_Init_thread, in which hopbine starts. Fortran's interfaces call these, too, by one of both names. */
+#define _GNU_SOURCE
+#include "doors.h"
+
+#include "interposed.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void *behind(const char *name) {
+    void *found = dlsym(RTLD_NEXT, name);
+    if (found) return found;
+    fprintf(stderr, "hopbine: the MPI library has no %s\n", name);
+    abort();
+}
+
+DOOR_OUT int MPI_Init(int *argc, char ***argv) {
+    FIND(PMPI_Init);
+    int code = next(argc, argv);
+    if (code == MPI_SUCCESS) start_at_init();
+    return code;
+}
+BOTH(MPI_Init, (int *argc, char ***argv))
+
+DOOR_OUT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    FIND(PMPI_Init_thread);
+    int code = next(argc, argv, required, provided);
+    if (code == MPI_SUCCESS) start_at_init();
+    return code;
+}
+BOTH(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided))
