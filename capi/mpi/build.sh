@@ -7,11 +7,11 @@
 build_door_libraries() {
   local into=$1 common own name
   shift
-  common=(init types names comms buffers rows serve again movement reduction ordered vector large kept)
+  common=(family init types names comms buffers rows serve again movement reduction ordered vector large kept)
   for name in hb mpi; do
     case $name in
       hb) own=(shaped fortran) ;;
-      mpi) own=(requests background complete creators preload) ;;
+      mpi) own=(requests background complete creators leave preload) ;;
     esac
     own=("${common[@]}" "${own[@]}")
     own=("${own[@]/#/capi/mpi/}")

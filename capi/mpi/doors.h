@@ -89,6 +89,11 @@ void start_at_init(void);
 /* The same for an HB_ call, if all ranks of MPI_COMM_WORLD make it and it may wait for them. */
 void start_with(MPI_Comm comm, enum form form);
 
+/* Whether the program has an MPI of another family: handles of one mean nothing to another, and so nothing here may be
+ * called with them. And says so on one rank. */
+int has_other_mpi(void);
+void say_other_mpi(const char *consequence);
+
 extern enum status { NEVER_TRIED, STARTED, CANNOT } status;
 extern int wants_report;
 

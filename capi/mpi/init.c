@@ -14,18 +14,25 @@ void *behind(const char *name) {
     abort();
 }
 
+static int initialised(int code) {
+    if (code != MPI_SUCCESS || status != NEVER_TRIED) return code;
+    if (has_other_mpi()) {
+        status = CANNOT;
+        say_other_mpi("use the one for that MPI; until then MPI serves all calls");
+    } else {
+        start_at_init();
+    }
+    return code;
+}
+
 DOOR_OUT int MPI_Init(int *argc, char ***argv) {
     FIND(PMPI_Init);
-    int code = next(argc, argv);
-    if (code == MPI_SUCCESS) start_at_init();
-    return code;
+    return initialised(next(argc, argv));
 }
 BOTH(MPI_Init, (int *argc, char ***argv))
 
 DOOR_OUT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     FIND(PMPI_Init_thread);
-    int code = next(argc, argv, required, provided);
-    if (code == MPI_SUCCESS) start_at_init();
-    return code;
+    return initialised(next(argc, argv, required, provided));
 }
 BOTH(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided))

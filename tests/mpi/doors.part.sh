@@ -6,16 +6,24 @@ build_doors() {
   local name flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow -DHOPBINE_WITH_MPI -Iinclude)
   # What C does not define ends the process, in our libraries as in the programs.
   flags+=(-fsanitize=undefined -fsanitize-undefined-trap-on-error)
-  local f90=mpif90.$mpi link module counts
+  local f90=mpif90.$mpi other link module counts
   link=(-L"$programs" -lhopbine_hb -lhopbine -lm "-Wl,-rpath,$programs")
   cargo_hopbine || return 1
   for name in libhopbine.so libhopbine.so.0; do
     ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
   done
   build_door_libraries "$programs" "${flags[@]}" || return 1
+  # The same for the other MPI.
+  other=$(other_mpi)
+  mkdir -p "$programs/other"
+  for name in libhopbine.so libhopbine.so.0; do
+    ln -sf "$target/debug/libhopbine_capi.so" "$programs/other/$name"
+  done
+  MPICC=mpicc.$other build_door_libraries "$programs/other" "${flags[@]}" || return 1
   for name in calls orders threads recover requests groups crowd; do
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name"
   done
+  beside "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/other.c -o "$programs/libother.so"
   beside "$MPICC" "${flags[@]}" -fPIC -shared tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
   for name in place disagree starts passed leftovers large; do
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name" "${link[@]}"
@@ -58,6 +66,25 @@ build_doors() {
   sed 's/\<HB_\([A-Z][a-z_]*\)(/MPI_\1(/' tests/mpi/shaped.f90 >"$programs/shaped.f90"
   beside "$f90" -O1 -cpp "${flags[@]}" -DUSE_mpi_f08 -DPLAIN "$programs/shaped.f90" -o "$programs/shaped-plain"
   joined
+}
+
+other_mpi() {
+  if [ "$mpi" = openmpi ]; then echo mpich; else echo openmpi; fi
+}
+
+# N PROGRAM [ARGUMENT]...: a program with the library of the other MPI before it, and another one: that says so once,
+# is left out, and the program runs to its end.
+with_other() {
+  local n=$1 said words
+  shift
+  words=$(ranks "$n" "$@") || return 1
+  said=$(export LD_PRELOAD="$programs/other/libhopbine_mpi.so $programs/libother.so"; launch_within 60 "$n" "$@" 2>&1) || said+=" FAILED"
+  if [[ $(grep -c "this library was built for .*, and the program has .*: it runs without hopbine" <<<"$said") != 1 ||
+    $(grep -c "the other library is there" <<<"$said") != "$n" || $said == *FAILED ]] || ! grep -qxF "${words#* s  }" <<<"$said"; then
+    printf 'FAILED: %s under the library of another MPI\n%s\n' "$*" "$said"
+    return 1
+  fi
+  echo "   $(basename "$1") on $n ranks without the library of another MPI: ${words#* s  }"
 }
 
 # REASONS N [NAME=VALUE]... PROGRAM [ARGUMENT]...: runs a program on N ranks; its report says that hopbine serves its
@@ -115,6 +142,8 @@ run_doors() {
   local n name lengths said calls passed persistent status=0 preload=LD_PRELOAD=$programs/libhopbine_mpi.so
   local no_request="a request, without libhopbine_mpi.so" of_calls
   of_calls="$no_request|a rank alone|an intercommunicator|no data"
+  # MPICH refuses one buffer for both sides.
+  [ "$mpi" = openmpi ] || of_calls+="|argument"
   for n in 2 4 7; do
     reported "$of_calls" $n "$programs/calls-hb" wrong || status=1
     ranks $n "$preload" "$programs/calls" wrong || status=1
@@ -142,8 +171,6 @@ run_doors() {
   ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/crowd" 1 || status=1
   [ "$mpi" != openmpi ] || ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
     "$programs/crowd" 2 || status=1
-  # MPICH refuses one buffer for both sides.
-  [ "$mpi" = openmpi ] || of_calls+="|argument"
   for n in 2 7; do
     ranks $n "$preload" "$programs/requests" wrong || status=1
   done
@@ -223,6 +250,11 @@ run_doors() {
     [[ $said == *"all are made"* && $(sed -nE 's/^([A-Za-z_]+) .* B +([0-9]+) +[0-9.]+ +[0-9.]+ .*/\1 \2/p' <<<"$said") == \
       $'MPI_Allreduce 5\nMPI_Alltoallw 7\nallreduce 3' ]] ||
       { printf 'FAILED: the report on HB_ calls of which MPI serves some\n%s\n' "$said"; status=1; }
+  done
+  # The library of another MPI dies neither in C nor in Fortran.
+  with_other 3 "$programs/heat" 20 20 || status=1
+  for name in mpif mpi mpi_f08; do
+    with_other 3 "$programs/calls-$name" || status=1
   done
   same 4 "$programs/heat" "$programs/heat-hb" 20 20 || status=1
   same 2 "$programs/fft" "$programs/fft-hb" 64 || status=1
