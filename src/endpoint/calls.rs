@@ -40,14 +40,24 @@ pub(super) struct Calls {
 
 impl Calls {
     pub(super) fn new() -> Self {
-        let heard = vec![NOT_HEARD; REMEMBERED].into();
-        Calls { last: NONE, made: vec![NONE; REMEMBERED].into(), heard, n_heard: 0 }
+        Calls::remembering(REMEMBERED)
     }
 
-    fn place(operation: u64) -> usize {
+    /// Remembers `n` operations, a power of two.
+    pub(super) fn remembering(n: usize) -> Self {
+        Calls {
+            last: NONE,
+            made: vec![NONE; n].into(),
+            heard: vec![NOT_HEARD; n].into(),
+            n_heard: 0,
+        }
+    }
+
+    #[inline]
+    fn place(&self, operation: u64) -> usize {
         // Operations of one communicator follow each other; contexts differ by small numbers too.
         let mixed = operation ^ (operation >> Tag::OPERATION_BITS).wrapping_mul(97);
-        mixed as usize % REMEMBERED
+        mixed as usize & (self.made.len() - 1)
     }
 
     /// Takes note of an operation of this rank. Returns whether it is a new one, of which messages of
@@ -59,12 +69,14 @@ impl Calls {
             return false;
         }
         self.last = entry;
-        self.made[Self::place(entry.0)] = entry;
+        let place = self.place(entry.0);
+        self.made[place] = entry;
         self.n_heard > 0 && self.has_heard_otherwise(entry)
     }
 
     fn has_heard_otherwise(&mut self, (operation, call): Made) -> bool {
-        let place = &mut self.heard[Self::place(operation)];
+        let at = self.place(operation);
+        let place = &mut self.heard[at];
         if place.operation != operation {
             return false;
         }
@@ -79,7 +91,8 @@ impl Calls {
         if self.made(operation).is_some() {
             return;
         }
-        let heard = &mut self.heard[Self::place(operation)];
+        let at = self.place(operation);
+        let heard = &mut self.heard[at];
         if heard.operation == operation {
             heard.differ |= heard.call != call;
             return;
@@ -93,7 +106,7 @@ impl Calls {
     fn made(&self, operation: u64) -> Option<u16> {
         let is_it = |made: &&Made| made.0 == operation;
         let made = Some(&self.last).filter(is_it);
-        let made = made.or_else(|| Some(&self.made[Self::place(operation)]).filter(is_it));
+        let made = made.or_else(|| Some(&self.made[self.place(operation)]).filter(is_it));
         made.map(|(_, call)| *call)
     }
 
@@ -149,7 +162,7 @@ mod tests {
     fn a_place_is_the_last_ones() {
         let mut calls = Calls::new();
         let far = next(TAG.operation + REMEMBERED as u32);
-        assert_eq!(Calls::place(TAG.operation_id()), Calls::place(far.operation_id()));
+        assert_eq!(calls.place(TAG.operation_id()), calls.place(far.operation_id()));
         calls.hear(TAG);
         calls.hear(far);
         assert_eq!(calls.n_heard, 1);

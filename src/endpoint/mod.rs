@@ -24,15 +24,21 @@
 //! learn why messages do not come has an [`Observer`].
 
 mod calls;
+mod clock;
 mod lists;
+#[cfg(feature = "sim")]
+mod matcher;
 mod meeting;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod router;
 pub mod shm;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod status;
 pub mod utofu;
 
+pub use clock::Clock;
 pub(crate) use status::confidants;
 pub use status::{Beat, Status};
 
@@ -287,6 +293,12 @@ pub trait Endpoint: Send {
     /// What rings when there may be something to poll for, if there is such a thing: one for all
     /// ports of a rank.
     fn bell(&self) -> Option<Arc<dyn Bell>> {
+        None
+    }
+
+    /// The clock by which whoever waits for messages goes, if it is not the machine's: one for all
+    /// ports of a rank.
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
         None
     }
 }

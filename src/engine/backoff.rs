@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 
 use crate::endpoint::Bell;
 
+use super::time::Time;
+
 /// Rounds of polling before a waiter with its own core first gives it away. Longer would not
 /// help it much (a yield on a core of its own costs a microsecond) and hurt a rank whose core is
 /// busy with something else after all.
@@ -46,11 +48,15 @@ const MANY_YIELDS: u32 = 1000;
 const ROUNDS_PER_CALL: (u32, u32) = (32, 8);
 /// How many yields pass between two looks at the clock.
 const YIELDS_PER_LOOK: u32 = 8;
+/// The first and the longest pause on a wire's own clock: short enough that the watchdog counts all of
+/// it.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(64));
 
 /// What the waits of a rank have in common.
 #[derive(Debug)]
 pub struct Waits {
     bell: Option<Arc<dyn Bell>>,
+    time: Time,
     /// That this process may use.
     n_cores: usize,
     /// Waits that will sleep before one yields again.
@@ -65,17 +71,17 @@ pub struct Waits {
 
 impl Default for Waits {
     fn default() -> Self {
-        Waits::new(None)
+        Waits::new(None, Time::default())
     }
 }
 
 impl Waits {
-    /// `bell` is rung whenever something may have come.
-    pub fn new(bell: Option<Arc<dyn Bell>>) -> Self {
+    /// `bell` is rung whenever something may have come; waits go by `time`.
+    pub(super) fn new(bell: Option<Arc<dyn Bell>>, time: Time) -> Self {
         let quick = AtomicU32::new(MANY_YIELDS);
         let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (sleepy, last_sleepy, slow) = Default::default();
-        Waits { bell, n_cores, sleepy, last_sleepy, quick, slow }
+        Waits { bell, time, n_cores, sleepy, last_sleepy, quick, slow }
     }
 
     // Relaxed, all of them: waits that are counted wrongly only wait in the other way.
@@ -207,6 +213,12 @@ impl Backoff {
     /// rank. Returns whether it is time to look at the clock: not each time.
     pub fn idle(&mut self, waits: &Waits) -> bool {
         self.rounds = self.rounds.wrapping_add(1).max(1);
+        if let Some(clock) = waits.time.of_wire() {
+            let longest = self.nap.unwrap_or(PAUSES.0);
+            clock.pause(longest);
+            self.nap = Some((longest * 2).min(PAUSES.1));
+            return true;
+        }
         let sleepy = waits.are_sleepy();
         if self.own_core {
             let rounds = if sleepy { SPIN_ROUNDS_BESIDE_OTHERS } else { SPIN_ROUNDS };
@@ -314,7 +326,7 @@ mod tests {
     #[test]
     fn waits_sleep_after_slow_yields_and_try_again_later() {
         let bell = Arc::new(Counter::default());
-        let waits = Waits::new(Some(bell.clone()));
+        let waits = Waits::new(Some(bell.clone()), Time::default());
         // A few slow yields may be an accident, and many if only ranks make use of them.
         let (enough, enough_later) = SLOW_YIELDS;
         (1..enough).for_each(|_| waits.yielded_slowly(true));

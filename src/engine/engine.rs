@@ -10,6 +10,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::Rank;
 
@@ -27,10 +28,15 @@ use super::pace::Pace;
 use super::port::{Port, Push};
 use super::program::Program;
 use super::run::Order;
+use super::time::Time;
 use super::user_memory::{self, UserKeys, UserMemory};
 use super::watchdog::{OperationWatch, Wanted};
 use super::work_memory::{Spares, WorkMemory};
 use super::worker::Worker;
+
+/// What a look at something under way takes at most on a wire's own clock, which stands still while a
+/// rank runs.
+const LOOK: Duration = Duration::from_micros(10);
 
 /// See the module documentation.
 pub struct Engine {
@@ -58,9 +64,11 @@ impl Engine {
             })
             .collect();
         let bells: Option<Vec<_>> = ports.iter().map(|port| port.bell.clone()).collect();
-        let waits = Waits::new(bells.and_then(|bells| bells.into_iter().next()));
+        let time = ports.first().map_or_else(Time::default, |port| port.time.clone());
+        let waits = Waits::new(bells.and_then(|bells| bells.into_iter().next()), time.clone());
         let group = Group {
             rank,
+            time,
             waits,
             spares: Spares::new(ports.clone()),
             ports,
@@ -359,7 +367,10 @@ impl Engine {
             if number != seen || n_rounds >= most {
                 return number;
             }
-            std::hint::spin_loop();
+            match self.group.time.of_wire() {
+                None => std::hint::spin_loop(),
+                Some(clock) => clock.pause(LOOK),
+            }
         }
     }
 
@@ -389,6 +400,9 @@ impl Engine {
         if operation.is_done() {
             watch.end(group);
             return true;
+        }
+        if let Some(clock) = group.time.of_wire() {
+            clock.pause(LOOK);
         }
         if let Err(error) = watch.tested(group, Wanted::Operation(id)) {
             group.progress();

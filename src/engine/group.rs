@@ -12,6 +12,7 @@ use crate::error::Error;
 use super::backoff::{Backoff, Waits};
 use super::failure::Failure;
 use super::port::Port;
+use super::time::Time;
 use super::work_memory::Spares;
 
 /// Called now and then by a thread that waits.
@@ -52,6 +53,7 @@ pub(super) struct Group {
     pub(super) several: AtomicBool,
     /// Counts what this rank has shown of its waits.
     pub(super) beat: AtomicU32,
+    pub(super) time: Time,
     pub(super) waits: Waits,
     /// Whoever else moves on while a caller waits.
     pub(super) on_idle: OnceLock<OnIdle>,

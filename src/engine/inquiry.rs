@@ -2,7 +2,7 @@
 //! see [`Observer`](crate::endpoint::Observer).
 
 use std::sync::TryLockError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::Rank;
 
@@ -48,7 +48,7 @@ impl Port {
             // Another thread finds out.
             Err(TryLockError::WouldBlock) => return Ok(Status::Unknown),
         };
-        let (mut polled, mut last) = (Duration::ZERO, Instant::now());
+        let (mut polled, mut last) = (Duration::ZERO, self.time.now());
         let mut is_asked = false;
         loop {
             if self.has_failed() {
@@ -66,8 +66,8 @@ impl Port {
                 }
             }
             self.drive();
-            std::thread::yield_now();
-            let before = std::mem::replace(&mut last, Instant::now());
+            self.time.yield_now(LONGEST_GAP);
+            let before = std::mem::replace(&mut last, self.time.now());
             polled += (last - before).min(LONGEST_GAP);
             if polled > patience {
                 return Ok(if is_asked { Status::Silent } else { Status::Unknown });
@@ -84,10 +84,10 @@ impl Port {
     /// reached may have given up, told others, and ended: then its news are on their way, and
     /// say whose fault it was.
     pub(super) fn news(&self, patience: Duration) -> Option<Blame> {
-        let end = Instant::now() + NEWS_TAKE.min(patience);
+        let end = self.time.now() + NEWS_TAKE.min(patience);
         loop {
             match self.told() {
-                None if Instant::now() < end => std::thread::sleep(NEWS_TAKE / 100),
+                None if self.time.now() < end => self.time.sleep(NEWS_TAKE / 100),
                 told => return told,
             }
         }

@@ -62,6 +62,7 @@ mod run;
 mod search;
 mod space;
 mod staging;
+mod time;
 mod transfer;
 mod user_memory;
 mod watchdog;

@@ -17,6 +17,7 @@ use crate::sync::lock;
 
 use super::failure::Failure;
 use super::run::PortRun;
+use super::time::Time;
 use super::window::Windows;
 
 /// Runs under way for which room is made in advance.
@@ -58,6 +59,8 @@ pub struct Port {
     n_moves: CachePadded<AtomicU64>,
     /// Wakes threads of this rank that sleep while others drive this port.
     pub(super) bell: Option<Arc<dyn Bell>>,
+    /// What waits on this port go by.
+    pub(super) time: Time,
     /// Held by a thread that asks another rank something.
     pub(super) asking: Mutex<()>,
 }
@@ -130,7 +133,7 @@ impl Port {
     ) -> Arc<Self> {
         let keyless_bytes =
             endpoint.registry().map_or(u64::MAX, |registry| registry.keyless_bytes());
-        let bell = endpoint.bell();
+        let (bell, time) = (endpoint.bell(), Time::of(endpoint.clock()));
         let state = State {
             endpoint,
             has_given_up: false,
@@ -152,6 +155,7 @@ impl Port {
             hints: CachePadded::default(),
             n_moves: CachePadded::default(),
             bell,
+            time,
             asking: Mutex::default(),
         })
     }

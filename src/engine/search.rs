@@ -35,7 +35,7 @@ impl Search<'_> {
     }
 
     fn ask(&self, rank: Rank) -> Result<Status, Blame> {
-        if Instant::now() > self.end {
+        if self.port.time.now() > self.end {
             return Ok(Status::Unknown);
         }
         self.port.ask(rank, self.patience).map_err(|error| error.blame(self.rank))

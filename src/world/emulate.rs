@@ -1,5 +1,6 @@
 //! Ranks as threads of this process, on the emulated device.
 
+use std::any::Any;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +11,7 @@ use utofu::bootstrap::{Exchange, LocalExchange};
 use super::backend::{Backend, Layout};
 use super::communicator::Communicator;
 use super::config::{Drive, EmulationConfig, spread};
+use super::expansions::Expansions;
 use super::members::Members;
 use super::rank::RankOfWorld;
 use super::select::Wire;
@@ -81,12 +83,14 @@ fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> 
     }
     let emulation = Emulation::new(&config.shape, &config.map, config.latency)?;
     let failure = Arc::new(Failure::default());
+    let expansions = Arc::new(Expansions::default());
     let exchanges = LocalExchange::group(n_ranks as usize, PATIENCE);
     let cores = Cores::of(config, n_ranks as usize, n_ports as usize);
     let run = |rank: u32, exchange| {
         let _entered = emulation.enter(rank);
         let (cores, failure) = (&cores, &failure);
-        let world = World { config, n_ports, cores, emulation: &emulation, failure };
+        let emulation = &emulation;
+        let world = World { config, n_ports, cores, emulation, failure, expansions: &expansions };
         world.run(rank, exchange, f)
     };
     let outcomes: Vec<Result<(), Error>> = std::thread::scope(|threads| {
@@ -125,6 +129,7 @@ struct World<'a> {
     cores: &'a Cores,
     emulation: &'a Emulation,
     failure: &'a Arc<Failure>,
+    expansions: &'a Arc<Expansions>,
 }
 
 impl World<'_> {
@@ -132,12 +137,7 @@ impl World<'_> {
         let comm = self.open(rank, &mut exchange)?;
         // Whatever the panic has left half done stays with the values that `f` owned.
         let result = catch_unwind(AssertUnwindSafe(|| f(rank, &comm))).map_err(|panic| {
-            let message = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned());
-            let message = message.unwrap_or_else(|| "a value that is no text".to_owned());
-            let error = Error::RankPanicked { rank, message };
+            let error = Error::RankPanicked { rank, message: panic_text(&*panic) };
             comm.fail(&error);
             error
         });
@@ -183,10 +183,18 @@ impl World<'_> {
             opened.places,
             opened.cache,
             self.config.preferred.clone(),
-        );
+        )
+        .sharing(self.expansions.clone());
         let members = Members::world(rank, shape.clone(), map.clone(), *segment_bytes);
         Ok(Communicator::world(of_world, members))
     }
+}
+
+/// What a panic says.
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a value that is no text".to_owned())
 }
 
 fn startup(rank: u32, call: &'static str, error: &std::io::Error) -> Error {

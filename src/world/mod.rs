@@ -16,6 +16,7 @@ mod communicator;
 mod config;
 mod cores;
 mod emulate;
+mod expansions;
 mod explain;
 mod fujitsu;
 mod info;
@@ -46,6 +47,8 @@ mod scope;
 mod select;
 mod shm;
 mod short;
+#[cfg(feature = "sim")]
+mod simulate;
 mod split;
 mod tofu;
 mod vector;
@@ -70,3 +73,5 @@ pub use registered::Registered;
 pub use scope::{Request, Scope};
 pub use select::{Choice, Wire, choose, choose_unknown, learnt_choice};
 pub use short::Short;
+#[cfg(feature = "sim")]
+pub use simulate::{Simulation, SimulationConfig, simulate};

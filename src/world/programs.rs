@@ -191,8 +191,16 @@ impl Inner {
         }
         let refused = |reason| Error::NotServed { collective, name: name.to_string(), reason };
         let request = Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
-        let schedule = algorithm.schedule(&request).map_err(|error| refused(error.to_string()))?;
-        let expansion = schedule.expand().map_err(|error| refused(error.to_string()))?;
+        let expand = || {
+            let schedule = algorithm.schedule(&request);
+            schedule
+                .and_then(|schedule| schedule.expand())
+                .map_err(|error| refused(error.to_string()))
+        };
+        let expansion = match &self.of_world.expansions {
+            None => Arc::new(expand()?),
+            Some(shared) => shared.get(self.members.fingerprint, &key, expand)?,
+        };
         let plan = CheckedPlan::new(expansion.plan(hopbine_torus::Rank(caller.rank)));
         let plan = Arc::new(plan.map_err(|failure| self.failure(failure))?);
         let plans = &mut *lock(&programs.plans);

@@ -2,11 +2,12 @@
 //! that tell communicators apart.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use crate::Rank;
 
 use super::backend::{CacheFigures, SmallCollectives, SmallPlaces};
+use super::expansions::Expansions;
 use super::preferred::Preferred;
 use super::select::Wire;
 use crate::endpoint::Tag;
@@ -35,6 +36,8 @@ pub(super) struct RankOfWorld {
     pub(super) cache: Option<CacheFigures>,
     /// Algorithms that the user prefers to the library's choice.
     pub(super) preferred: Preferred,
+    /// What ranks of this process share, if there are several.
+    pub(super) expansions: Option<Arc<Expansions>>,
     serials: Mutex<Serials>,
 }
 
@@ -57,7 +60,23 @@ impl RankOfWorld {
         let serials = Serials { next: 1, used: HashSet::from([0]) };
         let serials = Mutex::new(serials);
         let in_places = RwLock::default();
-        RankOfWorld { engine, wire, small, places, in_places, cache, preferred, serials }
+        let expansions = None;
+        RankOfWorld {
+            engine,
+            wire,
+            small,
+            places,
+            in_places,
+            cache,
+            preferred,
+            expansions,
+            serials,
+        }
+    }
+
+    /// This rank shares its expansions with others of its process.
+    pub(super) fn sharing(self, expansions: Arc<Expansions>) -> Self {
+        RankOfWorld { expansions: Some(expansions), ..self }
     }
 
     /// A number for a communicator whose first member may be this rank; `None` if a million

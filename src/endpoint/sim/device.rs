@@ -1,0 +1,101 @@
+//! What the simulated device does by itself, whatever the ranks do meanwhile: it reads messages that
+//! are posted, and writes those whose receive is known.
+
+use crate::Rank;
+use crate::endpoint::{Event, Slot, Tag, WireRegion};
+
+use super::memory::{copy, untouchable};
+use super::net::{Body, Core, Life, Packet, What};
+use super::trace::Step;
+
+impl Core {
+    /// A copy of a region that was posted.
+    ///
+    /// # Safety
+    /// The region is valid for reads.
+    pub(super) unsafe fn copied(&mut self, rank: Rank, region: &WireRegion) -> Box<[u8]> {
+        if self.forbidden.meets(region.ptr, region.len) {
+            self.violated(untouchable(rank, "reads", region));
+        }
+        let mut bytes = vec![0; region.len].into_boxed_slice();
+        // SAFETY: the caller's promise; the box has as many bytes.
+        unsafe { copy(region.ptr, bytes.as_mut_ptr(), region.len) };
+        bytes
+    }
+
+    /// Writes to a region that was posted, at this offset.
+    ///
+    /// # Safety
+    /// The region is valid for writes, and `from` for reads of `len` bytes.
+    pub(super) unsafe fn write(
+        &mut self,
+        rank: Rank,
+        region: &WireRegion,
+        offset: usize,
+        from: *const u8,
+        len: usize,
+    ) {
+        assert!(offset + len <= region.len, "within the region");
+        // SAFETY: within the region.
+        let into = unsafe { region.ptr.add(offset) };
+        if self.forbidden.meets(into, len) {
+            self.violated(untouchable(rank, "writes", region));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { copy(from, into, len) };
+    }
+
+    /// Reads an eager message out of its region, and sends it.
+    pub(super) fn read(
+        &mut self,
+        from: Rank,
+        to: Rank,
+        port: usize,
+        slot: Slot,
+        tag: Tag,
+        region: WireRegion,
+    ) {
+        if self.port(from, port).is_abandoned || self.life(from) == Life::Dead {
+            return;
+        }
+        self.note(to, Step::Moves { from, bytes: region.len });
+        // SAFETY: the send is posted, its event has not been reported, and its port has not given up:
+        // the region is valid, as the contract of posts says.
+        let bytes = unsafe { self.copied(from, &region) };
+        let message = Packet::Message { tag, len: region.len as u64, body: Body::Eager(bytes) };
+        self.send(from, port, to, message);
+        self.report(from, port, Event::Sent(slot));
+    }
+
+    /// Writes the next piece of what was lent to where it is awaited.
+    pub(super) fn put(
+        &mut self,
+        id: u64,
+        to: Rank,
+        port: usize,
+        slot: Slot,
+        region: WireRegion,
+        done: usize,
+    ) {
+        if self.port(to, port).is_abandoned || self.life(to) == Life::Dead {
+            return;
+        }
+        // The sender has given up, or is dead: others learn of that in other ways.
+        let Some(lent) = self.lent(id) else { return };
+        let len = self.habits.piece_bytes.min(region.len - done);
+        // SAFETY: both regions are posted, as their ports have not given up, and have this length.
+        unsafe {
+            let from = lent.region.ptr.add(done);
+            self.write(to, &region, done, from, len);
+        }
+        self.note(to, Step::Moves { from: lent.rank, bytes: len });
+        let done = done + len;
+        if done < region.len {
+            return self.later(What::Put { id, to, port, slot, region, done });
+        }
+        self.take_back(id);
+        let (sent, received) = (Event::Sent(lent.slot), Event::Received(slot));
+        self.later(What::Report { rank: lent.rank, port: lent.port, event: sent });
+        self.later(What::Report { rank: to, port, event: received });
+    }
+}

@@ -1,0 +1,89 @@
+//! What a simulated wire likes to do, drawn from the seed: each seed has habits of its own, so that
+//! rare ones come together (swarm testing).
+
+use rand::seq::IndexedRandom;
+use rand::{Rng, RngCore};
+
+/// See the module documentation. Probabilities are of 256.
+#[derive(Clone, Debug)]
+pub(super) struct Habits {
+    /// A post is put off without a reason.
+    pub(super) puts_off: u8,
+    /// Messages up to this length are eager: copied out of their region before their receive is posted.
+    pub(super) eager_bytes: usize,
+    /// Of them, those that are copied within the post.
+    pub(super) copies_at_once: u8,
+    /// A message that is done when its post returns is reported so, and not by an event.
+    pub(super) tells_at_once: u8,
+    /// Eager messages that a rank may send another through one port before it gets credits back.
+    pub(super) credits: u32,
+    /// An eager message without a credit is lent; or it is put off.
+    pub(super) lends_without_credit: bool,
+    /// Messages up to this length need no registered memory; `None`: no message does.
+    pub(super) keyless_bytes: Option<u64>,
+    /// A message that may be read anywhere is shown as a view.
+    pub(super) shows: u8,
+    /// An event or a packet is kept for a later poll.
+    pub(super) keeps: u8,
+    /// Credits are kept for a later poll.
+    pub(super) keeps_credits: u8,
+    /// Weights of the ways in which a lent message moves: read by its receiver, written by the device,
+    /// sent in pieces by its sender.
+    pub(super) ways: [u8; 3],
+    /// The longest piece of a lent message.
+    pub(super) piece_bytes: usize,
+    /// What most messages take, in ns.
+    pub(super) latency_ns: u64,
+    /// A message takes up to a thousand times as long.
+    pub(super) is_slow: u8,
+    /// A rank hears that a peer is dead by an error of a message to it.
+    pub(super) notices_dead: u8,
+}
+
+impl Habits {
+    pub(super) fn draw(rng: &mut impl RngCore) -> Self {
+        fn one<T: Copy>(rng: &mut impl RngCore, of: &[T]) -> T {
+            *of.choose(rng).expect("some to choose from")
+        }
+        let often = [0, 8, 64, 192];
+        Habits {
+            puts_off: one(rng, &[0, 0, 8, 64]),
+            eager_bytes: one(rng, &[0, 8, 64, 2048, 1 << 20]),
+            copies_at_once: one(rng, &[0, 128, 255]),
+            tells_at_once: one(rng, &[0, 128, 255]),
+            credits: one(rng, &[1, 2, 3, 16, 1 << 20]),
+            lends_without_credit: rng.random(),
+            keyless_bytes: one(rng, &[None, Some(0), Some(64), Some(2048)]),
+            shows: one(rng, &often),
+            keeps: one(rng, &often[..3]),
+            keeps_credits: one(rng, &often),
+            ways: one(rng, &[[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]),
+            piece_bytes: one(rng, &[16, 256, 4096, 1 << 20]),
+            latency_ns: one(rng, &[100, 1_000, 10_000, 100_000]),
+            is_slow: one(rng, &[0, 1, 8, 32]),
+            notices_dead: one(rng, &[0, 128, 255]),
+        }
+    }
+
+    /// What messages take in many places at once: habits of a large torus, which is to be simulated
+    /// quickly.
+    pub(super) fn calm() -> Self {
+        Habits {
+            puts_off: 0,
+            eager_bytes: 2048,
+            copies_at_once: 255,
+            tells_at_once: 255,
+            credits: 64,
+            lends_without_credit: true,
+            keyless_bytes: None,
+            shows: 128,
+            keeps: 0,
+            keeps_credits: 0,
+            ways: [1, 0, 0],
+            piece_bytes: 1 << 20,
+            latency_ns: 1_000,
+            is_slow: 1,
+            notices_dead: 128,
+        }
+    }
+}

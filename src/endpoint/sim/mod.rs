@@ -1,0 +1,464 @@
+//! A simulated wire: all ranks of it run in one thread, one at a time, in a time of its own, and one
+//! seed decides all that a real wire leaves open.
+//!
+//! Which rank runs next, how long a message takes and by which way it moves, what overtakes what, when
+//! a post is put off, when credits come, who dies or is stopped and when: every decision comes from one
+//! generator of random numbers, none from a clock, an address or another thread. So a seed repeats a run
+//! exactly, on any machine. What is above the wire (engine, matching, diagnosis, failures) is what runs
+//! above every other wire.
+//!
+//! | part | what it is |
+//! | --- | --- |
+//! | `net` | what ranks share: time, what is under way, which rank runs |
+//! | `device` | what moves while no rank does anything |
+//! | `habits` | what this seed likes to do |
+//! | `inbound`, `outbound` | a port's two halves |
+//! | `observer` | status words and news |
+//! | `memory` | registrations, and the memory that nobody may touch |
+//! | `schedule` | ranks as coroutines |
+//! | `trace` | a hash of all that happens, and its story |
+//!
+//! # What it checks by itself
+//! A message reads and writes registered memory only, if the wire has that habit; never a user's buffer
+//! that is in no call (see [`Simulated`]); views are overwritten as soon as they have ended; and when all
+//! ranks have ended well, nothing is left on the wire.
+
+mod clock;
+mod device;
+mod habits;
+mod inbound;
+mod memory;
+mod net;
+mod observer;
+mod outbound;
+mod schedule;
+mod trace;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use crate::Rank;
+use crate::error::Blame;
+use crate::numbered::Numbered;
+
+use super::matcher::{Matcher, OtherCall};
+use super::{
+    Access, Arrival, Clock, Endpoint, Event, Observer, Owner, Posted, Registry, Slot, Status, Tag,
+    WireError, WireRegion, given_up,
+};
+use clock::RankClock;
+use inbound::{Body, Landing, Reading, Shown};
+use memory::Registrations;
+use net::{Core, Life, Net, Setup, What};
+use outbound::Pulled;
+
+pub use net::Fate;
+pub(crate) use schedule::run;
+pub use trace::Entry;
+
+/// Calls that a port remembers: more than operations of one communicator can be under way.
+const CALLS: usize = 128;
+
+/// How a wire is simulated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Config {
+    pub(crate) n_ranks: u32,
+    pub(crate) n_ports: usize,
+    /// Decides all that the wire leaves open.
+    pub(crate) seed: u64,
+    /// A wire without moods, on which many ranks are simulated quickly.
+    pub(crate) is_calm: bool,
+    /// Keeps the whole story; see [`Wire::entries`].
+    pub(crate) is_told: bool,
+    /// Ranks that have not ended after so long hang.
+    pub(crate) limit: Duration,
+}
+
+/// A simulated wire; see the module documentation.
+#[derive(Clone, Debug)]
+pub(crate) struct Wire(Arc<Net>);
+
+impl Wire {
+    pub(crate) fn new(config: Config) -> Self {
+        let Config { n_ranks, n_ports, seed, is_calm, is_told, limit } = config;
+        Wire(Arc::new(Net::new(&Setup { n_ranks, n_ports, seed, is_calm, is_told, limit })))
+    }
+
+    /// What the rank's program knows of the simulation.
+    pub(crate) fn rank(&self, rank: Rank) -> Simulated {
+        Simulated {
+            net: self.0.clone(),
+            clock: Arc::new(RankClock::new(self.0.clone(), rank)),
+            rank,
+        }
+    }
+
+    /// All that has gone wrong that no program may bring about. `all_ended_well` says that nothing may
+    /// be left on the wire.
+    pub(crate) fn violations(&self, all_ended_well: bool) -> Vec<String> {
+        let mut core = self.0.lock();
+        if all_ended_well {
+            core.leftovers();
+        }
+        core.take_violations()
+    }
+
+    /// A hash of all that has happened, and how much that was.
+    pub(crate) fn trace(&self) -> (u64, u64) {
+        let core = self.0.lock();
+        (core.trace.hash(), core.trace.n_steps())
+    }
+
+    /// The time that has passed.
+    pub(crate) fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.0.lock().now())
+    }
+
+    /// The whole story, if it was to be kept.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.0.lock().trace.take_entries()
+    }
+}
+
+/// A simulated rank, as its program sees the simulation.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    net: Arc<Net>,
+    clock: Arc<RankClock>,
+    rank: Rank,
+}
+
+impl Simulated {
+    /// One port of this rank.
+    pub(crate) fn endpoint(&self, port: usize) -> SimEndpoint {
+        SimEndpoint {
+            net: self.net.clone(),
+            clock: self.clock.clone(),
+            rank: self.rank,
+            port,
+            matcher: Matcher::new(CALLS),
+            peers: FxHashMap::default(),
+            ranks: Vec::new(),
+            credits: Vec::new(),
+            owed: Vec::new(),
+            landings: Numbered::default(),
+            readings: Vec::new(),
+            pulled: Vec::new(),
+            shown: Vec::new(),
+            due_shown: Vec::new(),
+            events: Vec::new(),
+            registrations: Registrations::default(),
+            unfenced: None,
+            answer: None,
+            is_asked: false,
+            news: None,
+            reported: false,
+            is_abandoned: false,
+        }
+    }
+
+    /// The rank's number.
+    pub fn number(&self) -> Rank {
+        self.rank
+    }
+
+    /// Lets so much time pass, in which this rank does nothing.
+    pub fn sleep(&self, duration: Duration) {
+        let end = self.clock.now() + duration;
+        while let left = end.saturating_duration_since(self.clock.now())
+            && !left.is_zero()
+        {
+            self.clock.pause(left);
+        }
+    }
+
+    /// The time since the start.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.net.lock().now())
+    }
+
+    /// Has this happen to the rank after so long.
+    pub fn meets(&self, fate: Fate, after: Duration) {
+        self.net.lock().after(after.as_nanos() as u64, What::Fate(self.rank, fate));
+    }
+
+    /// Whether this rank has met its end: what it does from then on means nothing.
+    pub fn is_dead(&self) -> bool {
+        self.net.lock().life(self.rank) == Life::Dead
+    }
+
+    /// From now on no message may touch this memory. To be [allowed](Simulated::allow) before it is
+    /// freed.
+    pub fn forbid<T>(&self, memory: &[T]) {
+        self.net.lock().forbidden.forbid(addresses(memory));
+    }
+
+    /// Takes back a [`forbid`](Simulated::forbid) of the same memory.
+    pub fn allow<T>(&self, memory: &[T]) {
+        self.net.lock().forbidden.allow(addresses(memory));
+    }
+
+    /// Puts a remark into the story.
+    pub fn note(&self, text: String) {
+        self.net.lock().note(self.rank, trace::Step::Says(text));
+    }
+
+    /// What the program finds wrong.
+    pub fn complain(&self, what: String) {
+        self.net.lock().violated(what);
+    }
+}
+
+fn addresses<T>(memory: &[T]) -> std::ops::Range<usize> {
+    let start = memory.as_ptr().addr();
+    start..start + size_of_val(memory)
+}
+
+/// One port of a simulated rank.
+#[derive(Debug)]
+pub struct SimEndpoint {
+    net: Arc<Net>,
+    clock: Arc<RankClock>,
+    rank: Rank,
+    port: usize,
+    matcher: Matcher<Body>,
+    /// Numbers of peers for the matcher.
+    peers: FxHashMap<Rank, usize>,
+    /// By number: the peer,
+    ranks: Vec<Rank>,
+    /// the eager messages that may be sent to it,
+    credits: Vec<u32>,
+    /// and the credits that are to be given back to it.
+    owed: Vec<u32>,
+    /// Lent messages that come in pieces.
+    landings: Numbered<Landing>,
+    /// Lent messages that this rank reads.
+    readings: Vec<Reading>,
+    /// Messages of this rank that receivers have asked for.
+    pulled: Vec<Pulled>,
+    /// What the last poll has shown,
+    shown: Vec<Shown>,
+    /// and what later ones will.
+    due_shown: Vec<(Slot, Shown)>,
+    /// To be reported by the next poll.
+    events: Vec<Event>,
+    registrations: Registrations,
+    unfenced: Option<Rank>,
+    answer: Option<Status>,
+    is_asked: bool,
+    news: Option<Blame>,
+    /// Whether the news have been.
+    reported: bool,
+    is_abandoned: bool,
+}
+
+impl SimEndpoint {
+    /// An operation of this rank on the wire begins: some time passes, in which other things happen,
+    /// perhaps also to this rank. Then nothing else happens while the guard lives.
+    fn enter<'a>(&self, net: &'a Net) -> std::sync::MutexGuard<'a, Core> {
+        loop {
+            let mut core = net.lock();
+            core.pass_time();
+            core.happen();
+            if core.life(self.rank) == Life::Alive || core.is_over() {
+                return core;
+            }
+            drop(core);
+            // In the middle of whatever it does.
+            self.clock.pause(Duration::ZERO);
+        }
+    }
+
+    fn check(&self, core: &Core) -> Result<(), WireError> {
+        if self.is_abandoned {
+            return Err(given_up());
+        }
+        if core.is_over() {
+            let reason = "all other ranks have ended".to_owned();
+            return Err(WireError { call: "the simulated wire", reason, peer: None });
+        }
+        Ok(())
+    }
+
+    /// The number of a peer.
+    fn peer(&mut self, core: &Core, rank: Rank) -> usize {
+        if let Some(&peer) = self.peers.get(&rank) {
+            return peer;
+        }
+        let peer = self.matcher.add_peer();
+        self.peers.insert(rank, peer);
+        self.ranks.push(rank);
+        self.credits.push(core.habits.credits);
+        self.owed.push(0);
+        peer
+    }
+
+    fn differs(&mut self, OtherCall { peer }: OtherCall) -> WireError {
+        let rank = self.ranks[peer];
+        // News to this rank too.
+        let fault = crate::error::Fault::Elsewhere;
+        self.news.get_or_insert(Blame { rank, fault, by: self.rank });
+        WireError {
+            call: "matching of messages",
+            reason: "a message of another call".to_owned(),
+            peer: Some(rank),
+        }
+    }
+
+    /// A region that is about to be posted: its memory is registered, if the wire wants that.
+    fn check_key(&self, core: &mut Core, region: &WireRegion) {
+        let keyless = core.habits.keyless_bytes.unwrap_or(u64::MAX);
+        if region.len as u64 > keyless && !self.registrations.covers(region) {
+            let (rank, port, len) = (self.rank, self.port, region.len);
+            core.violated(format!(
+                "rank {rank}: a message of {len} bytes is posted on port {port} in memory that is not \
+                 registered there"
+            ));
+        }
+    }
+}
+
+impl Endpoint for SimEndpoint {
+    unsafe fn post_send(
+        &mut self,
+        slot: Slot,
+        to: Rank,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Result<Posted, WireError> {
+        let net = self.net.clone();
+        let mut core = self.enter(&net);
+        self.check(&core)?;
+        self.matcher.enter(tag).map_err(|other| self.differs(other))?;
+        self.check_key(&mut core, &region);
+        // SAFETY: the caller's promise.
+        Ok(unsafe { self.send(&mut core, slot, to, tag, region) })
+    }
+
+    unsafe fn post_recv(
+        &mut self,
+        slot: Slot,
+        from: Rank,
+        tag: Tag,
+        region: WireRegion,
+        arrival: Arrival,
+    ) -> Result<Posted, WireError> {
+        let net = self.net.clone();
+        let mut core = self.enter(&net);
+        self.check(&core)?;
+        self.matcher.enter(tag).map_err(|other| self.differs(other))?;
+        self.check_key(&mut core, &region);
+        // SAFETY: the caller's promise.
+        Ok(unsafe {
+            self.receive(&mut core, from, super::matcher::Posted { tag, slot, region, arrival })
+        })
+    }
+
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        let net = self.net.clone();
+        let mut core = self.enter(&net);
+        self.end_views(&mut core);
+        if self.is_abandoned {
+            return Ok(());
+        }
+        self.check(&core)?;
+        self.poll_on(&mut core, events)
+    }
+
+    fn is_flushed(&self) -> bool {
+        // Whoever has lent what is shown waits for it.
+        let is_lent = |shown: &Shown| matches!(shown, Shown::Lent { .. });
+        self.pulled.is_empty()
+            && self.owed.iter().all(|&owed| owed == 0)
+            && !self.shown.iter().any(is_lent)
+    }
+
+    fn abandon(&mut self) {
+        if std::mem::replace(&mut self.is_abandoned, true) {
+            return;
+        }
+        let net = self.net.clone();
+        let mut core = net.lock();
+        core.abandon(self.rank, self.port);
+        self.matcher.clear();
+        self.landings = Numbered::default();
+        self.readings.clear();
+        self.pulled.clear();
+        self.events.clear();
+        self.owed.fill(0);
+        let due = std::mem::take(&mut self.due_shown);
+        self.shown.extend(due.into_iter().map(|(_, shown)| shown));
+        self.end_views(&mut core);
+    }
+
+    fn registry(&mut self) -> Option<&mut dyn Registry> {
+        let has_one = self.net.lock().habits.keyless_bytes.is_some();
+        has_one.then_some(self as &mut dyn Registry)
+    }
+
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        Some(self)
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        Some(self.clock.clone())
+    }
+}
+
+impl Registry for SimEndpoint {
+    unsafe fn register(
+        &mut self,
+        ptr: *mut u8,
+        len: usize,
+        _: Access,
+        _: Owner<'_>,
+    ) -> Result<u64, WireError> {
+        Ok(self.registrations.add(ptr, len))
+    }
+
+    fn release(&mut self, key: u64) -> Result<(), WireError> {
+        if self.registrations.remove(key) {
+            return Ok(());
+        }
+        let reason = format!("the key {key:#x} is not registered");
+        self.net.lock().violated(format!("rank {}: {reason}", self.rank));
+        Err(WireError { call: "release", reason, peer: None })
+    }
+
+    fn keyless_bytes(&self) -> u64 {
+        self.net.lock().habits.keyless_bytes.unwrap_or(u64::MAX)
+    }
+
+    fn fence(&mut self) -> Result<bool, WireError> {
+        self.unfenced = self.net.lock().unfenced(self.rank, self.port);
+        Ok(self.unfenced.is_none())
+    }
+
+    fn unfenced(&self) -> Option<Rank> {
+        self.unfenced
+    }
+}
+
+impl Drop for SimEndpoint {
+    fn drop(&mut self) {
+        let net = self.net.clone();
+        let mut core = net.lock();
+        self.end_views(&mut core);
+        if self.is_abandoned {
+            return;
+        }
+        let (rank, port) = (self.rank, self.port);
+        let (early, posted) = (self.matcher.n_unexpected(), self.matcher.n_posted());
+        if early + posted + self.registrations.len() > 0 {
+            core.violated(format!(
+                "rank {rank}, port {port}: at the end {early} messages wait for their receives, {posted} \
+                 receives for their messages, and {} registrations are left",
+                self.registrations.len()
+            ));
+        }
+        drop(core);
+        self.abandon();
+    }
+}

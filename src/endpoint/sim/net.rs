@@ -1,0 +1,637 @@
+//! What all ranks of a simulation share: its time, its random numbers, what is under way between ranks,
+//! and which rank runs.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustc_hash::FxHashMap;
+
+use crate::Rank;
+use crate::endpoint::{Event, Slot, Status, Tag, WireError, WireRegion};
+use crate::error::Blame;
+use crate::sync::lock;
+
+use super::habits::Habits;
+use super::memory::Forbidden;
+use super::trace::{Step, Trace};
+
+/// What an operation on the wire takes its rank, in ns: at least, and at most.
+const OWN_TIME: (u64, u64) = (20, 300);
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(super) struct Net(Mutex<Core>);
+
+impl Net {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Net(Mutex::new(Core::new(setup)))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Core> {
+        lock(&self.0)
+    }
+}
+
+/// What a simulation is made with.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub(super) n_ranks: u32,
+    pub(super) n_ports: usize,
+    pub(super) seed: u64,
+    /// The wire has no moods: see [`Habits::calm`].
+    pub(super) is_calm: bool,
+    /// The whole story is kept.
+    pub(super) is_told: bool,
+    /// After so long ranks that have not ended hang.
+    pub(super) limit: Duration,
+}
+
+/// Where the bytes of a message are.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// On their way with it.
+    Eager(Box<[u8]>),
+    /// In the sender's memory, lent under this number.
+    Lent(u64),
+}
+
+/// What goes from one port to the same port of another rank.
+#[derive(Debug)]
+pub(super) enum Packet {
+    Message {
+        tag: Tag,
+        len: u64,
+        body: Body,
+    },
+    /// Nobody reads what was lent under this number any more.
+    Read(u64),
+    /// The receiver asks for what was lent, in pieces for its landing of this number.
+    Pull {
+        id: u64,
+        landing: u32,
+    },
+    Piece {
+        landing: u32,
+        offset: usize,
+        bytes: Box<[u8]>,
+    },
+    /// So many eager messages may be sent in addition.
+    Credits(u32),
+    Answer(Status),
+    News(Blame),
+}
+
+impl Packet {
+    fn name(&self) -> &'static str {
+        match self {
+            Packet::Message { body: Body::Eager(_), .. } => "an eager message",
+            Packet::Message { body: Body::Lent(_), .. } => "a lent message",
+            Packet::Read(_) => "back what was lent",
+            Packet::Pull { .. } => "a clear to send",
+            Packet::Piece { .. } => "a piece",
+            Packet::Credits(_) => "credits",
+            Packet::Answer(_) => "an answer",
+            Packet::News(_) => "news",
+        }
+    }
+}
+
+/// What is to happen at a time.
+#[derive(Debug)]
+pub(super) enum What {
+    /// The rank's pause of this number is over.
+    Wake(Rank, u32),
+    Packet {
+        from: Rank,
+        to: Rank,
+        port: usize,
+        packet: Packet,
+    },
+    /// The device reads an eager message out of its region, and sends it.
+    Read {
+        from: Rank,
+        to: Rank,
+        port: usize,
+        slot: Slot,
+        tag: Tag,
+        region: WireRegion,
+    },
+    /// The device writes the next piece of what was lent to where it is awaited.
+    Put {
+        id: u64,
+        to: Rank,
+        port: usize,
+        slot: Slot,
+        region: WireRegion,
+        done: usize,
+    },
+    /// An event comes up.
+    Report {
+        rank: Rank,
+        port: usize,
+        event: Event,
+    },
+    /// A rank wants to know what another one is doing.
+    Ask {
+        asker: Rank,
+        port: usize,
+        about: Rank,
+    },
+    Fate(Rank, Fate),
+    /// A stop is over.
+    Continues(Rank),
+    /// A rank that may pause has something left to do.
+    GoOn(Rank),
+}
+
+/// What may become of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its process dies.
+    Dies,
+    /// Its process is stopped for so long.
+    Stops(Duration),
+}
+
+#[derive(Debug)]
+struct Due {
+    at: u64,
+    number: u64,
+    what: What,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+/// Whether a rank runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It can.
+    Ready,
+    Running,
+    /// It waits for something to happen.
+    Paused,
+    /// It is dead or stopped.
+    Held,
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    Alive,
+    Stopped,
+    Dead,
+}
+
+/// One rank.
+#[derive(Debug)]
+struct OneRank {
+    phase: Phase,
+    life: Life,
+    /// Something has happened to it since its last pause began.
+    is_signalled: bool,
+    /// Pauses so far.
+    pauses: u32,
+    ports: Box<[PortState]>,
+}
+
+/// What the wire keeps for a port.
+#[derive(Debug, Default)]
+pub(super) struct PortState {
+    pub(super) inbox: Vec<(Rank, Packet)>,
+    pub(super) events: Vec<Event>,
+    pub(super) error: Option<WireError>,
+    pub(super) status: Option<Status>,
+    pub(super) is_abandoned: bool,
+}
+
+/// A message that stays in its sender's memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lent {
+    pub(super) rank: Rank,
+    pub(super) port: usize,
+    pub(super) slot: Slot,
+    pub(super) region: WireRegion,
+}
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(super) struct Core {
+    now: u64,
+    pub(super) rng: Xoshiro256PlusPlus,
+    pub(super) habits: Habits,
+    queue: BinaryHeap<Reverse<Due>>,
+    n_scheduled: u64,
+    ranks: Vec<OneRank>,
+    ready: Vec<Rank>,
+    /// Ranks that have not ended, and are not dead.
+    n_living: usize,
+    n_open: usize,
+    lent: FxHashMap<u64, Lent>,
+    next_lent: u64,
+    pub(super) trace: Trace,
+    pub(super) forbidden: Forbidden,
+    violations: Vec<String>,
+    is_over: bool,
+    limit: u64,
+}
+
+impl Core {
+    fn new(setup: &Setup) -> Self {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(setup.seed);
+        let drawn = Habits::draw(&mut rng);
+        let one = || OneRank {
+            phase: Phase::Ready,
+            life: Life::Alive,
+            is_signalled: false,
+            pauses: 0,
+            ports: (0..setup.n_ports).map(|_| PortState::default()).collect(),
+        };
+        let n = setup.n_ranks as usize;
+        Core {
+            now: 0,
+            rng,
+            habits: if setup.is_calm { Habits::calm() } else { drawn },
+            queue: BinaryHeap::new(),
+            n_scheduled: 0,
+            ranks: (0..n).map(|_| one()).collect(),
+            ready: (0..setup.n_ranks).collect(),
+            n_living: n,
+            n_open: n,
+            lent: FxHashMap::default(),
+            next_lent: 0,
+            trace: Trace::new(setup.is_told),
+            forbidden: Forbidden::default(),
+            violations: Vec::new(),
+            is_over: false,
+            limit: setup.limit.as_nanos() as u64,
+        }
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Every rank has ended or died: those that are dead go on only to let go of what they have.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    pub(super) fn note(&mut self, rank: Rank, step: Step) {
+        self.trace.note(self.now, rank, step);
+    }
+
+    /// Something has happened that may never happen.
+    pub(super) fn violated(&mut self, what: String) {
+        // After the end dead ranks leave everything as it is.
+        if !self.is_over {
+            self.violations.push(what);
+        }
+    }
+
+    pub(super) fn take_violations(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.violations)
+    }
+
+    /// True with this probability of 256.
+    pub(super) fn chance(&mut self, of_256: u8) -> bool {
+        of_256 > 0 && self.rng.random::<u8>() < of_256 || of_256 == u8::MAX
+    }
+
+    /// What something takes on its way.
+    fn latency(&mut self) -> u64 {
+        let Habits { latency_ns, is_slow, .. } = self.habits;
+        let usual = latency_ns / 2 + self.rng.random_range(0..=2 * latency_ns);
+        match self.chance(is_slow) {
+            true => usual * self.rng.random_range(10..=1000),
+            false => usual,
+        }
+    }
+
+    fn schedule(&mut self, at: u64, what: What) {
+        self.n_scheduled += 1;
+        self.queue.push(Reverse(Due { at, number: self.n_scheduled, what }));
+    }
+
+    /// Has something happen after a random time.
+    pub(super) fn later(&mut self, what: What) {
+        let at = self.now + self.latency();
+        self.schedule(at, what);
+    }
+
+    /// Has something happen after this time.
+    pub(super) fn after(&mut self, ns: u64, what: What) {
+        self.schedule(self.now.saturating_add(ns), what);
+    }
+
+    pub(super) fn send(&mut self, from: Rank, port: usize, to: Rank, packet: Packet) {
+        self.later(What::Packet { from, to, port, packet });
+    }
+
+    pub(super) fn port(&mut self, rank: Rank, port: usize) -> &mut PortState {
+        &mut self.ranks[rank as usize].ports[port]
+    }
+
+    pub(super) fn n_ranks(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    pub(super) fn life(&self, rank: Rank) -> Life {
+        self.ranks[rank as usize].life
+    }
+
+    /// Something has happened to a rank.
+    pub(super) fn wake(&mut self, rank: Rank) {
+        let one = &mut self.ranks[rank as usize];
+        if one.phase == Phase::Paused && one.life == Life::Alive {
+            one.phase = Phase::Ready;
+            self.ready.push(rank);
+        } else {
+            one.is_signalled = true;
+        }
+    }
+
+    /// A rank pauses, or is held. It gives up the thread after this.
+    pub(super) fn pause(&mut self, rank: Rank, longest: u64) {
+        let is_over = self.is_over;
+        let one = &mut self.ranks[rank as usize];
+        if one.life != Life::Alive && !is_over {
+            one.phase = Phase::Held;
+            return;
+        }
+        one.pauses = one.pauses.wrapping_add(1);
+        if std::mem::take(&mut one.is_signalled) || is_over {
+            one.phase = Phase::Ready;
+            self.ready.push(rank);
+            if is_over {
+                self.now += longest;
+            }
+            return;
+        }
+        one.phase = Phase::Paused;
+        let wake = What::Wake(rank, one.pauses);
+        self.after(longest, wake);
+    }
+
+    /// A rank has ended.
+    pub(super) fn end(&mut self, rank: Rank) {
+        let one = &mut self.ranks[rank as usize];
+        one.phase = Phase::Ended;
+        self.n_open -= 1;
+        if one.life != Life::Dead {
+            self.n_living -= 1;
+        }
+    }
+
+    /// The rank that runs next; `None` if all have ended.
+    pub(super) fn next(&mut self) -> Option<Rank> {
+        loop {
+            if self.n_open == 0 {
+                return None;
+            }
+            if self.n_living == 0 && !self.is_over {
+                self.finish();
+            }
+            self.happen();
+            if !self.ready.is_empty() {
+                let at = self.rng.random_range(0..self.ready.len());
+                let rank = self.ready.swap_remove(at);
+                let is_over = self.is_over;
+                let one = &mut self.ranks[rank as usize];
+                if one.life != Life::Alive && !is_over {
+                    one.phase = Phase::Held;
+                    continue;
+                }
+                one.phase = Phase::Running;
+                self.pass_time();
+                self.note(rank, Step::Resumes);
+                return Some(rank);
+            }
+            let next = self.queue.peek().map(|Reverse(due)| due.at);
+            match next.filter(|&at| at <= self.limit) {
+                Some(at) => self.now = self.now.max(at),
+                None if self.is_over => unreachable!("whoever has not ended goes on"),
+                None => self.hang(),
+            }
+        }
+    }
+
+    /// Nobody will ever end.
+    fn hang(&mut self) {
+        let left =
+            |one: &(usize, &OneRank)| one.1.phase != Phase::Ended && one.1.life != Life::Dead;
+        let ranks: Vec<String> =
+            self.ranks.iter().enumerate().filter(left).map(|(rank, _)| rank.to_string()).collect();
+        self.violations.push(format!("these ranks never return: {}", ranks.join(", ")));
+        self.finish();
+    }
+
+    /// Whoever has not ended goes on to its end, in a world that has failed.
+    fn finish(&mut self) {
+        self.is_over = true;
+        for (rank, one) in (0..).zip(&mut self.ranks) {
+            if matches!(one.phase, Phase::Held | Phase::Paused) {
+                one.phase = Phase::Ready;
+                self.ready.push(rank);
+            }
+        }
+    }
+
+    /// Some time passes with an operation of a rank.
+    pub(super) fn pass_time(&mut self) {
+        self.now += self.rng.random_range(OWN_TIME.0..=OWN_TIME.1);
+    }
+
+    /// Does what is due.
+    pub(super) fn happen(&mut self) {
+        while let Some(Reverse(due)) = self.queue.peek()
+            && due.at <= self.now
+        {
+            let Some(Reverse(due)) = self.queue.pop() else { return };
+            self.perform(due.what);
+        }
+    }
+
+    fn perform(&mut self, what: What) {
+        match what {
+            What::Wake(rank, number) => {
+                if self.ranks[rank as usize].pauses == number {
+                    self.wake(rank);
+                }
+            }
+            What::Packet { from, to, port, packet } => self.deliver(from, to, port, packet),
+            What::Read { from, to, port, slot, tag, region } => {
+                self.read(from, to, port, slot, tag, region);
+            }
+            What::Put { id, to, port, slot, region, done } => {
+                self.put(id, to, port, slot, region, done);
+            }
+            What::Report { rank, port, event } => self.report(rank, port, event),
+            What::Ask { asker, port, about } => self.asked(asker, port, about),
+            What::Fate(rank, fate) => self.meet(rank, fate),
+            What::Continues(rank) => self.go_on(rank),
+            What::GoOn(rank) => self.wake(rank),
+        }
+    }
+
+    fn deliver(&mut self, from: Rank, to: Rank, port: usize, packet: Packet) {
+        if self.life(to) == Life::Dead {
+            let notices = self.habits.notices_dead;
+            if matches!(packet, Packet::Message { .. }) && self.chance(notices) {
+                self.fail_port(from, port, to);
+            }
+            return;
+        }
+        self.note(to, Step::Hears { from, port, what: packet.name() });
+        self.port(to, port).inbox.push((from, packet));
+        self.wake(to);
+    }
+
+    /// The next poll of a port reports that a peer is gone.
+    pub(super) fn fail_port(&mut self, rank: Rank, port: usize, peer: Rank) {
+        let reason = format!("rank {peer} does not answer");
+        let error = WireError { call: "the simulated wire", reason, peer: Some(peer) };
+        self.port(rank, port).error.get_or_insert(error);
+        self.wake(rank);
+    }
+
+    pub(super) fn report(&mut self, rank: Rank, port: usize, event: Event) {
+        let state = self.port(rank, port);
+        if !state.is_abandoned {
+            state.events.push(event);
+            self.wake(rank);
+        }
+    }
+
+    fn asked(&mut self, asker: Rank, port: usize, about: Rank) {
+        let answer = match self.life(about) {
+            Life::Dead => {
+                let notices = self.habits.notices_dead;
+                if !self.chance(notices) {
+                    // Whoever asks gives up some time.
+                    return;
+                }
+                Status::Silent
+            }
+            // Its memory can be read, whatever it does.
+            _ => self.port(about, port).status.unwrap_or(Status::Busy),
+        };
+        self.send(about, port, asker, Packet::Answer(answer));
+    }
+
+    fn meet(&mut self, rank: Rank, fate: Fate) {
+        let one = &mut self.ranks[rank as usize];
+        if one.phase == Phase::Ended || one.life != Life::Alive || self.is_over {
+            return;
+        }
+        match fate {
+            Fate::Dies => {
+                one.life = Life::Dead;
+                self.n_living -= 1;
+                // Its memory is gone with it.
+                self.lent.retain(|_, lent| lent.rank != rank);
+                self.note(rank, Step::Fate("dies"));
+            }
+            Fate::Stops(duration) => {
+                one.life = Life::Stopped;
+                self.note(rank, Step::Fate("is stopped"));
+                self.after(duration.as_nanos() as u64, What::Continues(rank));
+            }
+        }
+    }
+
+    fn go_on(&mut self, rank: Rank) {
+        let one = &mut self.ranks[rank as usize];
+        if one.life != Life::Stopped {
+            return;
+        }
+        one.life = Life::Alive;
+        if matches!(one.phase, Phase::Held | Phase::Paused) {
+            one.phase = Phase::Ready;
+            self.ready.push(rank);
+        }
+        self.note(rank, Step::Fate("goes on after a stop"));
+    }
+
+    pub(super) fn lend(&mut self, lent: Lent) -> u64 {
+        self.next_lent += 1;
+        self.lent.insert(self.next_lent, lent);
+        self.next_lent
+    }
+
+    pub(super) fn lent(&self, id: u64) -> Option<Lent> {
+        self.lent.get(&id).copied()
+    }
+
+    pub(super) fn take_back(&mut self, id: u64) -> Option<Lent> {
+        self.lent.remove(&id)
+    }
+
+    /// A port gives up: the device touches nothing of it any more.
+    pub(super) fn abandon(&mut self, rank: Rank, port: usize) {
+        self.lent.retain(|_, lent| (lent.rank, lent.port) != (rank, port));
+        let state = self.port(rank, port);
+        state.is_abandoned = true;
+        state.events.clear();
+        state.inbox.clear();
+    }
+
+    /// Whether something of this port is on its way to another rank, and to which.
+    pub(super) fn unfenced(&self, rank: Rank, port: usize) -> Option<Rank> {
+        self.queue.iter().find_map(|Reverse(due)| match &due.what {
+            What::Packet {
+                from,
+                to,
+                port: of,
+                packet: Packet::Message { .. } | Packet::Piece { .. },
+            }
+            | What::Read { from, to, port: of, .. }
+                if (*from, *of) == (rank, port) && self.life(*to) != Life::Dead =>
+            {
+                Some(*to)
+            }
+            _ => None,
+        })
+    }
+
+    /// What is left when all ranks have ended well.
+    pub(super) fn leftovers(&mut self) {
+        if !self.lent.is_empty() {
+            let n = self.lent.len();
+            self.violations.push(format!("{n} messages are still lent after the end"));
+        }
+        let is_message = |Reverse(due): &&Reverse<Due>| {
+            matches!(
+                due.what,
+                What::Packet { packet: Packet::Message { .. } | Packet::Piece { .. }, .. }
+                    | What::Read { .. }
+                    | What::Put { .. }
+            )
+        };
+        let n = self.queue.iter().filter(is_message).count();
+        if n > 0 {
+            self.violations.push(format!("{n} messages are still under way after the end"));
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What simulated ranks learn of each other besides messages.
+
+use crate::Rank;
+use crate::endpoint::{Observer, Status, WireError, confidants};
+use crate::error::Blame;
+
+use super::SimEndpoint;
+use super::net::{Packet, What};
+
+impl Observer for SimEndpoint {
+    fn show(&mut self, status: Status) {
+        self.net.lock().port(self.rank, self.port).status = Some(status);
+    }
+
+    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+        self.answer = None;
+        if self.is_abandoned {
+            return Ok(false);
+        }
+        self.is_asked = true;
+        self.net.lock().later(What::Ask { asker: self.rank, port: self.port, about: rank });
+        Ok(true)
+    }
+
+    fn answer(&mut self) -> Option<Status> {
+        self.answer.take()
+    }
+
+    fn tell(&mut self, blame: Blame) {
+        let mut core = self.net.lock();
+        let n_ranks = core.n_ranks();
+        for rank in confidants(self.rank, n_ranks) {
+            core.send(self.rank, self.port, rank, Packet::News(blame));
+        }
+    }
+
+    fn told(&mut self) -> Option<Blame> {
+        self.news
+    }
+}

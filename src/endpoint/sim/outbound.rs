@@ -1,0 +1,142 @@
+//! What a simulated port sends.
+
+use crate::Rank;
+use crate::endpoint::{Event, Posted, Slot, Tag, WireRegion};
+
+use super::SimEndpoint;
+use super::memory::untouchable;
+use super::net::{Body, Core, Lent, Packet, What};
+use super::trace::Step;
+
+/// A post that is put off is worth another try after up to so many ns.
+const PUT_OFF: u64 = 5_000;
+
+/// A message that its receiver has asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pulled {
+    to: Rank,
+    landing: u32,
+    id: u64,
+    /// Bytes that have been sent.
+    done: usize,
+}
+
+impl SimEndpoint {
+    /// Sends a message, if it is not put off.
+    ///
+    /// # Safety
+    /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
+    pub(super) unsafe fn send(
+        &mut self,
+        core: &mut Core,
+        slot: Slot,
+        to: Rank,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Posted {
+        let peer = self.peer(core, to);
+        let (rank, port, len) = (self.rank, self.port, region.len);
+        let note = |core: &mut Core, how| {
+            core.note(rank, Step::Sends { to, port, tag, len, how });
+        };
+        let puts_off = core.habits.puts_off;
+        if core.chance(puts_off) {
+            self.try_again(core);
+            return Posted::Later;
+        }
+        if region.len <= core.habits.eager_bytes {
+            if self.credits[peer] > 0 {
+                self.credits[peer] -= 1;
+                let at_once = core.habits.copies_at_once;
+                if !core.chance(at_once) {
+                    note(core, "eagerly, later");
+                    core.later(What::Read { from: rank, to, port, slot, tag, region });
+                    return Posted::Accepted;
+                }
+                note(core, "eagerly");
+                // SAFETY: the caller's promise.
+                let bytes = unsafe { core.copied(rank, &region) };
+                let body = Body::Eager(bytes);
+                core.send(rank, port, to, Packet::Message { tag, len: len as u64, body });
+                let tells = core.habits.tells_at_once;
+                if core.chance(tells) {
+                    return Posted::Done;
+                }
+                core.later(What::Report { rank, port, event: Event::Sent(slot) });
+                return Posted::Accepted;
+            }
+            if !core.habits.lends_without_credit {
+                // The credits that come wake this rank.
+                return Posted::Later;
+            }
+        }
+        note(core, "lent");
+        if core.forbidden.meets(region.ptr, region.len) {
+            core.violated(untouchable(rank, "lends", &region));
+        }
+        let id = core.lend(Lent { rank, port, slot, region });
+        let body = Body::Lent(id);
+        core.send(rank, port, to, Packet::Message { tag, len: len as u64, body });
+        Posted::Accepted
+    }
+
+    /// This rank has something left to do, although nothing may come for it.
+    pub(super) fn try_again(&self, core: &mut Core) {
+        use rand::Rng;
+        let after = core.rng.random_range(0..PUT_OFF);
+        // Whatever number the next pause has, the wait of this one looks again.
+        core.after(after, What::GoOn(self.rank));
+    }
+
+    /// A receiver asks for a message in pieces.
+    pub(super) fn pulls(&mut self, to: Rank, landing: u32, id: u64) {
+        self.pulled.push(Pulled { to, landing, id, done: 0 });
+    }
+
+    /// Sends the next piece of each message that was asked for.
+    pub(super) fn advance_pulled(&mut self, core: &mut Core) {
+        let (rank, port) = (self.rank, self.port);
+        let piece = core.habits.piece_bytes;
+        let mut pulled = std::mem::take(&mut self.pulled);
+        pulled.retain_mut(|Pulled { to, landing, id, done }| {
+            let Some(lent) = core.lent(*id) else { return false };
+            let len = piece.min(lent.region.len - *done);
+            // SAFETY: within the region.
+            let ptr = unsafe { lent.region.ptr.add(*done) };
+            // SAFETY: the send is posted, and its event has not been reported.
+            let bytes = unsafe { core.copied(rank, &WireRegion { ptr, len, key: 0 }) };
+            core.send(rank, port, *to, Packet::Piece { landing: *landing, offset: *done, bytes });
+            *done += len;
+            let is_done = *done == lent.region.len;
+            if is_done {
+                core.take_back(*id);
+                core.report(rank, port, Event::Sent(lent.slot));
+            }
+            !is_done
+        });
+        self.pulled = pulled;
+        if !self.pulled.is_empty() {
+            self.try_again(core);
+        }
+    }
+
+    /// Gives credits back to peers, now or later.
+    pub(super) fn give_credits(&mut self, core: &mut Core) {
+        let mut is_left = false;
+        for peer in 0..self.owed.len() {
+            if self.owed[peer] == 0 {
+                continue;
+            }
+            let keeps = core.habits.keeps_credits;
+            if core.chance(keeps) && keeps != u8::MAX {
+                is_left = true;
+                continue;
+            }
+            let n = std::mem::take(&mut self.owed[peer]);
+            core.send(self.rank, self.port, self.ranks[peer], Packet::Credits(n));
+        }
+        if is_left {
+            self.try_again(core);
+        }
+    }
+}
