@@ -18,6 +18,9 @@
 pub mod endpoint;
 pub mod engine;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod memory;
 mod numbered;
 pub mod reduce;

@@ -25,6 +25,7 @@
 
 mod calls;
 mod clock;
+mod garbled;
 mod lists;
 #[cfg(feature = "sim")]
 mod matcher;
@@ -39,6 +40,8 @@ mod status;
 pub mod utofu;
 
 pub use clock::Clock;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use status::check_status_word;
 pub(crate) use status::confidants;
 pub use status::{Beat, Status};
 

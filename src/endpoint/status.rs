@@ -7,6 +7,7 @@
 use crate::error::{Blame, Fault};
 
 use super::Rank;
+use super::garbled::{Garbled, at_most, within};
 
 /// What a rank is doing, as far as others can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,16 +62,26 @@ impl Status {
         }
     }
 
-    pub(super) fn from_word(word: u64) -> Self {
-        match parts(word) {
-            Some((WAITS_FOR, [rank, beat])) => Status::WaitsFor(rank, beat),
-            Some((AT_GATES, [rank, beat])) => {
-                Status::AtGates((rank != NOBODY).then_some(rank), beat)
-            }
-            Some((LEFT, _)) => Status::Left,
-            _ => Status::Busy,
+    /// What another of `n_ranks` ranks shows by this word; half a word is none.
+    ///
+    /// # Errors
+    /// The field that cannot be.
+    pub(super) fn from_word(word: u64, n_ranks: u32) -> Result<Self, Garbled> {
+        let Some((kind, [rank, beat])) = parts(word) else { return Ok(Status::Busy) };
+        let waited_for = |rank| rank_of("the rank that a status says is waited for", rank, n_ranks);
+        match kind {
+            WAITS_FOR => Ok(Status::WaitsFor(waited_for(rank)?, beat)),
+            AT_GATES if rank == NOBODY => Ok(Status::AtGates(None, beat)),
+            AT_GATES => Ok(Status::AtGates(Some(waited_for(rank)?), beat)),
+            LEFT => Ok(Status::Left),
+            _ => Err(Garbled { field: "a status's kind", found: kind, valid: (0, LEFT) }),
         }
     }
+}
+
+/// A rank of `n_ranks`.
+fn rank_of(field: &'static str, rank: Rank, n_ranks: u32) -> Result<Rank, Garbled> {
+    at_most(field, rank.into(), (n_ranks as usize).saturating_sub(1)).map(|rank| rank as Rank)
 }
 
 /// In the order of their numbers in words, which start at 1.
@@ -89,9 +100,16 @@ pub(super) fn blame_to_word(blame: Blame) -> u64 {
     word(kind as u64, [blame.rank, blame.by])
 }
 
-pub(super) fn blame_from_word(word: u64) -> Option<Blame> {
-    let (kind, [rank, by]) = parts(word)?;
-    FAULTS.get(kind as usize - 1).map(|&fault| Blame { rank, fault, by })
+/// The news that another of `n_ranks` ranks tells by this word; `None`: none, or half a word.
+///
+/// # Errors
+/// The field that cannot be.
+pub(super) fn blame_from_word(word: u64, n_ranks: u32) -> Result<Option<Blame>, Garbled> {
+    let Some((kind, [rank, by])) = parts(word) else { return Ok(None) };
+    let at = within("the fault that is told", kind, (1, FAULTS.len() as u64))? as usize - 1;
+    let rank = rank_of("the rank that is told to have failed", rank, n_ranks)?;
+    let by = rank_of("the rank that is told to have found out a failure", by, n_ranks)?;
+    Ok(Some(Blame { rank, fault: FAULTS[at], by }))
 }
 
 /// The ranks that `rank` of `n_ranks` watches, and to which it passes news on: those at the distances
@@ -106,28 +124,61 @@ pub(crate) fn confidants(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank>
     })
 }
 
+/// What another rank may have written as its status, or as news: names no rank that there is not.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check_status_word(word: u64) {
+    const N_RANKS: u32 = 1000;
+    if let Ok(status) = Status::from_word(word, N_RANKS) {
+        let rank = match status {
+            Status::WaitsFor(rank, _) | Status::AtGates(Some(rank), _) => rank,
+            _ => 0,
+        };
+        assert!(rank < N_RANKS);
+        assert_eq!(Status::from_word(status.to_word(), N_RANKS), Ok(status));
+    }
+    if let Ok(Some(blame)) = blame_from_word(word, N_RANKS) {
+        assert!(blame.rank < N_RANKS && blame.by < N_RANKS);
+        assert_eq!(blame_to_word(blame), word);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const N: u32 = 158_976;
+
     #[test]
     fn words_round_trip_and_halves_are_none() {
         let at_gates = [None, Some(0), Some(7)].map(|rank| Status::AtGates(rank, 9));
-        let waits = [0, 158_975].map(|rank| Status::WaitsFor(rank, (1 << 28) - 1));
+        let waits = [0, N - 1].map(|rank| Status::WaitsFor(rank, (1 << 28) - 1));
         for status in at_gates.into_iter().chain(waits).chain([Status::Busy, Status::Left]) {
-            assert_eq!(Status::from_word(status.to_word()), status);
+            assert_eq!(Status::from_word(status.to_word(), N), Ok(status));
         }
         for fault in FAULTS {
-            let blame = Blame { rank: 158_975, fault, by: 77_777 };
+            let blame = Blame { rank: N - 1, fault, by: 77_777 };
             let word = blame_to_word(blame);
-            assert_eq!(blame_from_word(word), Some(blame));
+            assert_eq!(blame_from_word(word, N), Ok(Some(blame)));
             for bytes in 1..8 {
-                assert_eq!(blame_from_word(word & ((1 << (8 * bytes)) - 1)), None);
-                assert_eq!(blame_from_word(word >> (8 * bytes) << (8 * bytes)), None);
+                assert_eq!(blame_from_word(word & ((1 << (8 * bytes)) - 1), N), Ok(None));
+                assert_eq!(blame_from_word(word >> (8 * bytes) << (8 * bytes), N), Ok(None));
             }
         }
-        assert_eq!(blame_from_word(0), None);
-        assert_eq!(blame_from_word(u64::MAX), None);
+        assert_eq!(blame_from_word(0, N), Ok(None));
+    }
+
+    #[test]
+    fn ranks_and_kinds_that_do_not_exist_are_named() {
+        let waits = Status::WaitsFor(N, 0).to_word();
+        for status in [waits, Status::AtGates(Some(N), 0).to_word(), u64::MAX] {
+            assert!(Status::from_word(status, N).is_err(), "{status:x}");
+        }
+        assert_eq!(Status::from_word(waits, N).unwrap_err().found, N.into());
+        let fault = Fault::Absent;
+        let news = [(N, 0), (0, N)].map(|(rank, by)| blame_to_word(Blame { rank, fault, by }));
+        for news in news.into_iter().chain([u64::MAX]) {
+            assert!(blame_from_word(news, N).is_err(), "{news:x}");
+        }
     }
 
     #[test]

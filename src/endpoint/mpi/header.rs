@@ -1,9 +1,24 @@
 //! The header of a message between ports: 32 bytes, with the payload of a short message behind them.
 
-use crate::endpoint::Tag;
+use crate::endpoint::garbled::{Garbled, at_most, within};
+use crate::endpoint::status::blame_from_word;
+use crate::endpoint::{Status, Tag};
+use crate::error::Blame;
 
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 32;
+/// The longest part of a message that goes behind a header: just short of what Open MPI sends by TCP
+/// without asking first. Other MPIs send less so, see `lengths`.
+pub(super) const PART_BYTES: usize = 64 * 1024 - 256;
+/// The most parts of a message.
+pub(super) const MOST_PARTS: usize = 5;
+/// The longest message that may go behind headers.
+pub const EAGER_BYTES: usize = MOST_PARTS * PART_BYTES;
+/// MPI's tag of the first long message; those of others follow.
+pub(super) const FIRST_DATA: i32 = 1;
+/// Credits: messages that may be on their way to a peer at a time. MPI keeps those that the peer has not
+/// looked at, so this bounds the memory that MPI needs.
+pub(super) const CREDITS: u32 = 32;
 
 /// What a message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +88,6 @@ impl Header {
         Header { kind, call: 0, message, operation, len: 0, way: 0, credits: 0 }
     }
 
-    /// The message that it is about.
-    pub(super) fn tag(&self) -> Tag {
-        Tag::of_operation(self.operation, self.message, self.call)
-    }
-
     /// Ranks of one job have one byte order: the machine's.
     #[inline]
     pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
@@ -91,22 +101,150 @@ impl Header {
         bytes[30] = self.kind as u8;
         bytes
     }
+}
 
-    /// Reads a header; `None` if the bytes are none.
+/// What the receiver of a header knows of it beforehand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) n_ranks: u32,
+    /// Credits that the sender may give: those that are under way.
+    pub(super) credits: u32,
+    /// The last of MPI's tags of messages that headers announce, and of all.
+    pub(super) last_numbered: i32,
+    pub(super) last_tag: i32,
+}
+
+/// What a header says, each field checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Checked {
+    /// Messages that its receiver may send in addition.
+    pub(super) credits: u32,
+    pub(super) said: Said,
+}
+
+/// As [`Kind`], with what belongs to each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    Short(Short),
+    Long { tag: Tag, len: usize, mpi_tag: i32 },
+    Credit,
+    News(Option<Blame>),
+    Ask(u32),
+    Answer(u32, Status),
+    Lane { context: u64, lane: u32, least_bytes: usize },
+    Unmet { tag: Tag, len: usize, mpi_tag: i32 },
+}
+
+/// A short message of at most [`EAGER_BYTES`], a part of which follows the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Short {
+    pub(super) tag: Tag,
+    pub(super) len: usize,
+    n_parts: usize,
+}
+
+impl Checked {
+    /// Reads a header.
+    ///
+    /// # Errors
+    /// The first field that cannot be.
     #[inline]
-    pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
-        let half = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+    pub(super) fn of(bytes: &[u8; HEADER_BYTES], limits: &Limits) -> Result<Self, Garbled> {
+        let half = |at: usize| {
+            u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
         let (words, _) = bytes.as_chunks::<8>();
-        let kind = *KINDS.get(usize::from(bytes[30]).checked_sub(1)?)?;
-        Some(Header {
-            kind,
-            call: u16::from_ne_bytes([bytes[28], bytes[29]]),
-            message: u32::from_ne_bytes(half(16)),
-            operation: u64::from_ne_bytes(words[0]),
-            len: u64::from_ne_bytes(words[1]),
-            way: u32::from_ne_bytes(half(20)),
-            credits: u32::from_ne_bytes(half(24)),
-        })
+        let [operation, len] = [words[0], words[1]].map(u64::from_ne_bytes);
+        let [message, way, credits] = [16, 20, 24].map(half);
+        let call = u16::from_ne_bytes([bytes[28], bytes[29]]);
+        let credits = within("credits", credits.into(), (0, limits.credits.into()))? as u32;
+        let at = within("a header's kind", bytes[30].into(), (1, KINDS.len() as u64))? as usize - 1;
+        let tag = Tag::of_operation(operation, message, call);
+        let long = || at_most("the length of a long message", len, isize::MAX as usize);
+        let mpi_tag = |first: i32, last: i32| {
+            within("MPI's tag of a message", way.into(), (first as u64, last as u64))
+                .map(|tag| tag as i32)
+        };
+        let said = match KINDS[at] {
+            Kind::Short => {
+                let len = at_most("the length of a short message", len, EAGER_BYTES)?;
+                let most = len.clamp(1, MOST_PARTS);
+                let n_parts = within("the parts of a message", way.into(), (1, most as u64))?;
+                let most = n_parts as usize * PART_BYTES;
+                at_most("the length of a message in so many parts", len as u64, most)?;
+                Said::Short(Short { tag, len, n_parts: n_parts as usize })
+            }
+            Kind::Long => {
+                let mpi_tag = mpi_tag(FIRST_DATA, limits.last_numbered)?;
+                Said::Long { tag, len: long()?, mpi_tag }
+            }
+            Kind::Credit => Said::Credit,
+            Kind::News => Said::News(blame_from_word(operation, limits.n_ranks)?),
+            Kind::Ask => Said::Ask(message),
+            Kind::Answer => Said::Answer(message, Status::from_word(operation, limits.n_ranks)?),
+            Kind::Lane => {
+                let field = "the least length of messages that go by a lane";
+                let least_bytes = within(field, len, (1, EAGER_BYTES as u64 + 1))? as usize;
+                Said::Lane { context: tag.context, lane: way, least_bytes }
+            }
+            Kind::Unmet => {
+                let mpi_tag = mpi_tag(limits.last_numbered.saturating_add(1), limits.last_tag)?;
+                Said::Unmet { tag, len: long()?, mpi_tag }
+            }
+        };
+        Ok(Checked { credits, said })
+    }
+}
+
+/// The parts of short messages from one peer, which follow each other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Parts {
+    /// The message of which more are to come, and its bytes that have come.
+    begun: Option<(Short, usize)>,
+}
+
+/// A part of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Where in the message it begins.
+    pub(super) start: usize,
+    /// Its bytes, at most [`PART_BYTES`]; it ends within the message.
+    pub(super) len: usize,
+    pub(super) is_last: bool,
+}
+
+impl Parts {
+    /// The part that has come behind a header.
+    ///
+    /// # Errors
+    /// If it is none of the message that has been begun.
+    #[inline]
+    pub(super) fn next(&mut self, of: Short) -> Result<Part, Garbled> {
+        let start = match self.begun {
+            None => 0,
+            Some((begun, came)) if begun == of => came,
+            Some(_) => return Err(self.unfinished()),
+        };
+        let len = part_len(of.len, of.n_parts, start);
+        let is_last = start + len == of.len;
+        self.begun = (!is_last).then_some((of, start + len));
+        Ok(Part { start, len, is_last })
+    }
+
+    /// Another message has come.
+    ///
+    /// # Errors
+    /// If parts of one are to come.
+    #[inline]
+    pub(super) fn none(&self) -> Result<(), Garbled> {
+        if self.begun.is_none() { Ok(()) } else { Err(self.unfinished()) }
+    }
+
+    #[cold]
+    fn unfinished(&self) -> Garbled {
+        let (len, came) = self.begun.map_or((0, 0), |(of, came)| (of.len as u64, came as u64));
+        let field = "the number of bytes of a message before the next one begins";
+        Garbled { field, found: came, valid: (len, len) }
     }
 }
 
@@ -125,33 +263,91 @@ pub(super) fn part_len(len: usize, n_parts: usize, at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lengths::LEAST_BYTES;
-    use super::super::{EAGER_BYTES, PART_BYTES};
     use super::*;
+    use crate::endpoint::status::blame_to_word;
+
+    const TAG: Tag = Tag { context: 5, operation: 6, message: 7, call: 0xfedc };
+    const LIMITS: Limits = Limits { n_ranks: 9, credits: 4, last_numbered: 1000, last_tag: 5000 };
+
+    fn said(header: &Header) -> Result<Said, Garbled> {
+        Checked::of(&header.encode(), &LIMITS).map(|checked| checked.said)
+    }
 
     #[test]
     fn headers_round_trip_and_garbage_is_none() {
-        for kind in KINDS {
-            let header = Header {
-                kind,
-                call: 0xfedc,
-                message: 0xdead_beef,
-                operation: 1 << 63 | 7,
-                len: 1 << 40,
-                way: 32_767,
-                credits: 9,
-            };
-            assert_eq!(Header::decode(&header.encode()), Some(header));
-            assert_eq!(Header::decode(&[0; HEADER_BYTES]), None);
-            assert_eq!(Header::decode(&[77; HEADER_BYTES]), None);
+        let (tag, len) = (TAG, 1 << 40);
+        let short = Header { credits: 4, ..Header::of(Kind::Short, TAG, 3 * PART_BYTES, 3) };
+        let blame = Blame { rank: 8, fault: crate::error::Fault::Left, by: 0 };
+        let status = Status::WaitsFor(8, 77);
+        for (header, want) in [
+            (short, Said::Short(Short { tag, len: 3 * PART_BYTES, n_parts: 3 })),
+            (Header::of(Kind::Short, TAG, 0, 1), Said::Short(Short { tag, len: 0, n_parts: 1 })),
+            (Header::of(Kind::Long, TAG, len, 1000), Said::Long { tag, len, mpi_tag: 1000 }),
+            (Header::of(Kind::Unmet, TAG, len, 1001), Said::Unmet { tag, len, mpi_tag: 1001 }),
+            (
+                Header::of(Kind::Lane, TAG, 4096, 3),
+                Said::Lane { context: 5, lane: 3, least_bytes: 4096 },
+            ),
+            (Header::plain(Kind::Credit, 0, 0), Said::Credit),
+            (Header::plain(Kind::News, blame_to_word(blame), 0), Said::News(Some(blame))),
+            (Header::plain(Kind::Ask, 0, 5), Said::Ask(5)),
+            (Header::plain(Kind::Answer, status.to_word(), 5), Said::Answer(5, status)),
+        ] {
+            assert_eq!(said(&header), Ok(want));
         }
-        let tag = Tag { context: 5, operation: 6, message: 7, call: 8 };
-        assert_eq!(Header::of(Kind::Long, tag, 100, 1).tag(), tag);
+        let checked = Checked::of(&short.encode(), &LIMITS);
+        assert_eq!(checked.map(|checked| checked.credits), Ok(4));
+        for byte in [0, 77] {
+            assert!(Checked::of(&[byte; HEADER_BYTES], &LIMITS).is_err());
+        }
+    }
+
+    #[test]
+    fn fields_that_cannot_be_are_named() {
+        let of = |kind, len, way| Header::of(kind, TAG, len, way);
+        let news = Header::plain(Kind::News, u64::MAX, 0);
+        for (header, field) in [
+            (Header { credits: 5, ..of(Kind::Credit, 0, 0) }, "credits"),
+            (of(Kind::Short, EAGER_BYTES + 1, 5), "length of a short"),
+            (of(Kind::Short, 9, 0), "parts"),
+            (of(Kind::Short, EAGER_BYTES, MOST_PARTS as u32 + 1), "parts"),
+            (of(Kind::Short, 3, 4), "parts"),
+            (of(Kind::Short, PART_BYTES + 1, 1), "so many parts"),
+            (of(Kind::Long, usize::MAX, 1), "length of a long"),
+            (of(Kind::Long, 9, 0), "tag"),
+            (of(Kind::Long, 9, 1001), "tag"),
+            (of(Kind::Long, 9, u32::MAX), "tag"),
+            (of(Kind::Unmet, 9, 1000), "tag"),
+            (of(Kind::Unmet, 9, 5001), "tag"),
+            (of(Kind::Lane, 0, 0), "lane"),
+            (of(Kind::Lane, EAGER_BYTES + 2, 0), "lane"),
+            (Header { kind: Kind::Answer, ..news }, "status"),
+            (news, "fault"),
+        ] {
+            let garbled = said(&header).unwrap_err();
+            assert!(garbled.field.contains(field), "{garbled}");
+        }
+    }
+
+    #[test]
+    fn parts_of_another_message_do_not_follow() {
+        let short = |message, len| Short { tag: Tag { message, ..TAG }, len, n_parts: 2 };
+        let mut parts = Parts::default();
+        let first = Part { start: 0, len: 5, is_last: false };
+        assert_eq!(parts.next(short(1, 10)), Ok(first));
+        for other in [short(2, 10), short(1, 11)] {
+            let garbled = { parts }.next(other).unwrap_err();
+            assert_eq!((garbled.found, garbled.valid), (5, (10, 10)));
+        }
+        assert!(parts.none().is_err());
+        assert_eq!(parts.next(short(1, 10)), Ok(Part { start: 5, len: 5, is_last: true }));
+        assert!(parts.none().is_ok());
+        assert_eq!(parts.next(short(2, 10)), Ok(first));
     }
 
     #[test]
     fn parts_make_up_a_message() {
-        for most in [LEAST_BYTES, PART_BYTES / 8, PART_BYTES] {
+        for most in [4064, PART_BYTES / 8, PART_BYTES] {
             for len in [0, 1, most - 1, most, most + 1, 3 * most, EAGER_BYTES - 1, EAGER_BYTES] {
                 let parts = n_parts(len, most);
                 let (mut at, mut n) = (0, 0);

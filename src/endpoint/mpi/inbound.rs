@@ -1,11 +1,12 @@
 //! What peers have sent: matched with receives.
 
-use super::header::{HEADER_BYTES, Header, Kind, part_len};
-use super::peer::{CREDITS, Early, Message, Peer, Posted};
+use super::State;
+use super::header::{CREDITS, Checked, HEADER_BYTES, Header, Kind, Limits, Part, Said, Short};
+use super::peer::{Early, Message, Peer, Posted};
 use super::ring::Taken;
 use super::transfers::Awaited;
-use super::{EAGER_BYTES, PART_BYTES, State};
 use crate::Rank;
+use crate::endpoint::garbled::{Garbled, within};
 use crate::endpoint::lists::take_out;
 use crate::endpoint::{Arrival, Event, Tag, View, WireError};
 use crate::error::{Blame, Fault};
@@ -14,25 +15,43 @@ impl State {
     /// Handles the next message of the ring.
     pub(super) fn arrived(&mut self, taken: &Taken) -> Result<(), WireError> {
         let rank = taken.source as Rank;
-        // SAFETY: a slot of the ring has room for more than a header, which has arrived: nobody else
-        // sends on this communicator, and MPI loses nothing.
-        let header = Header::decode(unsafe { &*taken.ptr.cast() });
-        let header = header.filter(|_| rank < self.n_ranks).ok_or_else(|| garbled(rank))?;
+        let garbled = |garbled: Garbled| garbled.by(rank, "MPI_Irecv");
+        within("the sender's rank", rank.into(), (0, u64::from(self.n_ranks) - 1))
+            .map_err(garbled)?;
         let index = self.peer(rank);
+        let limits = Limits {
+            n_ranks: self.n_ranks,
+            credits: CREDITS - self.peers[index as usize].credits,
+            last_numbered: self.tags.last_numbered(),
+            last_tag: self.tags.last(),
+        };
+        // SAFETY: a slot of the ring has room for more than a header, which has arrived: nobody else
+        // sends on this communicator, and MPI loses nothing. (What was shorter would show what has been
+        // there before.)
+        let header = unsafe { &*taken.ptr.cast() };
+        let Checked { credits, said } = Checked::of(header, &limits).map_err(garbled)?;
         let peer = &mut self.peers[index as usize];
-        peer.credits += header.credits;
-        match header.kind {
-            Kind::Short | Kind::Long => {
+        peer.credits += credits;
+        match said {
+            Said::Short(of) => {
                 peer.owed += 1;
+                let part = peer.parts.next(of).map_err(garbled)?;
                 // SAFETY: within the slot.
-                self.came(index, &header, unsafe { taken.ptr.add(HEADER_BYTES) })?;
+                self.short(index, of, part, unsafe { taken.ptr.add(HEADER_BYTES) })?;
             }
-            Kind::Credit => {}
-            Kind::News => self.hear(header.operation),
-            Kind::Ask => self.reply(rank, header.message)?,
-            Kind::Answer => self.question.answered(rank, header.message, header.operation),
-            Kind::Lane => self.lane_opened(index, &header)?,
-            Kind::Unmet => self.unmet(index, &header)?,
+            Said::Long { tag, len, mpi_tag } => {
+                peer.owed += 1;
+                peer.parts.none().map_err(garbled)?;
+                self.long(index, tag, len, mpi_tag)?;
+            }
+            Said::Credit => {}
+            Said::News(blame) => blame.into_iter().for_each(|blame| self.note(blame)),
+            Said::Ask(question) => self.reply(rank, question)?,
+            Said::Answer(question, status) => self.question.answered(rank, question, status),
+            Said::Lane { context, lane, least_bytes } => {
+                self.lane_opened(index, context, lane, least_bytes)?;
+            }
+            Said::Unmet { tag, len, mpi_tag } => self.unmet(index, tag, len, mpi_tag)?,
         }
         let peer = &mut self.peers[index as usize];
         if peer.owed >= CREDITS / 2 {
@@ -44,53 +63,59 @@ impl State {
         Ok(())
     }
 
-    /// Matches a message with its receive, or keeps it until that is posted. A short one, or its next
-    /// part, is in `data`.
-    fn came(&mut self, index: u32, header: &Header, data: *const u8) -> Result<(), WireError> {
-        let (rank, tag) = (self.peers[index as usize].rank, header.tag());
+    /// The receive that a message is for, if that is posted.
+    #[inline]
+    fn receive_for(&mut self, index: u32, tag: Tag) -> Result<Option<usize>, WireError> {
         if self.calls.misses(tag) {
-            return Err(self.differs(rank));
+            return Err(self.differs(self.peers[index as usize].rank));
         }
-        let &Header { kind, way, .. } = header;
-        let len = header.len as usize;
-        let found = self.receive_of(index, tag)?;
+        self.receive_of(index, tag)
+    }
+
+    /// A long message is on its way with that tag of MPI's: matches it with its receive, or keeps it
+    /// until that is posted.
+    fn long(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
+        let found = self.receive_for(index, tag)?;
         let peer = &mut self.peers[index as usize];
-        let fits = |posted: &Posted| (posted.tag.call, posted.region.len) == (tag.call, len);
-        if kind == Kind::Long {
-            let mpi_tag = way as i32;
-            let Some(at) = found else {
-                peer.early.push_back(Early { tag, len, message: Message::Long(mpi_tag) });
-                self.calls.hear(tag);
-                return Ok(());
-            };
-            let posted = take_out(&mut peer.posted, at);
-            self.n_awaited -= 1;
-            let fits = fits(&posted);
-            // SAFETY: the receive is posted, so its region is valid and nobody else's.
-            return unsafe { self.receive((rank, mpi_tag, len), posted.slot, posted.region, fits) };
-        }
-        // The parts of a message follow each other.
-        let start = peer.came;
-        let is_sound = (start..=EAGER_BYTES).contains(&len) && way > 0;
-        let part = if is_sound { part_len(len, way as usize, start) } else { usize::MAX };
-        if part > PART_BYTES {
-            return Err(garbled(rank));
-        }
-        let is_last = start + part == len;
-        peer.came = if is_last { 0 } else { start + part };
         let Some(at) = found else {
-            // SAFETY: the part has this length, as checked.
+            peer.early.push_back(Early { tag, len, message: Message::Long(mpi_tag) });
+            self.calls.hear(tag);
+            return Ok(());
+        };
+        let (rank, posted) = (peer.rank, take_out(&mut peer.posted, at));
+        self.n_awaited -= 1;
+        let fits = posted.fits(tag, len);
+        // SAFETY: the receive is posted, so its region is valid and nobody else's.
+        unsafe { self.receive((rank, mpi_tag, len), posted.slot, posted.region, fits) }
+    }
+
+    /// Matches a part of a short message, which is in `data`, with its receive, or keeps it until that is
+    /// posted.
+    fn short(
+        &mut self,
+        index: u32,
+        of: Short,
+        part: Part,
+        data: *const u8,
+    ) -> Result<(), WireError> {
+        let Short { tag, len, .. } = of;
+        let found = self.receive_for(index, tag)?;
+        let Part { start, len: part, is_last } = part;
+        let peer = &mut self.peers[index as usize];
+        let Some(at) = found else {
+            // SAFETY: the slot has room for the longest part.
             self.keep(index, tag, len, unsafe { std::slice::from_raw_parts(data, part) });
             return Ok(());
         };
         let posted = if is_last { take_out(&mut peer.posted, at) } else { peer.posted[at] };
-        let fits = fits(&posted);
+        let fits = posted.fits(tag, len);
         let in_region = !is_last || start > 0 || posted.arrival == Arrival::InRegion;
         if fits && in_region && part > 0 {
-            // SAFETY: as above; it has the message's length.
+            // SAFETY: as above; the region has the message's length, within which the part lies.
             unsafe { data.copy_to_nonoverlapping(posted.region.ptr.add(start), part) };
         }
         if is_last {
+            let rank = peer.rank;
             self.n_awaited -= 1;
             self.events.push(match (fits, in_region) {
                 (false, _) => Event::Differs(posted.slot, rank),
@@ -103,18 +128,25 @@ impl State {
     }
 
     /// The peer has opened a lane: receives that are posted already await their messages there.
-    fn lane_opened(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
+    fn lane_opened(
+        &mut self,
+        index: u32,
+        context: u64,
+        lane: u32,
+        least_bytes: usize,
+    ) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
-        let (from, context) = (peer.rank, header.tag().context);
-        if header.way != peer.lanes_from.next() || !peer.lanes_from.has_room(self.tags) {
-            return Err(garbled(from));
-        }
-        peer.lanes_from.open(context, header.len as usize);
+        let (from, next) = (peer.rank, peer.lanes_from.next());
+        let most = next + u32::from(peer.lanes_from.has_room(self.tags));
+        within("the number of lanes", u64::from(next) + 1, (0, most.into()))
+            .and_then(|_| within("a new lane's number", lane.into(), (next.into(), next.into())))
+            .map_err(|garbled| garbled.by(from, "MPI_Irecv"))?;
+        peer.lanes_from.open(context, least_bytes);
         let Peer { posted, lanes_from, .. } = peer;
         let carrying = |posted: &mut Posted| lanes_from.carrying(posted.tag, posted.region.len);
         for posted in posted.extract_if(.., |posted| carrying(posted).is_some()) {
             let Posted { tag, slot, region, .. } = posted;
-            let mpi_tag = self.tags.of(header.way, tag, region.len);
+            let mpi_tag = self.tags.of(lane, tag, region.len);
             self.n_awaited -= 1;
             // SAFETY: the receive is posted, so its region is valid and nobody else's.
             unsafe { self.transfers.expect(Awaited { slot, from, tag, region, mpi_tag }) };
@@ -124,9 +156,8 @@ impl State {
 
     /// A message without a header has not been met for long. Mostly this rank is late, or about to receive
     /// it; otherwise it makes another call, or expects another length.
-    fn unmet(&mut self, index: u32, header: &Header) -> Result<(), WireError> {
-        let (rank, tag) = (self.peers[index as usize].rank, header.tag());
-        let mpi_tag = header.way as i32;
+    fn unmet(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
+        let rank = self.peers[index as usize].rank;
         if self.calls.misses(tag) {
             return Err(self.differs(rank));
         }
@@ -137,7 +168,7 @@ impl State {
         let Posted { slot, region, .. } = take_out(&mut self.peers[index as usize].posted, at);
         self.n_awaited -= 1;
         // SAFETY: the receive is posted; nothing comes into its region, as it does not fit.
-        unsafe { self.receive((rank, mpi_tag, header.len as usize), slot, region, false) }
+        unsafe { self.receive((rank, mpi_tag, len), slot, region, false) }
     }
 
     /// The receive that a message with this name is for, if there is one, among those that are posted for
@@ -179,8 +210,4 @@ impl State {
             peer: Some(rank),
         }
     }
-}
-
-fn garbled(rank: Rank) -> WireError {
-    WireError { call: "MPI_Irecv", reason: format!("a garbled message of rank {rank}"), peer: None }
 }

@@ -51,6 +51,11 @@ impl Tags {
         1 << (LANE_BITS + OPERATION_BITS + MESSAGE_BITS + self.hash_bits)
     }
 
+    /// The last of all.
+    pub(super) fn last(self) -> i32 {
+        self.last
+    }
+
     /// The last of those for messages with a header.
     pub(super) fn last_numbered(self) -> i32 {
         if self.hash_bits == 0 { self.last } else { self.first() - 1 }

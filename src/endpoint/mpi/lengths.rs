@@ -11,8 +11,7 @@
 
 use std::time::Duration;
 
-use super::header::HEADER_BYTES;
-use super::{EAGER_BYTES, MOST_PARTS, PART_BYTES};
+use super::header::{EAGER_BYTES, HEADER_BYTES, MOST_PARTS, PART_BYTES};
 
 /// Short sends that are timed.
 const TIMED: usize = 31;

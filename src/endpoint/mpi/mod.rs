@@ -65,6 +65,7 @@ use std::time::{Duration, Instant};
 
 use mpi::ffi;
 
+pub use header::EAGER_BYTES;
 pub use library::{Comm, Library, check, is_running};
 
 use super::calls::Calls;
@@ -81,17 +82,8 @@ use peer::Peer;
 use ring::Ring;
 use transfers::Transfers;
 
-/// The longest part of a message that goes behind a header: just short of what Open MPI sends by TCP
-/// without asking first. Other MPIs send less so, see `lengths`.
-const PART_BYTES: usize = 64 * 1024 - 256;
-/// The most parts of a message.
-const MOST_PARTS: usize = 5;
-/// The longest message that may go behind headers.
-pub const EAGER_BYTES: usize = MOST_PARTS * PART_BYTES;
 /// MPI's tag of everything with a header.
 const HEADERS: i32 = 0;
-/// MPI's tag of the first long message; those of others follow.
-const FIRST_DATA: i32 = 1;
 /// Messages taken in one poll: bounds how long a poll takes.
 const MESSAGES_PER_POLL: usize = 64;
 /// A port that awaits no message looks for some in one of so many polls: for questions, news, and

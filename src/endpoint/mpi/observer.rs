@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::header::{Header, Kind};
 use super::{MpiEndpoint, State};
 use crate::Rank;
-use crate::endpoint::status::{blame_from_word, blame_to_word, confidants};
+use crate::endpoint::status::{blame_to_word, confidants};
 use crate::endpoint::{Observer, Status, WireError};
 use crate::error::Blame;
 
@@ -22,10 +22,10 @@ pub(super) struct Question {
 
 impl Question {
     /// Takes an answer, unless it is to an older question.
-    pub(super) fn answered(&mut self, rank: Rank, number: u32, word: u64) {
+    pub(super) fn answered(&mut self, rank: Rank, number: u32, status: Status) {
         if self.number == number && self.open.is_some_and(|(asked, _)| asked == rank) {
             self.open = None;
-            self.answer = Some(Status::from_word(word));
+            self.answer = Some(status);
         }
     }
 }
@@ -34,13 +34,6 @@ impl State {
     /// Writes news to this rank itself, as others would.
     pub(super) fn note(&mut self, blame: Blame) {
         self.news.get_or_insert(blame);
-    }
-
-    /// Takes the news of another rank: who has failed.
-    pub(super) fn hear(&mut self, word: u64) {
-        if let Some(blame) = blame_from_word(word) {
-            self.note(blame);
-        }
     }
 
     /// Answers another rank that asks what this one is doing.

@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use mpi::ffi;
 
-use super::header::{HEADER_BYTES, Header};
+use super::HEADERS;
+use super::header::{HEADER_BYTES, Header, PART_BYTES};
 use super::lengths::{LEAST_BYTES, Lengths};
 use super::library::{Comm, check, is_complete};
-use super::{HEADERS, PART_BYTES};
 use crate::Rank;
 use crate::endpoint::{WireError, WireRegion};
 

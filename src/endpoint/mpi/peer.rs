@@ -2,14 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::header::Header;
+use super::header::{CREDITS, Header, Parts};
 use super::lanes::Lanes;
 use crate::Rank;
 use crate::endpoint::{Arrival, Slot, Tag, WireRegion};
-
-/// Credits: messages that may be on their way to a peer at a time. MPI keeps those that the peer has not
-/// looked at, so this bounds the memory that MPI needs.
-pub(super) const CREDITS: u32 = 32;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -19,8 +15,8 @@ pub(super) struct Peer {
     pub(super) credits: u32,
     /// Credits of messages from there that have not been given back yet.
     pub(super) owed: u32,
-    /// Bytes that have come of a message of which more parts follow.
-    pub(super) came: usize,
+    /// The message of which more parts are to come.
+    pub(super) parts: Parts,
     /// Receives whose message has not come.
     pub(super) posted: Vec<Posted>,
     /// Messages whose receive has not been posted, in the order in which they came.
@@ -41,6 +37,13 @@ pub(super) struct Posted {
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
     pub(super) arrival: Arrival,
+}
+
+impl Posted {
+    /// Whether a message that names it is of the same call, and as long.
+    pub(super) fn fits(&self, tag: Tag, len: usize) -> bool {
+        (self.tag.call, self.region.len) == (tag.call, len)
+    }
 }
 
 #[derive(Debug)]
@@ -73,7 +76,7 @@ impl Peer {
             rank,
             credits: CREDITS,
             owed: 0,
-            came: 0,
+            parts: Parts::default(),
             posted: Vec::new(),
             early: VecDeque::new(),
             lanes_to: Lanes::default(),

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use mpi::ffi;
 
-use super::header::HEADER_BYTES;
+use super::HEADERS;
+use super::header::{HEADER_BYTES, PART_BYTES};
 use super::library::{Comm, check, is_complete};
-use super::{HEADERS, PART_BYTES};
 use crate::endpoint::WireError;
 
 /// Receives posted at a time.

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use mpi::ffi;
 
-use super::FIRST_DATA;
-use super::header::Header;
+use super::header::{FIRST_DATA, Header};
 use super::library::{Comm, check};
 use super::requests::{IsendFunction, cancel, cancel_one, finish, n_bytes};
 use crate::Rank;

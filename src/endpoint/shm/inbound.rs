@@ -4,9 +4,8 @@ use crate::Rank;
 use crate::endpoint::{Arrival, Event, Slot, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
-use super::layout::{self, SLOT_BYTES};
+use super::descriptor::{Coming, Descriptor, INLINE_BYTES, Kind, Said, Via};
 use super::peer::{Body, Early, Posted};
-use super::queue::{Descriptor, INLINE_BYTES, Kind};
 use super::state::Landing;
 use super::{ShmEndpoint, copy};
 
@@ -43,35 +42,29 @@ impl ShmEndpoint {
         }
     }
 
-    /// Where a message in a peer's staging slot is.
-    pub(super) fn staged(
-        &self,
-        peer: usize,
-        slot: u32,
-        len: usize,
-    ) -> Result<*const u8, WireError> {
-        if slot as usize >= layout::SLOTS || len > SLOT_BYTES {
-            return Err(self.garbled(peer));
-        }
-        Ok(self.segment.at(self.layout.slot(self.port, peer, slot as usize), len))
+    /// Where the bytes in a peer's staging slot are.
+    fn staged(&self, peer: usize, slot: u32, len: usize) -> *const u8 {
+        self.segment.at(self.layout.slot(self.port, peer, slot as usize), len)
     }
 
     /// Takes everything that a peer has sent.
     pub(super) fn drain(&mut self, peer: usize) -> Result<(), WireError> {
         while let Some(next) = self.peers[peer].inbox.next() {
-            let Ok((descriptor, payload)) = next else { return Err(self.garbled(peer)) };
-            match descriptor.kind {
-                Kind::Inline | Kind::Eager | Kind::Staged | Kind::Lent => {
-                    self.arrived(peer, &descriptor, payload)?;
+            let (said, payload) = next.map_err(|garbled| self.garbled(peer, garbled))?;
+            match said {
+                Said::Message(coming) => self.arrived(peer, &coming, payload)?,
+                Said::Done(id) => self.read_by_peer(peer, id)?,
+                Said::Pull { id, landing } => self.pulled(peer, id, landing)?,
+                Said::Piece(piece) => {
+                    let from = match piece.slot {
+                        Some(slot) => self.staged(peer, slot, piece.len),
+                        None => payload,
+                    };
+                    self.piece(peer, &piece, from)?;
+                    if let Some(slot) = piece.slot {
+                        self.release(peer, slot);
+                    }
                 }
-                Kind::Done => self.read_by_peer(descriptor.id),
-                Kind::Pull => self.pulled(peer, descriptor.id, descriptor.word as u32),
-                Kind::Piece => {
-                    let from = self.staged(peer, descriptor.id, descriptor.len as usize)?;
-                    self.piece(peer, &descriptor, from)?;
-                    self.release(peer, descriptor.id);
-                }
-                Kind::Fragment => self.piece(peer, &descriptor, payload)?,
             }
         }
         self.peers[peer].inbox.give_back();
@@ -83,63 +76,59 @@ impl ShmEndpoint {
     fn arrived(
         &mut self,
         peer: usize,
-        descriptor: &Descriptor,
+        coming: &Coming,
         payload: *const u8,
     ) -> Result<(), WireError> {
-        let &Descriptor { kind, call, message, operation, len, id, word } = descriptor;
-        let tag = Tag::of_operation(operation, message, call);
+        let &Coming { call, message, operation, len, via } = coming;
+        let tag = coming.tag();
         if self.calls.misses(tag) {
             return Err(self.differs(self.peers[peer].rank));
         }
         let Some(posted) = self.peers[peer].take_posted(operation, message) else {
-            let body = match kind {
-                Kind::Staged => Body::Staged(id),
-                Kind::Lent => Body::Lent { from: word, id, among: lent_among(payload) },
-                Kind::Eager => {
-                    // SAFETY: the payload has this length, which `Inbox::next` has bounded.
-                    let bytes = unsafe { std::slice::from_raw_parts(payload, len as usize) };
-                    Body::Copied(bytes.to_vec())
+            let body = match via {
+                // SAFETY: the whole of a line's payload can be read.
+                Via::Line => Body::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() }),
+                Via::Ring => {
+                    // SAFETY: the payload has this length, which `Raw::check` has bounded.
+                    Body::Copied(unsafe { std::slice::from_raw_parts(payload, len) }.to_vec())
                 }
-                _ => {
-                    // SAFETY: the whole of a descriptor's payload can be read.
-                    Body::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() })
-                }
+                Via::Slot(slot) => Body::Staged(slot),
+                Via::Loan(loan) => Body::Lent(loan),
             };
             self.n_early += 1;
             self.calls.hear(tag);
             self.peers[peer].early.push_back(Early { tag, len, body });
             return Ok(());
         };
-        if (posted.call, posted.region.len as u64) != (call, len) {
-            self.refuse(peer, kind, id, posted.slot);
+        if (posted.call, posted.region.len) != (call, len) {
+            self.refuse(peer, via, posted.slot)?;
             return Ok(());
         }
-        match kind {
-            Kind::Staged => self.show_staged(peer, id, &posted),
-            Kind::Lent => {
+        match via {
+            Via::Slot(slot) => self.show_staged(peer, slot, &posted),
+            Via::Loan(loan) => {
                 let Posted { slot, region, .. } = posted;
-                let landing = Landing { peer, slot, region, from: word, id, done: 0 };
-                self.land(landing, lent_among(payload));
-                Ok(())
+                self.land(Landing::new(peer, slot, region, loan), loan.among)?;
             }
-            _ => {
+            Via::Line | Via::Ring => {
                 // SAFETY: the receive is posted, so its region is valid and nobody else's; the
                 // payload has the same length.
-                unsafe { copy(payload, posted.region.ptr, len as usize) };
+                unsafe { copy(payload, posted.region.ptr, len) };
                 self.events.push(Event::Received(posted.slot));
-                Ok(())
             }
         }
+        Ok(())
     }
 
     /// Gives back a message of a peer that is not what its receive expects.
-    pub(super) fn refuse(&mut self, peer: usize, kind: Kind, id: u32, slot: Slot) {
-        match kind {
-            Kind::Staged => self.release(peer, id),
-            Kind::Lent => self.answer(peer, Descriptor::answer(Kind::Done, id)),
-            _ => {}
+    pub(super) fn refuse(&mut self, peer: usize, via: Via, slot: Slot) -> Result<(), WireError> {
+        match via {
+            Via::Slot(id) => self.release(peer, id),
+            Via::Loan(loan) => self.answer(peer, Descriptor::answer(Kind::Done, loan.id))?,
+            Via::Line | Via::Ring => {}
         }
         self.events.push(Event::Differs(slot, self.peers[peer].rank));
+        Ok(())
     }
 
     /// Releases the slots that the last poll has shown: their readers are done.
@@ -151,18 +140,13 @@ impl ShmEndpoint {
     }
 
     /// Shows a staged message to its receive, or copies it to where it belongs.
-    pub(super) fn show_staged(
-        &mut self,
-        peer: usize,
-        id: u32,
-        posted: &Posted,
-    ) -> Result<(), WireError> {
+    pub(super) fn show_staged(&mut self, peer: usize, id: u32, posted: &Posted) {
         let &Posted { slot, region, arrival, .. } = posted;
-        let ptr = self.staged(peer, id, region.len)?;
+        let ptr = self.staged(peer, id, region.len);
         if arrival == Arrival::Anywhere {
             self.events.push(Event::Viewed(slot, View { ptr, len: region.len }));
             self.due_views.push((peer, id));
-            return Ok(());
+            return;
         }
         // SAFETY: the receive is posted, so its region is valid and nobody else's; the slot is
         // this port's to read until it is released.
@@ -170,12 +154,5 @@ impl ShmEndpoint {
         self.peers[peer].ways.copying(region.len, copy);
         self.release(peer, id);
         self.events.push(Event::Received(slot));
-        Ok(())
     }
-}
-
-/// How many messages a peer had lent when it sent this payload.
-fn lent_among(payload: *const u8) -> u64 {
-    // SAFETY: the whole of a descriptor's payload can be read; it need not be aligned.
-    unsafe { payload.cast::<[u64; 2]>().read_unaligned()[1] }
 }

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use crate::endpoint::{Event, WireError};
 
+use super::descriptor::{Descriptor, Kind, Piece};
 use super::layout::SLOT_BYTES;
-use super::queue::{Descriptor, Kind};
 use super::staging::readers;
 use super::state::{Asked, Landing, Lent, Pulled};
 use super::{EAGER_BYTES, ShmEndpoint, copy};
@@ -21,18 +21,19 @@ const READ_BYTES: usize = 8 * 1024 * 1024;
 impl ShmEndpoint {
     /// Takes up a message whose receive is posted, and which its sender has lent as one of `among`:
     /// reads it, or asks for pieces.
-    pub(super) fn land(&mut self, landing: Landing, among: u64) {
+    pub(super) fn land(&mut self, landing: Landing, among: u64) -> Result<(), WireError> {
         let awaited = self.peers.iter().map(|peer| peer.posted.len()).sum::<usize>();
         let incoming = 1 + awaited + self.n_early + self.reads_due.len() + self.landings.len();
         if self.can_read && !self.is_to_pull(landing.peer, among as f32 / incoming as f32) {
-            return self.reads_due.push(landing);
+            self.reads_due.push(landing);
+            return Ok(());
         }
         let (peer, id) = (landing.peer, landing.id);
         let number = self.landings.insert(Asked { landing, since: Instant::now(), incoming });
         self.answer(
             peer,
             Descriptor { word: u64::from(number), ..Descriptor::answer(Kind::Pull, id) },
-        );
+        )
     }
 
     /// Whether a message is to be sent in pieces, whose sender has lent `ratio` times as many as this
@@ -72,35 +73,49 @@ impl ShmEndpoint {
         }
         self.reads_due.swap_remove(first);
         self.events.push(Event::Received(landing.slot));
-        self.answer(peer, Descriptor::answer(Kind::Done, landing.id));
-        Ok(())
+        self.answer(peer, Descriptor::answer(Kind::Done, landing.id))
+    }
+
+    /// The message that this peer calls by `id`.
+    fn lent_to(&mut self, peer: usize, id: u32) -> Result<&mut Lent, WireError> {
+        let rank = self.peers[peer].rank;
+        let found = self.lent.get_mut(id).filter(|lent| lent.peer == peer && !lent.is_pulled);
+        found.ok_or_else(|| WireError {
+            call: "shared memory",
+            reason: format!("rank {rank} answers about message {id}, which it has not been lent"),
+            peer: None,
+        })
     }
 
     /// Ends a loan: the peer has read the message.
-    pub(super) fn read_by_peer(&mut self, id: u32) {
-        if let Some(lent) = self.lent.remove(id) {
-            self.events.push(Event::Sent(lent.slot));
-        }
+    pub(super) fn read_by_peer(&mut self, peer: usize, id: u32) -> Result<(), WireError> {
+        let slot = self.lent_to(peer, id)?.slot;
+        self.lent.remove(id);
+        self.events.push(Event::Sent(slot));
+        Ok(())
     }
 
     /// Turns a loan into pieces: the peer does not read this memory.
-    pub(super) fn pulled(&mut self, peer: usize, id: u32, landing: u32) {
+    pub(super) fn pulled(&mut self, peer: usize, id: u32, landing: u32) -> Result<(), WireError> {
+        self.lent_to(peer, id)?.is_pulled = true;
         self.pulled.push_back(Pulled { peer, id, landing, done: 0 });
+        Ok(())
     }
 
     /// Sends as many pieces as find room.
-    pub(super) fn advance_pulls(&mut self) {
+    pub(super) fn advance_pulls(&mut self) -> Result<(), WireError> {
         for _ in 0..self.pulled.len() {
-            let Some(pulled) = self.pulled.pop_front() else { return };
-            let rest = self.advance_pull(pulled);
+            let Some(pulled) = self.pulled.pop_front() else { break };
+            let rest = self.advance_pull(pulled)?;
             self.pulled.extend(rest);
         }
+        Ok(())
     }
 
     /// Sends as many pieces of a message as find room, and returns what is left of it.
-    fn advance_pull(&mut self, pulled: Pulled) -> Option<Pulled> {
+    fn advance_pull(&mut self, pulled: Pulled) -> Result<Option<Pulled>, WireError> {
         let Pulled { peer, id, landing, mut done } = pulled;
-        let &mut Lent { slot, region } = self.lent.get_mut(id)?;
+        let Some(&mut Lent { slot, region, .. }) = self.lent.get_mut(id) else { return Ok(None) };
         while done < region.len {
             let (rest, word) = (region.len - done, done as u64);
             let from = region.ptr.wrapping_add(done).cast_const();
@@ -109,47 +124,58 @@ impl ShmEndpoint {
             // SAFETY: the region of a send that has not been reported as sent.
             if let Some(slot) = unsafe { self.staging.put_piece(peer, from, len) } {
                 done += len;
-                self.answer(peer, Descriptor { len: len as u64, id: slot as u32, ..piece });
+                self.answer(peer, Descriptor { len: len as u64, id: slot as u32, ..piece })?;
                 continue;
             }
             let len = rest.min(EAGER_BYTES);
             let fragment = Descriptor { kind: Kind::Fragment, len: len as u64, ..piece };
             // SAFETY: as above.
             let bytes = unsafe { std::slice::from_raw_parts(from, len) };
-            if self.staging.serves(peer) || !self.peers[peer].outbox.push(&fragment, bytes) {
-                return Some(Pulled { done, ..pulled });
+            if self.staging.serves(peer) || !self.push(peer, &fragment, bytes)? {
+                return Ok(Some(Pulled { done, ..pulled }));
             }
             done += len;
         }
         self.lent.remove(id);
         self.events.push(Event::Sent(slot));
-        None
+        Ok(None)
     }
 
     /// Copies a piece from where it has arrived to where it belongs.
     pub(super) fn piece(
         &mut self,
         peer: usize,
-        descriptor: &Descriptor,
+        piece: &Piece,
         from: *const u8,
     ) -> Result<(), WireError> {
-        let &Descriptor { message, len, word, .. } = descriptor;
-        let asked = self.landings.get_mut(message).filter(|Asked { landing, .. }| {
-            landing.peer == peer && word.saturating_add(len) <= landing.region.len as u64
+        let &Piece { landing: number, at, len, .. } = piece;
+        let rank = self.peers[peer].rank;
+        let asked = self.landings.get_mut(number).filter(|Asked { landing, .. }| {
+            let Landing { peer: of, region, done, .. } = landing;
+            let end = at.saturating_add(len as u64);
+            // Pieces may overtake each other, but all of them together are the message.
+            *of == peer && end <= region.len as u64 && len <= region.len - done
         });
         let Some(Asked { landing, since, incoming }) = asked else {
-            return Err(self.garbled(peer));
+            return Err(WireError {
+                call: "shared memory",
+                reason: format!(
+                    "rank {rank} sent {len} bytes at {at} of message {number}, of which this rank has \
+                     not asked for them"
+                ),
+                peer: None,
+            });
         };
         // SAFETY: within the region, as checked; the receive is posted.
-        let into = unsafe { landing.region.ptr.add(word as usize) };
-        landing.done += len as usize;
+        let into = unsafe { landing.region.ptr.add(at as usize) };
+        landing.done += len;
         let (slot, is_whole) = (landing.slot, landing.done == landing.region.len);
         let (all, since) = (landing.region.len.saturating_mul(*incoming), *since);
         // SAFETY: as above; what has arrived stays until this port gives it back.
-        let copy = || unsafe { copy(from, into, len as usize) };
-        self.peers[peer].ways.copying(len as usize, copy);
+        let copy = || unsafe { copy(from, into, len) };
+        self.peers[peer].ways.copying(len, copy);
         if is_whole {
-            self.landings.remove(message);
+            self.landings.remove(number);
             self.peers[peer].ways.waited(all, since.elapsed());
             self.events.push(Event::Received(slot));
         }

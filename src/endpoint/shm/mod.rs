@@ -17,6 +17,9 @@
 mod bell;
 mod board;
 mod boards;
+mod descriptor;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod hostile;
 mod inbound;
 mod layout;
 mod lending;
@@ -43,13 +46,14 @@ pub use setup::{ShmConfig, connect};
 
 use super::Posted as Taken;
 use super::calls::Calls;
+use super::garbled::Garbled;
 use super::lists::hand_over;
 use super::{Arrival, Bell, Endpoint, Event, Observer, Slot, Status, Tag, WireError, WireRegion};
 use crate::error::Blame;
 use crate::numbered::Numbered;
+use descriptor::{Descriptor, INLINE_BYTES, Kind};
 use layout::{Layout, SLOT_BYTES};
 use peer::{Body, Peer, Posted};
-use queue::{Descriptor, INLINE_BYTES, Kind};
 use reach::Reads;
 use segment::Segment;
 use staging::Staging;
@@ -85,6 +89,8 @@ pub struct Opened {
 #[derive(Debug)]
 pub struct ShmEndpoint {
     rank: Rank,
+    /// Of the world.
+    n_ranks: u32,
     port: usize,
     /// This rank's number among the peers.
     me: usize,
@@ -117,13 +123,6 @@ pub struct ShmEndpoint {
     answer: Option<Status>,
     /// The news that have been reported.
     reported: Option<Blame>,
-}
-
-impl Descriptor {
-    /// An answer about the message or slot that the other side calls `id`.
-    fn answer(kind: Kind, id: u32) -> Self {
-        Descriptor { kind, call: 0, message: 0, operation: 0, len: 0, id, word: 0 }
-    }
 }
 
 /// Copies bytes that do not overlap.
@@ -177,26 +176,45 @@ impl ShmEndpoint {
         Err(WireError { call: "shared memory", reason: "given up".to_owned(), peer: None })
     }
 
-    fn garbled(&self, peer: usize) -> WireError {
-        let rank = self.peers[peer].rank;
-        WireError {
-            call: "shared memory",
-            reason: format!("a garbled message of rank {rank}"),
-            peer: None,
-        }
+    /// A peer has written what cannot be.
+    #[cold]
+    fn garbled(&self, peer: usize, what: Garbled) -> WireError {
+        what.by(self.peers[peer].rank, "shared memory")
+    }
+
+    /// Sends a descriptor with its payload. False if there is no room now.
+    #[inline]
+    fn push(
+        &mut self,
+        peer: usize,
+        descriptor: &Descriptor,
+        payload: &[u8],
+    ) -> Result<bool, WireError> {
+        let pushed = self.peers[peer].outbox.push(descriptor, payload);
+        pushed.map_err(|garbled| self.garbled(peer, garbled))
     }
 
     /// Sends an answer, now or as soon as there is room.
-    fn answer(&mut self, peer: usize, descriptor: Descriptor) {
-        if !self.peers[peer].outbox.answer(&descriptor) {
+    fn answer(&mut self, peer: usize, descriptor: Descriptor) -> Result<(), WireError> {
+        let answered = self.peers[peer].outbox.answer(&descriptor);
+        if !answered.map_err(|garbled| self.garbled(peer, garbled))? {
             self.backlog.push((peer, descriptor));
         }
+        Ok(())
     }
 
     /// Answers do not wait for each other, nor for a peer that takes none.
-    fn flush_backlog(&mut self) {
+    fn flush_backlog(&mut self) -> Result<(), WireError> {
         let ShmEndpoint { backlog, peers, .. } = self;
-        backlog.retain(|(peer, descriptor)| !peers[*peer].outbox.answer(descriptor));
+        let mut failed = None;
+        backlog.retain(|(peer, descriptor)| {
+            let answered = peers[*peer].outbox.answer(descriptor);
+            !answered.unwrap_or_else(|garbled| {
+                failed.get_or_insert((*peer, garbled));
+                false
+            })
+        });
+        failed.map_or(Ok(()), |(peer, garbled)| Err(self.garbled(peer, garbled)))
     }
 }
 
@@ -222,7 +240,6 @@ impl Endpoint for ShmEndpoint {
             word: 0,
         };
         let staged = self.longest_staged(peer, region.len);
-        let outbox = &mut self.peers[peer].outbox;
         if region.len <= EAGER_BYTES {
             if region.len > INLINE_BYTES {
                 descriptor.kind = Kind::Eager;
@@ -232,16 +249,14 @@ impl Endpoint for ShmEndpoint {
                 // SAFETY: the region is valid for reads by the caller's promise.
                 len => unsafe { std::slice::from_raw_parts(region.ptr, len) },
             };
-            if !outbox.push(&descriptor, bytes) {
-                return Ok(Taken::Later);
-            }
-            return Ok(Taken::Done);
+            let is_pushed = self.push(peer, &descriptor, bytes)?;
+            return Ok(if is_pushed { Taken::Done } else { Taken::Later });
         }
         if region.len <= staged {
             // SAFETY: the caller's promise; `sent` comes before the event does.
             if let Some(staged) = unsafe { self.staging.put(region.ptr, region.len) } {
                 (descriptor.kind, descriptor.id) = (Kind::Staged, staged as u32);
-                if !outbox.push(&descriptor, &[]) {
+                if !self.push(peer, &descriptor, &[])? {
                     self.staging.take_back(staged);
                     return Ok(Taken::Later);
                 }
@@ -249,11 +264,11 @@ impl Endpoint for ShmEndpoint {
                 return Ok(Taken::Accepted);
             }
         }
-        let id = self.lent.insert(Lent { slot, region });
+        let id = self.lent.insert(Lent { peer, is_pulled: false, slot, region });
         (descriptor.kind, descriptor.id) = (Kind::Lent, id);
         let address = region.ptr.expose_provenance() as u64;
         let words = [address, self.lent.len() as u64];
-        if !self.peers[peer].outbox.push(&descriptor, bytemuck::bytes_of(&words)) {
+        if !self.push(peer, &descriptor, bytemuck::bytes_of(&words))? {
             self.lent.remove(id);
             return Ok(Taken::Later);
         }
@@ -280,22 +295,18 @@ impl Endpoint for ShmEndpoint {
             return Ok(Taken::Accepted);
         };
         self.n_early -= 1;
-        if (early.tag.call, early.len) != (call, region.len as u64) {
-            match early.body {
-                Body::Staged(id) => self.refuse(peer, Kind::Staged, id, slot),
-                Body::Lent { id, .. } => self.refuse(peer, Kind::Lent, id, slot),
-                Body::Inline(_) | Body::Copied(_) => self.refuse(peer, Kind::Inline, 0, slot),
-            }
+        if (early.tag.call, early.len) != (call, region.len) {
+            self.refuse(peer, early.body.via(), slot)?;
             return Ok(Taken::Accepted);
         }
         match early.body {
-            Body::Staged(id) => self.show_staged(peer, id, &posted)?,
-            Body::Lent { from, id, among } => {
-                self.land(Landing { peer, slot, region, from, id, done: 0 }, among);
+            Body::Staged(id) => self.show_staged(peer, id, &posted),
+            Body::Lent(loan) => {
+                self.land(Landing::new(peer, slot, region, loan), loan.among)?;
             }
             Body::Inline(bytes) => {
                 // SAFETY: the region is valid for writes by the caller's promise, and has the
-                // message's length, which a descriptor holds.
+                // message's length, which a line has room for.
                 unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
                 return Ok(Taken::Done);
             }
@@ -324,10 +335,10 @@ impl Endpoint for ShmEndpoint {
             }
         }
         if !self.backlog.is_empty() {
-            self.flush_backlog();
+            self.flush_backlog()?;
         }
         if !self.pulled.is_empty() {
-            self.advance_pulls();
+            self.advance_pulls()?;
         }
         if !self.reads_due.is_empty() {
             self.advance_reads()?;
@@ -343,8 +354,7 @@ impl Endpoint for ShmEndpoint {
         if !self.events.is_empty() {
             hand_over(&mut self.events, events);
         }
-        self.report_news(events);
-        Ok(())
+        self.report_news(events)
     }
 
     fn is_flushed(&self) -> bool {

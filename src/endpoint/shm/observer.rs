@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::endpoint::garbled::Garbled;
 use crate::endpoint::status::{blame_from_word, blame_to_word};
 use crate::endpoint::{Event, Observer, Rank, Status, WireError};
 use crate::error::Blame;
@@ -26,19 +27,24 @@ impl ShmEndpoint {
         self.rank_word(self.me, NEWS).store(blame_to_word(blame), Ordering::Relaxed);
     }
 
+    /// The news that others have told this rank.
+    fn news(&self) -> Result<Option<Blame>, Garbled> {
+        // Relaxed: as above.
+        let word = self.rank_word(self.me, NEWS).load(Ordering::Relaxed);
+        if word == 0 { Ok(None) } else { blame_from_word(word, self.n_ranks) }
+    }
+
     /// Reports news, once.
     #[inline]
-    pub(super) fn report_news(&mut self, events: &mut Vec<Event>) {
-        // Relaxed: as above.
-        if self.rank_word(self.me, NEWS).load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        let told = self.told();
-        if let Some(blame) = told
+    pub(super) fn report_news(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        // Any of the others may have told it.
+        let news = self.news().map_err(|garbled| garbled.by_any("shared memory"))?;
+        if let Some(blame) = news
             && self.reported.replace(blame).is_none()
         {
             events.push(Event::News(blame));
         }
+        Ok(())
     }
 }
 
@@ -56,7 +62,9 @@ impl Observer for ShmEndpoint {
         };
         self.answer = Some(if self.peers[peer].process.is_alive() {
             // Relaxed: as above.
-            Status::from_word(self.rank_word(peer, STATUS).load(Ordering::Relaxed))
+            let word = self.rank_word(peer, STATUS).load(Ordering::Relaxed);
+            let status = Status::from_word(word, self.n_ranks);
+            status.map_err(|garbled| self.garbled(peer, garbled))?
         } else {
             Status::Silent
         });
@@ -76,7 +84,7 @@ impl Observer for ShmEndpoint {
     }
 
     fn told(&mut self) -> Option<Blame> {
-        // Relaxed: as above.
-        blame_from_word(self.rank_word(self.me, NEWS).load(Ordering::Relaxed))
+        // What is none fails the next poll.
+        self.news().ok().flatten()
     }
 }

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use crate::endpoint::lists::take_out;
 use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 
+use super::descriptor::{INLINE_BYTES, Loan, Via};
 use super::process::Process;
-use super::queue::{INLINE_BYTES, Inbox, Outbox};
+use super::queue::{Inbox, Outbox};
 use super::ways::Ways;
 
 /// A peer, as seen by one port.
@@ -38,7 +39,7 @@ pub(super) struct Posted {
 #[derive(Debug)]
 pub(super) struct Early {
     pub(super) tag: Tag,
-    pub(super) len: u64,
+    pub(super) len: usize,
     pub(super) body: Body,
 }
 
@@ -49,13 +50,20 @@ pub(super) enum Body {
     Copied(Vec<u8>),
     /// In this slot of the sender's staging.
     Staged(u32),
-    /// In the sender's memory, at this address, lent as this number; so many the sender had lent
-    /// then.
-    Lent {
-        from: u64,
-        id: u32,
-        among: u64,
-    },
+    /// In the sender's memory.
+    Lent(Loan),
+}
+
+impl Body {
+    /// How it has come.
+    pub(super) fn via(&self) -> Via {
+        match *self {
+            Body::Inline(_) => Via::Line,
+            Body::Copied(_) => Via::Ring,
+            Body::Staged(slot) => Via::Slot(slot),
+            Body::Lent(loan) => Via::Loan(loan),
+        }
+    }
 }
 
 impl Peer {

@@ -6,63 +6,20 @@
 //! the endless sequence of lines, plus one. So neither side reads what the other writes often,
 //! and the receiver waits on the line that holds what it waits for.
 
+use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::bell::Doorbell;
+use super::descriptor::{Descriptor, INLINE_BYTES, RAW_WORDS, Raw, Said};
 use super::layout::{LINE, PAYLOAD_BYTES, QUEUE_LINES};
 use super::segment::Segment;
+use crate::endpoint::garbled::{Garbled, at_most};
 
-/// Bytes that fit into a descriptor.
-pub(super) const INLINE_BYTES: usize = 32;
 /// Descriptors that only answers to the receiver's own messages may use.
 const KEPT_LINES: u32 = 16;
 
-/// What a descriptor is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Kind {
-    /// A message, here.
-    Inline = 1,
-    /// A message in the ring of bytes.
-    Eager,
-    /// A message in the sender's staging slot `id`.
-    Staged,
-    /// A message that the receiver may read from the sender's memory at address `word`; it then
-    /// answers `Done` for `id`.
-    Lent,
-    /// The message lent as `id` has been read.
-    Done,
-    /// The message lent as `id` is not read, but to be sent as pieces to landing `word`.
-    Pull,
-    /// `len` bytes at `word` of the message for landing `message`, in staging slot `id`.
-    Piece,
-    /// As `Piece`, in the ring of bytes.
-    Fragment,
-}
-
-impl Kind {
-    /// Whether its payload is in the ring of bytes.
-    #[inline]
-    fn is_in_ring(self) -> bool {
-        matches!(self, Kind::Eager | Kind::Fragment)
-    }
-}
-
-/// A line of the queue, but for its stamp.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(super) struct Descriptor {
-    pub(super) kind: Kind,
-    pub(super) call: u16,
-    pub(super) message: u32,
-    pub(super) operation: u64,
-    pub(super) len: u64,
-    pub(super) id: u32,
-    /// The first 8 of the inline bytes, for those that carry no payload.
-    pub(super) word: u64,
-}
-
+/// As [`Raw`], with the stamp as what it is, and all of the inline bytes.
 #[repr(C, align(64))]
 struct Line {
     stamp: AtomicU32,
@@ -77,6 +34,7 @@ struct Line {
 }
 
 const _: () = assert!(size_of::<Line>() == LINE);
+const _: () = assert!(offset_of!(Line, data) == offset_of!(Raw, words));
 
 /// One queue in the segment: its lines, its ring of bytes and the count of what was taken.
 #[derive(Debug)]
@@ -148,28 +106,42 @@ impl Outbox {
         Outbox { parts, lines_at: 0, bytes_at: 0, lines_taken: 0, bytes_taken: 0 }
     }
 
-    fn has_room(&mut self, bytes_end: u32, kept: u32) -> bool {
+    /// # Errors
+    /// [`Garbled`] if the receiver says that it has taken what has not been sent.
+    #[inline]
+    fn has_room(&mut self, bytes_end: u32, kept: u32) -> Result<bool, Garbled> {
         let fits = |outbox: &Self| {
             outbox.lines_at.wrapping_sub(outbox.lines_taken) < QUEUE_LINES as u32 - kept
                 && bytes_end.wrapping_sub(outbox.bytes_taken) as usize <= PAYLOAD_BYTES
         };
         if fits(self) {
-            return true;
+            return Ok(true);
         }
         // Acquire: pairs with the Release in `Inbox::give_back`: what was taken is not read again.
         let taken = self.parts.taken().load(Ordering::Acquire);
-        (self.lines_taken, self.bytes_taken) = (taken as u32, (taken >> 32) as u32);
-        fits(self)
+        let (lines, bytes) = (taken as u32, (taken >> 32) as u32);
+        let under_way = [self.lines_at.wrapping_sub(lines), self.bytes_at.wrapping_sub(bytes)];
+        at_most("the number of lines that are not taken", under_way[0].into(), QUEUE_LINES)?;
+        at_most("the number of bytes that are not taken", under_way[1].into(), PAYLOAD_BYTES)?;
+        (self.lines_taken, self.bytes_taken) = (lines, bytes);
+        Ok(fits(self))
     }
 
-    /// Sends a descriptor with `payload`, which goes into the descriptor, or into the ring of
+    /// Sends a descriptor with `payload`, which goes into the line, or into the ring of
     /// bytes if it is of such a kind. False if there is no room now.
-    pub(super) fn push(&mut self, descriptor: &Descriptor, payload: &[u8]) -> bool {
+    ///
+    /// # Errors
+    /// [`Garbled`] if the receiver has written what cannot be.
+    pub(super) fn push(
+        &mut self,
+        descriptor: &Descriptor,
+        payload: &[u8],
+    ) -> Result<bool, Garbled> {
         let in_ring = descriptor.kind.is_in_ring();
         let (start, end) = place(self.bytes_at, if in_ring { payload.len() } else { 0 });
         let end = if in_ring { end } else { self.bytes_at };
-        if !self.has_room(end, KEPT_LINES) {
-            return false;
+        if !self.has_room(end, KEPT_LINES)? {
+            return Ok(false);
         }
         if in_ring {
             // SAFETY: this part of the ring has been taken, and `place` keeps it in one piece.
@@ -182,7 +154,7 @@ impl Outbox {
             descriptor,
             if in_ring { bytemuck::bytes_of(&descriptor.word) } else { payload },
         );
-        true
+        Ok(true)
     }
 
     /// Wakes the receiver for something that is no message.
@@ -191,12 +163,15 @@ impl Outbox {
     }
 
     /// Sends an answer. False if there is no room now.
-    pub(super) fn answer(&mut self, descriptor: &Descriptor) -> bool {
-        if !self.has_room(self.bytes_at, 0) {
-            return false;
+    ///
+    /// # Errors
+    /// As [`push`](Outbox::push).
+    pub(super) fn answer(&mut self, descriptor: &Descriptor) -> Result<bool, Garbled> {
+        if !self.has_room(self.bytes_at, 0)? {
+            return Ok(false);
         }
         self.write(descriptor, &descriptor.word.to_ne_bytes());
-        true
+        Ok(true)
     }
 
     fn write(&mut self, descriptor: &Descriptor, inline: &[u8]) {
@@ -248,51 +223,40 @@ impl Inbox {
         stamp == self.lines_at.wrapping_add(1)
     }
 
-    /// Takes the next descriptor, if there is one, and its payload, which is valid until
-    /// [`give_back`](Inbox::give_back).
+    /// Takes the next line, if there is one, and its payload, which has the length that the line says
+    /// and is valid until [`give_back`](Inbox::give_back).
     ///
     /// # Errors
-    /// The number of a kind that does not exist.
+    /// [`Garbled`] if the sender has written what cannot be.
     #[inline]
-    pub(super) fn next(&mut self) -> Option<Result<(Descriptor, *const u8), u8>> {
+    pub(super) fn next(&mut self) -> Option<Result<(Said, *const u8), Garbled>> {
         if !self.has_next() {
             return None;
         }
-        // SAFETY: the sender does not write a line again before it has been given back.
-        let line = unsafe { &*self.parts.line(self.lines_at) };
-        let kind = match line.kind {
-            1 => Kind::Inline,
-            2 => Kind::Eager,
-            3 => Kind::Staged,
-            4 => Kind::Lent,
-            5 => Kind::Done,
-            6 => Kind::Pull,
-            7 => Kind::Piece,
-            8 => Kind::Fragment,
-            other => return Some(Err(other)),
+        let line = self.parts.line(self.lines_at);
+        let words = line.cast::<u64>().cast_const();
+        // SAFETY: within the line, which the sender does not write again before it has been given back.
+        // Each word is read once, whatever the sender does: what is checked is what is used.
+        let raw: [u64; RAW_WORDS] =
+            std::array::from_fn(|at| unsafe { words.add(at).read_volatile() });
+        let raw: Raw = bytemuck::cast(raw);
+        let said = match raw.check() {
+            Ok(said) => said,
+            Err(garbled) => return Some(Err(garbled)),
         };
-        let mut payload = line.data.as_ptr();
-        if kind.is_in_ring() {
-            let len = usize::try_from(line.len).map_or(PAYLOAD_BYTES, |len| len.min(PAYLOAD_BYTES));
-            let (start, end) = place(self.bytes_at, len);
-            self.bytes_at = end;
-            // SAFETY: `place` keeps it within the ring.
-            payload = unsafe { self.parts.bytes.add(start as usize % PAYLOAD_BYTES) };
-        }
+        let payload = match said.ring_bytes() {
+            // SAFETY: within the line.
+            None => unsafe { (&raw const (*line).data).cast() },
+            Some(len) => {
+                let (start, end) = place(self.bytes_at, len);
+                self.bytes_at = end;
+                // SAFETY: `place` keeps it within the ring, as it is shorter than that.
+                unsafe { self.parts.bytes.add(start as usize % PAYLOAD_BYTES) }
+            }
+        };
         self.lines_at = self.lines_at.wrapping_add(1);
         self.owes = true;
-        let mut word = [0; 8];
-        word.copy_from_slice(&line.data[..8]);
-        let descriptor = Descriptor {
-            kind,
-            call: line.call,
-            message: line.message,
-            operation: line.operation,
-            len: line.len,
-            id: line.id,
-            word: u64::from_ne_bytes(word),
-        };
-        Some(Ok((descriptor, payload)))
+        Some(Ok((said, payload)))
     }
 
     /// Gives the room of what was taken back to the sender.

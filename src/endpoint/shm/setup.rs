@@ -98,12 +98,12 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let cards = cards.ok_or_else(|| failed("a rank has sent something else than its card"))?;
     let locals: Vec<(Rank, Card)> =
         (0..).zip(cards).filter(|(_, other)| other.place() == card.place()).collect();
-    let (n_ranks, is_all) = (locals.len(), locals.len() == exchange.size());
+    let (n_locals, is_all) = (locals.len(), locals.len() == exchange.size());
     let layout = Layout {
-        n_ranks,
+        n_ranks: n_locals,
         n_ports: config.n_ports,
         board_bytes: board::RANK_BYTES,
-        boards_per_rank: if is_all { boards::per_rank(n_ranks) } else { 0 },
+        boards_per_rank: if is_all { boards::per_rank(n_locals) } else { 0 },
     };
 
     // The first rank makes the segment. It can be opened until the file is closed.
@@ -135,24 +135,44 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
         return Err(failed("this rank is not on its own host"));
     };
-    let all: Vec<usize> = (0..n_ranks).collect();
+    let all: Vec<usize> = (0..n_locals).collect();
     let board = is_all.then(|| Board::new(&segment, layout, (0, &all), me, 0));
     let boards = is_all.then(|| Boards::new(&segment, layout, me));
     bell::take_part();
-    let bell = |index| Doorbell::new(&segment, layout, index);
-    let own_bell: Arc<dyn Bell> = Arc::new(bell(me));
-    let ports = (0..config.n_ports).map(|port| {
-        let peer = |(index, &(rank, card)): (usize, &(Rank, Card))| Peer {
+    let own_bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
+    let locals: Vec<_> = locals.iter().map(|&(rank, card)| (rank, card.process)).collect();
+    let n_ranks = exchange.size() as u32;
+    let port = |port| {
+        ShmEndpoint::new(&segment, layout, (port, me), &locals, n_ranks, can_read, &own_bell)
+    };
+    let ports = (0..config.n_ports).map(port);
+    Ok(Opened { endpoints: ports.collect(), board, boards })
+}
+
+impl ShmEndpoint {
+    /// A port of the rank that is number `me` of `locals`, who are some of `n_ranks`.
+    pub(super) fn new(
+        segment: &Arc<Segment>,
+        layout: Layout,
+        (port, me): (usize, usize),
+        locals: &[(Rank, Process)],
+        n_ranks: u32,
+        can_read: bool,
+        bell: &Arc<dyn Bell>,
+    ) -> Self {
+        let bell_of = |index| Doorbell::new(segment, layout, index);
+        let peer = |(index, &(rank, process)): (usize, &(Rank, Process))| Peer {
             rank,
-            process: card.process,
-            outbox: Outbox::new(&segment, layout.queue(port, me, index), bell(index)),
-            inbox: Inbox::new(&segment, layout.queue(port, index, me), bell(index)),
+            process,
+            outbox: Outbox::new(segment, layout.queue(port, me, index), bell_of(index)),
+            inbox: Inbox::new(segment, layout.queue(port, index, me), bell_of(index)),
             ways: Default::default(),
             posted: Vec::with_capacity(64),
             early: Default::default(),
         };
         ShmEndpoint {
-            rank: rank as Rank,
+            rank: locals[me].0,
+            n_ranks,
             port,
             me,
             layout,
@@ -160,7 +180,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
             staging: Staging::new(segment.clone(), layout, port, me),
             reads: Reads::new(segment.clone(), layout, port, me),
             segment: segment.clone(),
-            bell: own_bell.clone(),
+            bell: bell.clone(),
             can_read,
             lent: Numbered::default(),
             reads_due: Default::default(),
@@ -177,8 +197,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
             answer: None,
             reported: None,
         }
-    });
-    Ok(Opened { endpoints: ports.collect(), board, boards })
+    }
 }
 
 /// Whether this process can read a probe.

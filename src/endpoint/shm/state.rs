@@ -2,11 +2,16 @@
 
 use std::time::Instant;
 
+use super::descriptor::Loan;
 use crate::endpoint::{Slot, WireRegion};
 
 /// A message that this port has lent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lent {
+    /// To whom.
+    pub(super) peer: usize,
+    /// Whether the peer has asked for it in pieces.
+    pub(super) is_pulled: bool,
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
 }
@@ -20,6 +25,13 @@ pub(super) struct Landing {
     pub(super) from: u64,
     pub(super) id: u32,
     pub(super) done: usize,
+}
+
+impl Landing {
+    /// One of which nothing has been read.
+    pub(super) fn new(peer: usize, slot: Slot, region: WireRegion, loan: Loan) -> Self {
+        Landing { peer, slot, region, from: loan.from, id: loan.id, done: 0 }
+    }
 }
 
 /// A message that this port gets in pieces.

@@ -22,7 +22,7 @@ impl UtofuEndpoint {
                 self.noticed(peer, remote_end)?
             }
             Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
-            Ok(Some(Notice::LocalGet { .. })) => self.answered(),
+            Ok(Some(Notice::LocalGet { .. })) => self.answered()?,
             // No other notices are ever asked for.
             Ok(Some(_)) => {}
             Ok(None) => return Ok(false),

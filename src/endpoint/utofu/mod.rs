@@ -273,7 +273,7 @@ impl Endpoint for UtofuEndpoint {
         if !self.batch.is_empty() {
             self.post_batch()?;
         }
-        if let Some(blame) = self.news() {
+        if let Some(blame) = self.news()? {
             self.events.push(Event::News(blame));
         }
         hand_over(&mut self.events, events);

@@ -46,9 +46,13 @@ impl UtofuEndpoint {
         at.map_err(|error| failed(error, Some(rank)))
     }
 
-    pub(super) fn news(&self) -> Option<Blame> {
+    /// The news that others have told this rank.
+    pub(super) fn news(&self) -> Result<Option<Blame>, WireError> {
         // Relaxed: as above. Should a device write it in parts, half a word is no news.
-        blame_from_word(self.trouble_word(NEWS).load(Ordering::Relaxed))
+        let word = self.trouble_word(NEWS).load(Ordering::Relaxed);
+        let news = blame_from_word(word, self.addresses.n_ranks());
+        // Any of the others may have told it.
+        news.map_err(|garbled| garbled.by_any("reading news"))
     }
 
     /// Takes note of something that others would otherwise tell.
@@ -58,10 +62,16 @@ impl UtofuEndpoint {
     }
 
     /// The answer to the question has arrived.
-    pub(super) fn answered(&mut self) {
+    pub(super) fn answered(&mut self) -> Result<(), WireError> {
         // Relaxed: the notice says that the answer is there.
         let word = self.trouble_word(ANSWER).load(Ordering::Relaxed);
-        (self.asked, self.answer) = (None, Some(Status::from_word(word)));
+        let asked = self.asked.take();
+        let status = Status::from_word(word, self.addresses.n_ranks()).map_err(|garbled| {
+            let call = "reading a status";
+            asked.map_or_else(|| garbled.by_any(call), |rank| garbled.by(rank, call))
+        });
+        self.answer = Some(status?);
+        Ok(())
     }
 }
 
@@ -129,6 +139,7 @@ impl Observer for UtofuEndpoint {
     }
 
     fn told(&mut self) -> Option<Blame> {
-        self.news()
+        // What is none fails the next poll.
+        self.news().ok().flatten()
     }
 }

@@ -1,0 +1,252 @@
+//! What stands in a line of a queue: as its sender writes it, as raw words, and checked.
+
+use super::EAGER_BYTES;
+use super::layout::{SLOT_BYTES, SLOTS};
+use crate::endpoint::Tag;
+use crate::endpoint::garbled::{Garbled, at_most, within};
+
+/// Bytes that fit into a line besides its head.
+pub(super) const INLINE_BYTES: usize = 32;
+
+/// What a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// A message, here.
+    Inline = 1,
+    /// A message in the ring of bytes.
+    Eager,
+    /// A message in the sender's staging slot `id`.
+    Staged,
+    /// A message that the receiver may read from the sender's memory at address `words[0]`; it then
+    /// answers `Done` for `id`. Its sender has lent `words[1]` at that time.
+    Lent,
+    /// The message lent as `id` has been read.
+    Done,
+    /// The message lent as `id` is not read, but to be sent as pieces to landing `words[0]`.
+    Pull,
+    /// `len` bytes at `words[0]` of the message for landing `message`, in staging slot `id`.
+    Piece,
+    /// As `Piece`, in the ring of bytes.
+    Fragment,
+}
+
+impl Kind {
+    /// Whether its payload is in the ring of bytes.
+    #[inline]
+    pub(super) fn is_in_ring(self) -> bool {
+        matches!(self, Kind::Eager | Kind::Fragment)
+    }
+}
+
+/// A line as its sender writes it, but for stamp and payload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Descriptor {
+    pub(super) kind: Kind,
+    pub(super) call: u16,
+    pub(super) message: u32,
+    pub(super) operation: u64,
+    pub(super) len: u64,
+    pub(super) id: u32,
+    /// Goes into the first 8 of the inline bytes, if there is no payload.
+    pub(super) word: u64,
+}
+
+impl Descriptor {
+    /// An answer about the message or slot that the other side calls `id`.
+    pub(super) fn answer(kind: Kind, id: u32) -> Self {
+        Descriptor { kind, call: 0, message: 0, operation: 0, len: 0, id, word: 0 }
+    }
+}
+
+/// The head of a line, and the first two words of its inline bytes: any bytes. The other inline bytes
+/// are payload only.
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(super) struct Raw {
+    pub(super) stamp: u32,
+    pub(super) kind: u8,
+    pub(super) spare: u8,
+    pub(super) call: u16,
+    pub(super) operation: u64,
+    pub(super) len: u64,
+    pub(super) message: u32,
+    pub(super) id: u32,
+    pub(super) words: [u64; 2],
+}
+
+/// Words of a [`Raw`].
+pub(super) const RAW_WORDS: usize = size_of::<Raw>() / 8;
+
+/// What a line says, each field checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// A message.
+    Message(Coming),
+    /// The message lent as this has been read.
+    Done(u32),
+    /// The message lent as `id` is to be sent as pieces to `landing`.
+    Pull { id: u32, landing: u32 },
+    /// A piece of a message.
+    Piece(Piece),
+}
+
+/// A message that has come, or may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Coming {
+    pub(super) call: u16,
+    pub(super) message: u32,
+    pub(super) operation: u64,
+    pub(super) len: usize,
+    pub(super) via: Via,
+}
+
+/// Where the bytes of a message are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Via {
+    /// In its line, at most [`INLINE_BYTES`].
+    Line,
+    /// In the ring of bytes, at most [`EAGER_BYTES`].
+    Ring,
+    /// In this staging slot of the sender's, at most [`SLOT_BYTES`].
+    Slot(u32),
+    /// In the sender's memory.
+    Loan(Loan),
+}
+
+/// A message that its sender has lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loan {
+    /// Its address there; that of its end is a number, too.
+    pub(super) from: u64,
+    /// Its number there.
+    pub(super) id: u32,
+    /// How many the sender had lent then.
+    pub(super) among: u64,
+}
+
+/// A piece of a message that this rank has asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Which message, by its number here.
+    pub(super) landing: u32,
+    /// Where in the message the piece begins.
+    pub(super) at: u64,
+    /// Its bytes: at most [`SLOT_BYTES`], in the ring [`EAGER_BYTES`].
+    pub(super) len: usize,
+    /// The staging slot of the sender's that it is in; `None`: in the ring of bytes.
+    pub(super) slot: Option<u32>,
+}
+
+impl Said {
+    /// The length of its payload, if that is in the ring of bytes.
+    #[inline]
+    pub(super) fn ring_bytes(&self) -> Option<usize> {
+        match *self {
+            Said::Message(Coming { len, via: Via::Ring, .. })
+            | Said::Piece(Piece { len, slot: None, .. }) => Some(len),
+            _ => None,
+        }
+    }
+}
+
+impl Coming {
+    pub(super) fn tag(&self) -> Tag {
+        Tag::of_operation(self.operation, self.message, self.call)
+    }
+}
+
+impl Raw {
+    /// # Errors
+    /// The first field that cannot be.
+    #[inline]
+    pub(super) fn check(&self) -> Result<Said, Garbled> {
+        let &Raw { kind, call, operation, len, message, id, words, .. } = self;
+        let come = |len, via| Ok(Said::Message(Coming { call, message, operation, len, via }));
+        let slot = || at_most("a staging slot's number", id.into(), SLOTS - 1).map(|at| at as u32);
+        let piece =
+            |len, slot| Ok(Said::Piece(Piece { landing: message, at: words[0], len, slot }));
+        match kind {
+            1 => come(at_most("the length of a message in a line", len, INLINE_BYTES)?, Via::Line),
+            2 => come(at_most("the length of a message in the ring", len, EAGER_BYTES)?, Via::Ring),
+            3 => {
+                let len = at_most("the length of a staged message", len, SLOT_BYTES)?;
+                come(len, Via::Slot(slot()?))
+            }
+            4 => {
+                let [from, among] = words;
+                let len = at_most("the length of a lent message", len, isize::MAX as usize)?;
+                within("the address of a lent message", from, (0, u64::MAX - len as u64))?;
+                come(len, Via::Loan(Loan { from, id, among }))
+            }
+            5 => Ok(Said::Done(id)),
+            6 => {
+                let landing = at_most("a landing's number", words[0], u32::MAX as usize)? as u32;
+                Ok(Said::Pull { id, landing })
+            }
+            7 => piece(at_most("the length of a piece", len, SLOT_BYTES)?, Some(slot()?)),
+            8 => piece(at_most("the length of a piece in the ring", len, EAGER_BYTES)?, None),
+            other => Err(Garbled { field: "the kind", found: other.into(), valid: (1, 8) }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOUND: Raw = Raw {
+        stamp: 1,
+        kind: 1,
+        spare: 0,
+        call: 7,
+        operation: 8,
+        len: 16,
+        message: 9,
+        id: 3,
+        words: [64, 2],
+    };
+
+    #[test]
+    fn every_kind_is_read() {
+        let coming =
+            |via| Said::Message(Coming { call: 7, message: 9, operation: 8, len: 16, via });
+        let piece = |slot| Said::Piece(Piece { landing: 9, at: 64, len: 16, slot });
+        let all = [
+            (Kind::Inline, coming(Via::Line)),
+            (Kind::Eager, coming(Via::Ring)),
+            (Kind::Staged, coming(Via::Slot(3))),
+            (Kind::Lent, coming(Via::Loan(Loan { from: 64, id: 3, among: 2 }))),
+            (Kind::Done, Said::Done(3)),
+            (Kind::Pull, Said::Pull { id: 3, landing: 64 }),
+            (Kind::Piece, piece(Some(3))),
+            (Kind::Fragment, piece(None)),
+        ];
+        for (kind, said) in all {
+            assert_eq!(Raw { kind: kind as u8, ..SOUND }.check(), Ok(said), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_cannot_be_is_named() {
+        let of = |kind: Kind| Raw { kind: kind as u8, ..SOUND };
+        let too_long = |kind, len: usize| (Raw { len: len as u64 + 1, ..of(kind) }, "length");
+        for (raw, field) in [
+            (Raw { kind: 0, ..SOUND }, "kind"),
+            (Raw { kind: 9, ..SOUND }, "kind"),
+            too_long(Kind::Inline, INLINE_BYTES),
+            too_long(Kind::Eager, EAGER_BYTES),
+            too_long(Kind::Staged, SLOT_BYTES),
+            too_long(Kind::Piece, SLOT_BYTES),
+            too_long(Kind::Fragment, EAGER_BYTES),
+            (Raw { len: u64::MAX, ..of(Kind::Lent) }, "length"),
+            (Raw { words: [u64::MAX, 0], ..of(Kind::Lent) }, "address"),
+            (Raw { words: [1 << 32, 0], ..of(Kind::Pull) }, "landing"),
+            (Raw { id: SLOTS as u32, ..of(Kind::Staged) }, "slot"),
+            (Raw { id: u32::MAX, ..of(Kind::Piece) }, "slot"),
+        ] {
+            let garbled = raw.check().unwrap_err();
+            assert!(garbled.field.contains(field), "{garbled}");
+        }
+    }
+}

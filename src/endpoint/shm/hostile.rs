@@ -1,0 +1,254 @@
+//! A port whose only peer writes whatever it likes into the memory that both share: for fuzzing, and
+//! for tests with what fuzzing has found.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::bell::Doorbell;
+use super::layout::{LINE, Layout, QUEUE_LINES, SLOTS};
+use super::process::Process;
+use super::segment::Segment;
+use super::{ShmEndpoint, staging};
+use crate::endpoint::{Arrival, Bell, Endpoint, Event, Observer, Slot, Tag, WireError, WireRegion};
+
+const LAYOUT: Layout = Layout { n_ranks: 2, n_ports: 1, board_bytes: 0, boards_per_rank: 0 };
+/// The port's rank, and its peer's.
+const ME: usize = 0;
+const PEER: usize = 1;
+/// Bytes of a line behind its stamp.
+const LINE_BYTES: usize = LINE - 4;
+
+/// See the module documentation.
+pub(crate) struct Hostile {
+    port: ShmEndpoint,
+    segment: Arc<Segment>,
+    /// Lines that the peer has written.
+    lines_at: u32,
+    /// What the port sends from and receives into, each as long as its message.
+    regions: Vec<Vec<u8>>,
+    events: Vec<Event>,
+}
+
+impl Hostile {
+    /// `can_read` says whether the port may read its peer's memory: no process is there whose memory that
+    /// could be.
+    pub(crate) fn new(can_read: bool) -> Self {
+        let (segment, _file) = Segment::create(LAYOUT.len(), 1).expect("memory");
+        let segment = Arc::new(segment);
+        let nobody = Process { pid: i32::MAX as u32, shown: i32::MAX as u32, started: 1 };
+        let locals = [(0, Process::own()), (1, nobody)];
+        let bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, LAYOUT, ME));
+        let port = ShmEndpoint::new(&segment, LAYOUT, (0, ME), &locals, 2, can_read, &bell);
+        Hostile { port, segment, lines_at: 0, regions: Vec::new(), events: Vec::new() }
+    }
+
+    /// The peer writes the next line of its queue.
+    pub(crate) fn line(&mut self, bytes: &[u8; LINE_BYTES]) {
+        let lines = LAYOUT.queue(0, PEER, ME) + 2 * LINE;
+        let line = self.segment.at(lines + self.lines_at as usize % QUEUE_LINES * LINE, LINE);
+        self.lines_at = self.lines_at.wrapping_add(1);
+        // SAFETY: within the segment, which this thread alone accesses; a line begins with its stamp.
+        unsafe {
+            line.add(4).copy_from_nonoverlapping(bytes.as_ptr(), LINE_BYTES);
+            AtomicU32::from_ptr(line.cast()).store(self.lines_at, Ordering::Release);
+        }
+    }
+
+    /// The peer says how much it has taken.
+    pub(crate) fn taken(&mut self, word: u64) {
+        self.segment.word(LAYOUT.queue(0, ME, PEER)).store(word, Ordering::Release);
+    }
+
+    /// The peer overwrites the port's count of the readers of a slot.
+    pub(crate) fn readers(&mut self, slot: usize, count: u64) {
+        staging::readers(&self.segment, LAYOUT, 0, ME, slot % SLOTS)
+            .store(count, Ordering::Release);
+    }
+
+    /// The peer shows this as its status, or tells it as news.
+    pub(crate) fn word(&mut self, is_news: bool, word: u64) -> Result<(), WireError> {
+        let at = if is_news { LAYOUT.rank(ME) + LINE } else { LAYOUT.rank(PEER) };
+        self.segment.word(at).store(word, Ordering::Relaxed);
+        self.port.ask(PEER as u32)?;
+        Observer::answer(&mut self.port);
+        self.port.told();
+        Ok(())
+    }
+
+    fn region(&mut self, len: usize) -> WireRegion {
+        let mut region = vec![7; len];
+        let ptr = region.as_mut_ptr();
+        self.regions.push(region);
+        WireRegion { ptr, len, key: 0 }
+    }
+
+    fn slot(&self) -> Slot {
+        Slot { run: 0, task: self.regions.len() as u32 }
+    }
+
+    /// The port sends a message to its peer.
+    pub(crate) fn send(&mut self, tag: Tag, len: usize) -> Result<(), WireError> {
+        let (slot, region) = (self.slot(), self.region(len));
+        // SAFETY: the region lives longer than the port, and nobody else uses it.
+        unsafe { self.port.post_send(slot, PEER as u32, tag, region) }.map(drop)
+    }
+
+    /// The port awaits a message of its peer.
+    pub(crate) fn receive(&mut self, tag: Tag, len: usize) -> Result<(), WireError> {
+        let (slot, region) = (self.slot(), self.region(len));
+        let arrival = if len.is_multiple_of(2) { Arrival::Anywhere } else { Arrival::InRegion };
+        // SAFETY: as above.
+        unsafe { self.port.post_recv(slot, PEER as u32, tag, region, arrival) }.map(drop)
+    }
+
+    /// The port takes what has come, and reads what it is shown.
+    pub(crate) fn poll(&mut self) -> Result<(), WireError> {
+        self.port.poll(&mut self.events)?;
+        for event in self.events.drain(..) {
+            if let Event::Viewed(_, view) = event {
+                // SAFETY: a view can be read until the next poll.
+                let bytes = unsafe { std::slice::from_raw_parts(view.ptr, view.len) };
+                std::hint::black_box(bytes.iter().fold(0u8, |sum, byte| sum ^ byte));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Does what the bytes say, until the port reports a failure.
+///
+/// # Errors
+/// That failure.
+pub(crate) fn play(bytes: &[u8]) -> Result<(), WireError> {
+    let Some((&first, mut rest)) = bytes.split_first() else { return Ok(()) };
+    let mut hostile = Hostile::new(first & 1 != 0);
+    while let Some((&action, after)) = rest.split_first() {
+        rest = after;
+        match action % 8 {
+            0 | 1 => hostile.line(&take(&mut rest)),
+            2 | 3 => {
+                let [message, call, len @ ..] = take::<5>(&mut rest);
+                let tag =
+                    Tag { context: 1, operation: 1, message: message.into(), call: call.into() };
+                let len = u32::from_le_bytes([len[0], len[1], len[2], 0]) as usize % (160 * 1024);
+                if action % 8 == 2 { hostile.send(tag, len) } else { hostile.receive(tag, len) }?;
+            }
+            4 => hostile.taken(u64::from_le_bytes(take(&mut rest))),
+            5 => hostile.readers(take::<1>(&mut rest)[0].into(), take::<1>(&mut rest)[0].into()),
+            6 => {
+                let [is_news] = take(&mut rest);
+                hostile.word(is_news & 1 != 0, u64::from_le_bytes(take(&mut rest)))?;
+            }
+            _ => hostile.poll()?,
+        }
+    }
+    hostile.poll()
+}
+
+/// The next `N` bytes, with zeros behind the last.
+fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
+    let (bytes, after) = rest.split_at(rest.len().min(N));
+    *rest = after;
+    let mut taken = [0; N];
+    taken[..bytes.len()].copy_from_slice(bytes);
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::descriptor::Kind;
+    use super::*;
+
+    const TAG: Tag = Tag { context: 1, operation: 1, message: 5, call: 0x100 };
+
+    /// A line as a peer would write it.
+    fn line(kind: Kind, len: u64, id: u32, words: [u64; 2]) -> [u8; LINE_BYTES] {
+        let mut bytes = [0; LINE_BYTES];
+        bytes[0] = kind as u8;
+        bytes[2..4].copy_from_slice(&TAG.call.to_ne_bytes());
+        bytes[4..12].copy_from_slice(&TAG.operation_id().to_ne_bytes());
+        bytes[12..20].copy_from_slice(&len.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&TAG.message.to_ne_bytes());
+        bytes[24..28].copy_from_slice(&id.to_ne_bytes());
+        bytes[28..44].copy_from_slice(bytemuck::bytes_of(&words));
+        bytes
+    }
+
+    /// What comes of one line, for which a receive of `len` bytes is posted if that is given.
+    fn one(line: [u8; LINE_BYTES], posted: Option<usize>) -> String {
+        let mut hostile = Hostile::new(true);
+        if let Some(len) = posted {
+            hostile.receive(TAG, len).unwrap();
+        }
+        hostile.line(&line);
+        hostile.poll().map_or_else(|error| error.to_string(), |()| "taken".to_owned())
+    }
+
+    #[test]
+    fn lengths_beyond_a_lines_or_the_rings_are_refused() {
+        // As long as the receive, which is longer than what can have come.
+        let long = 1 << 20;
+        for kind in [Kind::Inline, Kind::Eager, Kind::Staged, Kind::Fragment, Kind::Piece] {
+            for posted in [Some(long), None] {
+                let found = one(line(kind, long as u64, 0, [0; 2]), posted);
+                assert!(
+                    found.contains("rank 1 sent") && found.contains("length"),
+                    "{kind:?}: {found}"
+                );
+            }
+        }
+        assert_eq!(one(line(Kind::Inline, 32, 0, [0; 2]), Some(32)), "taken");
+        assert_eq!(one(line(Kind::Eager, 2048, 0, [0; 2]), Some(2048)), "taken");
+    }
+
+    #[test]
+    fn slots_that_do_not_exist_are_refused() {
+        for (len, posted) in [(4096, Some(4096)), (4096, Some(64)), (4096, None)] {
+            let found = one(line(Kind::Staged, len, 1 << 20, [0; 2]), posted);
+            assert!(found.contains("staging slot") && found.contains("1048576"), "{found}");
+        }
+    }
+
+    #[test]
+    fn answers_about_what_is_not_lent_are_refused() {
+        for kind in [Kind::Done, Kind::Pull, Kind::Piece] {
+            let found = one(line(kind, 1, 9, [0; 2]), None);
+            assert!(found.contains("rank 1"), "{kind:?}: {found}");
+        }
+        // Nor may what is sent in pieces be called read, or asked for twice.
+        for then in [Kind::Done, Kind::Pull] {
+            let mut hostile = Hostile::new(true);
+            hostile.send(TAG, 1 << 20).unwrap();
+            hostile.line(&line(Kind::Pull, 0, 0, [0; 2]));
+            hostile.line(&line(then, 0, 0, [0; 2]));
+            let error = hostile.poll().unwrap_err().to_string();
+            assert!(error.contains("rank 1") && error.contains("not been lent"), "{error}");
+        }
+    }
+
+    #[test]
+    fn more_bytes_than_a_message_has_are_refused() {
+        let mut hostile = Hostile::new(false);
+        hostile.receive(TAG, 3000).unwrap();
+        hostile.line(&line(Kind::Lent, 3000, 0, [4096, 1]));
+        for _ in 0..2 {
+            let mut piece = line(Kind::Fragment, 2000, 0, [0; 2]);
+            piece[20..24].fill(0);
+            hostile.line(&piece);
+        }
+        let error = hostile.poll().unwrap_err().to_string();
+        assert!(error.contains("2000 bytes at 0"), "{error}");
+    }
+
+    #[test]
+    fn a_peer_that_takes_what_was_not_sent_is_refused() {
+        let mut hostile = Hostile::new(false);
+        let error = loop {
+            hostile.taken(u64::from(u32::MAX / 2));
+            if let Err(error) = hostile.send(TAG, 8) {
+                break error.to_string();
+            }
+        };
+        assert!(error.contains("rank 1 sent") && error.contains("not taken"), "{error}");
+    }
+}
