@@ -67,7 +67,7 @@ tests() {
 # These modules of `processes` and `ranks` mostly wait, for ranks that are lost (on both wires) or for slow
 # wires: all at once, and four tests of each at a time.
 tests_that_wait() {
-  local test=(limited 200 cargo test --test processes --test ranks -- --test-threads=4) pids=() pid status=0
+  local test=(limited 400 cargo test --test processes --test ranks -- --test-threads=4) pids=() pid status=0
   "${test[@]}" lost:: >"$logs/lost" 2>&1 & pids+=($!)
   HOPBINE_TEST_BACKEND=shm "${test[@]}" lost:: >"$logs/lost-shm" 2>&1 & pids+=($!)
   "${test[@]}" stress:: >"$logs/stress" 2>&1 & pids+=($!)

@@ -4,6 +4,7 @@
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use hopbine_testing::processes::{Process, run, wait};
 use utofu::bootstrap::{Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange};
 
 fn main() -> ExitCode {
@@ -46,21 +47,19 @@ fn processes_meet() {
     for size in [1usize, 4] {
         let children: Vec<_> = (0..size)
             .map(|r| {
-                Command::new(&me)
+                let mut command = Command::new(&me);
+                command
                     .env(ENV_RANK, r.to_string())
                     .env(ENV_SIZE, size.to_string())
-                    .env(ENV_RENDEZVOUS, dir.path().join("meet"))
-                    .stdout(std::process::Stdio::piped())
-                    .spawn()
-                    .expect("can be started")
+                    .env(ENV_RENDEZVOUS, dir.path().join("meet"));
+                Process::start(&mut command)
             })
             .collect();
         let want: String =
             children.iter().enumerate().map(|(r, c)| format!("{r} is {}\n", c.id())).collect();
-        for child in children {
-            let out = child.wait_with_output().expect("was started");
-            assert!(out.status.success());
-            assert_eq!(String::from_utf8_lossy(&out.stdout), want);
+        for ended in wait(children) {
+            assert!(ended.status.success(), "{}", ended.stderr);
+            assert_eq!(ended.stdout, want);
         }
     }
 }
@@ -73,11 +72,10 @@ fn without_a_launcher_the_variable_is_named() {
 }
 
 fn a_wrong_rank_is_refused() {
-    let out = Command::new(std::env::current_exe().expect("known"))
-        .envs([(ENV_RANK, "7"), (ENV_SIZE, "2"), (ENV_RENDEZVOUS, "/nowhere/meet")])
-        .output()
-        .expect("can be started");
-    assert!(!out.status.success());
-    let text = String::from_utf8_lossy(&out.stderr);
+    let mut command = Command::new(std::env::current_exe().expect("known"));
+    command.envs([(ENV_RANK, "7"), (ENV_SIZE, "2"), (ENV_RENDEZVOUS, "/nowhere/meet")]);
+    let ended = run(&mut command);
+    assert!(!ended.status.success());
+    let text = ended.stderr;
     assert!(text.contains("HOPBINE_RANK=7") && text.contains("from 0 to 1"), "{text}");
 }

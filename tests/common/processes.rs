@@ -3,7 +3,9 @@
 //! A test calls [`ranks`] with the name of a scenario. The `scenarios` test of each file does
 //! nothing otherwise; in such a process the one that knows the name runs that scenario.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
+
+use hopbine_testing::processes::{Ended, Process, wait};
 
 /// The backend of tests that do not say, `emu` if unset.
 pub const BACKEND: &str = "HOPBINE_TEST_BACKEND";
@@ -16,53 +18,36 @@ pub fn backend() -> String {
 /// Names the scenario to a child.
 const SCENARIO: &str = "HOPBINE_TEST_SCENARIO";
 
-/// One rank's end.
-#[derive(Debug)]
-pub struct Ended {
-    pub status: std::process::ExitStatus,
-    /// Standard output and standard error.
-    pub text: String,
-}
-
 /// Starts `n` ranks, each running `scenario` with the further variables `env`.
-pub fn start(n: usize, scenario: &str, env: &[(&str, &str)]) -> (tempfile::TempDir, Vec<Child>) {
+pub fn start(n: usize, scenario: &str, env: &[(&str, &str)]) -> (tempfile::TempDir, Vec<Process>) {
     let dir = tempfile::tempdir().expect("a directory for the rendezvous");
     let children = (0..n).map(|rank| {
-        Command::new(std::env::current_exe().expect("this program"))
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command
             .args(["scenarios", "--nocapture", "--test-threads=1"])
             .env(SCENARIO, scenario)
             .env("HOPBINE_BACKEND", backend())
             .env("HOPBINE_RANK", rank.to_string())
             .env("HOPBINE_SIZE", n.to_string())
             .env("HOPBINE_RENDEZVOUS", dir.path().join("rendezvous"))
-            .envs(env.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("can be started")
+            .envs(env.iter().copied());
+        Process::start(&mut command)
     });
     let children = children.collect();
     (dir, children)
 }
 
-/// Waits for all of them.
-pub fn wait(children: Vec<Child>) -> Vec<Ended> {
-    let waiting: Vec<_> =
-        children.into_iter().map(|child| std::thread::spawn(|| child.wait_with_output())).collect();
-    let ended = waiting.into_iter().map(|thread| {
-        let output = thread.join().expect("does not panic").expect("was started");
-        let text = [output.stdout, output.stderr].concat();
-        Ended { status: output.status, text: String::from_utf8_lossy(&text).into_owned() }
-    });
-    ended.collect()
-}
-
 /// Runs `scenario` on `n` ranks and panics unless all of them end well.
 pub fn ranks(n: usize, scenario: &str, env: &[(&str, &str)]) -> Vec<Ended> {
-    let (_dir, children) = start(n, scenario, env);
-    let ended = wait(children);
-    for (rank, Ended { status, text }) in ended.iter().enumerate() {
+    let (_dir, processes) = start(n, scenario, env);
+    all_well(scenario, processes)
+}
+
+/// Waits for all ranks of `scenario` and panics unless all of them end well.
+pub fn all_well(scenario: &str, processes: Vec<Process>) -> Vec<Ended> {
+    let ended = wait(processes);
+    for (rank, each) in ended.iter().enumerate() {
+        let (n, status, text) = (ended.len(), each.status, each.text());
         assert!(status.success(), "{scenario}, rank {rank} of {n}: {status}\n{text}");
         assert!(text.contains(DONE), "{scenario}, rank {rank} of {n} ran no scenario:\n{text}");
     }

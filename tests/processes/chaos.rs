@@ -6,15 +6,16 @@
 //! A few dozen runs here; thousands with `cargo test --test processes chaos -- --ignored`, which
 //! takes `HOPBINE_TEST_SEEDS=from..to`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator, Error, Hardware, init};
+use hopbine_testing::processes::wait;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 use crate::common::four_at_a_time;
-use crate::common::processes::{run_scenario, start, wait};
+use crate::common::processes::{run_scenario, start};
 
 const SEED: &str = "HOPBINE_TEST_SEED";
 const RANKS: u32 = 4;
@@ -227,23 +228,25 @@ fn survive(seed: u64, backend: &str) {
         ("HOPBINE_TIMEOUT", if run.fate == Fate::Stopped { "3" } else { "40" }),
         ("HOPBINE_ON_TIMEOUT", "fail"),
     ];
-    let began = Instant::now();
     let (_dir, mut children) = start(RANKS as usize, "chaos", &env);
     let mut victim = children.remove(run.victim as usize);
     let others = wait(children);
     if run.fate == Fate::Stopped {
-        victim.kill().unwrap();
+        victim.kill();
     }
     let victim = wait(vec![victim]).remove(0);
     let context = |text: &str| format!("seed {seed}, {backend}, {run:?}: {text}");
     for ended in &others {
-        assert!(ended.status.success(), "{}", context(&format!("{}{}", ended.status, ended.text)));
+        assert!(
+            ended.status.success(),
+            "{}",
+            context(&format!("{}{}", ended.status, ended.text()))
+        );
         let fails = run.fate != Fate::Late;
-        assert_eq!(ended.text.contains("ERROR in call"), fails, "{}", context(&ended.text));
+        assert_eq!(ended.stdout.contains("ERROR in call"), fails, "{}", context(&ended.text()));
     }
     let ends_well = matches!(run.fate, Fate::Late | Fate::OtherCall);
-    assert_eq!(victim.status.success(), ends_well, "{}", context(&victim.text));
-    assert!(began.elapsed() < Duration::from_secs(60), "{}", context("it took too long"));
+    assert_eq!(victim.status.success(), ends_well, "{}", context(&victim.text()));
 }
 
 #[test]

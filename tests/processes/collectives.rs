@@ -4,11 +4,12 @@
 
 use crate::common::calls::check;
 use crate::common::cores::one_core;
-use crate::common::processes::{ranks, run_scenario, start, wait};
+use crate::common::processes::{ranks, run_scenario, start};
 use crate::common::reference::Case;
 use hopbine::reduce::Op;
 use hopbine::torus::{Collective, registry};
 use hopbine::{CallOptions, Error, init};
+use hopbine_testing::processes::wait;
 
 /// The entry of every rank; see `common::processes`.
 #[test]
@@ -97,11 +98,11 @@ fn ranks_of_a_node_speak_through_its_memory_unless_told_not_to() {
     let near = [device, ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_DRIVE", "workers")];
     for (shm, is_near) in [("on", true), ("off", false)] {
         for ended in ranks(4, "near", &[&near[..], &[("HOPBINE_SHM", shm)]].concat()) {
-            assert!(ended.text.contains(&format!("near: {is_near}")), "{}", ended.text);
+            assert!(ended.text().contains(&format!("near: {is_near}")), "{}", ended.text());
         }
     }
     for ended in ranks(3, "near", &[device]) {
-        assert!(ended.text.contains("near: false"), "{}", ended.text);
+        assert!(ended.text().contains("near: false"), "{}", ended.text());
     }
 }
 
@@ -202,7 +203,7 @@ fn the_torus_is_the_one_asked_for_or_nearly_cubic() {
             let line = text.lines().find(|line| line.starts_with("shape")).expect("is printed");
             line.to_owned()
         };
-        ended.iter().map(|ended| line(&ended.text)).collect::<Vec<_>>()
+        ended.iter().map(|ended| line(&ended.text())).collect::<Vec<_>>()
     };
     assert_eq!(said(6, &[("HOPBINE_BACKEND", "emu")])[4], "shape 3x2 at (1,1)");
     // In shared memory everybody is everybody's neighbour.
@@ -239,8 +240,8 @@ fn the_devices_ranks_per_node_are_not_overruled() {
 fn refusal(env: &[(&str, &str)]) -> String {
     let (_dir, children) = start(1, "shape", env);
     let ended = wait(children).remove(0);
-    assert!(!ended.status.success(), "{}", ended.text);
-    ended.text
+    assert!(!ended.status.success(), "{}", ended.text());
+    ended.text()
 }
 
 #[test]

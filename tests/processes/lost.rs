@@ -3,13 +3,15 @@
 //!
 //! Ranks are processes that run rounds of one call; one of them meets its fate in the middle.
 
-use std::process::Child;
 use std::time::{Duration, Instant};
 
 use crate::common::four_at_a_time;
-use crate::common::processes::{Ended, ranks, run_scenario, start, wait};
+use crate::common::processes::{ranks, run_scenario, start};
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator, Error, Fault, Hardware, init};
+use hopbine_testing::processes::{Ended, wait, wait_until};
+
+mod late;
 
 /// The rank that something happens to.
 const VICTIM: u32 = 2;
@@ -33,10 +35,7 @@ fn scenarios() {
             "two" => || two(ring, |comm| comm.duplicate().map(Some)),
             "gates_beside" => || two(gates, without_the_victim),
             "gates_and_plan" => || rounds(gates_and_plan),
-            "crowded" => crowded,
-            "last" => last,
             "ends_early" => ends_early,
-            "suspended" => suspended,
             _ => return None,
         })
     });
@@ -72,8 +71,7 @@ fn meet(fate: &str) {
         })),
         "stopped" => raise(libc::SIGSTOP),
         "leaves" => std::process::exit(0),
-        // Longer than the others wait.
-        "late" => std::thread::sleep(Duration::from_secs(9)),
+        "late" => late::come_late(),
         "other call" => {}
         _ => panic!("there is no fate {fate}"),
     }
@@ -165,20 +163,26 @@ fn run(scenario: &str, fate: &str, timeout: u32, env: &[(&str, &str)]) -> (Vec<E
     let timeout = timeout.to_string();
     let mut all = vec![(FATE, fate), ("HOPBINE_TIMEOUT", &timeout)];
     all.extend_from_slice(env);
-    let (_dir, mut children) = start(RANKS, scenario, &all);
-    let mut victim: Child = children.remove(VICTIM as usize);
+    let (dir, mut children) = start(RANKS, scenario, &all);
+    let mut victim = children.remove(VICTIM as usize);
+    if fate == "late" {
+        for other in &mut children {
+            wait_until("an error", || other.stdout().contains("ERROR") || other.has_ended());
+        }
+        late::let_go(&dir);
+    }
     let others = wait(children);
     // One that is stopped does not end.
     if fate == "stopped" {
-        victim.kill().unwrap();
+        victim.kill();
     }
     (others, wait(vec![victim]).remove(0))
 }
 
 /// The line with the error of a rank that was not at fault.
 fn error_of(ended: &Ended) -> &str {
-    assert!(ended.status.success(), "{}", ended.text);
-    ended.text.lines().find(|line| line.starts_with("ERROR")).expect("an error")
+    assert!(ended.status.success(), "{}", ended.text());
+    ended.stdout.lines().find(|line| line.starts_with("ERROR")).expect("an error")
 }
 
 fn names_the_victim(error: &str, faults: &[Fault]) -> bool {
@@ -192,8 +196,9 @@ fn names_the_victim(error: &str, faults: &[Fault]) -> bool {
 
 #[test]
 fn a_rank_that_is_gone_is_named_by_all_others_before_the_timeout() {
-    // Long, so that a machine that is busy with something else does not matter.
-    const TIMEOUT: u32 = 12;
+    // Much longer than the search takes, so that a machine that is busy with something else does not
+    // matter.
+    const TIMEOUT: u32 = 60;
     let workers = [("HOPBINE_DRIVE", "workers"), ("HOPBINE_TORUS", "3x2")];
     // Some peers sit behind another wire.
     let per_node = [("HOPBINE_TORUS", "3"), ("HOPBINE_RANKS_PER_NODE", "2")];
@@ -216,7 +221,7 @@ fn a_rank_that_is_gone_is_named_by_all_others_before_the_timeout() {
     ];
     four_at_a_time(cases, |(scenario, fate, env)| {
         let (others, victim) = run(scenario, fate, TIMEOUT, env);
-        assert_eq!(victim.status.success(), fate == "leaves", "{scenario}: {}", victim.text);
+        assert_eq!(victim.status.success(), fate == "leaves", "{scenario}: {}", victim.text());
         for ended in &others {
             let error = error_of(ended);
             assert!(names_the_victim(error, &[Fault::Unreachable]), "{scenario}, {fate}: {error}");
@@ -259,7 +264,7 @@ fn a_rank_in_another_call_is_named() {
         assert!(names_the_victim(error, &[Fault::Elsewhere]), "{error}");
     }
     // The victim finds another rank at the gates, or hears of itself.
-    assert!(error_of(&victim).contains("Elsewhere"), "{}", victim.text);
+    assert!(error_of(&victim).contains("Elsewhere"), "{}", victim.text());
 }
 
 /// Who wants to know of every rank that is gone, not only of the first one noticed.
@@ -275,64 +280,12 @@ fn missing() {
 
 #[test]
 fn all_that_are_missing_can_be_asked_for() {
-    let (others, _) = run("missing", "", 2, &[]);
+    let (others, _) = run("missing", "", 5, &[]);
     for (index, ended) in others.iter().enumerate().filter(|(index, _)| *index != 1) {
         let error = error_of(ended);
         assert!(error.contains("Unreachable") || error.contains("peer: Some("), "{index}: {error}");
-        assert!(ended.text.contains("MISSING [1, 2]"), "{}", ended.text);
+        assert!(ended.stdout.contains("MISSING [1, 2]"), "{}", ended.text());
     }
-}
-
-/// A rank that cannot open any more files waits for one that is late.
-fn crowded() {
-    let world = init().unwrap();
-    let comm = world.communicator();
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limits are written to `limit`, and read from there.
-    unsafe {
-        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
-        let none = libc::rlimit { rlim_cur: 0, ..limit };
-        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &none), 0);
-    }
-    if comm.rank() == VICTIM {
-        std::thread::sleep(Duration::from_millis(1500));
-    }
-    small(comm).unwrap();
-    // SAFETY: as above.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
-    world.finish().unwrap();
-}
-
-#[test]
-fn a_late_rank_is_not_taken_for_dead_where_no_file_can_be_opened() {
-    four_at_a_time(["emu", "shm"], |backend| {
-        ranks(3, "crowded", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
-    });
-}
-
-/// The last calls before the end, in which some only give: the root waits for one that is late, when others
-/// have left.
-fn last() {
-    let world = init().unwrap();
-    let comm = world.communicator();
-    comm.barrier().unwrap();
-    if comm.rank() == VICTIM {
-        std::thread::sleep(Duration::from_millis(1500));
-    }
-    let (mut sum, mut all) = ([0u64], vec![0u64; comm.size() as usize]);
-    comm.reduce(&[1], &mut sum, Op::Sum, 0).unwrap();
-    comm.gather(&[u64::from(comm.rank())], &mut all, 0).unwrap();
-    if comm.rank() == 0 {
-        assert_eq!((sum, all), ([4], vec![0, 1, 2, 3]));
-    }
-    world.finish().unwrap();
-}
-
-#[test]
-fn a_late_rank_is_waited_for_by_those_who_stay() {
-    four_at_a_time(["emu", "shm"], |backend| {
-        ranks(4, "last", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
-    });
 }
 
 /// Rank 0 has left out a call in which the others wait for it, and waits for them at the end.
@@ -353,39 +306,5 @@ fn ends_early() {
 fn who_ends_without_the_others_is_told() {
     four_at_a_time(["emu", "shm"], |backend| {
         ranks(3, "ends_early", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
-    });
-}
-
-/// Rank 1 is stopped while it waits for rank 0.
-fn suspended() {
-    let world = init().unwrap();
-    let comm = world.communicator();
-    small(comm).unwrap();
-    if comm.rank() == 1 {
-        std::thread::spawn(|| {
-            std::thread::sleep(Duration::from_millis(80));
-            raise(libc::SIGSTOP);
-        });
-    } else {
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    for _ in 0..2 {
-        small(comm).unwrap();
-    }
-    world.finish().unwrap();
-}
-
-#[test]
-fn a_rank_that_is_stopped_while_it_waits_is_waited_for() {
-    four_at_a_time(["emu", "shm"], |backend| {
-        let env = [("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "1")];
-        let (_dir, children) = start(2, "suspended", &env);
-        // Long enough for rank 0 to look for whoever is at fault.
-        std::thread::sleep(Duration::from_millis(2800));
-        // SAFETY: the child has not been waited for.
-        unsafe { libc::kill(children[1].id() as libc::pid_t, libc::SIGCONT) };
-        for ended in wait(children) {
-            assert!(ended.status.success(), "{backend}: {}", ended.text);
-        }
     });
 }

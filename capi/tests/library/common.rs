@@ -1,7 +1,9 @@
 //! Building programs against the header and the library, and running them as ranks.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use hopbine_testing::processes::{Process, wait};
 
 /// The repository.
 pub fn root() -> PathBuf {
@@ -67,32 +69,21 @@ pub fn run_with(
     variables: &[(&str, &str)],
 ) -> (String, String) {
     let dir = tempfile::tempdir().expect("a directory");
-    let children: Vec<_> = (0..size)
-        .map(|rank| {
-            Command::new(program)
-                .args(arguments)
-                .env("HOPBINE_BACKEND", "shm")
-                .env("HOPBINE_RANK", rank.to_string())
-                .env("HOPBINE_SIZE", size.to_string())
-                .env("HOPBINE_RENDEZVOUS", dir.path().join("rendezvous"))
-                .envs(variables.iter().copied())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("was built")
-        })
-        .collect();
-    // Each rank's pipes are drained by a thread of their own: a rank that fills one would block,
-    // and the others would wait for it.
-    let waiting: Vec<_> =
-        children.into_iter().map(|c| std::thread::spawn(|| c.wait_with_output())).collect();
-    let mut said = Vec::new();
-    for (rank, thread) in waiting.into_iter().enumerate() {
-        let out = thread.join().expect("does not panic").expect("was started");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let trouble = text(&out.stderr);
-        assert!(out.status.success(), "rank {rank} of {size}: {}\n{trouble}", out.status);
-        said.push((text(&out.stdout), trouble));
+    let ranks = (0..size).map(|rank| {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env("HOPBINE_BACKEND", "shm")
+            .env("HOPBINE_RANK", rank.to_string())
+            .env("HOPBINE_SIZE", size.to_string())
+            .env("HOPBINE_RENDEZVOUS", dir.path().join("rendezvous"))
+            .envs(variables.iter().copied());
+        Process::start(&mut command)
+    });
+    let mut ended = wait(ranks.collect());
+    for (rank, each) in ended.iter().enumerate() {
+        assert!(each.status.success(), "rank {rank} of {size}: {}\n{}", each.status, each.stderr);
     }
-    said.swap_remove(0)
+    let first = ended.swap_remove(0);
+    (first.stdout, first.stderr)
 }

@@ -50,11 +50,11 @@ fn a_report() {
     assert!(line.is_some_and(|line| line.contains("<= 8 B") && line.contains("board")), "{report}");
 }
 
+#[track_caller]
 fn has_fortran() -> bool {
     let has = Command::new("gfortran").arg("--version").output().is_ok();
-    assert!(has || std::env::var("CI").as_deref() != Ok("true"), "gfortran is needed");
     if !has {
-        eprintln!("NOT TESTED: there is no gfortran");
+        hopbine_testing::skip("there is no gfortran");
     }
     has
 }

@@ -153,13 +153,13 @@ fn a_freed_vcq_has_sent_everything() {
 
 /// Runs a part of `misuse_ends_the_process` in a process of its own, which must end with a message.
 fn ends_with(part: &str, wanted: &str) {
-    let output = Command::new(std::env::current_exe().unwrap())
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args(["misuse_ends_the_process", "--exact", "--nocapture", "--test-threads=1"])
-        .env("HOPBINE_TEST_PART", part)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{part}: {text}");
+        .env("HOPBINE_TEST_PART", part);
+    let ended = hopbine_testing::processes::run(&mut command);
+    let text = &ended.stderr;
+    assert_eq!(ended.status.signal(), Some(libc::SIGABRT), "{part}: {text}");
     assert!(text.contains(wanted), "{part}: {text}");
 }
 

@@ -5,9 +5,10 @@ mod common;
 mod packets;
 
 use common::*;
+use hopbine_testing::processes::{Ended, Process, run, wait};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::time::Duration;
 use utofu_emu::c;
 use utofu_sys::*;
@@ -16,44 +17,40 @@ use utofu_sys::*;
 const PART: &str = "HOPBINE_TEST_PART";
 
 /// Runs a test function of this program as one rank.
-fn rank(test: &str, rank: usize, vars: &[(&str, &str)]) -> std::process::Child {
+fn rank(test: &str, rank: usize, vars: &[(&str, &str)]) -> Process {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
         .env(PART, test)
-        .env("HOPBINE_RANK", rank.to_string())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command.envs(vars.iter().copied()).spawn().unwrap()
+        .env("HOPBINE_RANK", rank.to_string());
+    Process::start(command.envs(vars.iter().copied()))
 }
 
-/// Runs all ranks of a job; their outputs.
-fn job(test: &str, size: usize, vars: &[(&str, &str)]) -> Vec<Output> {
+/// Runs all ranks of a job to their ends.
+fn job(test: &str, size: usize, vars: &[(&str, &str)]) -> Vec<Ended> {
     let dir = tempfile::tempdir().unwrap();
     part_of_job(test, size, 0..size, &dir.path().join("rendezvous"), vars)
 }
 
-/// Runs some ranks of a job that meet at `path`; their outputs.
+/// Runs some ranks of a job that meet at `path` to their ends.
 fn part_of_job(
     test: &str,
     size: usize,
     ranks: impl IntoIterator<Item = usize>,
     path: &Path,
     vars: &[(&str, &str)],
-) -> Vec<Output> {
+) -> Vec<Ended> {
     let size = size.to_string();
     let mut all = vec![("HOPBINE_SIZE", &*size), ("HOPBINE_RENDEZVOUS", path.to_str().unwrap())];
     all.extend(vars);
-    let ranks: Vec<_> = ranks.into_iter().map(|r| rank(test, r, &all)).collect();
-    ranks.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
+    wait(ranks.into_iter().map(|r| rank(test, r, &all)).collect())
 }
 
-fn all_fine(outputs: &[Output]) {
+fn all_fine(ended: &[Ended]) {
     // All failures: a rank often fails only since another has.
-    let failed = outputs.iter().enumerate().filter(|(_, o)| !o.status.success());
-    let texts: Vec<_> = failed
-        .map(|(r, o)| format!("rank {r}: {} {}", o.status, String::from_utf8_lossy(&o.stderr)))
-        .collect();
+    let failed = ended.iter().enumerate().filter(|(_, o)| !o.status.success());
+    let texts: Vec<_> =
+        failed.map(|(r, o)| format!("rank {r}: {} {}", o.status, o.stderr)).collect();
     assert!(texts.is_empty(), "{}", texts.join("\n"));
 }
 
@@ -291,15 +288,11 @@ fn launchers_of_mpi_need_no_variables_of_ours() {
                     .env(names[0], r.to_string())
                     .env(names[1], "3")
                     .env(names[2], "3")
-                    .env("XDG_RUNTIME_DIR", runtime.path())
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::piped())
-                    .spawn()
-                    .unwrap()
+                    .env("XDG_RUNTIME_DIR", runtime.path());
+                Process::start(&mut command)
             })
             .collect();
-        let outputs: Vec<_> = ranks.into_iter().map(|r| r.wait_with_output().unwrap()).collect();
-        all_fine(&outputs);
+        all_fine(&wait(ranks));
         let left: Vec<_> = std::fs::read_dir(runtime.path())
             .unwrap()
             .flat_map(|dir| std::fs::read_dir(dir.unwrap().path()).unwrap())
@@ -323,7 +316,7 @@ fn a_launched_job_that_does_not_meet_leaves_no_file() {
     command.args([TEST, "--exact", "--nocapture", "--test-threads=1"]).env(PART, TEST);
     command.envs([("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2")]);
     command.env("HOPBINE_TIMEOUT", "0.2").env("XDG_RUNTIME_DIR", runtime.path());
-    all_fine(&[command.output().unwrap()]);
+    all_fine(&[run(&mut command)]);
     let made = std::fs::read_dir(runtime.path()).unwrap().next().expect("a directory").unwrap();
     assert_eq!(std::fs::read_dir(made.path()).unwrap().count(), 0);
 }
@@ -335,7 +328,7 @@ fn overflow_ends_the_owner_of_the_queue() {
     const TEST: &str = "overflow_ends_the_owner_of_the_queue";
     if !playing(TEST) {
         let outputs = job(TEST, 2, &[]);
-        let text = String::from_utf8_lossy(&outputs[0].stderr);
+        let text = &outputs[0].stderr;
         assert_eq!(outputs[0].status.signal(), Some(libc::SIGABRT), "{text}");
         let wanted = "MRQ overflow: rank 0, VCQ at TNI 1 CQ 0 extra value 8";
         assert!(text.contains(wanted), "{text}");

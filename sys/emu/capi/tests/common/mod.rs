@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hopbine_testing::processes::{Ended, Process, wait};
+
 /// The directory `sys`.
 pub fn sys() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -51,33 +53,24 @@ pub fn launch(
     dir: &Path,
     mut command: impl FnMut() -> Command,
 ) -> Vec<(String, Option<String>)> {
-    let children: Vec<_> = (0..size)
-        .map(|rank| {
-            command()
-                .env("LD_LIBRARY_PATH", library_dir())
-                .env("HOPBINE_RANK", rank.to_string())
-                .env("HOPBINE_SIZE", size.to_string())
-                .env("HOPBINE_RENDEZVOUS", dir.join("rendezvous"))
-                .stdout(std::process::Stdio::piped())
-                .stderr(std::process::Stdio::piped())
-                .spawn()
-                .expect("can be started")
-        })
-        .collect();
-    // Each rank's pipes are drained by a thread of their own: a rank that fills one would block,
-    // and the others would wait for it.
-    let waiting: Vec<_> =
-        children.into_iter().map(|c| std::thread::spawn(|| c.wait_with_output())).collect();
-    waiting
-        .into_iter()
-        .enumerate()
-        .map(|(rank, t)| {
-            let out = t.join().expect("does not panic").expect("was started");
-            let text = String::from_utf8_lossy(&out.stdout).into_owned();
-            let trouble = (!out.status.success() || !out.stderr.is_empty()).then(|| {
-                format!("rank {rank}: {}\n{}", out.status, String::from_utf8_lossy(&out.stderr))
-            });
-            (text, trouble)
-        })
-        .collect()
+    let ranks = (0..size).map(|rank| {
+        let mut command = command();
+        command
+            .env("LD_LIBRARY_PATH", library_dir())
+            .env("HOPBINE_RANK", rank.to_string())
+            .env("HOPBINE_SIZE", size.to_string())
+            .env("HOPBINE_RENDEZVOUS", dir.join("rendezvous"));
+        Process::start(&mut command)
+    });
+    let said = wait(ranks.collect()).into_iter().enumerate().map(|(rank, ended)| {
+        let trouble = trouble(&ended).map(|text| format!("rank {rank}: {text}"));
+        (ended.stdout, trouble)
+    });
+    said.collect()
+}
+
+/// What went wrong in a process that should end well and write nothing to standard error.
+pub fn trouble(ended: &Ended) -> Option<String> {
+    let well = ended.status.success() && ended.stderr.is_empty();
+    (!well).then(|| format!("{}\n{}", ended.status, ended.stderr))
 }

@@ -16,7 +16,8 @@ use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{compile, launch, library_dir, sys};
+use common::{compile, launch, library_dir, sys, trouble};
+use hopbine_testing::processes;
 
 /// How long a queue must be silent to count as drained, in ms. The emulated device delivers before
 /// a post returns; the time is for ranks that the scheduler keeps waiting.
@@ -140,10 +141,9 @@ fn run(suite: &Suite, task: &Task) -> Result<(), String> {
             let mut c =
                 threads::rank_holder(&suite.shared_object, dir.path(), task.size, &task.case);
             environment(&mut c);
-            let out = c.env("LD_LIBRARY_PATH", library_dir()).output().expect("can be started");
-            let trouble = (!out.status.success() || !out.stderr.is_empty())
-                .then(|| format!("{}\n{}", out.status, String::from_utf8_lossy(&out.stderr)));
-            vec![(String::from_utf8_lossy(&out.stdout).into_owned(), trouble)]
+            let ended = processes::run(c.env("LD_LIBRARY_PATH", library_dir()));
+            let trouble = trouble(&ended);
+            vec![(ended.stdout, trouble)]
         }
     };
     let (mut lines, mut troubles) = (Vec::new(), String::new());

@@ -1,0 +1,243 @@
+//! Processes whose output is read from the start and that end with their test at the latest.
+
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// The longest that [`wait`] waits: much longer than any test takes on a machine that is busy.
+pub const DEADLINE: Duration = Duration::from_secs(180);
+
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// How a process ended, and all that it wrote.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+}
+
+impl Ended {
+    /// Standard output, then standard error.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+}
+
+/// What one pipe has brought so far, and the thread that reads it.
+#[derive(Debug)]
+struct Reader {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: JoinHandle<()>,
+}
+
+impl Reader {
+    /// Reads at once: a process that fills a pipe would block.
+    fn start(mut pipe: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let theirs = Arc::clone(&bytes);
+        let thread = thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(n @ 1..) = pipe.read(&mut chunk) {
+                theirs.lock().expect("nobody panics with it").extend_from_slice(&chunk[..n]);
+            }
+        });
+        Reader { bytes, thread }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().expect("nobody panics with it")).into_owned()
+    }
+}
+
+/// A process that is killed when the value is dropped.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    stdout: Reader,
+    stderr: Reader,
+}
+
+impl Process {
+    /// Starts `command` without standard input.
+    ///
+    /// # Panics
+    /// If the command cannot be started.
+    #[must_use]
+    pub fn start(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let stdout = Reader::start(child.stdout.take().expect("is piped"));
+        let stderr = Reader::start(child.stderr.take().expect("is piped"));
+        Process { child, stdout, stderr }
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal to the process, unless it has ended.
+    ///
+    /// # Panics
+    /// If the system refuses the signal.
+    pub fn signal(&mut self, signal: i32) {
+        if !self.has_ended() {
+            // SAFETY: no memory is involved. The process has not been reaped, so the number is its own.
+            let code = unsafe { libc::kill(self.id() as libc::pid_t, signal) };
+            assert_eq!(code, 0, "signal {signal}");
+        }
+    }
+
+    /// Kills the process, which may have ended.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("is our child");
+    }
+
+    /// Whether the process is stopped by a signal.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap_or_default();
+        // The state follows the name, which may hold anything but ends with the last parenthesis.
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    }
+
+    /// What the process has written to standard output so far.
+    #[must_use]
+    pub fn stdout(&self) -> String {
+        self.stdout.text()
+    }
+
+    /// What the process has written to standard error so far.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// Whether the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("is our child").is_some()
+    }
+
+    fn ended(mut self) -> Ended {
+        let status = self.child.wait().expect("is our child");
+        // Who was started by the process and outlives it may keep the pipes open.
+        let end = Instant::now() + Duration::from_secs(5);
+        let readers = [&self.stdout, &self.stderr];
+        while readers.iter().any(|reader| !reader.thread.is_finished()) && Instant::now() < end {
+            thread::sleep(PAUSE);
+        }
+        Ended { status, stdout: self.stdout.text(), stderr: self.stderr.text() }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until `condition` holds.
+///
+/// # Panics
+/// If it does not within [`DEADLINE`].
+#[track_caller]
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + DEADLINE;
+    while !condition() {
+        assert!(Instant::now() < end, "not within {DEADLINE:?}: {what}");
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Waits for the end of all processes.
+///
+/// # Panics
+/// If one has not ended within [`DEADLINE`]. Then all are killed; the panic's message has what each
+/// wrote.
+#[must_use]
+pub fn wait(processes: Vec<Process>) -> Vec<Ended> {
+    wait_within(DEADLINE, processes)
+}
+
+fn wait_within(deadline: Duration, mut processes: Vec<Process>) -> Vec<Ended> {
+    let end = Instant::now() + deadline;
+    let hangs = |process: &mut Process| {
+        while !process.has_ended() {
+            if Instant::now() > end {
+                return true;
+            }
+            thread::sleep(PAUSE);
+        }
+        false
+    };
+    let hanging: Vec<bool> = processes.iter_mut().map(hangs).collect();
+    if !hanging.contains(&true) {
+        return processes.into_iter().map(Process::ended).collect();
+    }
+    let mut texts = String::new();
+    for (number, (process, hangs)) in processes.iter().zip(hanging).enumerate() {
+        let state = if hangs { "hangs" } else { "has ended" };
+        texts += &format!("-- {number} {state}\n{}{}", process.stdout(), process.stderr());
+    }
+    panic!("processes have not ended within {deadline:?}:\n{texts}");
+}
+
+/// Runs `command` to its end.
+///
+/// # Panics
+/// As [`Process::start`] and [`wait`].
+#[must_use]
+pub fn run(command: &mut Command) -> Ended {
+    wait(vec![Process::start(command)]).remove(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Process {
+        Process::start(Command::new("sh").args(["-c", script]))
+    }
+
+    #[test]
+    fn what_a_process_writes_and_its_status_are_kept() {
+        let long = shell("head -c 1000000 /dev/zero; echo err >&2; exit 3");
+        let [long, short] = <[Ended; 2]>::try_from(wait(vec![long, shell("echo out")])).unwrap();
+        assert_eq!(
+            (long.status.code(), long.stdout.len(), &*long.stderr),
+            (Some(3), 1_000_000, "err\n")
+        );
+        assert_eq!((short.status.code(), short.text()), (Some(0), "out\n".to_owned()));
+    }
+
+    #[test]
+    fn what_hangs_is_named_and_killed() {
+        let (hangs, ends) = (shell("echo before; exec sleep 600"), shell("echo well"));
+        wait_until("the first line", || !hangs.stdout().is_empty());
+        let id = hangs.id();
+        let waited = thread::spawn(move || {
+            let _ = wait_within(Duration::from_millis(300), vec![ends, hangs]);
+        });
+        let message = *waited.join().unwrap_err().downcast::<String>().unwrap();
+        assert!(message.contains("-- 0 has ended\nwell\n-- 1 hangs\nbefore\n"), "{message}");
+        assert!(!std::fs::exists(format!("/proc/{id}")).unwrap());
+    }
+
+    #[test]
+    fn a_stopped_process_is_seen_and_ends_with_its_value() {
+        let stopped = shell("kill -STOP $$");
+        wait_until("the stop", || stopped.is_stopped());
+        let id = stopped.id();
+        drop(stopped);
+        assert!(!std::fs::exists(format!("/proc/{id}")).unwrap());
+    }
+}

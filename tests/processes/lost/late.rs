@@ -1,0 +1,146 @@
+//! Ranks that are late, or stopped, while others wait for them: nobody takes them for dead.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{VICTIM, small};
+use crate::common::four_at_a_time;
+use crate::common::processes::{all_well, run_scenario, start};
+use hopbine::init;
+use hopbine::reduce::Op;
+use hopbine_testing::processes::{Process, wait_until};
+
+/// The entry of every rank; see `common::processes`.
+#[test]
+fn scenarios() {
+    run_scenario(|name| {
+        Some(match name {
+            "crowded" => crowded,
+            "last" => last,
+            "suspended" => suspended,
+            _ => return None,
+        })
+    });
+}
+
+/// The file beside the rendezvous `file` that lets a late rank go on.
+fn leave_to_go(file: &Path) -> PathBuf {
+    file.with_file_name("go")
+}
+
+/// Returns when the test has called [`let_go`].
+pub fn come_late() {
+    let go = leave_to_go(Path::new(&std::env::var_os("HOPBINE_RENDEZVOUS").unwrap()));
+    // No file is opened: a scenario forbids that.
+    while !go.exists() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub fn let_go(dir: &tempfile::TempDir) {
+    std::fs::write(leave_to_go(&dir.path().join("rendezvous")), "").unwrap();
+}
+
+/// Ends the warning of a rank whose wait is too long. Before that the rank has looked thoroughly for
+/// whoever is at fault.
+const WARNING: &str = "; waiting on";
+
+fn wait_for_warning(rank: &mut Process) {
+    wait_until("a warning", || rank.stderr().contains(WARNING) || rank.has_ended());
+}
+
+/// A rank that cannot open any more files waits for one that is late.
+fn crowded() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limits are written to `limit`, and read from there.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
+        let none = libc::rlimit { rlim_cur: 0, ..limit };
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &none), 0);
+    }
+    if comm.rank() == VICTIM {
+        come_late();
+    }
+    small(comm).unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+    world.finish().unwrap();
+}
+
+/// Runs `scenario` on so many ranks, of which the victim is late until all of `waiting` have warned of it.
+fn late_rank_is_waited_for(n: usize, scenario: &str, waiting: &[usize]) {
+    four_at_a_time(["emu", "shm"], |backend| {
+        let env = [("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "4")];
+        let (dir, mut children) = start(n, scenario, &env);
+        waiting.iter().for_each(|rank| wait_for_warning(&mut children[*rank]));
+        let_go(&dir);
+        let ended = all_well(scenario, children);
+        assert!(waiting.iter().all(|rank| ended[*rank].stderr.contains(WARNING)), "{ended:?}");
+    });
+}
+
+#[test]
+fn a_late_rank_is_not_taken_for_dead_where_no_file_can_be_opened() {
+    late_rank_is_waited_for(3, "crowded", &[0, 1]);
+}
+
+/// The last calls before the end, in which some only give: the root waits for one that is late, when others
+/// have left.
+fn last() {
+    if std::env::var("HOPBINE_RANK").unwrap() != "0" {
+        // They leave long before the late rank does.
+        // SAFETY: no other thread of this program uses the environment now.
+        unsafe { std::env::set_var("HOPBINE_TIMEOUT", "60") };
+    }
+    let world = init().unwrap();
+    let comm = world.communicator();
+    comm.barrier().unwrap();
+    if comm.rank() == VICTIM {
+        come_late();
+    }
+    let (mut sum, mut all) = ([0u64], vec![0u64; comm.size() as usize]);
+    comm.reduce(&[1], &mut sum, Op::Sum, 0).unwrap();
+    comm.gather(&[u64::from(comm.rank())], &mut all, 0).unwrap();
+    if comm.rank() == 0 {
+        assert_eq!((sum, all), ([4], vec![0, 1, 2, 3]));
+    }
+    world.finish().unwrap();
+}
+
+#[test]
+fn a_late_rank_is_waited_for_by_those_who_stay() {
+    late_rank_is_waited_for(4, "last", &[0]);
+}
+
+/// Rank 1 is stopped while it waits for rank 0.
+fn suspended() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    small(comm).unwrap();
+    if comm.rank() == 0 {
+        come_late();
+    }
+    for _ in 0..2 {
+        small(comm).unwrap();
+    }
+    world.finish().unwrap();
+}
+
+#[test]
+fn a_rank_that_is_stopped_while_it_waits_is_waited_for() {
+    four_at_a_time(["emu", "shm"], |backend| {
+        let env = [("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "4")];
+        let (dir, mut children) = start(2, "suspended", &env);
+        wait_for_warning(&mut children[1]);
+        children[1].signal(libc::SIGSTOP);
+        wait_until("a stop", || children[1].is_stopped());
+        let_go(&dir);
+        wait_for_warning(&mut children[0]);
+        children[1].signal(libc::SIGCONT);
+        for ended in all_well("suspended", children) {
+            assert!(ended.stderr.contains(WARNING), "{backend}: {}", ended.text());
+        }
+    });
+}
