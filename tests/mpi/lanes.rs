@@ -1,6 +1,8 @@
 //! Two ports over messages of MPI's, without an engine: long messages go by lanes, and what differs is told.
 
-use std::sync::Arc;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hopbine::endpoint::mpi::{Comm, Library, MpiEndpoint};
@@ -14,6 +16,44 @@ const LONG: usize = 400_000;
 const FIRST: u32 = 40;
 const NOBODYS: u8 = 0xee;
 const SLOT: Slot = Slot { run: 0, task: 0 };
+
+/// Long messages with a header so far: those by lanes are not synchronous.
+static N_WITH_HEADER: AtomicU32 = AtomicU32::new(0);
+
+/// Counts, in place of MPI's, which it calls.
+///
+/// # Safety
+/// As MPI says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Issend(
+    data: *const c_void,
+    n: c_int,
+    of: ffi::MPI_Datatype,
+    to: c_int,
+    mpi_tag: c_int,
+    comm: ffi::MPI_Comm,
+    request: *mut ffi::MPI_Request,
+) -> c_int {
+    type Issend = unsafe extern "C" fn(
+        *const c_void,
+        c_int,
+        ffi::MPI_Datatype,
+        c_int,
+        c_int,
+        ffi::MPI_Comm,
+        *mut ffi::MPI_Request,
+    ) -> c_int;
+    static NEXT: OnceLock<Issend> = OnceLock::new();
+    // SAFETY: MPI's function of this name has this type.
+    let next = NEXT.get_or_init(|| unsafe {
+        let found = libc::dlsym(libc::RTLD_NEXT, c"PMPI_Issend".as_ptr());
+        assert!(!found.is_null());
+        std::mem::transmute::<*mut c_void, Issend>(found)
+    });
+    N_WITH_HEADER.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the caller's promise.
+    unsafe { next(data, n, of, to, mpi_tag, comm, request) }
+}
 
 struct Port {
     endpoint: MpiEndpoint,
@@ -217,6 +257,58 @@ pub fn run() {
         assert_eq!(port.exchange(sent, wanted, late), None);
         port.crossing([next(), next()]);
     }
+    communicators_of_a_life(&mut port, operation);
     port.endpoint.end();
     finalize(port.rank, "lanes");
+}
+
+/// More communicators than there are lanes, one after the other, all go by lanes. Meanwhile receives of an older one
+/// are posted, whose lane another gets, and whose messages would have the same tags of MPI's.
+fn communicators_of_a_life(port: &mut Port, mut operation: u32) {
+    const COMMUNICATORS: u32 = 40;
+    const MESSAGES: u32 = 12;
+    let is_sender = port.rank == 0;
+    let mut next = |context| {
+        operation += 1;
+        Tag { context, ..tag(operation) }
+    };
+    for _ in 0..2 {
+        let side = Side { tag: next(99), len: LONG };
+        port.exchange(side, side, false);
+    }
+    let tags: Vec<Tag> = (0..Tag::WINDOW).map(|_| next(99)).collect();
+    let byte_of = |tag: &Tag| tag.operation as u8;
+    let mut parked: Vec<_> =
+        tags.iter().map(|tag| vec![if is_sender { byte_of(tag) } else { NOBODYS }; LONG]).collect();
+    if !is_sender {
+        for (at, (tag, bytes)) in (100..).zip(tags.iter().zip(&mut parked)) {
+            port.post(at, false, *tag, bytes);
+        }
+    }
+    let before = N_WITH_HEADER.load(Ordering::Relaxed);
+    for context in 0..COMMUNICATORS {
+        for at in 0..MESSAGES {
+            let side = Side { tag: next(u64::from(200 + context)), len: LONG };
+            let late = at % 4 == 1 && context % 5 == 0;
+            let found = port.exchange(side, side, late);
+            let is_whole =
+                |bytes: Vec<u8>| bytes.iter().enumerate().all(|(at, &byte)| byte == byte_at(at));
+            assert_eq!(found.map(is_whole), (!is_sender).then_some(true));
+        }
+    }
+    let n_with_header = N_WITH_HEADER.load(Ordering::Relaxed) - before;
+    assert!(n_with_header <= 3 * COMMUNICATORS, "{n_with_header} long messages with a header");
+    assert!(parked.iter().zip(&tags).all(|(bytes, tag)| {
+        bytes.iter().all(|&byte| byte == if is_sender { byte_of(tag) } else { NOBODYS })
+    }));
+    if is_sender {
+        for (at, (tag, bytes)) in (100..).zip(tags.iter().zip(&mut parked)) {
+            port.post(at, true, *tag, bytes);
+        }
+    }
+    port.wait(tags.len());
+    for (tag, bytes) in tags.iter().zip(&parked) {
+        assert!(bytes.iter().all(|&byte| byte == byte_of(tag)), "{tag:?}");
+    }
+    port.meet();
 }

@@ -40,10 +40,14 @@ pub(super) enum Kind {
     Lane,
     /// A message without a header, which has the MPI tag `way`, waits to be met.
     Unmet,
+    /// The sender has sent `len` messages by lane `way`, and sends no more.
+    Close,
+    /// The lane `way` to the receiver of this is closed.
+    Closed,
 }
 
 /// All kinds, in the order of their numbers on the wire, which start at 1.
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 10] = [
     Kind::Short,
     Kind::Long,
     Kind::Credit,
@@ -52,6 +56,8 @@ const KINDS: [Kind; 8] = [
     Kind::Answer,
     Kind::Lane,
     Kind::Unmet,
+    Kind::Close,
+    Kind::Closed,
 ];
 
 /// See the module documentation.
@@ -133,6 +139,8 @@ pub(super) enum Said {
     Answer(u32, Status),
     Lane { context: u64, lane: u32, least_bytes: usize },
     Unmet { tag: Tag, len: usize, mpi_tag: i32 },
+    Close { lane: u32, n_messages: u64 },
+    Closed { lane: u32 },
 }
 
 /// A short message of at most [`EAGER_BYTES`], a part of which follows the header.
@@ -191,6 +199,8 @@ impl Checked {
                 let mpi_tag = mpi_tag(limits.last_numbered.saturating_add(1), limits.last_tag)?;
                 Said::Unmet { tag, len: long()?, mpi_tag }
             }
+            Kind::Close => Said::Close { lane: way, n_messages: len },
+            Kind::Closed => Said::Closed { lane: way },
         };
         Ok(Checked { credits, said })
     }
@@ -288,6 +298,8 @@ mod tests {
                 Header::of(Kind::Lane, TAG, 4096, 3),
                 Said::Lane { context: 5, lane: 3, least_bytes: 4096 },
             ),
+            (Header::of(Kind::Close, TAG, 12, 3), Said::Close { lane: 3, n_messages: 12 }),
+            (Header::of(Kind::Closed, TAG, 0, 3), Said::Closed { lane: 3 }),
             (Header::plain(Kind::Credit, 0, 0), Said::Credit),
             (Header::plain(Kind::News, blame_to_word(blame), 0), Said::News(Some(blame))),
             (Header::plain(Kind::Ask, 0, 5), Said::Ask(5)),

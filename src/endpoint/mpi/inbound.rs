@@ -52,6 +52,8 @@ impl State {
                 self.lane_opened(index, context, lane, least_bytes)?;
             }
             Said::Unmet { tag, len, mpi_tag } => self.unmet(index, tag, len, mpi_tag)?,
+            Said::Close { lane, n_messages } => self.lane_closing(index, lane, n_messages)?,
+            Said::Closed { lane } => self.lane_closed(index, lane)?,
         }
         let peer = &mut self.peers[index as usize];
         if peer.owed >= CREDITS / 2 {
@@ -127,33 +129,6 @@ impl State {
         Ok(())
     }
 
-    /// The peer has opened a lane: receives that are posted already await their messages there.
-    fn lane_opened(
-        &mut self,
-        index: u32,
-        context: u64,
-        lane: u32,
-        least_bytes: usize,
-    ) -> Result<(), WireError> {
-        let peer = &mut self.peers[index as usize];
-        let (from, next) = (peer.rank, peer.lanes_from.next());
-        let most = next + u32::from(peer.lanes_from.has_room(self.tags));
-        within("the number of lanes", u64::from(next) + 1, (0, most.into()))
-            .and_then(|_| within("a new lane's number", lane.into(), (next.into(), next.into())))
-            .map_err(|garbled| garbled.by(from, "MPI_Irecv"))?;
-        peer.lanes_from.open(context, least_bytes);
-        let Peer { posted, lanes_from, .. } = peer;
-        let carrying = |posted: &mut Posted| lanes_from.carrying(posted.tag, posted.region.len);
-        for posted in posted.extract_if(.., |posted| carrying(posted).is_some()) {
-            let Posted { tag, slot, region, .. } = posted;
-            let mpi_tag = self.tags.of(lane, tag, region.len);
-            self.n_awaited -= 1;
-            // SAFETY: the receive is posted, so its region is valid and nobody else's.
-            unsafe { self.transfers.expect(Awaited { slot, from, tag, region, mpi_tag }) };
-        }
-        Ok(())
-    }
-
     /// A message without a header has not been met for long. Mostly this rank is late, or about to receive
     /// it; otherwise it makes another call, or expects another length.
     fn unmet(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
@@ -168,7 +143,9 @@ impl State {
         let Posted { slot, region, .. } = take_out(&mut self.peers[index as usize].posted, at);
         self.n_awaited -= 1;
         // SAFETY: the receive is posted; nothing comes into its region, as it does not fit.
-        unsafe { self.receive((rank, mpi_tag, len), slot, region, false) }
+        unsafe { self.receive((rank, mpi_tag, len), slot, region, false) }?;
+        // No other message meets the receive that drops it.
+        self.landed(rank, mpi_tag)
     }
 
     /// The receive that a message with this name is for, if there is one, among those that are posted for
@@ -181,7 +158,8 @@ impl State {
         if found.is_some() || !self.transfers.is_awaiting() {
             return Ok(found);
         }
-        let Some(awaited) = self.transfers.take_back(*rank, tag)? else { return Ok(None) };
+        let is_it = |awaited: &Awaited| awaited.from == *rank && awaited.tag.names_same(tag);
+        let Some(awaited) = self.transfers.take_back(is_it)? else { return Ok(None) };
         let Awaited { slot, tag, region, .. } = awaited;
         posted.push(Posted { tag, slot, region, arrival: Arrival::InRegion });
         self.n_awaited += 1;

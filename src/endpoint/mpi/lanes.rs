@@ -2,7 +2,10 @@
 //! message needs no header, and its receive is posted before it comes.
 //!
 //! A sender opens a lane to a peer for each communicator that it sends long messages there on, and says
-//! so once. From then on the tag follows from the message:
+//! so once. If all lanes are open it closes one that has carried nothing for long: it sends nothing by it
+//! any more, and says how many messages it has sent. When the receiver has got so many, it takes back what
+//! it still awaits there, and answers. Only then another communicator may have the lane, so no message meets
+//! a receive of the communicator before. While a lane is open the tag follows from the message:
 //!
 //! | bits | |
 //! | --- | --- |
@@ -22,6 +25,7 @@
 
 use super::transfers::MOST_BYTES;
 use crate::endpoint::Tag;
+use crate::endpoint::garbled::{Garbled, within};
 
 const LANE_BITS: u32 = 4;
 const OPERATION_BITS: u32 = Tag::WINDOW.ilog2();
@@ -61,6 +65,11 @@ impl Tags {
         if self.hash_bits == 0 { self.last } else { self.first() - 1 }
     }
 
+    /// The lane of a tag.
+    pub(super) fn lane_of(self, mpi_tag: i32) -> u32 {
+        mpi_tag as u32 >> (self.hash_bits + MESSAGE_BITS + OPERATION_BITS) & ((1 << LANE_BITS) - 1)
+    }
+
     /// The tag of a message that may go by a lane.
     pub(super) fn of(self, lane: u32, tag: Tag, len: usize) -> i32 {
         let operation = tag.operation % Tag::WINDOW;
@@ -84,18 +93,45 @@ pub(super) fn can_carry(tag: Tag, len: usize) -> bool {
     tag.message < 1 << MESSAGE_BITS && len <= MOST_BYTES
 }
 
-/// The lanes from one rank to another.
+/// The context of a lane that is not open: no communicator has it.
+const NO_CONTEXT: u64 = u64::MAX;
+/// A lane may be closed after so many long messages of others to the same peer: more than all lanes carry in
+/// turn, so that communicators that are in use do not take lanes from each other all the time.
+const IDLE_MESSAGES: u64 = 64;
+
+/// No lane has this number, nor can a header name it.
+const NO_LANE: u64 = u64::MAX;
+
+fn only_lane(field: &'static str, lane: u32, valid: u64) -> Result<(), Garbled> {
+    within(field, lane.into(), (valid, valid)).map(|_| ())
+}
+
+/// The lanes from one rank to another, as either of them sees them.
 #[derive(Debug)]
 pub(super) struct Lanes {
     /// By lane, the context of its communicator.
     contexts: Vec<u64>,
+    uses: Vec<Use>,
+    /// Long messages so far, as the sender counts them.
+    clock: u64,
+    /// The lane that is being closed, and how many messages it has carried in all.
+    closing: Option<(u32, u64)>,
     /// Messages at least as long go by a lane. As long as there is none, none does.
     least_bytes: usize,
 }
 
+/// What a lane has carried since it was opened.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    n_messages: u64,
+    /// The sender's clock at the last of them.
+    last: u64,
+}
+
 impl Default for Lanes {
     fn default() -> Self {
-        Lanes { contexts: Vec::new(), least_bytes: usize::MAX }
+        let (contexts, uses) = Default::default();
+        Lanes { contexts, uses, clock: 0, closing: None, least_bytes: usize::MAX }
     }
 }
 
@@ -109,22 +145,111 @@ impl Lanes {
         self.contexts.iter().position(|&context| context == tag.context).map(|lane| lane as u32)
     }
 
-    /// Whether another lane can be opened.
-    pub(super) fn has_room(&self, tags: Tags) -> bool {
-        tags.hash_bits > 0 && self.contexts.len() < 1 << LANE_BITS
+    /// Counts a message that a lane carries: the sender before it goes, the receiver when it has come.
+    #[inline]
+    pub(super) fn count(&mut self, lane: u32) {
+        self.clock += 1;
+        if let Some(of) = self.uses.get_mut(lane as usize) {
+            *of = Use { n_messages: of.n_messages + 1, last: self.clock };
+        }
     }
 
-    /// Opens a lane for a communicator. The first one says how long messages must be that go by lanes.
-    pub(super) fn open(&mut self, context: u64, least_bytes: usize) {
+    /// Counts a long message that no lane carries.
+    pub(super) fn count_other(&mut self) {
+        self.clock += 1;
+    }
+
+    /// Whether a lane can be opened.
+    fn can_open(&self, lane: u32, tags: Tags) -> bool {
+        let is_closing = self.closing.is_some_and(|(closing, _)| closing == lane);
+        let is_free = match self.contexts.get(lane as usize) {
+            Some(&context) => context == NO_CONTEXT && !is_closing,
+            None => lane as usize == self.contexts.len(),
+        };
+        tags.hash_bits > 0 && lane < 1 << LANE_BITS && is_free
+    }
+
+    /// A lane that can be opened.
+    pub(super) fn free(&self, tags: Tags) -> Option<u32> {
+        (0..=self.contexts.len() as u32).find(|&lane| self.can_open(lane, tags))
+    }
+
+    /// Opens a lane that can be opened for a communicator. The first one says how long messages must be that
+    /// go by lanes.
+    pub(super) fn open(&mut self, lane: u32, context: u64, least_bytes: usize) {
         if self.contexts.is_empty() {
             self.least_bytes = least_bytes;
         }
-        self.contexts.push(context);
+        if lane as usize == self.contexts.len() {
+            self.contexts.push(NO_CONTEXT);
+            self.uses.push(Use { n_messages: 0, last: 0 });
+        }
+        self.contexts[lane as usize] = context;
+        self.uses[lane as usize] = Use { n_messages: 0, last: self.clock };
     }
 
-    /// The number of the next lane.
-    pub(super) fn next(&self) -> u32 {
-        self.contexts.len() as u32
+    /// Begins to close a lane that has carried nothing for long, for the sender; returns how many messages it
+    /// has carried. It carries no more.
+    pub(super) fn close_idle(&mut self) -> Option<(u32, u64)> {
+        let lanes = 0..self.contexts.len() as u32;
+        let lane = lanes.min_by_key(|&lane| self.uses[lane as usize].last)?;
+        let Use { n_messages, last } = self.uses[lane as usize];
+        if self.closing.is_some() || self.clock - last < IDLE_MESSAGES {
+            return None;
+        }
+        self.contexts[lane as usize] = NO_CONTEXT;
+        self.closing = Some((lane, n_messages));
+        self.closing
+    }
+
+    /// The receiver has closed a lane.
+    ///
+    /// # Errors
+    /// If the sender does not close that one.
+    pub(super) fn closed(&mut self, lane: u32) -> Result<(), Garbled> {
+        let closing = self.closing.map_or(NO_LANE, |(closing, _)| closing.into());
+        only_lane("the number of a lane that was being closed", lane, closing)?;
+        self.closing = None;
+        Ok(())
+    }
+
+    /// The sender has opened a lane.
+    ///
+    /// # Errors
+    /// If it is open.
+    pub(super) fn opened(
+        &mut self,
+        lane: u32,
+        context: u64,
+        least_bytes: usize,
+        tags: Tags,
+    ) -> Result<(), Garbled> {
+        let openable = if self.can_open(lane, tags) { lane.into() } else { NO_LANE };
+        only_lane("the number of a lane that was not open", lane, openable)?;
+        self.open(lane, context, least_bytes);
+        Ok(())
+    }
+
+    /// The sender closes a lane by which it has sent so many messages.
+    ///
+    /// # Errors
+    /// If it is not open, another one is being closed, or more have come.
+    pub(super) fn close(&mut self, lane: u32, n_messages: u64) -> Result<(), Garbled> {
+        let is_open = self.contexts.get(lane as usize).is_some_and(|&of| of != NO_CONTEXT);
+        let closable = if is_open && self.closing.is_none() { lane.into() } else { NO_LANE };
+        only_lane("the number of a lane that was open", lane, closable)?;
+        let n_come = self.uses[lane as usize].n_messages;
+        within("the number of messages that a lane has carried", n_messages, (n_come, u64::MAX))?;
+        self.closing = Some((lane, n_messages));
+        Ok(())
+    }
+
+    /// The lane that the sender closes, and its context, once all of its messages have come. It is closed now.
+    pub(super) fn take_closed(&mut self) -> Option<(u32, u64)> {
+        let uses = &self.uses;
+        let (lane, _) = self.closing.take_if(|(lane, n)| uses[*lane as usize].n_messages == *n)?;
+        let context = std::mem::replace(&mut self.contexts[lane as usize], NO_CONTEXT);
+        Some((lane, context))
     }
 
     /// How long messages must be, once there is a lane.
@@ -155,6 +280,7 @@ mod tests {
                             "{tag} of {last}"
                         );
                         assert!(seen.insert(tag), "{lane} {operation} {message}");
+                        assert_eq!(tags.lane_of(tag), lane);
                     }
                 }
             }
@@ -165,7 +291,7 @@ mod tests {
     fn where_tags_are_few_there_are_no_lanes() {
         for last in [32_767, (1 << 24) - 2] {
             let tags = Tags::up_to(last);
-            assert!(!Lanes::default().has_room(tags));
+            assert_eq!(Lanes::default().free(tags), None);
             assert_eq!(tags.last_numbered(), last);
         }
     }
@@ -194,8 +320,8 @@ mod tests {
         let mut lanes = Lanes::default();
         assert_eq!(lanes.carrying(TAG, MOST_BYTES), None);
         assert_eq!(lanes.least_bytes(), None);
-        lanes.open(7, 1000);
-        lanes.open(5, 1000);
+        lanes.open(0, 7, 1000);
+        lanes.open(1, 5, 1000);
         assert_eq!(lanes.carrying(TAG, 1000), Some(1));
         assert_eq!(lanes.carrying(TAG, 999), None);
         assert_eq!(lanes.carrying(TAG, MOST_BYTES + 1), None);
@@ -203,5 +329,71 @@ mod tests {
             assert_eq!(lanes.carrying(Tag { message, ..TAG }, 1000), None);
         }
         assert_eq!(lanes.carrying(Tag { context: 6, ..TAG }, 1000), None);
+    }
+    /// All lanes of a sender and its receiver, open for contexts 0 to 15.
+    fn all_open(tags: Tags) -> (Lanes, Lanes) {
+        let (mut to, mut from) = (Lanes::default(), Lanes::default());
+        while let Some(lane) = to.free(tags) {
+            to.open(lane, u64::from(lane), 1000);
+            assert_eq!(from.opened(lane, u64::from(lane), 1000, tags), Ok(()));
+        }
+        assert_eq!(to.contexts.len(), 1 << LANE_BITS);
+        (to, from)
+    }
+
+    #[test]
+    fn the_lane_that_was_used_longest_ago_is_closed_when_its_messages_have_come() {
+        let tags = Tags::up_to(i32::MAX);
+        let (mut to, mut from) = all_open(tags);
+        let used = Tag { context: 3, ..TAG };
+        to.count(3);
+        to.count(3);
+        // Not while all have been in use.
+        assert_eq!(to.close_idle(), None);
+        (0..IDLE_MESSAGES).for_each(|at| to.count((at % 16) as u32));
+        assert_eq!(to.close_idle(), None);
+        for lane in (0..16).filter(|&lane| lane != 3) {
+            (0..IDLE_MESSAGES).for_each(|_| to.count(lane));
+        }
+        let n_sent = 2 + IDLE_MESSAGES / 16;
+        assert_eq!(to.close_idle(), Some((3, n_sent)));
+        // It carries no more, and nobody has it before the receiver agrees; nor is another closed.
+        assert_eq!(to.carrying(used, 1000), None);
+        (0..IDLE_MESSAGES).for_each(|_| to.count_other());
+        assert_eq!((to.free(tags), to.close_idle()), (None, None));
+        assert!(to.closed(4).is_err());
+        // The receiver awaits what is under way.
+        assert_eq!(from.close(3, n_sent), Ok(()));
+        (1..n_sent).for_each(|_| from.count(3));
+        assert_eq!((from.take_closed(), from.carrying(used, 1000)), (None, Some(3)));
+        assert!(!from.can_open(3, tags));
+        from.count(3);
+        assert_eq!(from.take_closed(), Some((3, 3)));
+        assert_eq!((from.take_closed(), from.carrying(used, 1000)), (None, None));
+        assert_eq!((to.closed(3), to.free(tags)), (Ok(()), Some(3)));
+        to.open(3, 99, 1000);
+        assert_eq!(from.opened(3, 99, 1000, tags), Ok(()));
+        assert_eq!(to.carrying(Tag { context: 99, ..TAG }, 1000), Some(3));
+        assert_eq!(to.free(tags), None);
+    }
+
+    #[test]
+    fn lanes_are_not_opened_or_closed_against_what_is_known_of_them() {
+        let tags = Tags::up_to(i32::MAX);
+        let (mut to, mut from) = all_open(tags);
+        for lane in [0, 15, 16, u32::MAX] {
+            assert!(
+                from.opened(lane, 77, 1000, tags).is_err() && to.closed(lane).is_err(),
+                "{lane}"
+            );
+        }
+        from.count(3);
+        from.count(3);
+        for (lane, n_messages) in [(3, 1), (16, 0), (u32::MAX, 5)] {
+            assert!(from.close(lane, n_messages).is_err(), "{lane}");
+        }
+        assert!(from.close(3, 2).is_ok() && from.close(4, 0).is_err());
+        assert_eq!(from.take_closed(), Some((3, 3)));
+        assert!(from.close(3, 2).is_err());
     }
 }

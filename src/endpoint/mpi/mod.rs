@@ -15,8 +15,9 @@
 //! length, is met by nothing. So whatever waits for long is announced by a header after all: its receiver
 //! then learns that they differ, and drops the message.
 //!
-//! Where there is no lane (for the first messages, where MPI has few tags, for all but the first of many
-//! communicators or messages, and for operations that keep no order), the header of a long message names
+//! Where there is no lane (for the first messages, where MPI has few tags, where more communicators are in
+//! use at a time than there are lanes, for all but the first of many messages of an operation, and for
+//! operations that keep no order), the header of a long message names
 //! a tag of MPI's that no other with a header has on its way from that port. It is sent at once,
 //! whether or not its receive is posted there: the receiver posts one of MPI's, with that tag, when the
 //! header has met its receive. The send is synchronous (`MPI_Issend`): it ends when the message has been
@@ -53,6 +54,7 @@ mod lanes;
 mod lengths;
 mod library;
 mod observer;
+mod opening;
 mod outbound;
 mod peer;
 mod posting;
@@ -300,6 +302,9 @@ impl State {
             }
         }
         self.transfers.advance(&mut self.events)?;
+        while let Some((from, mpi_tag)) = self.transfers.next_landed() {
+            self.landed(from, mpi_tag)?;
+        }
         if self.transfers.is_time_to_announce() {
             for (rank, header) in self.transfers.unmet() {
                 // SAFETY: no message.

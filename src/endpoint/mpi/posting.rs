@@ -1,7 +1,6 @@
 //! Sends and receives of this rank, and what goes out for them under credits.
 
 use super::header::{Header, Kind, n_parts, part_len};
-use super::lanes::can_carry;
 use super::peer::{Early, Message, Outgoing, Peer, Posted};
 use super::transfers::Awaited;
 use super::{NOBODY, State};
@@ -102,40 +101,6 @@ impl State {
         self.peers[index as usize].posted.push(posted);
         self.n_awaited += 1;
         Ok(Taken::Accepted)
-    }
-
-    /// The lane for a long message, which is opened if need be and possible.
-    #[inline]
-    fn lane_to(&mut self, index: u32, tag: Tag, len: usize) -> Result<Option<u32>, WireError> {
-        let lane = self.peers[index as usize].lanes_to.carrying(tag, len);
-        if lane.is_some() || !can_carry(tag, len) {
-            Ok(lane)
-        } else {
-            self.open_lane(index, tag, len)
-        }
-    }
-
-    /// Opens a lane for long messages of a communicator, once it is known which messages are long. Headers
-    /// that wait for credits come first: they say how earlier messages travel.
-    #[cold]
-    fn open_lane(&mut self, index: u32, tag: Tag, len: usize) -> Result<Option<u32>, WireError> {
-        let lengths = &self.outbound.lengths;
-        let Peer { rank, lanes_to, outbox, .. } = &mut self.peers[index as usize];
-        let least_bytes = lanes_to.least_bytes().unwrap_or(lengths.eager_bytes() + 1);
-        if lengths.is_timing()
-            || len < least_bytes
-            || !outbox.is_empty()
-            || !lanes_to.has_room(self.tags)
-        {
-            return Ok(None);
-        }
-        let lane = lanes_to.next();
-        lanes_to.open(tag.context, least_bytes);
-        // SAFETY: no message.
-        unsafe {
-            self.outbound.send(*rank, &Header::of(Kind::Lane, tag, least_bytes, lane), None)
-        }?;
-        Ok(Some(lane))
     }
 
     /// Receives a long message, `(from, mpi_tag, len)`, if it fits the receive that it has met; otherwise

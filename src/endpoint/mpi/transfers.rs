@@ -92,6 +92,8 @@ pub(super) struct Transfers {
     /// and awaited without one.
     n_awaited: usize,
     n_polls: u32,
+    /// Messages that have come without a header: from whom, and by which tag of MPI's.
+    landed: Vec<(Rank, i32)>,
     due: VecDeque<Due>,
     requests: Vec<ffi::MPI_Request>,
     /// The message of each request.
@@ -110,6 +112,7 @@ impl Transfers {
             n_bare: 0,
             n_awaited: 0,
             n_polls: 0,
+            landed: Vec::with_capacity(64),
             due: VecDeque::with_capacity(64),
             requests: Vec::with_capacity(64),
             numbers: Vec::with_capacity(64),
@@ -242,14 +245,17 @@ impl Transfers {
         self.awaited(|awaited| (awaited.from, awaited.mpi_tag) == (from, mpi_tag)).is_some()
     }
 
-    /// Takes the receive back that awaits a message of this name without a header, if there is one.
+    /// Takes such a receive back that awaits a message without a header, if there is one.
     ///
     /// # Errors
     /// [`WireError`] if another message has come for it.
     #[cold]
-    pub(super) fn take_back(&mut self, from: Rank, tag: Tag) -> Result<Option<Awaited>, WireError> {
-        let is_it = |awaited: &Awaited| awaited.from == from && awaited.tag.names_same(tag);
+    pub(super) fn take_back(
+        &mut self,
+        is_it: impl Fn(&Awaited) -> bool,
+    ) -> Result<Option<Awaited>, WireError> {
         let Some((number, awaited)) = self.awaited(is_it) else { return Ok(None) };
+        let from = awaited.from;
         match self.numbers.iter().position(|&of| of == number) {
             Some(at) => {
                 self.numbers.swap_remove(at);
@@ -375,8 +381,9 @@ impl Transfers {
                     events.push(Event::Sent(*slot));
                 }
                 What::Received(slot) => events.push(Event::Received(*slot)),
-                What::Awaited(Awaited { slot, from, region, .. }) => {
+                What::Awaited(Awaited { slot, from, region, mpi_tag, .. }) => {
                     self.n_awaited -= 1;
+                    self.landed.push((*from, *mpi_tag));
                     let fits = n_bytes(status)? == region.len;
                     let differs = Event::Differs(*slot, *from);
                     events.push(if fits { Event::Received(*slot) } else { differs });
@@ -393,6 +400,12 @@ impl Transfers {
         }
         self.done = gone;
         Ok(())
+    }
+
+    /// The next of the messages that have come without a header, from whom and by which tag.
+    #[inline]
+    pub(super) fn next_landed(&mut self) -> Option<(Rank, i32)> {
+        self.landed.pop()
     }
 
     /// Called with every poll: whether it is time to look for messages without a header that nobody has

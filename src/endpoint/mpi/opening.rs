@@ -1,0 +1,134 @@
+//! Opening and closing lanes to and from peers ([`lanes`](super::lanes)).
+
+use super::State;
+use super::header::{Header, Kind};
+use super::lanes::can_carry;
+use super::peer::{Peer, Posted};
+use super::transfers::Awaited;
+use crate::Rank;
+use crate::endpoint::{Arrival, Tag, WireError};
+
+impl State {
+    /// The lane for a long message, which is opened if need be and possible. The message is counted.
+    #[inline]
+    pub(super) fn lane_to(
+        &mut self,
+        index: u32,
+        tag: Tag,
+        len: usize,
+    ) -> Result<Option<u32>, WireError> {
+        let lanes = &mut self.peers[index as usize].lanes_to;
+        let lane = match lanes.carrying(tag, len) {
+            None if can_carry(tag, len) => self.open_lane(index, tag, len)?,
+            lane => lane,
+        };
+        if let Some(lane) = lane {
+            self.peers[index as usize].lanes_to.count(lane);
+        }
+        Ok(lane)
+    }
+
+    /// Opens a lane for long messages of a communicator, once it is known which messages are long. Headers
+    /// that wait for credits come first: they say how earlier messages travel. If all lanes are open, one
+    /// that is not in use is closed first, for a later message.
+    #[cold]
+    fn open_lane(&mut self, index: u32, tag: Tag, len: usize) -> Result<Option<u32>, WireError> {
+        let lengths = &self.outbound.lengths;
+        let Peer { rank, lanes_to, outbox, .. } = &mut self.peers[index as usize];
+        let rank = *rank;
+        let least_bytes = lanes_to.least_bytes().unwrap_or(lengths.eager_bytes() + 1);
+        if lengths.is_timing() || len < least_bytes {
+            return Ok(None);
+        }
+        lanes_to.count_other();
+        if !outbox.is_empty() {
+            return Ok(None);
+        }
+        let Some(lane) = lanes_to.free(self.tags) else {
+            if let Some((lane, n_messages)) = lanes_to.close_idle() {
+                self.say(
+                    rank,
+                    Header { len: n_messages, way: lane, ..Header::plain(Kind::Close, 0, 0) },
+                )?;
+            }
+            return Ok(None);
+        };
+        lanes_to.open(lane, tag.context, least_bytes);
+        self.say(rank, Header::of(Kind::Lane, tag, least_bytes, lane))?;
+        Ok(Some(lane))
+    }
+
+    /// The peer has opened a lane: receives that are posted already await their messages there.
+    pub(super) fn lane_opened(
+        &mut self,
+        index: u32,
+        context: u64,
+        lane: u32,
+        least_bytes: usize,
+    ) -> Result<(), WireError> {
+        let Peer { rank: from, posted, lanes_from, .. } = &mut self.peers[index as usize];
+        let from = *from;
+        let opened = lanes_from.opened(lane, context, least_bytes, self.tags);
+        opened.map_err(|garbled| garbled.by(from, "MPI_Irecv"))?;
+        let carrying = |posted: &mut Posted| {
+            posted.tag.context == context
+                && lanes_from.carrying(posted.tag, posted.region.len).is_some()
+        };
+        for posted in posted.extract_if(.., carrying) {
+            let Posted { tag, slot, region, .. } = posted;
+            let mpi_tag = self.tags.of(lane, tag, region.len);
+            self.n_awaited -= 1;
+            // SAFETY: the receive is posted, so its region is valid and nobody else's.
+            unsafe { self.transfers.expect(Awaited { slot, from, tag, region, mpi_tag }) };
+        }
+        Ok(())
+    }
+
+    /// The peer sends nothing more by a lane, by which it has sent so many messages.
+    pub(super) fn lane_closing(
+        &mut self,
+        index: u32,
+        lane: u32,
+        n_messages: u64,
+    ) -> Result<(), WireError> {
+        let Peer { rank, lanes_from, .. } = &mut self.peers[index as usize];
+        let closing = lanes_from.close(lane, n_messages);
+        closing.map_err(|garbled| garbled.by(*rank, "MPI_Irecv"))?;
+        self.close_lane(index)
+    }
+
+    /// The peer has closed a lane from here: another communicator may have it.
+    pub(super) fn lane_closed(&mut self, index: u32, lane: u32) -> Result<(), WireError> {
+        let Peer { rank, lanes_to, .. } = &mut self.peers[index as usize];
+        lanes_to.closed(lane).map_err(|garbled| garbled.by(*rank, "MPI_Irecv"))
+    }
+
+    /// A message has come without a header, by this tag of MPI's.
+    pub(super) fn landed(&mut self, from: Rank, mpi_tag: i32) -> Result<(), WireError> {
+        let index = self.peer(from);
+        self.peers[index as usize].lanes_from.count(self.tags.lane_of(mpi_tag));
+        self.close_lane(index)
+    }
+
+    /// Closes the lane that the peer closes, if all of its messages have come. What is awaited there still
+    /// comes with a header.
+    #[inline]
+    fn close_lane(&mut self, index: u32) -> Result<(), WireError> {
+        let Peer { rank, lanes_from, posted, .. } = &mut self.peers[index as usize];
+        let Some((lane, context)) = lanes_from.take_closed() else { return Ok(()) };
+        let rank = *rank;
+        let is_there = |awaited: &Awaited| awaited.from == rank && awaited.tag.context == context;
+        while let Some(awaited) = self.transfers.take_back(is_there)? {
+            let Awaited { slot, tag, region, .. } = awaited;
+            posted.push(Posted { tag, slot, region, arrival: Arrival::InRegion });
+            self.n_awaited += 1;
+        }
+        self.say(rank, Header { way: lane, ..Header::plain(Kind::Closed, 0, 0) })
+    }
+
+    /// Sends a header without a message.
+    fn say(&mut self, to: Rank, header: Header) -> Result<(), WireError> {
+        // SAFETY: no message.
+        unsafe { self.outbound.send(to, &header, None) }
+    }
+}
