@@ -117,6 +117,18 @@ pub enum Error {
         /// Ranks of the communicator.
         n_ranks: u32,
     },
+    /// A buffer that holds something is null, or would end beyond the address space.
+    #[error("{collective}: there are no {bytes} B of memory at {address:#x}, the {which} buffer")]
+    Address {
+        /// The collective called.
+        collective: Collective,
+        /// `send` or `receive`.
+        which: &'static str,
+        /// Of the buffer's first byte.
+        address: u64,
+        /// Bytes that it must hold.
+        bytes: u64,
+    },
     /// The send and the receive buffer share memory.
     #[error("{collective}: send and receive buffer overlap; ask for the operation in place")]
     Overlap {

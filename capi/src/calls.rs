@@ -145,9 +145,6 @@ impl Arguments {
                     format!("{count} elements are more than any memory"),
                 );
             }
-            if count > 0 && ptr.is_null() {
-                return wrong(HOPBINE_ERR_BUFFER, format!("the {which} buffer is null"));
-            }
             if count > 0 && ptr.addr() == IN_PLACE {
                 let what = format!("HOPBINE_IN_PLACE as {which} buffer has no meaning here");
                 return wrong(HOPBINE_ERR_BUFFER, what);

@@ -73,7 +73,7 @@ fn code_of(error: &Error) -> c_int {
     match error {
         Error::BufferLength { .. } | Error::UnevenBlocks { .. } => HOPBINE_ERR_COUNT,
         Error::Root { .. } => HOPBINE_ERR_ROOT,
-        Error::Overlap { .. } => HOPBINE_ERR_BUFFER,
+        Error::Address { .. } | Error::Overlap { .. } => HOPBINE_ERR_BUFFER,
         Error::NoOperator { .. } | Error::Reduce(_) => HOPBINE_ERR_OP,
         Error::UnknownAlgorithm { .. } | Error::NotServed { .. } | Error::Plan { .. } => {
             HOPBINE_ERR_ALGORITHM

@@ -242,17 +242,26 @@ impl<'a> Call<'a> {
                 return Err(Error::BufferLength { collective, which, found, needed });
             }
         }
-        let size = self.dtype.size_bytes() as u64;
-        let bytes = |ptr: *const u8, count: u64| {
-            let start = ptr.addr() as u64;
-            start..start.saturating_add(count.saturating_mul(size))
+        self.check_memory(self.memory(caller))
+    }
+
+    /// Checks that there can be memory at the buffers' addresses, and that they share none.
+    #[inline]
+    pub(super) fn check_memory(&self, [send, recv]: [UserMemory; 2]) -> Result<(), Error> {
+        let collective = self.collective;
+        let end = |which, UserMemory { ptr, len }: UserMemory| {
+            let address = ptr.addr() as u64;
+            // No buffer ends beyond the address space; one at the C interface's mark for in place would.
+            let end = address.checked_add(len).filter(|_| address != 0 || len == 0);
+            end.ok_or(Error::Address { collective, which, address, bytes: len })
         };
-        let (send, recv) = (bytes(self.send, send), bytes(self.recv.cast_const(), recv));
-        let overlap = send.start < recv.end && recv.start < send.end;
-        if !send.is_empty() && !recv.is_empty() && overlap {
-            return Err(Error::Overlap { collective });
+        let (send_end, recv_end) = (end("send", send)?, end("receive", recv)?);
+        let is_apart = send_end <= recv.ptr.addr() as u64 || recv_end <= send.ptr.addr() as u64;
+        if is_apart || send.len == 0 || recv.len == 0 {
+            Ok(())
+        } else {
+            Err(Error::Overlap { collective })
         }
-        Ok(())
     }
 
     /// Elements that the send and the receive buffer of a rank must hold.
@@ -285,10 +294,11 @@ impl<'a> Call<'a> {
     }
 
     /// The buffers as the engine takes them, without what this rank does not use.
+    #[inline]
     pub(super) fn memory(&self, caller: Caller) -> [UserMemory; 2] {
         let (send, recv) = self.needed(caller);
         let size = self.dtype.size_bytes() as u64;
-        let memory = |ptr, count: u64| UserMemory { ptr, len: count * size };
+        let memory = |ptr, count: u64| UserMemory { ptr, len: count.saturating_mul(size) };
         // The engine only reads the send buffer.
         [memory(self.send.cast_mut(), send), memory(self.recv, recv)]
     }

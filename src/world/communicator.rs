@@ -216,7 +216,7 @@ impl Communicator {
     /// the former or access the latter meanwhile.
     ///
     /// # Errors
-    /// As for the method named after the collective; [`Error::Overlap`].
+    /// As for the method named after the collective; [`Error::Address`], [`Error::Overlap`].
     #[inline]
     pub unsafe fn call(&self, call: &Call) -> Result<(), Error> {
         let call = &call.normalized(self.caller());

@@ -18,8 +18,8 @@ pub struct Short {
     /// The hardware performs it, if it is blocking.
     is_by_hardware: bool,
     /// Bytes that this rank sends and receives.
-    sent: usize,
-    received: usize,
+    sent: u64,
+    received: u64,
 }
 
 impl Short {
@@ -27,31 +27,23 @@ impl Short {
     /// if the root or the addresses need a closer look.
     #[inline]
     fn move_to(&mut self, caller: Caller, root: Rank, addresses: (*const u8, *mut u8)) -> bool {
-        let Short { call, sent, received, .. } = self;
         let Caller { rank, n_ranks } = caller;
-        let (send, recv) = addresses;
-        let (from, to) = (send.addr(), recv.addr());
-        // No buffer wraps round; the C interface's mark for in place would.
-        let (Some(from_end), Some(to_end)) = (from.checked_add(*sent), to.checked_add(*received))
-        else {
-            return false;
-        };
-        let is_apart = from_end <= to || to_end <= from || *sent == 0 || *received == 0;
-        let is_there = (from != 0 || *sent == 0) && (to != 0 || *received == 0);
-        let is_like = root < n_ranks && (root == rank) == (call.root == rank);
-        if !(is_apart && is_there && is_like) {
+        (self.call.send, self.call.recv) = addresses;
+        let is_like = root < n_ranks && (root == rank) == (self.call.root == rank);
+        if !is_like || self.call.check_memory(self.memory()).is_err() {
             return false;
         }
-        (call.root, call.send, call.recv) = (root, send, recv);
+        self.call.root = root;
         true
     }
 
     /// The buffers as the engine takes them.
+    #[inline]
     fn memory(&self) -> [UserMemory; 2] {
         let Short { call, sent, received, .. } = self;
         // The engine only reads the send buffer.
         [(call.send.cast_mut(), *sent), (call.recv, *received)]
-            .map(|(ptr, len)| UserMemory { ptr, len: len as u64 })
+            .map(|(ptr, len)| UserMemory { ptr, len })
     }
 }
 
@@ -69,7 +61,7 @@ impl Communicator {
         let is_by_hardware = self.gates_for(&call).ok()?.is_some();
         let [send, recv] = call.memory(caller);
         let call = Call { send_blocks: None, recv_blocks: None, ..call };
-        Some(Short { call, is_by_hardware, sent: send.len as usize, received: recv.len as usize })
+        Some(Short { call, is_by_hardware, sent: send.len, received: recv.len })
     }
 
     /// Performs a call like that of `short`, which this handle has made, on other addresses and, if
@@ -90,7 +82,7 @@ impl Communicator {
         }
         let call = &short.call;
         if !short.is_by_hardware {
-            // SAFETY: the caller's promise; `move_to` has made sure that the buffers are there and apart.
+            // SAFETY: the caller's promise; `move_to` has checked the buffers.
             return Some(unsafe { self.run_by_plan(call, short.memory()) });
         }
         let small = self.small_collectives().ok()?;
@@ -118,7 +110,7 @@ impl Communicator {
             Err(error) => return Some(Err(error)),
         };
         let prepared = Prepared::new(self.inner.clone(), ready);
-        // SAFETY: the caller's promise; `move_to` has made sure that the buffers are there and apart.
+        // SAFETY: the caller's promise; `move_to` has checked the buffers.
         let running = unsafe { self.launch_prepared(prepared, short.memory()) };
         Some(running.map(Started::new))
     }

@@ -235,18 +235,31 @@ fn gather_and_scatter_in_place_on_the_root() {
 }
 
 #[test]
-fn overlapping_addresses_are_refused() {
+fn addresses_that_cannot_be_right_are_refused() {
     emulate(&config(&[2], Drive::Inline), |comm| {
         let mut data = [0u8; 12];
-        let mut call =
-            hopbine::world::Call::new(Collective::Allreduce, 8, hopbine::reduce::Dtype::U8);
-        call.op = Some(Op::Sum);
-        (call.send, call.send_count) = (data.as_ptr(), 8);
-        // SAFETY: within `data`.
-        (call.recv, call.recv_count) = (unsafe { data.as_mut_ptr().add(4) }, 8);
-        // SAFETY: all addresses are within `data`.
-        let error = unsafe { comm.call(&call) }.unwrap_err();
-        assert!(matches!(error, Error::Overlap { .. }));
+        let (from, to) = (data.as_ptr(), data.as_mut_ptr());
+        let at = |send: *const u8, recv: *mut u8| {
+            let mut call =
+                hopbine::world::Call::new(Collective::Allreduce, 8, hopbine::reduce::Dtype::U8);
+            call.op = Some(Op::Sum);
+            (call.send, call.send_count, call.recv, call.recv_count) = (send, 8, recv, 8);
+            // SAFETY: refused, unless all addresses are within `data`.
+            unsafe { comm.call(&call) }.unwrap_err()
+        };
+        assert!(matches!(at(from, to.wrapping_add(4)), Error::Overlap { .. }));
+        // The last 8 bytes of all, the end of which is no address, and what would wrap round.
+        let last: *mut u8 = std::ptr::without_provenance_mut(usize::MAX - 7);
+        for nothing in [std::ptr::null_mut(), last, last.wrapping_add(7)] {
+            let refusal = |which| Error::Address {
+                collective: Collective::Allreduce,
+                which,
+                address: nothing.addr() as u64,
+                bytes: 8,
+            };
+            assert_eq!(at(nothing, to), refusal("send"));
+            assert_eq!(at(from, nothing), refusal("receive"));
+        }
     })
     .unwrap();
 }

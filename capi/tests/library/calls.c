@@ -198,6 +198,7 @@ static void wrong_calls(hopbine_comm_t comm) {
     hopbine_request_t request = HOPBINE_REQUEST_NULL, stale;
     hopbine_comm_t other = HOPBINE_COMM_NULL;
     const int n = HOPBINE_DOUBLE, sum = HOPBINE_SUM;
+    void *const last = (char *)HOPBINE_IN_PLACE - 7; /* The end of 8 bytes there is no address. */
     REFUSED(HOPBINE_ERR_COMM, hopbine_allreduce(&x, &y, 1, n, sum, HOPBINE_COMM_NULL));
     REFUSED(HOPBINE_ERR_COMM, hopbine_allreduce(&x, &y, 1, n, sum, 12345));
     REFUSED(HOPBINE_ERR_COUNT, hopbine_allreduce(&x, &y, -1, n, sum, comm));
@@ -205,10 +206,13 @@ static void wrong_calls(hopbine_comm_t comm) {
     REFUSED(HOPBINE_ERR_TYPE, hopbine_allreduce(&x, &y, 1, 99, sum, comm));
     REFUSED(HOPBINE_ERR_OP, hopbine_allreduce(&x, &y, 1, n, 99, comm));
     REFUSED(HOPBINE_ERR_OP, hopbine_allreduce(&x, &y, 1, n, HOPBINE_BXOR, comm));
-    /* Also what is like a call that was good, but for what is wrong. */
-    for (int round = 0; round < 2; round++) {
+    /* Also what is like a call that was good, but for what is wrong: hopbine knows one that was made twice. */
+    for (int round = 0; round < 3; round++) {
         REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(NULL, &y, 1, n, sum, comm));
         REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, NULL, 1, n, sum, comm));
+        REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(last, &y, 1, n, sum, comm));
+        REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, last, 1, n, sum, comm));
+        REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, HOPBINE_IN_PLACE, 1, n, sum, comm));
         REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, &x, 1, n, sum, comm));
         REFUSED(HOPBINE_ERR_BUFFER, hopbine_bcast(HOPBINE_IN_PLACE, 1, n, 0, comm));
         REFUSED(HOPBINE_ERR_ROOT, hopbine_bcast(&x, 1, n, size, comm));
