@@ -21,7 +21,58 @@ pub(super) fn agree(
     })
 }
 
+/// The number of the protocol: what ranks exchange at the start, and what they write to each other on the
+/// wires. It changes whenever bytes mean something else than in the release before.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// What every card begins with; the protocol's number follows.
+const MARK: [u8; 4] = *b"hopb";
+
+/// `card`, with the protocol's number before it: what a rank tells the others first.
+pub(crate) fn stamped(card: &[u8]) -> Vec<u8> {
+    [&MARK, &PROTOCOL.to_le_bytes(), card].concat()
+}
+
+/// The card that `rank` has [`stamped`]; `me` is this rank.
+///
+/// # Errors
+/// Says which protocol each of the two speaks, if it is not the same.
+pub(crate) fn unstamped(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8], String> {
+    let theirs = match bytes.split_first_chunk::<4>() {
+        Some((&MARK, rest)) => rest.split_first_chunk::<4>(),
+        _ => None,
+    };
+    let theirs = theirs.map(|(number, card)| (u32::from_le_bytes(*number), card));
+    let other = match theirs {
+        Some((PROTOCOL, card)) => return Ok(card),
+        Some((number, _)) => format!("protocol {number}"),
+        None => "something else than hopbine's protocol, or one that had no number yet".to_owned(),
+    };
+    Err(format!(
+        "rank {rank} speaks {other}, and rank {me} protocol {PROTOCOL}: all ranks of a job need the same \
+         release of hopbine"
+    ))
+}
+
 /// The exchange itself has failed.
 pub(super) fn lost(error: &BootstrapError) -> WireError {
     WireError { call: "exchange of addresses", reason: error.to_string(), peer: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_protocol_is_named_with_both_ranks() {
+        assert_eq!(unstamped(&stamped(b"card"), 3, 0), Ok(&b"card"[..]));
+        let mut newer = stamped(b"card");
+        newer[4] += 1;
+        let refusal = unstamped(&newer, 3, 0).unwrap_err();
+        assert!(refusal.contains("rank 3 speaks protocol 2, and rank 0 protocol 1"), "{refusal}");
+        for none in [&b""[..], b"hopb", b"hopb\x01\0\0", b"something else"] {
+            let refusal = unstamped(none, 3, 0).unwrap_err();
+            assert!(refusal.contains("rank 3") && refusal.contains("release"), "{refusal}");
+        }
+    }
 }

@@ -40,6 +40,7 @@ mod status;
 pub mod utofu;
 
 pub use clock::Clock;
+pub(crate) use meeting::{stamped, unstamped};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use status::check_status_word;
 pub(crate) use status::confidants;

@@ -1,6 +1,8 @@
 //! The first record that the ranks exchange at start-up.
 
 use super::place::Logical;
+use crate::Rank;
+use crate::endpoint::{stamped, unstamped};
 
 /// See the module documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,26 +25,38 @@ impl Card {
         bytes.extend([sizes, at].iter().flatten().flat_map(|number| number.to_le_bytes()));
         bytes.extend_from_slice(&self.coords);
         bytes.extend_from_slice(self.settings.as_bytes());
-        bytes
+        stamped(&bytes)
     }
 
-    /// What `encode` made; whatever else comes differs in its settings.
-    pub(super) fn decode(mut rest: &[u8]) -> Self {
-        let [cores, host] = [(); 2].map(|()| u64::from_le_bytes(take(&mut rest)));
-        let [sizes, at] = [(); 2].map(|()| [(); 3].map(|()| u32::from_le_bytes(take(&mut rest))));
-        let logical = (sizes[0] > 0).then_some(Logical { sizes, at });
-        let coords = take(&mut rest);
-        let settings = String::from_utf8_lossy(rest).into_owned();
-        Card { cores, host, coords, logical, settings }
+    /// What [`encode`](Card::encode) made at `rank`; `me` is this one.
+    ///
+    /// # Errors
+    /// What it is instead.
+    pub(super) fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
+        let card = unstamped(bytes, rank, me)?;
+        let short =
+            || format!("rank {rank} sent a card of {} bytes, which is too short", card.len());
+        let (&fixed, settings) = card.split_first_chunk::<FIXED_BYTES>().ok_or_else(short)?;
+        let ([cores, host, ..], _) = fixed.as_chunks::<8>() else { return Err(short()) };
+        let numbers: [u32; 6] = std::array::from_fn(|at| {
+            let at = 16 + 4 * at;
+            u32::from_le_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]])
+        });
+        let [x, y, z, at @ ..] = numbers;
+        let sizes = [x, y, z];
+        Ok(Card {
+            cores: u64::from_le_bytes(*cores),
+            host: u64::from_le_bytes(*host),
+            coords: std::array::from_fn(|at| fixed[40 + at]),
+            logical: (x > 0).then_some(Logical { sizes, at }),
+            settings: String::from_utf8(settings.to_vec())
+                .map_err(|_| format!("rank {rank} sent settings that are no text"))?,
+        })
     }
 }
 
-/// The next `N` bytes; zeros if there are not as many, and nothing is left then.
-fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
-    let (bytes, left) = rest.split_first_chunk().map_or(([0; N], &[][..]), |(b, left)| (*b, left));
-    *rest = left;
-    bytes
-}
+/// Bytes of a card before its settings: two numbers of 8 bytes, six of 4, coordinates.
+const FIXED_BYTES: usize = 46;
 
 #[cfg(test)]
 mod tests {
@@ -54,9 +68,15 @@ mod tests {
             let settings = "HOPBINE_TORUS=2x2".to_owned();
             let card =
                 Card { cores: 1 << 60, host: 7, coords: [1, 2, 3, 0, 1, 2], logical, settings };
-            assert_eq!(Card::decode(&card.encode()), card);
+            assert_eq!(Card::decode(&card.encode(), 1, 0), Ok(card.clone()));
+            let (mut cut, mut torn) = (card.encode(), card.encode());
+            cut.truncate(20);
+            torn.push(0xff);
+            for (bytes, reason) in [(&cut[..], "too short"), (&torn, "no text"), (b"", "protocol")]
+            {
+                let refusal = Card::decode(bytes, 1, 0).unwrap_err();
+                assert!(refusal.contains("rank 1") && refusal.contains(reason), "{refusal}");
+            }
         }
-        let short = Card::decode(b"short");
-        assert!(short.settings.is_empty() && short.logical.is_none());
     }
 }

@@ -192,7 +192,9 @@ impl World {
             ),
         };
         let cards = exchange.allgather(&card.encode()).map_err(|error| meeting(rank, &error))?;
-        let cards: Vec<Card> = cards.iter().map(|bytes| Card::decode(bytes)).collect();
+        let decode = |(other, bytes): (u32, &Vec<u8>)| Card::decode(bytes, other, rank);
+        let cards: Result<Vec<Card>, String> = (0..).zip(&cards).map(decode).collect();
+        let cards = cards.map_err(|reason| Error::Meeting { rank: Some(rank), reason })?;
         if let Some(other) = cards.iter().position(|other| other.settings != card.settings) {
             let theirs = &cards[other].settings;
             let mine = &card.settings;

@@ -18,7 +18,8 @@ use super::segment::Segment;
 use super::staging::Staging;
 use super::{Opened, ShmEndpoint};
 use crate::endpoint::calls::Calls;
-use crate::endpoint::meeting::{agree, lost};
+use crate::endpoint::garbled::{Garbled, within};
+use crate::endpoint::meeting::{agree, lost, stamped, unstamped};
 use crate::endpoint::{Bell, Rank, WireError};
 use crate::numbered::Numbered;
 
@@ -67,12 +68,24 @@ impl Card {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (words, []) = bytes.as_chunks::<8>() else { return None };
-        let &words: &[_; CARD_BYTES / 8] = words.try_into().ok()?;
+    /// The card of `rank`; `me` is this one.
+    ///
+    /// # Errors
+    /// Which field of it cannot be, or which protocol the other rank speaks.
+    fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
+        let card = unstamped(bytes, rank, me)?;
+        let of_rank = |garbled: Garbled| format!("rank {rank} sent {garbled}");
+        let (words, _) = card.as_chunks::<8>();
+        let words: &[_; CARD_BYTES / 8] = match words.try_into() {
+            Ok(words) if card.len() == CARD_BYTES => words,
+            _ => return Err(format!("rank {rank} sent a card of {} bytes", card.len())),
+        };
         let [host, node, pid, shown, started, probe, token] = words.map(u64::from_le_bytes);
-        let (pid, shown) = (u32::try_from(pid).ok()?, u32::try_from(shown).ok()?);
-        Some(Card { host, node, process: Process { pid, shown, started }, probe, token })
+        // 0 and numbers beyond a pid_t's would mean something else to the system.
+        let most = i32::MAX as u64;
+        let pid = within("its process number", pid, (1, most)).map_err(of_rank)? as u32;
+        let shown = within("its number in /proc", shown, (0, most)).map_err(of_rank)? as u32;
+        Ok(Card { host, node, process: Process { pid, shown, started }, probe, token })
     }
 }
 
@@ -93,9 +106,10 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         probe: probe.as_ptr().expose_provenance() as u64,
         token,
     };
-    let cards = exchange.allgather(&card.encode()).map_err(|error| lost(&error))?;
-    let cards: Option<Vec<Card>> = cards.iter().map(|bytes| Card::decode(bytes)).collect();
-    let cards = cards.ok_or_else(|| failed("a rank has sent something else than its card"))?;
+    let cards = exchange.allgather(&stamped(&card.encode())).map_err(|error| lost(&error))?;
+    let decode = |(other, bytes): (Rank, &Vec<u8>)| Card::decode(bytes, other, rank as Rank);
+    let cards: Result<Vec<Card>, String> = (0..).zip(&cards).map(decode).collect();
+    let cards = cards.map_err(|reason| failed(&reason))?;
     let locals: Vec<(Rank, Card)> =
         (0..).zip(cards).filter(|(_, other)| other.place() == card.place()).collect();
     let (n_locals, is_all) = (locals.len(), locals.len() == exchange.size());
@@ -213,4 +227,57 @@ fn can_read(card: &Card) -> bool {
 
 fn failed(reason: &str) -> WireError {
     WireError { call: CALL, reason: reason.to_owned(), peer: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use utofu::bootstrap::{BootstrapError, LocalExchange};
+
+    use super::*;
+
+    /// An exchange that changes a byte of what this rank tells first.
+    struct Changed(LocalExchange, Option<usize>);
+
+    impl Exchange for Changed {
+        fn rank(&self) -> usize {
+            self.0.rank()
+        }
+        fn size(&self) -> usize {
+            self.0.size()
+        }
+        fn set_timeout(&mut self, timeout: Duration) {
+            self.0.set_timeout(timeout);
+        }
+        fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+            let mut mine = mine.to_vec();
+            if let Some(at) = self.1.take() {
+                mine[at] ^= 0x80;
+            }
+            self.0.allgather(&mine)
+        }
+    }
+
+    /// What both ranks get if rank 1 changes a byte of its card.
+    fn refusals(at: usize) -> Vec<String> {
+        let config = ShmConfig { n_ports: 1, node: 0, may_read: false };
+        let ranks = LocalExchange::group(2, Duration::from_secs(20)).into_iter().enumerate();
+        let run = |(rank, exchange)| {
+            let mut exchange = Changed(exchange, (rank == 1).then_some(at));
+            std::thread::spawn(move || connect(&mut exchange, config).map(drop))
+        };
+        let threads: Vec<_> = ranks.map(run).collect();
+        threads.into_iter().map(|rank| rank.join().unwrap().unwrap_err().to_string()).collect()
+    }
+
+    #[test]
+    fn two_releases_are_refused_on_both_sides() {
+        // The protocol's number is behind the mark.
+        let found = refusals(4);
+        assert!(
+            found[0].contains("rank 1 speaks protocol 129, and rank 0 protocol 1"),
+            "{found:?}"
+        );
+    }
 }

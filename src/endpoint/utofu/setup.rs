@@ -15,11 +15,12 @@ use super::registrar::Registrar;
 use super::state::{Fence, MAILBOX_BYTES};
 use super::{SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::calls::Calls;
-use crate::endpoint::meeting::agree;
+use crate::endpoint::meeting::{agree, stamped, unstamped};
 use crate::endpoint::{Rank, WireError};
 use crate::memory::Pages;
 
-/// Bytes that a rank tells about one port: the number of its VCQ. Where its memory is follows.
+/// Bytes that a rank tells about one port, behind the protocol's number: that of its VCQ. Where its memory
+/// is follows.
 const RECORD_BYTES: usize = 8;
 /// Puts are cut at a multiple of this, so that pieces start at cache lines.
 const PUT_ALIGN: usize = 256;
@@ -52,7 +53,8 @@ pub fn connect(
     let n_ports = registrars.len();
     let halves = halves(api, n_ports, place);
     let mine = halves.as_ref().map(|halves| {
-        halves.iter().flat_map(|half| half.vcq.id().raw().to_le_bytes()).collect::<Vec<u8>>()
+        let ids = halves.iter().flat_map(|half| half.vcq.id().raw().to_le_bytes());
+        stamped(&ids.collect::<Vec<u8>>())
     });
     let all = agree(exchange, CALL, mine.as_deref().map_err(ToString::to_string))?;
     let rank = exchange.rank() as Rank;
@@ -87,13 +89,15 @@ pub fn connect(
 
 /// Where all ranks' ports are, from the numbers of their VCQs.
 fn places(api: &Api, all: &[Vec<u8>], rank: Rank) -> Result<Places, WireError> {
-    let ids = all.iter().enumerate().map(|(peer, record)| {
-        let ids = record
-            .as_chunks::<RECORD_BYTES>()
-            .0
-            .iter()
-            .map(|id| VcqId::from_raw(api, u64::from_le_bytes(*id)).map(|id| id.info()));
-        ids.collect::<Result<Vec<_>, _>>().map_err(|error| failed(error, Some(peer as Rank)))
+    let ids = (0..).zip(all).map(|(peer, record)| {
+        let refused = |reason| WireError { call: CALL, reason, peer: Some(peer) };
+        let card = unstamped(record, peer, rank).map_err(refused)?;
+        let (ids, []) = card.as_chunks::<RECORD_BYTES>() else {
+            return Err(refused(format!("rank {peer} sent a card of {} bytes", card.len())));
+        };
+        let ids = ids.iter().map(|id| VcqId::from_raw(api, u64::from_le_bytes(*id)));
+        let ids = ids.map(|id| id.map(|id| id.info())).collect::<Result<Vec<_>, _>>();
+        ids.map_err(|error| failed(error, Some(peer)))
     });
     Places::new(&ids.collect::<Result<Vec<_>, _>>()?, rank)
 }
