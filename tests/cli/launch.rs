@@ -316,6 +316,37 @@ fn a_job_ends_though_nobody_reads() {
     }
 }
 
+/// Behind a shell, and in a group of its own: what a launcher that is killed leaves behind ends, and
+/// its directory goes.
+#[test]
+fn nothing_outlives_a_launcher_that_is_killed() {
+    use std::io::BufReader;
+    let script =
+        "setsid sleep 1000 & echo $!; sleep 1000 & echo $!; echo $HOPBINE_RENDEZVOUS; wait";
+    let mut job = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "1", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(job.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let processes = [lines.next(), lines.next()].map(|line| format!("/proc/{}", line.unwrap()));
+    let rendezvous = lines.next().unwrap();
+    let directory = Path::new(&rendezvous).parent().unwrap();
+    assert!(directory.is_dir());
+    job.kill().unwrap();
+    job.wait().unwrap();
+    let begun = std::time::Instant::now();
+    // One that has ended and is not reaped has no descriptors to look at.
+    let lives = |process: &&String| std::fs::read_link(format!("{process}/exe")).is_ok();
+    while processes.iter().any(|process| lives(&process)) || directory.exists() {
+        let left = processes.iter().filter(lives).collect::<Vec<_>>();
+        let waited = begun.elapsed();
+        assert!(waited < std::time::Duration::from_secs(60), "{left:?}, {rendezvous}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn info_tells_of_every_rank() {
     let hopbine = env!("CARGO_BIN_EXE_hopbine");

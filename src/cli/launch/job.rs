@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::mem::MaybeUninit;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,8 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
+use super::directory::Directory;
+use super::guardian::{self, Guardian};
 use super::messages::Messages;
 use super::signals::{self, Watched};
 use super::threads::{all_finish, thread};
@@ -37,6 +36,7 @@ pub(super) struct Job {
     grace: Duration,
     /// The signal that ended the start, before all ranks were there.
     interrupted: Option<libc::c_int>,
+    _guardian: Guardian,
     // Removed last, with the rendezvous in it.
     directory: Directory,
 }
@@ -57,6 +57,11 @@ impl Job {
     pub(super) fn start(settings: &Settings, signals: &Watched) -> Result<Job, CliError> {
         let directory = Directory::new()
             .map_err(|source| CliError::Write { path: std::env::temp_dir(), source })?;
+        // SAFETY: threads are started below only.
+        let guardian = unsafe { Guardian::start(directory.path(), &directory.rendezvous()) };
+        let guardian = guardian.map_err(|error| {
+            CliError::Usage(format!("no process can be started that guards the job: {error}"))
+        })?;
         let libraries = library_path(settings, directory.path())?;
         let (sender, events) = channel();
         let mut job = Job {
@@ -68,6 +73,7 @@ impl Job {
             messages: Messages::start().map_err(CliError::Output)?,
             grace: settings.grace,
             interrupted: None,
+            _guardian: guardian,
             directory,
         };
         for rank in 0..settings.ranks {
@@ -225,6 +231,7 @@ impl Job {
                 self.finish_output(LAST_WORDS);
             }
             self.signal(libc::SIGKILL);
+            guardian::end_all(&self.directory.rendezvous());
         }
         self.finish_output(LAST_OUTPUT);
         self.messages.finish(LAST_OUTPUT);
@@ -368,24 +375,4 @@ fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString
     }
     let joined = std::env::join_paths(path).map_err(|error| CliError::Usage(error.to_string()))?;
     Ok(Some(joined))
-}
-
-/// The directory of the rendezvous. Whatever the ranks leave behind goes with it.
-struct Directory(TempDir);
-
-impl Directory {
-    fn new() -> io::Result<Self> {
-        // Only this user may enter it: the ranks map and remove what is in it.
-        let private = std::fs::Permissions::from_mode(0o700);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("hopbine-launch-").permissions(private).tempdir().map(Directory)
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn rendezvous(&self) -> PathBuf {
-        self.0.path().join("rendezvous")
-    }
 }

@@ -1,7 +1,9 @@
 //! `hopbine launch`: starts the ranks of a job on this host and looks after them.
 
 mod cores;
+mod directory;
 mod forward;
+mod guardian;
 mod job;
 mod messages;
 mod signals;

@@ -1,0 +1,123 @@
+//! The directory of a job's rendezvous. A lock says that its launcher, or its guardian, lives: what
+//! others have left is removed.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+const PREFIX: &str = "hopbine-launch-";
+/// Held as long as somebody looks after the job.
+const LOCK: &str = "lock";
+
+/// See the module documentation. Whatever the ranks leave behind goes with it.
+pub(super) struct Directory {
+    directory: TempDir,
+    _lock: File,
+}
+
+impl Directory {
+    /// # Errors
+    /// What the system says.
+    pub(super) fn new() -> io::Result<Self> {
+        let place = std::env::temp_dir();
+        sweep(&place);
+        // Only this user may enter it: the ranks map and remove what is in it.
+        let private = std::fs::Permissions::from_mode(0o700);
+        let mut builder = tempfile::Builder::new();
+        let directory = builder.prefix(PREFIX).permissions(private).tempdir_in(place)?;
+        // Under its name it has been locked from the start.
+        let new = directory.path().join("lock.new");
+        let lock = options().create_new(true).mode(0o600).open(&new)?;
+        if !is_locked_now(&lock) {
+            return Err(io::Error::last_os_error());
+        }
+        std::fs::rename(new, directory.path().join(LOCK))?;
+        Ok(Directory { directory, _lock: lock })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(super) fn rendezvous(&self) -> PathBuf {
+        self.path().join("rendezvous")
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    options
+}
+
+/// Takes the lock, unless another process has it.
+fn is_locked_now(lock: &File) -> bool {
+    // SAFETY: an open descriptor.
+    unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+}
+
+/// Removes what launchers of this user have left in `place` that do not live any more.
+fn sweep(place: &Path) {
+    let Ok(entries) = std::fs::read_dir(place) else { return };
+    let ours = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
+    for path in entries.flatten().filter(ours).map(|entry| entry.path()) {
+        // Whoever removes it holds the lock: nobody else does so at the same time.
+        if let Some(_lock) = left_behind(&path) {
+            // What cannot be removed stays for the next.
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
+}
+
+/// The lock of a directory of this user's that nobody looks after; none of one that is being made.
+fn left_behind(path: &Path) -> Option<File> {
+    let about = std::fs::symlink_metadata(path).ok()?;
+    // SAFETY: has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    if !about.is_dir() || about.uid() != user || about.mode() & 0o077 != 0 {
+        return None;
+    }
+    let lock = options().open(path.join(LOCK)).ok()?;
+    is_locked_now(&lock).then_some(lock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_behind_is_swept_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let make = |name: &str, mode, has_lock| {
+            let path = place.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            if has_lock {
+                std::fs::write(path.join(LOCK), "").unwrap();
+                std::fs::write(path.join("rendezvous"), "").unwrap();
+            }
+            path
+        };
+        let stale = make("hopbine-launch-stale", 0o700, true);
+        let kept = [
+            make("hopbine-launch-new", 0o700, false),
+            make("hopbine-launch-open", 0o755, true),
+            make("other", 0o700, true),
+        ];
+        let link = place.path().join("hopbine-launch-link");
+        std::os::unix::fs::symlink(&kept[2], &link).unwrap();
+        let alive = make("hopbine-launch-alive", 0o700, true);
+        let lock = File::open(alive.join(LOCK)).unwrap();
+        assert!(is_locked_now(&lock));
+        sweep(place.path());
+        assert!(!stale.exists());
+        assert!(kept.iter().all(|path| path.exists()) && alive.exists() && link.exists());
+        drop(lock);
+        sweep(place.path());
+        assert!(!alive.exists());
+    }
+}
