@@ -27,7 +27,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu::bootstrap::{BootstrapError, Exchange};
+use utofu::bootstrap::Exchange;
 
 use super::backend::{Backend, Layout, Opened};
 use super::card::Card;
@@ -59,11 +59,11 @@ use crate::error::{Error, WireError};
 /// rank's memory. Handles of its communicator that are left then refuse every call.
 pub struct World {
     /// `None` only while being dropped.
-    comm: Option<Communicator>,
-    exchange: Box<dyn Exchange>,
+    pub(super) comm: Option<Communicator>,
+    pub(super) exchange: Box<dyn Exchange>,
     /// MPI, if the ranks have met by it.
-    session: Option<Arc<Session>>,
-    about: About,
+    pub(super) session: Option<Arc<Session>>,
+    pub(super) about: About,
 }
 
 /// What was found out and decided at the start.
@@ -78,7 +78,7 @@ pub(super) struct About {
     pub(super) in_memory: u32,
     pub(super) seating: Seating,
     /// How long the ranks wait for each other.
-    timeout: Duration,
+    pub(super) timeout: Duration,
 }
 
 /// Joins the world that the environment describes; see the module's table. All ranks must call
@@ -97,7 +97,7 @@ pub(super) struct About {
 ///
 /// # Errors
 /// [`Error::Backend`] lists what was tried; [`Error::Meeting`] names ranks that did not appear
-/// within `HOPBINE_TIMEOUT`; [`Error::Layout`] and [`Error::Setting`] say what does not fit;
+/// within `HOPBINE_TIMEOUT`, or, where the ranks meet by MPI, one that could not start; [`Error::Layout`] and [`Error::Setting`] say what does not fit;
 /// [`Error::Startup`] if the device cannot be set up.
 pub fn init() -> Result<World, Error> {
     let meeting = mpi::find(&from_environment)?.map_or(Meeting::Environment, Meeting::Mpi);
@@ -137,6 +137,17 @@ impl World {
     }
 
     fn join(get: Lookup<'_>, by: Meeting) -> Result<World, Error> {
+        let session = if let Meeting::Mpi(session) = &by { Some(session.clone()) } else { None };
+        let joined = World::join_alone(get, by).and_then(World::joined_by_all);
+        if let (Err(error), Some(session)) = (&joined, session) {
+            let timeout = get("HOPBINE_TIMEOUT").and_then(|text| parse_timeout(&text).ok());
+            session.give_up(timeout.unwrap_or(DEFAULT_TIMEOUT), &error.to_string());
+        }
+        joined
+    }
+
+    /// As far as this rank can tell: others may not join.
+    fn join_alone(get: Lookup<'_>, by: Meeting) -> Result<World, Error> {
         let timeout = get("HOPBINE_TIMEOUT").map_or(Ok(DEFAULT_TIMEOUT), |t| parse_timeout(&t))?;
         let drive = get("HOPBINE_DRIVE").map_or(Ok(Drive::Auto), |text| text.parse())?;
         let on_timeout =
@@ -338,57 +349,6 @@ impl World {
             registration_cache: comm.cache_stats(),
             environment: environment(),
         }
-    }
-
-    /// After a failure: all ranks that are gone; the error names only the one that was noticed
-    /// first. Every rank that is left has to call it. It waits for up to three timeouts, since
-    /// a rank that was computing learns of the failure only in its next call.
-    ///
-    /// # Errors
-    /// [`Error::Meeting`] if the rendezvous file, or MPI, cannot be used.
-    pub fn missing(&mut self) -> Result<Vec<u32>, Error> {
-        self.exchange.set_timeout(self.about.timeout.saturating_mul(3));
-        let missing = self.exchange.roll_call();
-        self.exchange.set_timeout(self.about.timeout);
-        let missing = missing.map_err(|error| meeting(self.communicator().rank(), &error))?;
-        Ok(missing.into_iter().map(|rank| rank as u32).collect())
-    }
-
-    /// Leaves the world in an orderly way: waits for all ranks, at most for the timeout.
-    ///
-    /// # Errors
-    /// [`Error::Ending`] names ranks that do not leave; the failure of an earlier operation,
-    /// after which this does not wait for other ranks.
-    pub fn finish(mut self) -> Result<(), Error> {
-        self.close()
-    }
-
-    fn close(&mut self) -> Result<(), Error> {
-        let Some(comm) = self.comm.take() else { return Ok(()) };
-        let rank = comm.rank();
-        let outcome = comm.close().and_then(|()| {
-            // Peers may write their last credits until all ranks are here.
-            self.exchange.barrier().map_err(|error| match error {
-                BootstrapError::Missing { .. } => Error::Ending { reason: error.to_string() },
-                error => meeting(rank, &error),
-            })
-        });
-        comm.end();
-        if let Err(error) = outcome {
-            // Memory that peers may still write to must not be freed.
-            std::mem::forget(comm);
-            return Err(error);
-        }
-        drop(comm);
-        let Some(session) = &self.session else { return Ok(()) };
-        session.end().map_err(|source| Error::Wire { rank, port: 0, step: None, source })
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        // A drop cannot report the error; `finish` can.
-        let _ = self.close();
     }
 }
 

@@ -26,6 +26,7 @@ mod key;
 mod launcher;
 mod layout;
 mod learning;
+mod leaving;
 mod members;
 #[cfg(feature = "mpi")]
 mod mpi;

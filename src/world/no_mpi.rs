@@ -35,6 +35,14 @@ impl Session {
         match self.0 {}
     }
 
+    pub(super) fn has_given_up(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub(super) fn give_up(&self, _: Duration, _: &str) {
+        match self.0 {}
+    }
+
     pub(super) fn end(&self) -> Result<(), WireError> {
         match self.0 {}
     }

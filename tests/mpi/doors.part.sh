@@ -242,6 +242,14 @@ run_doors() {
   # What is made at the start is freed: a wrong name, a torus of other ranks, hopbine's own end, the program's.
   ranks 3 HOPBINE_ONLY=allredcue "$programs/leftovers" cannot || status=1
   ranks 3 HOPBINE_TORUS=5x5 "$programs/leftovers" cannot || status=1
+  ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_PORTS=two "$programs/leftovers" cannot || status=1
+  ranks 3 HOPBINE_BACKEND=shm HOPBINE_PORTS=9999 "$programs/leftovers" cannot || status=1
+  # One rank has a wrong setting: nobody waits for it, and all say why.
+  for name in shm mpi; do
+    said=$(export HOPBINE_START=call HOPBINE_BACKEND=$name HOPBINE_SHM=off; launch_within 20 3 "$programs/leftovers" one 2>&1) || status=1
+    [[ $said == *"rank 1: "*HOPBINE_PORTS*none*"MPI serves all calls"* && $said == *"nothing is left"* ]] ||
+      { printf 'FAILED: a rank with a wrong setting\n%s\n' "$said"; status=1; }
+  done
   reported "" 3 "$programs/leftovers" || status=1
   reported "" 3 HOPBINE_START=call "$programs/leftovers" own || status=1
   # The report counts each HB_ call once, and nothing else, without the library and under it.

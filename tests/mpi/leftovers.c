@@ -1,49 +1,53 @@
-/* What HB_Init makes of MPI's objects is freed: when hopbine cannot be started (`cannot`), at once; else in
- * MPI_Finalize, also where the program has started hopbine itself (`own`). Counts calls of libhopbine_hb.so, which find
- * these definitions before MPI's. Prints "nothing is left" on rank 0. */
+/* What HB_Init makes of MPI's objects is freed: when hopbine cannot be started, at once, on all ranks (`cannot`), or on
+ * one, which has a wrong setting (`one`); else in MPI_Finalize, also where the program has started hopbine itself
+ * (`own`). Counts calls of hopbine's libraries, which find these definitions before MPI's. Prints "nothing is left" on
+ * rank 0. */
 #define _GNU_SOURCE
 #define HB
 #include "program.h"
 
 #include <dlfcn.h>
 #include <hopbine.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int n_comms, n_groups, n_requests;
 
-/* Whether a call comes from there, and not from what it calls. */
-static int is_its(const void *caller) {
+/* Whether a call comes from a library of this name, and not from what it calls. */
+static int is_its(const void *caller, const char *library) {
     Dl_info from;
-    return dladdr(caller, &from) && strstr(from.dli_fname, "libhopbine_hb");
+    return dladdr(caller, &from) && strstr(from.dli_fname, library);
 }
 
-#define COUNT(NAME, PARAMETERS, ARGUMENTS, N, BY)                                                  \
+#define COUNT(LIBRARY, NAME, PARAMETERS, ARGUMENTS, N, BY)                                         \
     int NAME PARAMETERS {                                                                          \
         int(*const next) PARAMETERS = (int(*) PARAMETERS)dlsym(RTLD_NEXT, #NAME);                  \
-        if (is_its(__builtin_return_address(0))) N += BY;                                          \
+        if (is_its(__builtin_return_address(0), LIBRARY)) N += BY;                                 \
         return next ARGUMENTS;                                                                     \
     }
-COUNT(PMPI_Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made), n_comms, 1)
-COUNT(PMPI_Comm_free, (MPI_Comm * comm), (comm), n_comms, -1)
-COUNT(PMPI_Comm_group, (MPI_Comm comm, MPI_Group *group), (comm, group), n_groups, 1)
-COUNT(PMPI_Group_free, (MPI_Group * group), (group), n_groups, -1)
-COUNT(PMPI_Irecv,
+COUNT("libhopbine", PMPI_Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made), n_comms, 1)
+COUNT("libhopbine", PMPI_Comm_free, (MPI_Comm * comm), (comm), n_comms, -1)
+COUNT("libhopbine_hb", PMPI_Comm_group, (MPI_Comm comm, MPI_Group *group), (comm, group), n_groups, 1)
+COUNT("libhopbine_hb", PMPI_Group_free, (MPI_Group * group), (group), n_groups, -1)
+COUNT("libhopbine_hb", PMPI_Irecv,
       (void *data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request),
       (data, n, type, from, tag, comm, request), n_requests, 1)
-COUNT(PMPI_Wait, (MPI_Request * request, MPI_Status *status), (request, status), n_requests, -1)
+COUNT("libhopbine_hb", PMPI_Wait, (MPI_Request * request, MPI_Status *status), (request, status), n_requests, -1)
 
 int main(int argc, char **argv) {
-    int one = 1, sum = 0;
+    int mine = 1, sum = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const int cannot = argc > 1 && strcmp(argv[1], "cannot") == 0, own = argc > 1 && strcmp(argv[1], "own") == 0;
+    const char *const how = argc > 1 ? argv[1] : "";
+    const int one = strcmp(how, "one") == 0, cannot = one || strcmp(how, "cannot") == 0, own = strcmp(how, "own") == 0;
     const MPI_Comm everybody = MPI_COMM_WORLD;
     hopbine_comm_t world;
+    if (one && rank == 1) setenv("HOPBINE_PORTS", "none", 1);
     if (own) EXPECT(hopbine_init_mpi(&everybody, NULL, NULL, &world) == HOPBINE_SUCCESS);
     HB_Init();
     EXPECT(cannot ? n_comms == 0 && n_groups == 0 && n_requests == 0 : n_comms > 0 && n_groups > 0 && n_requests > 0);
-    CALL(Allreduce)(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CALL(Allreduce)(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     EXPECT(sum == size);
     if (own) EXPECT(hopbine_finalize() == HOPBINE_SUCCESS);
     MPI_Finalize();

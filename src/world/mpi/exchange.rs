@@ -1,4 +1,8 @@
 //! MPI as the way by which ranks meet.
+//!
+//! A rank that cannot start says so in the next exchange, whatever the others give each other there: all ranks
+//! learn why, and none waits for it. They are then done with the session's communicators at the same point, and
+//! free them together, as MPI wants it.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -7,7 +11,7 @@ use std::time::{Duration, Instant};
 use mpi::ffi;
 use utofu::bootstrap::{BootstrapError, Exchange};
 
-use super::session::Session;
+use super::session::{Session, Step};
 use crate::endpoint::mpi::check;
 use crate::error::WireError;
 
@@ -21,6 +25,9 @@ pub(super) struct MpiExchange {
     pub(super) session: Arc<Session>,
     pub(super) timeout: Duration,
 }
+
+/// Behind the length of what a rank gives: whether that is why it cannot start.
+const GAVE_UP: u64 = 1;
 
 impl MpiExchange {
     /// Waits for what `start` has started. False if it takes too long: MPI then keeps whatever
@@ -57,10 +64,19 @@ impl MpiExchange {
         }
     }
 
-    fn all(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, WireError> {
+    /// Says why this rank cannot start; returns when everybody knows that somebody cannot.
+    pub(super) fn give_up(&self, reason: &str) {
+        if self.session.step() == Step::In {
+            // What everybody gets is the error.
+            let _ = self.all(reason.as_bytes(), GAVE_UP);
+        }
+    }
+
+    /// Gives everybody `mine`; fails on all ranks if it is why one gave up.
+    fn all(&self, mine: &[u8], mark: u64) -> Result<Vec<Vec<u8>>, WireError> {
         let comm = self.session.comm.0;
         let n_ranks = self.session.n_ranks as usize;
-        let own_len = Box::new(mine.len() as u64);
+        let own_len = Box::new((mine.len() as u64) << 1 | mark);
         let mut lens = vec![0u64; n_ranks];
         let is_done = self.wait("MPI_Iallgather", |request| {
             // SAFETY: a word there, and room for one of each rank here, until it is done; and for
@@ -82,6 +98,8 @@ impl MpiExchange {
             std::mem::forget((own_len, lens));
             return Err(self.late("MPI_Iallgather"));
         }
+        let gave_up = lens.iter().position(|len| len & GAVE_UP != 0);
+        lens.iter_mut().for_each(|len| *len >>= 1);
         let mut at = 0u64;
         let ends: Vec<u64> = lens
             .iter()
@@ -94,7 +112,7 @@ impl MpiExchange {
             let reason = format!("{at} bytes are more than MPI gathers");
             return Err(WireError { call: "MPI_Iallgatherv", reason, peer: None });
         }
-        if at == 0 {
+        if at == 0 && gave_up.is_none() {
             // Some MPIs refuse to gather nothing.
             return Ok(vec![Vec::new(); n_ranks]);
         }
@@ -122,8 +140,12 @@ impl MpiExchange {
             std::mem::forget((mine, all, counts, starts));
             return Err(self.late("MPI_Iallgatherv"));
         }
-        let parts = ends.iter().zip(&lens);
-        Ok(parts.map(|(&end, &len)| all[(end - len) as usize..end as usize].to_vec()).collect())
+        let part = |(&end, &len): (&u64, &u64)| all[(end - len) as usize..end as usize].to_vec();
+        let parts: Vec<Vec<u8>> = ends.iter().zip(&lens).map(part).collect();
+        let Some(rank) = gave_up else { return Ok(parts) };
+        self.session.is_at(Step::GivenUp);
+        let reason = format!("rank {rank}: {}", String::from_utf8_lossy(&parts[rank]));
+        Err(WireError { call: "joining a world", reason, peer: None })
     }
 
     /// Tells everybody that this rank is here, and waits for as much from everybody. Returns those
@@ -184,6 +206,7 @@ impl MpiExchange {
     }
 
     fn late(&self, call: &'static str) -> WireError {
+        self.session.is_at(Step::Out);
         WireError {
             call,
             reason: format!(
@@ -210,7 +233,7 @@ impl Exchange for MpiExchange {
     }
 
     fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
-        self.all(mine).map_err(|error| BootstrapError::Failed(Box::new(error)))
+        self.all(mine, 0).map_err(|error| BootstrapError::Failed(Box::new(error)))
     }
 
     fn roll_call(&mut self) -> Result<Vec<usize>, BootstrapError> {

@@ -14,7 +14,7 @@ use utofu_emu::Launched;
 pub(super) use session::Session;
 
 use super::backend::{Backend, Layout, Opened};
-use super::config::{Drive, Lookup};
+use super::config::{DEFAULT_TIMEOUT, Drive, Lookup};
 use super::info::DeviceInfo;
 use super::launcher;
 use super::near::beside;
@@ -48,6 +48,7 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
                  use its own, or srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH",
                 session.n_ranks
             );
+            session.give_up(DEFAULT_TIMEOUT, &reason);
             Err(unusable(WireError { call: "MPI_Comm_size", reason, peer: None }))
         }
         _ => Ok(Some(session)),
@@ -114,6 +115,14 @@ impl Backend for Mpi {
     }
 
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
+        if layout.n_ports > 1 {
+            // A rank that has given up makes no communicators.
+            exchange.barrier().map_err(|error| WireError {
+                call: "joining a world",
+                reason: error.to_string(),
+                peer: None,
+            })?;
+        }
         let ports = self.0.endpoints(layout.n_ports)?;
         Ok(Opened {
             endpoints: beside(layout.near, ports, exchange)?,

@@ -2,9 +2,11 @@
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use mpi::ffi;
 
+use super::exchange::MpiExchange;
 use crate::Rank;
 use crate::endpoint::mpi::{Comm, Library, MpiEndpoint, check};
 use crate::error::WireError;
@@ -22,8 +24,20 @@ pub(in crate::world) struct Session {
     pub(super) n_ranks: u32,
     /// To be freed at the end.
     comms: Mutex<Vec<Comm>>,
+    step: Mutex<Step>,
     /// MPI was initialised for this.
     is_ours: bool,
+}
+
+/// How far the ranks go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// They make the same exchanges.
+    In,
+    /// All know that one of them cannot start, and make no more.
+    GivenUp,
+    /// Some did not take part in time.
+    Out,
 }
 
 impl Session {
@@ -59,9 +73,9 @@ impl Session {
             check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
         }
         drop(inside);
-        let comms = Mutex::new(vec![comm, roll]);
+        let (comms, step) = (Mutex::new(vec![comm, roll]), Mutex::new(Step::In));
         let (rank, n_ranks, library) = (rank as Rank, size as u32, Arc::new(library));
-        Ok(Arc::new(Session { library, comm, roll, rank, n_ranks, comms, is_ours }))
+        Ok(Arc::new(Session { library, comm, roll, rank, n_ranks, comms, step, is_ours }))
     }
 
     /// Initialises MPI, with as many threads as it allows, and joins all ranks of the program.
@@ -147,18 +161,45 @@ impl Session {
         Ok(word)
     }
 
+    pub(super) fn step(&self) -> Step {
+        *lock(&self.step)
+    }
+
+    /// Whether all know that one of them cannot start.
+    pub(in crate::world) fn has_given_up(&self) -> bool {
+        self.step() == Step::GivenUp
+    }
+
+    pub(super) fn is_at(&self, step: Step) {
+        *lock(&self.step) = step;
+    }
+
+    /// This rank cannot start, whose endpoints have ended. All others learn of it in their next exchange,
+    /// for which this waits as long; then all free their communicators. They stay if some ranks do not come.
+    pub(in crate::world) fn give_up(self: &Arc<Self>, timeout: Duration, reason: &str) {
+        MpiExchange { session: self.clone(), timeout }.give_up(reason);
+        if self.has_given_up() {
+            // The reason for giving up is the error to report.
+            let _ = self.free();
+        }
+    }
+
+    fn free(&self) -> Result<(), WireError> {
+        let _inside = self.library.enter()?;
+        for mut comm in std::mem::take(&mut *lock(&self.comms)) {
+            // SAFETY: nothing uses it any more.
+            check("MPI_Comm_free", unsafe { ffi::PMPI_Comm_free(&mut comm.0) })?;
+        }
+        Ok(())
+    }
+
     /// All ranks are done, and their endpoints have ended: gives everything back to MPI, and finalises
     /// it if that is ours to do.
     ///
     /// # Errors
     /// [`WireError`].
     pub(in crate::world) fn end(&self) -> Result<(), WireError> {
-        let inside = self.library.enter()?;
-        for mut comm in std::mem::take(&mut *lock(&self.comms)) {
-            // SAFETY: nothing uses it any more.
-            check("MPI_Comm_free", unsafe { ffi::PMPI_Comm_free(&mut comm.0) })?;
-        }
-        drop(inside);
+        self.free()?;
         if self.is_ours {
             // SAFETY: as above.
             check("MPI_Finalize", unsafe { ffi::PMPI_Finalize() })?;

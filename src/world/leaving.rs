@@ -1,0 +1,75 @@
+//! The end of a world.
+
+use utofu::bootstrap::BootstrapError;
+
+use super::init::World;
+use super::launcher::meeting;
+use crate::error::Error;
+
+impl World {
+    /// The world, if all ranks of a session have joined it.
+    pub(super) fn joined_by_all(mut self) -> Result<World, Error> {
+        let Some(session) = self.session.clone() else { return Ok(self) };
+        let Err(error) = self.exchange.barrier() else { return Ok(self) };
+        let error = meeting(self.communicator().rank(), &error);
+        if let Some(comm) = self.comm.take() {
+            comm.end();
+            if !session.has_given_up() {
+                // Peers that have joined may write to this memory.
+                std::mem::forget(comm);
+            }
+        }
+        Err(error)
+    }
+
+    /// After a failure: all ranks that are gone; the error names only the one that was noticed
+    /// first. Every rank that is left has to call it. It waits for up to three timeouts, since
+    /// a rank that was computing learns of the failure only in its next call.
+    ///
+    /// # Errors
+    /// [`Error::Meeting`] if the rendezvous file, or MPI, cannot be used.
+    pub fn missing(&mut self) -> Result<Vec<u32>, Error> {
+        self.exchange.set_timeout(self.about.timeout.saturating_mul(3));
+        let missing = self.exchange.roll_call();
+        self.exchange.set_timeout(self.about.timeout);
+        let missing = missing.map_err(|error| meeting(self.communicator().rank(), &error))?;
+        Ok(missing.into_iter().map(|rank| rank as u32).collect())
+    }
+
+    /// Leaves the world in an orderly way: waits for all ranks, at most for the timeout.
+    ///
+    /// # Errors
+    /// [`Error::Ending`] names ranks that do not leave; the failure of an earlier operation,
+    /// after which this does not wait for other ranks.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.close()
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        let Some(comm) = self.comm.take() else { return Ok(()) };
+        let rank = comm.rank();
+        let outcome = comm.close().and_then(|()| {
+            // Peers may write their last credits until all ranks are here.
+            self.exchange.barrier().map_err(|error| match error {
+                BootstrapError::Missing { .. } => Error::Ending { reason: error.to_string() },
+                error => meeting(rank, &error),
+            })
+        });
+        comm.end();
+        if let Err(error) = outcome {
+            // Memory that peers may still write to must not be freed.
+            std::mem::forget(comm);
+            return Err(error);
+        }
+        drop(comm);
+        let Some(session) = &self.session else { return Ok(()) };
+        session.end().map_err(|source| Error::Wire { rank, port: 0, step: None, source })
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // A drop cannot report the error; `finish` can.
+        let _ = self.close();
+    }
+}
