@@ -6,8 +6,8 @@
 #
 # Needed beyond Rust: C, C++ and Fortran compilers (gcc, g++, gfortran), for the uTofu conformance
 # suite and the programs on the C interface. Some checks need more (Open MPI and MPICH, libclang,
-# cmake, shellcheck, qemu); where that is missing they are left out and named at the end, except in
-# CI (CI=true), where nothing may be left out.
+# cmake, shellcheck, qemu), single tests need userfaultfd or huge pages. Where that is missing, checks
+# are left out, and counted and named at the end; in CI (CI=true) each is an error.
 #
 # One stage after the other: ranks wait for each other by yielding their core, so that whatever
 # computes beside them slows them down by orders of magnitude. What has idle priority does, too: it gets
@@ -19,7 +19,9 @@ export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
 export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_TEST_CODEGEN_UNITS=1
 export RUSTC_WORKSPACE_WRAPPER=$PWD/tests/rustc.sh
 
-say() { printf '\n== %s\n' "$*"; }
+logs=target/test-logs
+# shellcheck source=/dev/null
+. tests/stages.sh
 
 install=true
 [ "${1:-}" != --offline ] || install=false
@@ -30,32 +32,14 @@ if $install && is_root_on_debian; then
   apt-get update -qq
   apt-get install -y -qq --no-install-recommends gcc g++ gfortran libc6-dev make cmake pkg-config \
     libclang-dev shellcheck >/dev/null
+  # Huge pages for a test of memory events; the test is left out where this is refused.
+  pages=/proc/sys/vm/nr_overcommit_hugepages
+  [ "$(<$pages)" != 0 ] || { echo 8 >$pages; } 2>/dev/null || true
 elif ! command -v cc >/dev/null || ! command -v make >/dev/null; then
   echo "please install a C compiler (cc) and make" >&2
   exit 1
 fi
 
-logs=target/test-logs
-rm -rf "$logs"
-mkdir -p "$logs"
-
-# stage NAME COMMAND...: runs it, says how long it took. Exit status 3 means that it cannot be done
-# here: an error in CI only. Within COMMAND a failure does not end the function (`set -e` is off).
-# What hangs is ended by `limited`, and fails.
-stage() {
-  local name=$1 started=$SECONDS status=0
-  shift
-  say "$name"
-  "$@" || status=$?
-  echo "-- $name: $((SECONDS - started)) s"
-  if [ $status = 3 ] && [ "${CI:-}" != true ]; then
-    echo "$name" >>"$logs/left-out"
-  elif [ $status != 0 ]; then
-    echo "$name" >>"$logs/failed"
-  fi
-}
-
-limited() { timeout --kill-after=10 "$@"; }
 clippy() { cargo clippy --workspace --all-targets --quiet -- -D warnings; }
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet; }
 # The benchmarks have no tests, and what they need would have everything else built otherwise.
@@ -148,9 +132,4 @@ cat "$logs/oldest"
 stage "address sanitizer" limited 1500 ./sanitize.sh address
 stage "aarch64" limited 1500 ./arm.sh
 
-say "done after $SECONDS s"
-[ ! -e "$logs/left-out" ] || sed 's/^/NOT CHECKED, as said above: /' "$logs/left-out"
-if [ -e "$logs/failed" ]; then
-  sed 's/^/FAILED: /' "$logs/failed" >&2
-  exit 1
-fi
+table

@@ -8,8 +8,7 @@ use hopbine::memory::{Cache, CacheConfig, Keep, ProcessEvents, page_bytes};
 #[test]
 fn a_shrinking_heap_is_noticed() {
     if let Err(error) = ProcessEvents::shared() {
-        eprintln!("skipped: {error}");
-        return;
+        return hopbine_testing::skip(format!("there are no events of memory: {error}"));
     }
     let mut cache = Cache::with_process_events(CacheConfig::default(), 1);
     // SAFETY: the test passes a whole mapped page.

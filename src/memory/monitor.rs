@@ -241,13 +241,21 @@ fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
 mod tests {
     use super::*;
     use crate::memory::events::Position;
+    use hopbine_testing::skip;
 
     /// Events in the other mode than the one this machine prefers.
+    #[track_caller]
     fn missing() -> Option<Arc<ProcessEvents>> {
-        let events = ProcessEvents::start(WatchMode::Missing);
-        let events = events.inspect_err(|error| eprintln!("skipped: {error}")).ok()?;
-        settle(&events.log);
-        Some(events)
+        match ProcessEvents::start(WatchMode::Missing) {
+            Ok(events) => {
+                settle(&events.log);
+                Some(events)
+            }
+            Err(error) => {
+                skip(format!("there are no events of missing pages: {error}"));
+                None
+            }
+        }
     }
 
     /// Waits until what has happened so far is announced: the trial at the start, for instance.
@@ -298,8 +306,7 @@ mod tests {
             libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0)
         };
         if start == libc::MAP_FAILED {
-            eprintln!("skipped: no huge pages are set aside on this machine");
-            return;
+            return skip("no huge pages are set aside (vm.nr_overcommit_hugepages)");
         }
         let Some(events) = missing() else { return };
         // SAFETY: within the mapping, which only this test knows.

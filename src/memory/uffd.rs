@@ -244,6 +244,7 @@ impl Uffd {
 mod tests {
     use super::*;
     use crate::memory::Pages;
+    use hopbine_testing::skip;
 
     #[test]
     fn request_numbers_are_those_of_the_kernel() {
@@ -260,15 +261,18 @@ mod tests {
     #[test]
     fn unread_reports_are_not_settled_and_abandoning_frees_the_waiting() {
         for abandon in [false, true] {
-            let Ok(uffd) = Uffd::open(WatchMode::WriteProtect) else {
-                eprintln!("skipped: this kernel offers no write-protect userfaultfd");
-                return;
+            let uffd = match Uffd::open(WatchMode::WriteProtect) {
+                Ok(uffd) => uffd,
+                Err(error) => {
+                    return skip(format!(
+                        "this kernel opens no write-protect userfaultfd: {error}"
+                    ));
+                }
             };
             let pages = Pages::new(1 << 16).unwrap();
             let span = pages.span();
             if let Err(error) = uffd.watch(span) {
-                eprintln!("skipped: this kernel cannot watch: {error}");
-                return;
+                return skip(format!("this kernel watches no memory: {error}"));
             }
             assert!(uffd.settled());
             std::thread::scope(|scope| {

@@ -148,9 +148,12 @@ fn what_a_failed_job_leaves_behind_is_ended() {
 
 #[test]
 fn a_signal_that_is_to_be_ignored_is() {
-    let script = "trap '' HUP; exec \"$0\" launch -n 1 sh -c 'echo up; sleep 0.5; echo done'";
+    let directory = tempfile::tempdir().unwrap();
+    let sent = directory.path().join("sent");
+    let rank = format!("echo up; until [ -e {} ]; do sleep 0.01; done; echo done", sent.display());
+    let script = "trap '' HUP; exec \"$0\" launch -n 1 sh -c \"$1\"";
     let mut job = Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_hopbine")])
+        .args(["-c", script, env!("CARGO_BIN_EXE_hopbine"), &rank])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -159,6 +162,8 @@ fn a_signal_that_is_to_be_ignored_is() {
     out.read_line(&mut line).unwrap();
     // SAFETY: no memory is involved; the job is not reaped yet.
     assert_eq!(unsafe { libc::kill(job.id() as libc::pid_t, libc::SIGHUP) }, 0);
+    // The launcher gets the signal before it can see that.
+    std::fs::write(sent, "").unwrap();
     out.read_to_string(&mut line).unwrap();
     assert!(job.wait().unwrap().success());
     assert_eq!(line, "up\ndone\n");
@@ -230,30 +235,36 @@ fn the_first_failure_decides_and_nothing_is_left() {
 }
 
 /// A rank that dies before it has joined leaves another that waits for it, and the memory that
-/// this one has made: neither outlives the job. The memory has no name that could be left.
+/// this one has made: neither outlives the job, since the memory has no name.
 #[test]
 fn a_job_that_never_met_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let pingpong = compile("pingpong", "tofucom_emu", directory.path());
-    // Rank 0 opens the device and waits for rank 1, which ends when it sees that.
+    let (first, tmp) = (directory.path().join("first"), directory.path().join("tmp"));
+    std::fs::create_dir(&tmp).unwrap();
+    // Rank 0 opens the device and waits for rank 1, which ends when it sees that. What rank 0 shares
+    // with others is shown before that.
     let script = format!(
-        "if [ $HOPBINE_RANK = 0 ]; then echo $$ >&2; exec {}; fi; \
-         while ! grep hopbine-emu $HOPBINE_RENDEZVOUS 2>/dev/null; do sleep 0.05; done; \
-         exit 5",
-        pingpong.display()
+        "if [ $HOPBINE_RANK = 0 ]; then echo $$ >{first}; exec {}; fi; \
+         while ! grep -q hopbine-emu $HOPBINE_RENDEZVOUS 2>/dev/null; do sleep 0.05; done; \
+         grep ' rw-s ' /proc/$(cat {first})/maps; exit 5",
+        pingpong.display(),
+        first = first.display(),
     );
-    let output = launch(&["-n", "2", "--grace", "0"], &["sh", "-c", &script]);
+    let output = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "2", "--grace", "0", "sh", "-c", &script])
+        .env("TMPDIR", &tmp)
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).starts_with("hopbine-emu"), "{}", text(&output.stdout));
-    let errors = text(&output.stderr);
-    let first_line = errors.lines().next().unwrap_or_default();
-    let pid: u32 = first_line.parse().unwrap_or_else(|_| panic!("{first_line}"));
-    assert!(!Path::new(&format!("/proc/{pid}/fd")).exists(), "rank 0 still runs");
-    let own = |entry: &std::fs::DirEntry| {
-        entry.file_name().to_string_lossy().starts_with(&format!("hopbine-{pid}"))
-    };
-    let left: Vec<_> = std::fs::read_dir("/dev/shm").unwrap().flatten().filter(own).collect();
-    assert!(left.is_empty(), "{left:?}");
+    let shared = text(&output.stdout);
+    assert!(!shared.is_empty(), "rank 0 shares no memory");
+    for mapping in shared.lines() {
+        assert!(mapping.contains(" /memfd:hopbine-emu"), "memory with a name: {mapping}");
+    }
+    let id = std::fs::read_to_string(first).unwrap();
+    assert!(!is_running(id.trim()), "rank 0 still runs");
+    assert_eq!(left_behind(&tmp), [""; 0]);
 }
 
 #[test]

@@ -10,7 +10,8 @@ use hopbine::{CallOptions, Communicator, EmulationConfig, Error, Hardware, OnTim
 /// More than the device takes.
 const PAGES: usize = 7000;
 const PAGE: usize = 4096;
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Nobody waits that long: who cannot go on tells the others.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Takes all the room that is left, as long as the value lives.
 fn fill(comm: &Communicator, memory: &mut [u8]) -> Vec<Registered> {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hopbine::memory::{
     CacheConfig, CacheMode, CacheStats, EventSource, Keep, ProcessEvents, Span, page_bytes,
 };
+use hopbine_testing::skip;
 
 /// A cache of stamps.
 struct Cache(Mutex<hopbine::memory::Cache<u64>>);
@@ -30,10 +31,11 @@ impl Cache {
     }
 }
 
-/// A cache on the events of the process; `None`, said aloud, where there are none.
+/// A cache on the events of the process; `None`, and the test counts as skipped, where there are none.
+#[track_caller]
 fn cache() -> Option<Cache> {
     if let Err(error) = ProcessEvents::shared() {
-        eprintln!("skipped: {error}");
+        skip(format!("there are no events of memory: {error}"));
         return None;
     }
     let cache = hopbine::memory::Cache::with_process_events(CacheConfig::default(), 1);
@@ -236,13 +238,10 @@ fn addresses_that_change_hands_are_not_served_stale() {
 
 /// Runs a test of this file in a process of its own, where no other cache sees what it does.
 fn alone(test: &str) {
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--ignored", "--nocapture"])
-        .arg(format!("regcache::events::{test}"))
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--ignored", "--nocapture"]).arg(format!("regcache::events::{test}"));
+    let ended = hopbine_testing::processes::run(&mut command);
+    assert!(ended.status.success() && ended.stdout.contains("1 passed"), "{}", ended.text());
 }
 
 #[test]
@@ -283,9 +282,8 @@ fn mappings() -> usize {
 #[test]
 #[ignore = "run by forks_and_evictions: while others listen, watches stay"]
 fn evicted_pages_are_not_watched_any_more() {
-    if ProcessEvents::shared().is_err() {
-        eprintln!("skipped: there are no events here");
-        return;
+    if let Err(error) = ProcessEvents::shared() {
+        return skip(format!("there are no events of memory: {error}"));
     }
     let max_regions = std::num::NonZeroU32::new(16).unwrap();
     let config = CacheConfig { max_regions, ..CacheConfig::default() };
