@@ -52,9 +52,9 @@ tests() {
 # wires: all at once, and four tests of each at a time.
 tests_that_wait() {
   local test=(limited 400 cargo test --test processes --test ranks -- --test-threads=4) pids=() pid status=0
-  "${test[@]}" lost:: >"$logs/lost" 2>&1 & pids+=($!)
-  HOPBINE_TEST_BACKEND=shm "${test[@]}" lost:: >"$logs/lost-shm" 2>&1 & pids+=($!)
-  "${test[@]}" stress:: >"$logs/stress" 2>&1 & pids+=($!)
+  at_least 10 "${test[@]}" lost:: >"$logs/lost" 2>&1 & pids+=($!)
+  HOPBINE_TEST_BACKEND=shm at_least 10 "${test[@]}" lost:: >"$logs/lost-shm" 2>&1 & pids+=($!)
+  at_least 5 "${test[@]}" stress:: >"$logs/stress" 2>&1 & pids+=($!)
   for pid in "${pids[@]}"; do wait "$pid" || status=1; done
   cat "$logs"/{lost,lost-shm,stress}
   return $status
@@ -62,7 +62,7 @@ tests_that_wait() {
 # Tests that say how ranks call and fail, with shared memory as the wire. The others take very long
 # over it where 64 ranks with six ports share two cores: HOPBINE_TEST_BACKEND=shm runs them by hand.
 tests_shm() {
-  HOPBINE_TEST_BACKEND=shm limited 200 cargo test --test ranks --test processes -- requests:: mismatch::
+  HOPBINE_TEST_BACKEND=shm at_least 15 limited 200 cargo test --test ranks --test processes -- requests:: mismatch::
 }
 
 # The bindings that are checked in are those of the header.

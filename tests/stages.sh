@@ -10,6 +10,17 @@ export HOPBINE_TEST_SKIPPED=$logs/left-out
 say() { printf '\n== %s\n' "$*"; }
 limited() { timeout --kill-after=10 "$@"; }
 
+# at_least N COMMAND...: cargo test in some way. Fewer tests than that are a failure, since a name that has
+# changed would otherwise go unnoticed.
+at_least() {
+  local n=$1 said passed
+  shift
+  said=$(mktemp -p "$logs")
+  "$@" 2>&1 | tee "$said" || return 1
+  passed=$(awk '/^test result: / { n += $4 } END { print n + 0 }' "$said")
+  [ "$passed" -ge "$n" ] || { echo "$passed tests passed, not $n at least" >&2; return 1; }
+}
+
 # stage NAME COMMAND...: runs it, says how long it took. Exit status 3 means that it cannot be done
 # here: an error in CI only. Within COMMAND a failure does not end the function (`set -e` is off).
 # What hangs is ended by `limited`, and fails.
