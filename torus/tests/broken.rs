@@ -40,7 +40,7 @@ fn kind(fault: &Fault) -> String {
 
 /// All that can be wrong with plans from files; `Volume` needs a promise, `DifferentFlow` a
 /// flow that is no listing.
-const KINDS: [&str; 25] = [
+const KINDS: [&str; 26] = [
     "BelowMinimum",
     "CountedTwice",
     "DifferentOrder",
@@ -49,6 +49,7 @@ const KINDS: [&str; 25] = [
     "Local(Bounds",
     "Local(MissingPart",
     "Local(NoBlocks",
+    "Local(NoRoom",
     "Local(NoRoot",
     "Local(NoSuchRank",
     "Local(NotAReduction",

@@ -10,7 +10,7 @@ use hopbine_torus::plan::{
     traffic,
 };
 use hopbine_torus::registry;
-use hopbine_torus::{Collective, Rank, Request};
+use hopbine_torus::{Collective, Position, Rank, Request};
 use proptest::prelude::*;
 
 fn schedule(collective: &str, algorithm: &str, shape: &str, ports: u32, root: u32) -> Schedule {
@@ -39,6 +39,7 @@ fn golden_plans() {
         ("reduce", "bine-tree", "4x4", 1, 5, 6),
         ("alltoall", "doubling", "8", 1, 0, 2),
         ("alltoall", "pairwise", "2x3", 3, 0, 1),
+        ("alltoall", "hierarchical", "2+2", 1, 0, 2),
         ("barrier", "circulant", "5", 1, 0, 2),
     ];
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
@@ -56,6 +57,32 @@ fn golden_plans() {
             .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         assert_eq!(golden, text, "{} (HOPBINE_BLESS=1 rewrites it)", file.display());
     }
+}
+
+/// Where leaders handle the blocks of others, a plan says in which positions it has room; whoever
+/// reads it knows the same.
+#[test]
+fn texts_tell_where_there_is_room() {
+    let mut n_without = 0;
+    for (shape, algorithm) in
+        [("2+4", "multi-leader:2"), ("2+5", "multi-leader:2"), ("3+2", "hierarchical")]
+    {
+        let schedule = schedule("alltoall", algorithm, shape, 1, 0);
+        let expansion = schedule.expand().unwrap();
+        for rank in Rank::first(expansion.n_ranks()) {
+            let plan = expansion.plan(rank);
+            let text = plan.to_string();
+            let read: Plan = text.parse().unwrap();
+            assert_eq!(read, plan, "{algorithm} on {shape}");
+            let space = |plan: &Plan| plan.lanes[0].space.clone();
+            for at in Position::first(space(&plan).n_positions) {
+                let has_room = space(&plan).has_room(rank, at);
+                assert_eq!(space(&read).has_room(rank, at), has_room, "{at} in\n{text}");
+                n_without += u32::from(!has_room);
+            }
+        }
+    }
+    assert!(n_without > 100, "{n_without}");
 }
 
 #[test]

@@ -44,16 +44,13 @@ impl PortCompiler<'_> {
         // smaller piece numbers to leave staging.
         let most = transfers.iter().map(|group| group[0].pieces.len()).max().unwrap_or(0);
         for piece in 0..most {
-            for (group, transfers) in groups.iter().zip(&transfers) {
+            for transfers in &transfers {
                 if piece >= transfers[0].pieces.len() {
                     continue;
                 }
                 match step.action {
                     Action::Copy => self.emit_stored(&transfers[0], piece),
-                    Action::Reduce => {
-                        let own_at = group.iter().filter(|&&at| (at as u32) < step.own_at).count();
-                        self.emit_folded(transfers, piece, own_at as u32);
-                    }
+                    Action::Reduce => self.emit_folded(transfers, piece, step.own_at),
                 }
             }
         }

@@ -91,6 +91,45 @@ fn folds_give_identical_bits() {
     }
 }
 
+/// Several folds in one step: in each of them one operand stands before the own value.
+#[test]
+fn the_own_place_is_counted_in_every_fold() {
+    let step = Step {
+        recvs: [(1, 0), (2, 1), (3, 2)]
+            .map(|(from, at)| transfer(from, at, 1))
+            .into_iter()
+            .collect(),
+        action: Action::Reduce,
+        own_at: 1,
+        ..Step::default()
+    };
+    let plan = CheckedPlan::new(one_step(0, 4, 3, step.clone())).unwrap();
+    for in_place in [false, true] {
+        let geometry =
+            Geometry { sizes: Sizes::Equal(30), elem_bytes: 8, in_place, segment_bytes: None };
+        let program = compile(&plan, &geometry).unwrap();
+        let port = &program.ports[0];
+        assert_eq!(port.folds.len(), 3);
+        for fold in &port.folds {
+            let operands =
+                fold.operands.start as usize..(fold.operands.start + fold.operands.len) as usize;
+            let mut order: Vec<Buffer> =
+                port.operands[operands].iter().map(|operand| operand.buffer).collect();
+            if let Some(at) = fold.own_at {
+                order.insert(at as usize, fold.into.buffer);
+            }
+            // The message may have landed where the result is to be: the own value is the other.
+            let own = if in_place { Buffer::Recv } else { Buffer::Send };
+            assert_eq!(order.len(), 2, "{fold:?}");
+            assert!(order[0] != own && order[1] == own, "{fold:?}: {order:?}");
+        }
+    }
+    let beyond = Step { own_at: 2, ..step };
+    let refused = CheckedPlan::new(one_step(0, 4, 3, beyond)).unwrap_err();
+    let own_at = Defect::OwnAt { own_at: 2, n_recvs: 1 };
+    assert_eq!(refused.error, CompileError::Invalid(own_at));
+}
+
 /// Two receives that overlap unevenly: rank 0 gets positions 0..2 and 1..3. There is no order in
 /// which all positions could fold them.
 #[test]

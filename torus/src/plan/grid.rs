@@ -235,8 +235,9 @@ impl Grid {
     /// True if a block may ever stand in `position` on `rank`.
     pub fn has_room(&self, rank: Rank, position: Position) -> bool {
         let (_, member) = self.member(rank);
-        let (from, _, to) = self.split(position);
-        member == 0 || from == member || to == member
+        member == 0
+            || self.destination(rank, position).is_some()
+            || self.source(rank, position).is_some()
     }
 
     /// The positions that `rank` gives at the start, or gets in the end.

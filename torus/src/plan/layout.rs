@@ -241,7 +241,8 @@ mod tests {
     fn pairs_have_room_for_what_comes_and_what_goes() {
         let (given, gotten) = ([3, 0, 7, 2], [3, 4, 0, 9]);
         let list: Arc<[_]> = (0..4).map(|block| Some(Block(block))).collect();
-        let order = BlockOrder::Own { start: Arc::clone(&list), end: list };
+        let (start, end) = (Arc::clone(&list), list);
+        let order = BlockOrder::Own { start, end, room: [].into() };
         let per_block = |counts: [u64; 4]| Counts::PerBlock(counts.into());
         let extent = Extent::new(
             &lane(Cut::Pairs, order, 0, 1),

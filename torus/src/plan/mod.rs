@@ -1,6 +1,7 @@
 //! Plans: their types, their derivation, their text form and their proof.
 
 pub mod check;
+mod defect;
 mod exchange;
 mod expansion;
 mod flow;
@@ -29,6 +30,7 @@ mod validate;
 mod walk;
 
 pub use check::{Checker, Expect, Fault, Found, Violation, check};
+pub use defect::{Defect, Invalid};
 pub use exchange::{Exchange, Stages};
 pub use expansion::Expansion;
 pub use flow::{Flow, LaneHeader, Message, for_each_message};
@@ -44,5 +46,5 @@ pub use space::{BlockOrder, Displaced, Listing, Space};
 pub use text::TextError;
 pub use traffic::{Traffic, traffic, weighed};
 pub use types::{Lane, Plan, Step, Transfer, Transfers};
-pub use validate::{Defect, Invalid, sent_positions};
+pub use validate::sent_positions;
 pub use walk::Interleave;

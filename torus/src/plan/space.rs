@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::grid::Grid;
 use super::places::Places;
+use super::runs::{Blocks, Run};
 use crate::collectives::{Cut, Share};
 use crate::geometry::Node;
 use crate::names::{Block, Position, Rank};
@@ -43,6 +44,9 @@ pub enum BlockOrder {
         start: Arc<[Option<Block>]>,
         /// By position, the rank from which the block comes that is there in the end.
         end: Arc<[Option<Block>]>,
+        /// The positions that there is room for besides these, ascending: a leader's, through which
+        /// the blocks of others pass.
+        room: Arc<[Run]>,
     },
 }
 
@@ -129,19 +133,17 @@ impl Space {
         }
     }
 
-    /// The same space as `rank` sees it, by lists; `None` if there are no displacements, or leaders, who have
-    /// room for what is no block of theirs.
+    /// The same space as `rank` sees it, by lists; `None` if there are no displacements.
     pub(super) fn listed(&self, rank: Rank) -> Option<Space> {
-        let is_displaced = match &self.order {
-            BlockOrder::Displaced(_) => true,
-            BlockOrder::Grid(grid) => grid.served() == 1,
-            _ => false,
-        };
+        if !matches!(self.order, BlockOrder::Displaced(_) | BlockOrder::Grid(_)) {
+            return None;
+        }
         let positions = || Position::first(self.n_positions);
-        let order = is_displaced.then(|| BlockOrder::Own {
+        let order = BlockOrder::Own {
             start: positions().map(|position| self.block_at_start(rank, position)).collect(),
             end: positions().map(|position| self.block_at_end(rank, position)).collect(),
-        })?;
+            room: self.room_for_others(rank).into_vec().into(),
+        };
         Some(Space { order, ..*self })
     }
 
@@ -164,7 +166,7 @@ impl Space {
                 one(own..own + 1)
             }
             (Share::All, BlockOrder::Grid(grid)) => grid.own(rank, at_end),
-            (Share::All, BlockOrder::Own { start, end }) => {
+            (Share::All, BlockOrder::Own { start, end, .. }) => {
                 let list = if at_end { end } else { start };
                 let mut at = 0;
                 let chunks = list.chunk_by(|a, b| a.is_some() == b.is_some()).map(|chunk| {
@@ -182,8 +184,49 @@ impl Space {
     pub fn has_room(&self, rank: Rank, position: Position) -> bool {
         match &self.order {
             BlockOrder::Grid(grid) => grid.has_room(rank, position),
+            BlockOrder::Own { start, end, room } => {
+                let is_own = |list: &[Option<Block>]| list[position.index()].is_some();
+                let at = room.partition_point(|run| run.end() <= position.0);
+                is_own(start)
+                    || is_own(end)
+                    || room.get(at).is_some_and(|run| run.start <= position.0)
+            }
             _ => true,
         }
+    }
+
+    /// The first of some positions that has no room on `rank`.
+    pub(super) fn first_without_room(&self, rank: Rank, runs: &[Run]) -> Option<Position> {
+        let has_all = match &self.order {
+            BlockOrder::Grid(grid) => grid.member(rank).1 == 0,
+            _ => self.is_full(),
+        };
+        if has_all {
+            return None;
+        }
+        let mut positions = runs.iter().flat_map(|run| run.start..run.end()).map(Position);
+        positions.find(|&position| !self.has_room(rank, position))
+    }
+
+    /// All positions with room on `rank`, ascending, if some of them hold none of its own blocks at
+    /// the start or in the end; else nothing.
+    pub(super) fn room_for_others(&self, rank: Rank) -> Blocks {
+        if self.is_full() {
+            return Blocks::new();
+        }
+        let (mut room, mut has_more) = (Blocks::new(), false);
+        for position in Position::first(self.n_positions) {
+            if !self.has_room(rank, position) {
+                continue;
+            }
+            has_more |= self.block_at_start(rank, position).is_none()
+                && self.block_at_end(rank, position).is_none();
+            match room.last_mut() {
+                Some(run) if run.end() == position.0 => run.len += 1,
+                _ => room.push(Run::new(position.0, 1)),
+            }
+        }
+        if has_more { room } else { Blocks::new() }
     }
 
     /// True if every position is one of a rank's blocks at the start and in the end.
@@ -210,33 +253,77 @@ impl Space {
     }
 
     /// Checks that the order fits what positions are: pieces of a vector and tokens stand in
-    /// order, and every block stands in one position.
+    /// order, and the block of each of `n_ranks` ranks stands in one position, of pairs as `rank`
+    /// sees them.
     ///
     /// # Errors
     /// What is wrong, in the words of a sentence about the order.
-    pub(super) fn check_order(&self) -> Result<(), &'static str> {
-        let is_permutation = |list: &[Option<Block>]| {
-            list.len() == self.n_positions as usize
-                && Listing::new(list.iter().copied().flatten().collect()).is_some()
-        };
+    pub(super) fn check_order(&self, rank: Rank, n_ranks: u32) -> Result<(), &'static str> {
         match (&self.order, self.cut) {
-            (BlockOrder::Identity, Cut::Vector | Cut::Blocks | Cut::Token)
-            | (BlockOrder::Displaced(_) | BlockOrder::Grid(_), Cut::Pairs) => Ok(()),
+            (BlockOrder::Identity, Cut::Vector | Cut::Blocks | Cut::Token) => Ok(()),
             (BlockOrder::Listed(list), Cut::Blocks) => {
                 let fits = list.block_at.len() == self.n_positions as usize;
                 if fits { Ok(()) } else { Err("is not as long as there are positions") }
             }
-            (BlockOrder::Own { start, end }, Cut::Pairs) => {
-                let n_blocks = |list: &[Option<Block>]| list.iter().flatten().count();
-                let is_right = is_permutation(start) && is_permutation(end);
-                match is_right && n_blocks(start) == n_blocks(end) {
-                    true => Ok(()),
-                    false => Err("does not hold every block once"),
-                }
-            }
             (BlockOrder::Identity, Cut::Pairs) => Err("of pairs is missing: start and end"),
+            (
+                BlockOrder::Displaced(_) | BlockOrder::Grid(_) | BlockOrder::Own { .. },
+                Cut::Pairs,
+            ) => self.check_pairs(rank, n_ranks),
             _ => Err("is listed where positions have one order only"),
         }
+    }
+
+    /// Checks that the positions of a rank's blocks, at the start and in the end, hold the block of
+    /// each rank once, and all others none.
+    fn check_pairs(&self, rank: Rank, n_ranks: u32) -> Result<(), &'static str> {
+        let n_positions = self.n_positions as usize;
+        match &self.order {
+            BlockOrder::Displaced(displaced) if displaced.displacements.len() != n_positions => {
+                return Err("is not as long as there are positions");
+            }
+            BlockOrder::Own { start, end, .. }
+                if start.len() != n_positions || end.len() != n_positions =>
+            {
+                return Err("is not as long as there are positions");
+            }
+            BlockOrder::Own { room, .. } => {
+                let are_apart = room.is_sorted_by(|a, b| a.end() <= b.start);
+                let is_inside = room.last().is_none_or(|run| run.end() <= self.n_positions);
+                if !are_apart || !is_inside {
+                    return Err("has room in runs that are not in order");
+                }
+            }
+            _ => {}
+        }
+        for at_end in [false, true] {
+            let mut is_there = vec![false; n_ranks as usize];
+            let mut n_blocks = 0;
+            let own = self.positions(Share::All, rank, at_end);
+            let mut own = own.into_iter().peekable();
+            for position in Position::first(self.n_positions) {
+                let block = match at_end {
+                    false => self.block_at_start(rank, position),
+                    true => self.block_at_end(rank, position),
+                };
+                while own.next_if(|range| range.end <= position.0).is_some() {}
+                let is_own = own.peek().is_some_and(|range| range.start <= position.0);
+                let place = block.map(|block| is_there.get_mut(block.index()));
+                let is_right = match place {
+                    None => !is_own,
+                    Some(Some(is_there)) => is_own && !std::mem::replace(is_there, true),
+                    Some(None) => false,
+                };
+                if !is_right {
+                    return Err("does not hold every block once");
+                }
+                n_blocks += u32::from(is_own);
+            }
+            if n_blocks != n_ranks {
+                return Err("does not hold every block once");
+            }
+        }
+        Ok(())
     }
 
     /// True if both spaces hold the same blocks in the same positions on `rank`.
@@ -250,7 +337,63 @@ impl Space {
                 _ => Position::first(self.n_positions).all(|position| {
                     self.block_at_start(rank, position) == other.block_at_start(rank, position)
                         && self.block_at_end(rank, position) == other.block_at_end(rank, position)
+                        && self.has_room(rank, position) == other.has_room(rank, position)
                 }),
             }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::RankMap;
+    use crate::plan::check::{Expect, Fault, check};
+    use crate::plan::{Defect, Flow, Lane, Listed, Plan, Step, Transfer};
+    use crate::registry::{self, Request};
+    use crate::{Collective, Shape};
+
+    /// Tables in which two positions are the same displacement: blocks for the next rank stand in
+    /// both, and those for the one after it nowhere.
+    #[test]
+    fn displacements_are_proved_to_reach_every_rank() {
+        let request = Request {
+            shape: "3".parse::<Shape>().unwrap(),
+            map: RankMap::RowMajor,
+            root: 0,
+            ports: Some(1),
+        };
+        let algorithm = registry::find(Collective::Alltoall, "circulant").unwrap();
+        let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
+        let space = expansion.lanes()[0].space.clone();
+        let BlockOrder::Displaced(right) = &space.order else { panic!("{space:?}") };
+        let wrong = Displaced {
+            places: right.places.clone(),
+            patterns: right.patterns.clone(),
+            displacements: [0, 1, 1].map(Node).to_vec(),
+        };
+        let next = |rank| wrong.destination(rank, Position(1));
+        let previous = |rank| wrong.source(rank, Position(1));
+        let transfer = |peer| Transfer { peer, blocks: Blocks::from_slice(&[Run::new(1, 2)]) };
+        let steps: Vec<Vec<Step>> = Rank::first(3)
+            .map(|rank| {
+                let mut step = Step::default();
+                step.sends.push(transfer(next(rank)));
+                step.recvs.push(transfer(previous(rank)));
+                vec![step]
+            })
+            .collect();
+        let space = Arc::new(Space { order: BlockOrder::Displaced(Arc::new(wrong)), ..*space });
+        let plans = Rank::first(3).zip(steps).map(|(rank, steps)| Plan {
+            lanes: vec![Lane {
+                space: space.clone(),
+                steps,
+                ..expansion.plan(rank).lanes[0].clone()
+            }],
+            ..expansion.plan(rank)
+        });
+        let found = check(&Listed::new(plans.collect()).unwrap(), Expect::default());
+        let faults: Vec<Fault> = found.into_iter().map(|violation| violation.fault).collect();
+        let what = "does not hold every block once";
+        assert_eq!(faults, [0; 3].map(|_| Fault::Local(Defect::Order { what })));
     }
 }

@@ -39,10 +39,9 @@ pub struct Step {
     pub recvs: Transfers,
     /// What becomes of all that arrives.
     pub action: Action,
-    /// Where this rank's own value stands among the operands of that fold: before the
-    /// receive with this index (0: own value first; `recvs.len()`: last). All ranks of a
-    /// group fold in the same order, so that they compute identical bits
-    /// (algorithms.md section 5).
+    /// How many of the operands received for a position stand before this rank's own value in
+    /// that fold (0: own value first; all of them: last). All ranks of a group fold in the
+    /// same order, so that they compute identical bits (algorithms.md section 5).
     pub own_at: u32,
 }
 

@@ -2,152 +2,15 @@
 //! hold plans to the same ones.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::defect::{Defect, Invalid};
 use super::runs::{Run, n_positions};
 use super::types::{Lane, Plan, Step, Transfer};
 use crate::collectives::{Action, Cut};
 use crate::names::{Position, Rank};
-
-/// What breaks a local rule.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Defect {
-    /// The plan's rank or root is not one of its ranks.
-    #[error("{what} {rank} is not one of {n_ranks} ranks")]
-    NoSuchRank {
-        /// Which of them.
-        what: &'static str,
-        /// Its number.
-        rank: Rank,
-        /// Ranks there are.
-        n_ranks: u32,
-    },
-    /// A root in a collective that has none.
-    #[error("root {root} is given, but the collective has no root: it must be 0")]
-    NoRoot {
-        /// The root given.
-        root: Rank,
-    },
-    /// Parts are counted differently, or numbered beyond their count.
-    #[error("part {part} of {parts} does not fit the {expected} parts of the first lane")]
-    Part {
-        /// The part.
-        part: u32,
-        /// The number of parts that the lane names.
-        parts: u32,
-        /// The number that the first lane names.
-        expected: u32,
-    },
-    /// No lane moves a part of the data.
-    #[error("no lane moves part {part} of {parts}")]
-    MissingPart {
-        /// The part.
-        part: u32,
-        /// Parts in all.
-        parts: u32,
-    },
-    /// Positions do not fit the collective.
-    #[error("{found} positions of {cut} do not fit {expected}")]
-    Space {
-        /// Positions of the lane.
-        found: u32,
-        /// What they are made of.
-        cut: &'static str,
-        /// What they should be.
-        expected: String,
-    },
-    /// Blocks stand in an order that the collective does not allow, or not each just once.
-    #[error("the order of the blocks {what}")]
-    Order {
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// Two lanes of one part have different spaces.
-    #[error("lanes of part {part} have different spaces")]
-    Spaces {
-        /// The part.
-        part: u32,
-    },
-    /// Two lanes of one part touch one position.
-    #[error("position {position} is touched by lane {other}, too, which moves the same part")]
-    Shared {
-        /// The position.
-        position: Position,
-        /// The other lane.
-        other: usize,
-    },
-    /// A send or receive names a rank that does not exist, or the rank itself.
-    #[error("{peer} is no other rank")]
-    Peer {
-        /// The peer named.
-        peer: Rank,
-    },
-    /// Two sends, or two receives, of a step have the same peer.
-    #[error("{peer} is a peer twice: its messages could not be told apart")]
-    PeerTwice {
-        /// The peer.
-        peer: Rank,
-    },
-    /// A transfer without blocks.
-    #[error("a message with rank {peer} carries nothing")]
-    NoBlocks {
-        /// The peer.
-        peer: Rank,
-    },
-    /// A run is empty or reaches beyond the working space.
-    #[error("run {}..{} is not a part of the {n_positions} positions", run.start, u64::from(run.start) + u64::from(run.len))]
-    Bounds {
-        /// The run.
-        run: Run,
-        /// Size of the working space.
-        n_positions: u32,
-    },
-    /// Two runs of one transfer overlap, or of two receives that store, or of two receives that
-    /// reduce and are not operands of one fold.
-    #[error("run {}..{} overlaps another", run.start, run.end())]
-    Overlap {
-        /// The second of them.
-        run: Run,
-    },
-    /// A collective that combines nothing has a step that does.
-    #[error("a step combines blocks, in a collective that is no reduction")]
-    NotAReduction,
-    /// The own operand's place is beyond the others.
-    #[error("the own value stands at place {own_at} of {n_recvs} received")]
-    OwnAt {
-        /// The place.
-        own_at: u32,
-        /// Operands received.
-        n_recvs: usize,
-    },
-}
-
-/// A broken local rule, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid {
-    /// The lane; `None` if the plan as a whole is meant.
-    pub lane: Option<usize>,
-    /// The step; `None` if the lane as a whole is meant.
-    pub step: Option<usize>,
-    /// What is wrong.
-    pub defect: Defect,
-}
-
-impl std::fmt::Display for Invalid {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(lane) = self.lane {
-            write!(f, "lane {lane}")?;
-            if let Some(step) = self.step {
-                write!(f, " step {step}")?;
-            }
-            f.write_str(": ")?;
-        }
-        write!(f, "{}", self.defect)
-    }
-}
-
-impl std::error::Error for Invalid {}
 
 impl Plan {
     /// Checks everything that can be told from this rank's plan alone.
@@ -166,6 +29,7 @@ impl Plan {
         // Where runs lie outside the space there is no telling who touches what.
         if found.found.is_empty() {
             found.check_sharing();
+            found.check_room();
         }
         if found.found.is_empty() { Ok(()) } else { Err(found.found) }
     }
@@ -225,9 +89,22 @@ impl Rules<'_> {
             self.report(Some(index), None, Defect::Space { found, cut, expected });
             return;
         }
-        if let Err(what) = space.check_order() {
+        if !self.has_rank() {
+            return;
+        }
+        // Mostly lanes share one space, or a few.
+        let is_same = |other: &Lane| Arc::ptr_eq(&other.space, &lane.space);
+        if self.plan.lanes[..index].iter().any(is_same) {
+            return;
+        }
+        if let Err(what) = space.check_order(self.plan.rank, n_ranks) {
             self.report(Some(index), None, Defect::Order { what });
         }
+    }
+
+    /// Whether the plan is one of its ranks': only those know where blocks stand.
+    fn has_rank(&self) -> bool {
+        self.plan.rank.0 < self.plan.n_ranks
     }
 
     fn check_step(&mut self, index: usize, lane: &Lane, number: usize, step: &Step) {
@@ -257,10 +134,12 @@ impl Rules<'_> {
                 self.report(at.0, at.1, Defect::NotAReduction);
             }
         }
-        let most = if step.action == Action::Reduce { step.recvs.len() } else { 0 };
-        if step.own_at as usize > most {
-            let defect = Defect::OwnAt { own_at: step.own_at, n_recvs: most };
-            self.report(at.0, at.1, defect);
+        let own_at = step.own_at;
+        if own_at > 0 {
+            let n_recvs = fewest_operands(step);
+            if own_at as usize > n_recvs {
+                self.report(at.0, at.1, Defect::OwnAt { own_at, n_recvs });
+            }
         }
         self.check_targets(at, step);
     }
@@ -312,6 +191,20 @@ impl Rules<'_> {
         }
     }
 
+    fn check_room(&mut self) {
+        let Plan { rank, ref lanes, .. } = *self.plan;
+        for (index, lane) in lanes.iter().enumerate() {
+            for (number, step) in lane.steps.iter().enumerate() {
+                for &Transfer { peer, ref blocks } in &step.recvs {
+                    if let Some(position) = lane.space.first_without_room(rank, blocks) {
+                        let defect = Defect::NoRoom { peer, position };
+                        self.report(Some(index), Some(number), defect);
+                    }
+                }
+            }
+        }
+    }
+
     fn check_owners(&mut self, sharing: &[usize]) {
         let n_positions = self.plan.lanes[sharing[0]].space.n_positions;
         let mut owner = vec![usize::MAX; n_positions as usize];
@@ -331,6 +224,16 @@ impl Rules<'_> {
             }
         }
     }
+}
+
+/// Of the positions that something is folded into, the fewest operands that one receives.
+fn fewest_operands(step: &Step) -> usize {
+    if step.action != Action::Reduce {
+        return 0;
+    }
+    let mut lists: SmallVec<[&[Run]; 8]> = step.recvs.iter().map(|recv| &recv.blocks[..]).collect();
+    lists.sort_unstable();
+    lists.chunk_by(|a, b| a == b).map(<[_]>::len).min().unwrap_or(0)
 }
 
 /// A run that overlaps one before it, in the order of their starts.

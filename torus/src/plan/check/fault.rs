@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::names::{Block, Position, Rank};
-use crate::plan::validate::Defect;
+use crate::plan::defect::Defect;
 
 /// One thing that is wrong with a plan, and where.
 #[derive(Clone, Debug, PartialEq)]

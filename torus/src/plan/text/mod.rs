@@ -18,6 +18,8 @@
 //! at a time says `, window W` at the end of its line. Where blocks do not stand in the
 //! positions of their own numbers, `order` lists them; an alltoall's lane lists the blocks that
 //! this rank has at the `start` and in the `end`, `none*K` for K positions that hold none of its own.
+//! Where blocks of others pass through such positions, `room` lists the runs of all that have room.
+//! `own K` says that K of the operands received for each position stand before the rank's own value.
 //! A schedule has one `name value` pair per line, see [`Schedule`](super::Schedule)'s implementation
 //! of `Display`. Lines that begin with `#` and empty lines are passed over.
 

@@ -103,6 +103,11 @@ impl fmt::Display for Plan {
                     write_blocks(f, &start)?;
                     f.write_str("\nend")?;
                     write_blocks(f, &end)?;
+                    let room = space.room_for_others(self.rank);
+                    if !room.is_empty() {
+                        f.write_str("\nroom")?;
+                        write_runs(f, room)?;
+                    }
                 } else {
                     f.write_str("order")?;
                     write_blocks(f, &start)?;
@@ -181,7 +186,9 @@ fn parse_lane(lines: &mut Lines<'_>, text: &str) -> Result<Lane, TextError> {
     } else if let Some(start) = lines.take("start") {
         let start = parse_blocks(lines, start, n_positions)?.into();
         let end = lines.need("end")?;
-        BlockOrder::Own { start, end: parse_blocks(lines, end, n_positions)?.into() }
+        let end = parse_blocks(lines, end, n_positions)?.into();
+        let room = lines.take("room").map(|room| parse_runs(lines, room)).transpose()?;
+        BlockOrder::Own { start, end, room: room.unwrap_or_default().into() }
     } else {
         BlockOrder::Identity
     };

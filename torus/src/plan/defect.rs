@@ -1,0 +1,152 @@
+//! What can be wrong with the plan of one rank.
+
+use super::runs::Run;
+use crate::names::{Position, Rank};
+
+/// What breaks a local rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Defect {
+    /// The plan's rank or root is not one of its ranks.
+    #[error("{what} {rank} is not one of {n_ranks} ranks")]
+    NoSuchRank {
+        /// Which of them.
+        what: &'static str,
+        /// Its number.
+        rank: Rank,
+        /// Ranks there are.
+        n_ranks: u32,
+    },
+    /// A root in a collective that has none.
+    #[error("root {root} is given, but the collective has no root: it must be 0")]
+    NoRoot {
+        /// The root given.
+        root: Rank,
+    },
+    /// Parts are counted differently, or numbered beyond their count.
+    #[error("part {part} of {parts} does not fit the {expected} parts of the first lane")]
+    Part {
+        /// The part.
+        part: u32,
+        /// The number of parts that the lane names.
+        parts: u32,
+        /// The number that the first lane names.
+        expected: u32,
+    },
+    /// No lane moves a part of the data.
+    #[error("no lane moves part {part} of {parts}")]
+    MissingPart {
+        /// The part.
+        part: u32,
+        /// Parts in all.
+        parts: u32,
+    },
+    /// Positions do not fit the collective.
+    #[error("{found} positions of {cut} do not fit {expected}")]
+    Space {
+        /// Positions of the lane.
+        found: u32,
+        /// What they are made of.
+        cut: &'static str,
+        /// What they should be.
+        expected: String,
+    },
+    /// Blocks stand in an order that the collective does not allow, or not each just once.
+    #[error("the order of the blocks {what}")]
+    Order {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Two lanes of one part have different spaces.
+    #[error("lanes of part {part} have different spaces")]
+    Spaces {
+        /// The part.
+        part: u32,
+    },
+    /// Two lanes of one part touch one position.
+    #[error("position {position} is touched by lane {other}, too, which moves the same part")]
+    Shared {
+        /// The position.
+        position: Position,
+        /// The other lane.
+        other: usize,
+    },
+    /// A send or receive names a rank that does not exist, or the rank itself.
+    #[error("{peer} is no other rank")]
+    Peer {
+        /// The peer named.
+        peer: Rank,
+    },
+    /// Two sends, or two receives, of a step have the same peer.
+    #[error("{peer} is a peer twice: its messages could not be told apart")]
+    PeerTwice {
+        /// The peer.
+        peer: Rank,
+    },
+    /// A transfer without blocks.
+    #[error("a message with rank {peer} carries nothing")]
+    NoBlocks {
+        /// The peer.
+        peer: Rank,
+    },
+    /// A run is empty or reaches beyond the working space.
+    #[error("run {}..{} is not a part of the {n_positions} positions", run.start, u64::from(run.start) + u64::from(run.len))]
+    Bounds {
+        /// The run.
+        run: Run,
+        /// Size of the working space.
+        n_positions: u32,
+    },
+    /// Two runs of one transfer overlap, or of two receives that store, or of two receives that
+    /// reduce and are not operands of one fold.
+    #[error("run {}..{} overlaps another", run.start, run.end())]
+    Overlap {
+        /// The second of them.
+        run: Run,
+    },
+    /// Something is to be stored for which this rank has no room: only leaders handle the blocks of
+    /// others.
+    #[error("there is no room for what rank {peer} sends to position {position}")]
+    NoRoom {
+        /// The sender.
+        peer: Rank,
+        /// The first such position.
+        position: Position,
+    },
+    /// A collective that combines nothing has a step that does.
+    #[error("a step combines blocks, in a collective that is no reduction")]
+    NotAReduction,
+    /// Some position has fewer operands than should stand before the own one.
+    #[error("the own value stands at place {own_at} of {n_recvs} received")]
+    OwnAt {
+        /// The place.
+        own_at: u32,
+        /// Operands received for that position.
+        n_recvs: usize,
+    },
+}
+
+/// A broken local rule, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// The lane; `None` if the plan as a whole is meant.
+    pub lane: Option<usize>,
+    /// The step; `None` if the lane as a whole is meant.
+    pub step: Option<usize>,
+    /// What is wrong.
+    pub defect: Defect,
+}
+
+impl std::fmt::Display for Invalid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(lane) = self.lane {
+            write!(f, "lane {lane}")?;
+            if let Some(step) = self.step {
+                write!(f, " step {step}")?;
+            }
+            f.write_str(": ")?;
+        }
+        write!(f, "{}", self.defect)
+    }
+}
+
+impl std::error::Error for Invalid {}
