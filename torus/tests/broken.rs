@@ -4,7 +4,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use hopbine_torus::plan::{Expect, Fault, Listed, Mixed, Plan, Violation, check};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use hopbine_torus::collectives::Action;
+use hopbine_torus::plan::{
+    BlockOrder, Expect, Fault, Flow, Lane, LaneHeader, Listed, Listing, Message, Mixed, Plan,
+    Space, Step, Tile, Violation, check,
+};
+use hopbine_torus::{Block, Collective, Position, Rank, Request, registry};
 
 /// The plans of a file, which begin with `plan` lines.
 fn plans(text: &str) -> Vec<Plan> {
@@ -94,4 +102,148 @@ fn every_broken_plan_is_found_out() {
     println!("{n_files} broken plans, {} kinds of faults", met.len());
     let missing: Vec<_> = KINDS.iter().filter(|kind| !met.contains(**kind)).collect();
     assert!(missing.is_empty(), "no broken plan for {missing:?}");
+}
+
+/// A flow that executes other plans than it lists.
+struct Other {
+    executed: Listed,
+    listed: Vec<Plan>,
+    /// The positions of each lane that are executed.
+    n_positions: u32,
+}
+
+impl Flow for Other {
+    fn collective(&self) -> Collective {
+        self.executed.collective()
+    }
+
+    fn n_ranks(&self) -> u32 {
+        self.executed.n_ranks()
+    }
+
+    fn root(&self) -> Rank {
+        self.executed.root()
+    }
+
+    fn lanes(&self) -> &[LaneHeader] {
+        self.executed.lanes()
+    }
+
+    fn space(&self, lane: usize, rank: Rank) -> &Space {
+        self.executed.space(lane, rank)
+    }
+
+    fn action(&self, lane: usize, step: usize, rank: Rank) -> Action {
+        self.executed.action(lane, step, rank)
+    }
+
+    fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
+        self.executed.own_at(lane, step, rank)
+    }
+
+    fn tiles(&self, lane: usize, most: u32) -> Vec<Tile> {
+        let n_positions = self.lanes()[lane].space.n_positions.min(self.n_positions);
+        Tile::ranges(n_positions, most)
+    }
+
+    fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+        self.executed.messages(lane, step, tile, visit);
+    }
+
+    fn plan(&self, rank: Rank) -> Plan {
+        self.listed[rank.index()].clone()
+    }
+}
+
+/// What is executed is compared with the plans in all that the engine reads from them.
+#[test]
+fn a_flow_executes_its_plans() {
+    type Change = fn(&mut Plan);
+    let cases: [(&str, &str, &str, Change); 12] = [
+        ("gather linear", "root", "collective, ranks or root", |plan| plan.root = Rank(1)),
+        ("allreduce mixed", "a lane more", "the number of lanes", |plan| {
+            plan.lanes.push(Lane { steps: Vec::new(), ..plan.lanes[0].clone() });
+        }),
+        ("allreduce mixed", "port", "port, part or window", |plan| plan.lanes[0].port = 3),
+        ("allreduce mixed", "part", "port, part or window", |plan| {
+            plan.lanes[0].part = 1;
+            plan.lanes[1].part = 0;
+        }),
+        ("allreduce mixed", "window", "port, part or window", |plan| {
+            plan.lanes[1].window = NonZeroU32::new(1);
+        }),
+        ("allgather mixed", "space", "positions or the order of their blocks", |plan| {
+            let Space { cut, n_positions, .. } = *plan.lanes[0].space;
+            let blocks = Position::first(n_positions).map(|at| Block(n_positions - 1 - at.0));
+            let order = Listing::new(blocks.collect()).expect("a permutation");
+            let order = BlockOrder::Listed(Arc::new(order));
+            plan.lanes[0].space = Arc::new(Space { cut, n_positions, order });
+        }),
+        ("allreduce mixed", "a step more", "the number of steps", |plan| {
+            plan.lanes[0].steps.push(Step::default());
+        }),
+        ("allreduce mixed", "a step less", "the number of steps", |plan| {
+            plan.lanes[1].steps.pop();
+        }),
+        ("allreduce mixed", "action", "the action", |plan| {
+            plan.lanes[1].steps[0].action = Action::Copy;
+        }),
+        ("allreduce direct-l", "own operand", "the own operand's place", |plan| {
+            plan.lanes[0].steps[0].own_at = (plan.lanes[0].steps[0].own_at + 1) % 3;
+        }),
+        ("allreduce direct-l", "receives", "its messages or their order", |plan| {
+            plan.lanes[0].steps[0].recvs.reverse();
+        }),
+        ("allreduce mixed", "runs", "its messages or their order", |plan| {
+            let steps = &mut plan.lanes[0].steps;
+            let first = &mut steps[0];
+            for transfer in first.sends.iter_mut().chain(&mut first.recvs) {
+                transfer.blocks[0].start ^= 2;
+            }
+        }),
+    ];
+    for (algorithm, name, expected, change) in cases {
+        let (collective, family) = algorithm.split_once(' ').unwrap();
+        let algorithm = registry::find(collective.parse().unwrap(), family).unwrap();
+        let shape = if family == "direct-l" { "3" } else { "4" };
+        let request = Request {
+            shape: shape.parse().unwrap(),
+            map: Default::default(),
+            root: 0,
+            ports: Some(2),
+        };
+        let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
+        let plans: Vec<Plan> =
+            Rank::first(expansion.n_ranks()).map(|rank| expansion.plan(rank)).collect();
+        let mut listed = plans.clone();
+        listed.iter_mut().for_each(change);
+        assert_ne!(listed, plans, "{name}");
+        let executed = Listed::new(plans).unwrap();
+        let found = check(&Other { executed, listed, n_positions: u32::MAX }, Expect::default());
+        let fault = |what| Fault::DifferentFlow { what };
+        let is_found = found.iter().any(|violation| violation.fault == fault(expected));
+        let all: Vec<String> = found.iter().map(Violation::to_string).collect();
+        assert!(is_found, "{name}: `{expected}` is not among\n{}", all.join("\n"));
+    }
+}
+
+/// Of two positions only the first is executed, and nothing is done about the second.
+#[test]
+fn all_positions_are_executed() {
+    let plan = |rank: u32| -> Plan {
+        let other = 1 - rank;
+        let transfers = format!("  send to {other}: 0..1\n  recv from {other}: 0..1\n");
+        let text = format!(
+            "plan allreduce\nrank {rank} of 2\nroot 0\n\
+             lane port 0, part 0 of 1, 2 positions of vector\n\
+             step reduce own {rank}\n{transfers}step copy\n{transfers}"
+        );
+        text.parse().unwrap()
+    };
+    let listed = vec![plan(0), plan(1)];
+    let executed = Listed::new(listed.clone()).unwrap();
+    let found = check(&Other { executed, listed, n_positions: 1 }, Expect::default());
+    let faults: Vec<&Fault> = found.iter().map(|violation| &violation.fault).collect();
+    let what = "the positions that its tiles cover";
+    assert_eq!(faults, [&Fault::DifferentFlow { what }]);
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hopbine_torus::collectives::{Action, Cut, Share};
+use hopbine_torus::collectives::{Action, Cut, Share, Sums};
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{
     Expect, Flow, Listed, Plan, Run, Space, Step, Transfer, check, max_ports,
@@ -153,7 +153,8 @@ fn mutate(dice: &mut Dice, way: &str, plans: &mut [Plan]) -> Option<()> {
         }
         "change the own operand's place" => {
             let step = step_of(plans, to, lane, step);
-            step.own_at = (step.own_at + 1) % (step.recvs.len() as u32 + 2);
+            let n_places = step.recvs.len() as u32 + 2;
+            step.own_at = (step.own_at + 1 + dice.below(n_places as usize - 1) as u32) % n_places;
         }
         "swap two blocks" => {
             let (a, b) = (dice.below(n_positions as usize), dice.below(n_positions as usize));
@@ -179,13 +180,42 @@ fn given(rank: Rank, block: u32, part: u32) -> u64 {
     (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
-/// Executes plans step by step with numbers: the sum, an operator that tells the order of its
-/// operands, and the set of ranks that have contributed. True if everybody ends with what the collective promises.
+/// What a position holds, as numbers.
+#[derive(Clone, Copy)]
+struct Held {
+    sum: u64,
+    /// By an operator that tells the expression.
+    expression: u64,
+    /// A function x -> a x + b: an operator that is associative and tells the order of its operands.
+    function: (u64, u64),
+    /// The set of ranks that have contributed.
+    heard: u64,
+}
+
+impl Held {
+    /// What a rank gives.
+    fn of(value: u64, rank: Rank) -> Self {
+        let function = (value | 1, value.rotate_left(17));
+        Held { sum: value, expression: value, function, heard: 1 << rank.0 }
+    }
+
+    fn combined(self, other: Held) -> Held {
+        let mixed = (self.expression ^ (self.expression >> 31)).wrapping_mul(0x2545_f491_4f6c_dd1d);
+        let ((a, b), (c, d)) = (self.function, other.function);
+        Held {
+            sum: self.sum.wrapping_add(other.sum),
+            expression: mixed.wrapping_add(other.expression),
+            function: (a.wrapping_mul(c), a.wrapping_mul(d).wrapping_add(b)),
+            heard: self.heard | other.heard,
+        }
+    }
+}
+
+/// Executes plans step by step with numbers. True if everybody ends with what the collective
+/// promises.
 fn gives_the_right_results(plans: &[Plan]) -> bool {
     let (collective, root) = (plans[0].collective, plans[0].root);
-    let ordered =
-        |a: u64, b: u64| (a ^ (a >> 31)).wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(b);
-    let mut state: HashMap<(Rank, u32, u32), (u64, u64, u64)> = HashMap::new();
+    let mut state: HashMap<(Rank, u32, u32), Held> = HashMap::new();
     let space = |rank: Rank, part: u32| -> &Space {
         let lanes = &plans[rank.index()].lanes;
         &lanes.iter().find(|lane| lane.part == part).expect("the checker saw all parts").space
@@ -203,7 +233,7 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
                 .flatten()
             {
                 let value = content(plan.rank, part, position);
-                state.insert((plan.rank, part, position), (value, value, 1 << plan.rank.0));
+                state.insert((plan.rank, part, position), Held::of(value, plan.rank));
             }
         }
     }
@@ -214,7 +244,7 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
             let before = state.clone();
             for plan in plans {
                 let Some(own) = plan.lanes[lane].steps.get(step) else { continue };
-                let mut operands: BTreeMap<u32, Vec<(u64, u64, u64)>> = BTreeMap::new();
+                let mut operands: BTreeMap<u32, Vec<Held>> = BTreeMap::new();
                 for recv in &own.recvs {
                     for run in &recv.blocks {
                         for position in run.start..run.end() {
@@ -231,9 +261,7 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
                         let Some(value) = before.get(&key) else { return false };
                         values.insert(own.own_at as usize, *value);
                     }
-                    let folded = values
-                        .into_iter()
-                        .reduce(|a, b| (a.0.wrapping_add(b.0), ordered(a.1, b.1), a.2 | b.2));
+                    let folded = values.into_iter().reduce(Held::combined);
                     state.insert(key, folded.expect("something was received"));
                 }
             }
@@ -258,10 +286,12 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
                 } else {
                     content(root, part, position)
                 };
-                let Some(&(sum, order, heard)) = state.get(&(rank, part, position)) else {
+                let Some(&Held { sum, expression, function, heard }) =
+                    state.get(&(rank, part, position))
+                else {
                     return false;
                 };
-                let is_same = *seen.entry((part, position)).or_insert(order) == order;
+                let is_same = *seen.entry((part, position)).or_insert(expression) == expression;
                 if own.cut == Cut::Token {
                     // Whoever has heard of everybody may leave; of some, perhaps twice.
                     if heard.count_ones() as usize != plans.len() {
@@ -271,6 +301,17 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
                 }
                 if sum != want || collective.gets_copies() && !is_same {
                     return false;
+                }
+                // A scan combines the ranks in their order.
+                if collective.sums() != Sums::Everyone {
+                    let end = collective.contributors(rank, plans.len() as u32);
+                    let some = all().filter(|from| from.0 < end);
+                    let in_order = some
+                        .map(|from| Held::of(content(from, part, position), from))
+                        .reduce(Held::combined);
+                    if in_order.map(|held| held.function) != Some(function) {
+                        return false;
+                    }
                 }
             }
         }

@@ -9,6 +9,7 @@ use super::contents::Content;
 use super::expected::Expected;
 use super::fault::{Fault, Found, Violation};
 use super::local::Fingerprints;
+use super::operands::Operands;
 use super::strips::Strips;
 use super::values::{Value, Values};
 use crate::collectives::{Action, Cut, Share, Sums};
@@ -30,6 +31,8 @@ struct Sent {
     /// Positions, from the tile's first on.
     range: Range<u32>,
     content: Content,
+    /// What becomes of it.
+    action: Action,
 }
 
 /// The memory of an execution, to be used again for the next tile.
@@ -40,12 +43,14 @@ pub(super) struct Scratch {
     /// By position, where several ranks must end with the same bits: the expression that the first
     /// of them has there, and that rank.
     orders: Vec<Option<(Option<u64>, Rank)>>,
+    operands: Operands,
 }
 
 impl Scratch {
     /// For such values.
     pub(super) fn new(values: Values) -> Self {
-        Scratch { values, strips: Strips::default(), orders: Vec::new() }
+        let (strips, operands) = (Strips::default(), Operands::default());
+        Scratch { values, strips, orders: Vec::new(), operands }
     }
 }
 
@@ -72,6 +77,7 @@ impl<'a> Execution<'a> {
         // Expressions are compared if several ranks get the same.
         scratch.values.reset(base, flow.collective().gets_copies());
         scratch.strips.reset(flow.n_ranks(), width as u32);
+        scratch.operands.reset(flow.n_ranks());
         scratch.orders.clear();
         scratch.orders.resize(width, None);
         let has_empty = !combines(flow) || flow.collective().sums() != Sums::Everyone;
@@ -134,13 +140,20 @@ impl<'a> Execution<'a> {
             if step >= self.flow.lanes()[lane].n_steps {
                 continue;
             }
-            let strips = &mut self.scratch.strips;
-            let mut visit = |Message { from, to, runs }: Message<'_>| {
-                fingerprints.add_executed(lane, step, from, to, runs);
+            let Scratch { strips, operands, .. } = &mut *self.scratch;
+            operands.begin_step();
+            let mut visit = |message: Message<'_>| {
+                let Message { from, to, runs } = message;
+                let action = self.flow.action(lane, step, to);
+                let index = match action {
+                    Action::Copy => 0,
+                    Action::Reduce => operands.next(to, runs),
+                };
+                fingerprints.add_executed(lane, step, message, index);
                 for run in runs {
                     let range = run.start - first..run.end() - first;
                     let content = strips.send(from, &range);
-                    sent.push(Sent { lane, from, to, range, content });
+                    sent.push(Sent { lane, from, to, range, content, action });
                 }
             };
             self.flow.messages(lane, step, self.tile, &mut visit);
@@ -158,11 +171,12 @@ impl<'a> Execution<'a> {
     /// Stores and combines what has arrived in a step.
     fn receive(&mut self, step: usize, sent: &[Sent]) {
         // Messages of ranks whose own value is not the first operand: they are folded together.
-        let mut folds: BTreeMap<Rank, (u32, Vec<&Sent>)> = BTreeMap::new();
+        // Each lane has its own order of operands.
+        let mut folds: BTreeMap<(Rank, usize), (u32, Vec<&Sent>)> = BTreeMap::new();
         for message in sent {
-            let Sent { lane, to, ref range, content, .. } = *message;
+            let Sent { lane, to, ref range, content, action, .. } = *message;
             let at = (lane, Some(step));
-            match self.flow.action(lane, step, to) {
+            match action {
                 Action::Copy => {
                     let Scratch { strips, values, .. } = &mut *self.scratch;
                     if let Some(lost) = strips.overwrite(to, range, content, values) {
@@ -171,11 +185,14 @@ impl<'a> Execution<'a> {
                 }
                 Action::Reduce => match self.flow.own_at(lane, step, to) {
                     0 => self.fold(step, to, range, &[], &[message]),
-                    own_at => folds.entry(to).or_insert((own_at, Vec::new())).1.push(message),
+                    own_at => {
+                        let fold = folds.entry((to, lane)).or_insert((own_at, Vec::new()));
+                        fold.1.push(message);
+                    }
                 },
             }
         }
-        for (to, (own_at, messages)) in folds {
+        for ((to, _), (own_at, messages)) in folds {
             let ends = messages.iter().flat_map(|message| [message.range.start, message.range.end]);
             let mut ends: Vec<u32> = ends.collect();
             ends.sort_unstable();
@@ -269,7 +286,7 @@ impl<'a> Execution<'a> {
                 &of_prefix
             };
             let combines = combines(self.flow);
-            let Scratch { values, strips, orders } = &mut *self.scratch;
+            let Scratch { values, strips, orders, .. } = &mut *self.scratch;
             let mut is_right = |value: Value, range: &Range<u32>| {
                 let range = range.start as usize..range.end as usize;
                 if !combines {
@@ -329,7 +346,10 @@ impl<'a> Execution<'a> {
         let space = self.flow.space(self.lanes[0], rank);
         let Scratch { values, orders, .. } = &*self.scratch;
         let found = if combines(self.flow) {
-            (!values.is_complete(value, expected)).then_some(Found::Incomplete)
+            match values.is_out_of_order(value) {
+                true => Some(Found::OutOfOrder),
+                false => (!values.is_complete(value, expected)).then_some(Found::Incomplete),
+            }
         } else {
             match values.source(value) {
                 Some(source) if Some(source) == self.giver(rank, position) => {

@@ -3,13 +3,14 @@
 use super::scramble::number;
 use crate::names::Rank;
 
-/// The set of the ranks below `end`, in each representation that [`Values`](super::values::Values) has.
+/// The set of the ranks below `end`, in each representation that [`Values`](super::values::Values)
+/// has.
 #[derive(Debug)]
 pub(super) struct Expected {
     pub(super) set: Vec<u64>,
     base: u32,
     pub(super) sum: u64,
-    end: u32,
+    pub(super) end: u32,
 }
 
 impl Expected {

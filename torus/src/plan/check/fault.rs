@@ -49,9 +49,11 @@ pub enum Fault {
         /// Positions awaited.
         awaited: u64,
     },
-    /// The plans' messages are not those that were executed (only a flow that is no listing of
-    /// plans can differ).
-    DifferentFlow,
+    /// A plan is not what was executed (only a flow that is no listing of plans can differ).
+    DifferentFlow {
+        /// What differs.
+        what: &'static str,
+    },
     /// A position is sent that holds nothing.
     SentEmpty,
     /// Something is combined with a position that holds nothing.
@@ -116,6 +118,8 @@ pub enum Found {
     For(Block),
     /// The right block, but not the right set of contributions.
     Incomplete,
+    /// Of a scan: contributions that were not combined in the order of ranks.
+    OutOfOrder,
 }
 
 impl fmt::Display for Violation {
@@ -148,7 +152,9 @@ impl fmt::Display for Fault {
                 f,
                 "rank {from} sends {sent} positions in other runs than the {awaited} awaited"
             ),
-            Fault::DifferentFlow => f.write_str("the plans' messages are not those executed"),
+            Fault::DifferentFlow { what } => {
+                write!(f, "the plan differs from what is executed in {what}")
+            }
             Fault::SentEmpty => f.write_str("nothing is there to be sent"),
             Fault::CombinedEmpty => f.write_str("nothing is there to be combined with"),
             Fault::CountedTwice { from } => write!(f, "rank {from} repeats a contribution"),
@@ -160,6 +166,9 @@ impl fmt::Display for Fault {
                     Found::From(rank) => write!(f, "what rank {rank} gave is in its place"),
                     Found::For(block) => write!(f, "a block for rank {block} is in its place"),
                     Found::Incomplete => f.write_str("contributions are missing or foreign"),
+                    Found::OutOfOrder => {
+                        f.write_str("contributions are not combined in the order of ranks")
+                    }
                 }
             }
             Fault::DifferentOrder { than } => {

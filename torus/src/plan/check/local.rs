@@ -1,14 +1,15 @@
-//! What is checked plan by plan: local rules, agreement, and fingerprints of all messages by
-//! which the two ends of every message, and the flow that is executed, are compared.
+//! What is checked plan by plan: local rules, agreement with the flow that is executed, and
+//! fingerprints of all messages, by which the two ends of every message, and what is executed, are
+//! compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Expect;
 use super::fault::{Fault, Violation};
 use super::scramble::scramble;
-use crate::collectives::Collective;
+use crate::collectives::{Action, Collective, Cut};
 use crate::names::Rank;
-use crate::plan::flow::Flow;
+use crate::plan::flow::{Flow, Message};
 use crate::plan::runs::{Blocks, Run, n_positions};
 use crate::plan::types::{Lane, Plan};
 use crate::plan::validate::{received_positions, sent_positions};
@@ -29,7 +30,7 @@ struct Sums {
     sent: u64,
     /// All that plans receive, run by run.
     received: u64,
-    /// All positions that plans send.
+    /// All positions that plans receive.
     planned: u64,
     /// All positions that were executed.
     executed: u64,
@@ -54,6 +55,13 @@ fn positions(from: Rank, to: Rank, runs: &[Run]) -> u64 {
     pair(from, to).wrapping_mul(sum)
 }
 
+/// The same for a message that is the `index`th operand of a fold.
+fn operand(message: Message<'_>, index: u32) -> u64 {
+    let sum = positions(message.from, message.to, message.runs);
+    // Most are the first.
+    if index == 0 { sum } else { sum.wrapping_mul(scramble(u64::from(index)) | 1) }
+}
+
 /// The message with its runs in their order.
 fn message(from: Rank, to: Rank, runs: &[Run]) -> u64 {
     runs.iter().fold(pair(from, to), |hash, run| {
@@ -67,16 +75,16 @@ impl Fingerprints {
         Fingerprints { sums: flow.lanes().iter().map(lane).collect() }
     }
 
+    /// Adds a message, or a part of it, that is the `index`th operand of a fold; 0 if it is stored.
     pub(super) fn add_executed(
         &mut self,
         lane: usize,
         step: usize,
-        from: Rank,
-        to: Rank,
-        runs: &[Run],
+        message: Message<'_>,
+        index: u32,
     ) {
         let executed = &mut self.sums[lane][step].executed;
-        *executed = executed.wrapping_add(positions(from, to, runs));
+        *executed = executed.wrapping_add(operand(message, index));
     }
 
     fn add_plan(&mut self, plan: &Plan) {
@@ -85,12 +93,20 @@ impl Fingerprints {
                 for send in &step.sends {
                     let hash = message(plan.rank, send.peer, &send.blocks);
                     sums.sent = sums.sent.wrapping_add(hash);
-                    let positions = positions(plan.rank, send.peer, &send.blocks);
-                    sums.planned = sums.planned.wrapping_add(positions);
                 }
+                let mut n_operands: BTreeMap<&[Run], u32> = BTreeMap::new();
                 for recv in &step.recvs {
                     let hash = message(recv.peer, plan.rank, &recv.blocks);
                     sums.received = sums.received.wrapping_add(hash);
+                    let mut index = 0;
+                    if step.action == Action::Reduce && step.recvs.len() > 1 {
+                        let next = n_operands.entry(&recv.blocks).or_default();
+                        index = *next;
+                        *next += 1;
+                    }
+                    let (from, to, runs) = (recv.peer, plan.rank, &recv.blocks[..]);
+                    let planned = operand(Message { from, to, runs }, index);
+                    sums.planned = sums.planned.wrapping_add(planned);
                 }
             }
         }
@@ -144,6 +160,7 @@ pub(super) fn check_plan(
             fault: Fault::Local(invalid.defect),
         }));
     }
+    compare(flow, &plan, rank, found);
     fingerprints.add_plan(&plan);
     let mut total = 0.0;
     for (index, (lane, header)) in plan.lanes.iter().zip(flow.lanes()).enumerate() {
@@ -167,6 +184,48 @@ pub(super) fn check_plan(
         }
     }
     total
+}
+
+/// Compares a plan with what the flow executes on its rank, but for the messages.
+fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>) {
+    let mut differs = |lane, step, what| {
+        let fault = Fault::DifferentFlow { what };
+        found.push(Violation { rank, lane, step, position: None, fault });
+    };
+    let executed = (flow.collective(), rank, flow.n_ranks(), flow.root());
+    if (plan.collective, plan.rank, plan.n_ranks, plan.root) != executed {
+        differs(None, None, "collective, ranks or root");
+    }
+    if plan.lanes.len() != flow.lanes().len() {
+        differs(None, None, "the number of lanes");
+    }
+    for (index, (lane, header)) in plan.lanes.iter().zip(flow.lanes()).enumerate() {
+        let Lane { port, part, parts, window, ref space, ref steps } = *lane;
+        let executed = (header.port, header.part, header.parts, header.window);
+        if (port, part, parts, window) != executed {
+            differs(Some(index), None, "port, part or window");
+        }
+        // Pairs stand in different positions on different ranks.
+        let is_common = space.cut == Cut::Pairs || space.equals_on(&header.space, rank);
+        if !is_common || !space.equals_on(flow.space(index, rank), rank) {
+            differs(Some(index), None, "positions or the order of their blocks");
+        }
+        if steps.len() != header.n_steps {
+            differs(Some(index), None, "the number of steps");
+        }
+        for (number, step) in steps.iter().enumerate().take(header.n_steps) {
+            if step.recvs.is_empty() {
+                continue;
+            }
+            if step.action != flow.action(index, number, rank) {
+                differs(Some(index), Some(number), "the action");
+            } else if step.action == Action::Reduce
+                && step.own_at != flow.own_at(index, number, rank)
+            {
+                differs(Some(index), Some(number), "the own operand's place");
+            }
+        }
+    }
 }
 
 /// Names the messages that do not meet in some steps.

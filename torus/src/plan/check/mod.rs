@@ -2,42 +2,60 @@
 //! collective promises. It knows no algorithm and shares no code with the derivation.
 //!
 //! Proved, all violations returned:
-//! 1. every plan keeps the local rules ([`Plan::validate`](super::Plan::validate));
-//! 2. every send meets one receive of the same step, with the same runs;
-//! 3. what is executed is what the plans list (flows can be executed without listing plans);
+//! 1. every plan keeps the local rules ([`Plan::validate`](super::Plan::validate)): what is stored
+//!    has room, of the lanes of one part no two touch one position, and each rank's positions of
+//!    pairs hold the block for every rank once at the start, and that from every rank in the end;
+//! 2. every send meets one receive of the same step, with the same runs: no rank waits for ever,
+//!    whatever the windows;
+//! 3. what is executed is what the plans list (flows can be executed without listing plans): lanes
+//!    with their ports, parts, windows, spaces and numbers of steps; of each step that receives the
+//!    action, the runs from each rank, the order of operands and the own operand's place;
 //! 4. nothing is sent that is not there, no contribution is counted twice, nothing is
 //!    overwritten while it is still to be sent, also between lanes;
 //! 5. at the end every rank has what the collective gives it, all of it, with all
 //!    contributions: what it gets follows from the collective, not from the plan;
 //! 6. all ranks of an allreduce combine operands in the same order and grouping, so that
-//!    floating-point results have identical bits (algorithms.md section 5);
+//!    floating-point results have identical bits (algorithms.md section 5); a scan combines them in
+//!    the order of ranks;
 //! 7. the busiest rank sends at least what it must in any algorithm
 //!    ([`Collective::minimal_volume`](crate::Collective::minimal_volume));
 //! 8. volumes and steps are those of [`Expect`], where it names any.
-//!
-//! Not proved here: that ports use different links (see [`super::traffic()`]) and anything
-//! about time.
 //!
 //! As transfers keep positions, positions are proved in *tiles*, one independent of the other,
 //! by as many threads as the caller has ([`Checker::run`]). Where nothing is combined, contents
 //! are exact. Sets of contributors are bit sets up to [`EXACT_RANKS`] ranks and, for barriers,
 //! always. On more ranks they are sums of pseudo-random 64-bit numbers, one per rank, and two
-//! different multisets have the same sum with a probability of about 2^-64. Points 2, 3 and 6
-//! compare 64-bit hashes, with the same probability of a mistake.
+//! different multisets have the same sum with a probability of about 2^-64. Of scans they are
+//! intervals of ranks, which are exact. Point 2, the messages of point 3 and the expressions of
+//! point 6 are compared as 64-bit hashes, with the same probability of a mistake.
+//!
+//! Not proved:
+//! - that ports use different links (see [`super::traffic()`]), and anything about time;
+//! - of reductions other than scans, that operands are combined in the order of ranks: operators
+//!   are taken to commute;
+//! - that volumes are minimal where [`Expect`] names none: point 7 bounds the busiest rank alone;
+//! - that the order in which the sends of a step are posted, and that of receives that are stored, is
+//!   the one that a schedule describes: no result depends on it;
+//! - that a flow tells the same whenever it is asked;
+//! - how counts are cut into parts, positions and segments ([`super::layout`]), and how the engine
+//!   executes a plan.
 
 mod contents;
 mod execute;
 mod expected;
 mod fault;
 mod local;
+mod operands;
 mod scramble;
 mod strips;
 mod values;
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::flow::Flow;
 use super::members::Tile;
+use crate::collectives::Sums;
 use crate::names::Rank;
 use execute::{Execution, Scratch, combines, is_barrier};
 use expected::Expected;
@@ -75,6 +93,8 @@ pub struct Checker<'a> {
     flow: &'a dyn Flow,
     expect: Expect,
     units: Vec<Unit>,
+    /// Lanes whose tiles do not cover their positions.
+    uncovered: Vec<usize>,
     /// How often each message of a barrier is executed: once for every group of contributors.
     times: u64,
     /// Memory of executions that have ended.
@@ -122,14 +142,22 @@ impl<'a> Checker<'a> {
             Unit::Plans { first, end }
         });
         let (units, idle) = (plans.collect(), Mutex::default());
-        let mut checker = Checker { flow, expect, units, times: 1, idle };
+        let mut checker = Checker { flow, expect, units, uncovered: Vec::new(), times: 1, idle };
         let mut parts: Vec<u32> = flow.lanes().iter().map(|lane| lane.part).collect();
         parts.sort_unstable();
         parts.dedup();
         for part in parts {
             let lanes: Vec<usize> =
                 (0..flow.lanes().len()).filter(|&lane| flow.lanes()[lane].part == part).collect();
-            for tile in flow.tiles(lanes[0], TILE_POSITIONS) {
+            let tiles = flow.tiles(lanes[0], TILE_POSITIONS);
+            let covered = tiles.iter().try_fold(0, |at, tile| {
+                let Range { start, end } = tile.positions();
+                (start == at).then_some(end)
+            });
+            if covered != Some(flow.lanes()[lanes[0]].space.n_positions) {
+                checker.uncovered.push(lanes[0]);
+            }
+            for tile in tiles {
                 let step = if is_barrier(flow) { BARRIER_WORDS * 64 } else { usize::MAX };
                 let bases = (0..n_ranks as usize).step_by(step);
                 checker.times = bases.len() as u64;
@@ -155,6 +183,7 @@ impl<'a> Checker<'a> {
         let n_ranks = self.flow.n_ranks();
         match (combines(self.flow), self.words()) {
             (false, _) => Values::single(n_ranks),
+            _ if self.flow.collective().sums() != Sums::Everyone => Values::runs(n_ranks),
             (true, Some(words)) => Values::bits(n_ranks, words),
             (true, None) => Values::sums(n_ranks),
         }
@@ -216,10 +245,20 @@ impl<'a> Checker<'a> {
         }
         let on_all =
             |lane, step, fault| Violation { rank: Rank(0), lane, step, position: None, fault };
-        for (lane, step) in fingerprints.unplanned(self.times) {
-            if !unmatched.contains(&(lane, step)) {
-                local.push(on_all(Some(lane), Some(step), Fault::DifferentFlow));
+        // Of messages that do not meet, or that break a rule, it has been said what is wrong.
+        let has_fault = |local: &[Violation], at| {
+            unmatched.contains(&at)
+                || local.iter().any(|found| found.lane.zip(found.step) == Some(at))
+        };
+        for at in fingerprints.unplanned(self.times) {
+            if !has_fault(&local, at) {
+                let fault = Fault::DifferentFlow { what: "its messages or their order" };
+                local.push(on_all(Some(at.0), Some(at.1), fault));
             }
+        }
+        for &lane in &self.uncovered {
+            let fault = Fault::DifferentFlow { what: "the positions that its tiles cover" };
+            local.push(on_all(Some(lane), None, fault));
         }
         let minimum = self.flow.collective().minimal_volume(self.flow.n_ranks());
         if max_sent < minimum - 1e-9 {

@@ -59,6 +59,10 @@ enum Sets {
     /// Sums of pseudo-random 64-bit numbers, one per rank: two different multisets agree with a
     /// probability of about 2^-64.
     Sums(Vec<u64>),
+    /// For scans: consecutive ranks, combined in their order, as the first and the one after the
+    /// last. Of an expression whose operands are in the order of ranks every part is such a run.
+    /// `None` stands for everything else.
+    Runs(Vec<Option<(u32, u32)>>),
 }
 
 /// The hash of "`a` combined with `b`, in this order"; operands begin as pseudo-random numbers.
@@ -80,6 +84,11 @@ impl Values {
     /// Values with sums for sets.
     pub(super) fn sums(n_ranks: u32) -> Self {
         Values::new(n_ranks, Sets::Sums(Vec::new()))
+    }
+
+    /// Values with runs of consecutive ranks for sets.
+    pub(super) fn runs(n_ranks: u32) -> Self {
+        Values::new(n_ranks, Sets::Runs(Vec::new()))
     }
 
     fn new(n_ranks: u32, sets: Sets) -> Self {
@@ -106,6 +115,10 @@ impl Values {
                     sums.extend(numbers());
                 }
             }
+            Sets::Runs(runs) => {
+                runs.clear();
+                runs.extend((0..n_ranks as u32).map(|rank| Some((rank, rank + 1))));
+            }
         }
         self.orders.truncate(if has_orders { n_ranks } else { 0 });
         if has_orders && self.orders.is_empty() {
@@ -120,6 +133,7 @@ impl Values {
             Sets::Single => self.n_ranks as usize,
             Sets::Bits { words, bits, .. } => bits.len() / (*words).max(1),
             Sets::Sums(sums) => sums.len(),
+            Sets::Runs(runs) => runs.len(),
         }
     }
 
@@ -135,8 +149,8 @@ impl Values {
         self.free.extend(made.filter(|&value| !is_held[value as usize]));
     }
 
-    /// `left` combined with `right`, and whether a contribution is in both. Only bits show that
-    /// here; sums are then wrong at the end. A value combined with nothing stays what it is.
+    /// `left` combined with `right`, and whether a contribution is in both. Only bits and runs show
+    /// that here; sums are then wrong at the end. A value combined with nothing stays what it is.
     pub(super) fn combine(&mut self, left: Value, right: Value) -> (Value, bool) {
         if left == Value::NOTHING || right == Value::NOTHING {
             return (if left == Value::NOTHING { right } else { left }, false);
@@ -161,6 +175,13 @@ impl Values {
                 sums.resize(sums.len().max(at + 1), 0);
                 sums[at] = sum;
             }
+            Sets::Runs(runs) => {
+                let pair = runs[a].zip(runs[b]);
+                is_repeated = pair.is_some_and(|(a, b)| a.0 < b.1 && b.0 < a.1);
+                let joined = pair.filter(|(a, b)| a.1 == b.0).map(|(a, b)| (a.0, b.1));
+                runs.resize(runs.len().max(at + 1), None);
+                runs[at] = joined;
+            }
         }
         if !self.orders.is_empty() {
             let order = combined(self.orders[a], self.orders[b]);
@@ -182,10 +203,11 @@ impl Values {
                 bits[a * words..][..*words] == bits[b * words..][..*words]
             }
             Sets::Sums(sums) => sums[a] == sums[b],
+            Sets::Runs(runs) => runs[a].is_some() && runs[a] == runs[b],
         }
     }
 
-    /// True if a value has everyone's contributions.
+    /// True if a value has the contributions expected; in a scan, in the order of ranks.
     pub(super) fn is_complete(&self, value: Value, expected: &Expected) -> bool {
         let at = value.0 as usize;
         match &self.sets {
@@ -193,6 +215,16 @@ impl Values {
             Sets::Single => false,
             Sets::Bits { words, bits, .. } => bits[at * words..][..*words] == expected.set,
             Sets::Sums(sums) => sums[at] == expected.sum,
+            Sets::Runs(runs) => runs[at] == Some((0, expected.end)),
+        }
+    }
+
+    /// True if a value combines ranks that are no run of consecutive ones in their order, where that
+    /// is asked.
+    pub(super) fn is_out_of_order(&self, value: Value) -> bool {
+        match &self.sets {
+            Sets::Runs(runs) => value != Value::NOTHING && runs[value.0 as usize].is_none(),
+            _ => false,
         }
     }
 
