@@ -173,7 +173,7 @@ mod tests {
         for status in [waits, Status::AtGates(Some(N), 0).to_word(), u64::MAX] {
             assert!(Status::from_word(status, N).is_err(), "{status:x}");
         }
-        assert_eq!(Status::from_word(waits, N).unwrap_err().found, N.into());
+        assert_eq!(Status::from_word(waits, N).unwrap_err().found, u64::from(N));
         let fault = Fault::Absent;
         let news = [(N, 0), (0, N)].map(|(rank, by)| blame_to_word(Blame { rank, fault, by }));
         for news in news.into_iter().chain([u64::MAX]) {

@@ -124,6 +124,11 @@ impl Engine {
         self.group.config.workers
     }
 
+    /// Bytes of the working memory of all operations that there are.
+    pub fn operation_bytes(&self) -> u64 {
+        self.group.spares.given_bytes()
+    }
+
     /// Prepares an operation: gives it its working memory, registered.
     ///
     /// # Errors

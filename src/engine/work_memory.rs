@@ -4,6 +4,7 @@
 //! every time make an operation each, and fresh memory costs more than most of what they do with it.
 
 use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::endpoint::{Access, Owner};
@@ -78,11 +79,19 @@ pub(super) struct Spares {
     ports: Arc<[Arc<Port>]>,
     /// In the order in which they were given back.
     blocks: Mutex<Vec<Block>>,
+    /// Bytes of the blocks that operations have.
+    given_bytes: AtomicU64,
 }
 
 impl Spares {
     pub(super) fn new(ports: Arc<[Arc<Port>]>) -> Arc<Self> {
-        Arc::new(Spares { ports, blocks: Mutex::default() })
+        Arc::new(Spares { ports, blocks: Mutex::default(), given_bytes: AtomicU64::new(0) })
+    }
+
+    /// Bytes of the working memory that operations have.
+    pub(super) fn given_bytes(&self) -> u64 {
+        // Relaxed: a figure, which others change meanwhile.
+        self.given_bytes.load(Ordering::Relaxed)
     }
 
     /// The shortest block that fits, or a new one.
@@ -155,6 +164,7 @@ impl WorkMemory {
             return Ok(memory);
         }
         let block = memory.block.insert(spares.take(len)?);
+        spares.given_bytes.fetch_add(block.len(), Ordering::Relaxed);
         let mut offset = work_len;
         for (port, ((code, staging_len), of_port)) in
             program.ports.iter().zip(staging_lens).zip(&mut memory.ports).enumerate()
@@ -184,6 +194,7 @@ impl WorkMemory {
 impl Drop for WorkMemory {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
+            self.spares.given_bytes.fetch_sub(block.len(), Ordering::Relaxed);
             self.spares.give(block);
         }
     }

@@ -12,6 +12,7 @@ use hopbine_torus::registry::Algorithm;
 use rustc_hash::FxHashMap;
 
 use super::call::Call;
+use super::kept::Kept;
 use super::key::{Key, PlanKey, amount};
 use super::options::CallOptions;
 use super::ready::{Entry, Ready};
@@ -21,8 +22,6 @@ use crate::sync::lock;
 
 /// Programs kept for calls that may come again.
 pub(super) const KEPT_PROGRAMS: usize = 128;
-/// Bytes of working and staging memory kept with them; the program used last is kept anyway.
-pub(super) const KEPT_BYTES: u64 = 256 << 20;
 /// Where there are too many, this part of them goes at once: the search for it takes its time.
 const GOING_PART: usize = 8;
 /// Plans kept for other amounts of data.
@@ -31,8 +30,9 @@ pub(super) const KEPT_PLANS: usize = 16;
 const RECENT: usize = 8;
 
 /// The programs of a communicator, for it and its duplicates.
-#[derive(Default)]
 pub(super) struct Cache {
+    /// Of all communicators of the rank.
+    pub(super) kept: Arc<Kept>,
     recent: [AtomicCell<Option<Box<Ready>>>; RECENT],
     pub(super) programs: Mutex<Programs>,
     /// The one used last at the end.
@@ -45,23 +45,22 @@ pub(super) struct Cache {
 /// Programs by what they depend on.
 #[derive(Default)]
 pub(super) struct Programs {
-    by_key: FxHashMap<Key, Kept>,
-    memory_bytes: u64,
+    by_key: FxHashMap<Key, Known>,
     /// Lookups so far, which tell what has not been used for longest.
     clock: u64,
 }
 
-struct Kept {
+struct Known {
     entry: Arc<Entry>,
     last_used: u64,
 }
 
 impl Programs {
     pub(super) fn get(&mut self, key: &Key) -> Option<Arc<Entry>> {
-        let kept = self.by_key.get_mut(key)?;
+        let known = self.by_key.get_mut(key)?;
         self.clock += 1;
-        kept.last_used = self.clock;
-        Some(kept.entry.clone())
+        known.last_used = self.clock;
+        Some(known.entry.clone())
     }
 
     /// Keeps a program, unless there is one for this key meanwhile; returns the one that is kept.
@@ -69,15 +68,11 @@ impl Programs {
         if let Some(kept) = self.get(key) {
             return kept;
         }
-        while !self.by_key.is_empty()
-            && (self.by_key.len() >= KEPT_PROGRAMS
-                || self.memory_bytes + entry.memory_bytes > KEPT_BYTES)
-        {
+        if self.by_key.len() >= KEPT_PROGRAMS {
             self.let_go();
         }
         self.clock += 1;
-        self.memory_bytes += entry.memory_bytes;
-        self.by_key.insert(key.clone(), Kept { entry: entry.clone(), last_used: self.clock });
+        self.by_key.insert(key.clone(), Known { entry: entry.clone(), last_used: self.clock });
         entry
     }
 
@@ -86,16 +81,36 @@ impl Programs {
         let mut uses: Vec<u64> = self.by_key.values().map(|kept| kept.last_used).collect();
         let n_going = uses.len().div_ceil(GOING_PART);
         let (_, &mut last, _) = uses.select_nth_unstable(n_going - 1);
-        let memory_bytes = &mut self.memory_bytes;
-        self.by_key.retain(|_, Kept { entry, last_used }| {
-            let stays = *last_used > last;
-            *memory_bytes -= if stays { 0 } else { entry.memory_bytes };
-            stays
-        });
+        self.by_key.retain(|_, known| known.last_used > last);
     }
 }
 
 impl Cache {
+    /// An empty one; see [`Kept::cache`].
+    pub(super) fn new(kept: Arc<Kept>) -> Self {
+        let (recent, programs, plans, algorithms) = Default::default();
+        Cache { kept, recent, programs, plans, algorithms }
+    }
+
+    /// Lets those idle operations go that `stays` does not want, and returns them; asked of a pile as a whole.
+    #[expect(clippy::vec_box, reason = "as they are kept")]
+    pub(super) fn retain_idle(&self, stays: &mut impl FnMut(&Ready) -> bool) -> Vec<Box<Ready>> {
+        let mut gone = Vec::new();
+        for place in &self.recent {
+            let Some(ready) = place.take() else { continue };
+            if !stays(&ready) {
+                gone.push(ready);
+            } else if let Some(other) = place.swap(Some(ready)) {
+                // Somebody has put it there meanwhile.
+                other.rest();
+            }
+        }
+        for known in lock(&self.programs).by_key.values() {
+            gone.extend(lock(&known.entry.idle).extract_if(.., |ready| !stays(ready)));
+        }
+        gone
+    }
+
     /// The algorithm that a rule asks for, on the shape of the members.
     pub(super) fn algorithm(
         &self,
@@ -132,6 +147,7 @@ impl Cache {
         if let Some(learning) = &mut ready.learning {
             learning.shrink();
         }
+        ready.last_used = self.kept.now();
         let place = &self.recent[place(ready.key.collective, ready.key.count)];
         let Some(below) = place.swap(Some(ready)) else { return };
         let piled = match place.take() {

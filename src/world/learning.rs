@@ -76,6 +76,7 @@ impl Inner {
             *known = Known::Told;
         }
         let program = self.data_program(key, &then.how, sizes, elem_bytes)?;
+        self.make_room(&program);
         let operation = self.of_world.engine.prepare(Arc::new(program), None)?;
         Ok(Box::new(Ready::new(key.clone(), Weak::new(), operation, None)))
     }

@@ -2,11 +2,13 @@
 
 use crate::Rank;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use hopbine_torus::geometry::{Axis, AxisLink, Node, RankMap, Shape};
 
 use super::cache::Cache;
 use super::call::Caller;
+use super::kept::Kept;
 use super::place::near_cubic;
 
 /// The ranks of a communicator on their torus, and the programs that have been compiled for
@@ -20,7 +22,7 @@ pub(super) struct Members {
     /// The members as ranks of the world, in order; without it they are all of them.
     ranks: Option<Box<[Rank]>>,
     pub(super) segment_bytes: Option<u64>,
-    pub(super) programs: Cache,
+    pub(super) programs: Arc<Cache>,
 }
 
 impl Members {
@@ -32,7 +34,7 @@ impl Members {
         segment_bytes: Option<u64>,
     ) -> Self {
         let caller = Caller { rank, n_ranks: shape.n_nodes() };
-        Members::new((shape, map), caller, None, segment_bytes)
+        Members::new((shape, map), caller, None, segment_bytes, &Arc::default())
     }
 
     fn new(
@@ -40,10 +42,11 @@ impl Members {
         caller: Caller,
         ranks: Option<Box<[Rank]>>,
         segment_bytes: Option<u64>,
+        kept: &Arc<Kept>,
     ) -> Self {
         let mut hasher = DefaultHasher::new();
         (&shape, &map).hash(&mut hasher);
-        let (fingerprint, programs) = (hasher.finish(), Cache::default());
+        let (fingerprint, programs) = (hasher.finish(), kept.cache());
         Members { shape, map, fingerprint, caller, ranks, segment_bytes, programs }
     }
 
@@ -55,7 +58,7 @@ impl Members {
         let caller = Caller { rank, n_ranks: ranks.len() as u32 };
         let place = self.sub_box(ranks, keeps).unwrap_or_else(|| near_box(caller.n_ranks));
         let ranks = ranks.iter().map(|&rank| self.world_rank(rank)).collect();
-        Members::new(place, caller, Some(ranks), self.segment_bytes)
+        Members::new(place, caller, Some(ranks), self.segment_bytes, &self.programs.kept)
     }
 
     /// A member as a rank of the world.

@@ -22,6 +22,7 @@ mod fujitsu;
 mod info;
 mod init;
 mod inner;
+mod kept;
 mod key;
 mod launcher;
 mod layout;

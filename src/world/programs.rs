@@ -47,21 +47,26 @@ impl Inner {
             return Ok(ready);
         }
         let (program, reducer) = (entry.program.clone(), entry.reducer);
+        self.make_room(&program);
         let operation = self.of_world.engine.prepare(program, reducer)?;
         let learning = entry.then.clone().map(|then| Box::new(Learning::new(then)));
         Ok(Box::new(Ready::new(key, Arc::downgrade(&entry), operation, learning)))
     }
 
+    /// Before an operation of a program is made.
+    pub(super) fn make_room(&self, program: &Program) {
+        self.members.programs.kept.make_room(&self.of_world.engine, program.memory_bytes());
+    }
+
     fn entry(&self, key: &Key) -> Result<Arc<Entry>, Error> {
-        let Cache { programs, .. } = &self.members.programs;
+        let Cache { programs, .. } = &*self.members.programs;
         if let Some(entry) = lock(programs).get(key) {
             return Ok(entry);
         }
         // Not under the lock: others go on meanwhile, and perhaps do the same.
         let (program, reducer, then) = self.compile(key)?;
-        let memory_bytes = program.memory_bytes();
         let (program, idle) = (Arc::new(program), Mutex::default());
-        let entry = Arc::new(Entry { program, memory_bytes, reducer, then, idle });
+        let entry = Arc::new(Entry { program, reducer, then, idle });
         Ok(lock(programs).insert(key, entry))
     }
 

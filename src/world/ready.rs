@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, Weak};
 use hopbine_torus::plan::Plan;
 use hopbine_torus::registry::Algorithm;
 
-use super::cache::{KEPT_BYTES, KEPT_PROGRAMS};
+use super::cache::KEPT_PROGRAMS;
+use super::kept::KEPT_BYTES;
 use super::key::Key;
 use crate::engine::{
     CheckedPlan, Learnt, Operation, OperationWatch, Program, UserKeys, UserMemory, log_words,
@@ -23,8 +24,6 @@ const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
 /// A program, and operations that are ready to run it.
 pub(super) struct Entry {
     pub(super) program: Arc<Program>,
-    /// What an operation needs.
-    pub(super) memory_bytes: u64,
     pub(super) reducer: Option<Reducer>,
     /// For a program that moves sizes: what follows it.
     pub(super) then: Option<Arc<Then>>,
@@ -43,6 +42,8 @@ pub(super) struct Ready {
     pub(super) watch: OperationWatch,
     /// For an operation that moves sizes: what it has learnt.
     pub(super) learning: Option<Box<Learning>>,
+    /// When it was used last ([`Kept::now`](super::kept::Kept::now)).
+    pub(super) last_used: u64,
     /// As long as it is kept for the next time: others of the same program, and how many.
     pub(super) below: Option<Box<Ready>>,
     pub(super) n_below: u64,
@@ -121,7 +122,24 @@ impl Ready {
         learning: Option<Box<Learning>>,
     ) -> Self {
         let (keys, watch) = Default::default();
-        Ready { key, entry, operation, keys, watch, learning, below: None, n_below: 0 }
+        Ready {
+            key,
+            entry,
+            operation,
+            keys,
+            watch,
+            learning,
+            last_used: 0,
+            below: None,
+            n_below: 0,
+        }
+    }
+
+    /// Bytes of working memory that are kept with it, and below it.
+    pub(super) fn kept_bytes(&self) -> u64 {
+        let own = self.operation.program().memory_bytes() * (self.n_below + 1);
+        let learnt = self.learning.as_ref().and_then(|learning| learning.last.as_ref());
+        own + learnt.map_or(0, |(_, ready)| ready.kept_bytes())
     }
 
     /// Puts the operation, and those below it, back into their entry, where later calls find them;
