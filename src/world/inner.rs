@@ -1,11 +1,11 @@
 //! A communicator, whatever the options of its handles: a context, its members, and the world.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::backend::SmallCollectives;
 use super::members::Members;
 use super::rank::RankOfWorld;
+use super::turns::{Turn, Turns};
 use crate::endpoint::Tag;
 
 /// See the module documentation.
@@ -16,7 +16,7 @@ pub(super) struct Inner {
     pub(super) small: Option<Box<dyn SmallCollectives>>,
     /// Tells its messages from those of all other communicators.
     context: u64,
-    next_operation: AtomicU32,
+    operations: Turns,
 }
 
 impl Drop for Inner {
@@ -32,7 +32,7 @@ impl Inner {
         context: u64,
         small: Option<Box<dyn SmallCollectives>>,
     ) -> Self {
-        Inner { of_world, members, small, context, next_operation: AtomicU32::new(0) }
+        Inner { of_world, members, small, context, operations: Turns::default() }
     }
 
     /// Whether this is the world's first communicator.
@@ -42,16 +42,17 @@ impl Inner {
 
     /// The number of the next operation.
     pub(super) fn next_operation(&self) -> u32 {
-        // Relaxed: see below.
-        self.next_operation.load(Ordering::Relaxed)
+        self.operations.next()
     }
 
-    /// Names the next `n` operations, by context and the number of the first. Ranks must start
-    /// operations in the same order.
-    pub(super) fn next_operations(&self, n: u32) -> (u64, u32) {
-        // Relaxed: a plain counter. It wraps after 2^24 operations, long after the first ones
-        // have left the wire.
-        let number = self.next_operation.fetch_add(n, Ordering::Relaxed);
-        (self.context, number % Tag::OPERATIONS)
+    /// Names the next `n` operations, by context and the number of the first, which is to be started
+    /// before the turn is dropped: ranks must start operations in the same order, and so must the threads
+    /// of each rank, of which one may take its numbers before another and start later.
+    #[inline]
+    pub(super) fn next_operations(&self, n: u32) -> (Turn<'_>, (u64, u32)) {
+        // Numbers are used again after 2^24 operations, long after the first ones have left the wire.
+        let turn = self.operations.wait(n);
+        let number = turn.first() % Tag::OPERATIONS;
+        (turn, (self.context, number))
     }
 }

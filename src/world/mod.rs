@@ -53,6 +53,7 @@ mod short;
 mod simulate;
 mod split;
 mod tofu;
+mod turns;
 mod vector;
 
 pub use blocks::{Blocks, Form};

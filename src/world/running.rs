@@ -36,10 +36,24 @@ fn order(stage: usize) -> Order {
 }
 
 impl Inner {
-    /// Names the operations of a call. From then on other ranks count on this one; before, the call
-    /// can be given up and made again.
-    fn numbers(&self, n_stages: u32) -> Numbers {
-        Numbers(self.next_operations(n_stages))
+    /// Has `start` start an operation of a call. The first one of the call has no `numbers` yet, and names
+    /// all of them. From then on other ranks count on this one; before, the call can be given up and made
+    /// again.
+    #[inline]
+    fn in_order<R>(
+        &self,
+        numbers: Option<Numbers>,
+        n_stages: u32,
+        start: impl FnOnce(Numbers) -> R,
+    ) -> (Numbers, R) {
+        let (_turn, numbers) = match numbers {
+            Some(numbers) => (None, numbers),
+            None => {
+                let (turn, numbers) = self.next_operations(n_stages);
+                (Some(turn), Numbers(numbers))
+            }
+        };
+        (numbers, start(numbers))
     }
 }
 
@@ -75,7 +89,7 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
     /// As [`Engine::register`], [`Engine::start`], [`Engine::wait`] and [`Inner::follow`].
     pub(super) unsafe fn run(mut self, memory: [UserMemory; 2], keep: bool) -> Result<(), Error> {
         let n_stages = self.n_stages();
-        let (mut numbers, mut stage) = (Numbers((0, 0)), 0);
+        let (mut numbers, mut stage) = (None, 0);
         loop {
             let is_last = self.with(stage, |inner, ready| {
                 let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
@@ -88,17 +102,20 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
                         engine.fail(error);
                     }
                 })?;
-                if stage == 0 {
-                    numbers = inner.numbers(n_stages);
-                }
-                let id = numbers.of(stage);
                 let outcome = {
-                    let _under_way = UnderWay { engine, operation, id };
-                    // SAFETY: the caller's promise; also a panic does not get past `_under_way`
-                    // before the operation is done.
-                    let started =
-                        unsafe { engine.start(operation, memory, keys, id, order(stage), true) };
-                    started.and_then(|()| engine.wait(operation, id, watch))
+                    let (of_call, (under_way, started)) =
+                        inner.in_order(numbers, n_stages, |numbers| {
+                            let id = numbers.of(stage);
+                            let under_way = UnderWay { engine, operation, id };
+                            // SAFETY: the caller's promise; also a panic does not get past
+                            // `under_way` before the operation is done.
+                            let started = unsafe {
+                                engine.start(operation, memory, keys, id, order(stage), true)
+                            };
+                            (under_way, started)
+                        });
+                    numbers = Some(of_call);
+                    started.and_then(|()| engine.wait(operation, under_way.id, watch))
                 };
                 engine.release(keys);
                 outcome.and_then(|()| Ok(ready.learning.is_none() || !inner.follow(ready)?))
@@ -202,9 +219,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
             return Err(Error::Active);
         }
         self.hold()?;
-        let numbers = self.prepared.inner.numbers(self.prepared.n_stages());
-        self.begin(numbers)?;
-        self.active = Some(numbers);
+        self.active = Some(self.begin(None)?);
         Ok(())
     }
 
@@ -223,21 +238,24 @@ impl<H: Deref<Target = Inner>> Running<H> {
         })
     }
 
-    /// Starts the stage at hand, whose memory is registered.
-    fn begin(&mut self, numbers: Numbers) -> Result<(), Error> {
-        let (stage, of_call) = (self.stage, self.memory);
-        let started = self.prepared.with(stage, |inner, ready| {
+    /// Starts the stage at hand, whose memory is registered. Returns the call's numbers, which the first
+    /// stage gets.
+    fn begin(&mut self, numbers: Option<Numbers>) -> Result<Numbers, Error> {
+        let (stage, of_call, n_stages) = (self.stage, self.memory, self.prepared.n_stages());
+        let (numbers, started) = self.prepared.with(stage, |inner, ready| {
             let memory = ready.memory(of_call);
             let Ready { operation, keys, watch, .. } = ready;
-            let id = numbers.of(stage);
             watch.begin();
-            // SAFETY: the promise made to `new`.
-            unsafe { inner.of_world.engine.start(operation, memory, keys, id, order(stage), false) }
+            inner.in_order(numbers, n_stages, |numbers| {
+                let (engine, id) = (&inner.of_world.engine, numbers.of(stage));
+                // SAFETY: the promise made to `new`.
+                unsafe { engine.start(operation, memory, keys, id, order(stage), false) }
+            })
         });
         if started.is_err() {
             self.release();
         }
-        started
+        started.map(|()| numbers)
     }
 
     fn release(&mut self) {
@@ -261,7 +279,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
             return Ok(true);
         }
         self.stage += 1;
-        let started = self.hold().and_then(|()| self.begin(numbers));
+        let started = self.hold().and_then(|()| self.begin(Some(numbers)));
         // Others have come as far, and wait for this rank.
         started.inspect_err(|error| self.prepared.inner.of_world.engine.fail(error))?;
         Ok(false)
