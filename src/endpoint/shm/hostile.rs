@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::bell::Doorbell;
 use super::layout::{LINE, Layout, QUEUE_LINES, SLOTS};
-use super::process::Process;
+use super::process::{Process, Watch};
 use super::segment::Segment;
 use super::{ShmEndpoint, staging};
 use crate::endpoint::{Arrival, Bell, Endpoint, Event, Observer, Slot, Tag, WireError, WireRegion};
@@ -37,6 +37,7 @@ impl Hostile {
         let segment = Arc::new(segment);
         let nobody = Process { pid: i32::MAX as u32, shown: i32::MAX as u32, started: 1 };
         let locals = [(0, Process::own()), (1, nobody)];
+        let locals = locals.map(|(rank, process)| (rank, Arc::new(Watch::new(process))));
         let bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, LAYOUT, ME));
         let port = ShmEndpoint::new(&segment, LAYOUT, (0, ME), &locals, 2, can_read, &bell);
         Hostile { port, segment, lines_at: 0, regions: Vec::new(), events: Vec::new() }

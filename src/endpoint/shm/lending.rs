@@ -9,6 +9,7 @@ use crate::endpoint::{Event, WireError};
 
 use super::descriptor::{Descriptor, Kind, Piece};
 use super::layout::SLOT_BYTES;
+use super::peer::Peer;
 use super::staging::readers;
 use super::state::{Asked, Landing, Lent, Pulled};
 use super::{EAGER_BYTES, ShmEndpoint, copy};
@@ -44,7 +45,7 @@ impl ShmEndpoint {
 
     /// Whether reading a peer's memory is an ordinary copy.
     pub(super) fn is_same_process(&self, peer: usize) -> bool {
-        self.peers[peer].process == self.peers[self.me].process
+        self.peers[peer].process.process() == self.peers[self.me].process.process()
     }
 
     /// Reads some of the message that is due first.
@@ -56,8 +57,8 @@ impl ShmEndpoint {
         let landing = self.reads_due[first];
         let Landing { peer, region, done, from, .. } = landing;
         let len = (region.len - done).min(READ_BYTES);
-        let lender = (peer, self.peers[peer].process);
-        let (reads, ways) = (&self.reads, &mut self.peers[peer].ways);
+        let Peer { process, ways, .. } = &mut self.peers[peer];
+        let (reads, lender) = (&self.reads, (peer, &**process));
         // SAFETY: within the region of a posted receive; the message is lent until `Done`.
         let read = ways.reading(len, || unsafe {
             reads.read(lender, from + done as u64, region.ptr.add(done), len)

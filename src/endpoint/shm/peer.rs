@@ -1,12 +1,13 @@
 //! What a port knows of one of its peers: their queues, and what waits to be matched.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::endpoint::lists::take_out;
 use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 
 use super::descriptor::{INLINE_BYTES, Loan, Via};
-use super::process::Process;
+use super::process::Watch;
 use super::queue::{Inbox, Outbox};
 use super::ways::Ways;
 
@@ -14,7 +15,7 @@ use super::ways::Ways;
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) rank: Rank,
-    pub(super) process: Process,
+    pub(super) process: Arc<Watch>,
     pub(super) outbox: Outbox,
     pub(super) inbox: Inbox,
     pub(super) ways: Ways,

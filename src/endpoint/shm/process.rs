@@ -2,7 +2,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
 
 /// A process, told apart from a later one of the same number by its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,13 @@ impl Process {
         Process { pid: std::process::id(), shown, started }
     }
 
+    /// The process that has this number now, in a PID namespace of which `/proc` is.
+    #[cfg(test)]
+    pub(super) fn of(pid: u32) -> Self {
+        let (_, started) = stat(pid).expect("there is a /proc").expect("it lives");
+        Process { pid, shown: pid, started }
+    }
+
     /// False if it has ended, or only its exit status is left of it.
     pub(super) fn is_alive(self) -> bool {
         // SAFETY: signal 0 only asks.
@@ -38,6 +47,51 @@ impl Process {
             Err(_) => exists(),
         }
     }
+}
+
+/// A process of which is asked again and again whether it still lives.
+#[derive(Debug)]
+pub(super) struct Watch {
+    process: Process,
+    /// A pidfd, from the first question on; `None`: the process had ended by then, or the kernel has no
+    /// pidfds (Linux before 5.3).
+    pidfd: OnceLock<Option<OwnedFd>>,
+}
+
+impl Watch {
+    pub(super) fn new(process: Process) -> Self {
+        Watch { process, pidfd: OnceLock::new() }
+    }
+
+    pub(super) fn process(&self) -> Process {
+        self.process
+    }
+
+    /// False if it has ended. If not, its number has been its own all the time, for the kernel gives no
+    /// number of a process that lives to another one.
+    pub(super) fn is_alive(&self) -> bool {
+        let open = || open_pidfd(self.process.pid).filter(|_| self.process.is_alive());
+        // The number is the process's after it has been opened, and so it was before.
+        let Some(pidfd) = self.pidfd.get_or_init(open) else { return self.process.is_alive() };
+        let mut entry = libc::pollfd { fd: pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry, which lives through the call, which does not wait.
+        match unsafe { libc::poll(&mut entry, 1, 0) } {
+            // The descriptor becomes readable when the process ends.
+            0 => true,
+            1.. => false,
+            // A signal has come between, for instance.
+            _ => self.process.is_alive(),
+        }
+    }
+}
+
+/// A descriptor that stands for the process that has this number now.
+fn open_pidfd(pid: u32) -> Option<OwnedFd> {
+    // SAFETY: the call takes two integers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
+    let fd = i32::try_from(fd).ok().filter(|&fd| fd >= 0)?;
+    // SAFETY: the kernel has just given this descriptor to the caller alone.
+    Some(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// This process's number in `/proc`.
@@ -131,15 +185,27 @@ mod tests {
         assert!(own.started > 0 && own.is_alive());
         assert!(!Process { started: own.started + 1, ..own }.is_alive(), "a later one");
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
-        let pid = child.id();
-        let other = Process { pid, shown: pid, started: stat(pid).unwrap().unwrap().1 };
-        assert!(other.is_alive());
+        let other = Process::of(child.id());
+        // One that is watched from now on, one that is asked about only later, and one without a pidfd.
+        let watches = [other; 3].map(Watch::new);
+        watches[2].pidfd.set(None).unwrap();
+        assert!(other.is_alive() && watches[0].is_alive() && watches[2].is_alive());
         child.kill().unwrap();
         while other.is_alive() {
             std::thread::yield_now();
         }
+        assert!(!watches.iter().any(Watch::is_alive));
         // It was a zombie until now.
         child.wait().unwrap();
-        assert!(!other.is_alive());
+        assert!(!other.is_alive() && !watches.iter().any(Watch::is_alive));
+    }
+
+    #[test]
+    fn a_watch_is_of_the_process_and_not_of_its_number() {
+        let own = Process::own();
+        let watch = Watch::new(own);
+        assert!(watch.is_alive() && watch.is_alive());
+        let earlier = Watch::new(Process { started: own.started - 1, ..own });
+        assert!(!earlier.is_alive() && !earlier.is_alive(), "another one has its number");
     }
 }

@@ -4,6 +4,9 @@
 //! A lender takes its memory back after a failure, and must know then that nobody reads it. So each
 //! port first shows whose memory it is about to read, then looks whether that is still lent. The
 //! lender first marks its memory as not lent, then waits until no port shows that it reads it.
+//!
+//! The kernel finds the lender by its number, which is another process's once the lender has ended. So
+//! what was read counts only if the lender still lives afterwards.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::layout::Layout;
-use super::process::Process;
+use super::process::Watch;
 use super::segment::Segment;
 
 /// How long a lender waits for readers: a read takes a few milliseconds at most, if its process
@@ -48,10 +51,10 @@ impl Reads {
     ///
     /// # Errors
     /// The operating system's reason; [`io::ErrorKind::BrokenPipe`] if the memory is not lent any
-    /// more.
+    /// more, [`io::ErrorKind::NotFound`] if the lender has ended: what is at `into` means nothing then.
     pub(super) unsafe fn read(
         &self,
-        (rank, lender): (usize, Process),
+        (rank, lender): (usize, &Watch),
         from: u64,
         into: *mut u8,
         len: usize,
@@ -62,14 +65,15 @@ impl Reads {
         reading.store(rank as u64 + 1, Ordering::SeqCst);
         let outcome = if self.word(rank, REVOKED).load(Ordering::SeqCst) != 0 {
             Err(io::Error::from(io::ErrorKind::BrokenPipe))
-        } else if lender.pid == std::process::id() {
+        } else if lender.process().pid == std::process::id() {
             // SAFETY: the caller's promise; the lender waits for this before it takes its memory
             // back. The address was lent by a thread of this process.
             unsafe { std::ptr::copy(std::ptr::with_exposed_provenance(from as usize), into, len) };
             Ok(len)
         } else {
             // SAFETY: the caller's promise.
-            unsafe { read_process(lender.pid, from, into, len) }
+            let read = unsafe { read_process(lender.process().pid, from, into, len) };
+            read.and_then(|read| if lender.is_alive() { Ok(read) } else { Err(ended()) })
         };
         // Release: pairs with the Acquire in `revoke`.
         reading.store(0, Ordering::Release);
@@ -92,6 +96,11 @@ impl Reads {
             std::thread::sleep(PATIENCE / 1000);
         }
     }
+}
+
+#[cold]
+fn ended() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "the process that has lent the memory has ended")
 }
 
 /// Reads another process's memory.
@@ -121,6 +130,30 @@ pub(super) unsafe fn read_process(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::shm::process::Process;
+
+    /// A process that has lent nothing stands for one that got the number of a lender which has ended.
+    #[test]
+    fn what_was_read_from_a_stranger_is_not_believed() {
+        let layout = Layout { n_ranks: 2, n_ports: 1, board_bytes: 0, boards_per_rank: 0 };
+        let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
+        let reader = Reads::new(Arc::new(segment), layout, 0, 1);
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", child.id())).unwrap();
+        let from = u64::from_str_radix(maps.split('-').next().unwrap(), 16).unwrap();
+        let read = |process| {
+            let mut word = [0u8; 8];
+            // SAFETY: a buffer of the length given. That process lends nothing, and does not write there.
+            unsafe { reader.read((0, &Watch::new(process)), from, word.as_mut_ptr(), 8) }
+        };
+        let process = Process::of(child.id());
+        assert_eq!(read(process).unwrap(), 8);
+        let lender = Process { started: process.started - 1, ..process };
+        assert_eq!(read(lender).unwrap_err().kind(), io::ErrorKind::NotFound);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(read(process).is_err());
+    }
 
     #[test]
     fn memory_is_not_taken_back_from_a_thread_that_reads_it() {

@@ -11,7 +11,7 @@ use super::board::{self, Board};
 use super::boards::{self, Boards};
 use super::layout::Layout;
 use super::peer::Peer;
-use super::process::{self, Process};
+use super::process::{self, Process, Watch};
 use super::queue::{Inbox, Outbox};
 use super::reach::{Reads, read_process};
 use super::segment::Segment;
@@ -154,7 +154,8 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let boards = is_all.then(|| Boards::new(&segment, layout, me));
     bell::take_part();
     let own_bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
-    let locals: Vec<_> = locals.iter().map(|&(rank, card)| (rank, card.process)).collect();
+    let watched = |&(rank, card): &(Rank, Card)| (rank, Arc::new(Watch::new(card.process)));
+    let locals: Vec<_> = locals.iter().map(watched).collect();
     let n_ranks = exchange.size() as u32;
     let port = |port| {
         ShmEndpoint::new(&segment, layout, (port, me), &locals, n_ranks, can_read, &own_bell)
@@ -169,15 +170,15 @@ impl ShmEndpoint {
         segment: &Arc<Segment>,
         layout: Layout,
         (port, me): (usize, usize),
-        locals: &[(Rank, Process)],
+        locals: &[(Rank, Arc<Watch>)],
         n_ranks: u32,
         can_read: bool,
         bell: &Arc<dyn Bell>,
     ) -> Self {
         let bell_of = |index| Doorbell::new(segment, layout, index);
-        let peer = |(index, &(rank, process)): (usize, &(Rank, Process))| Peer {
-            rank,
-            process,
+        let peer = |(index, (rank, process)): (usize, &(Rank, Arc<Watch>))| Peer {
+            rank: *rank,
+            process: process.clone(),
             outbox: Outbox::new(segment, layout.queue(port, me, index), bell_of(index)),
             inbox: Inbox::new(segment, layout.queue(port, index, me), bell_of(index)),
             ways: Default::default(),
