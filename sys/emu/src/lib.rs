@@ -19,8 +19,9 @@
 //!
 //! As with the real device, a registration promises that the memory stays mapped until the last
 //! operation on it is over. Deregistering stops operations that *start* later (they end with an
-//! error code), and waits for those that move more than 256 bytes just then; a shorter one that has
-//! already looked the registration up may still touch the memory. Whoever has polled the notice of a put sees all of it. A rank that reads while another
+//! error code), and waits for those that move more than 256 bytes just then, unless the process that
+//! performs them has died; a shorter one that has already looked the registration up may still touch the
+//! memory. Whoever has polled the notice of a put sees all of it. A rank that reads while another
 //! writes may see old bytes beside new ones, with two promises: an aligned word of 1, 2, 4 or 8
 //! bytes comes from one put, and once the watched end of a put has changed the rest has too
 //! ([`Watched`]).

@@ -283,6 +283,11 @@ impl Job {
         }
     }
 
+    /// Whether a process that lives may hold a registration.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.me.is_none() || (0..self.size()).any(|rank| self.rank_record(rank).is_holding())
+    }
+
     pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {
         coords::hops(self.layout.nodes[from], self.layout.nodes[to], self.layout.extent)
     }

@@ -3,6 +3,7 @@
 //! Everything here is valid when zeroed and shared by all ranks.
 
 use crate::arena::{Heap, Off, Shared};
+use crate::copy;
 use crate::gates::GateTable;
 use crate::links::{Calendar, OUT};
 use crate::lock::SpinLock;
@@ -47,6 +48,16 @@ pub(crate) struct RankRecord {
     pub(crate) probe: AtomicU64,
     /// The process that has started it.
     pub(crate) parent: AtomicU32,
+    /// Operations of its process that hold a registration (processes only).
+    pub(crate) holding: AtomicU32,
+}
+
+impl RankRecord {
+    /// Whether its process lives and holds a registration.
+    pub(crate) fn is_holding(&self) -> bool {
+        // SeqCst: see `Entry::hold`. The id is there before anything is held.
+        self.holding.load(Ordering::SeqCst) > 0 && copy::exists(self.pid.load(Ordering::Relaxed))
+    }
 }
 
 /// One per node.

@@ -21,9 +21,9 @@ use std::sync::atomic::fence;
 use std::time::{Duration, Instant};
 use utofu_sys::*;
 
-/// How long the end of a registration waits for operations on it. A process that was killed in the
-/// midst of one never lets go.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the end of a registration waits for operations on it before it asks whether who performs them
+/// lives: a process that was killed in the midst of one never lets go.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Entries for user STags: 256 for each of eight VCQs.
 const USER: usize = PLACES * USER_STAGS as usize;
@@ -60,14 +60,24 @@ pub(crate) struct StagTable {
 }
 
 /// See [`Entry::hold`].
-pub(crate) struct Hold<'a>(&'a Entry);
+pub(crate) struct Hold<'a> {
+    entry: &'a Entry,
+    process: Option<&'a AtomicU32>,
+}
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         // Release pairs with the Acquire in wait_for_holders: the range is not touched any more.
-        self.0.holders.fetch_sub(1, Ordering::Release);
+        self.entry.holders.fetch_sub(1, Ordering::Release);
+        if let Some(process) = self.process {
+            // Release: not before the line above.
+            process.fetch_sub(1, Ordering::Release);
+        }
     }
 }
+
+/// What tells whether a process that lives [holds](Entry::hold) any entry.
+pub(crate) type IsHeld<'a> = &'a dyn Fn() -> bool;
 
 /// What a valid STADD leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,20 +141,36 @@ impl Entry {
     }
 
     /// Waits for the operations that found the entry valid, if it is not any more.
-    fn wait_for_holders(&self) {
-        let mut start = None;
-        while self.holders.load(Ordering::SeqCst) > 0
-            && self.refs.load(Ordering::Relaxed) == 0
-            && start.get_or_insert_with(Instant::now).elapsed() < PATIENCE
-        {
+    fn wait_for_holders(&self, is_held: IsHeld<'_>) {
+        let mut patience = None;
+        while self.holders.load(Ordering::SeqCst) > 0 && self.refs.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now();
+            let now = Instant::now();
+            if now < *patience.get_or_insert(now + PATIENCE) {
+                continue;
+            }
+            if !is_held() {
+                // Those who are left in the count have died.
+                return;
+            }
+            patience = None;
         }
     }
 
-    /// As long as the value lives, the end of the registration does not return.
-    pub(crate) fn hold(&self) -> Hold<'_> {
+    /// As long as the value lives, the end of the registration does not return. `process` counts what the
+    /// calling process holds, if others may outlive it.
+    pub(crate) fn hold<'a>(&'a self, process: Option<&'a AtomicU32>) -> Hold<'a> {
+        if let Some(process) = process {
+            // SeqCst, as below: whoever finds this process among the holders finds it in this count.
+            process.fetch_add(1, Ordering::SeqCst);
+        }
         self.holders.fetch_add(1, Ordering::SeqCst);
-        Hold(self)
+        Hold { entry: self, process }
+    }
+
+    /// Whether the entry may describe another range: operations on the one before are over.
+    fn is_free(&self) -> bool {
+        self.refs.load(Ordering::Relaxed) == 0 && self.holders.load(Ordering::SeqCst) == 0
     }
 
     /// What a STADD of this entry leads to now; None if its STag is not registered.
@@ -228,7 +254,7 @@ impl StagTable {
                 e.share();
                 return Ok(dynamic_stadd(n) + (range.addr - base));
             }
-            if spare.is_none() && e.refs.load(Ordering::Relaxed) == 0 {
+            if spare.is_none() && e.is_free() {
                 spare = Some(n);
             }
         }
@@ -248,7 +274,7 @@ impl StagTable {
     pub(crate) fn register_user(&self, range: Range, stadd: u64) -> Result<()> {
         let _guard = self.lock.lock();
         match self.entry(stadd) {
-            Some(e) if e.refs.load(Ordering::Relaxed) == 0 => {
+            Some(e) if e.is_free() => {
                 e.fill(range.addr, range.size, range);
                 Ok(())
             }
@@ -263,13 +289,13 @@ impl StagTable {
     }
 
     /// `utofu_dereg_mem`: any offset of the STag will do.
-    pub(crate) fn deregister(&self, stadd: u64) -> Result<()> {
+    pub(crate) fn deregister(&self, stadd: u64, is_held: IsHeld<'_>) -> Result<()> {
         let guard = self.lock.lock();
         match self.entry(stadd).map(|e| (e, e.refs.load(Ordering::Relaxed))) {
             Some((e, refs)) if refs > 0 => {
                 e.release(refs);
                 drop(guard);
-                e.wait_for_holders();
+                e.wait_for_holders(is_held);
                 Ok(())
             }
             _ => fail(
@@ -285,7 +311,7 @@ impl StagTable {
     }
 
     /// Takes back everything under the user STags of one VCQ.
-    pub(crate) fn forget_user(&self, extra: u8) {
+    pub(crate) fn forget_user(&self, extra: u8, is_held: IsHeld<'_>) {
         let guard = self.lock.lock();
         let from = usize::from(extra - FIRST_EXTRA) * USER_STAGS as usize;
         let entries = &self.user[from..from + USER_STAGS as usize];
@@ -295,11 +321,11 @@ impl StagTable {
             }
         }
         drop(guard);
-        entries.iter().for_each(Entry::wait_for_holders);
+        entries.iter().for_each(|e| e.wait_for_holders(is_held));
     }
 
     /// Takes back everything: the CQ has no VCQ any more.
-    pub(crate) fn forget_dynamic(&self) {
+    pub(crate) fn forget_dynamic(&self, is_held: IsHeld<'_>) {
         let guard = self.lock.lock();
         let high = self.high.load(Ordering::Relaxed) as usize;
         for e in &self.dynamic[..high] {
@@ -310,7 +336,7 @@ impl StagTable {
         }
         self.high.store(0, Ordering::Relaxed);
         drop(guard);
-        self.dynamic[..high].iter().for_each(Entry::wait_for_holders);
+        self.dynamic[..high].iter().for_each(|e| e.wait_for_holders(is_held));
     }
 }
 

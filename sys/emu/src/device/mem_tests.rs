@@ -4,6 +4,8 @@ use proptest::prelude::*;
 use std::alloc::{Layout, alloc_zeroed};
 
 const PAGE: u64 = 4096;
+/// No process holds anything.
+const NOBODY: IsHeld<'_> = &|| false;
 
 fn table() -> Box<StagTable> {
     let layout = Layout::new::<StagTable>();
@@ -55,30 +57,52 @@ proptest! {
     }
 }
 
+/// However often it has to ask whether they live.
 #[test]
 fn the_end_of_a_registration_waits_for_operations() {
     let t = table();
-    let mut stadd = 0;
-    // Who does not wait can be too slow to be found out, but not every time.
-    for _ in 0..100 {
-        stadd = t.register(range(0x10_000, 8192), PAGE).unwrap();
-        let is_over = std::sync::atomic::AtomicBool::new(false);
-        let held = t.entry(stadd + 100).unwrap().hold();
-        std::thread::scope(|threads| {
-            threads.spawn(|| {
-                while t.lookup(stadd).is_some() {
-                    std::thread::yield_now();
-                }
-                is_over.store(true, Ordering::Relaxed);
-                drop(held);
-            });
-            t.deregister(stadd).unwrap();
-            assert!(is_over.load(Ordering::Relaxed), "returned while the operation was going on");
+    let stadd = t.register(range(0x10_000, 8192), PAGE).unwrap();
+    let (n_asked, is_over) = (AtomicU32::new(0), std::sync::atomic::AtomicBool::new(false));
+    let process = AtomicU32::new(0);
+    let held = t.entry(stadd + 100).unwrap().hold(Some(&process));
+    std::thread::scope(|threads| {
+        let ends = threads.spawn(|| {
+            let is_held = || {
+                n_asked.fetch_add(1, Ordering::Relaxed);
+                process.load(Ordering::SeqCst) > 0
+            };
+            t.deregister(stadd, &is_held).unwrap();
+            is_over.load(Ordering::Relaxed)
         });
-    }
+        while t.lookup(stadd).is_some() || n_asked.load(Ordering::Relaxed) < 3 {
+            std::thread::yield_now();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        drop(held);
+        assert!(ends.join().unwrap(), "returned while the operation was going on");
+    });
+    assert_eq!(process.into_inner(), 0);
     // Nobody waits for what is on the way to a registration that is there no more.
-    drop(t.entry(stadd).unwrap().hold());
+    drop(t.entry(stadd).unwrap().hold(None));
     assert!(t.entry(u64::MAX).is_none());
+}
+
+/// A process that has died in the midst of an operation does not let go.
+#[test]
+fn the_dead_are_not_waited_for() {
+    let t = table();
+    let stadd = t.register(range(0x10_000, 8192), PAGE).unwrap();
+    let user = crate::ids::user_stadd(8, 0).unwrap();
+    t.register_user(range(0x20_000, 100), user).unwrap();
+    for stadd in [stadd, user] {
+        std::mem::forget(t.entry(stadd).unwrap().hold(None));
+        t.deregister(stadd, NOBODY).unwrap();
+        assert_eq!(t.lookup(stadd), None);
+    }
+    // What it may have been writing to is not another's memory, but may be registered anew.
+    let again = t.register_user(range(0x30_000, 100), user);
+    assert_eq!(again, Err(Code(UTOFU_ERR_INVALID_STAG)));
+    assert_eq!(t.register(range(0x10_000, 8192), PAGE), Ok(stadd));
 }
 
 #[test]
@@ -87,11 +111,11 @@ fn registrations_are_counted_and_remembered() {
     let a = t.register(range(0x10_000, 8192), PAGE).unwrap();
     let b = t.register(range(0x10_010, 16), PAGE).unwrap();
     assert_eq!(b, a + 16);
-    t.deregister(a + 100).unwrap();
+    t.deregister(a + 100, NOBODY).unwrap();
     assert!(t.lookup(a).is_some(), "one registration is left");
-    t.deregister(b).unwrap();
+    t.deregister(b, NOBODY).unwrap();
     assert_eq!(t.lookup(a), None);
-    assert_eq!(t.deregister(a), Err(Code(UTOFU_ERR_INVALID_STADD)));
+    assert_eq!(t.deregister(a, NOBODY), Err(Code(UTOFU_ERR_INVALID_STADD)));
     assert_eq!(t.register(range(0x10_000, 8192), PAGE), Ok(a), "the STag is remembered");
     assert!(t.lookup(a).is_some());
 }
@@ -120,7 +144,7 @@ fn stags_run_out_and_are_recycled() {
     }
     assert_eq!(t.register(page(9999), PAGE), Err(Code(UTOFU_ERR_FULL)));
     let third = 4100 << STAG_AT;
-    t.deregister(third).unwrap();
+    t.deregister(third, NOBODY).unwrap();
     assert_eq!(t.register(page(9999), PAGE), Ok(third));
     assert_eq!(t.lookup(third).unwrap().addr, page(9999).addr);
     assert_eq!(t.lookup(4097 << STAG_AT), None, "odd STags do not exist");
@@ -136,9 +160,9 @@ fn user_stags_are_exact_and_exclusive() {
     assert_eq!((got.addr, got.room), (0x10_064, 1));
     let again = t.register_user(range(0x20_000, 100), stadd);
     assert_eq!(again, Err(Code(UTOFU_ERR_INVALID_STAG)));
-    t.forget_user(8);
+    t.forget_user(8, NOBODY);
     assert!(t.lookup(stadd).is_some(), "another VCQ's");
-    t.forget_user(9);
+    t.forget_user(9, NOBODY);
     assert_eq!(t.lookup(stadd), None);
     t.register_user(range(0x20_000, 100), stadd).unwrap();
 }
@@ -153,7 +177,7 @@ fn lookups_during_changes_are_consistent() {
         s.spawn(|| {
             for i in 1..=50_000u64 {
                 t.register_user(range(i << 20, i), stadd).unwrap();
-                t.deregister(stadd).unwrap();
+                t.deregister(stadd, NOBODY).unwrap();
             }
             done.store(true, Ordering::Release);
         });
@@ -163,4 +187,20 @@ fn lookups_during_changes_are_consistent() {
             }
         }
     });
+}
+
+/// Only who lives holds anything, and only while it does so.
+#[test]
+fn the_dead_hold_nothing() {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let dead = child.id();
+    child.wait().unwrap();
+    let living = std::process::id();
+    for (pid, holding, is_holding) in [(living, 1, true), (living, 0, false), (dead, 1, false)] {
+        // SAFETY: a record is valid when zeroed (see layout.rs).
+        let record: crate::layout::RankRecord = unsafe { std::mem::zeroed() };
+        record.pid.store(pid, Ordering::Relaxed);
+        record.holding.store(holding, Ordering::Relaxed);
+        assert_eq!(record.is_holding(), is_holding, "{pid} {holding}");
+    }
 }

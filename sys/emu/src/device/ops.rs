@@ -10,7 +10,7 @@ use crate::copy::{self, CopyError};
 use crate::desc::{Action, Op};
 use crate::ids::{VcqPlace, without_path};
 use crate::layout::VcqBlock;
-use crate::mem::{Entry, Region};
+use crate::mem::Region;
 use crate::model::{Route, Times, now};
 use crate::mrq::{Lost, Notice, Recent};
 use crate::session;
@@ -292,7 +292,8 @@ pub(crate) unsafe fn act(
     let mut value = 0;
     let entry = target.table.entry(op.rmt);
     // A thread can lose its processor in the midst of any copy, but of a long one it is likely.
-    let _held = entry.filter(|_| u64::from(len) > LINE).map(Entry::hold);
+    let process = job.me.map(|me| &job.rank_record(me).holding);
+    let _held = entry.filter(|_| u64::from(len) > LINE).map(|entry| entry.hold(process));
     let code = match entry.and_then(|entry| entry.get(op.rmt)) {
         None => UTOFU_ERR_MRQ_RMT_STADD,
         Some(r) if r.room < i64::from(len) => UTOFU_ERR_MRQ_RMT_LENGTH,

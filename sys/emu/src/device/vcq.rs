@@ -268,11 +268,12 @@ impl Vcq {
         self.block().alive.store(0, Ordering::Release);
         let record = self.tni_record();
         let _guard = record.lock.lock();
-        self.table().forget_user(self.place.extra);
+        let job = &self.context.job;
+        self.table().forget_user(self.place.extra, &|| job.is_holding());
         let cq = &record.cqs[usize::from(self.place.cq)];
         let left = cq.used.load(Ordering::Relaxed) & !(EXCLUSIVE | 1 << self.place.index());
         if left == 0 {
-            self.table().forget_dynamic();
+            self.table().forget_dynamic(&|| job.is_holding());
         }
         cq.used.store(left, Ordering::Relaxed);
     }

@@ -101,6 +101,6 @@ pub unsafe extern "C" fn utofu_dereg_mem(
         {
             device.not_in_use(vcq, stadd);
         }
-        vcq.table().deregister(stadd)
+        vcq.table().deregister(stadd, &|| job.is_holding())
     })
 }
