@@ -13,6 +13,7 @@ use super::near::Near;
 use super::select::Wire;
 use crate::Rank;
 use crate::endpoint::Endpoint;
+use crate::endpoint::shm::Reading;
 use crate::error::{Error, WireError};
 use crate::memory::CacheStats;
 use crate::reduce::{Dtype, Op};
@@ -81,6 +82,8 @@ pub(super) struct Opened {
     pub(super) places: Option<Box<dyn SmallPlaces>>,
     /// The figures of the registration cache, if there is one.
     pub(super) cache: Option<CacheFigures>,
+    /// Whether ranks of this host read each other's memory.
+    pub(super) reading: Reading,
 }
 
 /// Figures of a cache, as long as it lives.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::endpoint::shm::Reading;
 use crate::memory::CacheStats;
 
 /// A world as it is now.
@@ -28,6 +29,8 @@ pub struct Info {
     pub hosts: u32,
     /// Ranks that this one speaks with through shared memory; with the others, through the backend.
     pub in_memory: u32,
+    /// Whether long messages between these are read from the memory of their senders.
+    pub memory_reading: Reading,
     /// Shape of the world.
     pub torus: String,
     /// This rank's place in it.
@@ -70,7 +73,8 @@ pub struct DeviceInfo {
 }
 
 impl Info {
-    /// What carries messages to the other ranks, and between how many hosts.
+    /// What carries messages to the other ranks, and between how many hosts; and why long ones within a
+    /// host are copied by both sides, if they are.
     pub fn wires(&self) -> String {
         let far = self.size - 1 - self.in_memory;
         let hosts = match self.hosts {
@@ -78,13 +82,19 @@ impl Info {
             hosts => format!("{hosts} hosts"),
         };
         let with = |n: u32| if n == 1 { "1 rank".to_owned() } else { format!("{n} ranks") };
-        match (self.in_memory, far) {
+        let wires = match (self.in_memory, far) {
             (0, 0) => "none: there is one rank".to_owned(),
             (near, 0) => format!("shared memory with {}, on {hosts}", with(near)),
             (0, far) => format!("{} with {}, on {hosts}", self.backend, with(far)),
             (near, far) => {
                 let (near, far) = (with(near), with(far));
                 format!("shared memory with {near}, {} with {far}, on {hosts}", self.backend)
+            }
+        };
+        match &self.memory_reading {
+            Reading::Unused | Reading::On => wires,
+            Reading::Off { reason } => {
+                format!("{wires}; no rank reads another's memory: {reason}")
             }
         }
     }

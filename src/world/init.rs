@@ -50,6 +50,7 @@ use super::preferred::Preferred;
 use super::rank::{MOST_RANKS, RankOfWorld};
 use super::select::Wire;
 use super::shm::Shm;
+use crate::endpoint::shm::Reading;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
 use crate::error::{Error, WireError};
 
@@ -76,6 +77,7 @@ pub(super) struct About {
     pub(super) n_hosts: u32,
     /// Ranks that this one speaks with through shared memory.
     pub(super) in_memory: u32,
+    pub(super) reading: Reading,
     pub(super) seating: Seating,
     /// How long the ranks wait for each other.
     pub(super) timeout: Duration,
@@ -271,7 +273,7 @@ impl World {
             .map(|Shm { may_read }| Near { node: nodes[rank as usize], may_read });
         let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
-        let Opened { endpoints, small, places, cache } = opened;
+        let Opened { endpoints, small, places, cache, reading } = opened;
         let config = EngineConfig {
             workers: seating.workers,
             cores: seating.cores.clone(),
@@ -295,8 +297,17 @@ impl World {
                 (0..cards.len()).filter(sees).count() as u32 - 1
             }
         };
-        let about =
-            About { backend, tried, coords, ranks_per_node, n_hosts, in_memory, seating, timeout };
+        let about = About {
+            backend,
+            tried,
+            coords,
+            ranks_per_node,
+            n_hosts,
+            in_memory,
+            reading,
+            seating,
+            timeout,
+        };
         Ok(World { comm: Some(comm), exchange, session, about })
     }
 
@@ -335,6 +346,7 @@ impl World {
             ranks_per_node: about.ranks_per_node,
             hosts: about.n_hosts,
             in_memory: about.in_memory,
+            memory_reading: about.reading.clone(),
             torus: comm.shape().to_string(),
             coordinates: comm.coordinates().as_slice().to_vec(),
             ports: comm.n_ports(),

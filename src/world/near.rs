@@ -6,7 +6,7 @@ use utofu::bootstrap::Exchange;
 use super::config::Lookup;
 use crate::endpoint::Endpoint;
 use crate::endpoint::router::Router;
-use crate::endpoint::shm::{ShmConfig, connect};
+use crate::endpoint::shm::{Reading, ShmConfig, connect};
 use crate::error::{Error, WireError};
 
 /// See the module documentation.
@@ -33,7 +33,7 @@ pub(super) fn is_wanted(get: Lookup<'_>) -> Result<bool, Error> {
     }
 }
 
-/// The ports over `far`, with the ranks of the node as near as `near` says; collective over
+/// The ports over `far`, and whether near ranks read each other's memory, with the ranks of the node as near as `near` says; collective over
 /// `exchange`, with all or none having a `near`.
 ///
 /// # Errors
@@ -42,9 +42,10 @@ pub(super) fn beside<F: Endpoint + 'static>(
     near: Option<Near>,
     far: Vec<F>,
     exchange: &mut dyn Exchange,
-) -> Result<Vec<Box<dyn Endpoint>>, WireError> {
+) -> Result<(Vec<Box<dyn Endpoint>>, Reading), WireError> {
     let Some(Near { node, may_read }) = near else {
-        return Ok(far.into_iter().map(|far| Box::new(far) as Box<dyn Endpoint>).collect());
+        let ports = far.into_iter().map(|far| Box::new(far) as Box<dyn Endpoint>);
+        return Ok((ports.collect(), Reading::Unused));
     };
     let config = ShmConfig { n_ports: far.len(), node, may_read };
     let opened = connect(exchange, config).map_err(|error| WireError {
@@ -55,5 +56,5 @@ pub(super) fn beside<F: Endpoint + 'static>(
         let ranks: Vec<_> = near.ranks().collect();
         Box::new(Router::new(near, ranks, far)) as Box<dyn Endpoint>
     });
-    Ok(ports.collect())
+    Ok((ports.collect(), opened.reading))
 }

@@ -39,7 +39,7 @@ impl Hostile {
         let locals = [(0, Process::own()), (1, nobody)];
         let locals = locals.map(|(rank, process)| (rank, Arc::new(Watch::new(process))));
         let bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, LAYOUT, ME));
-        let port = ShmEndpoint::new(&segment, LAYOUT, (0, ME), &locals, 2, can_read, &bell);
+        let port = ShmEndpoint::new(&segment, LAYOUT, (0, ME), (&locals, 2), can_read, &bell);
         Hostile { port, segment, lines_at: 0, regions: Vec::new(), events: Vec::new() }
     }
 

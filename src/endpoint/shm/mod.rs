@@ -37,6 +37,8 @@ mod ways;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use utofu_emu::Leave;
+
 use crate::Rank;
 
 pub use board::{Board, Contribution};
@@ -83,6 +85,23 @@ pub struct Opened {
     pub board: Option<Board>,
     /// Those for other communicators, likewise.
     pub boards: Option<Arc<Boards>>,
+    /// Whether long messages are read from their senders' memory.
+    pub reading: Reading,
+}
+
+/// Whether ranks of one host read each other's memory.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// No other rank is reached through shared memory.
+    Unused,
+    /// They do.
+    On,
+    /// They do not: long messages are copied by both sides.
+    Off {
+        /// Which setting says so, or which rank may not, and why.
+        reason: String,
+    },
 }
 
 /// One port of a rank, among those of the same host.
@@ -123,6 +142,8 @@ pub struct ShmEndpoint {
     answer: Option<Status>,
     /// The news that have been reported.
     reported: Option<Blame>,
+    /// Lets the others read this process's memory.
+    leave: Option<Arc<Leave>>,
 }
 
 /// Copies bytes that do not overlap.

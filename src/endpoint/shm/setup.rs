@@ -1,10 +1,12 @@
 //! Start-up: the ranks of a host find each other, and one of them makes the segment.
 
+use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use utofu::bootstrap::Exchange;
+use utofu_emu::{Leave, yama_scope};
 
 use super::bell::{self, Doorbell};
 use super::board::{self, Board};
@@ -16,7 +18,7 @@ use super::queue::{Inbox, Outbox};
 use super::reach::{Reads, read_process};
 use super::segment::Segment;
 use super::staging::Staging;
-use super::{Opened, ShmEndpoint};
+use super::{Opened, Reading, ShmEndpoint};
 use crate::endpoint::calls::Calls;
 use crate::endpoint::garbled::{Garbled, within};
 use crate::endpoint::meeting::{agree, lost, stamped, unstamped};
@@ -120,6 +122,12 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         boards_per_rank: if is_all { boards::per_rank(n_locals) } else { 0 },
     };
 
+    // Before anybody probes: the others have been told of the segment after this.
+    let others = locals.iter().map(|(_, card)| card.process.pid);
+    let others: Vec<u32> = others.filter(|&pid| pid != card.process.pid).collect();
+    let is_wanted = config.may_read && !others.is_empty();
+    let leave = is_wanted.then(|| Leave::for_processes(&others)).flatten();
+
     // The first rank makes the segment. It can be opened until the file is closed.
     let (leader, leaders_card) = locals[0];
     let made = (leader as usize == rank).then(|| Segment::create(layout.len(), token));
@@ -139,12 +147,25 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         }
         _ => (Err(format!("no segment of rank {leader}")), None),
     };
-    let can_read = config.may_read && locals.iter().all(|(_, card)| can_read(card));
-    let flag = [u8::from(can_read)];
-    let all = agree(exchange, CALL, opened.as_ref().map(|_| &flag[..]).map_err(Clone::clone))?;
+    // What a rank cannot read, and why; nothing if it can read all.
+    let refused = match config.may_read {
+        true => locals.iter().find_map(|(other, card)| refused(rank, *other, card)),
+        false => Some("HOPBINE_SHM_READ is off".to_owned()),
+    };
+    let refused = refused.unwrap_or_default();
+    let mine = opened.as_ref().map(|_| refused.as_bytes()).map_err(Clone::clone);
+    let all = agree(exchange, CALL, mine)?;
     // All have read the probe and opened the file: both may go.
     drop((probe, file));
-    let can_read = locals.iter().all(|(rank, _)| all[*rank as usize] == [1]);
+    let refused = locals.iter().map(|(rank, _)| &all[*rank as usize]).find(|why| !why.is_empty());
+    let reading = match refused {
+        _ if n_locals == 1 => Reading::Unused,
+        None => Reading::On,
+        Some(why) => Reading::Off { reason: String::from_utf8_lossy(why).into_owned() },
+    };
+    let can_read = refused.is_none();
+    // Where nobody reads, nobody needs leave.
+    let leave = leave.filter(|_| can_read).map(Arc::new);
     let segment = Arc::new(opened.map_err(|reason| failed(&reason))?);
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
         return Err(failed("this rank is not on its own host"));
@@ -158,10 +179,13 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let locals: Vec<_> = locals.iter().map(watched).collect();
     let n_ranks = exchange.size() as u32;
     let port = |port| {
-        ShmEndpoint::new(&segment, layout, (port, me), &locals, n_ranks, can_read, &own_bell)
+        let ranks = (&locals[..], n_ranks);
+        let mut port = ShmEndpoint::new(&segment, layout, (port, me), ranks, can_read, &own_bell);
+        port.leave = leave.clone();
+        port
     };
     let ports = (0..config.n_ports).map(port);
-    Ok(Opened { endpoints: ports.collect(), board, boards })
+    Ok(Opened { endpoints: ports.collect(), board, boards, reading })
 }
 
 impl ShmEndpoint {
@@ -170,8 +194,7 @@ impl ShmEndpoint {
         segment: &Arc<Segment>,
         layout: Layout,
         (port, me): (usize, usize),
-        locals: &[(Rank, Arc<Watch>)],
-        n_ranks: u32,
+        (locals, n_ranks): (&[(Rank, Arc<Watch>)], u32),
         can_read: bool,
         bell: &Arc<dyn Bell>,
     ) -> Self {
@@ -211,19 +234,40 @@ impl ShmEndpoint {
             is_abandoned: false,
             answer: None,
             reported: None,
+            leave: None,
         }
     }
 }
 
-/// Whether this process can read a probe.
-fn can_read(card: &Card) -> bool {
+/// Why this rank cannot read the probe of another one of this host; `None` if it can.
+fn refused(me: usize, other: Rank, card: &Card) -> Option<String> {
     if card.process.pid == std::process::id() {
-        return true;
+        return None;
     }
     let mut word = [0u8; 8];
     // SAFETY: a buffer of the length given.
     let read = unsafe { read_process(card.process.pid, card.probe, word.as_mut_ptr(), 8) };
-    matches!(read, Ok(8)) && u64::from_ne_bytes(word) == card.token
+    match read {
+        Ok(8) if u64::from_ne_bytes(word) == card.token => None,
+        Ok(_) => Some(format!("rank {me} finds something else than rank {other}'s memory")),
+        Err(error) => Some(why(me, other, &error, yama_scope())),
+    }
+}
+
+/// The reason for people: the system's, and who may read instead if that is Yama's doing.
+fn why(me: usize, other: Rank, error: &io::Error, yama: Option<u32>) -> String {
+    let yama = match yama.filter(|_| error.raw_os_error() == Some(libc::EPERM)) {
+        None | Some(0) => String::new(),
+        Some(scope) => {
+            let may = match scope {
+                1 => "a process's ancestors, and whom it names",
+                2 => "administrators",
+                _ => "nobody",
+            };
+            format!("; Yama leaves it to {may} (kernel.yama.ptrace_scope is {scope})")
+        }
+    };
+    format!("rank {me} may not read the memory of rank {other}: {error}{yama}")
 }
 
 fn failed(reason: &str) -> WireError {
@@ -270,6 +314,19 @@ mod tests {
         };
         let threads: Vec<_> = ranks.map(run).collect();
         threads.into_iter().map(|rank| rank.join().unwrap().unwrap_err().to_string()).collect()
+    }
+
+    #[test]
+    fn the_reason_names_yama_where_it_is_yamas_doing() {
+        let [denied, unknown] = [libc::EPERM, libc::ENOSYS].map(io::Error::from_raw_os_error);
+        for scope in 1..4 {
+            let why = why(3, 5, &denied, Some(scope));
+            assert!(why.starts_with("rank 3 may not read the memory of rank 5"), "{why}");
+            assert!(why.contains(&format!("ptrace_scope is {scope}")), "{why}");
+        }
+        for (error, scope) in [(&denied, None), (&denied, Some(0)), (&unknown, Some(1))] {
+            assert!(!why(3, 5, error, scope).contains("Yama"));
+        }
     }
 
     #[test]

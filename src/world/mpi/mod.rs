@@ -124,11 +124,13 @@ impl Backend for Mpi {
             })?;
         }
         let ports = self.0.endpoints(layout.n_ports)?;
+        let (endpoints, reading) = beside(layout.near, ports, exchange)?;
         Ok(Opened {
-            endpoints: beside(layout.near, ports, exchange)?,
+            endpoints,
             small: Err("MPI has no barrier gates".to_owned()),
             places: None,
             cache: None,
+            reading,
         })
     }
 

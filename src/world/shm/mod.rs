@@ -95,6 +95,7 @@ impl Backend for Shm {
                 .map(|board| Box::new(board) as Box<dyn SmallCollectives>),
             places: places.map(|places| Box::new(places) as Box<dyn SmallPlaces>),
             cache: None,
+            reading: opened.reading,
         })
     }
 

@@ -77,13 +77,14 @@ impl Backend for Tofu {
             }
         };
         let ports = connect(self.api, exchange, layout.place, registrars)?;
-        let endpoints = beside(layout.near, ports, exchange)?;
+        let (endpoints, reading) = beside(layout.near, ports, exchange)?;
         let small = Gates::open(self.api, exchange, layout)?;
         Ok(Opened {
             endpoints,
             small: small.map(|gates| Box::new(gates) as Box<dyn SmallCollectives>),
             places: None,
             cache,
+            reading,
         })
     }
 

@@ -37,5 +37,6 @@ use device::*;
 
 #[cfg(not(loom))]
 pub use device::{
-    Entered, Job, JobError, Launched, Model, NodeLink, Watched, c, env, lengthen, open_own,
+    Entered, Job, JobError, Launched, Leave, Model, NodeLink, Watched, c, env, lengthen, open_own,
+    yama_scope,
 };

@@ -129,6 +129,11 @@ fn name(launched: &Launched) -> Option<String> {
     None
 }
 
+/// A process's parent, by its number in `/proc`.
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+    stat(pid).map(|(parent, _)| parent)
+}
+
 /// A process's parent, and when it was started, from `/proc`.
 fn stat(pid: u32) -> Option<(u32, u64)> {
     parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)

@@ -46,8 +46,6 @@ pub(crate) struct RankRecord {
     pub(crate) atomics: SpinLock,
     /// Address in this rank's process of a word that others may read to see whether they can.
     pub(crate) probe: AtomicU64,
-    /// The process that has started it.
-    pub(crate) parent: AtomicU32,
     /// Operations of its process that hold a registration (processes only).
     pub(crate) holding: AtomicU32,
 }

@@ -5,6 +5,7 @@ use crate::env::Meeting;
 use crate::error::JobError;
 use crate::job::Job;
 use crate::sync::Ordering;
+use crate::tracer::Leave;
 use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
@@ -32,9 +33,7 @@ fn come_together(job: &Job, rank: usize, meeting: &Meeting, memory: File) -> Res
     let path = &meeting.path;
     let mine = job.rank_record(rank);
     mine.probe.store(&raw const PROBE as u64, Ordering::Relaxed);
-    // SAFETY: has no preconditions.
-    mine.parent.store(unsafe { libc::getppid() } as u32, Ordering::Relaxed);
-    // Release pairs with the Acquire below: address and parent are set.
+    // Release pairs with the Acquire below: the address is set.
     let claimed =
         mine.pid.compare_exchange(0, std::process::id(), Ordering::Release, Ordering::Relaxed);
     if let Err(other) = claimed {
@@ -74,7 +73,8 @@ fn come_together(job: &Job, rank: usize, meeting: &Meeting, memory: File) -> Res
         name(absent.collect())
     })?;
     drop(memory);
-    allow_tracing(job);
+    let others = (0..job.size()).map(|rank| job.rank_record(rank).pid.load(Ordering::Acquire));
+    let leave = Leave::for_processes(&others.collect::<Vec<_>>());
     header.reachable.fetch_add(1, Ordering::AcqRel);
     let lost = || "ranks that came, but did not go on".to_owned();
     wait(&|| all(&header.reachable), &lost)?;
@@ -97,24 +97,10 @@ fn come_together(job: &Job, rank: usize, meeting: &Meeting, memory: File) -> Res
     header.reached.fetch_add(1, Ordering::AcqRel);
     wait(&|| all(&header.reached), &|| {
         "ranks that came, but could not reach their neighbour's memory".into()
-    })
-}
-
-/// Lets the other ranks reach this process's memory where Yama restricts that to a process's
-/// ancestors (`ptrace_scope` 1): the processes that the common parent of all ranks has started, if
-/// there is one. If there is none, all processes of this user may, for the life of this process.
-/// Without Yama, and where it is stricter or off, nothing changes.
-fn allow_tracing(job: &Job) {
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    if scope.trim() != "1" {
-        return;
-    }
-    let parent = |rank| job.rank_record(rank).parent.load(Ordering::Relaxed);
-    let common = (1..job.size()).all(|rank| parent(rank) == parent(0));
-    // Process 1 is an ancestor of all processes.
-    let tracer = if common && parent(0) > 1 { parent(0).into() } else { libc::c_ulong::MAX };
-    // SAFETY: sets a property of this process only.
-    unsafe { libc::prctl(libc::PR_SET_PTRACER, tracer, 0, 0, 0) };
+    })?;
+    // The environment's job lives as long as the process, and ranks reach each other all that time.
+    std::mem::forget(leave);
+    Ok(())
 }
 
 /// The numbers of ranks as a text of limited length.

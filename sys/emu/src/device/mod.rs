@@ -32,6 +32,7 @@ pub(crate) mod share;
 pub(crate) mod slots;
 pub(crate) mod targets;
 pub(crate) mod toq;
+pub(crate) mod tracer;
 pub(crate) mod vcq;
 pub(crate) mod watched;
 
@@ -40,4 +41,5 @@ pub use job::{Entered, Job};
 pub use launcher::Launched;
 pub use model::{Model, NodeLink};
 pub use own::{lengthen, open_own};
+pub use tracer::{Leave, yama_scope};
 pub use watched::Watched;

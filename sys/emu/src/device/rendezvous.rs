@@ -21,7 +21,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 /// First word of the rendezvous file, and its version.
-const MAGIC: &str = "hopbine-emu-3";
+const MAGIC: &str = "hopbine-emu-4";
 
 /// Longest text that a rank of ours writes into the file.
 const LONGEST: u64 = 512;
