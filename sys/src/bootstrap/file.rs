@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use super::files::{Files, Slot};
 use super::own::file_error;
-use super::piece::Piece;
+use super::piece::{Message, Piece};
 use super::record::{Collected, PAYLOAD, Record, hash};
 use super::wait::Wait;
 use super::{BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, Phase};
@@ -320,18 +320,20 @@ impl Exchange for Bootstrap {
                 format!("a message of {} bytes, but at most {} are possible", mine.len(), u32::MAX);
             file_error(&self.files.path, io::Error::new(io::ErrorKind::InvalidInput, reason))
         })?;
-        let mut all = vec![Vec::new(); self.files.size];
+        let mut all = vec![Message::default(); self.files.size];
         let mut pieces = mine.chunks(PAYLOAD);
         loop {
             let parts = self.exchange_round(pieces.next().unwrap_or(&[]), total)?;
-            let mut complete = true;
-            for (message, part) in all.iter_mut().zip(&parts) {
-                message.extend_from_slice(&part.bytes);
-                complete &= message.len() >= part.total as usize;
+            for (rank, (message, part)) in all.iter_mut().zip(&parts).enumerate() {
+                message.add(part, PAYLOAD).map_err(|what| {
+                    let what = format!("rank {rank} has written {what}");
+                    let source = io::Error::new(io::ErrorKind::InvalidData, what);
+                    file_error(&self.files.path, source)
+                })?;
             }
             // Everyone sees the same records, so everyone stops after the same round.
-            if complete {
-                return Ok(all);
+            if all.iter().all(Message::is_whole) {
+                return Ok(all.into_iter().map(|message| message.bytes).collect());
             }
         }
     }

@@ -29,6 +29,41 @@ impl Piece {
     }
 }
 
+/// A rank's message, of which pieces come round by round.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Message {
+    /// What has come.
+    pub(super) bytes: Vec<u8>,
+    /// Its length, once the first piece has said it.
+    total: Option<u32>,
+}
+
+impl Message {
+    /// Adds the piece of a round, of at most `most` bytes. Every piece but the last is as long as can be;
+    /// whoever has no more, while others do, sends empty ones.
+    ///
+    /// # Errors
+    /// What is wrong with the piece: it would never make up the message.
+    pub(super) fn add(&mut self, piece: &Piece, most: usize) -> Result<(), String> {
+        let total = *self.total.get_or_insert(piece.total);
+        let due = (total as usize - self.bytes.len()).min(most);
+        if (piece.total, piece.bytes.len()) != (total, due) {
+            return Err(format!(
+                "{} bytes of a message of {}, where {due} of {total} are due",
+                piece.bytes.len(),
+                piece.total
+            ));
+        }
+        self.bytes.extend_from_slice(&piece.bytes);
+        Ok(())
+    }
+
+    /// Whether all of it has come.
+    pub(super) fn is_whole(&self) -> bool {
+        self.total.is_some_and(|total| self.bytes.len() == total as usize)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,6 +77,27 @@ mod tests {
         assert_eq!(Piece::all_from(&bytes, 3), None);
         for cut in 0..bytes.len() {
             assert_eq!(Piece::all_from(&bytes[..cut], 2), None, "cut to {cut}");
+        }
+    }
+
+    #[test]
+    fn pieces_that_make_up_no_message_are_refused() {
+        let piece = |total, len| Piece { total, bytes: vec![7; len] };
+        for (pieces, is_whole) in [
+            (vec![piece(0, 0)], Ok(true)),
+            (vec![piece(5, 4)], Ok(false)),
+            (vec![piece(5, 4), piece(5, 1), piece(5, 0)], Ok(true)),
+            // Without an end, or beyond it.
+            (vec![piece(5, 0)], Err(())),
+            (vec![piece(u32::MAX, 0)], Err(())),
+            (vec![piece(5, 4), piece(9, 4)], Err(())),
+            (vec![piece(5, 4), piece(5, 4)], Err(())),
+            (vec![piece(5, 5)], Err(())),
+        ] {
+            let mut message = Message::default();
+            let added = pieces.iter().try_for_each(|piece| message.add(piece, 4));
+            let found = added.map(|()| message.is_whole()).map_err(drop);
+            assert_eq!(found, is_whole, "{pieces:?}");
         }
     }
 }
