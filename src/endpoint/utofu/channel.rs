@@ -15,6 +15,8 @@
 //! steering tags that follow from their numbers. So a number is all that a peer has to learn, and
 //! a hello says it by where it is written.
 
+use crate::endpoint::garbled::{Garbled, at_most};
+
 /// Bytes of a descriptor: what fits in a piggybacked put.
 pub(super) const DESCRIPTOR_BYTES: usize = 32;
 pub(super) const TINY_HEADER_BYTES: usize = 16;
@@ -28,6 +30,8 @@ pub(super) const EAGER_HEADER_BYTES: usize = 32;
 
 const EAGER_SLOT_BYTES: usize = EAGER_HEADER_BYTES + EAGER_BYTES;
 const DESCRIPTORS_AT: usize = 64;
+/// Bytes of a credit cell.
+const CREDIT_BYTES: usize = 8;
 /// Parts of a slab start at cache lines of A64FX.
 const LINE: usize = 256;
 
@@ -105,18 +109,33 @@ impl Window {
     }
 
     /// What a write that ended at `end` (offset behind its last byte) has written.
-    pub(super) fn written(self, end: usize) -> Written {
+    ///
+    /// # Errors
+    /// If there is nothing of the channel that it can have been.
+    #[inline]
+    pub(super) fn written(self, end: usize) -> Result<Written, Garbled> {
+        const CREDITS: [usize; 2] = [
+            credit_offset(Lane::Descriptors) + CREDIT_BYTES,
+            credit_offset(Lane::Eager) + CREDIT_BYTES,
+        ];
+        if end > DESCRIPTORS_AT {
+            let (lane, at, bytes) = match end <= self.eager_at() {
+                true => (Lane::Descriptors, end - 1 - DESCRIPTORS_AT, DESCRIPTOR_BYTES),
+                false => (Lane::Eager, end - 1 - self.eager_at(), EAGER_SLOT_BYTES),
+            };
+            // Behind the last slot there may be a gap up to the end of the channel.
+            let most = self.slots(lane) as usize - 1;
+            let slot = at_most("the slot that a write has ended in", (at / bytes) as u64, most)?;
+            return Ok(Written::Slot(lane, slot as u32));
+        }
         match end {
-            0..=8 => Written::Credit(Lane::Descriptors),
-            9..=DESCRIPTORS_AT => Written::Credit(Lane::Eager),
-            _ if end <= self.eager_at() => {
-                let slot = (end - 1 - DESCRIPTORS_AT) / DESCRIPTOR_BYTES;
-                Written::Slot(Lane::Descriptors, slot as u32)
-            }
-            _ => {
-                let slot = (end - 1 - self.eager_at()) / EAGER_SLOT_BYTES;
-                Written::Slot(Lane::Eager, slot as u32)
-            }
+            _ if end == CREDITS[0] => Ok(Written::Credit(Lane::Descriptors)),
+            _ if end == CREDITS[1] => Ok(Written::Credit(Lane::Eager)),
+            _ => Err(Garbled {
+                field: "the end of a write of credits",
+                found: end as u64,
+                valid: (CREDITS[0] as u64, CREDITS[1] as u64),
+            }),
         }
     }
 }
@@ -188,7 +207,7 @@ pub(super) const fn copy_offset(slot: u32) -> usize {
 
 /// Where in the peer's channel a credit is written.
 pub(super) const fn credit_offset(lane: Lane) -> usize {
-    lane as usize * 8
+    lane as usize * CREDIT_BYTES
 }
 
 /// What was written to a channel.
@@ -241,16 +260,30 @@ mod tests {
     }
 
     #[test]
+    fn a_write_behind_the_last_slot_is_refused() {
+        for window in [Window::Wide, Window::Narrow] {
+            let end = window.offset(Lane::Eager, window.slots(Lane::Eager));
+            assert!(window.written(end).is_ok());
+            for end in end + 1..=window.channel_bytes() {
+                assert!(window.written(end).is_err(), "{window:?} {end}");
+            }
+        }
+    }
+
+    #[test]
     fn the_end_of_a_write_names_its_slot() {
         for window in [Window::Wide, Window::Narrow] {
             for lane in [Lane::Descriptors, Lane::Eager] {
                 let end = credit_offset(lane) + 8;
-                assert_eq!(window.written(end), Written::Credit(lane));
+                assert_eq!(window.written(end), Ok(Written::Credit(lane)));
+                // Only there, and not in the gaps.
+                assert!(window.written(end - 1).is_err());
+                assert!(window.written(DESCRIPTORS_AT).is_err());
                 let most = if lane == Lane::Eager { EAGER_SLOT_BYTES } else { DESCRIPTOR_BYTES };
                 for slot in 0..window.slots(lane) {
                     for len in [TINY_HEADER_BYTES, most] {
                         let end = window.offset(lane, slot) + len;
-                        assert_eq!(window.written(end), Written::Slot(lane, slot));
+                        assert_eq!(window.written(end), Ok(Written::Slot(lane, slot)));
                         assert!(end <= window.channel_bytes());
                     }
                 }

@@ -5,6 +5,7 @@
 //! that the ring has passed: so a credit always stands for the sender's oldest slots.
 
 use super::channel::{Lane, Window};
+use crate::endpoint::garbled::{Garbled, at_most};
 
 /// The sender's side.
 #[derive(Clone, Copy, Debug)]
@@ -40,10 +41,16 @@ impl Outgoing {
     }
 
     /// A credit has arrived.
-    pub(super) fn credited(&mut self) {
-        let Some(window) = self.window else { return };
-        self.credits += window.credit(self.lane);
-        debug_assert!(self.credits <= window.slots(self.lane));
+    ///
+    /// # Errors
+    /// If it is for slots that nothing has been written to.
+    pub(super) fn credited(&mut self) -> Result<(), Garbled> {
+        let (given, slots) = self
+            .window
+            .map_or((1, 0), |window| (window.credit(self.lane), window.slots(self.lane)));
+        let credits = u64::from(self.credits) + u64::from(given);
+        self.credits = at_most("credits", credits, slots as usize)? as u32;
+        Ok(())
     }
 }
 
@@ -123,6 +130,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn credits_for_nothing_are_refused() {
+        let mut out = Outgoing::new(Lane::Eager);
+        assert!(out.credited().is_err(), "before the hello");
+        out.open(Window::Narrow);
+        assert!(out.credited().is_err());
+        out.used();
+        assert_eq!(out.credited(), Ok(()));
+        assert!(out.credited().is_err());
+    }
+
     fn never_reuses(lane: Lane, window: Window) {
         let (mut out, mut incoming) = (Outgoing::new(lane), Incoming::new(lane, window));
         assert_eq!(out.slot(), None, "nothing may be written before the hello");
@@ -144,7 +162,7 @@ mod tests {
             }
             while incoming.owes() {
                 incoming.paid();
-                out.credited();
+                out.credited().unwrap();
             }
         }
         assert!(sent > 100);

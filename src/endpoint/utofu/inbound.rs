@@ -3,6 +3,7 @@
 use utofu::handles::{Notice, NoticeError};
 use utofu::{Stadd, VcqId};
 
+use crate::endpoint::garbled::Garbled;
 use crate::endpoint::{Arrival, Event, Rank, Status, Tag, WireError};
 
 use super::channel::{
@@ -70,9 +71,11 @@ impl UtofuEndpoint {
             && let window = self.peers[index as usize].window
             && offset <= window.channel_bytes() as u64
         {
-            return match window.written(offset as usize) {
+            let peer = &mut self.peers[index as usize];
+            let garbled = |garbled: Garbled| garbled.by(peer.rank, "utofu_poll_mrq");
+            return match window.written(offset as usize).map_err(garbled)? {
                 Written::Credit(lane) => {
-                    self.peers[index as usize].outgoing[lane as usize].credited();
+                    peer.outgoing[lane as usize].credited().map_err(garbled)?;
                     self.flush_peer(index)
                 }
                 Written::Slot(lane, slot) => self.arrived(index, lane, slot),
@@ -85,6 +88,13 @@ impl UtofuEndpoint {
                 let (rank, number) = (self.rank_of(by)?, number as u32);
                 let index = self.peer(rank)?;
                 let peer = &mut self.peers[index as usize];
+                if peer.channel.is_some() {
+                    return Err(WireError {
+                        call: "first contact",
+                        reason: format!("rank {rank} sent a second hello"),
+                        peer: None,
+                    });
+                }
                 let channel = channel_of(self.addresses.api(), peer.vcq, number)
                     .map_err(|error| failed(error, Some(rank)))?;
                 peer.greeted_by(channel, number);
