@@ -1,36 +1,59 @@
 //! What `fuzz` calls, and a test that plays its seeds: whatever another process writes, this one reports
 //! it, or takes it as what it says.
 
+use crate::endpoint::hostile;
+use crate::world;
+
 /// Takes any bytes, and ends well.
 pub type Target = fn(&[u8]);
 
 /// By name.
-pub const TARGETS: [(&str, Target); 2] = [("shm_lines", shm_lines), ("status_words", status_words)];
+pub const TARGETS: [(&str, Target); 5] = [
+    ("shm_lines", shm_lines),
+    ("utofu_slots", hostile::play_slots),
+    ("mpi_headers", hostile::play_headers),
+    ("status_words", status_words),
+    ("cards", cards),
+];
 
 /// A port in shared memory and a peer that writes what it likes: lines, counts, words.
-pub fn shm_lines(bytes: &[u8]) {
+fn shm_lines(bytes: &[u8]) {
     // An error is what should come of most.
-    let _ = crate::endpoint::shm::hostile::play(bytes);
+    let _ = hostile::play_lines(bytes);
 }
 
 /// Status and news.
-pub fn status_words(bytes: &[u8]) {
-    for word in bytes.as_chunks::<8>().0 {
-        crate::endpoint::check_status_word(u64::from_le_bytes(*word));
-    }
+fn status_words(bytes: &[u8]) {
+    bytes.as_chunks().0.iter().for_each(|word| hostile::check_word(u64::from_le_bytes(*word)));
+}
+
+/// What ranks tell each other first, in the world and in shared memory.
+fn cards(bytes: &[u8]) {
+    world::check_card(bytes);
+    hostile::check_card(bytes);
+}
+
+/// Plays one of the targets.
+///
+/// # Panics
+/// If there is none of that name.
+pub fn play(name: &str, bytes: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.0 == name);
+    target.unwrap_or_else(|| panic!("no target {name}")).1(bytes);
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     /// Those that are checked in: some of each target's, and what has failed once.
     #[test]
     fn seeds_do_no_harm() {
+        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
         for (name, play) in super::TARGETS {
-            let seeds =
-                std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(name);
-            let files = std::fs::read_dir(&seeds).expect(name);
-            let played =
-                files.map(|file| play(&std::fs::read(file.unwrap().path()).unwrap())).count();
+            let files = std::fs::read_dir(seeds.join(name)).expect(name);
+            let seeds = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
+            let played = seeds.map(|seed| play(&seed)).count();
             assert!(played > 0, "no seed of {name}");
         }
     }

@@ -32,6 +32,11 @@ mod matcher;
 mod meeting;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+/// What needs no MPI of it.
+#[cfg(all(any(test, feature = "fuzzing"), not(feature = "mpi")))]
+#[allow(dead_code, reason = "headers are written and used by what needs an MPI")]
+#[path = "mpi/header.rs"]
+mod mpi_header;
 pub mod router;
 pub mod shm;
 #[cfg(feature = "sim")]
@@ -39,10 +44,20 @@ pub mod sim;
 mod status;
 pub mod utofu;
 
+/// What takes any bytes of other processes, for fuzzing.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod hostile {
+    #[cfg(feature = "mpi")]
+    pub(crate) use super::mpi::play_headers;
+    #[cfg(not(feature = "mpi"))]
+    pub(crate) use super::mpi_header::play as play_headers;
+    pub(crate) use super::shm::{check_card, hostile::play as play_lines};
+    pub(crate) use super::status::check_word;
+    pub(crate) use super::utofu::hostile::play as play_slots;
+}
+
 pub use clock::Clock;
 pub(crate) use meeting::{stamped, unstamped};
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use status::check_status_word;
 pub(crate) use status::confidants;
 pub use status::{Beat, Status};
 

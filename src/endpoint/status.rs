@@ -126,7 +126,7 @@ pub(crate) fn confidants(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank>
 
 /// What another rank may have written as its status, or as news: names no rank that there is not.
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) fn check_status_word(word: u64) {
+pub(crate) fn check_word(word: u64) {
     const N_RANKS: u32 = 1000;
     if let Ok(status) = Status::from_word(word, N_RANKS) {
         let rank = match status {

@@ -58,6 +58,14 @@ impl Card {
 /// Bytes of a card before its settings: two numbers of 8 bytes, six of 4, coordinates.
 const FIXED_BYTES: usize = 46;
 
+#[cfg(any(test, feature = "fuzzing"))]
+/// A card that another process may have sent.
+pub(crate) fn check_card(bytes: &[u8]) {
+    if let Ok(card) = Card::decode(bytes, 1, 0) {
+        assert_eq!(Card::decode(&card.encode(), 1, 0), Ok(card));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -58,6 +58,8 @@ mod vector;
 
 pub use blocks::{Blocks, Form};
 pub use call::Call;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use card::check_card;
 pub use communicator::Communicator;
 pub use config::{Drive, EmulationConfig, Latency, OnTimeout};
 pub use emulate::emulate;

@@ -271,6 +271,31 @@ pub(super) fn part_len(len: usize, n_parts: usize, at: usize) -> usize {
     if n_parts == 1 { len } else { len.div_ceil(n_parts).min(len - at) }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+/// Headers of a peer that sends what it likes, one after the other: parts of messages are copied to where
+/// a port would.
+pub(crate) fn play(bytes: &[u8]) {
+    let limits = Limits { n_ranks: 9, credits: CREDITS, last_numbered: 1000, last_tag: 5000 };
+    let (mut parts, mut region) = (Parts::default(), Vec::new());
+    let slot = vec![7; PART_BYTES];
+    for header in bytes.as_chunks().0 {
+        let Ok(Checked { credits, said }) = Checked::of(header, &limits) else { continue };
+        assert!(credits <= CREDITS);
+        match said {
+            Said::Short(of) => {
+                let Ok(Part { start, len, is_last }) = parts.next(of) else { return };
+                region.resize(of.len, 0);
+                region[start..start + len].copy_from_slice(&slot[..len]);
+                assert_eq!(is_last, start + len == of.len);
+                assert!(len > 0 || is_last, "no end");
+            }
+            Said::Long { mpi_tag, .. } => assert!((FIRST_DATA..=1000).contains(&mpi_tag)),
+            Said::Unmet { mpi_tag, .. } => assert!((1001..=5000).contains(&mpi_tag)),
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,6 +44,8 @@ use crate::Rank;
 pub use board::{Board, Contribution};
 pub use boards::{BoardLease, Boards};
 pub(crate) use process::{host, kernel};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use setup::check_card;
 pub use setup::{ShmConfig, connect};
 
 use super::Posted as Taken;

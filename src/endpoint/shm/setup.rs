@@ -91,6 +91,15 @@ impl Card {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+/// A card that another process may have sent.
+pub(crate) fn check_card(bytes: &[u8]) {
+    if let Ok(card) = Card::decode(bytes, 1, 0) {
+        assert!((1..=i32::MAX as u32).contains(&card.process.pid));
+        assert_eq!(stamped(&card.encode()), bytes);
+    }
+}
+
 /// Connects the ports of this rank with those of all other ranks of its node; collective over
 /// `exchange`.
 ///

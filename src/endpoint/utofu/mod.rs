@@ -53,6 +53,8 @@ mod channel;
 mod channels;
 mod credits;
 mod fence;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod hostile;
 mod inbound;
 mod matching;
 mod observer;

@@ -40,3 +40,7 @@ pub use device::{
     Entered, Job, JobError, Launched, Leave, Model, NodeLink, Watched, c, env, lengthen, open_own,
     yama_scope,
 };
+
+#[cfg(all(not(loom), any(test, feature = "fuzzing")))]
+#[doc(hidden)]
+pub use device::play_rendezvous;

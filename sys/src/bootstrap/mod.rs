@@ -19,6 +19,9 @@
 
 mod file;
 mod files;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod hostile;
 mod leaving;
 mod local;
 mod own;

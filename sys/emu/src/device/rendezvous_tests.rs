@@ -210,3 +210,11 @@ proptest! {
         let _ = Record::read(&format!("{MAGIC}\n{}", lines.join("\n")));
     }
 }
+
+#[test]
+fn seeds_do_no_harm() {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/rendezvous");
+    let files = std::fs::read_dir(seeds).expect("seeds");
+    let seeds = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
+    assert!(seeds.map(|seed| play(&seed)).count() > 0);
+}

@@ -1,0 +1,52 @@
+//! A channel whose sender writes what it likes: for fuzzing.
+
+use super::channel::{
+    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, TINY_BYTES, Window, Written,
+};
+use super::credits::Outgoing;
+use super::wire::{self, Descriptor};
+
+/// A channel with these bytes: each write's end, and its slot read as the port would.
+pub(crate) fn play(bytes: &[u8]) {
+    let Some((&first, bytes)) = bytes.split_first() else { return };
+    let window = if first & 1 == 0 { Window::Wide } else { Window::Narrow };
+    let (ends, content) = bytes.split_at(bytes.len() / 4 / 2 * 2);
+    let mut channel = vec![0; window.channel_bytes()];
+    channel.iter_mut().zip(content.iter().cycle()).for_each(|(into, byte)| *into = *byte);
+    let mut outgoing = [Lane::Descriptors, Lane::Eager].map(Outgoing::new);
+    outgoing.iter_mut().for_each(|lane| lane.open(window));
+    for end in ends.as_chunks().0 {
+        let end = usize::from(u16::from_le_bytes(*end)) % (window.channel_bytes() + 1);
+        match window.written(end) {
+            Err(_) => {}
+            Ok(Written::Credit(lane)) => _ = outgoing[lane as usize].credited(),
+            Ok(Written::Slot(lane, slot)) => {
+                let lanes = &mut outgoing[lane as usize];
+                if let Some(next) = lanes.slot() {
+                    assert!(next < window.slots(lane));
+                    lanes.used();
+                }
+                read(lane, &channel[window.offset(lane, slot)..]);
+            }
+        }
+    }
+}
+
+/// What stands in a slot, which `rest` begins with.
+fn read(lane: Lane, rest: &[u8]) {
+    match lane {
+        Lane::Descriptors => {
+            let bytes = rest.first_chunk::<DESCRIPTOR_BYTES>().expect("a descriptor");
+            let read = Descriptor::decode(bytes);
+            if let Some(Descriptor::Tiny { len, .. }) = read {
+                assert!(usize::from(len) <= TINY_BYTES);
+            }
+        }
+        Lane::Eager => {
+            let header = rest.first_chunk::<EAGER_HEADER_BYTES>().expect("a header");
+            if let Some((_, len)) = wire::eager_message(header) {
+                assert!(len <= EAGER_BYTES && EAGER_HEADER_BYTES + len <= rest.len());
+            }
+        }
+    }
+}
