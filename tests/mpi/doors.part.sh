@@ -14,12 +14,14 @@ build_doors() {
   done
   build_door_libraries "$programs" "${flags[@]}" || return 1
   # The same for the other MPI.
-  other=$(other_mpi)
-  mkdir -p "$programs/other"
-  for name in libhopbine.so libhopbine.so.0; do
-    ln -sf "$target/debug/libhopbine_capi.so" "$programs/other/$name"
-  done
-  MPICC=mpicc.$other build_door_libraries "$programs/other" "${flags[@]}" || return 1
+  other=mpicc.$(other_mpi)
+  if command -v "$other" >/dev/null; then
+    mkdir -p "$programs/other"
+    for name in libhopbine.so libhopbine.so.0; do
+      ln -sf "$target/debug/libhopbine_capi.so" "$programs/other/$name"
+    done
+    MPICC=$other build_door_libraries "$programs/other" "${flags[@]}" || return 1
+  fi
   for name in calls orders threads recover requests groups crowd; do
     beside "$MPICC" "${flags[@]}" "tests/mpi/$name.c" -o "$programs/$name"
   done
@@ -259,11 +261,18 @@ run_doors() {
       $'MPI_Allreduce 5\nMPI_Alltoallw 7\nallreduce 3' ]] ||
       { printf 'FAILED: the report on HB_ calls of which MPI serves some\n%s\n' "$said"; status=1; }
   done
-  # The library of another MPI dies neither in C nor in Fortran.
-  with_other 3 "$programs/heat" 20 20 || status=1
-  for name in mpif mpi mpi_f08; do
-    with_other 3 "$programs/calls-$name" || status=1
-  done
+  # Under the library of another MPI programs die neither in C nor in Fortran. What is left out is counted where a
+  # script counts that (tests/stages.sh).
+  if command -v "mpicc.$(other_mpi)" >/dev/null; then
+    with_other 3 "$programs/heat" 20 20 || status=1
+    for name in mpif mpi mpi_f08; do
+      with_other 3 "$programs/calls-$name" || status=1
+    done
+  else
+    echo "NOT RUN: $mpi under the library of another MPI: there is no mpicc.$(other_mpi)"
+    [ -z "${HOPBINE_TEST_SKIPPED:-}" ] || echo "$mpi under the library of another MPI" >>"$HOPBINE_TEST_SKIPPED"
+    [ "${CI:-}" != true ] || status=1
+  fi
   same 4 "$programs/heat" "$programs/heat-hb" 20 20 || status=1
   same 2 "$programs/fft" "$programs/fft-hb" 64 || status=1
   same 3 "$programs/heat-f" "$programs/heat-hb-f" 20 20 || status=1
