@@ -1,7 +1,7 @@
 //! Processes whose output is read from the start and that end with their test at the latest.
 
 use std::io::Read;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -198,6 +198,23 @@ fn wait_within(deadline: Duration, mut processes: Vec<Process>) -> Vec<Ended> {
 #[must_use]
 pub fn run(command: &mut Command) -> Ended {
     wait(vec![Process::start(command)]).remove(0)
+}
+
+/// [`Command::output`] that cannot hang.
+pub trait OutputInTime {
+    /// Runs the command to its end, without standard input; what it writes is text.
+    ///
+    /// # Panics
+    /// As [`run`].
+    #[must_use]
+    fn output_in_time(&mut self) -> Output;
+}
+
+impl OutputInTime for Command {
+    fn output_in_time(&mut self) -> Output {
+        let Ended { status, stdout, stderr } = run(self);
+        Output { status, stdout: stdout.into_bytes(), stderr: stderr.into_bytes() }
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::cores::one_core;
+use hopbine_testing::processes::OutputInTime;
 
 /// Beginnings of blocks that are not run here, each with the reason.
 const NOT_RUN: [(&str, &str); 2] = [
@@ -96,7 +97,7 @@ fn run(document: &str, blocks: &[String]) {
             command.env_remove(name);
         }
         command.env("LIBRARY_PATH", &libraries).env("LD_LIBRARY_PATH", &libraries);
-        let output = command.output().unwrap();
+        let output = command.output_in_time();
         let text = [output.stdout, output.stderr].concat();
         let text = String::from_utf8_lossy(&text);
         assert!(output.status.success(), "{document}: {}\n{script}\n{text}", output.status);

@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use super::cores::one_core;
 use super::{command, hopbine, text, well};
+use hopbine_testing::processes::OutputInTime;
 
 #[test]
 fn errors_say_what_would_be_right() {
@@ -114,7 +115,7 @@ fn the_examples_work() {
     assert!(examples.len() > 12, "{examples:?}");
     let _core = one_core();
     for args in examples {
-        let output = command(&args).current_dir(directory.path()).output().unwrap();
+        let output = command(&args).current_dir(directory.path()).output_in_time();
         assert!(output.status.success(), "{args}: {}", text(&output.stderr));
     }
     assert!(directory.path().join("plan.svg").exists());
@@ -147,7 +148,7 @@ fn variables_that_make_no_sense_are_named() {
     ] {
         let mut info = command("info");
         info.env("HOPBINE_RANK", "0").env("HOPBINE_RENDEZVOUS", "nowhere/meet").env(name, value);
-        let output = info.output().unwrap();
+        let output = info.output_in_time();
         let error = text(&output.stderr);
         assert!(output.status.code().is_some_and(|code| code != 0), "{name}: {error}");
         assert!(error.starts_with("error: ") && error.contains(expected), "{name}: {error}");

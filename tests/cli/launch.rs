@@ -4,14 +4,15 @@ use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use hopbine_testing::processes::OutputInTime;
+
 fn launch(arguments: &[&str], program: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hopbine"))
         .arg("launch")
         .args(arguments)
         .args(program)
         .stdin(Stdio::null())
-        .output()
-        .expect("is built")
+        .output_in_time()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -48,8 +49,7 @@ fn compile(example: &str, library: &str, directory: &Path) -> PathBuf {
         .arg("-L")
         .arg(directory)
         .arg(format!("-l{library}"))
-        .output()
-        .expect("a C compiler is needed (CC)");
+        .output_in_time();
     assert!(output.status.success(), "{}", text(&output.stderr));
     program
 }
@@ -100,7 +100,7 @@ fn the_environments_torus_is_left_to_the_ranks() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
         command.args(["launch", "-n", "4", "sh", "-c"]);
         command.arg("echo $HOPBINE_TORUS $HOPBINE_RANKS_PER_NODE");
-        well(&command.envs(variables.iter().copied()).output().unwrap())
+        well(&command.envs(variables.iter().copied()).output_in_time())
     };
     let said = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_RANK", "0")];
     assert_eq!(launched(&said[..2]), "2 2\n".repeat(4));
@@ -110,7 +110,7 @@ fn the_environments_torus_is_left_to_the_ranks() {
         ["TORUS", "RANKS_PER_NODE", "BACKEND", "TIMEOUT"].map(|name| format!("HOPBINE_{name}"));
     let mut info = Command::new(env!("CARGO_BIN_EXE_hopbine"));
     info.args(["launch", "-n", "4", env!("CARGO_BIN_EXE_hopbine"), "info"]);
-    let out = well(&info.envs(empty.iter().map(|name| (name, ""))).output().unwrap());
+    let out = well(&info.envs(empty.iter().map(|name| (name, ""))).output_in_time());
     assert_eq!(out.matches("emu (emulated device)").count(), 4, "{out}");
     assert!(out.contains("2x2 at (1,1)"), "{out}");
 }
@@ -177,7 +177,7 @@ fn the_algorithm_that_the_environment_prefers_is_named() {
     let program = [&[env!("CARGO_BIN_EXE_hopbine")], &RUN[..]].concat();
     let mut command = Command::new(program[0]);
     command.args(["launch", "-n", "2"]).args(program);
-    let output = command.env("HOPBINE_ALGORITHM", "allreduce=bucket").output().unwrap();
+    let output = command.env("HOPBINE_ALGORITHM", "allreduce=bucket").output_in_time();
     let out = well(&output);
     assert!(out.contains("bucket") && !out.contains("mixed"), "{out}");
 }
@@ -204,8 +204,7 @@ fn the_first_failure_decides_and_nothing_is_left() {
         Command::new(env!("CARGO_BIN_EXE_hopbine"))
             .args(["launch", "-n", "3", "--grace", grace, "sh", "-c", script])
             .env("TMPDIR", directory.path())
-            .output()
-            .unwrap()
+            .output_in_time()
     };
     let output = run("if [ $HOPBINE_RANK = 1 ]; then kill -KILL $$; fi; sleep 600", "0");
     assert_eq!(output.status.code(), Some(137));
@@ -228,8 +227,7 @@ fn the_first_failure_decides_and_nothing_is_left() {
 
     let output = Command::new(env!("CARGO_BIN_EXE_hopbine"))
         .args(["launch", "-n", "2", "/nowhere/program"])
-        .output()
-        .unwrap();
+        .output_in_time();
     assert_eq!(output.status.code(), Some(127));
     assert!(text(&output.stderr).contains("/nowhere/program"));
 }
@@ -254,8 +252,7 @@ fn a_job_that_never_met_leaves_nothing() {
     let output = Command::new(env!("CARGO_BIN_EXE_hopbine"))
         .args(["launch", "-n", "2", "--grace", "0", "sh", "-c", &script])
         .env("TMPDIR", &tmp)
-        .output()
-        .unwrap();
+        .output_in_time();
     assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
     let shared = text(&output.stdout);
     assert!(!shared.is_empty(), "rank 0 shares no memory");
@@ -419,7 +416,7 @@ fn a_directory_need_not_have_text_for_a_name() {
     std::fs::create_dir(&place).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
     command.args(["launch", "-n", "2", env!("CARGO_BIN_EXE_hopbine"), "info"]);
-    let out = well(&command.env("TMPDIR", place).output().unwrap());
+    let out = well(&command.env("TMPDIR", place).output_in_time());
     assert!(out.contains("emu (emulated device)"), "{out}");
 }
 
@@ -431,7 +428,7 @@ fn a_limit_of_file_sizes_is_told() {
         let script = format!(
             "ulimit -f 200; exec {hopbine} launch -n 2 --grace 0 --backend {backend} {hopbine} info"
         );
-        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        let output = Command::new("sh").args(["-c", &script]).output_in_time();
         let err = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{backend}: {err}");
         assert!(err.contains("bytes only (ulimit -f)"), "{backend}: {err}");

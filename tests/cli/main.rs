@@ -14,6 +14,8 @@ mod traffic;
 
 use std::process::{Command, Output};
 
+use hopbine_testing::processes::OutputInTime;
+
 /// The command, without settings from the environment.
 fn command(args: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
@@ -26,7 +28,7 @@ fn command(args: &str) -> Command {
 
 fn hopbine(args: &str) -> Output {
     let _core = cores::one_core();
-    command(args).output().unwrap()
+    command(args).output_in_time()
 }
 
 fn text(bytes: &[u8]) -> &str {

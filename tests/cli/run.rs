@@ -3,6 +3,7 @@
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::Collective;
 use hopbine::torus::registry;
+use hopbine_testing::processes::OutputInTime;
 
 use super::{command, hopbine, json, text, well};
 
@@ -69,7 +70,7 @@ fn options_reach_the_library() {
     let value = json(&format!("{args} --drive inline"));
     assert!(value["notes"].to_string().contains("each rank's own thread"), "{value}");
     assert_eq!(value["rows"][0]["algorithm"], "mixed", "what `auto` chose");
-    let output = command(args).env("HOPBINE_ALGORITHM", "allreduce=bucket").output().unwrap();
+    let output = command(args).env("HOPBINE_ALGORITHM", "allreduce=bucket").output_in_time();
     let out = text(&output.stdout);
     assert!(out.contains("\"algorithm\": \"bucket\"") && !out.contains("mixed"), "{out}");
 }
@@ -86,9 +87,11 @@ fn tables_say_where_the_times_are_from() {
 fn settings_that_threads_do_not_read_are_named() {
     let args = "run barrier --torus 2 --iterations 1";
     let said = |value: &str| {
-        let output =
-            command(args).env("HOPBINE_EMU_PUT_NS", value).env("HOPBINE_PORTS", value).output();
-        text(&output.unwrap().stdout).to_owned()
+        let output = command(args)
+            .env("HOPBINE_EMU_PUT_NS", value)
+            .env("HOPBINE_PORTS", value)
+            .output_in_time();
+        text(&output.stdout).to_owned()
     };
     let remark = "Ranks that are threads do not read HOPBINE_EMU_PUT_NS, HOPBINE_PORTS;";
     let table = said("1");
@@ -109,9 +112,8 @@ fn one_rank_and_no_bytes() {
 #[cfg(debug_assertions)]
 #[test]
 fn a_wrong_result_is_shown_and_fails() {
-    let spoilt = |args: &str, place: &str| {
-        command(args).env("HOPBINE_TEST_CORRUPT", place).output().unwrap()
-    };
+    let spoilt =
+        |args: &str, place: &str| command(args).env("HOPBINE_TEST_CORRUPT", place).output_in_time();
     for collective in Collective::ALL {
         if collective == Collective::Barrier {
             continue;
@@ -138,8 +140,7 @@ fn a_wrong_result_is_shown_and_fails() {
 fn a_failure_of_the_library_is_an_error() {
     let output = command("run allreduce --torus 2x2 --bytes 8")
         .env("HOPBINE_TIMEOUT", "never")
-        .output()
-        .unwrap();
+        .output_in_time();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("HOPBINE_TIMEOUT"), "{}", text(&output.stderr));
     let output = hopbine("run allreduce --torus 2x2 --bytes 8 --algorithm all --ports 5");

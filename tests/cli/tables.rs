@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::{command, text};
+use hopbine_testing::processes::OutputInTime;
 
 /// Standard output on a page of this width.
 fn on_page(columns: usize, args: &str) -> String {
-    let output = command(args).env("COLUMNS", columns.to_string()).output().unwrap();
+    let output = command(args).env("COLUMNS", columns.to_string()).output_in_time();
     assert!(output.status.success(), "{args}: {}", text(&output.stderr));
     text(&output.stdout).to_owned()
 }
@@ -126,13 +127,13 @@ fn every_command_writes_to_files() {
         "info",
     ] {
         let output =
-            command(&format!("{args} -o out.txt")).current_dir(directory.path()).output().unwrap();
+            command(&format!("{args} -o out.txt")).current_dir(directory.path()).output_in_time();
         assert!(output.status.success(), "{args}: {}", text(&output.stderr));
         assert!(output.stdout.is_empty(), "{args}");
         let written = std::fs::read_to_string(directory.path().join("out.txt")).unwrap();
         assert!(written.lines().count() >= 2, "{args}: {written}");
-        assert!(command(&format!("{args} -o /dev/null")).output().unwrap().status.success());
-        let output = command(&format!("{args} -o nowhere/out.txt")).output().unwrap();
+        assert!(command(&format!("{args} -o /dev/null")).output_in_time().status.success());
+        let output = command(&format!("{args} -o nowhere/out.txt")).output_in_time();
         assert_eq!(output.status.code(), Some(1), "{args}");
         assert!(text(&output.stderr).contains("nowhere is not a directory"), "{args}");
     }
