@@ -57,6 +57,7 @@ pub unsafe extern "C" fn PMPI_Issend(
 
 struct Port {
     endpoint: MpiEndpoint,
+    comm: ffi::MPI_Comm,
     rank: u32,
     events: Vec<Event>,
 }
@@ -85,16 +86,16 @@ impl Port {
     fn new() -> Self {
         let mut comm = std::mem::MaybeUninit::uninit();
         // SAFETY: both ranks call it, between init and finalize; the communicator lives to the end.
-        let endpoint = unsafe {
+        let (endpoint, comm) = unsafe {
             assert_eq!(ffi::MPI_Comm_dup(ffi::RSMPI_COMM_WORLD, comm.as_mut_ptr()), 0);
             let comm = comm.assume_init();
             assert_eq!(ffi::MPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN), 0);
-            MpiEndpoint::new(Arc::new(Library::get().unwrap()), Comm(comm)).unwrap()
+            (MpiEndpoint::new(Arc::new(Library::get().unwrap()), Comm(comm)).unwrap(), comm)
         };
         let mut rank = 0;
         // SAFETY: a number to write to.
         unsafe { ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &mut rank) };
-        Port { endpoint, rank: rank as u32, events: Vec::new() }
+        Port { endpoint, comm, rank: rank as u32, events: Vec::new() }
     }
 
     /// Posts a message to the other rank, or its receive, as slot `task`; it ends at once if it can.
@@ -258,6 +259,7 @@ pub fn run() {
         port.crossing([next(), next()]);
     }
     communicators_of_a_life(&mut port, operation);
+    nobody_takes(&mut port);
     port.endpoint.end();
     finalize(port.rank, "lanes");
 }
@@ -311,4 +313,30 @@ fn communicators_of_a_life(port: &mut Port, mut operation: u32) {
         assert!(bytes.iter().all(|&byte| byte == byte_of(tag)), "{tag:?}");
     }
     port.meet();
+}
+
+/// Both ranks give up while a message is under way: its receiver takes it, so that MPI does not read the
+/// sender's memory any more.
+fn nobody_takes(port: &mut Port) {
+    let barrier = || {
+        // SAFETY: both ranks call it.
+        assert_eq!(unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD) }, 0);
+    };
+    let mut bytes = vec![1; LONG];
+    if port.rank == 0 {
+        port.post(0, true, Tag { context: 77, ..tag(1) }, &mut bytes);
+    }
+    barrier();
+    port.endpoint.abandon();
+    barrier();
+    for _ in 0..1000 {
+        let mut is_left = 0;
+        // SAFETY: a communicator that still lives, and a number to write to.
+        let code = unsafe {
+            let (any, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
+            ffi::MPI_Iprobe(any, tag, port.comm, &mut is_left, ffi::RSMPI_STATUS_IGNORE)
+        };
+        assert_eq!((code, is_left), (0, 0), "rank {} has left a message", port.rank);
+        std::thread::yield_now();
+    }
 }

@@ -40,14 +40,17 @@
 //!
 //! # The end
 //! [`abandon`](Endpoint::abandon) takes posted receives back. MPI cannot take back a send: long messages
-//! are waited for, for 100 ms at most. One that its receiver has not met by then stays with MPI, which
-//! may read that memory again: what it sends ahead, and all of it if the receiver, who has not heard
-//! of the failure yet, posts a receive for it. That one may get anything then, and gives up as well. This
+//! are waited for, for 100 ms at most. Ranks give up at about the same time, so each one also receives, for
+//! nobody, what has come to it (`drain`): the sends of others end so. One whose receiver does not look by
+//! then, since it computes, stays with MPI, which may read that memory again: what it sends ahead, and all of
+//! it if the receiver, who has not heard of the failure yet, posts a receive for it, or gives up. It may get
+//! anything then. This
 //! is what the contract of endpoints cannot be kept in. [`end`](Endpoint::end) gives everything back to
 //! MPI, which may be finalised then, when all ranks are done. Neither Open MPI nor MPICH waits there for
 //! sends that nobody has met (`unmet` in tests/mpi; MPICH over UCX says that some are
 //! left).
 
+mod drain;
 mod header;
 mod inbound;
 mod lanes;
@@ -97,6 +100,9 @@ const RARELY: u32 = 8;
 const QUIET_POLLS: u32 = 4;
 /// How long an endpoint that is abandoned waits for what it has sent.
 const LAST_WAIT: Duration = Duration::from_millis(100);
+/// How long peers have to hear that it gives up, before it takes their messages, which ends their sends; and
+/// for how long it takes them then, at least.
+const LEAST_DRAIN: Duration = Duration::from_millis(20);
 /// Stands for no peer.
 const NOBODY: u32 = u32::MAX;
 
@@ -256,13 +262,17 @@ impl Endpoint for MpiEndpoint {
     fn abandon(&mut self) {
         // A thread that may not call MPI leaves it to the world's end.
         match self.library.enter() {
-            Ok(_inside) => self.state.give_up(),
+            Ok(_inside) => self.state.give_up(LEAST_DRAIN),
             Err(_) => self.state.is_abandoned = true,
         }
     }
 
     fn end(&mut self) {
-        self.abandon();
+        match self.library.enter() {
+            // Nothing is under way, unless the endpoint was abandoned.
+            Ok(_inside) => self.state.give_up(Duration::ZERO),
+            Err(_) => self.state.is_abandoned = true,
+        }
     }
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {
@@ -345,21 +355,23 @@ impl State {
         looks
     }
 
-    /// Takes back everything that is posted.
-    fn give_up(&mut self) {
+    /// Takes back everything that is posted, and takes the messages of peers after `least`, for at least so
+    /// long.
+    fn give_up(&mut self, least: Duration) {
         self.is_abandoned = true;
         if std::mem::replace(&mut self.has_let_go, true) {
             return;
         }
-        let end = Instant::now() + LAST_WAIT;
+        let start = Instant::now();
+        let end = start + LAST_WAIT;
         self.peers.iter_mut().for_each(Peer::abandon);
         self.listed.clear();
         self.events.clear();
-        self.transfers.abandon(end);
-        self.outbound.finish(end);
         if self.ring.cancel(end) {
             // SAFETY: as `cancel` says; an endpoint that is abandoned does not use it.
             unsafe { self.ring.free() };
         }
+        self.transfers.abandon([start + least, start + 2 * least, end]);
+        self.outbound.finish(end);
     }
 }

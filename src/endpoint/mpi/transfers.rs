@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use mpi::ffi;
 
+use super::drain::drain;
 use super::header::{FIRST_DATA, Header};
 use super::library::{Comm, check};
-use super::requests::{IsendFunction, cancel, cancel_one, finish, n_bytes};
+use super::requests::{IsendFunction, cancel, cancel_one, n_bytes};
 use crate::Rank;
 use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
 use crate::numbered::Numbered;
@@ -434,9 +435,9 @@ impl Transfers {
         self.moves.iter_mut().filter_map(announced).take(ANNOUNCED_AT_A_TIME).collect()
     }
 
-    /// Ends everything, at most until `end`: receives are taken back; sends, which MPI cannot take
-    /// back, are waited for.
-    pub(super) fn abandon(&mut self, end: Instant) {
+    /// Ends everything, at most until `end`: receives are taken back; sends, which MPI cannot take back, are
+    /// waited for, and the messages of peers are dropped, from `first` on and at least until `least`.
+    pub(super) fn abandon(&mut self, [first, least, end]: [Instant; 3]) {
         let (mut arriving, mut leaving) = (Vec::new(), Vec::new());
         for (request, number) in self.requests.drain(..).zip(self.numbers.drain(..)) {
             let leaves = self
@@ -449,7 +450,7 @@ impl Transfers {
             // MPI may still write to what is dropped.
             std::mem::forget(std::mem::take(&mut self.moves));
         }
-        finish(&mut leaving, end);
+        drain(self.comm, &mut leaving, [first, least, end]);
         (self.moves, self.due) = Default::default();
         (self.n_dropped, self.n_bare, self.n_awaited) = Default::default();
     }
