@@ -72,7 +72,7 @@ use mpi::ffi;
 
 pub use header::EAGER_BYTES;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(super) use header::play as play_headers;
+pub(crate) use header::play as play_headers;
 pub use library::{Comm, Library, check, is_running};
 
 use super::calls::Calls;
