@@ -38,7 +38,7 @@ unset CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET RUSTC_WORKSPACE_WRAPPER
 # As cargo-fuzz has them.
 export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
--Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1 -Zsanitizer=address"
+-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Zsanitizer=address"
 build=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
 echo "== building"
 CARGO_TARGET_DIR=$build cargo build --quiet --release --locked --target $target --manifest-path fuzz/Cargo.toml

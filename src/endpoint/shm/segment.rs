@@ -6,13 +6,11 @@
 //! else, of the right length and sealed, with the right token in its first word.
 
 use std::ffi::CString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A mapping of the shared memory.
 #[derive(Debug)]
@@ -41,7 +39,7 @@ impl Segment {
         file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
         utofu_emu::lengthen(&file, len as u64)?;
         // SAFETY: no memory is involved.
-        if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) } != 0 {
+        if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, utofu_emu::SEALS) } != 0 {
             return Err(io::Error::last_os_error());
         }
         let segment = Segment::map(&file, len)?;
@@ -51,26 +49,12 @@ impl Segment {
     }
 
     /// Opens the segment that the process with number `pid` in `/proc` has as descriptor `fd`.
-    pub(super) fn open(pid: u32, fd: i32, len: usize, token: u64) -> io::Result<Segment> {
-        let path = format!("/proc/{pid}/fd/{fd}");
-        let flags = libc::O_CLOEXEC | libc::O_NOCTTY;
-        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
-        let metadata = file.metadata()?;
-        // SAFETY: no preconditions.
-        let user = unsafe { libc::geteuid() };
+    pub(super) fn open(pid: u32, fd: u32, len: usize, token: u64) -> io::Result<Segment> {
         let wrong = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, what));
-        if metadata.uid() != user {
-            return wrong(format!("it belongs to user {}, not {user}", metadata.uid()));
-        }
-        if metadata.mode() & 0o777 != 0o600 {
-            return wrong(format!("its mode is {:o}", metadata.mode() & 0o777));
-        }
-        if metadata.len() != len as u64 {
-            return wrong(format!("it has {} bytes, not {len}", metadata.len()));
-        }
-        // SAFETY: no memory is involved.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) } & SEALS != SEALS {
-            return wrong("it is not sealed".to_owned());
+        let file = utofu_emu::open_memory(pid, fd)?;
+        let found = file.metadata()?.len();
+        if found != len as u64 {
+            return wrong(format!("it has {found} bytes, not {len}"));
         }
         let segment = Segment::map(&file, len)?;
         // Relaxed: see `create`.
@@ -135,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_opened_is_the_same_memory_and_nothing_else_is_opened() {
         let (made, file) = Segment::create(8192, 7).unwrap();
-        let (pid, fd) = (std::process::id(), file.as_raw_fd());
+        let (pid, fd) = (std::process::id(), file.as_raw_fd() as u32);
         let opened = Segment::open(pid, fd, 8192, 7).unwrap();
         made.word(4096).store(9, Ordering::Relaxed);
         assert_eq!(opened.word(4096).load(Ordering::Relaxed), 9);
@@ -143,6 +127,11 @@ mod tests {
         assert!(Segment::open(pid, fd, 8192, 8).is_err(), "another token");
         drop(file);
         assert!(Segment::open(pid, fd, 8192, 7).is_err(), "closed");
+        // A file of this user's with a name, which others may not open either.
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8192).unwrap();
+        let refusal = Segment::open(pid, file.as_raw_fd() as u32, 8192, 7).unwrap_err();
+        assert!(refusal.to_string().contains("it is not"), "{refusal}");
         assert_eq!(made.word(0).load(Ordering::Relaxed), 7);
     }
 }

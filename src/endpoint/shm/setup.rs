@@ -150,7 +150,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         // Not by its name: a rank that is alone needs no /proc.
         (Some(Ok((segment, file))), _) => (Ok(segment), Some(file)),
         (_, &[a, b, c, d]) => {
-            let (pid, fd) = (leaders_card.process.shown, i32::from_le_bytes([a, b, c, d]));
+            let (pid, fd) = (leaders_card.process.shown, u32::from_le_bytes([a, b, c, d]));
             let opened = Segment::open(pid, fd, layout.len(), leaders_card.token);
             (opened.map_err(|error| format!("the segment of rank {leader}: {error}")), None)
         }

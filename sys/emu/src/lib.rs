@@ -37,8 +37,8 @@ use device::*;
 
 #[cfg(not(loom))]
 pub use device::{
-    Entered, Job, JobError, Launched, Leave, Model, NodeLink, Watched, c, env, lengthen, open_own,
-    yama_scope,
+    Entered, Job, JobError, Launched, Leave, Model, NodeLink, SEALS, Watched, c, env, lengthen,
+    open_memory, open_own, yama_scope,
 };
 
 #[cfg(all(not(loom), any(test, feature = "fuzzing")))]

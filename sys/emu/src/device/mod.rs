@@ -40,7 +40,7 @@ pub use error::JobError;
 pub use job::{Entered, Job};
 pub use launcher::Launched;
 pub use model::{Model, NodeLink};
-pub use own::{lengthen, open_own};
+pub use own::{SEALS, lengthen, open_memory, open_own};
 #[cfg(any(test, feature = "fuzzing"))]
 pub use rendezvous::play as play_rendezvous;
 pub use tracer::{Leave, yama_scope};

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -60,6 +61,34 @@ pub fn lengthen(memory: &File, len: u64) -> io::Result<()> {
         return Err(io::Error::new(kind, format!("files may have {most} bytes only (ulimit -f)")));
     }
     memory.set_len(len)
+}
+
+/// Seals of shared memory: it can neither shrink nor grow, and keeps its seals.
+pub const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
+/// Opens the sealed memory without a name that a process has as descriptor `fd`, by its number in `/proc`.
+/// A descriptor that is something else is not opened for writing.
+///
+/// # Errors
+/// What the system says, or of kind [`io::ErrorKind::InvalidData`] what it is instead.
+pub fn open_memory(pid: u32, fd: u32) -> io::Result<File> {
+    let path = format!("/proc/{pid}/fd/{fd}");
+    let wrong = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    let about = std::fs::metadata(&path)?;
+    if !about.is_file() || about.nlink() != 0 {
+        return wrong("it is no memory without a name");
+    }
+    if about.uid() != user() || about.mode() & 0o077 != 0 {
+        return wrong("it is not this user's alone");
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let memory = options.open(&path)?;
+    // SAFETY: asks about an open descriptor.
+    if unsafe { libc::fcntl(memory.as_raw_fd(), libc::F_GET_SEALS) } != SEALS {
+        return wrong("it is not sealed");
+    }
+    Ok(memory)
 }
 
 /// Opens the rendezvous file, or makes it, as [`open_own`].

@@ -10,14 +10,13 @@ use crate::arena::Arena;
 use crate::env::Meeting;
 use crate::error::JobError;
 use crate::layout::{Header, Plan};
-use crate::own::{lengthen, number, open_file, user};
+use crate::own::{SEALS, lengthen, number, open_file, open_memory};
 use crate::sync::Ordering;
 use std::collections::hash_map::RandomState;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 /// First word of the rendezvous file, and its version.
@@ -25,9 +24,6 @@ const MAGIC: &str = "hopbine-emu-4";
 
 /// Longest text that a rank of ours writes into the file.
 const LONGEST: u64 = 512;
-
-/// Seals: the memory can neither shrink nor grow, and keeps its seals.
-const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A mapped arena, and for the rank that made it what must stay open until all have come.
 pub(crate) struct Opened {
@@ -137,28 +133,8 @@ fn follow(record: &Record, size: usize, plan: Plan) -> Result<Option<Opened>, St
                 .into(),
         );
     }
-    let link = format!("/proc/{}/fd/{}", record.pid, record.fd);
-    // A descriptor that is something else now is not opened for writing before it is known.
-    let sealed = |file: &File| {
-        // SAFETY: asks about an open descriptor.
-        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) == SEALS }
-    };
-    let about = |path: &str| std::fs::metadata(path).ok();
-    let is_memory = about(&link).is_some_and(|at| {
-        at.is_file() && at.uid() == user() && at.mode() & 0o077 == 0 && at.nlink() == 0
-    });
-    if !is_memory {
-        return Ok(None);
-    }
-    let opened = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(&link);
-    let memory = match opened {
-        Ok(memory) if sealed(&memory) => memory,
-        _ => return Ok(None),
-    };
+    // What is something else by now is not there any more.
+    let Ok(memory) = open_memory(record.pid, record.fd) else { return Ok(None) };
     let length = memory.metadata().map_err(|e| format!("memory: {e}"))?.len();
     if length != record.bytes || length < size_of::<Header>() as u64 {
         return Ok(None);

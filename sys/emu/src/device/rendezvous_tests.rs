@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::own::private_dir;
+use crate::own::user;
 use proptest::prelude::*;
+use std::fs::OpenOptions;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
