@@ -4,7 +4,7 @@
 //! the ranks; their virtual control queues, registered memory and barrier gates live in one arena
 //! that all ranks map. A put is executed by the thread that posts it: bytes go straight into the
 //! target's memory and a notice goes into the target's queue. Only the late mode ([`Model::late`]) has a
-//! device thread.
+//! device thread, or an owner that does what is due ([`Job::stepped`]).
 //!
 //! What a rank is, is decided in [`Job`]: threads enter a job explicitly; a thread that has not
 //! entered one belongs to the job that the environment describes (see [`mod@env`]). The C interface
@@ -37,8 +37,8 @@ use device::*;
 
 #[cfg(not(loom))]
 pub use device::{
-    Entered, Job, JobError, Launched, Leave, Model, NodeLink, SEALS, Watched, c, env, lengthen,
-    open_memory, open_own, yama_scope,
+    Entered, Job, JobError, Launched, Leave, Model, NodeLink, SEALS, Stage, Stepped, Watched, c,
+    env, lengthen, open_memory, open_own, yama_scope,
 };
 
 #[cfg(all(not(loom), any(test, feature = "fuzzing")))]

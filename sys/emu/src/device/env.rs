@@ -273,11 +273,11 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     if s.size == 1 {
         let arena =
             Arena::private(plan.len).map_err(|source| JobError::Map { bytes: plan.len, source })?;
-        return Ok((Job::assemble(arena, plan, 0, layout, s.model, None)?, 0));
+        return Ok((Job::assemble(arena, plan, 0, layout, s.model, None, None)?, 0));
     }
     let meeting = meeting(&s)?;
     let (arena, memory) = rendezvous::open(&meeting, s.size, plan)?.into_parts();
-    let job = Job::assemble(arena, plan, 0, layout, s.model, Some(s.rank))?;
+    let job = Job::assemble(arena, plan, 0, layout, s.model, Some(s.rank), None)?;
     meet(&job, s.rank, &meeting, memory)?;
     Ok((job, s.rank))
 }

@@ -18,6 +18,7 @@ use crate::mem::StagTable;
 use crate::model::Model;
 use crate::mrq::{Chunk, Chunks};
 use crate::nodes::Layout;
+use crate::stepped::Stepping;
 use crate::sync::{AtomicU64, Ordering};
 use crate::targets::Target;
 use std::cell::{Cell, RefCell};
@@ -35,8 +36,10 @@ pub struct Job {
     pub(crate) serial: u16,
     pub(crate) layout: Layout,
     pub(crate) model: Model,
-    /// The thread that moves the bytes, in the late mode.
+    /// What moves the bytes, in the late mode.
     pub(crate) device: Option<Device>,
+    /// What its owner decides, if the job is stepped.
+    pub(crate) stepping: Option<Stepping>,
     /// This process's rank, in a job of processes.
     pub(crate) me: Option<usize>,
     pub(crate) page: u64,
@@ -102,7 +105,7 @@ impl Job {
         coords: Vec<[u8; 6]>,
         model: Model,
     ) -> std::result::Result<Arc<Job>, JobError> {
-        Job::of_threads(Layout::new(&coords, None)?, model)
+        Job::of_threads(Layout::new(&coords, None)?, model, None)
     }
 
     /// A job of threads on a logical torus, `per_node` ranks on each node: rank r is on node
@@ -118,7 +121,7 @@ impl Job {
         let nodes = coords::of_shape(shape)?;
         let ranks: Vec<Coords> =
             nodes.iter().flat_map(|c| std::iter::repeat_n(*c, per_node)).collect();
-        Job::of_threads(Layout::new(&ranks, Some(coords::three(shape)?))?, model)
+        Job::of_threads(Layout::new(&ranks, Some(coords::three(shape)?))?, model, None)
     }
 
     /// Tofu coordinates for a logical torus, x running fastest; one entry per node, all different.
@@ -132,7 +135,11 @@ impl Job {
         coords::of_shape(shape)
     }
 
-    fn of_threads(layout: Layout, model: Model) -> std::result::Result<Arc<Job>, JobError> {
+    pub(crate) fn of_threads(
+        layout: Layout,
+        model: Model,
+        stepping: Option<Stepping>,
+    ) -> std::result::Result<Arc<Job>, JobError> {
         let plan = Plan::new(layout.node_of.len(), layout.nodes.len());
         let arena =
             Arena::private(plan.len).map_err(|source| JobError::Map { bytes: plan.len, source })?;
@@ -141,7 +148,7 @@ impl Job {
         let serial = (1..=u16::MAX)
             .find(|s| !jobs.contains_key(s))
             .ok_or_else(|| JobError::Shape("65535 jobs exist in this process".into()))?;
-        let job = Arc::new(Job::assemble(arena, plan, serial, layout, model, None)?);
+        let job = Arc::new(Job::assemble(arena, plan, serial, layout, model, None, stepping)?);
         jobs.insert(serial, Arc::downgrade(&job));
         Ok(job)
     }
@@ -153,6 +160,7 @@ impl Job {
         layout: Layout,
         model: Model,
         me: Option<usize>,
+        stepping: Option<Stepping>,
     ) -> std::result::Result<Job, JobError> {
         let header = arena.at::<Header>(Off::new(0));
         header.heap.start(plan.heap, plan.len);
@@ -160,9 +168,10 @@ impl Job {
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         let page = u64::try_from(page).unwrap_or(4096);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let is_crowded = layout.node_of.len() > processors;
-        let device = model.late.map(|_| Device::start()).transpose().map_err(JobError::Thread)?;
-        Ok(Job { arena, plan, serial, layout, model, device, me, page, is_crowded })
+        let is_crowded = stepping.is_none() && layout.node_of.len() > processors;
+        let device = model.late.map(|_| Device::new(stepping.is_none()));
+        let device = device.transpose().map_err(JobError::Thread)?;
+        Ok(Job { arena, plan, serial, layout, model, device, stepping, me, page, is_crowded })
     }
 
     /// Notes a poll. After many in a row that `found` nothing the thread yields its processor: a

@@ -1,23 +1,26 @@
-//! The late mode: a device with a thread of its own, which does everything as late as it may.
+//! The late mode: a device that does everything as late as it may, by a thread of its own, or as its
+//! owner steps it ([`crate::stepped`]).
 //!
-//! A post only queues an operation. Later, at times drawn from a seed, the thread reads the source,
+//! A post only queues an operation. Later, at times drawn from a seed, the device reads the source,
 //! and the completion shows in the TCQ; later still it writes to the target, and the notice shows
 //! there; and then the sender's own notice. So whoever reuses a source before its completion, reads
 //! a target before its notice, deregisters too early, or leans on an order that only STRONG_ORDER
 //! promises, fails here as on Tofu.
 //!
-//! The checked mode ends the process with a message when puts overlap, a source changes before it is
-//! read, or memory is deregistered while an operation still needs it. It knows only the operations
-//! of its own process.
+//! The checked mode ([`crate::checked`]) ends the process with a message when puts overlap, a source
+//! changes before it is read, or memory is deregistered while an operation still needs it. It knows only
+//! the operations of its own process.
 
+use crate::checked::{self, Place, source_sum, sum_of, target_of};
 use crate::copy::{self, Space};
 use crate::desc::{Action, Op};
 use crate::ids::{STAG_AT, without_path};
-use crate::job::fatal;
-use crate::model::{Times, now};
+use crate::job::{Context, Job};
+use crate::model::Times;
 use crate::mrq::Recent;
 use crate::ops::{self, Outcome};
 use crate::session;
+use crate::stepped::{self, Stepped, host_now};
 use crate::sync::{AtomicU64, Ordering};
 use crate::targets::{self, Target};
 use crate::vcq::{Order, Origin, Vcq};
@@ -50,27 +53,14 @@ impl LateVcq {
     }
 
     /// Waits until nothing that was posted is under way.
-    pub(crate) fn flush(&self) {
+    pub(crate) fn flush(&self, job: &Job) {
         // Acquire pairs with the Release of the thread: what it did is over.
         while self.in_flight.load(Ordering::Acquire) > 0 {
-            std::thread::sleep(Duration::from_micros(50));
+            match &job.stepping {
+                None => std::thread::sleep(Duration::from_micros(50)),
+                Some(_) => drop(job.due().and_then(|due| job.step(due))),
+            }
         }
-    }
-}
-
-/// A range of a rank's memory.
-#[derive(Clone, Copy, PartialEq)]
-struct Place {
-    owner: u32,
-    addr: u64,
-    len: u64,
-}
-
-impl Place {
-    fn overlaps(&self, other: &Place) -> bool {
-        self.owner == other.owner
-            && self.addr < other.addr + other.len
-            && other.addr < self.addr + self.len
     }
 }
 
@@ -117,11 +107,43 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn start() -> std::io::Result<Device> {
+    /// A device with a thread, or one that is [stepped](Device::step).
+    pub(crate) fn new(has_thread: bool) -> std::io::Result<Device> {
         let shared = Arc::<(Mutex<Queue>, Condvar)>::default();
-        let queue = shared.clone();
-        std::thread::Builder::new().name("late device".into()).spawn(move || run(&queue))?;
+        if has_thread {
+            let queue = shared.clone();
+            std::thread::Builder::new().name("late device".into()).spawn(move || run(&queue))?;
+        }
         Ok(Device { shared })
+    }
+
+    /// When the next stage is due.
+    pub(crate) fn due(&self) -> Option<u64> {
+        held(&self.shared.0).flights.first_key_value().map(|((due, _), _)| *due)
+    }
+
+    /// Does the next stage, if it is due by `now`.
+    pub(crate) fn step(&self, now: u64) -> Option<Stepped> {
+        let mut queue = held(&self.shared.0);
+        let entry = queue.flights.first_entry().filter(|entry| entry.key().0 <= now)?;
+        let (at, flight) = (entry.key().0, entry.remove());
+        drop(queue);
+        let stepped = flight.told(at);
+        if let Some((due, flight)) = flight.go_on() {
+            held(&self.shared.0).insert(due, flight);
+        }
+        Some(stepped)
+    }
+
+    /// What a rank has under way ends without a trace.
+    pub(crate) fn forget(&self, rank: usize) {
+        held(&self.shared.0).flights.retain(|_, flight| {
+            let stays = flight.origin.context.rank != rank;
+            if !stays {
+                flight.over();
+            }
+            stays
+        });
     }
 
     /// Queues an operation of a VCQ.
@@ -149,9 +171,13 @@ impl Device {
         self.shared.1.notify_one();
     }
 
-    /// Checked mode: ends the process if an operation still needs what was registered under `stadd`
-    /// with the CQ of `origin`.
+    /// Checked mode: it is misuse if an operation still needs what was registered under `stadd` with the
+    /// CQ of `origin`.
     pub(crate) fn not_in_use(&self, origin: &Origin, stadd: u64) {
+        let job = &origin.context.job;
+        if job.is_excused(origin.context.rank) {
+            return;
+        }
         let same = |other: u64| other >> STAG_AT == stadd >> STAG_AT;
         let queue = held(&self.shared.0);
         for flight in queue.flights.values() {
@@ -165,10 +191,9 @@ impl Device {
             let is_there =
                 |target: &Target<'_>| std::ptr::eq(target.table, origin.table()) && same(op.rmt);
             let remote = !matches!(flight.stage, Stage::Finish(_))
-                && targets::find(&flight.origin.context.job, op.vcq)
-                    .is_some_and(|target| is_there(&target));
+                && targets::find(job, op.vcq).is_some_and(|target| is_there(&target));
             if local || remote {
-                fatal(&format!(
+                job.misused(format!(
                     "rank {} deregisters STADD {stadd:#x} while an operation of rank {} needs it",
                     origin.context.rank, flight.origin.context.rank
                 ));
@@ -192,7 +217,7 @@ fn run((mutex, wake): &(Mutex<Queue>, Condvar)) {
             queue = wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
             continue;
         };
-        let wait = entry.key().0.saturating_sub(now());
+        let wait = entry.key().0.saturating_sub(host_now());
         if wait > 0 {
             let wait = Duration::from_nanos(wait);
             queue = wake.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner).0;
@@ -209,6 +234,35 @@ fn run((mutex, wake): &(Mutex<Queue>, Condvar)) {
 }
 
 impl Flight {
+    /// What the next stage is.
+    fn told(&self, at: u64) -> Stepped {
+        let Flight { origin, op, .. } = self;
+        let (stage, addr) = match (&self.stage, op.action) {
+            (Stage::Send, Action::Put { lcl, len }) => {
+                (stepped::Stage::Send, ops::source(origin, lcl, len).ok())
+            }
+            (Stage::Send, _) => (stepped::Stage::Send, None),
+            (Stage::Arrive, _) => {
+                (stepped::Stage::Arrive, checked::region_of(origin, op).map(|region| region.addr))
+            }
+            (Stage::Finish(_), Action::Get { lcl, len }) => {
+                (stepped::Stage::Finish, ops::own_place(origin, lcl, len).ok())
+            }
+            (Stage::Finish(_), _) => (stepped::Stage::Finish, None),
+        };
+        let owner = targets::find(&origin.context.job, op.vcq)
+            // Relaxed: one thread.
+            .map(|target| target.block.owner.load(Ordering::Relaxed) as usize);
+        let memory = addr.map(|addr| addr as usize..addr as usize + ops::length(op) as usize);
+        let is_get = matches!(op.action, Action::Get { .. });
+        let writes = match stage {
+            stepped::Stage::Send => false,
+            stepped::Stage::Arrive => !is_get,
+            stepped::Stage::Finish => is_get,
+        };
+        Stepped { at, stage, from: origin.context.rank, to: owner, memory, writes }
+    }
+
     /// Does the next stage; when the one after it is due, if there is one.
     fn go_on(mut self) -> Option<(u64, Flight)> {
         match std::mem::replace(&mut self.stage, Stage::Send) {
@@ -231,11 +285,12 @@ impl Flight {
                         copy::read(Space::Here, from, self.data.as_mut_ptr() as u64, len as usize)
                     };
                     debug_assert!(read.is_ok());
-                    if self.posted.is_some_and(|sum| sum != sum_of(&self.data)) {
-                        fatal(&format!(
-                            "rank {} has changed the source of a put of {len} bytes (STADD \
-                             {lcl:#x}) before its completion",
-                            self.origin.context.rank
+                    let Context { job, rank } = &self.origin.context;
+                    let is_changed = self.posted.is_some_and(|sum| sum != sum_of(&self.data));
+                    if is_changed && !job.is_excused(*rank) {
+                        job.misused(format!(
+                            "rank {rank} has changed the source of a put of {len} bytes (STADD \
+                             {lcl:#x}) before its completion"
                         ));
                     }
                     UTOFU_SUCCESS
@@ -255,7 +310,11 @@ impl Flight {
 
     fn arrive(mut self) -> Option<(u64, Flight)> {
         let len = ops::length(&self.op);
-        let outcome = match targets::find(&self.origin.context.job, self.op.vcq) {
+        let job = &self.origin.context.job;
+        // Relaxed: one thread, if ranks can be lost.
+        let is_left =
+            |target: &Target<'_>| !job.is_lost(target.block.owner.load(Ordering::Relaxed));
+        let outcome = match targets::find(job, self.op.vcq).filter(is_left) {
             None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
             Some(target) => {
                 let source = match &self.op.action {
@@ -310,19 +369,10 @@ impl Flight {
     }
 }
 
-/// Where a put of `op` would write now.
-fn target_of(origin: &Origin, op: &Op) -> Option<Place> {
-    if !matches!(op.action, Action::Put { .. } | Action::Piggyback { .. }) {
-        return None;
-    }
-    let region = targets::find(&origin.context.job, op.vcq)?.table.lookup(op.rmt)?;
-    let len = u64::from(ops::length(op));
-    (len > 0).then_some(Place { owner: region.owner, addr: region.addr, len })
-}
-
-/// Ends the process if another put that is under way writes to some of the same bytes, unless the
-/// new one stays in order behind it.
+/// It is misuse if another put that is under way writes to some of the same bytes, unless the new one
+/// stays in order behind it.
 fn no_overlap(queue: &Queue, new: &Flight, place: Place) {
+    let job = &new.origin.context.job;
     let vcq = |flight: &Flight| (flight.origin.id, without_path(flight.op.vcq));
     for old in queue.flights.values() {
         let is_open = !matches!(old.stage, Stage::Finish(_));
@@ -330,8 +380,10 @@ fn no_overlap(queue: &Queue, new: &Flight, place: Place) {
         // Putting the same bytes twice changes nothing: programs do so for the notice alone.
         let is_same = old.place == Some(place) && old.posted == new.posted;
         let overlaps = old.place.is_some_and(|other| other.overlaps(&place));
-        if is_open && !is_ordered && !is_same && overlaps {
-            fatal(&format!(
+        let ranks = [new.origin.context.rank, old.origin.context.rank, place.owner as usize];
+        let is_excused = || ranks.iter().any(|&rank| job.is_excused(rank));
+        if is_open && !is_ordered && !is_same && overlaps && !is_excused() {
+            job.misused(format!(
                 "puts of ranks {} and {} to rank {} overlap: {} bytes to STADD {:#x} while {} \
                  bytes to {:#x} are under way",
                 new.origin.context.rank,
@@ -344,27 +396,4 @@ fn no_overlap(queue: &Queue, new: &Flight, place: Place) {
             ));
         }
     }
-}
-
-/// A number that changes with the bytes (FNV-1a).
-fn sum_of(bytes: &[u8]) -> u64 {
-    let step = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
-}
-
-/// What the source of a put holds now.
-fn source_sum(origin: &Origin, op: &Op) -> Option<u64> {
-    let (lcl, len) = match op.action {
-        Action::Put { lcl, len } => (lcl, len),
-        Action::Piggyback { data, len, .. } => {
-            let bytes: Vec<u8> = data.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            return Some(sum_of(&bytes[..len as usize]));
-        }
-        _ => return None,
-    };
-    let from = ops::source(origin, lcl, len).ok()?;
-    let mut bytes = vec![0; len as usize];
-    // SAFETY: the range lies in a registration; the vector has the room.
-    unsafe { copy::read(Space::Here, from, bytes.as_mut_ptr() as u64, len as usize).ok()? };
-    Some(sum_of(&bytes))
 }

@@ -62,8 +62,10 @@ pub struct NodeLink {
     pub mbps: u64,
 }
 
-/// Where a message goes, and what is taken by it. The times say until when, in ns of [`now`].
+/// Where a message goes, and what is taken by it. The times say until when, in ns of the job's time.
 pub(crate) struct Route<'a> {
+    /// The time.
+    pub(crate) now: u64,
     /// Whether both ranks are on one node.
     pub(crate) inside: bool,
     pub(crate) hops: u64,
@@ -76,7 +78,7 @@ pub(crate) struct Route<'a> {
     pub(crate) path: Option<(&'a SpinLock, Vec<&'a Calendar>)>,
 }
 
-/// When the parts of an operation may be seen, in ns of [`now`]; 0: at once.
+/// When the parts of an operation may be seen, in ns of the job's time; 0: at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Times {
     pub(crate) sent: u64,
@@ -134,7 +136,7 @@ impl Model {
         if let Some((sent, arrived)) = self.stay(bytes, route) {
             return Times { sent, remote: arrived, local: arrived };
         }
-        let posted = occupy(route.processor, now(), self.overhead_ns);
+        let posted = occupy(route.processor, route.now, self.overhead_ns);
         let (sent, remote) = self.cross(posted, bytes, route);
         Times { sent, remote, local: remote + route.hops * self.hop_ns }
     }
@@ -144,7 +146,7 @@ impl Model {
         if let Some((sent, arrived)) = self.stay(bytes, route) {
             return Times { sent, remote: sent, local: arrived };
         }
-        let sent = occupy(route.processor, now(), self.overhead_ns);
+        let sent = occupy(route.processor, route.now, self.overhead_ns);
         let asked = sent + self.put_ns + route.hops * self.hop_ns;
         let (remote, local) = self.cross(asked, bytes, route);
         Times { sent, remote, local }
@@ -154,7 +156,7 @@ impl Model {
     /// they go another way.
     fn stay(&self, bytes: u64, route: &Route<'_>) -> Option<(u64, u64)> {
         let link = self.inside(route.inside)?;
-        let sent = occupy(route.processor, now(), link.overhead_ns + wire(bytes, link.mbps));
+        let sent = occupy(route.processor, route.now, link.overhead_ns + wire(bytes, link.mbps));
         Some((sent, sent + link.put_ns))
     }
 
@@ -168,7 +170,7 @@ impl Model {
                 let _guard = lock.lock();
                 // Relaxed: the lock orders these, and only the number matters to others.
                 let start = start.max(route.from.load(Ordering::Relaxed));
-                let sent = links::occupy(path, start, takes, now()) + takes;
+                let sent = links::occupy(path, start, takes, route.now) + takes;
                 route.from.fetch_max(sent, Ordering::Relaxed);
                 sent
             }
@@ -223,14 +225,6 @@ pub(crate) fn occupy(busy_until: &AtomicU64, from: u64, ns: u64) -> u64 {
     }
 }
 
-/// The clock that all processes of the host share, in ns.
-pub(crate) fn now() -> u64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: t is a valid place for the result; CLOCK_MONOTONIC always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,7 +240,7 @@ mod tests {
     impl Taken {
         fn route(&self, inside: bool, hops: u64) -> Route<'_> {
             let Taken { processor, from, to } = self;
-            Route { inside, hops, processor, from, to, path: None }
+            Route { now: 0, inside, hops, processor, from, to, path: None }
         }
     }
 

@@ -11,7 +11,7 @@ use crate::desc::{Action, Op};
 use crate::ids::{VcqPlace, without_path};
 use crate::layout::VcqBlock;
 use crate::mem::Region;
-use crate::model::{Route, Times, now};
+use crate::model::{Route, Times};
 use crate::mrq::{Lost, Notice, Recent};
 use crate::session;
 use crate::sync::Ordering;
@@ -366,6 +366,7 @@ fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
     let is_get = matches!(op.action, Action::Get { .. });
     let len = u64::from(len);
     let mut route = Route {
+        now: job.now(),
         inside,
         hops: job.hops(node, target),
         processor: &vcq.busy_until,
@@ -394,7 +395,7 @@ pub(crate) fn late_times(vcq: &Vcq, order: &mut Order, op: &Op) -> Times {
     let job = &vcq.context.job;
     let start = match targets::find(job, op.vcq) {
         Some(_) if job.model.takes_time() => times(vcq, order, op, length(op)),
-        _ => Times { sent: now(), remote: 0, local: 0 },
+        _ => Times { sent: job.now(), remote: 0, local: 0 },
     };
     // The sends of the VCQ to all targets, under an id that no target has.
     let sends = order.last.entry(UTOFU_VBG_ID_NULL).or_default();

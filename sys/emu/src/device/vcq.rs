@@ -78,9 +78,13 @@ struct Receiver {
 impl Receiver {
     /// The next notice that is due. `until` says when the processor has received a message that has
     /// come; None: at once.
-    fn take_due(&mut self, until: impl Fn(&Notice) -> Option<u64>) -> Option<Notice> {
+    fn take_due(
+        &mut self,
+        now: impl Fn() -> u64,
+        until: impl Fn(&Notice) -> Option<u64>,
+    ) -> Option<Notice> {
         loop {
-            let due = self.pending.first_entry().filter(|e| e.key().0 <= model::now())?;
+            let due = self.pending.first_entry().filter(|e| e.key().0 <= now())?;
             let mut n = due.remove();
             // A message takes the processor once: then only the time in its key counts.
             let Some(end) = (if n.ready_at == 0 { None } else { until(&n) }) else {
@@ -263,7 +267,7 @@ impl Vcq {
     /// when the CQ's last VCQ does.
     pub(crate) fn free(self) {
         if let Some(late) = &self.late {
-            late.flush();
+            late.flush(&self.context.job);
         }
         self.block().alive.store(0, Ordering::Release);
         let record = self.tni_record();
@@ -360,7 +364,7 @@ impl Vcq {
             r.arrivals += 1;
             r.pending.insert((n.ready_at, r.arrivals), n);
         }
-        r.take_due(|n| self.receiving(n))
+        r.take_due(|| self.context.job.now(), |n| self.receiving(n))
     }
 
     /// When the processor has received a message that has come, with a latency model.

@@ -4,7 +4,7 @@ use super::{call, null, store};
 use crate::error::{Code, fail};
 use crate::ops::unpack_meta;
 use crate::vcq::Vcq;
-use crate::{model, session, slots};
+use crate::{session, slots};
 use std::ffi::{c_int, c_ulong, c_void};
 use utofu_sys::*;
 
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn utofu_poll_tcq(
 unsafe fn poll_tcq(vcq: &Vcq) -> Option<(c_int, usize)> {
     if vcq.is_plain {
         // SAFETY: the caller's promise.
-        return unsafe { vcq.send(|s| s.toq.poll(model::now, || None)) };
+        return unsafe { vcq.send(|s| s.toq.poll(|| vcq.context.job.now(), || None)) };
     }
     // SAFETY: the caller's promise.
     unsafe { poll_tcq_patiently(vcq) }
@@ -68,7 +68,7 @@ unsafe fn poll_tcq_patiently(vcq: &Vcq) -> Option<(c_int, usize)> {
             if vcq.is_session {
                 session::go_on(vcq, s);
             }
-            s.toq.poll(model::now, || vcq.late.as_ref()?.completion())
+            s.toq.poll(|| vcq.context.job.now(), || vcq.late.as_ref()?.completion())
         })
     };
     vcq.context.job.polled(polled.is_some());

@@ -1,0 +1,169 @@
+//! Jobs without threads and without the machine's clock: their owner says what time it is, and does
+//! what the late device would do by then, one stage after the other.
+//!
+//! One thread is all ranks in turn, and the owner beside them. Then the seed of the late mode and the
+//! owner's times decide all that happens.
+
+use crate::error::JobError;
+use crate::job::{Job, fatal};
+use crate::model::Model;
+use crate::nodes::Layout;
+use crate::sync::{AtomicU64, Ordering};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A part of an operation, as the late device does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The source of a put is read; the completion is in the TCQ.
+    Send,
+    /// The target's memory is accessed; the notice is in its queue.
+    Arrive,
+    /// What a get brings is in place; the local notice is in the queue.
+    Finish,
+}
+
+/// What [`Job::step`] has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stepped {
+    /// When it was due, in ns.
+    pub at: u64,
+    /// The part of the operation.
+    pub stage: Stage,
+    /// The rank that has posted the operation.
+    pub from: usize,
+    /// The rank whose VCQ it names; `None` if there is none.
+    pub to: Option<usize>,
+    /// Addresses of registered memory that were read or written: of `to` for [`Stage::Arrive`], else
+    /// of `from`.
+    pub memory: Option<Range<usize>>,
+    /// Whether it is of those that write memory.
+    pub writes: bool,
+}
+
+impl Stepped {
+    /// The rank that may find something new in its queues or its memory.
+    #[must_use]
+    pub fn concerns(&self) -> Option<usize> {
+        if self.stage == Stage::Arrive { self.to } else { Some(self.from) }
+    }
+}
+
+/// What the owner of a job decides.
+#[derive(Default)]
+pub(crate) struct Stepping {
+    now: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Ranks that are gone.
+    lost: BTreeSet<usize>,
+    /// Ranks that nothing is checked of any more.
+    excused: BTreeSet<usize>,
+    misuse: Vec<String>,
+}
+
+impl Stepping {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Job {
+    /// A job whose ranks are one thread in turn, as in [`Job::with_model`]. Its time starts at 0 and
+    /// passes as its owner says ([`step`](Job::step)). In the late mode the owner is the device; without
+    /// it an operation moves its bytes within the post, and its notices can be seen when their time has
+    /// come.
+    ///
+    /// # Errors
+    /// As [`Job::with_model`].
+    pub fn stepped(coords: Vec<[u8; 6]>, model: Model) -> std::result::Result<Arc<Job>, JobError> {
+        Job::of_threads(Layout::new(&coords, None)?, model, Some(Stepping::default()))
+    }
+
+    /// The time, in ns: that of the host, which its processes share, or the owner's.
+    pub(crate) fn now(&self) -> u64 {
+        // Relaxed: one thread.
+        self.stepping.as_ref().map_or_else(host_now, |owned| owned.now.load(Ordering::Relaxed))
+    }
+
+    fn owned(&self) -> &Stepping {
+        self.stepping.as_ref().expect("a stepped job")
+    }
+
+    /// When the next stage is due, in ns; `None` if nothing is under way.
+    ///
+    /// # Panics
+    /// As the other calls of the owner, if the job is not [`stepped`](Job::stepped).
+    #[must_use]
+    pub fn due(&self) -> Option<u64> {
+        self.owned();
+        self.device.as_ref()?.due()
+    }
+
+    /// Does the next stage, if it is due by `now`. If there is none, `now` becomes the time of the job;
+    /// it never goes back.
+    pub fn step(&self, now: u64) -> Option<Stepped> {
+        let stepped = self.device.as_ref().and_then(|device| device.step(now));
+        let reached = stepped.as_ref().map_or(now, |stepped| stepped.at);
+        // Relaxed: one thread.
+        self.owned().now.fetch_max(reached, Ordering::Relaxed);
+        stepped
+    }
+
+    /// A rank is gone: what it has under way ends without a trace, and operations that reach it fail as
+    /// those to a process that has ended.
+    pub fn lose(&self, rank: usize) {
+        self.forget(rank);
+        self.owned().state().lost.insert(rank);
+    }
+
+    /// What a rank has under way ends without a trace. Its memory can still be reached.
+    pub fn forget(&self, rank: usize) {
+        self.owned();
+        if let Some(device) = &self.device {
+            device.forget(rank);
+        }
+    }
+
+    /// In the checked mode nothing is checked any more of this rank, which has given up: operations of
+    /// others may still be on their way to memory that it deregisters.
+    pub fn excuse(&self, rank: usize) {
+        self.owned().state().excused.insert(rank);
+    }
+
+    /// Misuse that the checked mode has found since the last call. It does not end a stepped job.
+    #[must_use]
+    pub fn take_misuse(&self) -> Vec<String> {
+        std::mem::take(&mut self.owned().state().misuse)
+    }
+
+    /// Whether a rank is [lost](Job::lose).
+    pub(crate) fn is_lost(&self, rank: u32) -> bool {
+        self.stepping.as_ref().is_some_and(|owned| owned.state().lost.contains(&(rank as usize)))
+    }
+
+    /// Whether a rank is [excused](Job::excuse).
+    pub(crate) fn is_excused(&self, rank: usize) -> bool {
+        self.stepping.as_ref().is_some_and(|owned| owned.state().excused.contains(&rank))
+    }
+
+    /// The checked mode has found misuse: the process ends, or the owner learns of it.
+    pub(crate) fn misused(&self, what: String) {
+        match &self.stepping {
+            None => fatal(&what),
+            Some(owned) => owned.state().misuse.push(what),
+        }
+    }
+}
+
+/// The clock that all processes of the host share, in ns.
+pub(crate) fn host_now() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: t is a valid place for the result; CLOCK_MONOTONIC always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}

@@ -1,0 +1,152 @@
+//! Stepped jobs: their owner is the device and the clock, and nothing happens between its steps.
+
+mod common;
+
+use common::*;
+use std::sync::Arc;
+use utofu_emu::{Job, Model, Stage, Stepped, c};
+use utofu_sys::*;
+
+type Buffer = *mut u64;
+
+/// Two end points with buffers for ever, in one thread.
+fn pair(model: Model) -> (Arc<Job>, [(EndPoint, Buffer); 2]) {
+    let job = Job::stepped(Job::coords_for_shape(&[1, 2]).unwrap(), model).unwrap();
+    let ends = [0, 1].map(|rank| {
+        let _me = job.enter(rank);
+        let buffer = vec![0u64; 64].leak();
+        let p = buffer.as_mut_ptr();
+        (EndPoint::open(buffer), p)
+    });
+    (job, ends)
+}
+
+fn late(seed: u64) -> Model {
+    Model { late: Some(seed), checked: true, ..Model::default() }
+}
+
+fn all(job: &Job) -> Vec<Stepped> {
+    std::iter::from_fn(|| job.due().and_then(|due| job.step(due))).collect()
+}
+
+#[test]
+fn each_stage_is_done_by_a_step_when_it_is_due() {
+    let (job, [(a, from), (b, to)]) = pair(late(3));
+    set(from, 0, 5);
+    assert_eq!((job.due(), job.step(1000)), (None, None));
+    assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 9, TCQ | LCL | RMT), 0);
+    let nothing = || a.poll_tcq().is_err() && a.poll_mrq().0 != 0 && b.poll_mrq().0 != 0;
+    let sent = job.due().unwrap();
+    assert!(sent >= 1000 && job.step(sent - 1).is_none() && nothing());
+
+    let stepped = job.step(sent).unwrap();
+    assert_eq!((stepped.at, stepped.stage, stepped.concerns()), (sent, Stage::Send, Some(0)));
+    assert!(!stepped.writes);
+    assert_eq!(stepped.memory, Some(from.addr()..from.addr() + 8));
+    assert_eq!((a.poll_tcq(), word(to, 0)), (Ok(7), 0));
+
+    let stepped = job.step(u64::MAX).unwrap();
+    assert_eq!((stepped.stage, stepped.from, stepped.concerns()), (Stage::Arrive, 0, Some(1)));
+    assert!(stepped.writes);
+    assert_eq!(stepped.memory, Some(to.addr()..to.addr() + 8));
+    assert_eq!((b.poll_mrq().1.edata, word(to, 0)), (9, 5));
+    assert!(nothing());
+
+    let stepped = job.step(u64::MAX).unwrap();
+    assert_eq!((stepped.stage, stepped.concerns()), (Stage::Finish, Some(0)));
+    assert_eq!(a.poll_mrq().1.notice_type, UTOFU_MRQ_TYPE_LCL_PUT as u8);
+    assert_eq!(job.due(), None);
+}
+
+#[test]
+fn a_seed_decides_when_everything_happens() {
+    let run = |seed| {
+        let model = Model { put_ns: 300, jitter_ns: 2000, overhead_ns: 100, ..late(seed) };
+        let (job, [(a, _), (b, _)]) = pair(model);
+        for at in 0..20 {
+            assert_eq!(a.put(b.id, a.stadd + at * 8, b.stadd + at * 8, 8, 0, TCQ | RMT), 0);
+            // Some are under way together.
+            job.step(at * 3000);
+        }
+        assert_eq!(a.get(b.id, a.stadd, b.stadd, 8, 0, LCL), 0);
+        let stages = all(&job).into_iter();
+        stages.map(|Stepped { at, stage, from, .. }| (at, stage, from)).collect::<Vec<_>>()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn latencies_pass_as_the_owner_says() {
+    let (job, [(a, from), (b, to)]) = pair(Model { put_ns: 500, ..Model::default() });
+    set(from, 0, 5);
+    assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, RMT), 0);
+    assert_eq!((job.due(), word(to, 0)), (None, 5));
+    job.step(499);
+    assert!(b.poll_mrq().0 != 0);
+    job.step(500);
+    // Time does not go back.
+    job.step(0);
+    assert!(b.poll_mrq().0 == 0);
+}
+
+#[test]
+fn operations_of_a_rank_end_with_it_and_those_that_reach_it_fail() {
+    let (job, [(a, from), (b, to)]) = pair(late(5));
+    set(from, 0, 5);
+    let put = |flags| assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, flags), 0);
+    put(TCQ | RMT);
+    job.forget(0);
+    assert_eq!((all(&job), word(to, 0)), (Vec::new(), 0));
+    assert!(b.poll_mrq().0 != 0);
+
+    put(RMT | LCL);
+    job.lose(1);
+    all(&job);
+    assert_eq!((a.poll_mrq().0, word(to, 0)), (UTOFU_ERR_MRQ_PEER, 0));
+    // Nothing of it is under way, so nothing waits for the device.
+    b.piggyback8(a.id, 1, a.stadd, 0, 0);
+    job.lose(1);
+    b.close();
+}
+
+#[test]
+fn misuse_is_told_to_the_owner_and_does_not_end_the_job() {
+    let (job, [(a, from), (b, to)]) = pair(late(6));
+    let put = |at: u64| assert_eq!(a.put(b.id, a.stadd, b.stadd + at, 8, 0, 0), 0);
+    let told = |what: &str| {
+        let misuse = job.take_misuse();
+        assert!(misuse.len() == 1 && misuse[0].contains(what), "{what}: {misuse:?}");
+    };
+    put(0);
+    set(from, 0, 1);
+    all(&job);
+    told("has changed the source");
+    put(0);
+    set(from, 0, 2);
+    put(4);
+    told("overlap");
+    job.excuse(0);
+    all(&job);
+    assert_eq!((job.take_misuse(), word(to, 0) as u32), (Vec::new(), 2));
+
+    put(0);
+    // SAFETY: the buffer lives for ever.
+    unsafe { assert_eq!(c::utofu_dereg_mem(b.handle, b.stadd, 0), 0) };
+    told("deregisters");
+    all(&job);
+    assert_eq!(a.poll_mrq().0, UTOFU_ERR_MRQ_RMT_STADD);
+}
+
+#[test]
+fn a_vcq_that_is_freed_steps_what_it_has_under_way() {
+    let (job, [(a, from), (b, to)]) = pair(late(8));
+    set(from, 0, 5);
+    b.piggyback8(a.id, 1, a.stadd + 8, 0, 0);
+    assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, 0), 0);
+    // SAFETY: used by this thread only.
+    unsafe { assert_eq!(c::utofu_free_vcq(a.handle), 0) };
+    assert_eq!(word(to, 0), 5);
+    all(&job);
+    assert_eq!(job.due(), None);
+}
