@@ -40,7 +40,7 @@ pub use world::init_mpi;
 #[cfg(feature = "sim")]
 pub use endpoint::sim::{Entry, Fate, Simulated};
 #[cfg(feature = "sim")]
-pub use world::{Simulation, SimulationConfig, simulate};
+pub use world::{SimulatedWire, Simulation, SimulationConfig, simulate};
 
 /// MPI's own names, of the implementation that this crate is built with.
 #[cfg(feature = "mpi")]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use hopbine::endpoint::Time;
 use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, WireRegion};
 use utofu::Api;
@@ -59,15 +60,16 @@ impl Exchange for Everybody {
 
     fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
         self.told += mine.len();
-        let Some((mark, id)) = mine.split_first().filter(|(_, id)| id.len() == 8) else {
+        // Behind a mark and the protocol's number.
+        let Some((head, id)) = mine.split_last_chunk::<8>() else {
             return Ok(vec![mine.to_vec(); self.nodes.len()]);
         };
         let api = Api::emulated();
-        let id = utofu::VcqId::from_raw(&api, u64::from_le_bytes(id.try_into().unwrap())).unwrap();
+        let id = utofu::VcqId::from_raw(&api, u64::from_le_bytes(*id)).unwrap();
         let info = id.info();
         let of = |&coords: &[u8; 6]| {
             let id = utofu::VcqId::construct(&api, coords, info.tni, info.cq, info.extra - 8);
-            [&[*mark][..], &id.unwrap().raw().to_le_bytes()].concat()
+            [head, &id.unwrap().raw().to_le_bytes()].concat()
         };
         Ok(self.nodes.iter().map(of).collect())
     }
@@ -98,7 +100,13 @@ fn footprint(n_ranks: u32) -> Footprint {
     let open = |rank: usize| {
         let mut exchange = Everybody { rank, nodes: nodes.clone(), told: 0 };
         let _entered = job.enter(rank);
-        let ports = connect(Api::emulated(), &mut exchange, 0, vec![Registrar::default()]);
+        let ports = connect(
+            Api::emulated(),
+            &mut exchange,
+            0,
+            vec![Registrar::default()],
+            &Time::default(),
+        );
         (ports.unwrap().pop().unwrap(), exchange.told)
     };
     let before = BYTES.load(Ordering::Relaxed);
@@ -149,7 +157,7 @@ fn memory_grows_with_peers_and_not_with_the_world() {
     let all: Vec<Footprint> = sizes.iter().map(|&n| footprint(n)).collect();
     for (n, at) in sizes.iter().zip(&all) {
         println!("{n:6} ranks: {at:?}, {} hellos", 2 * at.peers);
-        assert_eq!((at.peers as u32, at.told), (n.ilog2(), 10), "{n} ranks");
+        assert_eq!((at.peers as u32, at.told), (n.ilog2(), 18), "{n} ranks");
     }
     let (small, large) = (all[0], all[3]);
     // Tables of coordinates grow with the sides.

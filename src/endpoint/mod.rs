@@ -42,6 +42,7 @@ pub mod shm;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod status;
+mod time;
 pub mod utofu;
 
 /// What takes any bytes of other processes, for fuzzing.
@@ -60,6 +61,7 @@ pub use clock::Clock;
 pub(crate) use meeting::{stamped, unstamped};
 pub(crate) use status::confidants;
 pub use status::{Beat, Status};
+pub use time::Time;
 
 use std::sync::Arc;
 use std::time::Duration;

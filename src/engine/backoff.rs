@@ -16,9 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::endpoint::Bell;
-
-use super::time::Time;
+use crate::endpoint::{Bell, Time};
 
 /// Rounds of polling before a waiter with its own core first gives it away. Longer would not
 /// help it much (a yield on a core of its own costs a microsecond) and hurt a rank whose core is

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::Rank;
 
-use crate::endpoint::{Endpoint, Status};
+use crate::endpoint::{Endpoint, Status, Time};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
 
@@ -28,7 +28,6 @@ use super::pace::Pace;
 use super::port::{Port, Push};
 use super::program::Program;
 use super::run::Order;
-use super::time::Time;
 use super::user_memory::{self, UserKeys, UserMemory};
 use super::watchdog::{OperationWatch, Wanted};
 use super::work_memory::{Spares, WorkMemory};

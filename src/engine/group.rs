@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use crate::Rank;
 
-use crate::endpoint::{Beat, Status};
+use crate::endpoint::{Beat, Status, Time};
 use crate::error::Error;
 
 use super::backoff::{Backoff, Waits};
 use super::failure::Failure;
 use super::port::Port;
-use super::time::Time;
 use super::work_memory::Spares;
 
 /// Called now and then by a thread that waits.

@@ -62,7 +62,6 @@ mod run;
 mod search;
 mod space;
 mod staging;
-mod time;
 mod transfer;
 mod user_memory;
 mod watchdog;

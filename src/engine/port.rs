@@ -10,14 +10,13 @@ use crate::Rank;
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
-use crate::endpoint::{Bell, Endpoint, Event, WireError};
+use crate::endpoint::{Bell, Endpoint, Event, Time, WireError};
 use crate::error::{Blame, Error, Fault};
 use crate::numbered::Numbered;
 use crate::sync::lock;
 
 use super::failure::Failure;
 use super::run::PortRun;
-use super::time::Time;
 use super::window::Windows;
 
 /// Runs under way for which room is made in advance.

@@ -79,4 +79,4 @@ pub use scope::{Request, Scope};
 pub use select::{Choice, Wire, choose, choose_unknown, learnt_choice};
 pub use short::Short;
 #[cfg(feature = "sim")]
-pub use simulate::{Simulation, SimulationConfig, simulate};
+pub use simulate::{SimulatedWire, Simulation, SimulationConfig, simulate};

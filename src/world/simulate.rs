@@ -1,6 +1,6 @@
 //! Ranks in one thread, on a simulated wire.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,10 @@ use super::members::Members;
 use super::preferred::Preferred;
 use super::rank::RankOfWorld;
 use super::select::Wire;
+use super::tofu::Emulation;
 use crate::Rank;
 use crate::endpoint::Endpoint;
-use crate::endpoint::sim::{self, Entry, Simulated};
+use crate::endpoint::sim::{self, Entry, Meeting, Simulated};
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
 use crate::error::Error;
 
@@ -27,6 +28,17 @@ const MOST_PORTS: u32 = 6;
 const STACK_BYTES: usize = 256 * 1024;
 /// A simulated hour: ranks that have not ended by then hang.
 const LIMIT: Duration = Duration::from_secs(3600);
+
+/// What carries the messages of a simulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SimulatedWire {
+    /// The simulation itself, in every way that a wire may.
+    #[default]
+    Messages,
+    /// The library's uTofu endpoints, over the emulated device in its late and its checked mode: their
+    /// credits, slots, channels and fences are those of the real network.
+    Utofu,
+}
 
 /// A torus of ranks that run in one thread.
 #[derive(Clone, Debug)]
@@ -38,6 +50,8 @@ pub struct SimulationConfig {
     pub map: RankMap,
     /// Ports per rank; by default two per dimension of the shape, at most 6.
     pub ports: Option<u32>,
+    /// What carries the messages; by default the simulation itself.
+    pub wire: SimulatedWire,
     /// Decides all that the wire leaves open. The same seed repeats a run exactly.
     pub seed: u64,
     /// The wire has no moods: no post is put off, no message is kept back. Many ranks are simulated
@@ -65,6 +79,7 @@ impl SimulationConfig {
             shape,
             map: RankMap::default(),
             ports: None,
+            wire: SimulatedWire::default(),
             seed,
             is_calm: false,
             keeps_story: false,
@@ -157,22 +172,33 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
         limit: LIMIT,
     });
     let ranks: Vec<Simulated> = (0..n_ranks).map(|rank| wire.rank(rank)).collect();
-    let expansions = Arc::new(Expansions::default());
-    let open = |rank: &Simulated| open(config, n_ports as usize, rank, &expansions);
-    let comms = ranks.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    if config.wire == SimulatedWire::Utofu {
+        wire.attach(Emulation::stepped(&config.shape, &config.map, wire.model())?);
+    }
+    let opening = Opening {
+        config,
+        n_ports: n_ports as usize,
+        expansions: Arc::new(Expansions::default()),
+        meeting: Meeting::new(n_ranks),
+    };
+    // They go when no rank runs any more.
+    let comms: Vec<_> = ranks.iter().map(|_| OnceCell::new()).collect();
     let ends: Vec<_> = ranks.iter().map(|_| RefCell::new(None)).collect();
     let program = |rank: Rank| {
-        let (comm, at) = (&comms[rank as usize], rank as usize);
-        let outcome = catch_unwind(AssertUnwindSafe(|| f(rank, comm, &ranks[at])));
-        let end = match outcome {
-            Ok(()) => comm.close(),
-            Err(panic) => {
-                let error = Error::RankPanicked { rank, message: panic_text(&*panic) };
-                comm.fail(&error);
-                Err(error)
+        let at = rank as usize;
+        let run = || {
+            let comm = opening.open(&ranks[at])?;
+            let comm = comms[at].get_or_init(|| comm);
+            match catch_unwind(AssertUnwindSafe(|| f(rank, comm, &ranks[at]))) {
+                Ok(()) => comm.close(),
+                Err(panic) => {
+                    let error = Error::RankPanicked { rank, message: panic_text(&*panic) };
+                    comm.fail(&error);
+                    Err(error)
+                }
             }
         };
-        *ends[at].borrow_mut() = Some(end);
+        *ends[at].borrow_mut() = Some(run());
     };
     sim::run(&wire, &ranks, config.stack_bytes, &program).map_err(|source| {
         let rank = source.peer.unwrap_or(0);
@@ -182,40 +208,60 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
         ends.into_iter().map(|end| end.into_inner().expect("all ranks have ended")).collect();
     let is_well = ends.iter().all(Result::is_ok);
     // No rank runs any more: whatever others may have written to can go.
+    wire.end(is_well);
     drop(comms);
     let violations = wire.violations(is_well);
-    let is_panic = |end: &&Result<(), Error>| matches!(end, Err(Error::RankPanicked { .. }));
-    if let Some(Err(panicked)) = ends.iter().find(is_panic) {
-        return Err(panicked.clone());
+    let is_fatal = |end: &&Result<(), Error>| {
+        matches!(end, Err(Error::RankPanicked { .. } | Error::Startup { .. }))
+    };
+    if let Some(Err(error)) = ends.iter().find(is_fatal) {
+        return Err(error.clone());
     }
     let (trace, n_steps) = wire.trace();
     let (elapsed, story) = (wire.elapsed(), wire.entries());
     Ok(Simulation { results: Vec::new(), ends, trace, n_steps, elapsed, violations, story })
 }
 
-/// The world's communicator on one rank.
-fn open(
-    config: &SimulationConfig,
+/// What ranks need to start.
+struct Opening<'a> {
+    config: &'a SimulationConfig,
     n_ports: usize,
-    rank: &Simulated,
-    expansions: &Arc<Expansions>,
-) -> Result<Communicator, Error> {
-    let endpoint = |port| Box::new(rank.endpoint(port)) as Box<dyn Endpoint>;
-    let engine_config = EngineConfig {
-        workers: false,
-        cores: Vec::new(),
-        own_cores: true,
-        timeout: config.timeout,
-        on_timeout: config.on_timeout,
-    };
-    let endpoints = (0..n_ports).map(endpoint).collect();
-    let engine =
-        Engine::new(rank.number(), endpoints, engine_config, Arc::new(Failure::default()))?;
-    let small = Err("the simulated wire has none".to_owned());
-    let preferred = config.preferred.clone();
-    let of_world = RankOfWorld::new(engine, Wire::Network, small, None, None, preferred)
-        .sharing(expansions.clone());
-    let SimulationConfig { shape, map, segment_bytes, .. } = config;
-    let members = Members::world(rank.number(), shape.clone(), map.clone(), *segment_bytes);
-    Ok(Communicator::world(of_world, members))
+    expansions: Arc<Expansions>,
+    meeting: Meeting,
+}
+
+impl Opening<'_> {
+    /// The world's communicator on one rank.
+    fn open(&self, rank: &Simulated) -> Result<Communicator, Error> {
+        let SimulationConfig { shape, map, segment_bytes, preferred, .. } = self.config;
+        let config = EngineConfig {
+            workers: false,
+            cores: Vec::new(),
+            own_cores: true,
+            timeout: self.config.timeout,
+            on_timeout: self.config.on_timeout,
+        };
+        let endpoints = self.endpoints(rank)?;
+        let engine = Engine::new(rank.number(), endpoints, config, Arc::new(Failure::default()))?;
+        let small = Err("the simulated wire has none".to_owned());
+        let of_world =
+            RankOfWorld::new(engine, Wire::Network, small, None, None, preferred.clone())
+                .sharing(self.expansions.clone());
+        let members = Members::world(rank.number(), shape.clone(), map.clone(), *segment_bytes);
+        Ok(Communicator::world(of_world, members))
+    }
+
+    fn endpoints(&self, rank: &Simulated) -> Result<Vec<Box<dyn Endpoint>>, Error> {
+        match self.config.wire {
+            SimulatedWire::Messages => {
+                Ok((0..self.n_ports).map(|port| Box::new(rank.endpoint(port)) as _).collect())
+            }
+            SimulatedWire::Utofu => {
+                let ports = rank.utofu_ports(&mut self.meeting.of(rank), self.n_ports);
+                let ports =
+                    ports.map_err(|source| Error::Startup { rank: rank.number(), source })?;
+                Ok(ports.into_iter().map(|port| Box::new(port) as _).collect())
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use hopbine::WireError;
 use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{
-    Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, WireRegion,
+    Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, Time, WireRegion,
 };
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -25,7 +25,13 @@ fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
     let exchanges = LocalExchange::group(2, Duration::from_secs(60));
     let open = |rank: usize, mut exchange: LocalExchange| {
         let _entered = job.enter(rank);
-        let endpoints = connect(Api::emulated(), &mut exchange, 0, vec![Registrar::default()]);
+        let endpoints = connect(
+            Api::emulated(),
+            &mut exchange,
+            0,
+            vec![Registrar::default()],
+            &Time::default(),
+        );
         endpoints.unwrap().pop().unwrap()
     };
     let open = &open;

@@ -1,5 +1,7 @@
 //! Ranks in one thread on a simulated wire.
 
+mod utofu;
+
 use std::time::Duration;
 
 use hopbine::reduce::Op;

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use corosensei::Yielder;
 use crate::Rank;
 use crate::endpoint::Clock;
 
-use super::net::Net;
+use super::net::{Core, Life, Net};
 use super::trace::Step;
 
 /// The clock of one rank; see the module documentation.
@@ -30,6 +30,22 @@ impl RankClock {
     pub(super) fn new(net: Arc<Net>, rank: Rank) -> Self {
         let yielder = AtomicPtr::new(std::ptr::null_mut());
         RankClock { net, rank, start: Instant::now(), yielder, thread: OnceLock::new() }
+    }
+
+    /// An operation of this rank on the wire begins: some time passes, in which other things happen,
+    /// perhaps also to this rank. Then nothing else happens while the guard lives.
+    pub(super) fn enter<'a>(&self, net: &'a Net) -> MutexGuard<'a, Core> {
+        loop {
+            let mut core = net.lock();
+            core.pass_time();
+            core.happen();
+            if core.life(self.rank) == Life::Alive || core.is_over() {
+                return core;
+            }
+            drop(core);
+            // In the middle of whatever it does.
+            self.pause(Duration::ZERO);
+        }
     }
 
     /// Runs the rank's program in its coroutine.

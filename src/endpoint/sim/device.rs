@@ -15,7 +15,7 @@ impl Core {
     /// The region is valid for reads.
     pub(super) unsafe fn copied(&mut self, rank: Rank, region: &WireRegion) -> Box<[u8]> {
         if self.forbidden.meets(region.ptr, region.len) {
-            self.violated(untouchable(rank, "reads", region));
+            self.violated(untouchable(rank, "reads", region.len));
         }
         let mut bytes = vec![0; region.len].into_boxed_slice();
         // SAFETY: the caller's promise; the box has as many bytes.
@@ -39,7 +39,7 @@ impl Core {
         // SAFETY: within the region.
         let into = unsafe { region.ptr.add(offset) };
         if self.forbidden.meets(into, len) {
-            self.violated(untouchable(rank, "writes", region));
+            self.violated(untouchable(rank, "writes", region.len));
         }
         // SAFETY: the caller's promise.
         unsafe { copy(from, into, len) };

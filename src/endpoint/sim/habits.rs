@@ -3,6 +3,29 @@
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, RngCore};
+use utofu_emu::Model;
+
+fn one<T: Copy>(rng: &mut impl RngCore, of: &[T]) -> T {
+    *of.choose(rng).expect("some to choose from")
+}
+
+/// How an emulated device behaves: late and checked always, with more delays unless it is calm.
+pub(super) fn model(rng: &mut impl RngCore, is_calm: bool) -> Model {
+    let late = Model { late: Some(rng.random()), checked: true, ..Model::default() };
+    if is_calm {
+        return late;
+    }
+    Model {
+        put_ns: one(rng, &[0, 0, 500, 20_000]),
+        hop_ns: one(rng, &[0, 100, 10_000]),
+        jitter_ns: one(rng, &[0, 1_000, 1_000_000]),
+        tni_mbps: one(rng, &[0, 0, 10, 6_800]),
+        link_mbps: one(rng, &[0, 0, 10, 6_800]),
+        overhead_ns: one(rng, &[0, 0, 200]),
+        gap_ns: one(rng, &[0, 0, 100]),
+        ..late
+    }
+}
 
 /// See the module documentation. Probabilities are of 256.
 #[derive(Clone, Debug)]
@@ -42,9 +65,6 @@ pub(super) struct Habits {
 
 impl Habits {
     pub(super) fn draw(rng: &mut impl RngCore) -> Self {
-        fn one<T: Copy>(rng: &mut impl RngCore, of: &[T]) -> T {
-            *of.choose(rng).expect("some to choose from")
-        }
         let often = [0, 8, 64, 192];
         Habits {
             puts_off: one(rng, &[0, 0, 8, 64]),

@@ -73,11 +73,8 @@ impl Registrations {
 }
 
 /// What went wrong that no program may bring about.
-pub(super) fn untouchable(rank: Rank, verb: &str, region: &WireRegion) -> String {
-    format!(
-        "rank {rank}: the wire {verb} {} bytes of a user's buffer that is in no call",
-        region.len
-    )
+pub(super) fn untouchable(rank: Rank, verb: &str, len: usize) -> String {
+    format!("rank {rank}: the wire {verb} {len} bytes of a user's buffer that is in no call")
 }
 
 /// Copies bytes between regions that do not overlap.

@@ -16,6 +16,8 @@
 //! | `observer` | status words and news |
 //! | `memory` | registrations, and the memory that nobody may touch |
 //! | `schedule` | ranks as coroutines |
+//! | `exchange` | what ranks tell each other at the start |
+//! | `tofu` | uTofu over the emulated device, instead of messages that are carried directly |
 //! | `trace` | a hash of all that happens, and its story |
 //!
 //! # What it checks by itself
@@ -25,6 +27,7 @@
 
 mod clock;
 mod device;
+mod exchange;
 mod habits;
 mod inbound;
 mod memory;
@@ -32,6 +35,7 @@ mod net;
 mod observer;
 mod outbound;
 mod schedule;
+mod tofu;
 mod trace;
 
 use std::sync::Arc;
@@ -54,6 +58,7 @@ use memory::Registrations;
 use net::{Core, Life, Net, Setup, What};
 use outbound::Pulled;
 
+pub(crate) use exchange::Meeting;
 pub use net::Fate;
 pub(crate) use schedule::run;
 pub use trace::Entry;
@@ -103,6 +108,11 @@ impl Wire {
             core.leftovers();
         }
         core.take_violations()
+    }
+
+    /// All ranks have ended: nothing moves any more. If they have ended well, nothing may.
+    pub(crate) fn end(&self, all_ended_well: bool) {
+        self.0.lock().end_device(all_ended_well);
     }
 
     /// A hash of all that has happened, and how much that was.
@@ -216,6 +226,12 @@ fn addresses<T>(memory: &[T]) -> std::ops::Range<usize> {
     start..start + size_of_val(memory)
 }
 
+/// The error of whoever goes on after all others have ended.
+fn over() -> WireError {
+    let reason = "all other ranks have ended".to_owned();
+    WireError { call: "the simulated wire", reason, peer: None }
+}
+
 /// One port of a simulated rank.
 #[derive(Debug)]
 pub struct SimEndpoint {
@@ -255,29 +271,12 @@ pub struct SimEndpoint {
 }
 
 impl SimEndpoint {
-    /// An operation of this rank on the wire begins: some time passes, in which other things happen,
-    /// perhaps also to this rank. Then nothing else happens while the guard lives.
-    fn enter<'a>(&self, net: &'a Net) -> std::sync::MutexGuard<'a, Core> {
-        loop {
-            let mut core = net.lock();
-            core.pass_time();
-            core.happen();
-            if core.life(self.rank) == Life::Alive || core.is_over() {
-                return core;
-            }
-            drop(core);
-            // In the middle of whatever it does.
-            self.clock.pause(Duration::ZERO);
-        }
-    }
-
     fn check(&self, core: &Core) -> Result<(), WireError> {
         if self.is_abandoned {
             return Err(given_up());
         }
         if core.is_over() {
-            let reason = "all other ranks have ended".to_owned();
-            return Err(WireError { call: "the simulated wire", reason, peer: None });
+            return Err(over());
         }
         Ok(())
     }
@@ -329,7 +328,7 @@ impl Endpoint for SimEndpoint {
         region: WireRegion,
     ) -> Result<Posted, WireError> {
         let net = self.net.clone();
-        let mut core = self.enter(&net);
+        let mut core = self.clock.enter(&net);
         self.check(&core)?;
         self.matcher.enter(tag).map_err(|other| self.differs(other))?;
         self.check_key(&mut core, &region);
@@ -346,7 +345,7 @@ impl Endpoint for SimEndpoint {
         arrival: Arrival,
     ) -> Result<Posted, WireError> {
         let net = self.net.clone();
-        let mut core = self.enter(&net);
+        let mut core = self.clock.enter(&net);
         self.check(&core)?;
         self.matcher.enter(tag).map_err(|other| self.differs(other))?;
         self.check_key(&mut core, &region);
@@ -358,7 +357,7 @@ impl Endpoint for SimEndpoint {
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
         let net = self.net.clone();
-        let mut core = self.enter(&net);
+        let mut core = self.clock.enter(&net);
         self.end_views(&mut core);
         if self.is_abandoned {
             return Ok(());

@@ -17,6 +17,7 @@ use crate::sync::lock;
 
 use super::habits::Habits;
 use super::memory::Forbidden;
+use super::tofu::Device;
 use super::trace::{Step, Trace};
 
 /// What an operation on the wire takes its rank, in ns: at least, and at most.
@@ -142,6 +143,8 @@ pub(super) enum What {
         about: Rank,
     },
     Fate(Rank, Fate),
+    /// A rank that has died cannot be reached on its device any more.
+    Unreachable(Rank),
     /// A stop is over.
     Continues(Rank),
     /// A rank that may pause has something left to do.
@@ -241,6 +244,9 @@ pub(super) struct Core {
     now: u64,
     pub(super) rng: Xoshiro256PlusPlus,
     pub(super) habits: Habits,
+    pub(super) is_calm: bool,
+    /// What carries the messages, if the wire does not do so itself.
+    pub(super) device: Option<Device>,
     queue: BinaryHeap<Reverse<Due>>,
     n_scheduled: u64,
     ranks: Vec<OneRank>,
@@ -273,6 +279,8 @@ impl Core {
             now: 0,
             rng,
             habits: if setup.is_calm { Habits::calm() } else { drawn },
+            is_calm: setup.is_calm,
+            device: None,
             queue: BinaryHeap::new(),
             n_scheduled: 0,
             ranks: (0..n).map(|_| one()).collect(),
@@ -429,7 +437,8 @@ impl Core {
                 return Some(rank);
             }
             let next = self.queue.peek().map(|Reverse(due)| due.at);
-            match next.filter(|&at| at <= self.limit) {
+            let of_device = self.device.as_ref().and_then(Device::due);
+            match next.into_iter().chain(of_device).min().filter(|&at| at <= self.limit) {
                 Some(at) => self.now = self.now.max(at),
                 None if self.is_over => unreachable!("whoever has not ended goes on"),
                 None => self.hang(),
@@ -465,10 +474,13 @@ impl Core {
 
     /// Does what is due.
     pub(super) fn happen(&mut self) {
-        while let Some(Reverse(due)) = self.queue.peek()
-            && due.at <= self.now
-        {
-            let Some(Reverse(due)) = self.queue.pop() else { return };
+        loop {
+            let next = self.queue.peek().map(|Reverse(due)| due.at).filter(|&at| at <= self.now);
+            // The device comes first.
+            if self.step_device(next.unwrap_or(self.now)) {
+                continue;
+            }
+            let Some(Reverse(due)) = next.and_then(|_| self.queue.pop()) else { return };
             self.perform(due.what);
         }
     }
@@ -490,6 +502,7 @@ impl Core {
             What::Report { rank, port, event } => self.report(rank, port, event),
             What::Ask { asker, port, about } => self.asked(asker, port, about),
             What::Fate(rank, fate) => self.meet(rank, fate),
+            What::Unreachable(rank) => self.unreachable_on_device(rank),
             What::Continues(rank) => self.go_on(rank),
             What::GoOn(rank) => self.wake(rank),
         }
@@ -552,6 +565,7 @@ impl Core {
                 // Its memory is gone with it.
                 self.lent.retain(|_, lent| lent.rank != rank);
                 self.note(rank, Step::Fate("dies"));
+                self.lose_on_device(rank);
             }
             Fate::Stops(duration) => {
                 one.life = Life::Stopped;

@@ -72,7 +72,7 @@ impl SimEndpoint {
         }
         note(core, "lent");
         if core.forbidden.meets(region.ptr, region.len) {
-            core.violated(untouchable(rank, "lends", &region));
+            core.violated(untouchable(rank, "lends", region.len));
         }
         let id = core.lend(Lent { rank, port, slot, region });
         let body = Body::Lent(id);

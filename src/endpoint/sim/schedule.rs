@@ -36,6 +36,7 @@ pub(crate) fn run(
     loop {
         let next = wire.0.lock().next();
         let Some(rank) = next else { return Ok(()) };
+        let _entered = wire.enter(rank);
         coroutines[rank as usize].resume(());
     }
 }

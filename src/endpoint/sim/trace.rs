@@ -36,6 +36,12 @@ pub(super) enum Step {
         from: Rank,
         bytes: usize,
     },
+    /// A device has done a part of an operation of a rank, in this rank's queues or memory.
+    Device {
+        from: Rank,
+        what: &'static str,
+        bytes: usize,
+    },
     /// A rank is killed, stopped, or goes on after that.
     Fate(&'static str),
     /// What the program says of itself.
@@ -107,6 +113,11 @@ impl Trace {
                 self.mix(5 | u64::from(*from) << 8);
                 self.mix(*bytes as u64);
             }
+            Step::Device { from, what, bytes } => {
+                self.mix(6 | u64::from(*from) << 8);
+                self.mix_text(what);
+                self.mix(*bytes as u64);
+            }
             Step::Fate(what) => self.mix_text(what),
             Step::Says(text) => self.mix_text(text),
         }
@@ -151,6 +162,7 @@ impl fmt::Display for Entry {
             }
             Step::Hears { from, port, what } => write!(f, "gets {what} of {from} by port {port}"),
             Step::Moves { from, bytes } => write!(f, "{bytes} B of {from} are in place"),
+            Step::Device { from, what, bytes } => write!(f, "{bytes} B of {from}: it {what}"),
             Step::Fate(what) => f.write_str(what),
             Step::Says(text) => f.write_str(text),
         }

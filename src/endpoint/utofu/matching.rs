@@ -1,5 +1,7 @@
 //! Whether the two sides of messages agree: which call they belong to, how long they are.
 
+use std::time::Duration;
+
 use crate::endpoint::{Rank, Tag, WireError};
 use crate::error::{Blame, Fault};
 
@@ -7,8 +9,9 @@ use super::UtofuEndpoint;
 use super::channel::EAGER_BYTES;
 use super::peer::{MOST_SAID, Outbound, Peer, take};
 
-/// A message that waits for its receive is looked at from time to time; at this look the peer is
-/// told of it.
+/// Messages that wait for their receives are looked at if so much time has passed.
+const LOOK_AFTER: Duration = Duration::from_millis(10);
+/// At this look the peer is told of a message.
 const SAID_AT_AGE: u32 = 2;
 
 impl UtofuEndpoint {
@@ -99,10 +102,20 @@ impl UtofuEndpoint {
         Ok(())
     }
 
+    /// Looks at messages that wait for their receives, if it is time to.
+    pub(super) fn look(&mut self) -> Result<(), WireError> {
+        let now = self.time.now();
+        if now - self.looked <= LOOK_AFTER {
+            return Ok(());
+        }
+        self.looked = now;
+        self.say_lengths()
+    }
+
     /// Tells peers of long messages that have been waiting for their receives for a while: they
     /// may expect short ones, and announce nothing. Only what can be written at once: a peer that is
     /// done with all messages gives no credits, and nobody is to wait for it with this.
-    pub(super) fn say_lengths(&mut self) -> Result<(), WireError> {
+    fn say_lengths(&mut self) -> Result<(), WireError> {
         for index in 0..self.peers.len() {
             let waiting = self.peers[index].waiting.iter_mut();
             waiting.filter(|send| send.age < SAID_AT_AGE).for_each(|send| send.age += 1);

@@ -71,6 +71,7 @@ pub use registrar::{CacheView, Registrar};
 pub use setup::connect;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use utofu::handles::{Put, Registration, Vcq};
@@ -79,8 +80,8 @@ use utofu::{Stadd, UtofuError};
 use super::calls::Calls;
 use super::lists::hand_over;
 use super::{
-    Arrival, Endpoint, Event, Observer, Posted, Rank, Registry, Slot, Status, Tag, WireError,
-    WireRegion, given_up,
+    Arrival, Clock, Endpoint, Event, Observer, Posted, Rank, Registry, Slot, Status, Tag, Time,
+    WireError, WireRegion, given_up,
 };
 use crate::memory::Pages;
 use addresses::Addresses;
@@ -92,10 +93,8 @@ use state::{DataPut, Fence, Landing, Leaving, Lent};
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
 const NOTICES_PER_POLL: u32 = 64;
-/// Messages that wait for their receives are looked at after so many polls, if so much time has
-/// passed.
+/// Messages that wait for their receives are looked at after so many polls, if enough time has passed.
 const POLLS_PER_LOOK: u32 = 64;
-const LOOK_AFTER: Duration = Duration::from_millis(10);
 /// Puts and announced receives for which room is made in advance.
 const USUAL_PUTS: usize = 256;
 /// Messages that are read where they are, at a time.
@@ -104,6 +103,8 @@ const USUAL_VIEWS: usize = 64;
 const SPARE_BUFFERS: usize = 16;
 /// How long an endpoint that is abandoned waits for what it has posted.
 const LAST_WAIT: Duration = Duration::from_millis(100);
+/// Between two looks of a wait like that, on a wire's own clock.
+const SHORT_WAIT: Duration = Duration::from_millis(1);
 
 /// See the module documentation.
 pub struct UtofuEndpoint {
@@ -151,6 +152,8 @@ pub struct UtofuEndpoint {
     is_abandoned: bool,
     n_polls: u32,
     looked: Instant,
+    /// That waits go by.
+    time: Time,
 }
 
 impl Endpoint for UtofuEndpoint {
@@ -255,9 +258,8 @@ impl Endpoint for UtofuEndpoint {
             self.flush_puts()?;
         }
         self.n_polls = self.n_polls.wrapping_add(1);
-        if self.n_polls.is_multiple_of(POLLS_PER_LOOK) && self.looked.elapsed() > LOOK_AFTER {
-            self.looked = Instant::now();
-            self.say_lengths()?;
+        if self.n_polls.is_multiple_of(POLLS_PER_LOOK) {
+            self.look()?;
         }
         if !self.listed.is_empty() {
             let mut listed = std::mem::take(&mut self.listed);
@@ -306,11 +308,11 @@ impl Endpoint for UtofuEndpoint {
         self.lent.clear();
         self.lending.clear();
         // Posted operations read memory of users, or carry news for other ranks: wait for them.
-        let start = Instant::now();
-        while self.n_open > 0 && start.elapsed() < LAST_WAIT {
+        let start = self.time.now();
+        while self.n_open > 0 && self.time.now() - start < LAST_WAIT {
             // A post that fails now was for a rank that is gone.
             let _ = self.poll_completions();
-            std::thread::yield_now();
+            self.time.yield_now(SHORT_WAIT);
         }
         self.registrar.forget();
     }
@@ -321,6 +323,10 @@ impl Endpoint for UtofuEndpoint {
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {
         Some(self)
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.time.clock()
     }
 }
 

@@ -2,7 +2,7 @@
 //! [`status`](crate::endpoint::status) for what they say.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use utofu::handles::{Mark, PostError, PostFlags, Transfer};
 use utofu::{Cookie, Stadd, VcqId};
@@ -13,7 +13,7 @@ use crate::error::Blame;
 
 use super::channels::MAILBOX_STAG;
 use super::state::{HELLOS_AT, NEWS_COOKIE};
-use super::{UtofuEndpoint, failed};
+use super::{SHORT_WAIT, UtofuEndpoint, failed};
 
 /// This rank's status: written here, read by others.
 const STATUS: usize = 0;
@@ -114,7 +114,7 @@ impl Observer for UtofuEndpoint {
         let flags = PostFlags::TCQ;
         let mark = Mark { edata: 0, flags, cookie: NEWS_COOKIE };
         let word = blame_to_word(blame);
-        let start = Instant::now();
+        let start = self.time.now();
         for rank in confidants(self.rank, self.addresses.n_ranks()) {
             // A rank that cannot be told is gone.
             let Ok((vcq, mailbox)) = self.mailbox_of(rank) else { continue };
@@ -122,11 +122,11 @@ impl Observer for UtofuEndpoint {
             loop {
                 // SAFETY: the word is there for everybody to write.
                 match unsafe { self.vcq.put_piggyback8(vcq, word, at, mark) } {
-                    Err(PostError::Busy) if start.elapsed() < LONGEST_TELLING => {
+                    Err(PostError::Busy) if self.time.now() - start < LONGEST_TELLING => {
                         self.has_posted = true;
                         // What failed before has been reported, or will not matter any more.
                         let _ = self.poll_completions();
-                        std::thread::yield_now();
+                        self.time.yield_now(SHORT_WAIT);
                     }
                     Ok(()) => {
                         (self.n_open, self.has_posted) = (self.n_open + 1, true);

@@ -16,7 +16,7 @@ use super::state::{Fence, MAILBOX_BYTES};
 use super::{SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::calls::Calls;
 use crate::endpoint::meeting::{agree, stamped, unstamped};
-use crate::endpoint::{Rank, WireError};
+use crate::endpoint::{Rank, Time, WireError};
 use crate::memory::Pages;
 
 /// Bytes that a rank tells about one port, behind the protocol's number: that of its VCQ. Where its memory
@@ -38,7 +38,7 @@ struct Half {
 
 /// Opens a port for each of `registrars`, which it then has, and makes the ports known to all ranks;
 /// collective over `exchange`. The ports of the ranks of a node, among which this one is number
-/// `place`, take the TNIs in turn.
+/// `place`, take the TNIs in turn. Waits go by `time`.
 ///
 /// # Errors
 /// [`WireError`] if the exchange fails; if uTofu fails on some rank, or if ranks do not open
@@ -49,6 +49,7 @@ pub fn connect(
     exchange: &mut dyn Exchange,
     place: usize,
     registrars: Vec<Registrar>,
+    time: &Time,
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
     let n_ports = registrars.len();
     let halves = halves(api, n_ports, place);
@@ -74,7 +75,7 @@ pub fn connect(
                         peer: Some(rank),
                     });
                 }
-                Ok(finish(half, rank, addresses, of_port))
+                Ok(finish(half, rank, addresses, of_port, time.clone()))
             })
             .collect()
     });
@@ -129,7 +130,13 @@ fn half(api: Api, tni: utofu::Tni) -> Result<Half, WireError> {
     Ok(Half { mailbox_registration, mailbox, vcq })
 }
 
-fn finish(half: Half, rank: Rank, addresses: Addresses, registrar: Registrar) -> UtofuEndpoint {
+fn finish(
+    half: Half,
+    rank: Rank,
+    addresses: Addresses,
+    registrar: Registrar,
+    time: Time,
+) -> UtofuEndpoint {
     let Half { mailbox_registration, mailbox, vcq } = half;
     let longest = vcq.caps().max_putget_size;
     UtofuEndpoint {
@@ -162,7 +169,8 @@ fn finish(half: Half, rank: Rank, addresses: Addresses, registrar: Registrar) ->
         n_open: 0,
         is_abandoned: false,
         n_polls: 0,
-        looked: std::time::Instant::now(),
+        looked: time.now(),
+        time,
         vcq,
     }
 }

@@ -13,6 +13,7 @@ use super::backend::{Backend, CacheFigures, Layout, Opened, SmallCollectives};
 use super::info::{Barrier, DeviceInfo, Onesided};
 use super::near::beside;
 use super::select::Wire;
+use crate::endpoint::Time;
 use crate::endpoint::utofu::{Registrar, connect};
 use crate::error::WireError;
 use crate::memory::CacheConfig;
@@ -76,7 +77,7 @@ impl Backend for Tofu {
                 (registrars, Some(Box::new(move || view.stats()) as CacheFigures))
             }
         };
-        let ports = connect(self.api, exchange, layout.place, registrars)?;
+        let ports = connect(self.api, exchange, layout.place, registrars, &Time::default())?;
         let (endpoints, reading) = beside(layout.near, ports, exchange)?;
         let small = Gates::open(self.api, exchange, layout)?;
         Ok(Opened {

@@ -3,31 +3,36 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::endpoint::Clock;
+use super::Clock;
 
 /// See the module documentation.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Time(Option<Arc<dyn Clock>>);
+pub struct Time(Option<Arc<dyn Clock>>);
 
 impl Time {
     /// `None` stands for the machine's time.
-    pub(super) fn of(clock: Option<Arc<dyn Clock>>) -> Self {
+    pub(crate) fn of(clock: Option<Arc<dyn Clock>>) -> Self {
         Time(clock)
     }
 
+    /// The wire's own clock, shared.
+    pub(crate) fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.0.clone()
+    }
+
     /// The time.
-    pub(super) fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Instant {
         self.0.as_ref().map_or_else(Instant::now, |clock| clock.now())
     }
 
     /// The wire's own clock, if it has one.
     #[inline]
-    pub(super) fn of_wire(&self) -> Option<&dyn Clock> {
+    pub(crate) fn of_wire(&self) -> Option<&dyn Clock> {
         self.0.as_deref()
     }
 
     /// Lets other threads run. On a wire's own clock up to `longest` passes.
-    pub(super) fn yield_now(&self, longest: Duration) {
+    pub(crate) fn yield_now(&self, longest: Duration) {
         match &self.0 {
             None => std::thread::yield_now(),
             Some(clock) => clock.pause(longest),
@@ -35,7 +40,7 @@ impl Time {
     }
 
     /// Lets so much time pass.
-    pub(super) fn sleep(&self, duration: Duration) {
+    pub(crate) fn sleep(&self, duration: Duration) {
         let Some(clock) = &self.0 else { return std::thread::sleep(duration) };
         let end = clock.now() + duration;
         loop {
@@ -48,7 +53,7 @@ impl Time {
     }
 
     /// Says that a wait has become too long.
-    pub(super) fn warn(&self, text: &str) {
+    pub(crate) fn warn(&self, text: &str) {
         match &self.0 {
             None => eprintln!("{text}"),
             Some(clock) => clock.warn(text),

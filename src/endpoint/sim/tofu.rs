@@ -1,0 +1,232 @@
+//! uTofu under the simulation: the endpoint of [`utofu`](crate::endpoint::utofu) as it is, over the
+//! emulated device, which does what is due when the simulation says so.
+//!
+//! All that the device leaves open (when it reads a source, when the bytes arrive, what overtakes what)
+//! comes from the seed, by its late mode. Its checked mode finds overlapping puts, sources that change
+//! too early, and memory that is deregistered while it is needed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use utofu::Api;
+use utofu::bootstrap::Exchange;
+use utofu_emu::{Entered, Job, Stage, Stepped};
+
+use super::net::{Core, What};
+use super::trace::Step;
+use super::{Simulated, Wire};
+use crate::Rank;
+use crate::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
+use crate::endpoint::{
+    Arrival, Clock, Endpoint, Event, Observer, Posted, Registry, Slot, Tag, Time, WireError,
+    WireRegion,
+};
+
+/// Stays reachable for so long, at most, after its death, in ns.
+const LONGEST_REACH: u64 = 5_000_000;
+
+/// The emulated device of all ranks.
+#[derive(Clone)]
+pub(super) struct Device(Arc<Job>);
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Device")
+    }
+}
+
+impl Device {
+    /// When it has something to do.
+    pub(super) fn due(&self) -> Option<u64> {
+        self.0.due()
+    }
+}
+
+impl Wire {
+    /// Puts a device under the simulation: a stepped job.
+    pub(crate) fn attach(&self, job: Arc<Job>) {
+        self.0.lock().device = Some(Device(job));
+    }
+
+    /// How the device of this seed behaves.
+    pub(crate) fn model(&self) -> utofu_emu::Model {
+        let mut core = self.0.lock();
+        let is_calm = core.is_calm;
+        super::habits::model(&mut core.rng, is_calm)
+    }
+
+    /// Makes the thread act as a rank of the device, if there is one.
+    pub(super) fn enter(&self, rank: Rank) -> Option<Entered> {
+        let device = self.0.lock().device.clone();
+        device.map(|Device(job)| job.enter(rank as usize))
+    }
+}
+
+impl Core {
+    /// Does the next thing that the device has to do, if it is due by `until`; whether there was one.
+    pub(super) fn step_device(&mut self, until: u64) -> bool {
+        let Some(Device(job)) = &self.device else { return false };
+        let Some(stepped) = job.step(until) else { return false };
+        self.take_misuse();
+        self.stepped(&stepped);
+        true
+    }
+
+    fn stepped(&mut self, stepped: &Stepped) {
+        let &Stepped { stage, from, writes, ref memory, .. } = stepped;
+        let concerned = stepped.concerns().unwrap_or(from) as Rank;
+        let what = match stage {
+            Stage::Send => "leaves",
+            Stage::Arrive => "arrives",
+            Stage::Finish => "is acknowledged",
+        };
+        let bytes = memory.as_ref().map_or(0, ExactSizeIterator::len);
+        self.note(concerned, Step::Device { from: from as Rank, what, bytes });
+        if let Some(memory) = memory
+            && self.forbidden.meets(std::ptr::without_provenance(memory.start), bytes)
+        {
+            let verb = if writes { "writes" } else { "reads" };
+            self.violated(super::memory::untouchable(concerned, verb, bytes));
+        }
+        if stepped.concerns().is_some() {
+            self.wake(concerned);
+        }
+    }
+
+    fn take_misuse(&mut self) {
+        let Some(Device(job)) = &self.device else { return };
+        job.take_misuse().into_iter().for_each(|what| self.violated(what));
+    }
+
+    /// A rank has died: it posts nothing any more, but its memory can be reached for a while.
+    pub(super) fn lose_on_device(&mut self, rank: Rank) {
+        use rand::Rng;
+        let Some(Device(job)) = &self.device else { return };
+        job.forget(rank as usize);
+        let reach = self.rng.random_range(0..LONGEST_REACH);
+        self.after(reach, What::Unreachable(rank));
+    }
+
+    /// A rank has given up: nothing is checked of it any more.
+    fn excuse_on_device(&self, rank: Rank) {
+        if let Some(Device(job)) = &self.device {
+            job.excuse(rank as usize);
+        }
+    }
+
+    /// A rank that has died cannot be reached any more.
+    pub(super) fn unreachable_on_device(&mut self, rank: Rank) {
+        if let Some(Device(job)) = &self.device {
+            job.lose(rank as usize);
+        }
+    }
+
+    /// All ranks have ended: what the device still has to do is left undone. If all have ended well, no
+    /// bytes may be on their way.
+    pub(super) fn end_device(&mut self, all_ended_well: bool) {
+        let Some(Device(job)) = self.device.clone() else { return };
+        while all_ended_well && let Some(stepped) = job.due().and_then(|due| job.step(due)) {
+            if stepped.stage == Stage::Arrive && stepped.writes {
+                let from = stepped.from;
+                self.violated(format!("bytes of rank {from} arrive after the end of all ranks"));
+            }
+        }
+        self.take_misuse();
+        (0..job.size()).for_each(|rank| job.lose(rank));
+    }
+}
+
+impl Simulated {
+    /// The ports of this rank on the device; collective over `exchange`.
+    ///
+    /// # Errors
+    /// As [`connect`].
+    pub(crate) fn utofu_ports(
+        &self,
+        exchange: &mut dyn Exchange,
+        n_ports: usize,
+    ) -> Result<Vec<SimulatedUtofu>, WireError> {
+        let registrars = (0..n_ports).map(|_| Registrar::default()).collect();
+        let time = Time::of(Some(self.clock.clone()));
+        let ports = connect(Api::emulated(), exchange, 0, registrars, &time)?;
+        let port = |inner| SimulatedUtofu { inner, rank: self.clone() };
+        Ok(ports.into_iter().map(port).collect())
+    }
+}
+
+/// A port of a simulated rank over uTofu: some time passes with every operation.
+pub(crate) struct SimulatedUtofu {
+    inner: UtofuEndpoint,
+    rank: Simulated,
+}
+
+impl SimulatedUtofu {
+    /// An operation of this rank begins; see `RankClock::enter`.
+    fn enter(&self) -> Result<(), WireError> {
+        let core = self.rank.clock.enter(&self.rank.net);
+        if core.is_over() { Err(super::over()) } else { Ok(()) }
+    }
+}
+
+impl Endpoint for SimulatedUtofu {
+    unsafe fn post_send(
+        &mut self,
+        slot: Slot,
+        to: Rank,
+        tag: Tag,
+        region: WireRegion,
+    ) -> Result<Posted, WireError> {
+        self.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.post_send(slot, to, tag, region) }
+    }
+
+    unsafe fn post_recv(
+        &mut self,
+        slot: Slot,
+        from: Rank,
+        tag: Tag,
+        region: WireRegion,
+        arrival: Arrival,
+    ) -> Result<Posted, WireError> {
+        self.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.post_recv(slot, from, tag, region, arrival) }
+    }
+
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
+        self.enter()?;
+        self.inner.poll(events)
+    }
+
+    fn flush(&mut self) -> Result<(), WireError> {
+        self.enter()?;
+        self.inner.flush()
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.inner.is_flushed()
+    }
+
+    fn abandon(&mut self) {
+        // Others may still write to what this rank deregisters from now on.
+        self.rank.net.lock().excuse_on_device(self.rank.rank);
+        self.inner.abandon();
+    }
+
+    fn end(&mut self) {
+        self.inner.end();
+    }
+
+    fn registry(&mut self) -> Option<&mut dyn Registry> {
+        self.inner.registry()
+    }
+
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        self.inner.observer()
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.inner.clock()
+    }
+}

@@ -1,0 +1,201 @@
+//! The uTofu endpoint under the simulation: credits, slots, channels and fences as they are, over the
+//! emulated device in its late and its checked mode.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use hopbine::reduce::Op;
+use hopbine::{
+    Communicator, Error, Fate, Simulated, SimulatedWire, Simulation, SimulationConfig, simulate,
+};
+
+use super::{config, well};
+
+/// Shapes of 1 to 12 ranks.
+const SHAPES: [&[u32]; 10] =
+    [&[1], &[2], &[3], &[4], &[5], &[3, 2], &[7], &[2, 2, 2], &[3, 3], &[4, 3]];
+/// Elements: messages that travel within a descriptor, in a slot, and by puts of their own.
+const LENGTHS: [usize; 9] = [0, 1, 2, 3, 37, 256, 257, 1000, 5000];
+
+fn on_utofu(sizes: &[u32], seed: u64) -> SimulationConfig {
+    let mut config = config(sizes, seed);
+    config.wire = SimulatedWire::Utofu;
+    config.timeout = Duration::from_secs(10);
+    config.keeps_story = std::env::var("STORY").is_ok();
+    config
+}
+
+/// `SEEDS=from..to` of the environment, or these.
+fn seeds(usual: Range<u64>) -> Range<u64> {
+    let Ok(text) = std::env::var("SEEDS") else { return usual };
+    let (from, to) = text.split_once("..").expect("SEEDS=from..to");
+    from.parse().expect("a number")..to.parse().expect("a number")
+}
+
+/// The same numbers for the same seed, on all ranks.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        // As in SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) % bound
+    }
+}
+
+/// Element `at` of what rank `rank` gives.
+fn given(rank: u64, at: usize) -> u64 {
+    rank * 1_000_003 + at as u64
+}
+
+/// Some collectives of all kinds, of which every rank checks its result. Returns how many.
+fn some_collectives(comm: &Communicator, rank: &Simulated, seed: u64) -> Result<u64, Error> {
+    let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
+    let mut numbers = Numbers(seed);
+    let mut own = Numbers(seed ^ me << 32);
+    let n_calls = 4 + numbers.below(12);
+    for _ in 0..n_calls {
+        let len = LENGTHS[numbers.below(LENGTHS.len() as u64) as usize];
+        let root = numbers.below(n);
+        let kind = numbers.below(11);
+        if own.below(4) == 0 {
+            // Late, and then there are messages that come before their calls.
+            rank.sleep(Duration::from_nanos(own.below(3_000_000)));
+        }
+        let blocks = n as usize;
+        let mine: Vec<u64> = (0..len).map(|at| given(me, at)).collect();
+        let long: Vec<u64> = (0..len * blocks).map(|at| given(me, at)).collect();
+        let sum = |ranks: u64, at: usize| (0..ranks).map(|rank| given(rank, at)).sum();
+        let is_root = me == root;
+        let (mut short, mut all) = (vec![0; len], vec![0; len * blocks]);
+        let expected: Vec<u64> = match kind {
+            0 => {
+                comm.allreduce(&mine, &mut short, Op::Sum)?;
+                (0..len).map(|at| sum(n, at)).collect()
+            }
+            1 => {
+                comm.reduce(&mine, &mut short, Op::Sum, root as u32)?;
+                (0..len).map(|at| if is_root { sum(n, at) } else { 0 }).collect()
+            }
+            2 => {
+                short.fill(if is_root { 7 } else { 0 });
+                comm.bcast(&mut short, root as u32)?;
+                vec![7; len]
+            }
+            3 => {
+                comm.scan(&mine, &mut short, Op::Sum)?;
+                (0..len).map(|at| sum(me + 1, at)).collect()
+            }
+            4 => {
+                comm.exscan(&mine, &mut short, Op::Sum)?;
+                (0..len).map(|at| sum(me, at)).collect()
+            }
+            5 => {
+                comm.reduce_scatter(&long, &mut short, Op::Sum)?;
+                (0..len).map(|at| sum(n, me as usize * len + at)).collect()
+            }
+            6 => {
+                comm.scatter(&long, &mut short, root as u32)?;
+                (0..len).map(|at| given(root, me as usize * len + at)).collect()
+            }
+            7 => {
+                comm.allgather(&mine, &mut all)?;
+                (0..n).flat_map(|rank| (0..len).map(move |at| given(rank, at))).collect()
+            }
+            8 => {
+                comm.gather(&mine, &mut all, root as u32)?;
+                let gathered = |rank, at| if is_root { given(rank, at) } else { 0 };
+                (0..n).flat_map(|rank| (0..len).map(move |at| gathered(rank, at))).collect()
+            }
+            9 => {
+                comm.alltoall(&long, &mut all)?;
+                let start = me as usize * len;
+                (0..n).flat_map(|rank| (0..len).map(move |at| given(rank, start + at))).collect()
+            }
+            _ => {
+                comm.barrier()?;
+                short.clear();
+                Vec::new()
+            }
+        };
+        let got = if (7..10).contains(&kind) { all } else { short };
+        if got != expected {
+            rank.complain(format!("rank {me}: wrong bytes of collective kind {kind}, {len} long"));
+        }
+    }
+    Ok(n_calls)
+}
+
+/// One run of a seed, which decides its shape as well.
+fn run(seed: u64) -> Simulation<Result<u64, Error>> {
+    let sizes = SHAPES[Numbers(seed).below(SHAPES.len() as u64) as usize];
+    let config = on_utofu(sizes, seed);
+    let simulated = simulate(&config, |comm, rank| some_collectives(comm, rank, seed));
+    well(simulated, &format!("{sizes:?}, seed {seed}"))
+}
+
+#[test]
+fn a_seed_repeats_a_run_on_utofu_too() {
+    let start = Instant::now();
+    let (mut n_calls, mut n_steps, mut traces) = (0, 0, 0);
+    for seed in seeds(0..60) {
+        let (once, again) = (run(seed), run(seed));
+        assert_eq!(
+            (once.trace, once.n_steps, once.elapsed),
+            (again.trace, again.n_steps, again.elapsed),
+            "seed {seed}"
+        );
+        assert!(once.results.len() == 1 || once.trace != run(seed + (1 << 32)).trace);
+        n_calls += once.results.iter().flatten().sum::<u64>();
+        n_steps += once.n_steps;
+        traces ^= once.trace.rotate_left((seed % 64) as u32);
+    }
+    // The same in every process.
+    println!("{n_calls} calls of ranks, {n_steps} steps, traces {traces:016x}");
+    println!("{:.1?} for three runs", start.elapsed());
+}
+
+#[test]
+fn whoever_waits_for_a_dead_rank_on_utofu_learns_of_it() {
+    for seed in seeds(0..60) {
+        let mut numbers = Numbers(seed);
+        let sizes = SHAPES[1 + numbers.below(SHAPES.len() as u64 - 1) as usize];
+        let config = on_utofu(sizes, seed);
+        let dead = numbers.below(u64::from(config.shape.n_nodes()));
+        let after = Duration::from_nanos(numbers.below(20_000_000));
+        let simulated = simulate(&config, |comm, rank| {
+            if u64::from(comm.rank()) == dead {
+                rank.meets(Fate::Dies, after);
+            }
+            (0..).find_map(|round| some_collectives(comm, rank, seed ^ round << 40).err())
+        });
+        let simulation = simulated.unwrap();
+        assert_eq!(simulation.violations, Vec::<String>::new(), "seed {seed}");
+        let (rank, peer) = (format!("rank {dead}"), format!("peer {dead}"));
+        for (at, error) in simulation.results.iter().enumerate() {
+            let error = error.as_ref().expect("ends by an error only").to_string();
+            let names = error.contains(&rank) || error.contains(&peer);
+            assert!(at as u64 == dead || names, "seed {seed}, {dead} is dead, {at}: {error}");
+        }
+    }
+}
+
+#[test]
+fn whoever_is_stopped_for_a_while_goes_on_and_so_do_the_others() {
+    for seed in seeds(0..30) {
+        let mut numbers = Numbers(seed);
+        let sizes = SHAPES[numbers.below(SHAPES.len() as u64) as usize];
+        let config = on_utofu(sizes, seed);
+        let stopped = numbers.below(u64::from(config.shape.n_nodes()));
+        let after = Duration::from_nanos(numbers.below(5_000_000));
+        let simulated = simulate(&config, |comm, rank| {
+            if u64::from(comm.rank()) == stopped {
+                rank.meets(Fate::Stops(Duration::from_millis(30)), after);
+            }
+            some_collectives(comm, rank, seed)
+        });
+        well(simulated, &format!("{sizes:?}, seed {seed}"));
+    }
+}
