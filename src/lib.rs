@@ -23,6 +23,8 @@ mod error;
 pub mod fuzz;
 pub mod memory;
 mod numbered;
+#[doc(hidden)]
+pub mod planted;
 pub mod reduce;
 mod sync;
 pub mod world;

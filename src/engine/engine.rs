@@ -9,7 +9,7 @@
 //! number.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use crate::Rank;
@@ -21,7 +21,7 @@ use crate::reduce::Reducer;
 use super::backoff::Waits;
 use super::failure::Failure;
 use super::gates_watch::GatesWatch;
-use super::group::{EngineConfig, Group, OnIdle};
+use super::group::{Advance, EngineConfig, Group, OnIdle};
 use super::memories::Memory;
 use super::operation::Operation;
 use super::pace::Pace;
@@ -76,6 +76,8 @@ impl Engine {
             several: AtomicBool::new(false),
             beat: AtomicU32::new(0),
             on_idle: OnceLock::new(),
+            advancing: Mutex::default(),
+            n_advancing: AtomicU32::new(0),
         };
         let mut engine = Engine { group, workers: Vec::new(), is_closed: AtomicBool::new(false) };
         if engine.has_workers() {
@@ -388,6 +390,7 @@ impl Engine {
         watch: &mut OperationWatch,
     ) -> bool {
         if !operation.is_done() && !self.has_workers() {
+            self.group.advance();
             self.group.ports.iter().for_each(|port| _ = port.try_drive());
         }
         self.look(operation, id, watch)
@@ -431,6 +434,11 @@ impl Engine {
     /// one given stays.
     pub fn on_idle(&self, on_idle: OnIdle) {
         let _ = self.group.on_idle.set(on_idle);
+    }
+
+    /// From now on whoever waits for anything, or tests it, starts the operations of this call that are due.
+    pub fn advances(&self, call: Weak<dyn Advance>) {
+        self.group.advances(call);
     }
 
     /// Refuses every operation from now on.

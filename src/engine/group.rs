@@ -1,18 +1,26 @@
 //! The ports of a rank, taken together.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use crate::Rank;
 
 use crate::endpoint::{Beat, Status, Time};
 use crate::error::Error;
+use crate::sync::lock;
 
 use super::backoff::{Backoff, Waits};
 use super::failure::Failure;
 use super::port::Port;
 use super::work_memory::Spares;
+
+/// A call of several operations, one after the other: each starts when the one before is done, which
+/// takes somebody to notice.
+pub trait Advance: Send + Sync {
+    /// Starts what is due, without waiting.
+    fn advance(&self);
+}
 
 /// Called now and then by a thread that waits.
 pub type OnIdle = Box<dyn Fn() + Send + Sync>;
@@ -56,6 +64,9 @@ pub(super) struct Group {
     pub(super) waits: Waits,
     /// Whoever else moves on while a caller waits.
     pub(super) on_idle: OnceLock<OnIdle>,
+    /// Calls of several operations, and how many there are.
+    pub(super) advancing: Mutex<Vec<Weak<dyn Advance>>>,
+    pub(super) n_advancing: AtomicU32,
 }
 
 impl Group {
@@ -97,6 +108,7 @@ impl Group {
 
     /// A caller has nothing to do: as [`Backoff::idle`].
     pub(super) fn idle(&self, backoff: &mut Backoff) -> bool {
+        self.advance();
         if backoff.is_time_for_others()
             && let Some(on_idle) = self.on_idle.get()
         {
@@ -105,8 +117,40 @@ impl Group {
         backoff.idle(&self.waits)
     }
 
+    /// Another call of several operations.
+    pub(super) fn advances(&self, call: Weak<dyn Advance>) {
+        let calls = &mut *lock(&self.advancing);
+        calls.push(call);
+        // Relaxed: whoever does not see it yet looks again.
+        self.n_advancing.store(calls.len() as u32, Ordering::Relaxed);
+    }
+
+    /// Starts the operations that are due of calls that consist of several.
+    #[inline]
+    pub(super) fn advance(&self) {
+        // Relaxed: see `advances`.
+        if self.n_advancing.load(Ordering::Relaxed) > 0 {
+            self.advance_calls();
+        }
+    }
+
+    #[cold]
+    fn advance_calls(&self) {
+        // Another thread does it, or this one, which has come here from there.
+        let Ok(mut calls) = self.advancing.try_lock() else { return };
+        calls.retain(|call| match call.upgrade() {
+            Some(call) => {
+                call.advance();
+                true
+            }
+            None => false,
+        });
+        self.n_advancing.store(calls.len() as u32, Ordering::Relaxed);
+    }
+
     /// Moves on whatever is under way. Returns whether anything happened.
     pub(super) fn progress(&self) -> bool {
+        self.advance();
         let active = self.ports.iter().filter(|port| port.is_active());
         active.fold(false, |moved, port| moved | port.try_drive())
     }

@@ -77,7 +77,7 @@ pub use engine::Engine;
 pub use failure::Failure;
 pub use gates_watch::GatesWatch;
 pub use geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes};
-pub use group::{EngineConfig, OnIdle, OnTimeout};
+pub use group::{Advance, EngineConfig, OnIdle, OnTimeout};
 pub use memories::Memory;
 pub use operation::Operation;
 pub use passing::positions;

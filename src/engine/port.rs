@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::endpoint::{Bell, Endpoint, Event, Time, WireError};
 use crate::error::{Blame, Error, Fault};
 use crate::numbered::Numbered;
+use crate::planted::{self, Planted};
 use crate::sync::lock;
 
 use super::failure::Failure;
@@ -377,7 +378,8 @@ impl Port {
                 None => run.finished(slot.task),
             }
             *n_recvs = *n_recvs - own + run.recvs_open();
-            if !std::mem::replace(is_due, true) {
+            let is_lost = planted::is(Planted::LostWake) && slot.task % 5 == 4;
+            if !is_lost && !std::mem::replace(is_due, true) {
                 due.push(slot.run);
             }
         }
@@ -398,7 +400,8 @@ impl Port {
         let Some(reason) = self.failure.reason() else { return false };
         if !std::mem::replace(&mut state.has_given_up, true) {
             let is_fenced = state.is_fenced;
-            if let Some(observer) = state.endpoint.observer().filter(|_| !is_fenced) {
+            let tells = !is_fenced && !planted::is(Planted::NotSpread);
+            if let Some(observer) = state.endpoint.observer().filter(|_| tells) {
                 observer.tell(reason.blame(self.rank));
             }
             // Before anybody gets memory back.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::Rank;
 use crate::endpoint::{Arrival, Endpoint, Posted, Slot, Tag, View, WireError};
 use crate::error::Awaited;
+use crate::planted::{self, Planted};
 use crate::reduce::Reducer;
 
 use super::memories::{Memories, Memory};
@@ -75,7 +76,10 @@ impl Progress {
         for &next in code.successors(task) {
             let waiting = &mut self.waiting[next as usize];
             *waiting -= 1;
-            if *waiting == 0 {
+            let is_fold = matches!(code.tasks[next as usize], Task::Fold(_));
+            let is_early = planted::is(Planted::FoldBeforeOperand) && is_fold;
+            let last = u32::from(is_early && code.n_deps[next as usize] > 1);
+            if *waiting == last {
                 match code.tasks[next as usize] {
                     Task::Send { .. } => self.sends.insert(next),
                     Task::Copy(_) | Task::Fold(_) => self.locals.insert(next),

@@ -4,13 +4,15 @@
 //! ([`super::learning`]): its *stages*.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::inner::Inner;
 use super::ready::{Learning, Ready};
 use crate::endpoint::Tag;
-use crate::engine::{Engine, Operation, OperationWatch, Order, UserMemory};
+use crate::engine::{Advance, Engine, Operation, OperationWatch, Order, UserMemory};
 use crate::error::Error;
+use crate::planted::{self, Planted};
+use crate::sync::lock;
 
 /// An operation in somebody's hands, not under way. `H` holds the communicator, or borrows it.
 pub(super) struct Prepared<H: Deref<Target = Inner> = Arc<Inner>> {
@@ -182,31 +184,53 @@ pub(super) enum Registration {
 
 /// A call that is started once or again and again, and that others may start meanwhile.
 /// Dropping it waits for it.
-pub(super) struct Running<H: Deref<Target = Inner> = Arc<Inner>> {
-    prepared: Prepared<H>,
-    memory: [UserMemory; 2],
-    registration: Registration,
-    /// The operations, while it is under way.
-    active: Option<Numbers>,
-    stage: usize,
+pub(super) struct Running(Kept);
+
+enum Kept {
+    /// One stage: it moves on by itself.
+    One(Stages),
+    /// Several: whoever waits for anything starts those that are due ([`Advance`]), since other ranks
+    /// may wait for this call while this one waits for another.
+    Several(Arc<Mutex<Stages>>),
 }
 
-// SAFETY: the addresses are used only as long as they are valid, which whoever made the value
-// has promised for all threads.
-unsafe impl<H: Deref<Target = Inner> + Send> Send for Running<H> {}
-
-impl<H: Deref<Target = Inner>> Running<H> {
+impl Running {
     /// A call on this memory, not started.
     ///
     /// # Safety
     /// As [`Engine::start`], whenever it is under way; with [`Registration::Held`] the memory must
     /// stay valid until the value has been dropped.
     pub(super) unsafe fn new(
-        prepared: Prepared<H>,
+        prepared: Prepared,
         memory: [UserMemory; 2],
         registration: Registration,
     ) -> Self {
-        Running { prepared, memory, registration, active: None, stage: 0 }
+        let has_several = prepared.n_stages() > 1;
+        let inner = prepared.inner.clone();
+        let stages =
+            Stages { prepared, memory, registration, active: None, stage: 0, failure: None };
+        if !has_several {
+            return Running(Kept::One(stages));
+        }
+        let stages = Arc::new(Mutex::new(stages));
+        let advance: Arc<dyn Advance> = stages.clone();
+        inner.of_world.engine.advances(Arc::downgrade(&advance));
+        Running(Kept::Several(stages))
+    }
+
+    #[inline]
+    fn with<R>(&mut self, f: impl FnOnce(&mut Stages) -> R) -> R {
+        match &mut self.0 {
+            Kept::One(stages) => f(stages),
+            Kept::Several(stages) => f(&mut lock(stages)),
+        }
+    }
+
+    fn see<R>(&self, f: impl FnOnce(&Stages) -> R) -> R {
+        match &self.0 {
+            Kept::One(stages) => f(stages),
+            Kept::Several(stages) => f(&lock(stages)),
+        }
     }
 
     /// Starts the call. What has been learnt before, with the memory held, need not be learnt
@@ -215,6 +239,89 @@ impl<H: Deref<Target = Inner>> Running<H> {
     /// # Errors
     /// As [`Engine::register`] and [`Engine::start`]; [`Error::Active`].
     pub(super) fn start(&mut self) -> Result<(), Error> {
+        self.with(Stages::start)
+    }
+
+    /// Registers the memory of the stage at hand, unless it is registered.
+    pub(super) fn hold(&mut self) -> Result<(), Error> {
+        self.with(Stages::hold)
+    }
+
+    /// Whether its end has not been seen yet.
+    pub(super) fn is_active(&self) -> bool {
+        self.see(|stages| stages.active.is_some())
+    }
+
+    /// Whether the last stage is done, if it is known to be the last.
+    pub(super) fn has_ended(&self) -> bool {
+        self.see(Stages::has_ended)
+    }
+
+    /// Moves things on a little; true if the call is done, or was not started.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub(super) fn test(&mut self) -> Result<bool, Error> {
+        self.with(|stages| stages.test_by(Engine::test))
+    }
+
+    /// As [`test`](Running::test), without moving others on.
+    pub(super) fn look(&mut self) -> Result<bool, Error> {
+        self.with(|stages| stages.test_by(Engine::look))
+    }
+
+    /// Waits for the end; returns at once if it was not started.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub(super) fn wait(&mut self) -> Result<(), Error> {
+        self.with(Stages::wait)
+    }
+
+    /// Waits for the end and lets go of the buffers; nothing can be started any more.
+    pub(super) fn end(&mut self) {
+        self.with(Stages::end);
+    }
+
+    /// Whether something has failed: a late message may then still be written to the buffers.
+    pub(super) fn has_failed(&self) -> bool {
+        self.see(|stages| stages.prepared.has_failed())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A call of one stage or several.
+struct Stages {
+    prepared: Prepared,
+    memory: [UserMemory; 2],
+    registration: Registration,
+    /// The operations, while it is under way.
+    active: Option<Numbers>,
+    stage: usize,
+    /// What went wrong while somebody else moved it on.
+    failure: Option<Error>,
+}
+
+// SAFETY: the addresses are used only as long as they are valid, which whoever made the value
+// has promised for all threads.
+unsafe impl Send for Stages {}
+
+impl Advance for Mutex<Stages> {
+    fn advance(&self) {
+        // Whoever holds it moves it on.
+        if let Ok(mut stages) = self.try_lock() {
+            stages.advance();
+        }
+    }
+}
+
+impl Stages {
+    fn start(&mut self) -> Result<(), Error> {
         if self.active.is_some() {
             return Err(Error::Active);
         }
@@ -223,8 +330,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
         Ok(())
     }
 
-    /// Registers the memory of the stage at hand, unless it is registered.
-    pub(super) fn hold(&mut self) -> Result<(), Error> {
+    fn hold(&mut self) -> Result<(), Error> {
         let (of_call, keep) = (self.memory, self.registration == Registration::Kept);
         self.prepared.with(self.stage, |inner, ready| {
             let memory = ready.memory(of_call);
@@ -248,7 +354,7 @@ impl<H: Deref<Target = Inner>> Running<H> {
             watch.begin();
             inner.in_order(numbers, n_stages, |numbers| {
                 let (engine, id) = (&inner.of_world.engine, numbers.of(stage));
-                // SAFETY: the promise made to `new`.
+                // SAFETY: the promise made to `Running::new`.
                 unsafe { engine.start(operation, memory, keys, id, order(stage), false) }
             })
         });
@@ -268,7 +374,10 @@ impl<H: Deref<Target = Inner>> Running<H> {
         let (stage, holds) = (self.stage, self.registration == Registration::Held);
         let more = self.prepared.with(stage, |inner, ready| {
             let engine = &inner.of_world.engine;
-            let outcome = engine.wait(&ready.operation, numbers.of(stage), &mut ready.watch);
+            let outcome = match planted::is(Planted::StageEarly) && ready.learning.is_some() {
+                true => Ok(()),
+                false => engine.wait(&ready.operation, numbers.of(stage), &mut ready.watch),
+            };
             if !holds || outcome.is_err() || ready.learning.is_some() {
                 // Peers must not reach the buffers any more, which are the caller's now.
                 engine.release(&mut ready.keys);
@@ -285,28 +394,23 @@ impl<H: Deref<Target = Inner>> Running<H> {
         Ok(false)
     }
 
-    /// Whether its end has not been seen yet.
-    pub(super) fn is_active(&self) -> bool {
-        self.active.is_some()
+    /// Starts the stages that are due, as long as there are any, without waiting.
+    fn advance(&mut self) {
+        let Some(numbers) = self.active else { return };
+        while self.failure.is_none() && self.is_between() {
+            self.failure = self.pass(numbers).err();
+        }
     }
 
-    /// Whether the last stage is done, if it is known to be the last.
-    pub(super) fn has_ended(&self) -> bool {
+    /// Whether the stage at hand is done, and another one follows.
+    fn is_between(&mut self) -> bool {
+        let stage = self.stage;
+        self.prepared.with(stage, |_, ready| ready.learning.is_some() && ready.operation.is_done())
+    }
+
+    fn has_ended(&self) -> bool {
         let ready = self.prepared.ready.as_ref();
         ready.is_some_and(|ready| ready.learning.is_none() && ready.operation.is_done())
-    }
-
-    /// Moves things on a little; true if the call is done, or was not started.
-    ///
-    /// # Errors
-    /// What went wrong with it.
-    pub(super) fn test(&mut self) -> Result<bool, Error> {
-        self.test_by(Engine::test)
-    }
-
-    /// As [`test`](Running::test), without moving others on.
-    pub(super) fn look(&mut self) -> Result<bool, Error> {
-        self.test_by(Engine::look)
     }
 
     fn test_by(
@@ -316,8 +420,8 @@ impl<H: Deref<Target = Inner>> Running<H> {
         let Some(numbers) = self.active else { return Ok(true) };
         loop {
             let id = numbers.of(self.stage);
-            let is_done =
-                self.prepared.with(self.stage, |inner, Ready { operation, watch, .. }| {
+            let is_done = self.failure.is_some()
+                || self.prepared.with(self.stage, |inner, Ready { operation, watch, .. }| {
                     test(&inner.of_world.engine, operation, id, watch)
                 });
             if !is_done {
@@ -329,40 +433,24 @@ impl<H: Deref<Target = Inner>> Running<H> {
         }
     }
 
-    /// Waits for the end; returns at once if it was not started.
-    ///
-    /// # Errors
-    /// What went wrong with it.
-    pub(super) fn wait(&mut self) -> Result<(), Error> {
+    fn wait(&mut self) -> Result<(), Error> {
         let Some(numbers) = self.active else { return Ok(()) };
         while !self.moved_on(numbers)? {}
         Ok(())
     }
 
-    /// As [`pass`](Running::pass), and notes the end.
+    /// As [`pass`](Stages::pass), and notes the end.
     fn moved_on(&mut self, numbers: Numbers) -> Result<bool, Error> {
-        let outcome = self.pass(numbers);
+        let outcome = self.failure.take().map_or_else(|| self.pass(numbers), Err);
         if !matches!(outcome, Ok(false)) {
             self.active = None;
         }
         outcome
     }
 
-    /// Waits for the end and lets go of the buffers; nothing can be started any more.
-    pub(super) fn end(&mut self) {
+    fn end(&mut self) {
         // Whoever ends it without waiting does not want to know how it went.
         let _ = self.wait();
         self.release();
-    }
-
-    /// Whether something has failed: a late message may then still be written to the buffers.
-    pub(super) fn has_failed(&self) -> bool {
-        self.prepared.has_failed()
-    }
-}
-
-impl<H: Deref<Target = Inner>> Drop for Running<H> {
-    fn drop(&mut self) {
-        self.end();
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hopbine_torus::geometry::{RankMap, Shape};
 
 use super::communicator::Communicator;
-use super::config::DEFAULT_TIMEOUT;
+use super::config::{DEFAULT_TIMEOUT, from_environment, parse_on_timeout, parse_timeout};
 use super::emulate::panic_text;
 use super::expansions::Expansions;
 use super::members::Members;
@@ -90,6 +90,26 @@ impl SimulationConfig {
             stack_bytes: STACK_BYTES,
         }
     }
+
+    /// As [`new`](SimulationConfig::new), with what the environment says instead of defaults:
+    /// `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT`, `HOPBINE_ALGORITHM`.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] names the variable and what it can be.
+    pub fn from_env(shape: Shape, seed: u64) -> Result<Self, Error> {
+        let mut config = SimulationConfig::new(shape, seed);
+        let get = from_environment;
+        if let Some(text) = get("HOPBINE_TIMEOUT") {
+            config.timeout = parse_timeout(&text)?;
+        }
+        if let Some(text) = get("HOPBINE_ON_TIMEOUT") {
+            config.on_timeout = parse_on_timeout(&text)?;
+        }
+        if let Some(text) = get("HOPBINE_ALGORITHM") {
+            config.preferred = text.parse()?;
+        }
+        Ok(config)
+    }
 }
 
 /// What has come of a simulation.
@@ -100,6 +120,8 @@ pub struct Simulation<R> {
     pub results: Vec<R>,
     /// The errors of the ranks' ends, by rank: of those that were left with something to do.
     pub ends: Vec<Result<(), Error>>,
+    /// The ranks that have died.
+    pub dead: Vec<Rank>,
     /// A hash of all that has happened: the same for the same seed, on any machine.
     pub trace: u64,
     /// How much that was.
@@ -145,8 +167,16 @@ pub fn simulate<R>(
     })?;
     let of_rank = |result: RefCell<Option<R>>| result.into_inner().expect("no rank has panicked");
     let results = results.into_iter().map(of_rank).collect();
-    let Simulation { ends, trace, n_steps, elapsed, violations, story, .. } = simulation;
-    Ok(Simulation { results, ends, trace, n_steps, elapsed, violations, story })
+    Ok(Simulation {
+        results,
+        ends: simulation.ends,
+        dead: simulation.dead,
+        trace: simulation.trace,
+        n_steps: simulation.n_steps,
+        elapsed: simulation.elapsed,
+        violations: simulation.violations,
+        story: simulation.story,
+    })
 }
 
 /// What a rank does, given its number.
@@ -219,7 +249,8 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
     }
     let (trace, n_steps) = wire.trace();
     let (elapsed, story) = (wire.elapsed(), wire.entries());
-    Ok(Simulation { results: Vec::new(), ends, trace, n_steps, elapsed, violations, story })
+    let dead = ranks.iter().filter(|rank| rank.is_dead()).map(Simulated::number).collect();
+    Ok(Simulation { results: Vec::new(), ends, dead, trace, n_steps, elapsed, violations, story })
 }
 
 /// What ranks need to start.

@@ -9,14 +9,19 @@ use super::net::{Body, Core, Life, Packet, What};
 use super::trace::Step;
 
 impl Core {
+    /// A region is about to be read.
+    pub(super) fn check_read(&mut self, rank: Rank, region: &WireRegion) {
+        if self.forbidden.meets(region.ptr, region.len) {
+            self.violated(untouchable(rank, "reads", region.len));
+        }
+    }
+
     /// A copy of a region that was posted.
     ///
     /// # Safety
     /// The region is valid for reads.
     pub(super) unsafe fn copied(&mut self, rank: Rank, region: &WireRegion) -> Box<[u8]> {
-        if self.forbidden.meets(region.ptr, region.len) {
-            self.violated(untouchable(rank, "reads", region.len));
-        }
+        self.check_read(rank, region);
         let mut bytes = vec![0; region.len].into_boxed_slice();
         // SAFETY: the caller's promise; the box has as many bytes.
         unsafe { copy(region.ptr, bytes.as_mut_ptr(), region.len) };
@@ -82,7 +87,8 @@ impl Core {
         }
         // The sender has given up, or is dead: others learn of that in other ways.
         let Some(lent) = self.lent(id) else { return };
-        let len = self.habits.piece_bytes.min(region.len - done);
+        self.check_read(lent.rank, &lent.region);
+        let len = self.habits.piece(region.len).min(region.len - done);
         // SAFETY: both regions are posted, as their ports have not given up, and have this length.
         unsafe {
             let from = lent.region.ptr.add(done);

@@ -27,8 +27,11 @@ pub(super) fn model(rng: &mut impl RngCore, is_calm: bool) -> Model {
     }
 }
 
+/// Pieces of a message: more take longer than anybody waits.
+const MOST_PIECES: usize = 16;
+
 /// See the module documentation. Probabilities are of 256.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Habits {
     /// A post is put off without a reason.
     pub(super) puts_off: u8,
@@ -53,7 +56,7 @@ pub(super) struct Habits {
     /// Weights of the ways in which a lent message moves: read by its receiver, written by the device,
     /// sent in pieces by its sender.
     pub(super) ways: [u8; 3],
-    /// The longest piece of a lent message.
+    /// The longest piece of a lent message, unless these would be many.
     pub(super) piece_bytes: usize,
     /// What most messages take, in ns.
     pub(super) latency_ns: u64,
@@ -83,6 +86,11 @@ impl Habits {
             is_slow: one(rng, &[0, 1, 8, 32]),
             notices_dead: one(rng, &[0, 128, 255]),
         }
+    }
+
+    /// The longest piece of a lent message of so many bytes.
+    pub(super) fn piece(&self, len: usize) -> usize {
+        self.piece_bytes.max(len / MOST_PIECES)
     }
 
     /// What messages take in many places at once: habits of a large torus, which is to be simulated

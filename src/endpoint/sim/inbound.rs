@@ -108,6 +108,7 @@ impl SimEndpoint {
             && self.is_shown(core)
             && let Some(lent) = core.lent(id)
         {
+            core.check_read(self.rank, &lent.region);
             let view = View { ptr: lent.region.ptr, len: lent.region.len };
             self.events.push(Event::Viewed(slot, view));
             self.due_shown.push((slot, Shown::Lent { from, id }));
@@ -182,6 +183,7 @@ impl SimEndpoint {
             {
                 self.shown.push(self.due_shown.swap_remove(at).1);
             }
+            self.open.end(&event);
             events.push(event);
         }
         is_left |= !kept.is_empty();
@@ -218,6 +220,12 @@ impl SimEndpoint {
             Packet::Credits(n) => {
                 let peer = self.peer(core, from);
                 self.credits[peer] += n;
+                if self.credits[peer] > core.habits.credits {
+                    core.violated(format!(
+                        "rank {}: rank {from} gives back more credits than it got",
+                        self.rank
+                    ));
+                }
             }
             Packet::Answer(status) => {
                 if std::mem::take(&mut self.is_asked) {
@@ -243,7 +251,7 @@ impl SimEndpoint {
 
     /// Reads the next piece of each lent message.
     fn advance_readings(&mut self, core: &mut Core) -> Result<(), WireError> {
-        let piece = core.habits.piece_bytes;
+        let habits = core.habits;
         for at in (0..self.readings.len()).rev() {
             let Reading { from, id, slot, region, done } = self.readings[at];
             let Some(lent) = core.lent(id) else {
@@ -256,7 +264,8 @@ impl SimEndpoint {
                 }
                 continue;
             };
-            let len = piece.min(region.len - done);
+            let len = habits.piece(region.len).min(region.len - done);
+            core.check_read(self.rank, &lent.region);
             // SAFETY: the send and the receive are posted, so both regions are valid, and have one length.
             unsafe { core.write(self.rank, &region, done, lent.region.ptr.add(done), len) };
             core.note(self.rank, Step::Moves { from, bytes: len });

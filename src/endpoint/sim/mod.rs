@@ -33,6 +33,7 @@ mod inbound;
 mod memory;
 mod net;
 mod observer;
+mod open;
 mod outbound;
 mod schedule;
 mod tofu;
@@ -56,6 +57,7 @@ use clock::RankClock;
 use inbound::{Body, Landing, Reading, Shown};
 use memory::Registrations;
 use net::{Core, Life, Net, Setup, What};
+use open::Open;
 use outbound::Pulled;
 
 pub(crate) use exchange::Meeting;
@@ -161,6 +163,7 @@ impl Simulated {
             events: Vec::new(),
             registrations: Registrations::default(),
             unfenced: None,
+            open: Open::default(),
             answer: None,
             is_asked: false,
             news: None,
@@ -208,6 +211,21 @@ impl Simulated {
     /// Takes back a [`forbid`](Simulated::forbid) of the same memory.
     pub fn allow<T>(&self, memory: &[T]) {
         self.net.lock().forbidden.allow(addresses(memory));
+    }
+
+    /// The next `n` registrations of this rank's memory are refused, if its wire registers any.
+    pub fn refuses_memory(&self, n: u32) {
+        self.net.lock().refuse(self.rank, n);
+    }
+
+    /// Whether a registration has been refused since this was asked last.
+    pub fn has_refused_memory(&self) -> bool {
+        self.net.lock().has_refused(self.rank)
+    }
+
+    /// Ranks make different calls: messages may be left on the wire although all ranks end well.
+    pub fn leaves_messages(&self) {
+        self.net.lock().leaves_messages();
     }
 
     /// Puts a remark into the story.
@@ -262,6 +280,7 @@ pub struct SimEndpoint {
     events: Vec<Event>,
     registrations: Registrations,
     unfenced: Option<Rank>,
+    open: Open,
     answer: Option<Status>,
     is_asked: bool,
     news: Option<Blame>,
@@ -306,14 +325,29 @@ impl SimEndpoint {
         }
     }
 
-    /// A region that is about to be posted: its memory is registered, if the wire wants that.
-    fn check_key(&self, core: &mut Core, region: &WireRegion) {
+    fn posted(&mut self, posted: Posted, slot: Slot, tag: Tag) -> Posted {
+        if posted == Posted::Accepted {
+            self.open.begin(slot, tag);
+        }
+        posted
+    }
+
+    /// A region that is about to be posted: its memory is registered, if the wire wants that, and no
+    /// operation is under way that the message's is too far from.
+    fn check_post(&self, core: &mut Core, tag: Tag, region: &WireRegion) {
         let keyless = core.habits.keyless_bytes.unwrap_or(u64::MAX);
         if region.len as u64 > keyless && !self.registrations.covers(region) {
             let (rank, port, len) = (self.rank, self.port, region.len);
             core.violated(format!(
                 "rank {rank}: a message of {len} bytes is posted on port {port} in memory that is not \
                  registered there"
+            ));
+        }
+        if let Some(other) = self.open.too_far(tag) {
+            let (rank, operation, window) = (self.rank, tag.operation, Tag::WINDOW);
+            core.violated(format!(
+                "rank {rank}: operation {operation} posts while {other} of its communicator is under way, \
+                 {window} or more apart"
             ));
         }
     }
@@ -331,9 +365,10 @@ impl Endpoint for SimEndpoint {
         let mut core = self.clock.enter(&net);
         self.check(&core)?;
         self.matcher.enter(tag).map_err(|other| self.differs(other))?;
-        self.check_key(&mut core, &region);
+        self.check_post(&mut core, tag, &region);
         // SAFETY: the caller's promise.
-        Ok(unsafe { self.send(&mut core, slot, to, tag, region) })
+        let posted = unsafe { self.send(&mut core, slot, to, tag, region) };
+        Ok(self.posted(posted, slot, tag))
     }
 
     unsafe fn post_recv(
@@ -348,11 +383,11 @@ impl Endpoint for SimEndpoint {
         let mut core = self.clock.enter(&net);
         self.check(&core)?;
         self.matcher.enter(tag).map_err(|other| self.differs(other))?;
-        self.check_key(&mut core, &region);
+        self.check_post(&mut core, tag, &region);
+        let recv = super::matcher::Posted { tag, slot, region, arrival };
         // SAFETY: the caller's promise.
-        Ok(unsafe {
-            self.receive(&mut core, from, super::matcher::Posted { tag, slot, region, arrival })
-        })
+        let posted = unsafe { self.receive(&mut core, from, recv) };
+        Ok(self.posted(posted, slot, tag))
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
@@ -414,6 +449,10 @@ impl Registry for SimEndpoint {
         _: Access,
         _: Owner<'_>,
     ) -> Result<u64, WireError> {
+        if self.net.lock().refuses(self.rank) {
+            let reason = "there is no room for another registration".to_owned();
+            return Err(WireError { call: "register", reason, peer: None });
+        }
         Ok(self.registrations.add(ptr, len))
     }
 
@@ -450,7 +489,7 @@ impl Drop for SimEndpoint {
         }
         let (rank, port) = (self.rank, self.port);
         let (early, posted) = (self.matcher.n_unexpected(), self.matcher.n_posted());
-        if early + posted + self.registrations.len() > 0 {
+        if early + posted + self.registrations.len() > 0 && !core.may_leave_messages() {
             core.violated(format!(
                 "rank {rank}, port {port}: at the end {early} messages wait for their receives, {posted} \
                  receives for their messages, and {} registrations are left",

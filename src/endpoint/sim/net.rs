@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::Rank;
 use crate::endpoint::{Event, Slot, Status, Tag, WireError, WireRegion};
 use crate::error::Blame;
+use crate::planted::{self, Planted};
 use crate::sync::lock;
 
 use super::habits::Habits;
@@ -216,6 +217,9 @@ struct OneRank {
     is_signalled: bool,
     /// Pauses so far.
     pauses: u32,
+    /// Registrations that are to be refused.
+    refusals: u32,
+    has_refused: bool,
     ports: Box<[PortState]>,
 }
 
@@ -259,6 +263,7 @@ pub(super) struct Core {
     pub(super) trace: Trace,
     pub(super) forbidden: Forbidden,
     violations: Vec<String>,
+    may_leave: bool,
     is_over: bool,
     limit: u64,
 }
@@ -272,6 +277,8 @@ impl Core {
             life: Life::Alive,
             is_signalled: false,
             pauses: 0,
+            refusals: 0,
+            has_refused: false,
             ports: (0..setup.n_ports).map(|_| PortState::default()).collect(),
         };
         let n = setup.n_ranks as usize;
@@ -292,6 +299,7 @@ impl Core {
             trace: Trace::new(setup.is_told),
             forbidden: Forbidden::default(),
             violations: Vec::new(),
+            may_leave: false,
             is_over: false,
             limit: setup.limit.as_nanos() as u64,
         }
@@ -318,6 +326,14 @@ impl Core {
         }
     }
 
+    pub(super) fn leaves_messages(&mut self) {
+        self.may_leave = true;
+    }
+
+    pub(super) fn may_leave_messages(&self) -> bool {
+        self.may_leave
+    }
+
     pub(super) fn take_violations(&mut self) -> Vec<String> {
         std::mem::take(&mut self.violations)
     }
@@ -332,7 +348,7 @@ impl Core {
         let Habits { latency_ns, is_slow, .. } = self.habits;
         let usual = latency_ns / 2 + self.rng.random_range(0..=2 * latency_ns);
         match self.chance(is_slow) {
-            true => usual * self.rng.random_range(10..=1000),
+            true => usual * self.rng.random_range(10..=300),
             false => usual,
         }
     }
@@ -588,6 +604,25 @@ impl Core {
         self.note(rank, Step::Fate("goes on after a stop"));
     }
 
+    /// The next `n` registrations of a rank are refused.
+    pub(super) fn refuse(&mut self, rank: Rank, n: u32) {
+        self.ranks[rank as usize].refusals = n;
+    }
+
+    /// Whether the registration at hand is refused.
+    pub(super) fn refuses(&mut self, rank: Rank) -> bool {
+        let one = &mut self.ranks[rank as usize];
+        let refuses = one.refusals > 0;
+        one.refusals -= u32::from(refuses);
+        one.has_refused |= refuses;
+        refuses
+    }
+
+    /// Whether one has been refused since this was asked last.
+    pub(super) fn has_refused(&mut self, rank: Rank) -> bool {
+        std::mem::take(&mut self.ranks[rank as usize].has_refused)
+    }
+
     pub(super) fn lend(&mut self, lent: Lent) -> u64 {
         self.next_lent += 1;
         self.lent.insert(self.next_lent, lent);
@@ -604,7 +639,9 @@ impl Core {
 
     /// A port gives up: the device touches nothing of it any more.
     pub(super) fn abandon(&mut self, rank: Rank, port: usize) {
-        self.lent.retain(|_, lent| (lent.rank, lent.port) != (rank, port));
+        if !planted::is(Planted::RevokedRead) {
+            self.lent.retain(|_, lent| (lent.rank, lent.port) != (rank, port));
+        }
         let state = self.port(rank, port);
         state.is_abandoned = true;
         state.events.clear();
@@ -631,6 +668,9 @@ impl Core {
 
     /// What is left when all ranks have ended well.
     pub(super) fn leftovers(&mut self) {
+        if self.may_leave {
+            return;
+        }
         if !self.lent.is_empty() {
             let n = self.lent.len();
             self.violations.push(format!("{n} messages are still lent after the end"));

@@ -9,7 +9,16 @@ use super::net::{Packet, What};
 
 impl Observer for SimEndpoint {
     fn show(&mut self, status: Status) {
-        self.net.lock().port(self.rank, self.port).status = Some(status);
+        let mut core = self.net.lock();
+        core.port(self.rank, self.port).status = Some(status);
+        // Whoever may free memory that it writes to is told by this.
+        let is_left = status == Status::Left && core.habits.keyless_bytes.is_some();
+        if is_left && let Some(to) = core.unfenced(self.rank, self.port) {
+            let (rank, port) = (self.rank, self.port);
+            core.violated(format!(
+                "rank {rank} leaves while port {port} still writes to rank {to}"
+            ));
+        }
     }
 
     fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {

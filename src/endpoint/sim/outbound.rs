@@ -3,6 +3,8 @@
 use crate::Rank;
 use crate::endpoint::{Event, Posted, Slot, Tag, WireRegion};
 
+use crate::planted::{self, Planted};
+
 use super::SimEndpoint;
 use super::memory::untouchable;
 use super::net::{Body, Core, Lent, Packet, What};
@@ -96,11 +98,11 @@ impl SimEndpoint {
     /// Sends the next piece of each message that was asked for.
     pub(super) fn advance_pulled(&mut self, core: &mut Core) {
         let (rank, port) = (self.rank, self.port);
-        let piece = core.habits.piece_bytes;
+        let habits = core.habits;
         let mut pulled = std::mem::take(&mut self.pulled);
         pulled.retain_mut(|Pulled { to, landing, id, done }| {
             let Some(lent) = core.lent(*id) else { return false };
-            let len = piece.min(lent.region.len - *done);
+            let len = habits.piece(lent.region.len).min(lent.region.len - *done);
             // SAFETY: within the region.
             let ptr = unsafe { lent.region.ptr.add(*done) };
             // SAFETY: the send is posted, and its event has not been reported.
@@ -133,6 +135,7 @@ impl SimEndpoint {
                 continue;
             }
             let n = std::mem::take(&mut self.owed[peer]);
+            let n = if planted::is(Planted::CreditsTwice) { 2 * n } else { n };
             core.send(self.rank, self.port, self.ranks[peer], Packet::Credits(n));
         }
         if is_left {
