@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use hopbine::SimulatedWire;
 use hopbine_torus::plan::{Schedule, ScheduleError, TextError};
 use hopbine_torus::registry;
 use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
@@ -19,6 +20,10 @@ pub enum Backend {
     Emu,
     /// Memory that the ranks share
     Shm,
+    /// A simulated wire, on which all ranks run in one thread and a seed decides what is left open
+    Sim,
+    /// The same, with uTofu's messages over the emulated Tofu device
+    SimUtofu,
 }
 
 impl Backend {
@@ -27,13 +32,24 @@ impl Backend {
         match self {
             Backend::Emu => "emu",
             Backend::Shm => "shm",
+            Backend::Sim => "sim",
+            Backend::SimUtofu => "sim-utofu",
+        }
+    }
+
+    /// What carries the messages, if ranks are simulated.
+    pub fn simulated(self) -> Option<SimulatedWire> {
+        match self {
+            Backend::Emu | Backend::Shm => None,
+            Backend::Sim => Some(SimulatedWire::Messages),
+            Backend::SimUtofu => Some(SimulatedWire::Utofu),
         }
     }
 
     /// The library's own name for it.
     pub fn wire(self) -> hopbine::Wire {
         match self {
-            Backend::Emu => hopbine::Wire::Network,
+            Backend::Emu | Backend::Sim | Backend::SimUtofu => hopbine::Wire::Network,
             Backend::Shm => hopbine::Wire::Memory,
         }
     }

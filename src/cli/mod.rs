@@ -9,6 +9,7 @@
 
 mod args;
 mod cells;
+mod chaos;
 mod check;
 mod counts;
 mod error;
@@ -59,6 +60,7 @@ enum Command {
     Check(check::Args),
     Traffic(traffic::Args),
     Run(run::Args),
+    Chaos(chaos::Args),
     Launch(launch::Args),
     Info(info::Args),
 }
@@ -71,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Traffic(args) => traffic::run(args),
         Command::Run(args) => run::run(args),
+        Command::Chaos(args) => chaos::run(args),
         Command::Launch(args) => launch::run(args),
         Command::Info(args) => info::run(args),
     };

@@ -14,6 +14,18 @@ use super::rows::total_bytes;
 const RANK_BYTES: u64 = 128 << 10;
 const PORT_BYTES: u64 = 400 << 10;
 
+/// Memory of a simulated rank and of each of its ports, as measured on 4096 ranks.
+const SIMULATED_RANK_BYTES: u64 = 128 << 10;
+const SIMULATED_PORT_BYTES: u64 = 48 << 10;
+
+/// Refuses more simulated ranks than there is memory for.
+pub(super) fn check_simulated(config: &EmulationConfig) -> Result<(), CliError> {
+    let ranks = u64::from(config.shape.n_nodes());
+    let ports = u64::from(config.ports.unwrap_or(DEFAULT_PORTS));
+    let needed = ranks * (SIMULATED_RANK_BYTES + ports * SIMULATED_PORT_BYTES);
+    host::check_memory(format!("{ranks} simulated ranks"), needed, "use a smaller --torus")
+}
+
 /// Refuses more ranks than there can be threads, or memory for their ports.
 pub(super) fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
     let sizes: Vec<u32> = config.shape.sizes().into_iter().rev().collect();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopbine::reduce::{Datatype, Dtype, Op};
-use hopbine::{Blocks, CallOptions, Communicator, Error, emulate};
+use hopbine::{Blocks, CallOptions, Communicator, Error, Simulation, emulate, simulate};
 use hopbine_torus::Collective;
 
 use super::ranks::Ranks;
@@ -40,6 +40,17 @@ pub struct Measured {
     pub wrong: Vec<Wrong>,
     /// True if worker threads drove the ports.
     pub has_workers: bool,
+    /// What was found out about the simulation, if it was one.
+    pub simulated: Option<Simulated>,
+}
+
+/// A simulation, without its results.
+#[derive(Debug)]
+pub struct Simulated {
+    pub trace: u64,
+    pub n_steps: u64,
+    pub elapsed: Duration,
+    pub violations: Vec<String>,
 }
 
 /// Runs, times and verifies a case.
@@ -53,24 +64,39 @@ pub fn measure(
     iterations: Iterations,
 ) -> Result<Measured, Error> {
     let shared = |threads| Shared { reference, options, iterations, threads };
-    let ranks = match &ranks.world {
-        None => {
-            let threads = Threads { last: AtomicU64::new(u64::MAX), ..Threads::default() };
-            let shared = shared(Some(threads));
+    let threads = || Threads { last: AtomicU64::new(u64::MAX), ..Threads::default() };
+    let mut simulated = None;
+    let mut ranks = match (&ranks.world, &ranks.simulation) {
+        (None, Some(config)) => {
+            let shared = shared(Some(threads()));
+            let run = simulate(config, |comm, _| on_rank(comm, &shared))?;
+            let Simulation { results, ends, trace, n_steps, elapsed, violations, .. } = run;
+            let ranks = results.into_iter().collect::<Result<Vec<OfRank>, Error>>()?;
+            ends.into_iter().collect::<Result<(), Error>>()?;
+            simulated = Some(Simulated { trace, n_steps, elapsed, violations });
+            ranks
+        }
+        (None, None) => {
+            let shared = shared(Some(threads()));
             let ranks = emulate(&ranks.config, |comm| on_rank(comm, &shared))?;
             ranks.into_iter().collect::<Result<Vec<OfRank>, Error>>()?
         }
-        Some(world) => {
+        (Some(world), _) => {
             let comm = world.communicator();
             gather(comm, on_rank(comm, &shared(None))?)?
         }
     };
+    if simulated.is_some() {
+        // The machine's time says nothing where ranks take turns.
+        ranks.iter_mut().for_each(|rank| rank.seconds.clear());
+    }
     let n = ranks.iter().map(|rank| rank.seconds.len()).min().unwrap_or(0);
     let slowest = |i: usize| ranks.iter().map(|rank| rank.seconds[i]).fold(0.0, f64::max);
     Ok(Measured {
         seconds: (0..n).map(slowest).collect(),
         has_workers: ranks.iter().any(|rank| rank.has_workers),
         wrong: ranks.into_iter().filter_map(|rank| rank.wrong).collect(),
+        simulated,
     })
 }
 
@@ -245,13 +271,13 @@ fn is_enough(iterations: Iterations, iteration: u64, started: Instant) -> bool {
 
 /// The sizes of blocks, where they differ: of those that a rank sends, and of those that it
 /// receives, if it sends or receives all.
-struct Lists {
-    send: Vec<u64>,
-    recv: Vec<u64>,
+pub struct Lists {
+    pub send: Vec<u64>,
+    pub recv: Vec<u64>,
 }
 
 impl Lists {
-    fn new(case: &Case, rank: u32) -> Self {
+    pub fn new(case: &Case, rank: u32) -> Self {
         let ranks = 0..if case.counts.is_some() { case.data.n_ranks } else { 0 };
         let is_pairs = case.collective == Collective::Alltoall;
         let sent = |to| if is_pairs { case.block(rank, to) } else { case.block(to, 0) };

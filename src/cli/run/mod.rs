@@ -28,11 +28,14 @@ use super::progress;
 use super::report::{Format, Stream};
 use super::sizes::{self, SizeRange};
 use super::volumes::Volumes;
-use data::Data;
-use measure::Iterations;
+use measure::{Iterations, Simulated};
 use ranks::Ranks;
-use reference::{Case, Reference};
 use rows::total_bytes;
+
+pub(super) use data::Data;
+pub(super) use measure::Lists;
+pub(super) use reference::{Case, Reference};
+pub(super) use verify::verify;
 
 /// Run a collective on the emulated torus: verify every element, measure time
 ///
@@ -246,7 +249,9 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     let (tasks, mut notes) = tasks(args, config)?;
     let cases = cases(args, &mut notes)?;
     notes.extend(ranks.unread());
-    if ranks.world.is_none() {
+    if ranks.simulation.is_some() {
+        limits::check_simulated(config)?;
+    } else if ranks.world.is_none() {
         limits::check_threads(config)?;
     } else if args.collective == Collective::Barrier {
         notes.push("Ranks that are processes: that nobody leaves early is not checked.".to_owned());
@@ -254,7 +259,11 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     for case in &cases {
         limits::check_memory(case, ranks)?;
     }
-    let iterations = args.iterations.map_or(Iterations::For(BUDGET), Iterations::Fixed);
+    let iterations = match (args.iterations, &ranks.simulation) {
+        (Some(n), _) => Iterations::Fixed(n),
+        (None, Some(_)) => Iterations::Fixed(1),
+        (None, None) => Iterations::For(BUDGET),
+    };
     // All of them before the first row: what cannot be run is said before anything is.
     let mut chosen = vec![];
     for case in &cases {
@@ -289,6 +298,13 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
             let name = format!("{}, {}", chosen.algorithm, sizes::show(bytes));
             wrong.extend(measured.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
             has_workers |= measured.has_workers;
+            if let Some(run) = &measured.simulated {
+                let Simulated { trace, n_steps, elapsed, violations } = run;
+                wrong.extend(violations.iter().map(|what| format!("{name}: {what}")));
+                notes.push(format!(
+                    "{name}: trace {trace:016x}, {n_steps} steps, {elapsed:?} of simulated time."
+                ));
+            }
             if let Some(stream) = &mut stream {
                 bar.aside(|| stream.row(&rows::row(case, chosen, &measured)))?;
             }

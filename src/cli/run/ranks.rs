@@ -1,18 +1,25 @@
 //! Where the ranks of a run are: threads of this process, or processes of a job.
 
-use hopbine::{Drive, EmulationConfig, Wire, World};
+use clap::ValueEnum;
+use hopbine::{Drive, EmulationConfig, SimulatedWire, SimulationConfig, Wire, World};
 use hopbine_torus::plan::max_ports;
 
 use super::{Args, DEFAULT_PORTS};
+use crate::cli::args::Backend;
 use crate::cli::error::CliError;
 
 /// See the module documentation.
 pub struct Ranks {
     /// Shape, map and ports; the threads' settings, if they are threads.
     pub config: EmulationConfig,
+    /// How they are simulated, if they are.
+    pub simulation: Option<SimulationConfig>,
     /// The job, if this process is a rank of one.
     pub world: Option<World>,
 }
+
+/// More ranks are simulated on a wire without moods, which is quicker.
+const MOST_MOODY: u32 = 256;
 
 /// Settings of ranks that are processes, beside those of their emulated device.
 const OF_PROCESSES: [&str; 3] = ["HOPBINE_PORTS", "HOPBINE_REG_CACHE", "HOPBINE_SHM"];
@@ -23,10 +30,30 @@ impl Ranks {
     /// # Errors
     /// [`CliError`].
     pub fn new(args: &Args) -> Result<Self, CliError> {
+        let said = std::env::var("HOPBINE_BACKEND").ok();
+        let said = said.and_then(|name| Backend::from_str(&name, false).ok());
+        if let Some(wire) = args.backend.or(said).and_then(Backend::simulated) {
+            return Ranks::simulated(args, wire);
+        }
         match hopbine::world::n_ranks_said().map_err(CliError::World)? {
             1 => Ranks::threads(args),
             _ => Ranks::processes(args),
         }
+    }
+
+    fn simulated(args: &Args, wire: SimulatedWire) -> Result<Self, CliError> {
+        let shape = &args.place.torus;
+        let usage = |error: hopbine::Error| CliError::Usage(error.to_string());
+        let mut simulation = SimulationConfig::from_env(shape.clone(), args.seed).map_err(usage)?;
+        simulation.wire = wire;
+        simulation.map = args.place.rank_map()?;
+        simulation.ports = Some(args.ports.unwrap_or(max_ports(shape).min(DEFAULT_PORTS)));
+        simulation.is_calm = shape.n_nodes() > MOST_MOODY;
+        let mut config = EmulationConfig::new(shape.clone());
+        config.map = simulation.map.clone();
+        config.ports = simulation.ports;
+        config.preferred = simulation.preferred.clone();
+        Ok(Ranks { config, simulation: Some(simulation), world: None })
     }
 
     fn threads(args: &Args) -> Result<Self, CliError> {
@@ -39,7 +66,7 @@ impl Ranks {
             config.wire = backend.wire();
         }
         config.drive = args.drive.unwrap_or(config.drive);
-        Ok(Ranks { config, world: None })
+        Ok(Ranks { config, simulation: None, world: None })
     }
 
     fn processes(args: &Args) -> Result<Self, CliError> {
@@ -82,7 +109,7 @@ impl Ranks {
             "shm" => Wire::Memory,
             _ => Wire::Network,
         };
-        Ok(Ranks { config, world: Some(world) })
+        Ok(Ranks { config, simulation: None, world: Some(world) })
     }
 
     /// Whether this process is the one that says what comes of it.
@@ -111,10 +138,13 @@ impl Ranks {
 
     /// As reports name what the messages travel through.
     pub fn backend(&self) -> &'static str {
-        match (&self.world, self.config.wire) {
-            (Some(world), _) => world.info().backend,
-            (None, Wire::Network) => "emulated",
-            (None, Wire::Memory) => "shm",
+        let simulated = self.simulation.as_ref().map(|simulation| simulation.wire);
+        match (&self.world, simulated, self.config.wire) {
+            (Some(world), ..) => world.info().backend,
+            (None, Some(SimulatedWire::Messages), _) => "sim",
+            (None, Some(SimulatedWire::Utofu), _) => "sim-utofu",
+            (None, None, Wire::Network) => "emulated",
+            (None, None, Wire::Memory) => "shm",
         }
     }
 }

@@ -9,6 +9,9 @@ use super::data::{Data, PERIOD};
 use super::element::Number;
 use crate::cli::counts::Counts;
 
+/// Fewer elements are combined sooner by one thread.
+const WORTH_THREADS: usize = 4096;
+
 /// A collective with its sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
@@ -166,10 +169,13 @@ impl Reference {
         };
         let n = longest.min(PERIOD);
         let combined = match case.data.op {
-            Some(op) => (0..n)
-                .into_par_iter()
-                .map(|index| combine(&case.data, op, case.data.n_ranks, index))
-                .collect(),
+            Some(op) => {
+                let of = |index| combine(&case.data, op, case.data.n_ranks, index);
+                match n < WORTH_THREADS {
+                    true => (0..n).map(of).collect(),
+                    false => (0..n).into_par_iter().map(of).collect(),
+                }
+            }
             None => Vec::new(),
         };
         Reference { case, number, per_element, combined }

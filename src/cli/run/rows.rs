@@ -40,6 +40,12 @@ pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
             info.backend, info.device.library
         );
     }
+    if let Some(simulation) = &ranks.simulation {
+        return format!(
+            "Simulated: {n_ranks} ranks in one thread, seed {}. Simulated time says nothing about a network.",
+            simulation.seed
+        );
+    }
     let wire = match config.wire {
         Wire::Network => "Emulated",
         Wire::Memory => "Shared memory",

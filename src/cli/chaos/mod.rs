@@ -1,0 +1,325 @@
+//! `hopbine chaos`: random calls on a simulated wire, with random faults, seed after seed.
+
+mod judge;
+mod program;
+mod scenario;
+mod shrink;
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hopbine::{SimulatedWire, Simulation, SimulationConfig, simulate};
+use hopbine_torus::Shape;
+use serde_json::{Value, json};
+
+use super::args::Backend;
+use super::error::{CliError, Outcome};
+use super::progress;
+use judge::{Wrong, judge};
+use program::{OfRank, Served, program};
+use scenario::{Kind, Limits, Scenario, Way};
+
+/// Make random calls on a simulated wire, with random faults: each seed is a run
+///
+/// All ranks of a run are in one thread, and its seed decides everything: the torus, the calls (all
+/// collectives and forms, on several communicators), which rank runs next, how long each message takes
+/// and by which way it moves, and what happens to one of the ranks. So a seed that fails, fails again.
+/// It is made smaller first, and shown as the command that repeats it, with what each rank did.
+///
+/// Checked: every result; that every rank returns; that nobody touches a buffer that is in no call; that
+/// after a fault all others name the rank; that nothing is left on the wire. Exit status 1 if anything
+/// is wrong.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine chaos --seeds 1..2000
+  hopbine chaos --seeds 1..100000 --faults kill,stop
+  hopbine chaos --seeds 17 --torus 3 --only 2,5 --most-elements 8 --story")]
+pub struct Args {
+    /// One seed, or those from one to another
+    #[arg(long, value_name = "N|FROM..TO", default_value = "1..1000")]
+    seeds: Seeds,
+    /// What may happen to a rank; all of it if not given, `--faults none` for nothing
+    #[arg(
+        long,
+        value_name = "kill,stop,late,mismatch,memory|none",
+        default_value = "kill,stop,late,mismatch,memory"
+    )]
+    faults: Faults,
+    /// What carries the messages: the simulated wire itself, or uTofu's messages over the emulated device
+    #[arg(long, value_name = "sim|sim-utofu", value_parser = wire, default_value = "sim")]
+    backend: SimulatedWire,
+    /// The torus of all runs; by default each has its own, of 1 to 16 ranks
+    #[arg(long, value_name = "SHAPE")]
+    torus: Option<Shape>,
+    /// Only these steps of each run
+    #[arg(long, value_name = "STEP,...", value_delimiter = ',')]
+    only: Option<Vec<usize>>,
+    /// Longest vector or block, in elements
+    #[arg(long, value_name = "N")]
+    most_elements: Option<usize>,
+    /// Another seed for what the wire does
+    #[arg(long, value_name = "N")]
+    wire_seed: Option<u64>,
+    /// Say all that happens in the runs
+    #[arg(long)]
+    story: bool,
+    /// Plant a fault in the library, which is to be found
+    #[cfg(planted)]
+    #[arg(long, value_name = "NAME", value_parser = planted)]
+    plant: Option<hopbine::planted::Planted>,
+    /// Stop after so many runs that are wrong
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    failures: usize,
+    /// Threads, each with runs of its own; one for each core if not given
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// How to say what came of it
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    format: Form,
+}
+
+#[cfg(planted)]
+fn planted(text: &str) -> Result<hopbine::planted::Planted, String> {
+    let all = hopbine::planted::Planted::ALL;
+    let names = all.map(|fault| format!("{fault:?}"));
+    let found = all.into_iter().find(|fault| format!("{fault:?}") == text);
+    found.ok_or_else(|| format!("one of {}", names.join(", ")))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    Text,
+    Json,
+}
+
+fn wire(text: &str) -> Result<SimulatedWire, &'static str> {
+    let backend = <Backend as clap::ValueEnum>::from_str(text, false).ok();
+    backend.and_then(Backend::simulated).ok_or("valid are: sim, sim-utofu")
+}
+
+#[derive(Clone, Debug)]
+struct Seeds(RangeInclusive<u64>);
+
+impl FromStr for Seeds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (from, to) = text.split_once("..").unwrap_or((text, text));
+        let number = |text: &str| text.parse::<u64>().ok();
+        match (number(from), number(to)) {
+            (Some(from), Some(to)) if from <= to && to < 1 << 48 => Ok(Seeds(from..=to)),
+            _ => Err("it must be a number, or two in order, as 1..1000, below 2^48".to_owned()),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Faults(Vec<Kind>);
+
+impl FromStr for Faults {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        use clap::ValueEnum;
+        if text == "none" {
+            return Ok(Faults(Vec::new()));
+        }
+        text.split(',')
+            .map(|name| Kind::from_str(name, false))
+            .collect::<Result<_, _>>()
+            .map(Faults)
+    }
+}
+
+/// A seed that has failed.
+struct Failed {
+    seed: u64,
+    wrong: Wrong,
+}
+
+/// What the runs have done, all together.
+#[derive(Default)]
+struct Sums {
+    runs: AtomicU64,
+    calls: AtomicU64,
+    steps: AtomicU64,
+    faults: AtomicU64,
+    /// Of all traces, in no order.
+    trace: AtomicU64,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    #[cfg(planted)]
+    if let Some(fault) = args.plant {
+        hopbine::planted::plant(fault);
+    }
+    let limits = Limits {
+        shape: args.torus.clone(),
+        only: args.only.clone(),
+        most_elements: args.most_elements,
+        wire_seed: args.wire_seed,
+        faults: args.faults.0.clone(),
+        wire: args.backend,
+    };
+    let seeds = args.seeds.0.clone();
+    let bar = progress::bar(seeds.end() - seeds.start() + 1, "chaos");
+    let (next, sums) = (AtomicU64::new(*seeds.start()), Sums::default());
+    let failed = Mutex::new(Vec::<Failed>::new());
+    let n_threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let began = Instant::now();
+    let under_way = UnderWay::default();
+    let work = || loop {
+        // Relaxed: a counter.
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if seed > *seeds.end() || found(&failed).len() >= args.failures {
+            return;
+        }
+        let scenario = Scenario::draw(seed, &limits);
+        under_way.begin(seed);
+        let (run, wrong) = one(&scenario, args.story);
+        under_way.end(seed);
+        sums.add(&scenario, &run);
+        if args.story
+            && let Ok(run) = &run
+        {
+            bar.aside(|| tell(&scenario, run));
+        }
+        bar.advance(1);
+        if !wrong.is_empty() {
+            found(&failed).push(Failed { seed, wrong });
+        }
+    };
+    std::thread::scope(|threads| {
+        let working: Vec<_> =
+            (1..args.threads.unwrap_or(n_threads)).map(|_| threads.spawn(work)).collect();
+        threads.spawn(|| under_way.watch());
+        work();
+        working.into_iter().for_each(|thread| drop(thread.join()));
+        under_way.is_over.store(true, Ordering::Relaxed);
+    });
+    drop(bar);
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for (at, Failed { seed, wrong }) in failed.iter().enumerate() {
+        println!("seed {seed} is wrong:");
+        wrong.iter().for_each(|line| println!("  {line}"));
+        if at == 0 && !args.story {
+            shrink::shrink(*seed, &limits);
+        }
+    }
+    sums.report(&args, failed.len(), began.elapsed());
+    Ok(if failed.is_empty() { Outcome::Well } else { Outcome::Wrong })
+}
+
+fn found(failed: &Mutex<Vec<Failed>>) -> MutexGuard<'_, Vec<Failed>> {
+    failed.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The runs under way, and since when.
+#[derive(Default)]
+struct UnderWay {
+    seeds: Mutex<Vec<(u64, Instant)>>,
+    is_over: AtomicBool,
+}
+
+/// After so long a run goes round in a circle without the wire's clock, which would end it.
+const LONGEST_RUN: Duration = Duration::from_secs(120);
+
+impl UnderWay {
+    fn list(&self) -> MutexGuard<'_, Vec<(u64, Instant)>> {
+        self.seeds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, seed: u64) {
+        self.list().push((seed, Instant::now()));
+    }
+
+    fn end(&self, seed: u64) {
+        self.list().retain(|(of, _)| *of != seed);
+    }
+
+    /// Ends the process if a run never ends.
+    fn watch(&self) {
+        // Relaxed: seen a little later.
+        while !self.is_over.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(20));
+            let stuck =
+                self.list().iter().find(|(_, since)| since.elapsed() > LONGEST_RUN).copied();
+            if let Some((seed, _)) = stuck {
+                println!(
+                    "seed {seed} is wrong:\n  it does not end, and no rank gives way to others"
+                );
+                std::process::exit(1);
+            }
+        }
+    }
+}
+
+type Run = Result<Simulation<OfRank>, hopbine::Error>;
+
+/// Runs a scenario, and judges it.
+fn one(scenario: &Scenario, keeps_story: bool) -> (Run, Wrong) {
+    let mut config = SimulationConfig::new(scenario.shape.clone(), scenario.wire_seed);
+    config.wire = scenario.wire;
+    config.ports = Some(scenario.ports);
+    config.timeout = scenario.timeout;
+    config.on_timeout = scenario.on_timeout;
+    config.keeps_story = keeps_story;
+    let served = Served::default();
+    let run = simulate(&config, |comm, rank| program(scenario, &served, comm, rank));
+    let wrong = judge(scenario, &run);
+    (run, wrong)
+}
+
+fn tell(scenario: &Scenario, run: &Simulation<OfRank>) {
+    print!("{scenario}");
+    run.story.iter().for_each(|entry| println!("{entry}"));
+    println!("trace {:016x}, {} steps, {:?} simulated", run.trace, run.n_steps, run.elapsed);
+}
+
+impl Sums {
+    fn add(&self, scenario: &Scenario, run: &Run) {
+        let calls = scenario.steps.iter().map(|(_, step)| {
+            let times = if let Way::Persistent(n) = step.way { n as usize } else { 1 };
+            times * step.calls.len()
+        });
+        // Relaxed: counters, read when all threads have ended.
+        let add = |sum: &AtomicU64, n: u64| _ = sum.fetch_add(n, Ordering::Relaxed);
+        add(&self.runs, 1);
+        add(&self.calls, calls.sum::<usize>() as u64);
+        add(&self.faults, u64::from(scenario.fault.is_some()));
+        if let Ok(run) = run {
+            add(&self.steps, run.n_steps);
+            self.trace
+                .fetch_xor(run.trace.rotate_left(scenario.seed as u32 % 64), Ordering::Relaxed);
+        }
+    }
+
+    fn report(&self, args: &Args, n_failed: usize, took: Duration) {
+        let get = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
+        let [runs, calls, steps, faults] =
+            [&self.runs, &self.calls, &self.steps, &self.faults].map(get);
+        let trace = format!("{:016x}", get(&self.trace));
+        if args.format == Form::Json {
+            let value: Value = json!({
+                "runs": runs, "collectives": calls, "steps": steps, "faults": faults,
+                "wrong": n_failed, "trace": trace, "seconds": took.as_secs_f64(),
+            });
+            return println!("{value}");
+        }
+        println!(
+            "{runs} runs, {calls} collectives, {faults} faults, {steps} steps of the wire in {:.1} s: {}; \
+             trace {trace}",
+            took.as_secs_f64(),
+            match n_failed {
+                0 => "all well".to_owned(),
+                1 => "1 run WRONG".to_owned(),
+                n => format!("{n} runs WRONG"),
+            },
+        );
+    }
+}
