@@ -65,6 +65,12 @@ tests_shm() {
   HOPBINE_TEST_BACKEND=shm at_least 15 limited 200 cargo test --test ranks --test processes -- requests:: mismatch::
 }
 
+# Random calls and faults on the simulated wire.
+chaos() {
+  limited 300 cargo run --quiet -- chaos --seeds 1..2000 &&
+    limited 300 cargo run --quiet -- chaos --seeds 1..300 --backend sim-utofu
+}
+
 # The bindings that are checked in are those of the header.
 bindings() {
   if ! ldconfig -p | grep -q libclang && ! ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1; then
@@ -118,6 +124,7 @@ stage "documentation" documentation
 stage "tests" tests
 stage "tests that wait" tests_that_wait
 stage "tests in shared memory" tests_shm
+stage "chaos" chaos
 stage "installation" limited 900 env PROFILE=dev tests/install.sh
 stage "job scripts" limited 60 tests/jobscripts.sh
 stage "under MPI" limited 1500 tests/mpi.sh

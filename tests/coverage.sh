@@ -16,7 +16,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 files='^src/(engine/.*|endpoint/[a-z_]+|endpoint/router/.*)[.]rs$'
 
-[ $# != 0 ] || set -- "cargo test -p hopbine --lib --test simulated"
+[ $# != 0 ] || set -- "cargo test -p hopbine --lib --test simulated" \
+  "cargo run -p hopbine -- chaos --seeds 1..3000" \
+  "cargo run -p hopbine -- chaos --seeds 1..600 --backend sim-utofu"
 if ! cargo llvm-cov --version >/dev/null 2>&1; then
   echo "tests/coverage.sh: there is no cargo-llvm-cov: cargo install cargo-llvm-cov" >&2
   exit 3

@@ -52,7 +52,10 @@ chaos() {
   at_least 1 limited 1h cargo test -p hopbine --test processes -- --ignored chaos::
 }
 
-simulated() { limited 1h cargo run --release --quiet -- chaos --seeds 1..100000; }
+simulated() {
+  limited 1h cargo run --release --quiet -- chaos --seeds 1..100000 &&
+    limited 1h cargo run --release --quiet -- chaos --seeds 1..20000 --backend sim-utofu
+}
 
 thread() {
   need binutils llvm

@@ -1,5 +1,6 @@
 //! The `hopbine` command, as a user calls it.
 
+mod chaos;
 mod check;
 #[path = "../common/cores.rs"]
 mod cores;

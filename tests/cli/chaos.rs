@@ -1,0 +1,62 @@
+//! `hopbine chaos`, and `hopbine run` on the simulated wire.
+
+use super::{hopbine, json, text, well};
+
+#[test]
+fn seeds_end_well_and_repeat_exactly() {
+    for backend in ["sim", "sim-utofu"] {
+        let run = || json(&format!("chaos --seeds 1..30 --backend {backend} --format json"));
+        let (once, again) = (run(), run());
+        assert_eq!((&once["runs"], &once["wrong"]), (&30.into(), &0.into()), "{once}");
+        assert_eq!((&once["trace"], &once["steps"]), (&again["trace"], &again["steps"]));
+        assert!(once["collectives"].as_u64() > Some(200) && once["faults"].as_u64() > Some(5));
+    }
+}
+
+#[test]
+fn limits_make_runs_smaller() {
+    let story = well("chaos --seeds 5 --torus 2 --only 1 --most-elements 2 --faults none --story");
+    assert!(story.contains("seed 5, wire 5: 2,") && story.contains("no fault"), "{story}");
+    assert!(story.contains("step 1") && !story.contains("step 2"), "{story}");
+    assert!(story.contains("rank 1: ") && story.contains("1 runs, "), "{story}");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for (args, why) in [
+        ("chaos --seeds 7..3", "two in order"),
+        ("chaos --faults fire", "fire"),
+        ("chaos --backend shm", "valid are: sim, sim-utofu"),
+        ("chaos --torus 0", "0"),
+    ] {
+        let output = hopbine(args);
+        assert_eq!(output.status.code(), Some(2), "{args}");
+        assert!(text(&output.stderr).contains(why), "{args}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn collectives_are_verified_on_the_simulated_wire() {
+    for backend in ["sim", "sim-utofu"] {
+        for call in ["allreduce", "alltoall --counts zipf", "bcast", "scan"] {
+            let args = format!(
+                "run {call} --backend {backend} --torus 3x2 --bytes 4KiB --seed 9 --format json"
+            );
+            let (once, again) = (json(&args), json(&args));
+            assert_eq!(
+                (&once["verified"], &once["backend"]),
+                (&true.into(), &backend.into()),
+                "{args}"
+            );
+            assert_eq!(once["notes"], again["notes"]);
+            assert!(once["notes"].to_string().contains("trace "), "{once}");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_ranks_are_simulated() {
+    let value =
+        json("run allreduce --backend sim --torus 10x10x10 --bytes 1KiB --seed 7 --format json");
+    assert_eq!(value["verified"], true);
+}
