@@ -23,6 +23,7 @@ pub(super) fn model(rng: &mut impl RngCore, is_calm: bool) -> Model {
         link_mbps: one(rng, &[0, 0, 10, 6_800]),
         overhead_ns: one(rng, &[0, 0, 200]),
         gap_ns: one(rng, &[0, 0, 100]),
+        busy: one(rng, &[0, 0, 16, 128]),
         ..late
     }
 }

@@ -18,9 +18,10 @@ use super::{Simulated, Wire};
 use crate::Rank;
 use crate::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use crate::endpoint::{
-    Arrival, Clock, Endpoint, Event, Observer, Posted, Registry, Slot, Tag, Time, WireError,
-    WireRegion,
+    Arrival, Clock, Endpoint, Event, Observer, Posted, Registry, Slot, Status, Tag, Time,
+    WireError, WireRegion,
 };
+use crate::error::Blame;
 
 /// Stays reachable for so long, at most, after its death, in ns.
 const LONGEST_REACH: u64 = 5_000_000;
@@ -166,6 +167,12 @@ impl SimulatedUtofu {
         let core = self.rank.clock.enter(&self.rank.net);
         if core.is_over() { Err(super::over()) } else { Ok(()) }
     }
+
+    /// This rank gives up. Then several ranks may write their news to one word, of which any will do, and
+    /// others may still write to what this one deregisters.
+    fn excuse(&self) {
+        self.rank.net.lock().excuse_on_device(self.rank.rank);
+    }
 }
 
 impl Endpoint for SimulatedUtofu {
@@ -209,8 +216,7 @@ impl Endpoint for SimulatedUtofu {
     }
 
     fn abandon(&mut self) {
-        // Others may still write to what this rank deregisters from now on.
-        self.rank.net.lock().excuse_on_device(self.rank.rank);
+        self.excuse();
         self.inner.abandon();
     }
 
@@ -223,10 +229,33 @@ impl Endpoint for SimulatedUtofu {
     }
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {
-        self.inner.observer()
+        Some(self)
     }
 
     fn clock(&self) -> Option<Arc<dyn Clock>> {
         self.inner.clock()
+    }
+}
+
+impl Observer for SimulatedUtofu {
+    fn show(&mut self, status: Status) {
+        self.inner.show(status);
+    }
+
+    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+        self.inner.ask(rank)
+    }
+
+    fn answer(&mut self) -> Option<Status> {
+        self.inner.answer()
+    }
+
+    fn tell(&mut self, blame: Blame) {
+        self.excuse();
+        self.inner.tell(blame);
+    }
+
+    fn told(&mut self) -> Option<Blame> {
+        self.inner.told()
     }
 }

@@ -150,3 +150,18 @@ fn a_vcq_that_is_freed_steps_what_it_has_under_way() {
     all(&job);
     assert_eq!(job.due(), None);
 }
+
+#[test]
+fn posts_are_refused_as_if_the_queue_were_full() {
+    let refused = |busy| {
+        let (job, [(a, _), (b, _)]) = pair(Model { busy, ..late(9) });
+        let put = || a.put(b.id, a.stadd, b.stadd, 8, 0, RMT);
+        let refused = (0..400).filter(|_| put() == UTOFU_ERR_BUSY).count();
+        all(&job);
+        let arrived = std::iter::from_fn(|| (b.poll_mrq().0 == 0).then_some(())).count();
+        assert_eq!(refused + arrived, 400);
+        refused
+    };
+    assert_eq!(refused(0), 0);
+    assert!((100..300).contains(&refused(128)));
+}

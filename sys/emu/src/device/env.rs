@@ -9,6 +9,7 @@
 //! | `HOPBINE_RANKS_PER_NODE` | ranks on each node | 1 |
 //! | `HOPBINE_TIMEOUT` | seconds to wait for the other ranks | 60 |
 //! | `HOPBINE_EMU_LATE` | seed of the late mode ([`crate::Model::late`]) | not late |
+//! | `HOPBINE_EMU_BUSY` | posts that are refused as if the TOQ were full, of 256 ([`crate::Model::busy`]) | 0 |
 //! | `HOPBINE_EMU_CHECKED` | 1: misuse ends the process with a message ([`crate::Model::checked`]) | 0 |
 //! | `HOPBINE_EMU_WATCHED` | `first` or `last`: the end of a packet that the program watches without a notice; it is written last ([`crate::Watched`]) | of what lies within 256 bytes the first, else the last |
 //! | `HOPBINE_EMU_CQS` | the first CQs of the ranks that share a TNI, such as `0,3,6,9` for programs that compute them as on Fugaku | as Fujitsu's library has them over its simulated device |
@@ -226,6 +227,7 @@ fn settings(get: Lookup<'_>) -> Result<Settings, JobError> {
             overhead_ns: nanoseconds(get, "HOPBINE_EMU_OVERHEAD_NS")?,
             gap_ns: nanoseconds(get, "HOPBINE_EMU_GAP_NS")?,
             node: node_link(get)?,
+            busy: number(get, "HOPBINE_EMU_BUSY", 0u8, 0)?,
             late: match get("HOPBINE_EMU_LATE") {
                 None => None,
                 Some(_) => Some(number(get, "HOPBINE_EMU_LATE", 0u64, 0)?),

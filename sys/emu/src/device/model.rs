@@ -42,6 +42,8 @@ pub struct Model {
     /// their notice can be seen; the source of a put is read just before its completion. Operations
     /// without STRONG_ORDER overtake each other.
     pub late: Option<u64>,
+    /// Posts that are refused as if the TOQ were full, of 256 (`HOPBINE_EMU_BUSY`).
+    pub busy: u8,
     /// Whether misuse ends the process with a message (`HOPBINE_EMU_CHECKED`): a CQ that threads
     /// share without THREAD_SAFE; in the late mode also puts that overlap, sources that change
     /// before they are read, and memory that is deregistered while it is needed.
@@ -202,6 +204,11 @@ impl Random {
     pub(crate) fn late(&mut self) -> u64 {
         let longest = if self.below(16) == 0 { 400_000 } else { 10_000 };
         self.below(longest)
+    }
+
+    /// Whether a post is refused although there is room.
+    pub(crate) fn refuses(&mut self, busy: u8) -> bool {
+        busy > 0 && self.below(256) < u64::from(busy)
     }
 
     fn below(&mut self, bound: u64) -> u64 {

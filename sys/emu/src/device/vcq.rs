@@ -1,7 +1,7 @@
 //! Virtual control queues: the half of a VCQ that its own rank keeps.
 
 use crate::arena::{Found, Off};
-use crate::error::{Result, fail};
+use crate::error::{Code, Result, fail};
 use crate::ids::VcqPlace;
 use crate::job::{Context, fatal};
 use crate::late::LateVcq;
@@ -141,7 +141,8 @@ pub(crate) struct Vcq {
     pub(crate) is_session: bool,
     /// State shared with the device's thread, in the late mode.
     pub(crate) late: Option<Arc<LateVcq>>,
-    /// Whether operations are over when their post returns: no late mode, no latencies, no session.
+    /// Whether posts are over when they return, and refused for want of room alone: no late mode, no
+    /// latencies, no session.
     pub(crate) is_plain: bool,
     /// Whether calls are watched: the checked mode without THREAD_SAFE allows one thread at a time.
     is_watched: bool,
@@ -233,7 +234,10 @@ impl Vcq {
         let is_locked = thread_safe || is_session;
         Ok(Vcq {
             is_session,
-            is_plain: late.is_none() && !job.model.takes_time() && !is_session,
+            is_plain: late.is_none()
+                && !job.model.takes_time()
+                && !is_session
+                && job.model.busy == 0,
             late,
             is_watched: job.model.checked && !is_locked,
             local_posted: AtomicU64::new(0),
@@ -308,6 +312,15 @@ impl Vcq {
         let _watch = self.is_watched.then(|| self.watch(0));
         // SAFETY: the caller's promise; nothing that `f` does comes back here.
         unsafe { self.sender.take(f) }
+    }
+
+    /// Whether a post of so many entries is accepted; BUSY if not.
+    #[inline]
+    pub(crate) fn room_for(&self, sender: &mut Sender, entries: usize) -> Result<()> {
+        if !self.is_plain && sender.order.random.refuses(self.context.job.model.busy) {
+            return Err(Code(UTOFU_ERR_BUSY));
+        }
+        sender.toq.room_for(entries)
     }
 
     /// The next notice that may be seen, if there is one.

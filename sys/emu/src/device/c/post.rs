@@ -158,7 +158,7 @@ pub unsafe extern "C" fn utofu_post_toq(
         // SAFETY: the caller's promise.
         unsafe {
             vcq.send(|sender| {
-                sender.toq.room_for(entries.len())?;
+                vcq.room_for(sender, entries.len())?;
                 each(entries, |op| {
                     ops::post(vcq, sender, op, cbdata as usize);
                     Ok(())
@@ -228,7 +228,7 @@ impl Blocks {
                 if let Some(id) = self.target() {
                     sender.targets.check(id)?;
                 }
-                sender.toq.room_for(self.entries())?;
+                vcq.room_for(sender, self.entries())?;
                 loop {
                     ops::post(vcq, sender, &self.op, cbdata as usize);
                     if !self.advance() {
