@@ -39,12 +39,18 @@ impl RankClock {
             let mut core = net.lock();
             core.pass_time();
             core.happen();
-            if core.life(self.rank) == Life::Alive || core.is_over() {
-                return core;
-            }
+            let is_held = core.life(self.rank) != Life::Alive;
+            let away = match core.is_over() {
+                true => None,
+                false if is_held => Some(0),
+                false => core.preempted(),
+            };
+            let Some(away) = away else { return core };
             drop(core);
             // In the middle of whatever it does.
-            self.pause(Duration::ZERO);
+            self.pause(Duration::from_nanos(away));
+            // What has happened meanwhile may be news to it: its next wait does not begin without a look.
+            net.lock().wake(self.rank);
         }
     }
 

@@ -9,6 +9,11 @@ fn one<T: Copy>(rng: &mut impl RngCore, of: &[T]) -> T {
     *of.choose(rng).expect("some to choose from")
 }
 
+/// How often a rank on an emulated device loses its processor, of 256 operations.
+pub(super) fn preempts(rng: &mut impl RngCore) -> u8 {
+    one(rng, &[0, 0, 8, 64])
+}
+
 /// How an emulated device behaves: late and checked always, with more delays unless it is calm.
 pub(super) fn model(rng: &mut impl RngCore, is_calm: bool) -> Model {
     let late = Model { late: Some(rng.random()), checked: true, ..Model::default() };

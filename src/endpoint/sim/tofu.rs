@@ -23,12 +23,19 @@ use crate::endpoint::{
 };
 use crate::error::Blame;
 
+/// The longest that a rank is without a processor, in ns.
+const LONGEST_PREEMPTION: u64 = 100_000;
 /// Stays reachable for so long, at most, after its death, in ns.
 const LONGEST_REACH: u64 = 5_000_000;
 
 /// The emulated device of all ranks.
 #[derive(Clone)]
-pub(super) struct Device(Arc<Job>);
+pub(super) struct Device {
+    job: Arc<Job>,
+    /// A rank loses its processor at the start of an operation, of 256: others run while it holds views,
+    /// or is in the midst of a poll's events.
+    preempts: u8,
+}
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,14 +46,16 @@ impl fmt::Debug for Device {
 impl Device {
     /// When it has something to do.
     pub(super) fn due(&self) -> Option<u64> {
-        self.0.due()
+        self.job.due()
     }
 }
 
 impl Wire {
     /// Puts a device under the simulation: a stepped job.
     pub(crate) fn attach(&self, job: Arc<Job>) {
-        self.0.lock().device = Some(Device(job));
+        let mut core = self.0.lock();
+        let preempts = if core.is_calm { 0 } else { super::habits::preempts(&mut core.rng) };
+        core.device = Some(Device { job, preempts });
     }
 
     /// How the device of this seed behaves.
@@ -59,14 +68,14 @@ impl Wire {
     /// Makes the thread act as a rank of the device, if there is one.
     pub(super) fn enter(&self, rank: Rank) -> Option<Entered> {
         let device = self.0.lock().device.clone();
-        device.map(|Device(job)| job.enter(rank as usize))
+        device.map(|device| device.job.enter(rank as usize))
     }
 }
 
 impl Core {
     /// Does the next thing that the device has to do, if it is due by `until`; whether there was one.
     pub(super) fn step_device(&mut self, until: u64) -> bool {
-        let Some(Device(job)) = &self.device else { return false };
+        let Some(Device { job, .. }) = &self.device else { return false };
         let Some(stepped) = job.step(until) else { return false };
         self.take_misuse();
         self.stepped(&stepped);
@@ -95,14 +104,21 @@ impl Core {
     }
 
     fn take_misuse(&mut self) {
-        let Some(Device(job)) = &self.device else { return };
+        let Some(Device { job, .. }) = &self.device else { return };
         job.take_misuse().into_iter().for_each(|what| self.violated(what));
+    }
+
+    /// For how long a rank that begins an operation has no processor, in ns, if it loses it.
+    pub(super) fn preempted(&mut self) -> Option<u64> {
+        use rand::Rng;
+        let preempts = self.device.as_ref()?.preempts;
+        self.chance(preempts).then(|| self.rng.random_range(0..LONGEST_PREEMPTION))
     }
 
     /// A rank has died: it posts nothing any more, but its memory can be reached for a while.
     pub(super) fn lose_on_device(&mut self, rank: Rank) {
         use rand::Rng;
-        let Some(Device(job)) = &self.device else { return };
+        let Some(Device { job, .. }) = &self.device else { return };
         job.forget(rank as usize);
         let reach = self.rng.random_range(0..LONGEST_REACH);
         self.after(reach, What::Unreachable(rank));
@@ -110,14 +126,14 @@ impl Core {
 
     /// A rank has given up: nothing is checked of it any more.
     fn excuse_on_device(&self, rank: Rank) {
-        if let Some(Device(job)) = &self.device {
+        if let Some(Device { job, .. }) = &self.device {
             job.excuse(rank as usize);
         }
     }
 
     /// A rank that has died cannot be reached any more.
     pub(super) fn unreachable_on_device(&mut self, rank: Rank) {
-        if let Some(Device(job)) = &self.device {
+        if let Some(Device { job, .. }) = &self.device {
             job.lose(rank as usize);
         }
     }
@@ -125,7 +141,7 @@ impl Core {
     /// All ranks have ended: what the device still has to do is left undone. If all have ended well, no
     /// bytes may be on their way.
     pub(super) fn end_device(&mut self, all_ended_well: bool) {
-        let Some(Device(job)) = self.device.clone() else { return };
+        let Some(Device { job, .. }) = self.device.clone() else { return };
         while all_ended_well && let Some(stepped) = job.due().and_then(|due| job.step(due)) {
             if stepped.stage == Stage::Arrive && stepped.writes {
                 let from = stepped.from;
