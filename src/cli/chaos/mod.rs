@@ -204,14 +204,15 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     });
     drop(bar);
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    for (at, Failed { seed, wrong }) in failed.iter().enumerate() {
+    let told = if args.format == Form::Text { &failed[..] } else { &[] };
+    for (at, Failed { seed, wrong }) in told.iter().enumerate() {
         println!("seed {seed} is wrong:");
         wrong.iter().for_each(|line| println!("  {line}"));
         if at == 0 && !args.story {
             shrink::shrink(*seed, &limits);
         }
     }
-    sums.report(&args, failed.len(), began.elapsed());
+    sums.report(&args, &failed, began.elapsed());
     Ok(if failed.is_empty() { Outcome::Well } else { Outcome::Wrong })
 }
 
@@ -299,15 +300,16 @@ impl Sums {
         }
     }
 
-    fn report(&self, args: &Args, n_failed: usize, took: Duration) {
+    fn report(&self, args: &Args, failed: &[Failed], took: Duration) {
         let get = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
         let [runs, calls, steps, faults] =
             [&self.runs, &self.calls, &self.steps, &self.faults].map(get);
         let trace = format!("{:016x}", get(&self.trace));
         if args.format == Form::Json {
+            let wrong = failed.iter().map(|one| json!({ "seed": one.seed, "wrong": one.wrong }));
             let value: Value = json!({
                 "runs": runs, "collectives": calls, "steps": steps, "faults": faults,
-                "wrong": n_failed, "trace": trace, "seconds": took.as_secs_f64(),
+                "wrong": wrong.collect::<Vec<_>>(), "trace": trace, "seconds": took.as_secs_f64(),
             });
             return println!("{value}");
         }
@@ -315,7 +317,7 @@ impl Sums {
             "{runs} runs, {calls} collectives, {faults} faults, {steps} steps of the wire in {:.1} s: {}; \
              trace {trace}",
             took.as_secs_f64(),
-            match n_failed {
+            match failed.len() {
                 0 => "all well".to_owned(),
                 1 => "1 run WRONG".to_owned(),
                 n => format!("{n} runs WRONG"),

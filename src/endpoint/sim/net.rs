@@ -11,15 +11,22 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rustc_hash::FxHashMap;
 
 use crate::Rank;
-use crate::endpoint::{Event, Slot, Status, Tag, WireError, WireRegion};
-use crate::error::Blame;
+use crate::endpoint::{Event, Slot, Status, WireError, WireRegion};
 use crate::planted::{self, Planted};
 use crate::sync::lock;
+
+mod packet;
+mod ranks;
 
 use super::habits::Habits;
 use super::memory::Forbidden;
 use super::tofu::Device;
 use super::trace::{Step, Trace};
+use packet::Due;
+pub use packet::Fate;
+pub(super) use packet::{Body, Packet, What};
+use ranks::OneRank;
+pub(super) use ranks::{Life, PortState};
 
 /// What an operation on the wire takes its rank, in ns: at least, and at most.
 const OWN_TIME: (u64, u64) = (20, 300);
@@ -50,187 +57,6 @@ pub(super) struct Setup {
     pub(super) is_told: bool,
     /// After so long ranks that have not ended hang.
     pub(super) limit: Duration,
-}
-
-/// Where the bytes of a message are.
-#[derive(Debug)]
-pub(super) enum Body {
-    /// On their way with it.
-    Eager(Box<[u8]>),
-    /// In the sender's memory, lent under this number.
-    Lent(u64),
-}
-
-/// What goes from one port to the same port of another rank.
-#[derive(Debug)]
-pub(super) enum Packet {
-    Message {
-        tag: Tag,
-        len: u64,
-        body: Body,
-    },
-    /// Nobody reads what was lent under this number any more.
-    Read(u64),
-    /// The receiver asks for what was lent, in pieces for its landing of this number.
-    Pull {
-        id: u64,
-        landing: u32,
-    },
-    Piece {
-        landing: u32,
-        offset: usize,
-        bytes: Box<[u8]>,
-    },
-    /// So many eager messages may be sent in addition.
-    Credits(u32),
-    Answer(Status),
-    News(Blame),
-}
-
-impl Packet {
-    fn name(&self) -> &'static str {
-        match self {
-            Packet::Message { body: Body::Eager(_), .. } => "an eager message",
-            Packet::Message { body: Body::Lent(_), .. } => "a lent message",
-            Packet::Read(_) => "back what was lent",
-            Packet::Pull { .. } => "a clear to send",
-            Packet::Piece { .. } => "a piece",
-            Packet::Credits(_) => "credits",
-            Packet::Answer(_) => "an answer",
-            Packet::News(_) => "news",
-        }
-    }
-}
-
-/// What is to happen at a time.
-#[derive(Debug)]
-pub(super) enum What {
-    /// The rank's pause of this number is over.
-    Wake(Rank, u32),
-    Packet {
-        from: Rank,
-        to: Rank,
-        port: usize,
-        packet: Packet,
-    },
-    /// The device reads an eager message out of its region, and sends it.
-    Read {
-        from: Rank,
-        to: Rank,
-        port: usize,
-        slot: Slot,
-        tag: Tag,
-        region: WireRegion,
-    },
-    /// The device writes the next piece of what was lent to where it is awaited.
-    Put {
-        id: u64,
-        to: Rank,
-        port: usize,
-        slot: Slot,
-        region: WireRegion,
-        done: usize,
-    },
-    /// An event comes up.
-    Report {
-        rank: Rank,
-        port: usize,
-        event: Event,
-    },
-    /// A rank wants to know what another one is doing.
-    Ask {
-        asker: Rank,
-        port: usize,
-        about: Rank,
-    },
-    Fate(Rank, Fate),
-    /// A rank that has died cannot be reached on its device any more.
-    Unreachable(Rank),
-    /// A stop is over.
-    Continues(Rank),
-    /// A rank that may pause has something left to do.
-    GoOn(Rank),
-}
-
-/// What may become of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// Its process dies.
-    Dies,
-    /// Its process is stopped for so long.
-    Stops(Duration),
-}
-
-#[derive(Debug)]
-struct Due {
-    at: u64,
-    number: u64,
-    what: What,
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
-/// Whether a rank runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// It can.
-    Ready,
-    Running,
-    /// It waits for something to happen.
-    Paused,
-    /// It is dead or stopped.
-    Held,
-    Ended,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
-    Alive,
-    Stopped,
-    Dead,
-}
-
-/// One rank.
-#[derive(Debug)]
-struct OneRank {
-    phase: Phase,
-    life: Life,
-    /// Something has happened to it since its last pause began.
-    is_signalled: bool,
-    /// Pauses so far.
-    pauses: u32,
-    /// Registrations that are to be refused.
-    refusals: u32,
-    has_refused: bool,
-    ports: Box<[PortState]>,
-}
-
-/// What the wire keeps for a port.
-#[derive(Debug, Default)]
-pub(super) struct PortState {
-    pub(super) inbox: Vec<(Rank, Packet)>,
-    pub(super) events: Vec<Event>,
-    pub(super) error: Option<WireError>,
-    pub(super) status: Option<Status>,
-    pub(super) is_abandoned: bool,
 }
 
 /// A message that stays in its sender's memory.
@@ -272,15 +98,6 @@ impl Core {
     fn new(setup: &Setup) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(setup.seed);
         let drawn = Habits::draw(&mut rng);
-        let one = || OneRank {
-            phase: Phase::Ready,
-            life: Life::Alive,
-            is_signalled: false,
-            pauses: 0,
-            refusals: 0,
-            has_refused: false,
-            ports: (0..setup.n_ports).map(|_| PortState::default()).collect(),
-        };
         let n = setup.n_ranks as usize;
         Core {
             now: 0,
@@ -290,7 +107,7 @@ impl Core {
             device: None,
             queue: BinaryHeap::new(),
             n_scheduled: 0,
-            ranks: (0..n).map(|_| one()).collect(),
+            ranks: (0..n).map(|_| OneRank::new(setup.n_ports)).collect(),
             ready: (0..setup.n_ranks).collect(),
             n_living: n,
             n_open: n,
@@ -385,104 +202,6 @@ impl Core {
         self.ranks[rank as usize].life
     }
 
-    /// Something has happened to a rank.
-    pub(super) fn wake(&mut self, rank: Rank) {
-        let one = &mut self.ranks[rank as usize];
-        if one.phase == Phase::Paused && one.life == Life::Alive {
-            one.phase = Phase::Ready;
-            self.ready.push(rank);
-        } else {
-            one.is_signalled = true;
-        }
-    }
-
-    /// A rank pauses, or is held. It gives up the thread after this.
-    pub(super) fn pause(&mut self, rank: Rank, longest: u64) {
-        let is_over = self.is_over;
-        let one = &mut self.ranks[rank as usize];
-        if one.life != Life::Alive && !is_over {
-            one.phase = Phase::Held;
-            return;
-        }
-        one.pauses = one.pauses.wrapping_add(1);
-        if std::mem::take(&mut one.is_signalled) || is_over {
-            one.phase = Phase::Ready;
-            self.ready.push(rank);
-            if is_over {
-                self.now += longest;
-            }
-            return;
-        }
-        one.phase = Phase::Paused;
-        let wake = What::Wake(rank, one.pauses);
-        self.after(longest, wake);
-    }
-
-    /// A rank has ended.
-    pub(super) fn end(&mut self, rank: Rank) {
-        let one = &mut self.ranks[rank as usize];
-        one.phase = Phase::Ended;
-        self.n_open -= 1;
-        if one.life != Life::Dead {
-            self.n_living -= 1;
-        }
-    }
-
-    /// The rank that runs next; `None` if all have ended.
-    pub(super) fn next(&mut self) -> Option<Rank> {
-        loop {
-            if self.n_open == 0 {
-                return None;
-            }
-            if self.n_living == 0 && !self.is_over {
-                self.finish();
-            }
-            self.happen();
-            if !self.ready.is_empty() {
-                let at = self.rng.random_range(0..self.ready.len());
-                let rank = self.ready.swap_remove(at);
-                let is_over = self.is_over;
-                let one = &mut self.ranks[rank as usize];
-                if one.life != Life::Alive && !is_over {
-                    one.phase = Phase::Held;
-                    continue;
-                }
-                one.phase = Phase::Running;
-                self.pass_time();
-                self.note(rank, Step::Resumes);
-                return Some(rank);
-            }
-            let next = self.queue.peek().map(|Reverse(due)| due.at);
-            let of_device = self.device.as_ref().and_then(Device::due);
-            match next.into_iter().chain(of_device).min().filter(|&at| at <= self.limit) {
-                Some(at) => self.now = self.now.max(at),
-                None if self.is_over => unreachable!("whoever has not ended goes on"),
-                None => self.hang(),
-            }
-        }
-    }
-
-    /// Nobody will ever end.
-    fn hang(&mut self) {
-        let left =
-            |one: &(usize, &OneRank)| one.1.phase != Phase::Ended && one.1.life != Life::Dead;
-        let ranks: Vec<String> =
-            self.ranks.iter().enumerate().filter(left).map(|(rank, _)| rank.to_string()).collect();
-        self.violations.push(format!("these ranks never return: {}", ranks.join(", ")));
-        self.finish();
-    }
-
-    /// Whoever has not ended goes on to its end, in a world that has failed.
-    fn finish(&mut self) {
-        self.is_over = true;
-        for (rank, one) in (0..).zip(&mut self.ranks) {
-            if matches!(one.phase, Phase::Held | Phase::Paused) {
-                one.phase = Phase::Ready;
-                self.ready.push(rank);
-            }
-        }
-    }
-
     /// Some time passes with an operation of a rank.
     pub(super) fn pass_time(&mut self) {
         self.now += self.rng.random_range(OWN_TIME.0..=OWN_TIME.1);
@@ -567,60 +286,6 @@ impl Core {
             _ => self.port(about, port).status.unwrap_or(Status::Busy),
         };
         self.send(about, port, asker, Packet::Answer(answer));
-    }
-
-    fn meet(&mut self, rank: Rank, fate: Fate) {
-        let one = &mut self.ranks[rank as usize];
-        if one.phase == Phase::Ended || one.life != Life::Alive || self.is_over {
-            return;
-        }
-        match fate {
-            Fate::Dies => {
-                one.life = Life::Dead;
-                self.n_living -= 1;
-                // Its memory is gone with it.
-                self.lent.retain(|_, lent| lent.rank != rank);
-                self.note(rank, Step::Fate("dies"));
-                self.lose_on_device(rank);
-            }
-            Fate::Stops(duration) => {
-                one.life = Life::Stopped;
-                self.note(rank, Step::Fate("is stopped"));
-                self.after(duration.as_nanos() as u64, What::Continues(rank));
-            }
-        }
-    }
-
-    fn go_on(&mut self, rank: Rank) {
-        let one = &mut self.ranks[rank as usize];
-        if one.life != Life::Stopped {
-            return;
-        }
-        one.life = Life::Alive;
-        if matches!(one.phase, Phase::Held | Phase::Paused) {
-            one.phase = Phase::Ready;
-            self.ready.push(rank);
-        }
-        self.note(rank, Step::Fate("goes on after a stop"));
-    }
-
-    /// The next `n` registrations of a rank are refused.
-    pub(super) fn refuse(&mut self, rank: Rank, n: u32) {
-        self.ranks[rank as usize].refusals = n;
-    }
-
-    /// Whether the registration at hand is refused.
-    pub(super) fn refuses(&mut self, rank: Rank) -> bool {
-        let one = &mut self.ranks[rank as usize];
-        let refuses = one.refusals > 0;
-        one.refusals -= u32::from(refuses);
-        one.has_refused |= refuses;
-        refuses
-    }
-
-    /// Whether one has been refused since this was asked last.
-    pub(super) fn has_refused(&mut self, rank: Rank) -> bool {
-        std::mem::take(&mut self.ranks[rank as usize].has_refused)
     }
 
     pub(super) fn lend(&mut self, lent: Lent) -> u64 {

@@ -1,0 +1,143 @@
+//! What is under way between ranks, and what is to happen when.
+
+use std::time::Duration;
+
+use crate::Rank;
+use crate::endpoint::{Event, Slot, Status, Tag, WireRegion};
+use crate::error::Blame;
+
+/// Where the bytes of a message are.
+#[derive(Debug)]
+pub(in crate::endpoint::sim) enum Body {
+    /// On their way with it.
+    Eager(Box<[u8]>),
+    /// In the sender's memory, lent under this number.
+    Lent(u64),
+}
+
+/// What goes from one port to the same port of another rank.
+#[derive(Debug)]
+pub(in crate::endpoint::sim) enum Packet {
+    Message {
+        tag: Tag,
+        len: u64,
+        body: Body,
+    },
+    /// Nobody reads what was lent under this number any more.
+    Read(u64),
+    /// The receiver asks for what was lent, in pieces for its landing of this number.
+    Pull {
+        id: u64,
+        landing: u32,
+    },
+    Piece {
+        landing: u32,
+        offset: usize,
+        bytes: Box<[u8]>,
+    },
+    /// So many eager messages may be sent in addition.
+    Credits(u32),
+    Answer(Status),
+    News(Blame),
+}
+
+impl Packet {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Packet::Message { body: Body::Eager(_), .. } => "an eager message",
+            Packet::Message { body: Body::Lent(_), .. } => "a lent message",
+            Packet::Read(_) => "back what was lent",
+            Packet::Pull { .. } => "a clear to send",
+            Packet::Piece { .. } => "a piece",
+            Packet::Credits(_) => "credits",
+            Packet::Answer(_) => "an answer",
+            Packet::News(_) => "news",
+        }
+    }
+}
+
+/// What is to happen at a time.
+#[derive(Debug)]
+pub(in crate::endpoint::sim) enum What {
+    /// The rank's pause of this number is over.
+    Wake(Rank, u32),
+    Packet {
+        from: Rank,
+        to: Rank,
+        port: usize,
+        packet: Packet,
+    },
+    /// The device reads an eager message out of its region, and sends it.
+    Read {
+        from: Rank,
+        to: Rank,
+        port: usize,
+        slot: Slot,
+        tag: Tag,
+        region: WireRegion,
+    },
+    /// The device writes the next piece of what was lent to where it is awaited.
+    Put {
+        id: u64,
+        to: Rank,
+        port: usize,
+        slot: Slot,
+        region: WireRegion,
+        done: usize,
+    },
+    /// An event comes up.
+    Report {
+        rank: Rank,
+        port: usize,
+        event: Event,
+    },
+    /// A rank wants to know what another one is doing.
+    Ask {
+        asker: Rank,
+        port: usize,
+        about: Rank,
+    },
+    Fate(Rank, Fate),
+    /// A rank that has died cannot be reached on its device any more.
+    Unreachable(Rank),
+    /// A stop is over.
+    Continues(Rank),
+    /// A rank that may pause has something left to do.
+    GoOn(Rank),
+}
+
+/// What may become of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its process dies.
+    Dies,
+    /// Its process is stopped for so long.
+    Stops(Duration),
+}
+
+#[derive(Debug)]
+pub(super) struct Due {
+    pub(super) at: u64,
+    pub(super) number: u64,
+    pub(super) what: What,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}

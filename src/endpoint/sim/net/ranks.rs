@@ -1,0 +1,226 @@
+//! Which rank runs, and what becomes of ranks.
+
+use std::cmp::Reverse;
+
+use rand::Rng;
+
+use crate::Rank;
+use crate::endpoint::{Event, Status, WireError};
+
+use super::super::tofu::Device;
+use super::super::trace::Step;
+use super::Core;
+use super::packet::{Fate, Packet, What};
+
+/// Whether a rank runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It can.
+    Ready,
+    Running,
+    /// It waits for something to happen.
+    Paused,
+    /// It is dead or stopped.
+    Held,
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::endpoint::sim) enum Life {
+    Alive,
+    Stopped,
+    Dead,
+}
+
+/// One rank.
+#[derive(Debug)]
+pub(super) struct OneRank {
+    pub(super) phase: Phase,
+    pub(super) life: Life,
+    /// Something has happened to it since its last pause began.
+    pub(super) is_signalled: bool,
+    /// Pauses so far.
+    pub(super) pauses: u32,
+    /// Registrations that are to be refused.
+    pub(super) refusals: u32,
+    pub(super) has_refused: bool,
+    pub(super) ports: Box<[PortState]>,
+}
+
+/// What the wire keeps for a port.
+#[derive(Debug, Default)]
+pub(in crate::endpoint::sim) struct PortState {
+    pub(in crate::endpoint::sim) inbox: Vec<(Rank, Packet)>,
+    pub(in crate::endpoint::sim) events: Vec<Event>,
+    pub(in crate::endpoint::sim) error: Option<WireError>,
+    pub(in crate::endpoint::sim) status: Option<Status>,
+    pub(in crate::endpoint::sim) is_abandoned: bool,
+}
+
+impl OneRank {
+    pub(super) fn new(n_ports: usize) -> Self {
+        OneRank {
+            phase: Phase::Ready,
+            life: Life::Alive,
+            is_signalled: false,
+            pauses: 0,
+            refusals: 0,
+            has_refused: false,
+            ports: (0..n_ports).map(|_| PortState::default()).collect(),
+        }
+    }
+}
+
+impl Core {
+    /// Something has happened to a rank.
+    pub(in crate::endpoint::sim) fn wake(&mut self, rank: Rank) {
+        let one = &mut self.ranks[rank as usize];
+        if one.phase == Phase::Paused && one.life == Life::Alive {
+            one.phase = Phase::Ready;
+            self.ready.push(rank);
+        } else {
+            one.is_signalled = true;
+        }
+    }
+
+    /// A rank pauses, or is held. It gives up the thread after this.
+    pub(in crate::endpoint::sim) fn pause(&mut self, rank: Rank, longest: u64) {
+        let is_over = self.is_over;
+        let one = &mut self.ranks[rank as usize];
+        if one.life != Life::Alive && !is_over {
+            one.phase = Phase::Held;
+            return;
+        }
+        one.pauses = one.pauses.wrapping_add(1);
+        if std::mem::take(&mut one.is_signalled) || is_over {
+            one.phase = Phase::Ready;
+            self.ready.push(rank);
+            if is_over {
+                self.now += longest;
+            }
+            return;
+        }
+        one.phase = Phase::Paused;
+        let wake = What::Wake(rank, one.pauses);
+        self.after(longest, wake);
+    }
+
+    /// A rank has ended.
+    pub(in crate::endpoint::sim) fn end(&mut self, rank: Rank) {
+        let one = &mut self.ranks[rank as usize];
+        one.phase = Phase::Ended;
+        self.n_open -= 1;
+        if one.life != Life::Dead {
+            self.n_living -= 1;
+        }
+    }
+
+    /// The rank that runs next; `None` if all have ended.
+    pub(in crate::endpoint::sim) fn next(&mut self) -> Option<Rank> {
+        loop {
+            if self.n_open == 0 {
+                return None;
+            }
+            if self.n_living == 0 && !self.is_over {
+                self.finish();
+            }
+            self.happen();
+            if !self.ready.is_empty() {
+                let at = self.rng.random_range(0..self.ready.len());
+                let rank = self.ready.swap_remove(at);
+                let is_over = self.is_over;
+                let one = &mut self.ranks[rank as usize];
+                if one.life != Life::Alive && !is_over {
+                    one.phase = Phase::Held;
+                    continue;
+                }
+                one.phase = Phase::Running;
+                self.pass_time();
+                self.note(rank, Step::Resumes);
+                return Some(rank);
+            }
+            let next = self.queue.peek().map(|Reverse(due)| due.at);
+            let of_device = self.device.as_ref().and_then(Device::due);
+            match next.into_iter().chain(of_device).min().filter(|&at| at <= self.limit) {
+                Some(at) => self.now = self.now.max(at),
+                None if self.is_over => unreachable!("whoever has not ended goes on"),
+                None => self.hang(),
+            }
+        }
+    }
+
+    /// Nobody will ever end.
+    pub(super) fn hang(&mut self) {
+        let left =
+            |one: &(usize, &OneRank)| one.1.phase != Phase::Ended && one.1.life != Life::Dead;
+        let ranks: Vec<String> =
+            self.ranks.iter().enumerate().filter(left).map(|(rank, _)| rank.to_string()).collect();
+        self.violations.push(format!("these ranks never return: {}", ranks.join(", ")));
+        self.finish();
+    }
+
+    /// Whoever has not ended goes on to its end, in a world that has failed.
+    pub(super) fn finish(&mut self) {
+        self.is_over = true;
+        for (rank, one) in (0..).zip(&mut self.ranks) {
+            if matches!(one.phase, Phase::Held | Phase::Paused) {
+                one.phase = Phase::Ready;
+                self.ready.push(rank);
+            }
+        }
+    }
+
+    pub(super) fn meet(&mut self, rank: Rank, fate: Fate) {
+        let one = &mut self.ranks[rank as usize];
+        if one.phase == Phase::Ended || one.life != Life::Alive || self.is_over {
+            return;
+        }
+        match fate {
+            Fate::Dies => {
+                one.life = Life::Dead;
+                self.n_living -= 1;
+                // Its memory is gone with it.
+                self.lent.retain(|_, lent| lent.rank != rank);
+                self.note(rank, Step::Fate("dies"));
+                self.lose_on_device(rank);
+            }
+            Fate::Stops(duration) => {
+                one.life = Life::Stopped;
+                self.note(rank, Step::Fate("is stopped"));
+                self.after(duration.as_nanos() as u64, What::Continues(rank));
+            }
+        }
+    }
+
+    pub(super) fn go_on(&mut self, rank: Rank) {
+        let one = &mut self.ranks[rank as usize];
+        if one.life != Life::Stopped {
+            return;
+        }
+        one.life = Life::Alive;
+        if matches!(one.phase, Phase::Held | Phase::Paused) {
+            one.phase = Phase::Ready;
+            self.ready.push(rank);
+        }
+        self.note(rank, Step::Fate("goes on after a stop"));
+    }
+
+    /// The next `n` registrations of a rank are refused.
+    pub(in crate::endpoint::sim) fn refuse(&mut self, rank: Rank, n: u32) {
+        self.ranks[rank as usize].refusals = n;
+    }
+
+    /// Whether the registration at hand is refused.
+    pub(in crate::endpoint::sim) fn refuses(&mut self, rank: Rank) -> bool {
+        let one = &mut self.ranks[rank as usize];
+        let refuses = one.refusals > 0;
+        one.refusals -= u32::from(refuses);
+        one.has_refused |= refuses;
+        refuses
+    }
+
+    /// Whether one has been refused since this was asked last.
+    pub(in crate::endpoint::sim) fn has_refused(&mut self, rank: Rank) -> bool {
+        std::mem::take(&mut self.ranks[rank as usize].has_refused)
+    }
+}
