@@ -52,6 +52,7 @@ mod short;
 #[cfg(feature = "sim")]
 mod simulate;
 mod split;
+mod stages;
 mod tofu;
 mod turns;
 mod vector;

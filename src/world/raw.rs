@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::communicator::Communicator;
-use super::running::{Registration, Running};
+use super::stages::{Registration, Running};
 use crate::error::Error;
 
 /// A non-blocking collective under way. Dropping it waits for it.

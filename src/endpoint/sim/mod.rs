@@ -36,11 +36,11 @@ mod observer;
 mod open;
 mod outbound;
 mod schedule;
+mod simulation;
 mod tofu;
 mod trace;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
@@ -56,199 +56,19 @@ use super::{
 use clock::RankClock;
 use inbound::{Body, Landing, Reading, Shown};
 use memory::Registrations;
-use net::{Core, Life, Net, Setup, What};
+use net::{Core, Life, Net};
 use open::Open;
 use outbound::Pulled;
 
 pub(crate) use exchange::Meeting;
 pub use net::Fate;
 pub(crate) use schedule::run;
+pub use simulation::Simulated;
+pub(crate) use simulation::{Config, Wire};
 pub use trace::Entry;
 
 /// Calls that a port remembers: more than operations of one communicator can be under way.
 const CALLS: usize = 128;
-
-/// How a wire is simulated.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Config {
-    pub(crate) n_ranks: u32,
-    pub(crate) n_ports: usize,
-    /// Decides all that the wire leaves open.
-    pub(crate) seed: u64,
-    /// A wire without moods, on which many ranks are simulated quickly.
-    pub(crate) is_calm: bool,
-    /// Keeps the whole story; see [`Wire::entries`].
-    pub(crate) is_told: bool,
-    /// Ranks that have not ended after so long hang.
-    pub(crate) limit: Duration,
-}
-
-/// A simulated wire; see the module documentation.
-#[derive(Clone, Debug)]
-pub(crate) struct Wire(Arc<Net>);
-
-impl Wire {
-    pub(crate) fn new(config: Config) -> Self {
-        let Config { n_ranks, n_ports, seed, is_calm, is_told, limit } = config;
-        Wire(Arc::new(Net::new(&Setup { n_ranks, n_ports, seed, is_calm, is_told, limit })))
-    }
-
-    /// What the rank's program knows of the simulation.
-    pub(crate) fn rank(&self, rank: Rank) -> Simulated {
-        Simulated {
-            net: self.0.clone(),
-            clock: Arc::new(RankClock::new(self.0.clone(), rank)),
-            rank,
-        }
-    }
-
-    /// All that has gone wrong that no program may bring about. `all_ended_well` says that nothing may
-    /// be left on the wire.
-    pub(crate) fn violations(&self, all_ended_well: bool) -> Vec<String> {
-        let mut core = self.0.lock();
-        if all_ended_well {
-            core.leftovers();
-        }
-        core.take_violations()
-    }
-
-    /// All ranks have ended: nothing moves any more. If they have ended well, nothing may.
-    pub(crate) fn end(&self, all_ended_well: bool) {
-        self.0.lock().end_device(all_ended_well);
-    }
-
-    /// A hash of all that has happened, and how much that was.
-    pub(crate) fn trace(&self) -> (u64, u64) {
-        let core = self.0.lock();
-        (core.trace.hash(), core.trace.n_steps())
-    }
-
-    /// The time that has passed.
-    pub(crate) fn elapsed(&self) -> Duration {
-        Duration::from_nanos(self.0.lock().now())
-    }
-
-    /// The whole story, if it was to be kept.
-    pub(crate) fn entries(&self) -> Vec<Entry> {
-        self.0.lock().trace.take_entries()
-    }
-}
-
-/// A simulated rank, as its program sees the simulation.
-#[derive(Clone, Debug)]
-pub struct Simulated {
-    net: Arc<Net>,
-    clock: Arc<RankClock>,
-    rank: Rank,
-}
-
-impl Simulated {
-    /// One port of this rank.
-    pub(crate) fn endpoint(&self, port: usize) -> SimEndpoint {
-        SimEndpoint {
-            net: self.net.clone(),
-            clock: self.clock.clone(),
-            rank: self.rank,
-            port,
-            matcher: Matcher::new(CALLS),
-            peers: FxHashMap::default(),
-            ranks: Vec::new(),
-            credits: Vec::new(),
-            owed: Vec::new(),
-            landings: Numbered::default(),
-            readings: Vec::new(),
-            pulled: Vec::new(),
-            shown: Vec::new(),
-            due_shown: Vec::new(),
-            events: Vec::new(),
-            registrations: Registrations::default(),
-            unfenced: None,
-            open: Open::default(),
-            answer: None,
-            is_asked: false,
-            news: None,
-            reported: false,
-            is_abandoned: false,
-        }
-    }
-
-    /// The rank's number.
-    pub fn number(&self) -> Rank {
-        self.rank
-    }
-
-    /// Lets so much time pass, in which this rank does nothing.
-    pub fn sleep(&self, duration: Duration) {
-        let end = self.clock.now() + duration;
-        while let left = end.saturating_duration_since(self.clock.now())
-            && !left.is_zero()
-        {
-            self.clock.pause(left);
-        }
-    }
-
-    /// The time since the start.
-    pub fn elapsed(&self) -> Duration {
-        Duration::from_nanos(self.net.lock().now())
-    }
-
-    /// Has this happen to the rank after so long.
-    pub fn meets(&self, fate: Fate, after: Duration) {
-        self.net.lock().after(after.as_nanos() as u64, What::Fate(self.rank, fate));
-    }
-
-    /// Whether this rank has met its end: what it does from then on means nothing.
-    pub fn is_dead(&self) -> bool {
-        self.net.lock().life(self.rank) == Life::Dead
-    }
-
-    /// From now on no message may touch this memory. To be [allowed](Simulated::allow) before it is
-    /// freed.
-    pub fn forbid<T>(&self, memory: &[T]) {
-        self.net.lock().forbidden.forbid(addresses(memory));
-    }
-
-    /// Takes back a [`forbid`](Simulated::forbid) of the same memory.
-    pub fn allow<T>(&self, memory: &[T]) {
-        self.net.lock().forbidden.allow(addresses(memory));
-    }
-
-    /// The next `n` registrations of this rank's memory are refused, if its wire registers any.
-    pub fn refuses_memory(&self, n: u32) {
-        self.net.lock().refuse(self.rank, n);
-    }
-
-    /// Whether a registration has been refused since this was asked last.
-    pub fn has_refused_memory(&self) -> bool {
-        self.net.lock().has_refused(self.rank)
-    }
-
-    /// Ranks make different calls: messages may be left on the wire although all ranks end well.
-    pub fn leaves_messages(&self) {
-        self.net.lock().leaves_messages();
-    }
-
-    /// Puts a remark into the story.
-    pub fn note(&self, text: String) {
-        self.net.lock().note(self.rank, trace::Step::Says(text));
-    }
-
-    /// What the program finds wrong.
-    pub fn complain(&self, what: String) {
-        self.net.lock().violated(what);
-    }
-}
-
-fn addresses<T>(memory: &[T]) -> std::ops::Range<usize> {
-    let start = memory.as_ptr().addr();
-    start..start + size_of_val(memory)
-}
-
-/// The error of whoever goes on after all others have ended.
-fn over() -> WireError {
-    let reason = "all other ranks have ended".to_owned();
-    WireError { call: "the simulated wire", reason, peer: None }
-}
 
 /// One port of a simulated rank.
 #[derive(Debug)]
@@ -290,6 +110,34 @@ pub struct SimEndpoint {
 }
 
 impl SimEndpoint {
+    fn new(net: Arc<Net>, clock: Arc<RankClock>, rank: Rank, port: usize) -> Self {
+        SimEndpoint {
+            net,
+            clock,
+            rank,
+            port,
+            matcher: Matcher::new(CALLS),
+            peers: FxHashMap::default(),
+            ranks: Vec::new(),
+            credits: Vec::new(),
+            owed: Vec::new(),
+            landings: Numbered::default(),
+            readings: Vec::new(),
+            pulled: Vec::new(),
+            shown: Vec::new(),
+            due_shown: Vec::new(),
+            events: Vec::new(),
+            registrations: Registrations::default(),
+            unfenced: None,
+            open: Open::default(),
+            answer: None,
+            is_asked: false,
+            news: None,
+            reported: false,
+            is_abandoned: false,
+        }
+    }
+
     fn check(&self, core: &Core) -> Result<(), WireError> {
         if self.is_abandoned {
             return Err(given_up());
@@ -499,4 +347,10 @@ impl Drop for SimEndpoint {
         drop(core);
         self.abandon();
     }
+}
+
+/// The error of whoever goes on after all others have ended.
+fn over() -> WireError {
+    let reason = "all other ranks have ended".to_owned();
+    WireError { call: "the simulated wire", reason, peer: None }
 }

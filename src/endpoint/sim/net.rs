@@ -4,7 +4,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -18,6 +17,7 @@ use crate::sync::lock;
 mod packet;
 mod ranks;
 
+use super::Config;
 use super::habits::Habits;
 use super::memory::Forbidden;
 use super::tofu::Device;
@@ -36,27 +36,13 @@ const OWN_TIME: (u64, u64) = (20, 300);
 pub(super) struct Net(Mutex<Core>);
 
 impl Net {
-    pub(super) fn new(setup: &Setup) -> Self {
+    pub(super) fn new(setup: &Config) -> Self {
         Net(Mutex::new(Core::new(setup)))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Core> {
         lock(&self.0)
     }
-}
-
-/// What a simulation is made with.
-#[derive(Clone, Debug)]
-pub(super) struct Setup {
-    pub(super) n_ranks: u32,
-    pub(super) n_ports: usize,
-    pub(super) seed: u64,
-    /// The wire has no moods: see [`Habits::calm`].
-    pub(super) is_calm: bool,
-    /// The whole story is kept.
-    pub(super) is_told: bool,
-    /// After so long ranks that have not ended hang.
-    pub(super) limit: Duration,
 }
 
 /// A message that stays in its sender's memory.
@@ -95,7 +81,7 @@ pub(super) struct Core {
 }
 
 impl Core {
-    fn new(setup: &Setup) -> Self {
+    fn new(setup: &Config) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(setup.seed);
         let drawn = Habits::draw(&mut rng);
         let n = setup.n_ranks as usize;
