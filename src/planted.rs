@@ -1,7 +1,7 @@
 //! Faults that are planted, one at a time, to see whether chaos finds them.
 //!
 //! They are in builds with `HOPBINE_PLANTED=1` only (build.rs sets the cfg `planted`). In all others
-//! [`is`] is false before the program runs, and nothing of this is left.
+//! nothing of this is left.
 
 /// A fault that can be planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
