@@ -17,6 +17,7 @@
 //! - A receive may be answered by a [`View`], if its post allows that ([`Arrival`]).
 //! - Operations of one communicator whose numbers are far apart are not posted at once: see
 //!   [`Tag::WINDOW`].
+//! - What is kept of messages that come before their receives is bounded: see [`unexpected`].
 //! - While [`Endpoint::is_flushed`] is false a peer may depend on this rank's polling.
 //! - After [`Endpoint::abandon`] the endpoint touches no memory that was posted.
 //!
@@ -43,6 +44,7 @@ pub mod shm;
 pub mod sim;
 mod status;
 mod time;
+pub mod unexpected;
 pub mod utofu;
 
 /// What takes any bytes of other processes, for fuzzing.
@@ -62,6 +64,7 @@ pub(crate) use meeting::{stamped, unstamped};
 pub(crate) use status::confidants;
 pub use status::{Beat, Status};
 pub use time::Time;
+pub use unexpected::UnexpectedBytes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -300,6 +303,17 @@ pub trait Endpoint: Send {
 
     /// The world has ended on all ranks: releases what belongs to other ranks, which may end now.
     fn end(&mut self) {}
+
+    /// Sets how many bytes of messages may be kept that come before their receives; before the first
+    /// message. A wire that keeps none has no use for it.
+    fn limit_unexpected(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
+    /// What is kept of messages that came before their receives, and the most that ever was.
+    fn unexpected(&self) -> UnexpectedBytes {
+        UnexpectedBytes::default()
+    }
 
     /// The registry, if messages need registered memory.
     fn registry(&mut self) -> Option<&mut dyn Registry> {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::Rank;
 
-use crate::endpoint::{Endpoint, Status, Time};
+use crate::endpoint::{Endpoint, Status, Time, UnexpectedBytes};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
 
@@ -113,6 +113,13 @@ impl Engine {
     /// Number of ports.
     pub fn n_ports(&self) -> usize {
         self.group.ports.len()
+    }
+
+    /// What all ports keep of messages that came before their receives.
+    pub fn unexpected(&self) -> UnexpectedBytes {
+        let of_port = |port: &Arc<Port>| port.reserve().endpoint.unexpected();
+        let all = self.group.ports.iter().map(of_port);
+        all.reduce(UnexpectedBytes::and).unwrap_or_default()
     }
 
     /// How it is driven.

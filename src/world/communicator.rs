@@ -14,6 +14,7 @@ use super::preferred::Preferred;
 use super::rank::RankOfWorld;
 use super::running::Prepared;
 use super::stages::{Registration, Running};
+use crate::endpoint::UnexpectedBytes;
 use crate::engine::{Engine, GatesWatch, OnIdle, UserMemory};
 use crate::error::Error;
 use crate::memory::CacheStats;
@@ -60,6 +61,11 @@ impl Communicator {
     /// Number of ports that operations can use.
     pub fn n_ports(&self) -> u32 {
         self.inner.of_world.engine.n_ports() as u32
+    }
+
+    /// What this rank keeps, for all communicators and ports, of messages that came before their calls.
+    pub fn unexpected(&self) -> UnexpectedBytes {
+        self.inner.of_world.engine.unexpected()
     }
 
     /// True if operations progress while the caller computes.

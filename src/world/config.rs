@@ -6,6 +6,7 @@
 //! | `HOPBINE_TIMEOUT` | seconds without progress of what it waits for after which a wait is too long; 60 if unset |
 //! | `HOPBINE_ON_TIMEOUT` | what becomes of it then: `warn` (the default; it fails all the same if a rank is gone or makes another call) or `fail` |
 //! | `HOPBINE_ALGORITHM` | algorithms that are preferred to the library's choice, for instance `allreduce=bine,alltoall=bruck:4` |
+//! | `HOPBINE_UNEXPECTED_BYTES` | bytes of short messages that a port keeps which come before their calls, before it asks their senders to wait; 1048576 if unset |
 //! | `HOPBINE_CORES` | cores for the workers, for instance `2,3,8-11` |
 
 use std::num::NonZeroU32;
@@ -18,6 +19,7 @@ pub use utofu_emu::Model as Latency;
 
 use super::preferred::Preferred;
 use super::select::Wire;
+use crate::endpoint::unexpected::DEFAULT_LIMIT;
 pub use crate::engine::OnTimeout;
 use crate::error::Error;
 use crate::memory::CacheConfig;
@@ -90,6 +92,9 @@ pub struct EmulationConfig {
     pub timeout: Duration,
     /// What becomes of it then.
     pub on_timeout: OnTimeout,
+    /// Bytes of short messages that a port keeps which come before their calls, before it asks their
+    /// senders to wait; see [`unexpected`](crate::endpoint::unexpected).
+    pub unexpected_bytes: usize,
     /// Cores for the workers, rank by rank and port by port, used again from the start if
     /// there are more workers. Empty: workers are spread over the cores if there are enough
     /// of them, and not pinned otherwise.
@@ -116,6 +121,7 @@ impl EmulationConfig {
             preferred: Preferred::default(),
             timeout: DEFAULT_TIMEOUT,
             on_timeout: OnTimeout::Warn,
+            unexpected_bytes: DEFAULT_LIMIT,
             cores: Vec::new(),
             reg_cache: false,
             latency: Latency::default(),
@@ -151,6 +157,9 @@ impl EmulationConfig {
         if let Some(text) = get("HOPBINE_ON_TIMEOUT") {
             config.on_timeout = parse_on_timeout(&text)?;
         }
+        if let Some(bytes) = parse_unexpected(&get)? {
+            config.unexpected_bytes = bytes;
+        }
         if let Some(text) = get("HOPBINE_ALGORITHM") {
             config.preferred = text.parse()?;
         }
@@ -177,6 +186,14 @@ pub(super) fn number<N: FromStr + PartialOrd + From<u8>>(
             Err(Error::Setting { setting, found, valid })
         }
     }
+}
+
+/// What the environment says of messages that come before their calls.
+///
+/// # Errors
+/// [`Error::Setting`].
+pub(super) fn parse_unexpected(get: Lookup<'_>) -> Result<Option<usize>, Error> {
+    number(get, "HOPBINE_UNEXPECTED_BYTES")
 }
 
 /// What the environment says of the registration cache.
@@ -319,6 +336,8 @@ mod tests {
                 .map_or_else(|error| named(error, "HOPBINE_ON_TIMEOUT"), |_| Ok(()))?;
             text.parse::<Drive>().map_or_else(|error| named(error, "HOPBINE_DRIVE"), |_| Ok(()))?;
             parse_cache(&get).map_or_else(|error| named(error, "HOPBINE_REG_CACHE"), |_| Ok(()))?;
+            parse_unexpected(&get)
+                .map_or_else(|error| named(error, "HOPBINE_UNEXPECTED_BYTES"), |_| Ok(()))?;
             number::<u32>(&get, "HOPBINE_PORTS")
                 .map_or_else(|error| named(error, "HOPBINE_PORTS"), |_| Ok(()))?;
             for text in [&text, &algorithm] {

@@ -167,7 +167,9 @@ impl World<'_> {
             Wire::Network => self.emulation.device(cache).open(exchange, &layout),
             Wire::Memory => Shm::from_env()?.open(exchange, &layout),
         };
-        let opened = opened.map_err(startup)?;
+        let mut opened = opened.map_err(startup)?;
+        let limit = self.config.unexpected_bytes;
+        opened.endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(limit));
         let config = EngineConfig {
             workers: self.cores.workers,
             cores: self.cores.of_rank(rank as usize, n_ports),

@@ -13,6 +13,7 @@
 //! | `HOPBINE_PORTS` | ports per rank; two per dimension and at most one per TNI if unset |
 //! | `HOPBINE_DRIVE`, `HOPBINE_CORES` | see [`Drive`], the list of cores for workers |
 //! | `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT` | seconds without progress of what it waits for after which a wait is too long (60), and what becomes of it then: `warn` (default) or `fail` |
+//! | `HOPBINE_UNEXPECTED_BYTES` | bytes of short messages that a port keeps which come before their calls, before it asks their senders to wait; 1048576 if unset |
 //! | `HOPBINE_REG_CACHE` | `0`: only what is registered explicitly stays registered; `1` (the default): buffers do |
 //! | `HOPBINE_REG_CACHE_MAX_BYTES`, `HOPBINE_REG_CACHE_MAX_REGIONS` | most bytes (no limit if unset) and most buffers (1024 if unset) to keep registered |
 //!
@@ -35,7 +36,7 @@ use super::choice;
 use super::communicator::Communicator;
 use super::config::{
     DEFAULT_TIMEOUT, Drive, Lookup, from_environment, number, parse_cache, parse_cores,
-    parse_on_timeout, parse_timeout,
+    parse_on_timeout, parse_timeout, parse_unexpected,
 };
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
@@ -51,6 +52,7 @@ use super::rank::{MOST_RANKS, RankOfWorld};
 use super::select::Wire;
 use super::shm::Shm;
 use crate::endpoint::shm::Reading;
+use crate::endpoint::unexpected::DEFAULT_LIMIT;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
 use crate::error::{Error, WireError};
 
@@ -156,6 +158,7 @@ impl World {
             get("HOPBINE_ON_TIMEOUT").map_or(Ok(OnTimeout::Warn), |t| parse_on_timeout(&t))?;
         let wanted_cores = get("HOPBINE_CORES").map_or(Ok(Vec::new()), |t| parse_cores(&t))?;
         let cache = parse_cache(get)?;
+        let unexpected_bytes = parse_unexpected(get)?.unwrap_or(DEFAULT_LIMIT);
         let ports = number::<u32>(get, "HOPBINE_PORTS")?;
         let wanted = get("HOPBINE_ALGORITHM").unwrap_or_default();
         let preferred: Preferred = wanted.parse()?;
@@ -273,7 +276,8 @@ impl World {
             .map(|Shm { may_read }| Near { node: nodes[rank as usize], may_read });
         let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
-        let Opened { endpoints, small, places, cache, reading } = opened;
+        let Opened { mut endpoints, small, places, cache, reading } = opened;
+        endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(unexpected_bytes));
         let config = EngineConfig {
             workers: seating.workers,
             cores: seating.cores.clone(),

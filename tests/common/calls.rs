@@ -8,7 +8,8 @@ use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, Wire, em
 use super::reference::{Case, expected, inputs};
 
 /// A torus of ranks that are threads, driven in one way. Their wire is the emulated device, or
-/// what [`BACKEND`](super::processes::BACKEND) says.
+/// what [`BACKEND`](super::processes::BACKEND) says; what they keep of early messages, what
+/// `HOPBINE_UNEXPECTED_BYTES` says.
 pub fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
     config_on(Shape::torus(sizes).unwrap(), drive)
 }
@@ -19,7 +20,11 @@ pub fn config_on(shape: Shape, drive: Drive) -> EmulationConfig {
         "shm" => Wire::Memory,
         _ => Wire::Network,
     };
-    EmulationConfig { drive, wire, ..EmulationConfig::new(shape) }
+    let mut config = EmulationConfig { drive, wire, ..EmulationConfig::new(shape) };
+    if let Ok(bytes) = std::env::var("HOPBINE_UNEXPECTED_BYTES") {
+        config.unexpected_bytes = bytes.parse().expect("a number of bytes");
+    }
+    config
 }
 
 /// Calls a collective on u64 sums and returns what this rank has received.

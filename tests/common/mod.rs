@@ -4,6 +4,7 @@
 
 use std::sync::Mutex;
 
+pub mod ahead;
 pub mod calls;
 pub mod cores;
 pub mod memory_wire;

@@ -1,6 +1,8 @@
 //! Ranks under a launcher of MPI's: `mpirun -n 4 mpi TEST [ARGUMENT]`; see tests/mpi.sh. Without
 //! arguments a process alone does what a process alone can.
 
+#[path = "../common/ahead.rs"]
+mod ahead;
 #[allow(dead_code, reason = "for ranks that are threads")]
 #[path = "../common/calls.rs"]
 mod calls;
@@ -35,6 +37,7 @@ fn main() {
         ["missing"] => own::missing(),
         ["unmet"] => own::unmet(),
         ["lanes"] => lanes::run(),
+        ["root-ahead"] => root_ahead(),
         ["mismatch"] => mismatch(),
         ["long"] => long(),
         ["going", seconds] => going(seconds.parse().unwrap(), None),
@@ -42,6 +45,14 @@ fn main() {
         // The test harness may pass options of its own.
         _ => matrix(),
     }
+}
+
+/// A root is far ahead of the other ranks.
+fn root_ahead() {
+    let world = init().unwrap();
+    ahead::far_ahead(world.communicator(), 20_000);
+    ahead::ahead_in_another(world.communicator(), 300);
+    world.finish().unwrap();
 }
 
 /// Every collective by every algorithm, of all lengths that travel differently.

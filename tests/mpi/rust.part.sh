@@ -42,6 +42,10 @@ run_rust() {
   ranks 2 "${messages[@]}" "$programs/mpi" many || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" ahead || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" long || status=1
+  # Little or hardly anything is kept of what comes before its call.
+  ranks 4 "${messages[@]}" HOPBINE_UNEXPECTED_BYTES=16384 "$programs/mpi" root-ahead || status=1
+  ranks 4 "${messages[@]}" HOPBINE_UNEXPECTED_BYTES=1 "$programs/mpi" root-ahead || status=1
+  ranks 3 "${messages[@]}" HOPBINE_UNEXPECTED_BYTES=1 "$programs/mpi" matrix || status=1
   ranks 3 "${messages[@]}" "$programs/mpi" unmet || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" lanes || status=1
   # The command, on a torus of processes.

@@ -2,6 +2,7 @@
 //! threads, and what can go wrong at the start. See `lost` for what can go
 //! wrong later.
 
+use crate::common::ahead::{ahead_in_another, far_ahead};
 use crate::common::calls::check;
 use crate::common::cores::one_core;
 use crate::common::processes::{ranks, run_scenario, start};
@@ -17,6 +18,7 @@ fn scenarios() {
     run_scenario(|name| {
         Some(match name {
             "every_algorithm" => every_algorithm,
+            "root_ahead" => root_ahead,
             "near" => near,
             "defaults" => defaults,
             "types" => types,
@@ -263,4 +265,36 @@ fn what_cannot_be_is_named() {
     // Another rank that never comes.
     let text = refusal(&[("HOPBINE_SIZE", "2"), ("HOPBINE_TIMEOUT", "1")]);
     assert!(text.contains("rank(s) 1 of 2"), "{text}");
+}
+
+fn root_ahead() {
+    let world = init().unwrap();
+    far_ahead(world.communicator(), 100_000);
+    ahead_in_another(world.communicator(), 300);
+    world.finish().unwrap();
+}
+
+/// Whatever the root sends ahead, in memory of the host too, where messages are read from its memory or
+/// sent in pieces.
+#[test]
+fn a_root_is_far_ahead_of_other_processes() {
+    let kept = ("HOPBINE_UNEXPECTED_BYTES", "16384");
+    ranks(4, "root_ahead", &[kept]);
+    for read in ["on", "off"] {
+        ranks(4, "root_ahead", &[kept, ("HOPBINE_BACKEND", "shm"), ("HOPBINE_SHM_READ", read)]);
+    }
+}
+
+/// Hardly anything is kept that comes too early.
+#[test]
+fn every_algorithm_without_room_for_early_messages() {
+    let kept = ("HOPBINE_UNEXPECTED_BYTES", "1");
+    ranks(5, "every_algorithm", &[kept, ("HOPBINE_EMU_JITTER_NS", "20000")]);
+    for read in ["on", "off"] {
+        ranks(
+            6,
+            "every_algorithm",
+            &[kept, ("HOPBINE_BACKEND", "shm"), ("HOPBINE_SHM_READ", read)],
+        );
+    }
 }

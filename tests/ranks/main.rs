@@ -29,6 +29,7 @@ mod regcache;
 mod requests;
 mod shm;
 mod stress;
+mod unexpected;
 mod vector;
 mod vector_errors;
 mod window;

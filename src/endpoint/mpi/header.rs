@@ -19,6 +19,8 @@ pub(super) const FIRST_DATA: i32 = 1;
 /// Credits: messages that may be on their way to a peer at a time. MPI keeps those that the peer has not
 /// looked at, so this bounds the memory that MPI needs.
 pub(super) const CREDITS: u32 = 32;
+/// Those that are kept for messages that stay with their sender: the peer never holds them.
+pub(super) const KEPT_CREDITS: u32 = 2;
 
 /// What a message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

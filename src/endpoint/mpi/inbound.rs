@@ -55,14 +55,17 @@ impl State {
             Said::Close { lane, n_messages } => self.lane_closing(index, lane, n_messages)?,
             Said::Closed { lane } => self.lane_closed(index, lane)?,
         }
+        self.pay(index)
+    }
+
+    /// Gives a peer's credits back, if it is time.
+    #[inline]
+    pub(super) fn pay(&mut self, index: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
-        if peer.owed >= CREDITS / 2 {
-            let credits = std::mem::take(&mut peer.owed);
-            let header = Header { credits, ..Header::plain(Kind::Credit, 0, 0) };
-            // SAFETY: no message.
-            unsafe { self.outbound.send(rank, &header, None) }?;
-        }
-        Ok(())
+        let Some(credits) = peer.due() else { return Ok(()) };
+        let header = Header { credits, ..Header::plain(Kind::Credit, 0, 0) };
+        // SAFETY: no message.
+        unsafe { self.outbound.send(peer.rank, &header, None) }
     }
 
     /// The receive that a message is for, if that is posted.
@@ -80,7 +83,8 @@ impl State {
         let found = self.receive_for(index, tag)?;
         let peer = &mut self.peers[index as usize];
         let Some(at) = found else {
-            peer.early.push_back(Early { tag, len, message: Message::Long(mpi_tag) });
+            let message = Message::Long(mpi_tag);
+            peer.early.push_back(Early { tag, len, message, held: 0 });
             self.calls.hear(tag);
             return Ok(());
         };
@@ -168,16 +172,34 @@ impl State {
 
     /// Keeps a part of a message whose receive has not been posted.
     fn keep(&mut self, index: u32, tag: Tag, len: usize, part: &[u8]) {
-        let early = &mut self.peers[index as usize].early;
-        if let Some(Early { message: Message::Short(data), .. }) =
-            early.back_mut().filter(|early| early.tag.names_same(tag))
-        {
-            return data.extend_from_slice(part);
+        let peer = &mut self.peers[index as usize];
+        let mut bytes = 0;
+        if !peer.early.back().is_some_and(|early| early.tag.names_same(tag)) {
+            let message = Message::Short(Vec::with_capacity(len));
+            let early = Early { tag, len, message, held: 0 };
+            bytes = early.bytes();
+            peer.early.push_back(early);
+            self.calls.hear(tag);
         }
-        let mut data = Vec::with_capacity(len);
-        data.extend_from_slice(part);
-        early.push_back(Early { tag, len, message: Message::Short(data) });
-        self.calls.hear(tag);
+        let Some(early) = peer.early.back_mut() else { return };
+        if let Message::Short(data) = &mut early.message {
+            data.extend_from_slice(part);
+        }
+        if !self.unexpected.keep(bytes) {
+            (peer.owed, peer.held) = (peer.owed - 1, peer.held + 1);
+            early.held += 1;
+        }
+    }
+
+    /// A message is not kept any more: gives the credits back that it holds.
+    pub(super) fn let_go(&mut self, index: u32, early: &Early) -> Result<(), WireError> {
+        self.unexpected.release(early.bytes());
+        if early.held == 0 {
+            return Ok(());
+        }
+        let peer = &mut self.peers[index as usize];
+        (peer.owed, peer.held) = (peer.owed + early.held, peer.held - early.held);
+        self.pay(index)
     }
 
     pub(super) fn differs(&mut self, rank: Rank) -> WireError {

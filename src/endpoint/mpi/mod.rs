@@ -27,8 +27,11 @@
 //! ahead: MPIs ask for most messages of such a length.
 //!
 //! What comes while a rank does not look is kept by MPI: messages with a header are under credits, 32
-//! for each sender and port. Whatever has been taken from the ring gives its credit back at once, also if it has
-//! met no receive, so no message waits for another.
+//! for each sender and port. Whatever has been taken from the ring gives its credit back, also if it has
+//! met no receive, so no message waits for another. But once a port has kept enough of short messages
+//! that came too early, these hold their credits until they meet their receives
+//! ([`unexpected`](super::unexpected)). A short message that waits for credits for some polls then
+//! goes like a long one: for headers of these the last credits are kept.
 //!
 //! The receiver sees, when the header meets the receive, whether both have one length and belong to one
 //! call. A long message that does not fit is received into memory of the port's and dropped.
@@ -78,7 +81,8 @@ pub use library::{Comm, Library, check, is_running};
 use super::calls::Calls;
 use super::lists::hand_over;
 use super::{
-    Arrival, Endpoint, Event, Observer, Posted as Taken, Slot, Status, Tag, WireError, WireRegion,
+    Arrival, Endpoint, Event, Observer, Posted as Taken, Slot, Status, Tag, UnexpectedBytes,
+    WireError, WireRegion,
 };
 use crate::Rank;
 use crate::error::Blame;
@@ -128,6 +132,7 @@ struct State {
     /// To be reported by the next poll.
     events: Vec<Event>,
     calls: Calls,
+    unexpected: UnexpectedBytes,
     /// Receives whose message has not come.
     n_awaited: usize,
     /// Polls since the last look at the ring.
@@ -178,6 +183,7 @@ impl MpiEndpoint {
             listed: Vec::new(),
             events: Vec::with_capacity(64),
             calls: Calls::new(),
+            unexpected: UnexpectedBytes::default(),
             n_awaited: 0,
             n_polls: 0,
             n_quiet: 0,
@@ -255,8 +261,9 @@ impl Endpoint for MpiEndpoint {
     }
 
     fn is_flushed(&self) -> bool {
-        let State { listed, outbound, transfers, .. } = &self.state;
-        listed.is_empty() && outbound.is_empty() && !transfers.is_dropping()
+        // What waits for credits is part of an operation that has not ended.
+        let State { outbound, transfers, .. } = &self.state;
+        outbound.is_empty() && !transfers.is_dropping()
     }
 
     fn abandon(&mut self) {
@@ -273,6 +280,14 @@ impl Endpoint for MpiEndpoint {
             Ok(_inside) => self.state.give_up(Duration::ZERO),
             Err(_) => self.state.is_abandoned = true,
         }
+    }
+
+    fn limit_unexpected(&mut self, bytes: usize) {
+        self.state.unexpected.set_limit(bytes);
+    }
+
+    fn unexpected(&self) -> UnexpectedBytes {
+        self.state.unexpected
     }
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {
@@ -365,6 +380,7 @@ impl State {
         let start = Instant::now();
         let end = start + LAST_WAIT;
         self.peers.iter_mut().for_each(Peer::abandon);
+        self.unexpected.clear();
         self.listed.clear();
         self.events.clear();
         if self.ring.cancel(end) {

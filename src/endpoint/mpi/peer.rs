@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::header::{CREDITS, Header, Parts};
+use super::header::{CREDITS, Header, KEPT_CREDITS, PART_BYTES, Parts};
 use super::lanes::Lanes;
 use crate::Rank;
 use crate::endpoint::{Arrival, Slot, Tag, WireRegion};
@@ -15,6 +15,8 @@ pub(super) struct Peer {
     pub(super) credits: u32,
     /// Credits of messages from there that have not been given back yet.
     pub(super) owed: u32,
+    /// Credits of messages from there that are kept, and hold them.
+    pub(super) held: u32,
     /// The message of which more parts are to come.
     pub(super) parts: Parts,
     /// Receives whose message has not come.
@@ -27,6 +29,8 @@ pub(super) struct Peer {
     pub(super) lanes_from: Lanes,
     /// What waits for credits.
     pub(super) outbox: VecDeque<Outgoing>,
+    /// How often there was none since the last short message has gone.
+    pub(super) n_waits: u32,
     /// Whether it is on the port's list of peers whose outbox holds something.
     pub(super) is_listed: bool,
 }
@@ -51,6 +55,18 @@ pub(super) struct Early {
     pub(super) tag: Tag,
     pub(super) len: usize,
     pub(super) message: Message,
+    /// Credits that it holds.
+    pub(super) held: u32,
+}
+
+impl Early {
+    /// Bytes of memory that it takes here, if its sender does not keep it.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.message {
+            Message::Short(data) => size_of::<Early>() + data.capacity(),
+            Message::Long(_) => 0,
+        }
+    }
 }
 
 /// What has come of a message.
@@ -71,17 +87,31 @@ pub(super) struct Outgoing {
 }
 
 impl Peer {
+    /// Bytes that messages of a peer take at most that hold all credits that can be held.
+    pub(super) const WINDOW_BYTES: usize =
+        (CREDITS - KEPT_CREDITS) as usize * (size_of::<Early>() + PART_BYTES);
+
+    /// Credits of messages from there that are to be given back now, if any. Those that are not held are
+    /// given back in good time, as long as others are.
+    #[inline]
+    pub(super) fn due(&mut self) -> Option<u32> {
+        let least = if self.held > 0 { 1 } else { CREDITS / 2 };
+        (self.owed >= least).then(|| std::mem::take(&mut self.owed))
+    }
+
     pub(super) fn new(rank: Rank) -> Self {
         Peer {
             rank,
             credits: CREDITS,
             owed: 0,
+            held: 0,
             parts: Parts::default(),
             posted: Vec::new(),
             early: VecDeque::new(),
             lanes_to: Lanes::default(),
             lanes_from: Lanes::default(),
             outbox: VecDeque::new(),
+            n_waits: 0,
             is_listed: false,
         }
     }

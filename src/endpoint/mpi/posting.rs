@@ -1,6 +1,6 @@
 //! Sends and receives of this rank, and what goes out for them under credits.
 
-use super::header::{Header, Kind, n_parts, part_len};
+use super::header::{Header, KEPT_CREDITS, Kind, n_parts, part_len};
 use super::peer::{Early, Message, Outgoing, Peer, Posted};
 use super::transfers::Awaited;
 use super::{NOBODY, State};
@@ -8,6 +8,9 @@ use crate::Rank;
 use crate::endpoint::{
     Arrival, Event, Posted as Taken, Slot, Tag, WireError, WireRegion, given_up,
 };
+
+/// Polls after which a short message that waits for credits is announced. In between credits mostly come.
+const LONGEST_WAIT: u32 = 256;
 
 impl State {
     /// As [`post_send`](crate::endpoint::Endpoint::post_send).
@@ -74,7 +77,8 @@ impl State {
             }
             return Ok(Taken::Accepted);
         };
-        let Early { tag: sent, len, message } = early;
+        self.let_go(index, &early)?;
+        let Early { tag: sent, len, message, .. } = early;
         let fits = (sent.call, len) == (tag.call, region.len);
         match message {
             Message::Long(mpi_tag) => {
@@ -157,6 +161,7 @@ impl State {
     fn meet(&mut self, rank: Rank) -> u32 {
         let index = self.peers.len() as u32;
         self.peers.push(Peer::new(rank));
+        self.unexpected.add_window(Peer::WINDOW_BYTES);
         self.peer_of_rank[rank as usize] = index;
         index
     }
@@ -168,19 +173,32 @@ impl State {
         }
     }
 
-    /// Sends as much of a peer's outbox as can go.
+    /// Sends as much of a peer's outbox as can go. Short messages that have waited for credits for long
+    /// are announced, as long ones are: the peer may keep no more of them.
     pub(super) fn flush(&mut self, index: u32) -> Result<(), WireError> {
-        while let Some(&outgoing) = self.peers[index as usize].outbox.front() {
-            let Outgoing { header, slot, region } = outgoing;
-            if !self.can_go(index, &header) {
-                self.list(index);
-                break;
+        while let Some(&Outgoing { header, slot, region }) =
+            self.peers[index as usize].outbox.front()
+        {
+            let is_short = header.kind == Kind::Short;
+            if self.can_go(index, &header) {
+                let peer = &mut self.peers[index as usize];
+                peer.outbox.pop_front();
+                if is_short {
+                    peer.n_waits = 0;
+                    self.events.push(Event::Sent(slot));
+                }
+                self.put(index, header, slot, region)?;
+                continue;
             }
-            self.peers[index as usize].outbox.pop_front();
-            self.put(index, header, slot, region)?;
-            if header.kind == Kind::Short {
-                self.events.push(Event::Sent(slot));
+            let peer = &mut self.peers[index as usize];
+            if is_short && peer.n_waits >= LONGEST_WAIT {
+                let header = Header { kind: Kind::Long, way: 0, ..header };
+                peer.outbox[0] = Outgoing { header, slot, region };
+                continue;
             }
+            peer.n_waits += 1;
+            self.list(index);
+            break;
         }
         Ok(())
     }
@@ -190,7 +208,7 @@ impl State {
     fn can_go(&self, index: u32, header: &Header) -> bool {
         let credits = self.peers[index as usize].credits;
         match header.kind {
-            Kind::Short => credits >= header.way,
+            Kind::Short => credits >= header.way + KEPT_CREDITS,
             _ => credits > 0 && self.transfers.has_tag(),
         }
     }

@@ -456,14 +456,14 @@ impl Transfers {
     }
 }
 
-/// How many pieces a message has.
+/// How many pieces a message has: an empty one, too, has one.
 fn n_pieces(len: usize) -> u32 {
-    len.div_ceil(MOST_BYTES) as u32
+    len.div_ceil(MOST_BYTES).max(1) as u32
 }
 
 /// Where the pieces of a message begin, and their lengths.
 fn pieces(len: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..len).step_by(MOST_BYTES).map(move |at| (at, (len - at).min(MOST_BYTES)))
+    (0..len.max(1)).step_by(MOST_BYTES).map(move |at| (at, (len - at).min(MOST_BYTES)))
 }
 
 #[cfg(test)]
@@ -473,6 +473,7 @@ mod tests {
     #[test]
     fn long_messages_go_in_pieces() {
         assert_eq!(pieces(5).collect::<Vec<_>>(), [(0, 5)]);
+        assert_eq!((pieces(0).collect::<Vec<_>>(), n_pieces(0)), (vec![(0, 0)], 1));
         let len = 2 * MOST_BYTES + 3;
         let want = [(0, MOST_BYTES), (MOST_BYTES, MOST_BYTES), (2 * MOST_BYTES, 3)];
         assert_eq!(pieces(len).collect::<Vec<_>>(), want);

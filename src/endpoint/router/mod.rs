@@ -9,7 +9,8 @@
 mod tests;
 
 use super::{
-    Arrival, Endpoint, Event, Observer, Posted, Registry, Slot, Status, Tag, WireError, WireRegion,
+    Arrival, Endpoint, Event, Observer, Posted, Registry, Slot, Status, Tag, UnexpectedBytes,
+    WireError, WireRegion,
 };
 use crate::Rank;
 use crate::error::Blame;
@@ -102,6 +103,16 @@ impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
     fn end(&mut self) {
         self.near.end();
         self.far.end();
+    }
+
+    /// Half of it for either wire.
+    fn limit_unexpected(&mut self, bytes: usize) {
+        self.near.limit_unexpected(bytes / 2);
+        self.far.limit_unexpected(bytes / 2);
+    }
+
+    fn unexpected(&self) -> UnexpectedBytes {
+        self.near.unexpected().and(self.far.unexpected())
     }
 
     /// At most one of the wires has one: keys are its.

@@ -1,11 +1,11 @@
 //! What peers have sent: taken out of queues, and matched with receives.
 
 use crate::Rank;
-use crate::endpoint::{Arrival, Event, Slot, Tag, View, WireError};
+use crate::endpoint::{Arrival, Event, Posted as Taken, Slot, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
 use super::descriptor::{Coming, Descriptor, INLINE_BYTES, Kind, Said, Via};
-use super::peer::{Body, Early, Posted};
+use super::peer::{Body, Early, Peer, Posted};
 use super::state::Landing;
 use super::{ShmEndpoint, copy};
 
@@ -95,9 +95,8 @@ impl ShmEndpoint {
                 Via::Slot(slot) => Body::Staged(slot),
                 Via::Loan(loan) => Body::Lent(loan),
             };
-            self.n_early += 1;
             self.calls.hear(tag);
-            self.peers[peer].early.push_back(Early { tag, len, body });
+            self.keep(peer, Early { tag, len, body });
             return Ok(());
         };
         if (posted.call, posted.region.len) != (call, len) {
@@ -118,6 +117,75 @@ impl ShmEndpoint {
             }
         }
         Ok(())
+    }
+
+    /// Keeps a message until its receive is posted.
+    fn keep(&mut self, peer: usize, early: Early) {
+        self.n_early += 1;
+        let bytes = early.bytes();
+        let Peer { early: kept, inbox, is_held, .. } = &mut self.peers[peer];
+        kept.push_back(early);
+        if bytes > 0 && !self.unexpected.keep(bytes) && !std::mem::replace(is_held, true) {
+            inbox.hold(true);
+            self.n_held += 1;
+        }
+    }
+
+    /// A receive is posted whose message has been kept.
+    ///
+    /// # Safety
+    /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
+    pub(super) unsafe fn received_early(
+        &mut self,
+        peer: usize,
+        early: Early,
+        posted: &Posted,
+    ) -> Result<Taken, WireError> {
+        self.let_go(early.bytes());
+        let &Posted { call, slot, region, .. } = posted;
+        if (early.tag.call, early.len) != (call, region.len) {
+            self.refuse(peer, early.body.via(), slot)?;
+            return Ok(Taken::Accepted);
+        }
+        match early.body {
+            Body::Staged(id) => self.show_staged(peer, id, posted),
+            Body::Lent(loan) => {
+                self.land(Landing::new(peer, slot, region, loan), loan.among)?;
+            }
+            Body::Inline(bytes) => {
+                // SAFETY: the region is valid for writes by the caller's promise, and has the
+                // message's length, which a line has room for.
+                unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
+                return Ok(Taken::Done);
+            }
+            Body::Copied(bytes) => {
+                // SAFETY: as above.
+                unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
+                return Ok(Taken::Done);
+            }
+        }
+        Ok(Taken::Accepted)
+    }
+
+    /// A message is not kept any more that took so much memory.
+    #[inline]
+    fn let_go(&mut self, bytes: usize) {
+        self.n_early -= 1;
+        self.unexpected.release(bytes);
+        if self.n_held > 0 && self.unexpected.has_room() {
+            self.hold_nobody();
+        }
+    }
+
+    /// Lets all peers send short messages again.
+    #[cold]
+    fn hold_nobody(&mut self) {
+        for Peer { inbox, is_held, .. } in &mut self.peers {
+            if std::mem::take(is_held) {
+                inbox.hold(false);
+            }
+        }
+        self.n_held = 0;
     }
 
     /// Gives back a message of a peer that is not what its receive expects.

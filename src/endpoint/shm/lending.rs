@@ -23,9 +23,16 @@ impl ShmEndpoint {
     /// Takes up a message whose receive is posted, and which its sender has lent as one of `among`:
     /// reads it, or asks for pieces.
     pub(super) fn land(&mut self, landing: Landing, among: u64) -> Result<(), WireError> {
+        if landing.region.len == 0 {
+            self.events.push(Event::Received(landing.slot));
+            return self.answer(landing.peer, Descriptor::answer(Kind::Done, landing.id));
+        }
         let awaited = self.peers.iter().map(|peer| peer.posted.len()).sum::<usize>();
         let incoming = 1 + awaited + self.n_early + self.reads_due.len() + self.landings.len();
-        if self.can_read && !self.is_to_pull(landing.peer, among as f32 / incoming as f32) {
+        // Of a short one, which this port had no room for, the first piece would come later.
+        let is_short = landing.region.len <= EAGER_BYTES;
+        let ratio = among as f32 / incoming as f32;
+        if self.can_read && (is_short || !self.is_to_pull(landing.peer, ratio)) {
             self.reads_due.push(landing);
             return Ok(());
         }

@@ -12,7 +12,9 @@
 //!
 //! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message
 //! that finds no slot is lent, and a piece that finds none, because others do not read theirs, goes
-//! through the queue's ring of bytes. So no message waits for another.
+//! through the queue's ring of bytes. So no message waits for another. A receiver that has kept enough
+//! of short messages that came too early asks for no more: they are lent then, too
+//! ([`unexpected`](super::unexpected)).
 
 mod bell;
 mod board;
@@ -52,12 +54,15 @@ use super::Posted as Taken;
 use super::calls::Calls;
 use super::garbled::Garbled;
 use super::lists::hand_over;
-use super::{Arrival, Bell, Endpoint, Event, Observer, Slot, Status, Tag, WireError, WireRegion};
+use super::{
+    Arrival, Bell, Endpoint, Event, Observer, Slot, Status, Tag, UnexpectedBytes, WireError,
+    WireRegion,
+};
 use crate::error::Blame;
 use crate::numbered::Numbered;
 use descriptor::{Descriptor, INLINE_BYTES, Kind};
 use layout::{Layout, SLOT_BYTES};
-use peer::{Body, Peer, Posted};
+use peer::{Peer, Posted};
 use reach::Reads;
 use segment::Segment;
 use staging::Staging;
@@ -139,6 +144,9 @@ pub struct ShmEndpoint {
     due_views: Vec<(usize, u32)>,
     calls: Calls,
     n_early: usize,
+    unexpected: UnexpectedBytes,
+    /// Peers that are asked to send no short messages.
+    n_held: usize,
     n_polls: u32,
     is_abandoned: bool,
     answer: Option<Status>,
@@ -263,7 +271,8 @@ impl Endpoint for ShmEndpoint {
             word: 0,
         };
         let staged = self.longest_staged(peer, region.len);
-        if region.len <= EAGER_BYTES {
+        let is_short = region.len <= EAGER_BYTES;
+        if is_short && self.peers[peer].outbox.has_leave() {
             if region.len > INLINE_BYTES {
                 descriptor.kind = Kind::Eager;
             }
@@ -275,7 +284,7 @@ impl Endpoint for ShmEndpoint {
             let is_pushed = self.push(peer, &descriptor, bytes)?;
             return Ok(if is_pushed { Taken::Done } else { Taken::Later });
         }
-        if region.len <= staged {
+        if !is_short && region.len <= staged {
             // SAFETY: the caller's promise; `sent` comes before the event does.
             if let Some(staged) = unsafe { self.staging.put(region.ptr, region.len) } {
                 (descriptor.kind, descriptor.id) = (Kind::Staged, staged as u32);
@@ -317,29 +326,8 @@ impl Endpoint for ShmEndpoint {
             self.peers[peer].posted.push(posted);
             return Ok(Taken::Accepted);
         };
-        self.n_early -= 1;
-        if (early.tag.call, early.len) != (call, region.len) {
-            self.refuse(peer, early.body.via(), slot)?;
-            return Ok(Taken::Accepted);
-        }
-        match early.body {
-            Body::Staged(id) => self.show_staged(peer, id, &posted),
-            Body::Lent(loan) => {
-                self.land(Landing::new(peer, slot, region, loan), loan.among)?;
-            }
-            Body::Inline(bytes) => {
-                // SAFETY: the region is valid for writes by the caller's promise, and has the
-                // message's length, which a line has room for.
-                unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
-                return Ok(Taken::Done);
-            }
-            Body::Copied(bytes) => {
-                // SAFETY: as above.
-                unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
-                return Ok(Taken::Done);
-            }
-        }
-        Ok(Taken::Accepted)
+        // SAFETY: the caller's promise.
+        unsafe { self.received_early(peer, early, &posted) }
     }
 
     #[inline]
@@ -403,6 +391,15 @@ impl Endpoint for ShmEndpoint {
             peer.posted.clear();
             peer.early.clear();
         }
+        self.unexpected.clear();
+    }
+
+    fn limit_unexpected(&mut self, bytes: usize) {
+        self.unexpected.set_limit(bytes);
+    }
+
+    fn unexpected(&self) -> UnexpectedBytes {
+        self.unexpected
     }
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use crate::endpoint::lists::take_out;
 use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 
+use super::EAGER_BYTES;
 use super::descriptor::{INLINE_BYTES, Loan, Via};
+use super::layout::PAYLOAD_BYTES;
 use super::process::Watch;
-use super::queue::{Inbox, Outbox};
+use super::queue::{Inbox, Outbox, WINDOW};
 use super::ways::Ways;
 
 /// A peer, as seen by one port.
@@ -23,6 +25,8 @@ pub(super) struct Peer {
     pub(super) posted: Vec<Posted>,
     /// Messages whose receive has not been posted, in the order in which they came.
     pub(super) early: VecDeque<Early>,
+    /// It is asked to send no short messages.
+    pub(super) is_held: bool,
 }
 
 /// A receive that is posted and waits for its message.
@@ -65,6 +69,21 @@ impl Body {
             Body::Lent(loan) => Via::Loan(loan),
         }
     }
+}
+
+impl Early {
+    /// Bytes that it takes here, if its sender does not keep it.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.body {
+            Body::Inline(_) => size_of::<Early>(),
+            Body::Copied(bytes) => size_of::<Early>() + bytes.capacity(),
+            Body::Staged(_) | Body::Lent { .. } => 0,
+        }
+    }
+
+    /// Bytes that messages of a peer take at most that has been asked to send none.
+    pub(super) const WINDOW_BYTES: usize =
+        WINDOW * size_of::<Early>() + PAYLOAD_BYTES + EAGER_BYTES;
 }
 
 impl Peer {

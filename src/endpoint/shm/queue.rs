@@ -18,6 +18,9 @@ use crate::endpoint::garbled::{Garbled, at_most};
 
 /// Descriptors that only answers to the receiver's own messages may use.
 const KEPT_LINES: u32 = 16;
+/// Messages that may be on their way in a queue when the receiver asks for no more short ones: those
+/// that the queue has room for, and one more, of whose sender the question has come too early.
+pub(super) const WINDOW: usize = QUEUE_LINES - KEPT_LINES as usize + 1;
 
 /// As [`Raw`], with the stamp as what it is, and all of the inline bytes.
 #[repr(C, align(64))]
@@ -41,6 +44,8 @@ const _: () = assert!(offset_of!(Line, data) == offset_of!(Raw, words));
 struct Parts {
     /// Lines and bytes that the receiver has taken: the lower and the upper half.
     taken: *const AtomicU64,
+    /// Whether the receiver holds short messages back: not 0 if so. In a line that is seldom written.
+    holds: *const AtomicU64,
     lines: *mut Line,
     bytes: *mut u8,
     /// Keeps the memory mapped.
@@ -55,6 +60,7 @@ impl Parts {
         let bytes = lines + QUEUE_LINES * LINE;
         Parts {
             taken: segment.word(offset),
+            holds: segment.word(offset + LINE),
             lines: segment.at(lines, QUEUE_LINES * LINE).cast(),
             bytes: segment.at(bytes, PAYLOAD_BYTES),
             _segment: segment.clone(),
@@ -70,6 +76,11 @@ impl Parts {
     fn taken(&self) -> &AtomicU64 {
         // SAFETY: a word of the segment, which `self` keeps mapped.
         unsafe { &*self.taken }
+    }
+
+    fn holds(&self) -> &AtomicU64 {
+        // SAFETY: as above.
+        unsafe { &*self.holds }
     }
 }
 
@@ -155,6 +166,14 @@ impl Outbox {
             if in_ring { bytemuck::bytes_of(&descriptor.word) } else { payload },
         );
         Ok(true)
+    }
+
+    /// Whether the receiver has room for short messages that may come before their receives.
+    #[inline]
+    pub(super) fn has_leave(&self) -> bool {
+        // Relaxed: the sender sees it at the latest when it has seen that there is room for another
+        // message; see `has_room` and `Inbox::hold`.
+        self.parts.holds().load(Ordering::Relaxed) == 0
     }
 
     /// Wakes the receiver for something that is no message.
@@ -257,6 +276,12 @@ impl Inbox {
         self.lines_at = self.lines_at.wrapping_add(1);
         self.owes = true;
         Some(Ok((said, payload)))
+    }
+
+    /// Asks the sender to send no short messages, or to send them again.
+    pub(super) fn hold(&mut self, holds: bool) {
+        // Relaxed: before the Release in `give_back`.
+        self.parts.holds().store(u64::from(holds), Ordering::Relaxed);
     }
 
     /// Gives the room of what was taken back to the sender.

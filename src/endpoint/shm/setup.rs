@@ -12,7 +12,7 @@ use super::bell::{self, Doorbell};
 use super::board::{self, Board};
 use super::boards::{self, Boards};
 use super::layout::Layout;
-use super::peer::Peer;
+use super::peer::{Early, Peer};
 use super::process::{self, Process, Watch};
 use super::queue::{Inbox, Outbox};
 use super::reach::{Reads, read_process};
@@ -22,7 +22,7 @@ use super::{Opened, Reading, ShmEndpoint};
 use crate::endpoint::calls::Calls;
 use crate::endpoint::garbled::{Garbled, within};
 use crate::endpoint::meeting::{agree, lost, stamped, unstamped};
-use crate::endpoint::{Bell, Rank, WireError};
+use crate::endpoint::{Bell, Rank, UnexpectedBytes, WireError};
 use crate::numbered::Numbered;
 
 /// What fails, in errors.
@@ -216,7 +216,10 @@ impl ShmEndpoint {
             ways: Default::default(),
             posted: Vec::with_capacity(64),
             early: Default::default(),
+            is_held: false,
         };
+        let mut unexpected = UnexpectedBytes::default();
+        unexpected.add_window(locals.len() * Early::WINDOW_BYTES);
         ShmEndpoint {
             rank: locals[me].0,
             n_ranks,
@@ -239,6 +242,8 @@ impl ShmEndpoint {
             due_views: Vec::with_capacity(16),
             calls: Calls::new(),
             n_early: 0,
+            unexpected,
+            n_held: 0,
             n_polls: 0,
             is_abandoned: false,
             answer: None,

@@ -69,9 +69,18 @@ impl Window {
     pub(super) const fn credit(self, lane: Lane) -> u32 {
         match (self, lane) {
             (Window::Wide, Lane::Descriptors) => 16,
-            (Window::Narrow, Lane::Descriptors) => 4,
+            (Window::Narrow, Lane::Descriptors) => 2,
             (Window::Wide, Lane::Eager) => 4,
             (Window::Narrow, Lane::Eager) => 1,
+        }
+    }
+
+    /// Slots that are kept for what is no message: as many as may be without credit while all
+    /// others hold theirs.
+    pub(super) const fn kept(self, lane: Lane) -> u32 {
+        match lane {
+            Lane::Descriptors => self.credit(lane),
+            Lane::Eager => 0,
         }
     }
 

@@ -3,6 +3,10 @@
 //! A sender takes slots in ring order as long as it has credits. The receiver is done with
 //! slots in any order, since writes may overtake each other, but gives credit only for slots
 //! that the ring has passed: so a credit always stands for the sender's oldest slots.
+//!
+//! The receiver holds credits of messages that came too early, if it has no room for more of them. It
+//! may then grant a credit for a message that it waits for. The last credits for descriptors are for
+//! those that are no messages, and are never held.
 
 use super::channel::{Lane, Window};
 use crate::endpoint::garbled::{Garbled, at_most};
@@ -33,6 +37,20 @@ impl Outgoing {
         (self.credits > 0).then_some(self.next)
     }
 
+    /// The same for a message that its receiver may hold.
+    pub(super) fn slot_for_message(&self) -> Option<u32> {
+        let kept = self.window.map_or(0, |window| window.kept(self.lane));
+        (self.credits > kept).then_some(self.next)
+    }
+
+    /// The peer has granted a credit.
+    ///
+    /// # Errors
+    /// As [`credited`](Outgoing::credited).
+    pub(super) fn granted(&mut self) -> Result<(), Garbled> {
+        self.add(1)
+    }
+
     /// The message has gone to the slot.
     pub(super) fn used(&mut self) {
         self.credits -= 1;
@@ -45,10 +63,12 @@ impl Outgoing {
     /// # Errors
     /// If it is for slots that nothing has been written to.
     pub(super) fn credited(&mut self) -> Result<(), Garbled> {
-        let (given, slots) = self
-            .window
-            .map_or((1, 0), |window| (window.credit(self.lane), window.slots(self.lane)));
-        let credits = u64::from(self.credits) + u64::from(given);
+        self.add(self.window.map_or(1, |window| window.credit(self.lane)))
+    }
+
+    fn add(&mut self, credits: u32) -> Result<(), Garbled> {
+        let slots = self.window.map_or(0, |window| window.slots(self.lane));
+        let credits = u64::from(self.credits) + u64::from(credits);
         self.credits = at_most("credits", credits, slots as usize)? as u32;
         Ok(())
     }
@@ -63,17 +83,19 @@ pub(super) struct Incoming {
     head: u32,
     /// A bit for each slot that is done.
     done: u64,
-    /// Slots passed for which no credit is owed yet.
+    /// Slots passed for which no credit has been given.
     passed: u32,
-    /// Credits to be sent.
-    owed: u32,
+    /// Messages that are kept and hold the credit of their slot.
+    held: u32,
+    /// Credits that are granted for messages which have not come.
+    granted: u32,
     /// Slots whose messages are still being read.
     lent: u32,
 }
 
 impl Incoming {
     pub(super) fn new(lane: Lane, window: Window) -> Self {
-        Incoming { lane, window, head: 0, done: 0, passed: 0, owed: 0, lent: 0 }
+        Incoming { lane, window, head: 0, done: 0, passed: 0, held: 0, granted: 0, lent: 0 }
     }
 
     /// The message in `slot` has been taken.
@@ -83,11 +105,34 @@ impl Incoming {
             self.done &= !(1 << self.head);
             self.head = (self.head + 1) % self.window.slots(self.lane);
             self.passed += 1;
-            if self.passed == self.window.credit(self.lane) {
-                self.passed = 0;
-                self.owed += 1;
-            }
         }
+    }
+
+    /// A message is kept that holds its credit.
+    pub(super) fn hold(&mut self) {
+        self.held += 1;
+    }
+
+    /// A message that held its credit is not kept any more.
+    pub(super) fn let_go(&mut self) {
+        self.held -= 1;
+    }
+
+    /// Takes a credit to grant for one message, if there is one. The last are for what is no message:
+    /// a grant may itself wait behind that.
+    pub(super) fn grant(&mut self) -> bool {
+        let most = self.window.slots(self.lane) - self.window.kept(self.lane);
+        let may_grant = self.passed > 0 && self.granted < most;
+        if may_grant {
+            (self.passed, self.granted) = (self.passed - 1, self.granted + 1);
+        }
+        may_grant
+    }
+
+    /// The message has come for which a credit was granted; `refused`: without that credit, as it was
+    /// on its way already.
+    pub(super) fn came(&mut self, refused: bool) {
+        (self.passed, self.granted) = (self.passed + u32::from(refused), self.granted - 1);
     }
 
     /// The message in a slot is being read where it is.
@@ -102,18 +147,22 @@ impl Incoming {
 
     /// Whether credits may be due as soon as what is lent comes back.
     pub(super) fn will_owe(&self) -> bool {
-        self.lent > 0
-            && self.passed + self.done.count_ones() + self.lent >= self.window.credit(self.lane)
+        self.lent > 0 && self.passed + self.done.count_ones() + self.lent >= self.due()
     }
 
     /// Whether credits are to be sent.
     pub(super) fn owes(&self) -> bool {
-        self.owed > 0
+        self.passed >= self.due()
+    }
+
+    /// The slots passed with which credits are to be sent: what is granted are credits that were held.
+    fn due(&self) -> u32 {
+        self.held.saturating_sub(self.granted) + self.window.credit(self.lane)
     }
 
     /// A credit has been sent.
     pub(super) fn paid(&mut self) {
-        self.owed -= 1;
+        self.passed -= self.window.credit(self.lane);
     }
 }
 
@@ -133,12 +182,14 @@ mod tests {
     #[test]
     fn credits_for_nothing_are_refused() {
         let mut out = Outgoing::new(Lane::Eager);
-        assert!(out.credited().is_err(), "before the hello");
+        assert!(out.credited().is_err() && out.granted().is_err(), "before the hello");
         out.open(Window::Narrow);
-        assert!(out.credited().is_err());
-        out.used();
-        assert_eq!(out.credited(), Ok(()));
-        assert!(out.credited().is_err());
+        for give in [Outgoing::credited, Outgoing::granted] {
+            assert!(give(&mut out).is_err());
+            out.used();
+            assert_eq!(give(&mut out), Ok(()));
+            assert!(give(&mut out).is_err());
+        }
     }
 
     fn never_reuses(lane: Lane, window: Window) {

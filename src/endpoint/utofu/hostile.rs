@@ -44,7 +44,7 @@ fn read(lane: Lane, rest: &[u8]) {
         }
         Lane::Eager => {
             let header = rest.first_chunk::<EAGER_HEADER_BYTES>().expect("a header");
-            if let Some((_, len)) = wire::eager_message(header) {
+            if let Some((_, _, len)) = wire::eager_message(header) {
                 assert!(len <= EAGER_BYTES && EAGER_HEADER_BYTES + len <= rest.len());
             }
         }

@@ -4,16 +4,16 @@ use utofu::handles::{Notice, NoticeError};
 use utofu::{Stadd, VcqId};
 
 use crate::endpoint::garbled::Garbled;
-use crate::endpoint::{Arrival, Event, Rank, Status, Tag, WireError};
+use crate::endpoint::{Arrival, Event, Rank, Slot, Status, Tag, WireError, WireRegion};
 
 use super::channel::{
-    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, Written,
+    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, TINY_BYTES, Written,
 };
 use super::channels::channel_of;
-use super::peer::{Announced, Unexpected, take};
+use super::peer::{Announced, Body, Unexpected, Word, lane_of, take};
 use super::state::{HELLOS_AT, Landing};
-use super::wire::{self, Descriptor};
-use super::{UtofuEndpoint, deliver, failed};
+use super::wire::{self, Descriptor, Leave};
+use super::{SPARE_BUFFERS, UtofuEndpoint, deliver, failed};
 
 impl UtofuEndpoint {
     /// Takes a notice from the MRQ, if there is one, and handles it.
@@ -133,6 +133,11 @@ impl UtofuEndpoint {
                 // SAFETY: as above; any bytes are valid.
                 let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
                 match Descriptor::decode(&bytes).ok_or_else(|| garbled(peer.rank))? {
+                    Descriptor::Ready { tag, len, .. } if len <= EAGER_BYTES as u64 => {
+                        let granted = peer.granted(tag, lane_of(len as usize));
+                        granted.map_err(|garbled| garbled.by(peer.rank, "utofu_poll_mrq"))?;
+                        self.flush_peer(index)?;
+                    }
                     Descriptor::Ready { tag, at, len } => {
                         self.check_call(index, tag)?;
                         let peer = &mut self.peers[index as usize];
@@ -150,23 +155,24 @@ impl UtofuEndpoint {
                     }
                     Descriptor::Waiting { tag, len } => {
                         self.check_call(index, tag)?;
-                        self.check_waiting(index, tag, len)?;
+                        self.waits(index, tag, len)?;
                     }
-                    Descriptor::Tiny { tag, len, data } => {
+                    Descriptor::Tiny { tag, leave, len, data } => {
                         self.check_call(index, tag)?;
-                        self.received(index, tag, &data[..usize::from(len)], None)?;
+                        self.received(index, tag, leave, Arrived::Tiny(len, data))?;
                     }
                 }
             }
             Lane::Eager => {
                 // SAFETY: as above.
                 let header = unsafe { ptr.cast::<[u8; EAGER_HEADER_BYTES]>().read() };
-                let (tag, len) = wire::eager_message(&header).ok_or_else(|| garbled(peer.rank))?;
+                let message = wire::eager_message(&header).ok_or_else(|| garbled(peer.rank))?;
+                let (tag, leave, len) = message;
                 self.check_call(index, tag)?;
                 // SAFETY: as above; `len` is at most a slot's room, and the peer does not
                 // write the slot again before it gets the credit for it.
                 let data = unsafe { std::slice::from_raw_parts(ptr.add(EAGER_HEADER_BYTES), len) };
-                if self.received(index, tag, data, Some(slot))? {
+                if self.received(index, tag, leave, Arrived::Eager(slot, data))? {
                     // It is being read there.
                     return Ok(());
                 }
@@ -175,35 +181,40 @@ impl UtofuEndpoint {
         self.slot_done(index, lane, slot)
     }
 
-    /// Gives a slot back, with a credit for several when it is time.
+    /// Gives a slot back, with a credit for several when it is time, or for one that is wanted.
     pub(super) fn slot_done(&mut self, index: u32, lane: Lane, slot: u32) -> Result<(), WireError> {
-        let incoming = &mut self.peers[index as usize].incoming[lane as usize];
-        incoming.done(slot);
-        if incoming.owes() { self.flush_peer(index) } else { Ok(()) }
+        let peer = &mut self.peers[index as usize];
+        peer.incoming[lane as usize].done(slot);
+        if peer.n_wanted > 0 {
+            peer.grant();
+        } else if !peer.incoming[lane as usize].owes() {
+            return Ok(());
+        }
+        self.flush_peer(index)
     }
 
-    /// A whole message has arrived, in eager slot `place` if that is given. Returns whether it
-    /// stays there for now.
+    /// A whole message has arrived. Returns whether it stays in its slot for now.
     fn received(
         &mut self,
         index: u32,
         tag: Tag,
-        data: &[u8],
-        place: Option<u32>,
+        leave: Leave,
+        message: Arrived<'_>,
     ) -> Result<bool, WireError> {
+        let data = message.data();
         let peer = &mut self.peers[index as usize];
         let rank = peer.rank;
         let Some(recv) = take(&mut peer.posted, |posted| posted.tag == tag) else {
             self.check_landings(index, tag, data.len())?;
-            let mut copy = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(EAGER_BYTES));
-            copy.extend_from_slice(data);
-            self.peers[index as usize].unexpected.push_back(Unexpected { tag, data: copy });
-            self.calls.hear(tag);
+            self.keep(index, tag, leave, &message);
             return Ok(false);
         };
+        if (recv.word, leave) != (Word::Nothing, Leave::Credit) {
+            peer.met(&recv, leave);
+        }
         self.check_len(rank, data.len() as u64, recv.region.len)?;
-        if let (Some(place), Arrival::Anywhere) = (place, recv.arrival) {
-            self.lend_slot(recv.slot, index, place, data);
+        if let (Arrived::Eager(place, _), Arrival::Anywhere) = (&message, recv.arrival) {
+            self.lend_slot(recv.slot, index, *place, data);
             return Ok(true);
         }
         // SAFETY: the receive is posted, so its region is valid and nobody else's; it has the
@@ -213,6 +224,61 @@ impl UtofuEndpoint {
         Ok(false)
     }
 
+    /// Keeps a message whose receive is not posted.
+    fn keep(&mut self, index: u32, tag: Tag, leave: Leave, message: &Arrived<'_>) {
+        let body = match *message {
+            Arrived::Tiny(len, data) => Body::Tiny(len, data),
+            Arrived::Eager(_, data) => {
+                let spare = self.spare.pop();
+                let mut buffer = spare.unwrap_or_else(|| Vec::with_capacity(data.len()));
+                buffer.extend_from_slice(data);
+                Body::Eager(buffer)
+            }
+        };
+        let mut early = Unexpected { tag, body, holds: false };
+        early.holds = !self.unexpected.keep(early.bytes());
+        let peer = &mut self.peers[index as usize];
+        if early.holds {
+            peer.incoming[early.lane() as usize].hold();
+        }
+        peer.came_early(tag, leave);
+        peer.unexpected.push_back(early);
+        self.calls.hear(tag);
+    }
+
+    /// A receive is posted whose message has been kept. That gives the credit back that it holds.
+    pub(super) fn received_early(
+        &mut self,
+        index: u32,
+        early: Unexpected,
+        (slot, region): (Slot, WireRegion),
+        arrival: Arrival,
+    ) -> Result<(), WireError> {
+        let rank = self.peers[index as usize].rank;
+        self.check_len(rank, early.data().len() as u64, region.len)?;
+        self.unexpected.release(early.bytes());
+        let incoming = &mut self.peers[index as usize].incoming[early.lane() as usize];
+        if early.holds {
+            incoming.let_go();
+        }
+        if early.holds && incoming.owes() {
+            self.flush_peer(index)?;
+        }
+        match early.body {
+            Body::Eager(buffer) if arrival == Arrival::Anywhere => self.lend_buffer(slot, buffer),
+            _ => {
+                // SAFETY: the region is valid for writes, and nobody else's, by the contract of the
+                // post; it has the message's length.
+                unsafe { deliver(early.data(), &region) };
+                self.events.push(Event::Received(slot));
+                if let Body::Eager(buffer) = early.body {
+                    self.recycle(buffer);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Takes note of an announced receive.
     pub(super) fn add_landing(&mut self, landing: Landing) {
         self.n_announced += landing.puts_left;
@@ -220,8 +286,28 @@ impl UtofuEndpoint {
         self.landings.insert(place, landing);
     }
 
+    /// Keeps a buffer for another message, if it is one of those made in advance.
     pub(super) fn recycle(&mut self, mut buffer: Vec<u8>) {
-        buffer.clear();
-        self.spare.push(buffer);
+        if buffer.capacity() >= EAGER_BYTES && self.spare.len() < SPARE_BUFFERS {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+}
+
+/// A short message that has arrived.
+enum Arrived<'a> {
+    /// Its length and its bytes.
+    Tiny(u8, [u8; TINY_BYTES]),
+    /// Its eager slot and its bytes there.
+    Eager(u32, &'a [u8]),
+}
+
+impl Arrived<'_> {
+    fn data(&self) -> &[u8] {
+        match self {
+            Arrived::Tiny(len, data) => &data[..usize::from(*len)],
+            Arrived::Eager(_, data) => data,
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{Blame, Fault};
 
 use super::UtofuEndpoint;
 use super::channel::EAGER_BYTES;
-use super::peer::{MOST_SAID, Outbound, Peer, take};
+use super::peer::{MOST_SAID, Outbound, Peer, PostedRecv, Word, take};
 
 /// Messages that wait for their receives are looked at if so much time has passed.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
@@ -53,21 +53,25 @@ impl UtofuEndpoint {
     }
 
     /// A receive is posted: whatever of its message is known already must be as long. Where both
-    /// sides think it short, or both long, they find out when they meet.
+    /// sides think it short, or both long, they find out when they meet. Returns whether the peer has
+    /// announced it.
     pub(super) fn check_early(
         &mut self,
         index: u32,
         tag: Tag,
         len: usize,
-    ) -> Result<(), WireError> {
+    ) -> Result<bool, WireError> {
         let peer = &mut self.peers[index as usize];
         let said = take(&mut peer.said, |(said, _)| *said == tag).map(|(_, len)| len);
         let early = || peer.unexpected.iter().find(|early| early.tag == tag);
         let there = match said {
-            None if len > EAGER_BYTES => early().map(|early| early.data.len() as u64),
+            None if len > EAGER_BYTES => early().map(|early| early.data().len() as u64),
             said => said,
         };
-        there.map_or(Ok(()), |there| self.check_len(self.peers[index as usize].rank, there, len))
+        if let Some(there) = there {
+            self.check_len(self.peers[index as usize].rank, there, len)?;
+        }
+        Ok(said.is_some())
     }
 
     /// A short message has come for which no short receive is posted: nor may a long one be.
@@ -80,30 +84,52 @@ impl UtofuEndpoint {
         }
     }
 
-    /// A peer waits with a message. If a receive for it is posted that it will never hear of, as
-    /// that expects a short one, they disagree about its length.
-    pub(super) fn check_waiting(
-        &mut self,
-        index: u32,
-        tag: Tag,
-        len: u64,
-    ) -> Result<(), WireError> {
+    /// A peer waits with a message. If that is short, it waits for a credit. If it is long, and a
+    /// receive for it is posted that the peer will never hear of, as that expects a short one, they
+    /// disagree about its length.
+    pub(super) fn waits(&mut self, index: u32, tag: Tag, len: u64) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
-        if let Some(posted) = peer.posted.iter().find(|posted| posted.tag == tag) {
-            let (rank, here) = (peer.rank, posted.region.len);
-            return self.check_len(rank, len, here);
+        let rank = peer.rank;
+        if let Some(at) = peer.hasty.iter().position(|hasty| *hasty == tag) {
+            peer.hasty.swap_remove(at);
+            return Ok(());
         }
-        if !self.landings.iter().any(|landing| landing.of == (index, tag)) {
-            if peer.said.len() == MOST_SAID {
-                peer.said.pop_front();
+        if let Some(at) = peer.posted.iter().position(|posted| posted.tag == tag) {
+            let PostedRecv { word, region, .. } = peer.posted[at];
+            self.check_len(rank, len, region.len)?;
+            if word != Word::Nothing {
+                let reason = format!("rank {rank} announced a message twice");
+                return Err(WireError { call: "matching of messages", reason, peer: None });
             }
-            peer.said.push_back((tag, len));
+            let peer = &mut self.peers[index as usize];
+            peer.posted[at].word = Word::Announced;
+            peer.n_wanted += 1;
+            peer.grant();
+            return self.flush_peer(index);
         }
+        let is_long = |len: u64| len > EAGER_BYTES as u64;
+        if let Some(landing) = self.landings.iter().find(|landing| landing.of == (index, tag)) {
+            // A long one is on its way.
+            return if is_long(len) {
+                Ok(())
+            } else {
+                self.check_len(rank, len, landing.len as usize)
+            };
+        }
+        let said = &mut peer.said;
+        if is_long(len) && said.iter().filter(|(_, len)| is_long(*len)).count() == MOST_SAID {
+            take(said, |(_, len)| is_long(*len));
+        }
+        said.push_back((tag, len));
         Ok(())
     }
 
-    /// Looks at messages that wait for their receives, if it is time to.
+    /// Looks at messages that wait for credits and, if it is time to, at those that wait for their
+    /// receives.
     pub(super) fn look(&mut self) -> Result<(), WireError> {
+        if !self.waiting.is_empty() {
+            self.announce()?;
+        }
         let now = self.time.now();
         if now - self.looked <= LOOK_AFTER {
             return Ok(());
@@ -124,7 +150,7 @@ impl UtofuEndpoint {
                 let Some(send) = waiting.find(|send| send.age == SAID_AT_AGE) else { break };
                 send.age += 1;
                 let said = Outbound::Waiting { tag: send.tag, len: send.region.len as u64 };
-                self.peers[index].outbound.push_back(said);
+                self.peers[index].urgent.push_back(said);
                 self.flush_peer(index as u32)?;
             }
         }

@@ -11,7 +11,9 @@
 //! - *Tiny* messages (up to 16 bytes) travel inside a piggybacked descriptor; *eager* ones (up
 //!   to 2 KiB) are copied and put into an eager slot. Whoever receives either before having
 //!   posted the receive keeps it aside and frees the slot, so no message can block another.
-//!   That memory grows to the largest skew that ever occurred and is reused.
+//!   That memory is bounded ([`unexpected`](super::unexpected)): past the bound a slot's credit is
+//!   held until its message has met its receive. A sender that gets no credits for some polls
+//!   announces its messages, and the receiver grants credits for those that it awaits.
 //! - *Longer* messages wait for their receive: the receiver sends a descriptor with the STADD
 //!   of its region, the sender puts into it (in pieces of at most the TNI's longest put), and
 //!   the notices' addresses tell which receive they belong to. A receiver that expects a short
@@ -81,19 +83,24 @@ use super::calls::Calls;
 use super::lists::hand_over;
 use super::{
     Arrival, Clock, Endpoint, Event, Observer, Posted, Rank, Registry, Slot, Status, Tag, Time,
-    WireError, WireRegion, given_up,
+    UnexpectedBytes, WireError, WireRegion, given_up,
 };
 use crate::memory::Pages;
 use addresses::Addresses;
-use channel::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA, TINY_BYTES};
+use channel::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
-use peer::{Announced, Outbound, Peer, PostedRecv, WaitingSend, take};
+use peer::{
+    Announced, Outbound, Payload, Peer, PostedRecv, Short, Unexpected, WaitingSend, Word, lane_of,
+    take,
+};
 use peer_table::PeerTable;
 use state::{DataPut, Fence, Landing, Leaving, Lent};
+use wire::Leave;
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
 const NOTICES_PER_POLL: u32 = 64;
-/// Messages that wait for their receives are looked at after so many polls, if enough time has passed.
+/// After so many polls messages that wait for credits are looked at, and, if enough time has passed, those
+/// that wait for their receives.
 const POLLS_PER_LOOK: u32 = 64;
 /// Puts and announced receives for which room is made in advance.
 const USUAL_PUTS: usize = 256;
@@ -122,6 +129,9 @@ pub struct UtofuEndpoint {
     channels: Vec<(Stadd, u32)>,
     /// Peers that something is to be written to.
     listed: Vec<u32>,
+    /// Peers with messages that wait for credits.
+    waiting: Vec<u32>,
+    unexpected: UnexpectedBytes,
     /// Sorted by place.
     landings: Vec<Landing>,
     /// Puts into them that have not arrived.
@@ -169,8 +179,9 @@ impl Endpoint for UtofuEndpoint {
         self.enter_call(tag)?;
         let index = self.peer(from)?;
         let peer = &mut self.peers[index as usize];
+        let mut is_announced = false;
         if !peer.said.is_empty() || region.len > EAGER_BYTES && !peer.unexpected.is_empty() {
-            self.check_early(index, tag, region.len)?;
+            is_announced = self.check_early(index, tag, region.len)?;
         }
         let peer = &mut self.peers[index as usize];
         if region.len > EAGER_BYTES {
@@ -183,21 +194,18 @@ impl Endpoint for UtofuEndpoint {
             let at = Stadd(region.key);
             self.add_landing(Landing { of: (index, tag), at, len, puts_left, slot });
             let peer = &mut self.peers[index as usize];
-            peer.outbound.push_back(Outbound::Ready { tag, at, len });
+            peer.urgent.push_back(Outbound::Ready { tag, at, len });
             self.flush_peer(index)?;
         } else if let Some(early) = take(&mut peer.unexpected, |early| early.tag == tag) {
-            self.check_len(from, early.data.len() as u64, region.len)?;
-            if arrival == Arrival::Anywhere {
-                self.lend_buffer(slot, early.data);
-            } else {
-                // SAFETY: the region is valid for writes, and nobody else's, by the contract; it
-                // has the message's length.
-                unsafe { deliver(&early.data, &region) };
-                self.events.push(Event::Received(slot));
-                self.recycle(early.data);
-            }
+            self.received_early(index, early, (slot, region), arrival)?;
         } else {
-            peer.posted.push_back(PostedRecv { tag, slot, region, arrival });
+            let word = if is_announced { Word::Announced } else { Word::Nothing };
+            peer.posted.push_back(PostedRecv { tag, slot, region, arrival, word });
+            if is_announced {
+                peer.n_wanted += 1;
+                peer.grant();
+                self.flush_peer(index)?;
+            }
         }
         Ok(Posted::Accepted)
     }
@@ -223,17 +231,10 @@ impl Endpoint for UtofuEndpoint {
             }
             return Ok(Posted::Accepted);
         }
-        let outbound = if region.len <= TINY_BYTES {
-            let mut data = [0; TINY_BYTES];
-            if region.len > 0 {
-                // SAFETY: the region is valid for reads and unchanging by the contract.
-                unsafe { region.ptr.copy_to_nonoverlapping(data.as_mut_ptr(), region.len) };
-            }
-            Outbound::Tiny { tag, slot, len: region.len as u8, data }
-        } else {
-            Outbound::Eager { tag, slot, region }
-        };
-        peer.outbound.push_back(outbound);
+        // SAFETY: the region is valid for reads and unchanging by the contract.
+        let payload = unsafe { Payload::of(region) };
+        let short = Short { tag, slot, leave: Leave::Credit, payload };
+        peer.messages[lane_of(region.len) as usize].push_back(short);
         self.flush_peer(index)?;
         Ok(Posted::Accepted)
     }
@@ -301,6 +302,8 @@ impl Endpoint for UtofuEndpoint {
         }
         self.peers.iter_mut().for_each(Peer::abandon);
         self.listed.clear();
+        self.waiting.clear();
+        self.unexpected.clear();
         self.landings.clear();
         self.puts.clear();
         self.batch.clear();
@@ -315,6 +318,14 @@ impl Endpoint for UtofuEndpoint {
             self.time.yield_now(SHORT_WAIT);
         }
         self.registrar.forget();
+    }
+
+    fn limit_unexpected(&mut self, bytes: usize) {
+        self.unexpected.set_limit(bytes);
+    }
+
+    fn unexpected(&self) -> UnexpectedBytes {
+        self.unexpected
     }
 
     fn registry(&mut self) -> Option<&mut dyn Registry> {
@@ -358,7 +369,9 @@ impl UtofuEndpoint {
         let at = memory.stadd();
         let place = self.channels.partition_point(|(stadd, _)| *stadd < at);
         self.channels.insert(place, (at, index));
-        self.peers.push(Peer::new(rank, vcq, mailbox, memory, index));
+        let peer = Peer::new(rank, vcq, mailbox, memory, index);
+        self.unexpected.add_window(Unexpected::window_bytes(peer.window));
+        self.peers.push(peer);
         self.flush_peer(index)?;
         Ok(index)
     }

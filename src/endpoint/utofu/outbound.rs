@@ -3,13 +3,17 @@
 use utofu::handles::{CompletionError, Mark, PostFlags, Source, Transfer};
 use utofu::{Cookie, Stadd};
 
-use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
+use crate::endpoint::{Event, Slot, WireError, WireRegion};
 
-use super::channel::{Lane, Window, copy_offset, credit_offset};
-use super::peer::{Outbound, Peer};
+use super::channel::{EAGER_HEADER_BYTES, Lane, Window, copy_offset, credit_offset};
+use super::peer::{Outbound, Payload, Peer, Short};
 use super::state::{DataPut, Leaving, NEWS_COOKIE};
 use super::wire::{self, Descriptor};
 use super::{UtofuEndpoint, failed};
+
+/// Messages that wait for credits are looked at from time to time; at this look they are announced. In
+/// between credits mostly come.
+const ANNOUNCED_AT_LOOK: u32 = 2;
 
 impl UtofuEndpoint {
     /// Puts `region` to `at` in the memory of a peer.
@@ -109,6 +113,10 @@ impl UtofuEndpoint {
             peer.is_listed = true;
             self.listed.push(index);
         }
+        if peer.has_messages() && !peer.is_waiting {
+            peer.is_waiting = true;
+            self.waiting.push(index);
+        }
         Ok(())
     }
 
@@ -144,45 +152,59 @@ impl UtofuEndpoint {
 
     /// Writes the next thing in a peer's queue, if there is one, and room for it.
     pub(super) fn write_next(&mut self, index: u32) -> Result<bool, WireError> {
-        let peer = &mut self.peers[index as usize];
-        let (Some(&outbound), Some((channel, window))) = (peer.outbound.front(), peer.channel)
-        else {
+        let peer = &self.peers[index as usize];
+        let (Some((lane, place)), Some((channel, window))) = (peer.next(), peer.channel) else {
             return Ok(false);
         };
-        let lane = outbound.lane();
-        let Some(place) = peer.outgoing[lane as usize].slot() else { return Ok(false) };
+        let vcq = peer.vcq;
         let remote = channel + window.offset(lane, place) as u64;
         if !self.has_room()? {
             return Ok(false);
         }
+        let Some(outbound) = self.peers[index as usize].take_next(lane) else { return Ok(false) };
         let (source, length) = match outbound {
             Outbound::Ready { tag, at, len } => inline(Descriptor::Ready { tag, at: at.0, len }),
             Outbound::Waiting { tag, len } => inline(Descriptor::Waiting { tag, len }),
-            Outbound::Tiny { tag, len, data, .. } => inline(Descriptor::Tiny { tag, len, data }),
-            Outbound::Eager { tag, region, .. } => self.copied(index, place, tag, region)?,
+            Outbound::Short(Short { tag, leave, payload: Payload::Tiny(len, data), .. }) => {
+                inline(Descriptor::Tiny { tag, leave, len, data })
+            }
+            Outbound::Short(Short { tag, leave, payload: Payload::Eager(region), .. }) => {
+                self.copied(index, place, wire::eager_header(tag, leave, region.len), region)?
+            }
         };
-        let vcq = self.peers[index as usize].vcq;
         // SAFETY: the credits make the slot this rank's to write; what is copied stays until then.
         let taken = unsafe { self.post_soon(vcq, source, remote, length) }?;
         debug_assert!(taken, "there was room");
-        let peer = &mut self.peers[index as usize];
-        peer.outgoing[lane as usize].used();
-        peer.outbound.pop_front();
-        match outbound {
-            Outbound::Ready { .. } | Outbound::Waiting { .. } => {}
-            Outbound::Tiny { slot, .. } | Outbound::Eager { slot, .. } => {
-                self.events.push(Event::Sent(slot));
-            }
+        if let Outbound::Short(Short { slot, .. }) = outbound {
+            self.events.push(Event::Sent(slot));
         }
         Ok(true)
     }
 
-    /// The copy of an eager message that goes to slot `place` of a peer's channel, and its length.
+    /// Announces messages to peers that have given no credits for a while.
+    #[cold]
+    pub(super) fn announce(&mut self) -> Result<(), WireError> {
+        for index in std::mem::take(&mut self.waiting) {
+            let peer = &mut self.peers[index as usize];
+            peer.is_waiting = false;
+            if peer.has_messages() {
+                peer.looks += 1;
+                if peer.looks >= ANNOUNCED_AT_LOOK {
+                    peer.announce();
+                }
+                self.flush_peer(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The copy of an eager message with its header that goes to slot `place` of a peer's channel, and
+    /// its length.
     fn copied(
         &mut self,
         index: u32,
         place: u32,
-        tag: Tag,
+        header: [u8; EAGER_HEADER_BYTES],
         region: WireRegion,
     ) -> Result<(Source, usize), WireError> {
         let Peer { copies, channel, .. } = &mut self.peers[index as usize];
@@ -195,7 +217,6 @@ impl UtofuEndpoint {
             }
         };
         let offset = copy_offset(place);
-        let header = wire::eager_header(tag, region.len);
         // SAFETY: the copy's place has the slot's number and room, and was last read for a message
         // whose slot has been credited, so it has arrived. The region is a posted send's.
         unsafe {

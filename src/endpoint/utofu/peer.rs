@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 
 use utofu::{Stadd, VcqId};
 
+use crate::endpoint::garbled::Garbled;
 use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 
-use super::channel::{Lane, Numbered, TINY_BYTES, Window};
+use super::channel::{EAGER_BYTES, Lane, Numbered, TINY_BYTES, Window};
 use super::channels::SlabMemory;
 use super::credits::{Incoming, Outgoing};
 use super::state::HELLOS_AT;
+use super::wire::Leave;
 
 /// Messages of each kind for which room is made at first contact with a peer that has a wide
 /// channel: 3 KiB in all, little beside that. With more messages under way the room grows once.
@@ -22,6 +24,18 @@ pub(super) struct PostedRecv {
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
     pub(super) arrival: Arrival,
+    pub(super) word: Word,
+}
+
+/// What is known of a message that has not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// Nothing.
+    Nothing,
+    /// The peer has announced it.
+    Announced,
+    /// The peer has announced it and was granted a credit for it.
+    Granted,
 }
 
 /// A send that waits for the peer's announcement of its receive.
@@ -46,33 +60,126 @@ pub(super) struct Announced {
 #[derive(Debug)]
 pub(super) struct Unexpected {
     pub(super) tag: Tag,
-    pub(super) data: Vec<u8>,
+    pub(super) body: Body,
+    /// It holds the credit of its slot.
+    pub(super) holds: bool,
 }
 
-/// Messages of which the peer has said that it waits with them, and nothing is known here. Those
-/// that are said too late stay for a while: so many are remembered.
+/// The bytes of a message that is kept.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// Its length and its bytes.
+    Tiny(u8, [u8; TINY_BYTES]),
+    /// A buffer with its bytes.
+    Eager(Vec<u8>),
+}
+
+impl Unexpected {
+    /// Bytes of a record.
+    const RECORD_BYTES: usize = size_of::<Unexpected>();
+
+    /// The bytes of the message.
+    pub(super) fn data(&self) -> &[u8] {
+        match &self.body {
+            Body::Tiny(len, data) => &data[..usize::from(*len)],
+            Body::Eager(buffer) => buffer,
+        }
+    }
+
+    /// The lane by which it came.
+    pub(super) fn lane(&self) -> Lane {
+        match self.body {
+            Body::Tiny(..) => Lane::Descriptors,
+            Body::Eager(_) => Lane::Eager,
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let buffer = match &self.body {
+            Body::Tiny(..) => 0,
+            Body::Eager(buffer) => buffer.capacity(),
+        };
+        Unexpected::RECORD_BYTES + buffer
+    }
+
+    /// Bytes that messages of a peer take at most that hold all credits of its channel.
+    pub(super) fn window_bytes(window: Window) -> usize {
+        let (tiny, eager) = (window.slots(Lane::Descriptors), window.slots(Lane::Eager));
+        let tiny = (tiny - window.kept(Lane::Descriptors)) as usize;
+        tiny * Unexpected::RECORD_BYTES + eager as usize * (Unexpected::RECORD_BYTES + EAGER_BYTES)
+    }
+}
+
+/// Messages longer than eager ones of which the peer has said that it waits with them, and nothing is
+/// known here. Those that are said too late stay for a while: so many are remembered.
 pub(super) const MOST_SAID: usize = 16;
 
 /// Something for the peer's channel that has not been written yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outbound {
-    /// "I am ready to receive this at that place."
+    /// "I am ready to receive this at that place", or, of a short message, "send it now".
     Ready { tag: Tag, at: Stadd, len: u64 },
     /// "I have this message of that length."
     Waiting { tag: Tag, len: u64 },
-    /// A message that fits in a descriptor.
-    Tiny { tag: Tag, slot: Slot, len: u8, data: [u8; TINY_BYTES] },
-    /// A message for an eager slot; its region stays valid until it is reported as sent.
-    Eager { tag: Tag, slot: Slot, region: WireRegion },
+    /// A message.
+    Short(Short),
+}
+
+/// A short message that has not been written yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Short {
+    pub(super) tag: Tag,
+    pub(super) slot: Slot,
+    pub(super) leave: Leave,
+    pub(super) payload: Payload,
+}
+
+/// The bytes of a short message.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Payload {
+    /// Those that fit in a descriptor.
+    Tiny(u8, [u8; TINY_BYTES]),
+    /// For an eager slot; the region stays valid until the message is reported as sent.
+    Eager(WireRegion),
+}
+
+impl Payload {
+    /// # Safety
+    /// The region must be valid for reads, and nobody may write it, until the message is reported as
+    /// sent.
+    pub(super) unsafe fn of(region: WireRegion) -> Self {
+        if region.len > TINY_BYTES {
+            return Payload::Eager(region);
+        }
+        let mut data = [0; TINY_BYTES];
+        if region.len > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { region.ptr.copy_to_nonoverlapping(data.as_mut_ptr(), region.len) };
+        }
+        Payload::Tiny(region.len as u8, data)
+    }
+}
+
+impl Short {
+    pub(super) fn len(&self) -> usize {
+        match self.payload {
+            Payload::Tiny(len, _) => usize::from(len),
+            Payload::Eager(region) => region.len,
+        }
+    }
+}
+
+/// The lane of a short message.
+pub(super) fn lane_of(len: usize) -> Lane {
+    if len <= TINY_BYTES { Lane::Descriptors } else { Lane::Eager }
 }
 
 impl Outbound {
     pub(super) fn lane(&self) -> Lane {
         match self {
-            Outbound::Ready { .. } | Outbound::Waiting { .. } | Outbound::Tiny { .. } => {
-                Lane::Descriptors
-            }
-            Outbound::Eager { .. } => Lane::Eager,
+            Outbound::Ready { .. } | Outbound::Waiting { .. } => Lane::Descriptors,
+            Outbound::Short(short) => lane_of(short.len()),
         }
     }
 }
@@ -98,13 +205,24 @@ pub(super) struct Peer {
     pub(super) copies: Option<SlabMemory>,
     pub(super) outgoing: [Outgoing; 2],
     pub(super) incoming: [Incoming; 2],
-    pub(super) outbound: VecDeque<Outbound>,
+    /// What waits for nothing but room: what is no message, and messages with granted credits.
+    pub(super) urgent: VecDeque<Outbound>,
+    /// By lane, messages that wait for credits.
+    pub(super) messages: [VecDeque<Short>; 2],
+    /// How often they were looked at since the last has gone by a credit.
+    pub(super) looks: u32,
     pub(super) posted: VecDeque<PostedRecv>,
     pub(super) waiting: VecDeque<WaitingSend>,
     pub(super) announced: VecDeque<Announced>,
     pub(super) unexpected: VecDeque<Unexpected>,
     /// Tags and lengths of messages that the peer waits with.
     pub(super) said: VecDeque<(Tag, u64)>,
+    /// Messages that have come before they were announced.
+    pub(super) hasty: Vec<Tag>,
+    /// Receives whose message has been announced, and for which no credit has been granted.
+    pub(super) n_wanted: u32,
+    /// Whether it is on the endpoint's list of peers with messages that wait for credits.
+    pub(super) is_waiting: bool,
     /// Whether it is on the endpoint's list of peers with something to do.
     pub(super) is_listed: bool,
 }
@@ -132,12 +250,17 @@ impl Peer {
             copies: None,
             outgoing: lanes.map(Outgoing::new),
             incoming: lanes.map(|lane| Incoming::new(lane, window)),
-            outbound: VecDeque::with_capacity(usual),
+            urgent: VecDeque::with_capacity(usual),
+            messages: [usual, usual / 2].map(VecDeque::with_capacity),
+            looks: 0,
             posted: VecDeque::with_capacity(usual),
             waiting: VecDeque::with_capacity(usual),
             announced: VecDeque::with_capacity(usual),
             unexpected: VecDeque::with_capacity(usual),
             said: VecDeque::new(),
+            hasty: Vec::new(),
+            n_wanted: 0,
+            is_waiting: false,
             is_listed: false,
         }
     }
@@ -157,24 +280,111 @@ impl Peer {
 
     /// Forgets all messages, in either direction.
     pub(super) fn abandon(&mut self) {
-        self.outbound.clear();
+        self.urgent.clear();
+        self.messages.iter_mut().for_each(VecDeque::clear);
         self.posted.clear();
         self.waiting.clear();
         self.announced.clear();
         self.unexpected.clear();
         self.said.clear();
+        self.hasty.clear();
+        self.n_wanted = 0;
+    }
+
+    /// Where to write next, as far as credits allow: a lane and its slot.
+    #[inline]
+    pub(super) fn next(&self) -> Option<(Lane, u32)> {
+        self.channel?;
+        if let Some(first) = self.urgent.front() {
+            let lane = first.lane();
+            return Some((lane, self.outgoing[lane as usize].slot()?));
+        }
+        [Lane::Descriptors, Lane::Eager].into_iter().find_map(|lane| {
+            self.messages[lane as usize].front()?;
+            Some((lane, self.outgoing[lane as usize].slot_for_message()?))
+        })
+    }
+
+    /// Takes out what is to be written to the slot that [`next`](Peer::next) has found in this lane.
+    #[inline]
+    pub(super) fn take_next(&mut self, lane: Lane) -> Option<Outbound> {
+        self.outgoing[lane as usize].used();
+        self.urgent.pop_front().or_else(|| {
+            self.looks = 0;
+            self.messages[lane as usize].pop_front().map(Outbound::Short)
+        })
+    }
+
+    /// Whether messages wait for credits.
+    pub(super) fn has_messages(&self) -> bool {
+        self.messages.iter().any(|messages| !messages.is_empty())
+    }
+
+    /// Announces the messages that wait.
+    pub(super) fn announce(&mut self) {
+        let waiting = self.messages.iter_mut().flatten();
+        for short in waiting.filter(|short| short.leave == Leave::Credit) {
+            short.leave = Leave::Announced;
+            let (tag, len) = (short.tag, short.len() as u64);
+            self.urgent.push_back(Outbound::Waiting { tag, len });
+        }
+    }
+
+    /// The peer has granted a credit for a message. It stays there if the message has gone without.
+    ///
+    /// # Errors
+    /// If the peer has no such credit.
+    pub(super) fn granted(&mut self, tag: Tag, lane: Lane) -> Result<(), Garbled> {
+        if let Some(short) = take(&mut self.messages[lane as usize], |short| short.tag == tag) {
+            self.outgoing[lane as usize].granted()?;
+            self.urgent.push_back(Outbound::Short(Short { leave: Leave::Granted, ..short }));
+        }
+        Ok(())
+    }
+
+    /// Grants credits for messages that are announced and awaited, as far as there are some.
+    pub(super) fn grant(&mut self) {
+        let Peer { posted, incoming, urgent, n_wanted, .. } = self;
+        for recv in posted.iter_mut().filter(|recv| recv.word == Word::Announced) {
+            let (tag, len) = (recv.tag, recv.region.len);
+            if incoming[lane_of(len) as usize].grant() {
+                recv.word = Word::Granted;
+                *n_wanted -= 1;
+                urgent.push_back(Outbound::Ready { tag, at: Stadd(0), len: len as u64 });
+            }
+        }
+    }
+
+    /// A message has come by this leave for which this receive is posted.
+    pub(super) fn met(&mut self, recv: &PostedRecv, leave: Leave) {
+        match (recv.word, leave) {
+            (Word::Nothing, Leave::Announced) => self.hasty.push(recv.tag),
+            (Word::Announced, _) => self.n_wanted -= 1,
+            (Word::Granted, _) => {
+                let lane = lane_of(recv.region.len);
+                self.incoming[lane as usize].came(leave != Leave::Granted);
+            }
+            _ => {}
+        }
+    }
+
+    /// A message has come by this leave for which no receive is posted.
+    pub(super) fn came_early(&mut self, tag: Tag, leave: Leave) {
+        if leave == Leave::Announced && take(&mut self.said, |(said, _)| *said == tag).is_none() {
+            self.hasty.push(tag);
+        }
     }
 
     /// Whether a descriptor can be written, and nothing waits for that.
     pub(super) fn has_credit_to_spare(&self) -> bool {
         let lane = &self.outgoing[Lane::Descriptors as usize];
-        self.channel.is_some() && self.outbound.is_empty() && lane.slot().is_some()
+        self.channel.is_some() && self.urgent.is_empty() && lane.slot().is_some()
     }
 
-    /// True if nothing waits to be written to the peer.
+    /// True if nothing waits to be written to the peer but what it has given no credits for.
     pub(super) fn is_quiet(&self) -> bool {
         let owes = self.incoming.iter().any(Incoming::owes);
-        self.greeted && self.outbound.is_empty() && !(owes && self.channel.is_some())
+        self.greeted && self.next().is_none() && !(owes && self.channel.is_some())
     }
 }
 

@@ -16,7 +16,7 @@ use super::state::{Fence, MAILBOX_BYTES};
 use super::{SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::calls::Calls;
 use crate::endpoint::meeting::{agree, stamped, unstamped};
-use crate::endpoint::{Rank, Time, WireError};
+use crate::endpoint::{Rank, Time, UnexpectedBytes, WireError};
 use crate::memory::Pages;
 
 /// Bytes that a rank tells about one port, behind the protocol's number: that of its VCQ. Where its memory
@@ -150,6 +150,8 @@ fn finish(
         addresses,
         channels: Vec::new(),
         listed: Vec::new(),
+        waiting: Vec::new(),
+        unexpected: UnexpectedBytes::default(),
         landings: Vec::with_capacity(USUAL_PUTS),
         n_announced: 0,
         leavings: Vec::with_capacity(USUAL_PUTS),

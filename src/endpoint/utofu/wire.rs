@@ -11,10 +11,32 @@ const KIND_READY: u8 = 1;
 const KIND_TINY: u8 = 2;
 const KIND_WAITING: u8 = 3;
 
+/// By what leave a message was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// A credit.
+    Credit = 0,
+    /// A credit, after the message had been announced.
+    Announced = 1,
+    /// The credit that was granted for it, as it had been announced.
+    Granted = 2,
+}
+
+impl Leave {
+    fn of(number: u16) -> Option<Self> {
+        [Leave::Credit, Leave::Announced, Leave::Granted].get(usize::from(number)).copied()
+    }
+}
+
+/// Where a length of a tiny message, and of an eager one, ends and the leave starts.
+const TINY_LEAVE_AT: u32 = 6;
+const EAGER_LEAVE_AT: u32 = 14;
+
 /// A message in a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Descriptor {
-    /// The sender of this waits for message `tag` at STADD `at` of its own memory.
+    /// The sender of this waits for message `tag`, at STADD `at` of its own memory. If the message is
+    /// short, `at` means nothing: this grants a credit for it.
     Ready {
         /// Which message.
         tag: Tag,
@@ -24,7 +46,7 @@ pub(super) enum Descriptor {
         len: u64,
     },
     /// The sender of this has message `tag` for whoever reads it, and has waited for a while to
-    /// be told where to put it.
+    /// be told where to put it; or, if the message is short, for a credit.
     Waiting {
         /// Which message.
         tag: Tag,
@@ -35,6 +57,8 @@ pub(super) enum Descriptor {
     Tiny {
         /// Which message.
         tag: Tag,
+        /// How it was sent.
+        leave: Leave,
         /// Its length.
         len: u8,
         /// Its bytes, and zeros.
@@ -63,8 +87,8 @@ impl Descriptor {
                 bytes[16..24].copy_from_slice(&len.to_le_bytes());
                 24
             }
-            Descriptor::Tiny { len, data, .. } => {
-                bytes[1] = *len;
+            Descriptor::Tiny { leave, len, data, .. } => {
+                bytes[1] = *len | (*leave as u8) << TINY_LEAVE_AT;
                 bytes[TINY_HEADER_BYTES..].copy_from_slice(data);
                 TINY_HEADER_BYTES + usize::from(*len)
             }
@@ -80,10 +104,17 @@ impl Descriptor {
                 Some(Descriptor::Ready { tag, at: number(bytes, 16), len: number(bytes, 24) })
             }
             KIND_WAITING => Some(Descriptor::Waiting { tag, len: number(bytes, 16) }),
-            KIND_TINY if usize::from(bytes[1]) <= TINY_BYTES => {
+            KIND_TINY => {
+                let len = bytes[1] & ((1 << TINY_LEAVE_AT) - 1);
+                let leave = Leave::of(u16::from(bytes[1] >> TINY_LEAVE_AT))?;
                 let mut data = [0; TINY_BYTES];
                 data.copy_from_slice(&bytes[TINY_HEADER_BYTES..]);
-                Some(Descriptor::Tiny { tag, len: bytes[1], data })
+                (usize::from(len) <= TINY_BYTES).then_some(Descriptor::Tiny {
+                    tag,
+                    leave,
+                    len,
+                    data,
+                })
             }
             _ => None,
         }
@@ -107,17 +138,20 @@ fn tag_at(bytes: &[u8], at: usize) -> Tag {
 }
 
 /// Header of an eager message.
-pub(super) fn eager_header(tag: Tag, len: usize) -> [u8; EAGER_HEADER_BYTES] {
+pub(super) fn eager_header(tag: Tag, leave: Leave, len: usize) -> [u8; EAGER_HEADER_BYTES] {
     let mut bytes = [0; EAGER_HEADER_BYTES];
-    bytes[0..2].copy_from_slice(&(len as u16).to_le_bytes());
+    let word = len as u16 | (leave as u16) << EAGER_LEAVE_AT;
+    bytes[0..2].copy_from_slice(&word.to_le_bytes());
     bytes[2..2 + TAG_BYTES].copy_from_slice(&tag_bytes(tag));
     bytes
 }
 
-/// Tag and length of an eager message; `None` if the length cannot be.
-pub(super) fn eager_message(header: &[u8; EAGER_HEADER_BYTES]) -> Option<(Tag, usize)> {
-    let len = usize::from(u16::from_le_bytes([header[0], header[1]]));
-    (len <= EAGER_BYTES).then(|| (tag_at(header, 2), len))
+/// Tag, leave and length of an eager message; `None` if these cannot be.
+pub(super) fn eager_message(header: &[u8; EAGER_HEADER_BYTES]) -> Option<(Tag, Leave, usize)> {
+    let word = u16::from_le_bytes([header[0], header[1]]);
+    let len = usize::from(word & ((1 << EAGER_LEAVE_AT) - 1));
+    let leave = Leave::of(word >> EAGER_LEAVE_AT)?;
+    (len <= EAGER_BYTES).then(|| (tag_at(header, 2), leave, len))
 }
 
 /// The number in the (up to) 8 bytes from `at` on.
@@ -138,13 +172,20 @@ mod tests {
             message: 0x7766_5544,
             call: 0x1234,
         };
-        assert_eq!(eager_message(&eager_header(tag, 99)), Some((tag, 99)));
+        for leave in [Leave::Credit, Leave::Announced, Leave::Granted] {
+            for len in [0, 99, EAGER_BYTES] {
+                let header = eager_header(tag, leave, len);
+                assert_eq!(eager_message(&header), Some((tag, leave, len)));
+            }
+        }
+        assert_eq!(eager_message(&[0xff; EAGER_HEADER_BYTES]), None);
         let mut data = [0; TINY_BYTES];
         data[..3].copy_from_slice(b"abc");
         for descriptor in [
             Descriptor::Ready { tag, at: 0x1234_5678_9abc_def0, len: 1 << 40 },
             Descriptor::Waiting { tag, len: 1 << 40 },
-            Descriptor::Tiny { tag, len: 3, data },
+            Descriptor::Tiny { tag, leave: Leave::Credit, len: 3, data },
+            Descriptor::Tiny { tag, leave: Leave::Granted, len: 3, data },
         ] {
             let (bytes, len) = descriptor.encode();
             let mut arrived = [0; DESCRIPTOR_BYTES];

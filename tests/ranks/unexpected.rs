@@ -1,0 +1,293 @@
+//! Messages that come before their receives, on bare ports and in collectives: they take a bounded
+//! amount of memory, and none of them keeps a message waiting whose receive is posted.
+
+use std::time::Duration;
+
+use crate::common::ahead::{ahead_in_another, far_ahead};
+use crate::common::calls::config;
+use crate::common::mixed::{Mixed, latency};
+
+use hopbine::endpoint::shm::{ShmConfig, ShmEndpoint, connect as connect_shm};
+use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
+use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, Time, WireRegion};
+use hopbine::{Drive, EmulationConfig, Wire, emulate};
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use utofu::Api;
+use utofu::bootstrap::LocalExchange;
+use utofu_emu::{Job, Model};
+
+/// Opens a port for each of some ranks, each by a thread.
+fn open<E: Send>(n_ranks: usize, open: impl Fn(usize, LocalExchange) -> E + Sync) -> Vec<E> {
+    let exchanges = LocalExchange::group(n_ranks, Duration::from_secs(60));
+    std::thread::scope(|threads| {
+        let open = &open;
+        let opened: Vec<_> = exchanges
+            .into_iter()
+            .enumerate()
+            .map(|(rank, exchange)| threads.spawn(move || open(rank, exchange)))
+            .collect();
+        opened.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn of_utofu(n_ranks: u32, wire: Model) -> Vec<UtofuEndpoint> {
+    let job = Job::with_model(Job::coords_for_shape(&[n_ranks]).unwrap(), wire).unwrap();
+    open(n_ranks as usize, |rank, mut exchange| {
+        let _entered = job.enter(rank);
+        let endpoints = connect(
+            Api::emulated(),
+            &mut exchange,
+            0,
+            vec![Registrar::default()],
+            &Time::default(),
+        );
+        endpoints.unwrap().pop().unwrap()
+    })
+}
+
+fn of_shm(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
+    open(n_ranks, |_, mut exchange| {
+        let config = ShmConfig { n_ports: 1, node: 0, may_read };
+        connect_shm(&mut exchange, config).unwrap().endpoints.pop().unwrap()
+    })
+}
+
+/// Ports of some ranks and what has happened on them.
+struct Ports<E> {
+    ports: Vec<E>,
+    events: Vec<Event>,
+    /// By rank, the tasks of messages that have been sent, and of those that have been received.
+    sent: Vec<Vec<u32>>,
+    received: Vec<Vec<u32>>,
+}
+
+impl<E: Endpoint> Ports<E> {
+    fn new(mut ports: Vec<E>, limit: usize) -> Self {
+        ports.iter_mut().for_each(|port| port.limit_unexpected(limit));
+        let none = vec![Vec::new(); ports.len()];
+        Ports { events: Vec::new(), sent: none.clone(), received: none, ports }
+    }
+
+    fn poll(&mut self) {
+        for (rank, port) in self.ports.iter_mut().enumerate() {
+            port.poll(&mut self.events).unwrap();
+            for event in self.events.drain(..) {
+                match event {
+                    Event::Sent(slot) => self.sent[rank].push(slot.task),
+                    Event::Received(slot) => self.received[rank].push(slot.task),
+                    other => panic!("{other:?}"),
+                }
+            }
+            let bytes = port.unexpected();
+            assert!(bytes.most() <= bytes.bound(), "{bytes:?}");
+        }
+    }
+
+    /// Whether the wire has taken the message.
+    fn send(&mut self, (from, to): (usize, usize), task: u32, tag: Tag, data: &[u8]) -> bool {
+        let region = WireRegion { ptr: data.as_ptr().cast_mut(), len: data.len(), key: 0 };
+        // SAFETY: the tests keep the data, and leave them alone, until the ports are gone.
+        let posted = unsafe {
+            self.ports[from].post_send(Slot { run: 0, task }, to as u32, tag, region).unwrap()
+        };
+        if posted == Posted::Done {
+            self.sent[from].push(task);
+        }
+        posted != Posted::Later
+    }
+
+    /// Posts a receive and awaits its message; nothing else is done meanwhile.
+    fn recv(&mut self, (from, to): (usize, usize), task: u32, tag: Tag, data: &mut [u8]) {
+        let region = WireRegion { ptr: data.as_mut_ptr(), len: data.len(), key: 0 };
+        // SAFETY: as above.
+        let posted = unsafe {
+            let slot = Slot { run: 0, task };
+            self.ports[to].post_recv(slot, from as u32, tag, region, Arrival::InRegion).unwrap()
+        };
+        assert_ne!(posted, Posted::Later);
+        if posted == Posted::Done {
+            self.received[to].push(task);
+        }
+        for _ in 0..200_000 {
+            if self.received[to].last() == Some(&task) {
+                return;
+            }
+            self.poll();
+        }
+        panic!("{tag:?} of rank {from} is stuck: {:?}", self.ports[to].unexpected());
+    }
+}
+
+/// One rank is 100,000 operations ahead of another, as the root of a broadcast may be: it sends what
+/// it may, which is no more than there is room for, and the rest as it is received.
+fn port_far_ahead<E: Endpoint>(ports: Vec<E>, len: usize) {
+    const N: u32 = 100_000;
+    const LIMIT: usize = 64 * 1024;
+    let mut ports = Ports::new(ports, LIMIT);
+    let tag = |operation| Tag { context: 1, operation, message: 0, call: 0 };
+    let data: Vec<Vec<u8>> = (0..N).map(|index| index.to_le_bytes().repeat(len / 4)).collect();
+    let mut posted = 0;
+    // Of one communicator so many operations are under way at a time.
+    let mut advance = |ports: &mut Ports<E>| {
+        while posted < N && posted - (ports.sent[0].len() as u32) < Tag::WINDOW {
+            if !ports.send((0, 1), posted, tag(posted), &data[posted as usize]) {
+                break;
+            }
+            posted += 1;
+        }
+        ports.poll();
+    };
+    for _ in 0..20_000 {
+        advance(&mut ports);
+    }
+    let ahead = ports.sent[0].len();
+    assert!((8..N as usize / 2).contains(&ahead), "{ahead} sent");
+    assert!(ports.ports[0].is_flushed(), "others would wait");
+    for index in 0..N {
+        let mut into = vec![0; data[index as usize].len()];
+        ports.recv((0, 1), index, tag(index), &mut into);
+        assert_eq!(into, data[index as usize]);
+        advance(&mut ports);
+    }
+    for _ in 0..100 {
+        ports.poll();
+    }
+    assert_eq!(ports.sent[0].len(), N as usize);
+    let bytes = ports.ports[1].unexpected();
+    assert!(bytes.now() == 0 && bytes.most() >= LIMIT / 2 && bytes.most() <= LIMIT, "{bytes:?}");
+}
+
+#[test]
+fn a_rank_may_be_far_ahead_over_utofu() {
+    port_far_ahead(of_utofu(2, Model::default()), 8);
+}
+
+#[test]
+fn a_rank_may_be_far_ahead_in_memory() {
+    for may_read in [true, false] {
+        port_far_ahead(of_shm(2, may_read), 8);
+    }
+}
+
+/// Ranks send each other messages of many lengths and communicators, all at once. Each is received by
+/// itself, in another order: it must not wait for those before it.
+fn in_any_order<E: Endpoint>(ports: Vec<E>, limit: usize, n_messages: u32, seed: u64) {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let n_ranks = ports.len();
+    let mut ports = Ports::new(ports, limit);
+    let message = |index: u32, rng: &mut SmallRng| {
+        let (from, to) = (rng.random_range(0..n_ranks), rng.random_range(0..n_ranks));
+        let len = [0, 1, 8, 16, 17, 100, 2000, 2048][rng.random_range(0..8)];
+        let data: Vec<u8> = (0..len).map(|_| rng.random()).collect();
+        let (context, operation) = (u64::from(index % 7), index / 7);
+        ((from, to), index, Tag { context, operation, message: index, call: 5 }, data)
+    };
+    let messages: Vec<_> = (0..n_messages).map(|index| message(index, &mut rng)).collect();
+    let mut left = messages.clone();
+    for (between, task, tag, data) in &messages {
+        let mut rounds = 0;
+        while !ports.send(*between, *task, *tag, data) {
+            ports.poll();
+            rounds += 1;
+            assert!(rounds < 100_000, "no room for a message");
+        }
+        if rng.random_bool(0.2) {
+            ports.poll();
+        }
+    }
+    left.shuffle(&mut rng);
+    while let Some((between, task, tag, data)) = left.pop() {
+        let mut into = vec![0; data.len()];
+        ports.recv(between, task, tag, &mut into);
+        assert_eq!(into, data, "{tag:?}");
+    }
+    for _ in 0..1000 {
+        ports.poll();
+    }
+    assert_eq!(ports.sent.iter().map(Vec::len).sum::<usize>(), n_messages as usize);
+    for port in &ports.ports {
+        assert!(port.unexpected().now() == 0 && port.is_flushed());
+    }
+}
+
+const LIMITS: [usize; 4] = [0, 300, 10_000, 1 << 20];
+
+#[test]
+fn messages_are_received_in_any_order_over_utofu() {
+    for (seed, limit) in (0..).zip(LIMITS) {
+        for wire in
+            [Model::default(), Model { put_ns: 2000, jitter_ns: 20_000, ..Model::default() }]
+        {
+            in_any_order(of_utofu(2, wire), limit, 700, seed);
+            in_any_order(of_utofu(5, wire), limit, 2000, seed);
+        }
+    }
+    // So many peers that most have narrow channels.
+    in_any_order(of_utofu(60, Model::default()), 300, 5000, 9);
+}
+
+#[test]
+fn messages_are_received_in_any_order_in_memory() {
+    for (seed, limit) in (0..).zip(LIMITS) {
+        for may_read in [true, false] {
+            in_any_order(of_shm(2, may_read), limit, 700, seed);
+            in_any_order(of_shm(5, may_read), limit, 2000, seed);
+        }
+    }
+}
+
+/// A torus of ranks whose ports keep this much.
+fn keeping(sizes: &[u32], drive: Drive, wire: Wire, unexpected_bytes: usize) -> EmulationConfig {
+    EmulationConfig { wire, unexpected_bytes, ..config(sizes, drive) }
+}
+
+const WIRES: [Wire; 2] = [Wire::Network, Wire::Memory];
+
+#[test]
+fn a_root_may_be_a_hundred_thousand_calls_ahead() {
+    for wire in WIRES {
+        emulate(&keeping(&[4], Drive::Inline, wire, 16 * 1024), |comm| {
+            far_ahead(comm, 100_000);
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_root_may_be_ahead_in_another_communicator() {
+    for wire in WIRES {
+        for drive in [Drive::Inline, Drive::Workers] {
+            for limit in [1, 4096] {
+                let config = keeping(&[5], drive, wire, limit);
+                emulate(&config, |comm| ahead_in_another(comm, 300)).unwrap();
+            }
+        }
+    }
+}
+
+/// Where hardly anything is kept: all collectives, of ranks out of step.
+#[test]
+fn collectives_need_no_room_for_early_messages() {
+    let pause = Duration::from_micros(500);
+    for (seed, limit) in (50..).zip([1, 1, 1, 300]) {
+        for wire in WIRES {
+            let sizes: &[u32] = [&[2_u32, 2][..], &[5], &[3, 3], &[2, 3]][seed as usize % 4];
+            let config = EmulationConfig {
+                latency: latency(seed),
+                ..keeping(sizes, Drive::Inline, wire, limit)
+            };
+            let mixed = Mixed { calls: 1000, seed, longest_pause: pause, first: 0 };
+            emulate(&config, |comm| {
+                mixed.run(comm);
+                let bytes = comm.unexpected();
+                assert!(bytes.most() <= bytes.bound(), "{bytes:?}");
+            })
+            .unwrap();
+        }
+    }
+    let config = keeping(&[2, 3], Drive::Workers, Wire::Network, 1);
+    let mixed = Mixed { calls: 500, seed: 60, longest_pause: pause, first: 0 };
+    emulate(&config, |comm| mixed.run(comm)).unwrap();
+}
