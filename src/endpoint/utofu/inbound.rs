@@ -10,7 +10,8 @@ use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, TINY_BYTES, Written,
 };
 use super::channels::channel_of;
-use super::peer::{Announced, Body, Unexpected, Word, lane_of, take};
+use super::early::{Body, Unexpected};
+use super::peer::{Announced, Word, lane_of, take};
 use super::state::{HELLOS_AT, Landing};
 use super::wire::{self, Descriptor, Leave};
 use super::{SPARE_BUFFERS, UtofuEndpoint, deliver, failed};

@@ -53,14 +53,14 @@ impl UtofuEndpoint {
     }
 
     /// A receive is posted: whatever of its message is known already must be as long. Where both
-    /// sides think it short, or both long, they find out when they meet. Returns whether the peer has
-    /// announced it.
+    /// sides think it short, or both long, they find out when they meet. Returns what
+    /// the peer has told of it.
     pub(super) fn check_early(
         &mut self,
         index: u32,
         tag: Tag,
         len: usize,
-    ) -> Result<bool, WireError> {
+    ) -> Result<Word, WireError> {
         let peer = &mut self.peers[index as usize];
         let said = take(&mut peer.said, |(said, _)| *said == tag).map(|(_, len)| len);
         let early = || peer.unexpected.iter().find(|early| early.tag == tag);
@@ -71,7 +71,7 @@ impl UtofuEndpoint {
         if let Some(there) = there {
             self.check_len(self.peers[index as usize].rank, there, len)?;
         }
-        Ok(said.is_some())
+        Ok(said.map_or(Word::Nothing, |_| Word::Announced))
     }
 
     /// A short message has come for which no short receive is posted: nor may a long one be.
@@ -101,11 +101,8 @@ impl UtofuEndpoint {
                 let reason = format!("rank {rank} announced a message twice");
                 return Err(WireError { call: "matching of messages", reason, peer: None });
             }
-            let peer = &mut self.peers[index as usize];
-            peer.posted[at].word = Word::Announced;
-            peer.n_wanted += 1;
-            peer.grant();
-            return self.flush_peer(index);
+            self.peers[index as usize].posted[at].word = Word::Announced;
+            return self.want(index);
         }
         let is_long = |len: u64| len > EAGER_BYTES as u64;
         if let Some(landing) = self.landings.iter().find(|landing| landing.of == (index, tag)) {
@@ -122,6 +119,14 @@ impl UtofuEndpoint {
         }
         said.push_back((tag, len));
         Ok(())
+    }
+
+    /// A short message has been announced whose receive is posted: grants a credit for it if there is one.
+    pub(super) fn want(&mut self, index: u32) -> Result<(), WireError> {
+        let peer = &mut self.peers[index as usize];
+        peer.n_wanted += 1;
+        peer.grant();
+        self.flush_peer(index)
     }
 
     /// Looks at messages that wait for credits and, if it is time to, at those that wait for their

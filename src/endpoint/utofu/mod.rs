@@ -4,10 +4,9 @@
 //! - *Addresses.* A VCQ's id follows from its rank (`addresses`), where a mailbox or a channel is
 //!   from the id (`channel`): at start-up each rank tells the place of its VCQs on its node, and
 //!   nothing is kept for ranks that are not talked to.
-//! - *First contact.* A rank that wants anything from a peer gives it a channel to write to and
-//!   says so by a put to the peer's mailbox; the peer answers likewise. A channel has 19 KiB for
-//!   each of the first 32 peers and 2 KiB for others. Of peers the plans of collectives need
-//!   O(log p) (the pairwise alltoall: p).
+//! - *First contact.* A rank that wants anything from a peer gives it a channel to write to and says so
+//!   by a put to the peer's mailbox; the peer answers likewise. A channel has 19 KiB for each of the
+//!   first 32 peers and 2 KiB for others. Plans of collectives need O(log p) peers (pairwise alltoall: p).
 //! - *Tiny* messages (up to 16 bytes) travel inside a piggybacked descriptor; *eager* ones (up
 //!   to 2 KiB) are copied and put into an eager slot. Whoever receives either before having
 //!   posted the receive keeps it aside and frees the slot, so no message can block another.
@@ -22,17 +21,16 @@
 //! # Queues cannot overflow
 //! Writes to a channel are under credits, puts of data are announced, hellos are one per rank.
 //! The number of a channel says how many credits there are: those that come late to a rank with
-//! many peers get a narrow window, and past some thousands there is an error (`channel`). So the MRQ of a port holds at most 79 notices for each of the
-//! first peers, 12 for each of the others, and one for each put into
-//! an announced receive, of which there are never more than the queue has room for: further
-//! receives wait. The TOQ is full at times: then
-//! whatever was to be posted waits and `poll_tcq`, called whenever anything has been posted,
-//! makes room.
+//! many peers get a narrow window, and past some thousands there is an error (`channel`). So the MRQ
+//! of a port holds at most 79 notices for each of the first peers, 12 for each of the others, and one
+//! for each put into an announced receive, of which there are never more than the queue has room for:
+//! further receives wait. The TOQ is full at times: then whatever was to be posted waits and
+//! `poll_tcq`, called whenever anything has been posted, makes room.
 //!
 //! # Posts together
 //! What goes to channels is posted with one call for all that the engine has for them before it
-//! flushes, or that a poll has. Puts of data are long, and their completions
-//! differ; each is posted by itself.
+//! flushes, or that a poll has. Puts of data are long, and their completions differ; each is posted by
+//! itself.
 //!
 //! # Order
 //! Nothing relies on the order of two puts; every put has a notice of its own, and its address
@@ -40,9 +38,9 @@
 //! wrote to.
 //!
 //! # Trouble
-//! A mailbox starts with three words: this rank's status, which
-//! others read with a get when they wait for long (it takes no part in that); the news of a
-//! failure, which others write; and the place where the answers to such gets arrive.
+//! A mailbox starts with three words: this rank's status, which others read with a get when they wait
+//! for long (it takes no part in that); the news of a failure, which others write; and the place where
+//! the answers to such gets arrive.
 //!
 //! # The end
 //! Endpoints of all ranks must be dropped after a barrier that every rank enters when its
@@ -54,6 +52,7 @@ mod batch;
 mod channel;
 mod channels;
 mod credits;
+mod early;
 mod fence;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod hostile;
@@ -89,9 +88,9 @@ use crate::memory::Pages;
 use addresses::Addresses;
 use channel::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
+use early::Unexpected;
 use peer::{
-    Announced, Outbound, Payload, Peer, PostedRecv, Short, Unexpected, WaitingSend, Word, lane_of,
-    take,
+    Announced, Outbound, Payload, Peer, PostedRecv, Short, WaitingSend, Word, lane_of, take,
 };
 use peer_table::PeerTable;
 use state::{DataPut, Fence, Landing, Leaving, Lent};
@@ -179,9 +178,9 @@ impl Endpoint for UtofuEndpoint {
         self.enter_call(tag)?;
         let index = self.peer(from)?;
         let peer = &mut self.peers[index as usize];
-        let mut is_announced = false;
+        let mut word = Word::Nothing;
         if !peer.said.is_empty() || region.len > EAGER_BYTES && !peer.unexpected.is_empty() {
-            is_announced = self.check_early(index, tag, region.len)?;
+            word = self.check_early(index, tag, region.len)?;
         }
         let peer = &mut self.peers[index as usize];
         if region.len > EAGER_BYTES {
@@ -199,12 +198,9 @@ impl Endpoint for UtofuEndpoint {
         } else if let Some(early) = take(&mut peer.unexpected, |early| early.tag == tag) {
             self.received_early(index, early, (slot, region), arrival)?;
         } else {
-            let word = if is_announced { Word::Announced } else { Word::Nothing };
             peer.posted.push_back(PostedRecv { tag, slot, region, arrival, word });
-            if is_announced {
-                peer.n_wanted += 1;
-                peer.grant();
-                self.flush_peer(index)?;
+            if word == Word::Announced {
+                self.want(index)?;
             }
         }
         Ok(Posted::Accepted)

@@ -106,10 +106,10 @@ impl UtofuEndpoint {
     /// Writes to a peer all that credits and the queue allow; lists the peer if something is left.
     pub(super) fn flush_peer(&mut self, index: u32) -> Result<(), WireError> {
         self.greet(index)?;
-        self.pay(index)?;
-        while self.write_next(index)? {}
+        let had_room = self.pay(index)? && self.write(index)?;
         let peer = &mut self.peers[index as usize];
-        if !peer.is_quiet() && !peer.is_listed {
+        let is_done = had_room && peer.greeted;
+        if !is_done && !peer.is_listed {
             peer.is_listed = true;
             self.listed.push(index);
         }
@@ -133,50 +133,51 @@ impl UtofuEndpoint {
         Ok(())
     }
 
-    /// Sends a peer the credits that it is owed.
-    pub(super) fn pay(&mut self, index: u32) -> Result<(), WireError> {
-        let Some((channel, _)) = self.peers[index as usize].channel else { return Ok(()) };
+    /// Sends a peer the credits that it is owed; false if there was no room for them.
+    fn pay(&mut self, index: u32) -> Result<bool, WireError> {
+        let Some((channel, _)) = self.peers[index as usize].channel else { return Ok(true) };
         for lane in [Lane::Descriptors, Lane::Eager] {
             while self.peers[index as usize].incoming[lane as usize].owes() {
                 let Peer { vcq, .. } = self.peers[index as usize];
                 let cell = channel + credit_offset(lane) as u64;
                 // SAFETY: the cell belongs to this rank's channel and is never read.
                 if !unsafe { self.post_soon(vcq, Source::Word(0), cell, 8) }? {
-                    return Ok(());
+                    return Ok(false);
                 }
                 self.peers[index as usize].incoming[lane as usize].paid();
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Writes the next thing in a peer's queue, if there is one, and room for it.
-    pub(super) fn write_next(&mut self, index: u32) -> Result<bool, WireError> {
-        let peer = &self.peers[index as usize];
-        let (Some((lane, place)), Some((channel, window))) = (peer.next(), peer.channel) else {
-            return Ok(false);
-        };
-        let vcq = peer.vcq;
-        let remote = channel + window.offset(lane, place) as u64;
-        if !self.has_room()? {
-            return Ok(false);
-        }
-        let Some(outbound) = self.peers[index as usize].take_next(lane) else { return Ok(false) };
-        let (source, length) = match outbound {
-            Outbound::Ready { tag, at, len } => inline(Descriptor::Ready { tag, at: at.0, len }),
-            Outbound::Waiting { tag, len } => inline(Descriptor::Waiting { tag, len }),
-            Outbound::Short(Short { tag, leave, payload: Payload::Tiny(len, data), .. }) => {
-                inline(Descriptor::Tiny { tag, leave, len, data })
+    /// Writes what is in a peer's queues as far as credits allow; false if there was no room for it.
+    fn write(&mut self, index: u32) -> Result<bool, WireError> {
+        while let Some((lane, channel, window, place)) = self.peers[index as usize].next() {
+            if !self.has_room()? {
+                return Ok(false);
             }
-            Outbound::Short(Short { tag, leave, payload: Payload::Eager(region), .. }) => {
-                self.copied(index, place, wire::eager_header(tag, leave, region.len), region)?
+            let peer = &mut self.peers[index as usize];
+            let vcq = peer.vcq;
+            let Some(outbound) = peer.take_next(lane) else { break };
+            let (source, length) = match outbound {
+                Outbound::Ready { tag, at, len } => {
+                    inline(Descriptor::Ready { tag, at: at.0, len })
+                }
+                Outbound::Waiting { tag, len } => inline(Descriptor::Waiting { tag, len }),
+                Outbound::Short(Short {
+                    tag, leave, payload: Payload::Tiny(len, data), ..
+                }) => inline(Descriptor::Tiny { tag, leave, len, data }),
+                Outbound::Short(Short { tag, leave, payload: Payload::Eager(region), .. }) => {
+                    self.copied(index, place, wire::eager_header(tag, leave, region.len), region)?
+                }
+            };
+            let remote = channel + window.offset(lane, place) as u64;
+            // SAFETY: the credits make the slot this rank's to write; what is copied stays until then.
+            let taken = unsafe { self.post_soon(vcq, source, remote, length) }?;
+            debug_assert!(taken, "there was room");
+            if let Outbound::Short(Short { slot, .. }) = outbound {
+                self.events.push(Event::Sent(slot));
             }
-        };
-        // SAFETY: the credits make the slot this rank's to write; what is copied stays until then.
-        let taken = unsafe { self.post_soon(vcq, source, remote, length) }?;
-        debug_assert!(taken, "there was room");
-        if let Outbound::Short(Short { slot, .. }) = outbound {
-            self.events.push(Event::Sent(slot));
         }
         Ok(true)
     }

@@ -7,9 +7,10 @@ use utofu::{Stadd, VcqId};
 use crate::endpoint::garbled::Garbled;
 use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 
-use super::channel::{EAGER_BYTES, Lane, Numbered, TINY_BYTES, Window};
+use super::channel::{Lane, Numbered, TINY_BYTES, Window};
 use super::channels::SlabMemory;
 use super::credits::{Incoming, Outgoing};
+use super::early::Unexpected;
 use super::state::HELLOS_AT;
 use super::wire::Leave;
 
@@ -54,61 +55,6 @@ pub(super) struct Announced {
     pub(super) tag: Tag,
     pub(super) at: Stadd,
     pub(super) len: u64,
-}
-
-/// A message that has arrived before its receive was posted.
-#[derive(Debug)]
-pub(super) struct Unexpected {
-    pub(super) tag: Tag,
-    pub(super) body: Body,
-    /// It holds the credit of its slot.
-    pub(super) holds: bool,
-}
-
-/// The bytes of a message that is kept.
-#[derive(Debug)]
-pub(super) enum Body {
-    /// Its length and its bytes.
-    Tiny(u8, [u8; TINY_BYTES]),
-    /// A buffer with its bytes.
-    Eager(Vec<u8>),
-}
-
-impl Unexpected {
-    /// Bytes of a record.
-    const RECORD_BYTES: usize = size_of::<Unexpected>();
-
-    /// The bytes of the message.
-    pub(super) fn data(&self) -> &[u8] {
-        match &self.body {
-            Body::Tiny(len, data) => &data[..usize::from(*len)],
-            Body::Eager(buffer) => buffer,
-        }
-    }
-
-    /// The lane by which it came.
-    pub(super) fn lane(&self) -> Lane {
-        match self.body {
-            Body::Tiny(..) => Lane::Descriptors,
-            Body::Eager(_) => Lane::Eager,
-        }
-    }
-
-    /// Bytes of memory that it takes.
-    pub(super) fn bytes(&self) -> usize {
-        let buffer = match &self.body {
-            Body::Tiny(..) => 0,
-            Body::Eager(buffer) => buffer.capacity(),
-        };
-        Unexpected::RECORD_BYTES + buffer
-    }
-
-    /// Bytes that messages of a peer take at most that hold all credits of its channel.
-    pub(super) fn window_bytes(window: Window) -> usize {
-        let (tiny, eager) = (window.slots(Lane::Descriptors), window.slots(Lane::Eager));
-        let tiny = (tiny - window.kept(Lane::Descriptors)) as usize;
-        tiny * Unexpected::RECORD_BYTES + eager as usize * (Unexpected::RECORD_BYTES + EAGER_BYTES)
-    }
 }
 
 /// Messages longer than eager ones of which the peer has said that it waits with them, and nothing is
@@ -291,17 +237,17 @@ impl Peer {
         self.n_wanted = 0;
     }
 
-    /// Where to write next, as far as credits allow: a lane and its slot.
+    /// Where to write next, as far as credits allow: a lane, the peer's channel, and the slot.
     #[inline]
-    pub(super) fn next(&self) -> Option<(Lane, u32)> {
-        self.channel?;
+    pub(super) fn next(&self) -> Option<(Lane, Stadd, Window, u32)> {
+        let (channel, window) = self.channel?;
         if let Some(first) = self.urgent.front() {
             let lane = first.lane();
-            return Some((lane, self.outgoing[lane as usize].slot()?));
+            return Some((lane, channel, window, self.outgoing[lane as usize].slot()?));
         }
         [Lane::Descriptors, Lane::Eager].into_iter().find_map(|lane| {
             self.messages[lane as usize].front()?;
-            Some((lane, self.outgoing[lane as usize].slot_for_message()?))
+            Some((lane, channel, window, self.outgoing[lane as usize].slot_for_message()?))
         })
     }
 
@@ -316,6 +262,7 @@ impl Peer {
     }
 
     /// Whether messages wait for credits.
+    #[inline]
     pub(super) fn has_messages(&self) -> bool {
         self.messages.iter().any(|messages| !messages.is_empty())
     }
@@ -361,8 +308,16 @@ impl Peer {
             (Word::Nothing, Leave::Announced) => self.hasty.push(recv.tag),
             (Word::Announced, _) => self.n_wanted -= 1,
             (Word::Granted, _) => {
-                let lane = lane_of(recv.region.len);
-                self.incoming[lane as usize].came(leave != Leave::Granted);
+                let (lane, refused) = (lane_of(recv.region.len), leave != Leave::Granted);
+                self.incoming[lane as usize].came(refused);
+                if refused {
+                    // A grant that is still here would be written after the end of its operation.
+
+                    take(
+                        &mut self.urgent,
+                        |it| matches!(it, Outbound::Ready { tag, .. } if *tag == recv.tag),
+                    );
+                }
             }
             _ => {}
         }
