@@ -134,6 +134,11 @@ impl<B> Matcher<B> {
         Ok(matched(take_out(&mut waiting.posted, at), early))
     }
 
+    /// The message of this peer that came last of those that wait.
+    pub(super) fn last_unexpected(&mut self, peer: usize) -> Option<&mut B> {
+        self.peers[peer].unexpected.back_mut().map(|early| &mut early.body)
+    }
+
     /// Messages that wait for their receives.
     pub(super) fn n_unexpected(&self) -> usize {
         self.n_unexpected

@@ -19,6 +19,7 @@ use super::tofu::Emulation;
 use crate::Rank;
 use crate::endpoint::Endpoint;
 use crate::endpoint::sim::{self, Entry, Meeting, Simulated};
+use crate::endpoint::unexpected::DEFAULT_LIMIT;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
 use crate::error::Error;
 
@@ -68,6 +69,9 @@ pub struct SimulationConfig {
     pub timeout: Duration,
     /// What becomes of it then.
     pub on_timeout: OnTimeout,
+    /// Bytes that each port keeps of messages that come before their receives before it keeps their senders
+    /// waiting.
+    pub unexpected_bytes: usize,
     /// Bytes that a rank's program may use of its stack; 256 KiB by default.
     pub stack_bytes: usize,
 }
@@ -87,6 +91,7 @@ impl SimulationConfig {
             preferred: Preferred::default(),
             timeout: DEFAULT_TIMEOUT,
             on_timeout: OnTimeout::Warn,
+            unexpected_bytes: DEFAULT_LIMIT,
             stack_bytes: STACK_BYTES,
         }
     }
@@ -239,8 +244,11 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
     let is_well = ends.iter().all(Result::is_ok);
     // No rank runs any more: whatever others may have written to can go.
     wire.end(is_well);
+    let kept = ranks.iter().zip(&comms).filter_map(|(rank, comm)| too_much_kept(rank, comm.get()?));
+    let kept: Vec<String> = kept.collect();
     drop(comms);
-    let violations = wire.violations(is_well);
+    let mut violations = wire.violations(is_well);
+    violations.extend(kept);
     let is_fatal = |end: &&Result<(), Error>| {
         matches!(end, Err(Error::RankPanicked { .. } | Error::Startup { .. }))
     };
@@ -251,6 +259,15 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
     let (elapsed, story) = (wire.elapsed(), wire.entries());
     let dead = ranks.iter().filter(|rank| rank.is_dead()).map(Simulated::number).collect();
     Ok(Simulation { results: Vec::new(), ends, dead, trace, n_steps, elapsed, violations, story })
+}
+
+/// What is to be said if a rank has kept more of messages that came before their receives than it may.
+fn too_much_kept(rank: &Simulated, comm: &Communicator) -> Option<String> {
+    let kept = comm.unexpected();
+    let (rank, most, bound) = (rank.number(), kept.most(), kept.bound());
+    (most > bound).then(|| {
+        format!("rank {rank} has kept {most} bytes that came too early, and may keep {bound}")
+    })
 }
 
 /// What ranks need to start.
@@ -272,7 +289,9 @@ impl Opening<'_> {
             timeout: self.config.timeout,
             on_timeout: self.config.on_timeout,
         };
-        let endpoints = self.endpoints(rank)?;
+        let mut endpoints = self.endpoints(rank)?;
+        let limit = self.config.unexpected_bytes;
+        endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(limit));
         let engine = Engine::new(rank.number(), endpoints, config, Arc::new(Failure::default()))?;
         let small = Err("the simulated wire has none".to_owned());
         let of_world =

@@ -268,6 +268,7 @@ fn one(scenario: &Scenario, keeps_story: bool) -> (Run, Wrong) {
     config.wire = scenario.wire;
     config.ports = Some(scenario.ports);
     config.timeout = scenario.timeout;
+    config.unexpected_bytes = scenario.unexpected_bytes;
     config.on_timeout = scenario.on_timeout;
     config.keeps_story = keeps_story;
     let served = Served::default();

@@ -122,6 +122,8 @@ pub struct Scenario {
     pub timeout: Duration,
     /// Calls that differ fail alone.
     pub spares: bool,
+    /// What a port keeps of messages that come before their receives.
+    pub unexpected_bytes: usize,
 }
 
 /// Small shapes, odd ones, primes and rectangles, from the smallest on.
@@ -192,6 +194,7 @@ impl Scenario {
             fault,
             on_timeout: if warns { OnTimeout::Warn } else { OnTimeout::Fail },
             timeout: Duration::from_secs(one(&mut rng, &[10, 30, 60])),
+            unexpected_bytes: one(&mut rng, &[1, 256, 4096, 1 << 20]),
             spares,
         }
     }

@@ -9,6 +9,9 @@ pub(super) use super::net::Body;
 use super::net::{Core, Packet, What};
 use super::trace::Step;
 
+/// What a message that came before its receive takes besides its bytes.
+pub(super) const KEPT_BYTES: usize = 64;
+
 /// A receive whose message comes in pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Landing {
@@ -52,6 +55,7 @@ impl SimEndpoint {
         let (tag, len) = (posted.tag, posted.region.len);
         core.note(self.rank, Step::Awaits { from, port: self.port, tag, len });
         let found = self.matcher.post(peer, posted);
+        self.unkeep(peer, &found);
         let is_met = matches!(&found, Match::Met(..));
         self.meet(core, peer, found);
         // What is done at once may be said at once.
@@ -67,6 +71,30 @@ impl SimEndpoint {
         Taken::Accepted
     }
 
+    /// An eager message has come before its receive. Returns whether its credit is kept with it.
+    fn keeps(&mut self, peer: usize, len: usize) -> bool {
+        if self.unexpected.keep(len + KEPT_BYTES) {
+            return false;
+        }
+        if let Some(body) = self.matcher.last_unexpected(peer)
+            && let Body::Eager(bytes) = body
+        {
+            *body = Body::Held(std::mem::take(bytes));
+        }
+        true
+    }
+
+    /// A receive has been posted, whose message may have been kept.
+    fn unkeep(&mut self, peer: usize, found: &Match<Body>) {
+        let (Match::Met(_, body) | Match::Differs(_, body)) = found else { return };
+        if let Body::Eager(bytes) | Body::Held(bytes) = body {
+            self.unexpected.release(bytes.len() + KEPT_BYTES);
+        }
+        if let Body::Held(_) = body {
+            self.owed[peer] += 1;
+        }
+    }
+
     /// A message and its receive are there, or one of them.
     fn meet(&mut self, core: &mut Core, peer: usize, found: Match<Body>) {
         let from = self.ranks[peer];
@@ -78,7 +106,9 @@ impl SimEndpoint {
                 }
                 self.events.push(Event::Differs(slot, from));
             }
-            Match::Met(posted, Body::Eager(bytes)) => self.take(core, &posted, bytes),
+            Match::Met(posted, Body::Eager(bytes) | Body::Held(bytes)) => {
+                self.take(core, &posted, bytes);
+            }
             Match::Met(posted, Body::Lent(id)) => self.take_lent(core, from, &posted, id),
         }
     }
@@ -203,11 +233,12 @@ impl SimEndpoint {
         match packet {
             Packet::Message { tag, len, body } => {
                 let peer = self.peer(core, from);
-                if matches!(body, Body::Eager(_)) {
-                    self.owed[peer] += 1;
-                }
+                let is_eager = matches!(body, Body::Eager(_));
                 let found = self.matcher.arrive(peer, tag, len, body);
                 let found = found.map_err(|other| self.differs(other))?;
+                if is_eager && !(matches!(found, Match::Waits) && self.keeps(peer, len as usize)) {
+                    self.owed[peer] += 1;
+                }
                 self.meet(core, peer, found);
             }
             Packet::Read(id) => {

@@ -49,11 +49,13 @@ use crate::error::Blame;
 use crate::numbered::Numbered;
 
 use super::matcher::{Matcher, OtherCall};
+use super::unexpected::UnexpectedBytes;
 use super::{
     Access, Arrival, Clock, Endpoint, Event, Observer, Owner, Posted, Registry, Slot, Status, Tag,
     WireError, WireRegion, given_up,
 };
 use clock::RankClock;
+use habits::Habits;
 use inbound::{Body, Landing, Reading, Shown};
 use memory::Registrations;
 use net::{Core, Life, Net};
@@ -100,6 +102,9 @@ pub struct SimEndpoint {
     events: Vec<Event>,
     registrations: Registrations,
     unfenced: Option<Rank>,
+    unexpected: UnexpectedBytes,
+    /// Posts that were put off for want of a credit, since one was not.
+    n_put_off: u32,
     open: Open,
     answer: Option<Status>,
     is_asked: bool,
@@ -129,6 +134,8 @@ impl SimEndpoint {
             events: Vec::new(),
             registrations: Registrations::default(),
             unfenced: None,
+            unexpected: UnexpectedBytes::default(),
+            n_put_off: 0,
             open: Open::default(),
             answer: None,
             is_asked: false,
@@ -158,6 +165,8 @@ impl SimEndpoint {
         self.ranks.push(rank);
         self.credits.push(core.habits.credits);
         self.owed.push(0);
+        let Habits { credits, eager_bytes, .. } = core.habits;
+        self.unexpected.add_window(credits as usize * (eager_bytes + inbound::KEPT_BYTES));
         peer
     }
 
@@ -269,10 +278,19 @@ impl Endpoint for SimEndpoint {
         self.readings.clear();
         self.pulled.clear();
         self.events.clear();
+        self.unexpected.clear();
         self.owed.fill(0);
         let due = std::mem::take(&mut self.due_shown);
         self.shown.extend(due.into_iter().map(|(_, shown)| shown));
         self.end_views(&mut core);
+    }
+
+    fn limit_unexpected(&mut self, bytes: usize) {
+        self.unexpected.set_limit(bytes);
+    }
+
+    fn unexpected(&self) -> UnexpectedBytes {
+        self.unexpected
     }
 
     fn registry(&mut self) -> Option<&mut dyn Registry> {

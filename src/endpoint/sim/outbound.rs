@@ -10,6 +10,8 @@ use super::memory::untouchable;
 use super::net::{Body, Core, Lent, Packet, What};
 use super::trace::Step;
 
+/// A message without a credit is put off so often, and then lent.
+const MOST_PUT_OFF: u32 = 16;
 /// A post that is put off is worth another try after up to so many ns.
 const PUT_OFF: u64 = 5_000;
 
@@ -67,10 +69,14 @@ impl SimEndpoint {
                 core.later(What::Report { rank, port, event: Event::Sent(slot) });
                 return Posted::Accepted;
             }
-            if !core.habits.lends_without_credit {
-                // The credits that come wake this rank.
+            // Credits may not come before the peer has got this message: it may keep them for others that came
+            // too early.
+            if !core.habits.lends_without_credit && self.n_put_off < MOST_PUT_OFF {
+                self.n_put_off += 1;
+                self.try_again(core);
                 return Posted::Later;
             }
+            self.n_put_off = 0;
         }
         note(core, "lent");
         if core.forbidden.meets(region.ptr, region.len) {

@@ -16,6 +16,7 @@ use super::net::{Core, What};
 use super::trace::Step;
 use super::{Simulated, Wire};
 use crate::Rank;
+use crate::endpoint::UnexpectedBytes;
 use crate::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use crate::endpoint::{
     Arrival, Clock, Endpoint, Event, Observer, Posted, Registry, Slot, Status, Tag, Time,
@@ -225,6 +226,14 @@ impl Endpoint for SimulatedUtofu {
     fn flush(&mut self) -> Result<(), WireError> {
         self.enter()?;
         self.inner.flush()
+    }
+
+    fn limit_unexpected(&mut self, bytes: usize) {
+        self.inner.limit_unexpected(bytes);
+    }
+
+    fn unexpected(&self) -> UnexpectedBytes {
+        self.inner.unexpected()
     }
 
     fn is_flushed(&self) -> bool {

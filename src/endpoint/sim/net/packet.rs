@@ -11,6 +11,8 @@ use crate::error::Blame;
 pub(in crate::endpoint::sim) enum Body {
     /// On their way with it.
     Eager(Box<[u8]>),
+    /// Kept by the receiver, with the credit that it came for.
+    Held(Box<[u8]>),
     /// In the sender's memory, lent under this number.
     Lent(u64),
 }
@@ -44,7 +46,7 @@ pub(in crate::endpoint::sim) enum Packet {
 impl Packet {
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Packet::Message { body: Body::Eager(_), .. } => "an eager message",
+            Packet::Message { body: Body::Eager(_) | Body::Held(_), .. } => "an eager message",
             Packet::Message { body: Body::Lent(_), .. } => "a lent message",
             Packet::Read(_) => "back what was lent",
             Packet::Pull { .. } => "a clear to send",
