@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hopbine_torus::geometry::Shape;
 use utofu::bootstrap::{Exchange, LocalExchange};
 
 use super::backend::{Backend, Layout};
@@ -69,18 +70,27 @@ pub fn emulate<R: Send>(
 /// What a rank does, given its number.
 type Program<'a> = &'a (dyn Fn(u32, &Communicator) + Sync);
 
-/// Runs `f` on every rank; see [`emulate`].
-fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> {
-    let n_ranks = config.shape.n_nodes();
-    let most = hopbine_torus::plan::max_ports(&config.shape);
-    let n_ports = config.ports.unwrap_or(most.min(MOST_PORTS));
-    if n_ports == 0 {
-        return Err(Error::Setting {
+/// Ports of each rank: as many as were asked for, or by default two per dimension of the shape, at most
+/// [`MOST_PORTS`].
+///
+/// # Errors
+/// [`Error::Setting`] if that is none.
+pub(super) fn n_ports(wanted: Option<u32>, shape: &Shape) -> Result<u32, Error> {
+    let most = hopbine_torus::plan::max_ports(shape).min(MOST_PORTS);
+    match wanted.unwrap_or(most) {
+        0 => Err(Error::Setting {
             setting: "ports",
             found: "0".to_owned(),
             valid: "at least 1".to_owned(),
-        });
+        }),
+        n => Ok(n),
     }
+}
+
+/// Runs `f` on every rank; see [`emulate`].
+fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> {
+    let n_ranks = config.shape.n_nodes();
+    let n_ports = n_ports(config.ports, &config.shape)?;
     let emulation = Emulation::new(&config.shape, &config.map, config.latency)?;
     let failure = Arc::new(Failure::default());
     let expansions = Arc::new(Expansions::default());

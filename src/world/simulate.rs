@@ -9,7 +9,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 
 use super::communicator::Communicator;
 use super::config::{DEFAULT_TIMEOUT, from_environment, parse_on_timeout, parse_timeout};
-use super::emulate::panic_text;
+use super::emulate::{n_ports, panic_text};
 use super::expansions::Expansions;
 use super::members::Members;
 use super::preferred::Preferred;
@@ -23,8 +23,6 @@ use crate::endpoint::unexpected::DEFAULT_LIMIT;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
 use crate::error::Error;
 
-/// Ports that ranks have by default at most: the TNIs of a node of Fugaku.
-const MOST_PORTS: u32 = 6;
 /// Of a rank's stack; pages that a rank does not use take no memory.
 const STACK_BYTES: usize = 256 * 1024;
 /// A simulated hour: ranks that have not ended by then hang.
@@ -189,15 +187,7 @@ type Program<'a> = &'a dyn Fn(Rank, &Communicator, &Simulated);
 
 fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation<()>, Error> {
     let n_ranks = config.shape.n_nodes();
-    let most = hopbine_torus::plan::max_ports(&config.shape);
-    let n_ports = config.ports.unwrap_or(most.min(MOST_PORTS));
-    if n_ports == 0 {
-        return Err(Error::Setting {
-            setting: "ports",
-            found: "0".to_owned(),
-            valid: "at least 1".to_owned(),
-        });
-    }
+    let n_ports = n_ports(config.ports, &config.shape)?;
     let wire = sim::Wire::new(sim::Config {
         n_ranks,
         n_ports: n_ports as usize,
