@@ -29,7 +29,10 @@ impl Port {
         let mut arrived = endpoint.poll(events);
         for event in events.drain(..) {
             if let Event::News(blame) = event {
-                return Err(Error::Lost { rank: self.rank, blame });
+                // Of a rank that shares the failure with this one: it has been set since.
+                let lost = Error::Lost { rank: self.rank, blame };
+                let reason = self.failure.reason();
+                return Err(reason.map_or(lost, |reason| Error::Poisoned(Arc::new(reason))));
             }
             debug_assert!(false, "an event of a run that has finished: {event:?}");
         }
