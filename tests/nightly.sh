@@ -5,7 +5,7 @@
 #   tests/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: long chaos simulated thread hosts slurm third-party mpi-suite fuzz coverage
+#   STAGE       only these of: long chaos simulated planted thread hosts slurm third-party mpi-suite fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(long chaos simulated thread hosts slurm third-party mpi-suite fuzz coverage)
+stages=(long chaos simulated planted thread hosts slurm third-party mpi-suite fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -56,6 +56,8 @@ simulated() {
   limited 1h cargo run --release --quiet -- chaos --seeds 1..100000 &&
     limited 1h cargo run --release --quiet -- chaos --seeds 1..20000 --backend sim-utofu
 }
+
+planted() { limited 1h tests/planted.sh; }
 
 thread() {
   need binutils llvm

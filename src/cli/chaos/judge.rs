@@ -29,7 +29,7 @@ pub fn judge(scenario: &Scenario, run: &Result<Simulation<OfRank>, Error>) -> Wr
     wrong.extend(wrong_results(run));
     for (rank, of_rank) in (0..).zip(&run.results) {
         for (step, error) in &of_rank.failures {
-            if !run.dead.contains(&rank) && !is_expected(scenario, rank, *step, error) {
+            if !run.dead.contains(&rank) && !is_expected(scenario, run, rank, *step, error) {
                 wrong.push(format!("rank {rank}, step {step}: {error}"));
             }
         }
@@ -37,7 +37,7 @@ pub fn judge(scenario: &Scenario, run: &Result<Simulation<OfRank>, Error>) -> Wr
         if let Err(error) = end
             && of_rank.failures.is_empty()
             && !run.dead.contains(&rank)
-            && !is_expected(scenario, rank, usize::MAX, error)
+            && !is_expected(scenario, run, rank, usize::MAX, error)
         {
             wrong.push(format!("rank {rank}, at the end: {error}"));
         }
@@ -69,14 +69,20 @@ fn wrong_results(run: &Simulation<OfRank>) -> Wrong {
 }
 
 /// Whether a rank may fail so.
-fn is_expected(scenario: &Scenario, rank: u32, step: usize, error: &Error) -> bool {
+fn is_expected(
+    scenario: &Scenario,
+    run: &Simulation<OfRank>,
+    rank: u32,
+    step: usize,
+    error: &Error,
+) -> bool {
     let Some(Injected { kind, victim, step: of_fault, .. }) = scenario.fault else { return false };
     let error = match error {
         Error::Poisoned(reason) => reason,
         error => error,
     };
     match kind {
-        Kind::Kill => names(error, victim, false),
+        Kind::Kill => run.dead.contains(&victim) && names(error, victim, false),
         // Others may have given up meanwhile; then it learns of that, whoever says so.
         Kind::Stop | Kind::Late => {
             let gives_up = scenario.on_timeout == hopbine::OnTimeout::Fail;
