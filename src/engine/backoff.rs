@@ -54,7 +54,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_m
 #[derive(Debug)]
 pub struct Waits {
     bell: Option<Arc<dyn Bell>>,
-    time: Time,
+    pub(super) time: Time,
     /// That this process may use.
     n_cores: usize,
     /// Waits that will sleep before one yields again.

@@ -64,10 +64,9 @@ impl Engine {
             .collect();
         let bells: Option<Vec<_>> = ports.iter().map(|port| port.bell.clone()).collect();
         let time = ports.first().map_or_else(Time::default, |port| port.time.clone());
-        let waits = Waits::new(bells.and_then(|bells| bells.into_iter().next()), time.clone());
+        let waits = Waits::new(bells.and_then(|bells| bells.into_iter().next()), time);
         let group = Group {
             rank,
-            time,
             waits,
             spares: Spares::new(ports.clone()),
             ports,
@@ -380,7 +379,7 @@ impl Engine {
             if number != seen || n_rounds >= most {
                 return number;
             }
-            match self.group.time.of_wire() {
+            match self.group.waits.time.of_wire() {
                 None => std::hint::spin_loop(),
                 Some(clock) => clock.pause(LOOK),
             }
@@ -415,7 +414,7 @@ impl Engine {
             watch.end(group);
             return true;
         }
-        if let Some(clock) = group.time.of_wire() {
+        if let Some(clock) = group.waits.time.of_wire() {
             clock.pause(LOOK);
         }
         if let Err(error) = watch.tested(group, Wanted::Operation(id)) {

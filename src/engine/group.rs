@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::Rank;
 
-use crate::endpoint::{Beat, Status, Time};
+use crate::endpoint::{Beat, Status};
 use crate::error::Error;
 use crate::sync::lock;
 
@@ -60,7 +60,6 @@ pub(super) struct Group {
     pub(super) several: AtomicBool,
     /// Counts what this rank has shown of its waits.
     pub(super) beat: AtomicU32,
-    pub(super) time: Time,
     pub(super) waits: Waits,
     /// Whoever else moves on while a caller waits.
     pub(super) on_idle: OnceLock<OnIdle>,

@@ -106,7 +106,7 @@ impl Watchdog {
     }
 
     fn look_after(&mut self, group: &Group, wanted: Wanted, gap: Duration) -> Result<(), Error> {
-        let now = group.time.now();
+        let now = group.waits.time.now();
         let last = self.last_look.replace(now).unwrap_or(now);
         self.idle += (now - last).min(gap);
         let timeout = group.config.timeout;
@@ -143,7 +143,9 @@ impl Watchdog {
                 (OnTimeout::Warn, Some(blame)) if is_certain(group, blame) => {
                     return Err(Error::Lost { rank, blame });
                 }
-                (OnTimeout::Warn, _) => group.time.warn(&format!("hopbine: {error}; waiting on")),
+                (OnTimeout::Warn, _) => {
+                    group.waits.time.warn(&format!("hopbine: {error}; waiting on"))
+                }
             }
         }
         if idle > self.looked.map_or(FIRST_LOOK.min(timeout / 4), |last| 2 * last) {
@@ -246,7 +248,7 @@ impl Wanted {
     /// Shows for a while that this rank still waits.
     fn go_on(self, group: &Group) {
         for _ in 0..BEATS {
-            group.time.sleep(BEATS_TAKE / BEATS);
+            group.waits.time.sleep(BEATS_TAKE / BEATS);
             group.progress();
             group.show(self.status(group));
         }
@@ -265,7 +267,7 @@ impl Wanted {
             port: &group.ports[port],
             is_at_gates: matches!(self, Wanted::Everybody(_) | Wanted::Rank(_)),
             patience: patience / 2,
-            end: group.time.now() + patience / 2,
+            end: group.waits.time.now() + patience / 2,
             shown: Vec::new(),
         };
         let found = match (self, awaited) {

@@ -4,15 +4,18 @@
 use crate::Rank;
 use crate::endpoint::{Event, Slot, Tag, WireRegion};
 
-use super::memory::{copy, untouchable};
+use super::memory::copy;
 use super::net::{Body, Core, Life, Packet, What};
 use super::trace::Step;
 
 impl Core {
-    /// A region is about to be read.
-    pub(super) fn check_read(&mut self, rank: Rank, region: &WireRegion) {
-        if self.forbidden.meets(region.ptr, region.len) {
-            self.violated(untouchable(rank, "reads", region.len));
+    /// The wire touches memory of a message of this rank, in the way that the verb says: none may belong to a
+    /// user's buffer that is in no call.
+    pub(super) fn touches(&mut self, rank: Rank, verb: &str, ptr: *const u8, len: usize) {
+        if self.forbidden.meets(ptr, len) {
+            self.violated(format!(
+                "rank {rank}: the wire {verb} {len} bytes of a user's buffer that is in no call"
+            ));
         }
     }
 
@@ -21,7 +24,7 @@ impl Core {
     /// # Safety
     /// The region is valid for reads.
     pub(super) unsafe fn copied(&mut self, rank: Rank, region: &WireRegion) -> Box<[u8]> {
-        self.check_read(rank, region);
+        self.touches(rank, "reads", region.ptr, region.len);
         let mut bytes = vec![0; region.len].into_boxed_slice();
         // SAFETY: the caller's promise; the box has as many bytes.
         unsafe { copy(region.ptr, bytes.as_mut_ptr(), region.len) };
@@ -43,9 +46,7 @@ impl Core {
         assert!(offset + len <= region.len, "within the region");
         // SAFETY: within the region.
         let into = unsafe { region.ptr.add(offset) };
-        if self.forbidden.meets(into, len) {
-            self.violated(untouchable(rank, "writes", region.len));
-        }
+        self.touches(rank, "writes", into, len);
         // SAFETY: the caller's promise.
         unsafe { copy(from, into, len) };
     }
@@ -87,7 +88,7 @@ impl Core {
         }
         // The sender has given up, or is dead: others learn of that in other ways.
         let Some(lent) = self.lent(id) else { return };
-        self.check_read(lent.rank, &lent.region);
+        self.touches(lent.rank, "reads", lent.region.ptr, lent.region.len);
         let len = self.habits.piece(region.len).min(region.len - done);
         // SAFETY: both regions are posted, as their ports have not given up, and have this length.
         unsafe {

@@ -138,7 +138,7 @@ impl SimEndpoint {
             && self.is_shown(core)
             && let Some(lent) = core.lent(id)
         {
-            core.check_read(self.rank, &lent.region);
+            core.touches(self.rank, "reads", lent.region.ptr, lent.region.len);
             let view = View { ptr: lent.region.ptr, len: lent.region.len };
             self.events.push(Event::Viewed(slot, view));
             self.due_shown.push((slot, Shown::Lent { from, id }));
@@ -192,7 +192,7 @@ impl SimEndpoint {
         let keeps = core.habits.keeps;
         let mut is_left = false;
         for (from, packet) in inbox {
-            if core.chance(keeps) && keeps != u8::MAX {
+            if core.chance(keeps) {
                 core.port(self.rank, self.port).inbox.push((from, packet));
                 is_left = true;
             } else {
@@ -204,7 +204,7 @@ impl SimEndpoint {
         self.give_credits(core);
         let mut kept = Vec::new();
         for event in std::mem::take(&mut self.events) {
-            if core.chance(keeps) && keeps != u8::MAX {
+            if core.chance(keeps) {
                 kept.push(event);
                 continue;
             }
@@ -296,7 +296,7 @@ impl SimEndpoint {
                 continue;
             };
             let len = habits.piece(region.len).min(region.len - done);
-            core.check_read(self.rank, &lent.region);
+            core.touches(self.rank, "reads", lent.region.ptr, lent.region.len);
             // SAFETY: the send and the receive are posted, so both regions are valid, and have one length.
             unsafe { core.write(self.rank, &region, done, lent.region.ptr.add(done), len) };
             core.note(self.rank, Step::Moves { from, bytes: len });

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::Rank;
 use crate::endpoint::WireRegion;
 
 /// Addresses that no message may be read from or written to.
@@ -70,11 +69,6 @@ impl Registrations {
         let offset = (region.key - key) as usize;
         of.start + offset == region.ptr.addr() && offset + region.len <= of.len
     }
-}
-
-/// What went wrong that no program may bring about.
-pub(super) fn untouchable(rank: Rank, verb: &str, len: usize) -> String {
-    format!("rank {rank}: the wire {verb} {len} bytes of a user's buffer that is in no call")
 }
 
 /// Copies bytes between regions that do not overlap.

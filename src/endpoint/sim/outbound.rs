@@ -6,7 +6,6 @@ use crate::endpoint::{Event, Posted, Slot, Tag, WireRegion};
 use crate::planted::{self, Planted};
 
 use super::SimEndpoint;
-use super::memory::untouchable;
 use super::net::{Body, Core, Lent, Packet, What};
 use super::trace::Step;
 
@@ -79,9 +78,7 @@ impl SimEndpoint {
             self.n_put_off = 0;
         }
         note(core, "lent");
-        if core.forbidden.meets(region.ptr, region.len) {
-            core.violated(untouchable(rank, "lends", region.len));
-        }
+        core.touches(rank, "lends", region.ptr, region.len);
         let id = core.lend(Lent { rank, port, slot, region });
         let body = Body::Lent(id);
         core.send(rank, port, to, Packet::Message { tag, len: len as u64, body });
@@ -136,7 +133,7 @@ impl SimEndpoint {
                 continue;
             }
             let keeps = core.habits.keeps_credits;
-            if core.chance(keeps) && keeps != u8::MAX {
+            if core.chance(keeps) {
                 is_left = true;
                 continue;
             }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::Rank;
 
+use super::SimEndpoint;
 use super::clock::RankClock;
 use super::net::{Fate, Life, Net, What};
 use super::trace::{Entry, Step};
-use super::{Clock, SimEndpoint};
+use crate::endpoint::Time;
 
 /// How a wire is simulated.
 #[derive(Clone, Copy, Debug)]
@@ -96,12 +97,7 @@ impl Simulated {
 
     /// Lets so much time pass, in which this rank does nothing.
     pub fn sleep(&self, duration: Duration) {
-        let end = self.clock.now() + duration;
-        while let left = end.saturating_duration_since(self.clock.now())
-            && !left.is_zero()
-        {
-            self.clock.pause(left);
-        }
+        Time::of(Some(self.clock.clone())).sleep(duration);
     }
 
     /// The time since the start.
