@@ -32,7 +32,7 @@ fc=${FC-$(command -v gfortran || true)}
 features=() with=()
 if [ -n "${MPICC:-}" ] && [ "${MESSAGES:-yes}" != no ]; then
   export MPICC
-  features=(--features "hopbine/mpi,hopbine-capi/mpi") with=(-DHOPBINE_WITH_MPI)
+  features=(--features "hopbine-capi/mpi,hopbine-cli/mpi") with=(-DHOPBINE_WITH_MPI)
 fi
 built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
 [ "$profile" != dev ] || built=${built%/dev}/debug
@@ -45,7 +45,7 @@ if [ ${#features[@]} != 0 ]; then
     echo "$mpi" >"$built/hopbine-mpi"
   fi
 fi
-cargo build --profile "$profile" -p hopbine -p hopbine-capi --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
+cargo build --profile "$profile" -p hopbine-capi -p hopbine-cli --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
 
 install -d "$prefix"/{bin,include,lib/pkgconfig,lib/cmake/hopbine,share/hopbine/fortran/mpi}
 install -m 755 "$built/hopbine" "$prefix/bin/hopbine"

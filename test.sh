@@ -17,11 +17,10 @@ cd "$(dirname "$0")"
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
 # A crate in one piece: optimising across pieces adds a tenth to a third to the time to compile.
 export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_TEST_CODEGEN_UNITS=1
-export RUSTC_WORKSPACE_WRAPPER=$PWD/tests/rustc.sh
 
 logs=target/test-logs
 # shellcheck source=/dev/null
-. tests/stages.sh
+. ci/stages.sh
 # The simulated wire's traces: the first tests write them, those on other machines compare.
 export HOPBINE_TEST_TRACES=$logs/traces
 
@@ -107,8 +106,8 @@ model_checking() {
 # What only the last stages need is fetched while the first ones compile.
 more_packages() {
   local status=0
-  limited 600 tests/mpi.sh --install || status=1
-  limited 600 ./arm.sh --install || status=1
+  limited 600 ci/mpi.sh --install || status=1
+  limited 600 ci/arm.sh --install || status=1
   return $status
 }
 more=
@@ -128,9 +127,9 @@ stage "tests" tests
 stage "tests that wait" tests_that_wait
 stage "tests in shared memory" tests_shm
 stage "chaos" chaos
-stage "installation" limited 900 env PROFILE=dev tests/install.sh
-stage "job scripts" limited 60 tests/jobscripts.sh
-stage "under MPI" limited 1500 tests/mpi.sh
+stage "installation" limited 900 env PROFILE=dev ci/install.sh
+stage "job scripts" limited 60 ci/jobscripts.sh
+stage "under MPI" limited 1500 ci/mpi.sh
 # There are no ranks in these: they fill each other's gaps.
 {
   stage "generated bindings" bindings
@@ -139,7 +138,7 @@ stage "under MPI" limited 1500 tests/mpi.sh
 stage "model checking" model_checking
 wait $!
 cat "$logs/oldest"
-stage "address sanitizer" limited 1500 ./sanitize.sh address
-stage "aarch64" limited 1500 ./arm.sh
+stage "address sanitizer" limited 1500 ci/sanitize.sh address
+stage "aarch64" limited 1500 ci/arm.sh
 
 table

@@ -7,7 +7,7 @@
 #   -t  MPI's messages go by TCP on both sides, as between hosts, where hopbine uses them; without it
 #       through shared memory, where hopbine never does unless it is told to
 #
-# Needs Open MPI or MPICH as tests/mpi.sh does.
+# Needs Open MPI or MPICH as ci/mpi.sh does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tcp=

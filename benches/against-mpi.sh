@@ -17,7 +17,7 @@
 #   -d  also the MPIs' own programs with libhopbine_mpi.so before MPI: what an unmodified program
 #       gets. Their ratios are to the same MPI without it
 #   -v  every call has another length than the last: MPIs without and with libhopbine_mpi.so only
-#   -H  on so many hosts of tests/cluster.sh, with as many ranks on each as -n says: Open MPI
+#   -H  on so many hosts of ci/cluster.sh, with as many ranks on each as -n says: Open MPI
 #       without and with libhopbine_mpi.so only, by TCP between hosts
 #
 # Missing MPIs are installed with apt when this runs as root on Debian. Ranks on cores of their own
@@ -81,7 +81,7 @@ if [ "$doors" ]; then
 fi
 
 if [ "$hosts" ] && [ -z "${CLUSTER_HOSTS:-}" ]; then
-  HOPBINE_BENCH_BUILT=yes exec tests/cluster.sh "$hosts" benches/against-mpi.sh "${given[@]}"
+  HOPBINE_BENCH_BUILT=yes exec ci/cluster.sh "$hosts" benches/against-mpi.sh "${given[@]}"
 fi
 
 # One run of everything with one library on $2 ranks: lines `collective bytes microseconds`. A plus

@@ -50,6 +50,10 @@ pub mod mpi {
     pub use ::mpi::ffi;
 }
 
+/// The version and, in release builds, the commit: `0.1.0 (1234567)`, with `, changed` behind the commit
+/// if files differed from it.
+pub const VERSION: &str = env!("HOPBINE_VERSION");
+
 /// A rank of a communicator, as MPI counts them.
 pub type Rank = u32;
 

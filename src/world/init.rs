@@ -335,7 +335,7 @@ impl World {
     pub fn info(&self) -> Info {
         let (comm, about) = (self.communicator(), &self.about);
         Info {
-            hopbine: env!("HOPBINE_VERSION"),
+            hopbine: crate::VERSION,
             backend: about.backend.name(),
             device: about.backend.describe(),
             tried: about

@@ -1,5 +1,5 @@
-//! What the tests of all packages share: [`skip`] counts a test that this machine cannot do, and
-//! [`processes`] starts programs that cannot hang their test.
+//! What the tests of all packages share: [`skip`] counts a test that this machine cannot do,
+//! [`processes`] starts programs that cannot hang their test, and [`cores`] binds a test to one core.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -7,6 +7,7 @@ use std::io::Write;
 use std::panic::Location;
 use std::path::Path;
 
+pub mod cores;
 pub mod processes;
 
 /// Names the file to which [`skip`] appends. `test.sh` sets it and prints the file at its end.

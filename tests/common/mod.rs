@@ -6,7 +6,6 @@ use std::sync::Mutex;
 
 pub mod ahead;
 pub mod calls;
-pub mod cores;
 pub mod memory_wire;
 pub mod mixed;
 pub mod processes;

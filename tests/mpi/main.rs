@@ -1,4 +1,4 @@
-//! Ranks under a launcher of MPI's: `mpirun -n 4 mpi TEST [ARGUMENT]`; see tests/mpi.sh. Without
+//! Ranks under a launcher of MPI's: `mpirun -n 4 mpi TEST [ARGUMENT]`; see ci/mpi.sh. Without
 //! arguments a process alone does what a process alone can.
 
 #[path = "../common/ahead.rs"]

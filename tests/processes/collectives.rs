@@ -4,12 +4,12 @@
 
 use crate::common::ahead::{ahead_in_another, far_ahead};
 use crate::common::calls::check;
-use crate::common::cores::one_core;
 use crate::common::processes::{ranks, run_scenario, start};
 use crate::common::reference::Case;
 use hopbine::reduce::Op;
 use hopbine::torus::{Collective, registry};
 use hopbine::{CallOptions, Error, init};
+use hopbine_testing::cores::one_core;
 use hopbine_testing::processes::wait;
 
 /// The entry of every rank; see `common::processes`.

@@ -2,13 +2,13 @@
 //! both ways of driving, against an independent reference.
 
 use crate::common::calls::{check, config, every_algorithm};
-use crate::common::cores::one_core;
 use crate::common::reference::{Case, expected, inputs};
 use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::geometry::Shape;
 use hopbine::torus::{Collective, registry};
 use hopbine::world::Blocks;
 use hopbine::{CallOptions, Drive, Error, emulate};
+use hopbine_testing::cores::one_core;
 use proptest::prelude::*;
 
 #[test]

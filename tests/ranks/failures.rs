@@ -20,8 +20,8 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
-use crate::common::cores::one_core;
 use crate::common::four_at_a_time;
+use hopbine_testing::cores::one_core;
 
 const PAGE: usize = 4096;
 

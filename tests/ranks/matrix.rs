@@ -2,12 +2,12 @@
 //! on, on real vectors; every element type with every operator; long vectors.
 
 use crate::common::calls::{check, config, every_algorithm, every_algorithm_once};
-use crate::common::cores::one_core;
 use crate::common::reference::Case;
 use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::geometry::Shape;
 use hopbine::torus::{Collective, registry};
 use hopbine::{CallOptions, Communicator, Drive, emulate};
+use hopbine_testing::cores::one_core;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 

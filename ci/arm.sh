@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Builds for aarch64 and runs tests as on an A64FX (512-bit SVE), under qemu.
+#
+#   ci/arm.sh            minutes; test.sh runs this too
+#   ci/arm.sh --install  installs what that needs (Debian, as root; a toolchain of rustup's)
+#
+# With the oldest Rust that the packages name, or, where that has no standard library for aarch64,
+# with Debian's (rustc-web, libstd-rust-web-dev:arm64). ARM_RUSTC names another.
+#
+# Exit code: 0 well, 1 a failed test, 3 this machine cannot do it.
+#
+# Left out: ranks as processes and C programs on the emulated device, as qemu's process_vm_readv
+# and process_vm_writev answer ENOSYS; mutexes that outlive their owner, which it does not know
+# either; a test that starts itself again; whatever needs userfaultfd, which it does not know, and
+# without which the registration cache keeps nothing. The tests of the long matrix are x86's. Without
+# default features, so that these are checked, too.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target=aarch64-unknown-linux-gnu
+oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+
+if [ "${1:-}" = --install ]; then
+  dpkg --add-architecture arm64
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+    libc6:arm64 libgcc-s1:arm64 qemu-user-static >/dev/null
+  rustup toolchain install "$oldest" --profile minimal --no-self-update --target $target ||
+    apt-get install -y -qq --no-install-recommends rustc-web libstd-rust-web-dev:arm64 >/dev/null
+  exit
+fi
+
+# COMMAND...: whether this compiler can build for aarch64.
+has_library() {
+  local sysroot
+  sysroot=$("$@" --print sysroot 2>/dev/null) && [ -d "$sysroot/lib/rustlib/$target/lib" ]
+}
+if [ -z "${ARM_RUSTC:-}" ] && has_library rustc "+$oldest"; then
+  export RUSTC=rustc RUSTUP_TOOLCHAIN=$oldest
+else
+  export RUSTC=${ARM_RUSTC:-/usr/bin/rustc}
+fi
+# What runs on this machine, such as macros, test.sh has built there with the oldest Rust.
+export CARGO_TARGET_DIR=target/oldest
+# Under qemu unit tests that are not optimised take longer than optimising them.
+unset RUSTC_WORKSPACE_WRAPPER
+for command in "$RUSTC" aarch64-linux-gnu-gcc qemu-aarch64-static; do
+  if ! command -v "$command" >/dev/null; then
+    echo "ci/arm.sh: NOTHING WAS CHECKED: there is no $command; on Debian: ci/arm.sh --install" >&2
+    exit 3
+  fi
+done
+if ! has_library "$RUSTC"; then
+  echo "ci/arm.sh: NOTHING WAS CHECKED: $RUSTC has no standard library for $target" >&2
+  exit 3
+fi
+
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout 300 qemu-aarch64-static -cpu a64fx"
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
+export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_TEST_CODEGEN_UNITS=1
+# The tests of the machine that it runs on have them.
+export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_TEST_DEBUG_ASSERTIONS=false
+export CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_TEST_OVERFLOW_CHECKS=false
+
+run() { cargo test --quiet --target $target --no-default-features --no-fail-fast "$@"; }
+packages=(-p hopbine -p hopbine-torus -p utofu-emu -p utofu)
+few=(--lib --test allocation --test atomics --test errors --test handles --test jtofu --test model
+  --test threads)
+
+# All that is needed is built at once: what is built alone leaves a core idle.
+run --no-run "${packages[@]}" "${few[@]}" --test ranks || exit 1
+failed=0
+run "${packages[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner \
+  --skip what_was_read_from_a_stranger --skip the_dead_hold_nothing \
+  --skip memory::monitor:: --skip memory::uffd::tests::unread_reports || failed=1
+run "${packages[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \
+  emulated::every_algorithm_on_2x3 emulated::types_and_operators \
+  --skip regcache::events:: --skip every_algorithm_on_2x3x2 || failed=1
+# What a seed does there is what it does here: test.sh has left the traces of this machine.
+run -p hopbine --features sim --test simulated -- traces_are_the_same || failed=1
+exit $failed

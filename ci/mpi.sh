@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# Everything under Open MPI and MPICH: builds with each of them, in a directory of its own, and runs
+# what the parts in ci/mpi/*.part.sh say.
+#
+#   ci/mpi.sh [--install] [--build] [--part NAME]... [openmpi] [mpich]
+#
+#   --install   only install what is missing (Debian, as root)
+#   --build     build only
+#   --part      only this part
+#
+# Exit status 3: something is missing here, which is named.
+#
+# A part is a file with two functions, named after it: build_PART and run_PART. They find
+#   $mpi      openmpi or mpich
+#   $MPICC    its compiler wrapper, for cargo as well
+#   $target   where cargo puts what it has built with this MPI (also CARGO_TARGET_DIR); programs go to
+#             $programs
+#   ranks N [NAME=VALUE]... PROGRAM [ARGUMENT]...
+#             runs a program on N ranks, at most a minute; its output is shown if it fails, or if it
+#             is the last thing of the function. Ranks are more than cores here: they yield.
+#   cargo_programs [ARGUMENT]...
+#             cargo build or test with these arguments; says nothing unless it fails.
+#   ${with_mpi[@]}
+#             arguments of cargo for what is built with this MPI
+#   beside COMMAND...
+#             runs it beside what follows; `joined` waits for all of these, and fails if one has.
+#   cargo_hopbine
+#             all of hopbine that is built with this MPI: libraries, command, and tests/mpi/main.rs as
+#             $programs/mpi. One call of cargo, so that all of it has the same features and nothing is
+#             compiled twice.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+install=false build_only=false
+mpis=() wanted=()
+while [ $# != 0 ]; do
+  case $1 in
+    --part) wanted+=("${2:?a part}"); shift ;;
+    --install) install=true ;;
+    --build) build_only=true ;;
+    openmpi | mpich) mpis+=("$1") ;;
+    *) sed -n '2,32s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  esac
+  shift
+done
+[ ${#mpis[@]} != 0 ] || mpis=(openmpi mpich)
+
+if $install; then
+  apt-get install -y -qq --no-install-recommends gcc libc6-dev libclang-dev clang pkg-config \
+    openmpi-bin libopenmpi-dev mpich libmpich-dev >/dev/null
+  exit
+fi
+missing=()
+for mpi in "${mpis[@]}"; do
+  command -v "mpicc.$mpi" >/dev/null || missing+=("$mpi (its compiler and launcher)")
+done
+ldconfig -p | grep -q libclang || ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1 ||
+  missing+=("libclang (libclang-dev)")
+if [ ${#missing[@]} != 0 ]; then
+  echo "ci/mpi.sh needs: ${missing[*]}" >&2
+  exit 3
+fi
+
+export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0} CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
+# What is compiled on the way is where the other tests' is (with cargo 1.91 or later): what does not
+# depend on the MPI is compiled once.
+export CARGO_BUILD_BUILD_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+# What the ranks write to, and how long they wait for each other on a machine that is busy.
+export HOPBINE_TIMEOUT=${HOPBINE_TIMEOUT:-50} RUST_BACKTRACE=${RUST_BACKTRACE:-0}
+
+# shellcheck source=/dev/null
+. ci/mpi/launch.sh
+# shellcheck source=/dev/null
+. ci/cores.sh
+. capi/mpi/build.sh
+
+ranks() {
+  local n=$1 started=$SECONDS said status=0 variables=()
+  shift
+  while [[ $1 == *=* ]]; do
+    variables+=("$1")
+    shift
+  done
+  said=$(
+    [ ${#variables[@]} = 0 ] || export "${variables[@]}"
+    launch_within 60 "$n" "$@" 2>&1
+  ) || status=$?
+  if [ $status != 0 ]; then
+    printf 'FAILED (%s): %s ranks: %s %s\n%s\n' "$status" "$n" "${variables[*]}" "$*" "$said" >&2
+    return 1
+  fi
+  printf '   %3s s  %s\n' "$((SECONDS - started))" "$(tail -n 1 <<<"$said")"
+}
+
+cargo_programs() {
+  local said
+  said=$(cargo "$@" 2>&1) || { printf '%s\n' "$said" >&2; return 1; }
+}
+
+cargo_hopbine() {
+  local built
+  built=$(cargo build "${with_mpi[@]}" --lib --bin hopbine --test mpi \
+    --message-format=json-render-diagnostics) || return 1
+  cp "$(sed -n 's/.*"executable":"\([^"]*\/mpi-[^"]*\)".*/\1/p' <<<"$built")" "$programs/mpi"
+}
+
+beside=()
+beside() {
+  "$@" &
+  beside+=($!)
+}
+
+joined() {
+  local pid status=0
+  for pid in "${beside[@]}"; do wait "$pid" || status=1; done
+  beside=()
+  return $status
+}
+
+parts=()
+for file in ci/mpi/*.part.sh; do
+  # shellcheck source=/dev/null
+  . "$file"
+  part=$(basename "$file" .part.sh)
+  if [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $part "* ]]; then parts+=("$part"); fi
+done
+
+failed=${CARGO_TARGET_DIR:-$PWD/target}/mpi-failed
+mkdir -p "${failed%/*}"
+: >"$failed"
+
+# step build|run PART...
+step() {
+  local step=$1 part started status=0
+  shift
+  for part; do
+    echo "== $mpi: $step $part"
+    started=$SECONDS
+    # A function in a condition does not stop at errors: they say so themselves.
+    if (set -e; CARGO_TARGET_DIR=$target; export CARGO_TARGET_DIR; "${step}_$part"); then
+      echo "-- $((SECONDS - started)) s"
+    else
+      echo "$mpi: $step $part" >>"$failed"
+      status=1
+    fi
+  done
+  return $status
+}
+
+for mpi in "${mpis[@]}"; do
+  export MPICC=mpicc.$mpi
+  target=${CARGO_TARGET_DIR:-$PWD/target}/$mpi
+  programs=$target/programs
+  mkdir -p "$programs"
+  # mpi-sys does not notice that MPICC names another MPI: it has a profile for each.
+  level=0
+  [ "$mpi" = openmpi ] || level=1
+  # Optimising hopbine once more takes longer than what it would save.
+  with_mpi=(--quiet -p hopbine -p hopbine-capi -p hopbine-cli --features "hopbine/mpi,hopbine-capi/mpi,hopbine-cli/mpi"
+    --config "profile.dev.package.mpi-sys.opt-level=$level" --config profile.dev.package.hopbine.opt-level=0)
+  step build "${parts[@]}" || continue
+  ! $build_only || continue
+  # Open MPI's ranks yield, and mostly wait for its launcher. Those of MPICH take their cores.
+  if [ "$mpi" = openmpi ]; then
+    each_on_a_core "$programs/said" "step run" "${parts[@]}" || continue
+  else
+    step run "${parts[@]}" || continue
+  fi
+done
+[ ! -s "$failed" ] || { sed 's/^/FAILED: /' "$failed" >&2; exit 1; }

@@ -1,0 +1,283 @@
+# The C, Fortran and preload doors: capi/tests/mpi/*.c, capi/tests/mpi/calls.f90 and the examples, plain,
+# through HB_ calls, and under libhopbine_mpi.so. Sourced by ci/mpi.sh.
+# shellcheck shell=bash disable=SC2030,SC2031,SC2154
+
+build_doors() {
+  local name flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow -DHOPBINE_WITH_MPI -Iinclude)
+  # What C does not define ends the process, in our libraries as in the programs.
+  flags+=(-fsanitize=undefined -fsanitize-undefined-trap-on-error)
+  local f90=mpif90.$mpi other link module counts
+  link=(-L"$programs" -lhopbine_hb -lhopbine -lm "-Wl,-rpath,$programs")
+  cargo_hopbine || return 1
+  for name in libhopbine.so libhopbine.so.0; do
+    ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
+  done
+  build_door_libraries "$programs" "${flags[@]}" || return 1
+  # The same for the other MPI.
+  other=mpicc.$(other_mpi)
+  if command -v "$other" >/dev/null; then
+    mkdir -p "$programs/other"
+    for name in libhopbine.so libhopbine.so.0; do
+      ln -sf "$target/debug/libhopbine_capi.so" "$programs/other/$name"
+    done
+    MPICC=$other build_door_libraries "$programs/other" "${flags[@]}" || return 1
+  fi
+  for name in calls orders threads recover requests groups crowd; do
+    beside "$MPICC" "${flags[@]}" "capi/tests/mpi/$name.c" -o "$programs/$name"
+  done
+  beside "$MPICC" "${flags[@]}" -fPIC -shared capi/tests/mpi/other.c -o "$programs/libother.so"
+  beside "$MPICC" "${flags[@]}" -fPIC -shared capi/tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
+  for name in place disagree starts passed leftovers large; do
+    beside "$MPICC" "${flags[@]}" "capi/tests/mpi/$name.c" -o "$programs/$name" "${link[@]}"
+  done
+  for name in calls threads recover requests; do
+    beside "$MPICC" "${flags[@]}" -DHB "capi/tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}"
+  done
+  for name in heat fft cg; do
+    beside "$MPICC" "${flags[@]}" "examples/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}"
+    sed 's/HB_/MPI_/g; s/hopbine_mpi.h/mpi.h/' "examples/mpi/$name.c" >"$programs/$name.c"
+    beside "$MPICC" "${flags[@]}" "$programs/$name.c" -o "$programs/$name" -lm
+  done
+  # MPICH's modules for Fortran are not quite standard themselves: no -std=f2018 with them.
+  MPIFC=$f90 build_door_module "$programs" -O1 -Wall -Werror || return 1
+  module=("${door_module[@]/#/$programs/}")
+  module=("${module[@]/%/.o}")
+  for name in heat cg fft; do
+    beside "$f90" -O1 -Wall -I"$programs" "examples/mpi/$name.f90" "${module[@]}" -o "$programs/$name-hb-f" "${link[@]}"
+    sed 's/HB_/MPI_/g; /use hopbine_mpi/d' "examples/mpi/$name.f90" >"$programs/$name.f90"
+    beside "$f90" -O1 -Wall "$programs/$name.f90" -o "$programs/$name-f"
+  done
+  for name in mpif mpi mpi_f08; do
+    beside "$f90" -O1 -w -fallow-argument-mismatch -cpp "-DUSE_$name" capi/tests/mpi/calls.f90 -o "$programs/calls-$name"
+  done
+  for name in mpif mpi mpi_f08; do
+    for counts in PLAIN THREAD; do
+      beside "$f90" -O1 -Wall -cpp "-DUSE_$name" "-D$counts" -I"$programs" capi/tests/mpi/starts.f90 "${module[@]}" \
+        -o "$programs/starts-$name-$counts" "${link[@]}"
+    done
+  done
+  # With persistent calls where the module has them.
+  flags=()
+  ! has_persistent "$programs" || flags=(-DHB_PERSISTENT)
+  for name in mpi mpi_f08; do
+    for counts in DEFAULT LARGE; do
+      beside "$f90" -O1 -Wall -cpp "${flags[@]}" "-DUSE_$name" "-D$counts" -I"$programs" capi/tests/mpi/shaped.f90 \
+        "${module[@]}" -o "$programs/shaped-$name-$counts" "${link[@]}"
+    done
+  done
+  sed 's/\<HB_\([A-Z][a-z_]*\)(/MPI_\1(/' capi/tests/mpi/shaped.f90 >"$programs/shaped.f90"
+  beside "$f90" -O1 -cpp "${flags[@]}" -DUSE_mpi_f08 -DPLAIN "$programs/shaped.f90" -o "$programs/shaped-plain"
+  joined
+}
+
+other_mpi() {
+  if [ "$mpi" = openmpi ]; then echo mpich; else echo openmpi; fi
+}
+
+# N PROGRAM [ARGUMENT]...: a program with the library of the other MPI before it, and another one: that says so once,
+# is left out, and the program runs to its end.
+with_other() {
+  local n=$1 said words
+  shift
+  words=$(ranks "$n" "$@") || return 1
+  said=$(export LD_PRELOAD="$programs/other/libhopbine_mpi.so $programs/libother.so"; launch_within 60 "$n" "$@" 2>&1) || said+=" FAILED"
+  if [[ $(grep -c "this library was built for .*, and the program has .*: it runs without hopbine" <<<"$said") != 1 ||
+    $(grep -c "the other library is there" <<<"$said") != "$n" || $said == *FAILED ]] || ! grep -qxF "${words#* s  }" <<<"$said"; then
+    printf 'FAILED: %s under the library of another MPI\n%s\n' "$*" "$said"
+    return 1
+  fi
+  echo "   $(basename "$1") on $n ranks without the library of another MPI: ${words#* s  }"
+}
+
+# REASONS N [NAME=VALUE]... PROGRAM [ARGUMENT]...: runs a program on N ranks; its report says that hopbine serves its
+# calls, all but those that MPI serves for one of these reasons, a regular expression; "" if it serves all. The output is
+# in $said.
+reported() {
+  local reasons=$1 n=$2 variables=(HOPBINE_REPORT=1)
+  shift 2
+  while [[ $1 == *=* ]]; do
+    variables+=("$1")
+    shift
+  done
+  if ! said=$(export "${variables[@]}"; launch_within 60 "$n" "$@" 2>&1) ||
+    ! grep -q 'hopbine report: ' <<<"$said" || ! grep -Eq '^[a-z_-]+ .* B +[0-9]+ ' <<<"$said" ||
+    grep ' MPI: ' <<<"$said" | grep -Evq " MPI: ($reasons)\$"; then
+    printf 'FAILED: %s ranks: %s %s: not served, or not all of it\n%s\n' "$n" "${variables[*]}" "$*" "$said" >&2
+    return 1
+  fi
+  echo "   $(basename "$1") on $n ranks: all served${reasons:+ but for: $reasons}"
+}
+
+# Runs a program on N ranks plain, renamed, and under the library: the same words each time. hopbine serves all
+# collectives of both.
+same() {
+  local n=$1 plain=$2 renamed=$3 words said
+  shift 3
+  words=$(ranks "$n" "$plain" "$@") || return 1
+  words=${words#* s  }
+  for other in "$renamed" "LD_PRELOAD=$programs/libhopbine_mpi.so $plain"; do
+    # shellcheck disable=SC2086
+    reported "" "$n" $other "$@" || return 1
+    grep -qxF "$words" <<<"$said" || { printf '%s on %s ranks differs from: %s\n%s\n' "$other" "$n" "$words" "$said"; return 1; }
+  done
+  echo "   $(basename "$plain") on $n ranks: $words"
+}
+
+# N PROGRAM CALL...: runs a program under the library, whose report names these calls, those of alltoallw as
+# MPI's, which serves them in all forms, and no others of MPI's.
+served() {
+  local n=$1 program=$2 said call
+  shift 2
+  if ! said=$(export "LD_PRELOAD=$programs/libhopbine_mpi.so" HOPBINE_REPORT=1; launch_within 60 "$n" "$program" 2>&1) ||
+    [[ $said != *"all correct"* || $said != *"hopbine report"* ]] ||
+    grep -Ev '^MPI_(Ia|A)lltoallw(_init)? .*MPI: collective' <<<"$said" | grep -q 'MPI: '; then
+    printf 'FAILED: %s under the library\n%s\n' "$program" "$said"
+    return 1
+  fi
+  for call; do
+    grep -q "^$call " <<<"$said" || { printf 'FAILED: %s: no %s in the report\n%s\n' "$program" "$call" "$said"; return 1; }
+  done
+  echo "   $(basename "$program") on $n ranks: all served"
+}
+
+run_doors() {
+  local n name lengths said calls passed persistent status=0 preload=LD_PRELOAD=$programs/libhopbine_mpi.so
+  local no_request="a request, without libhopbine_mpi.so" of_calls
+  of_calls="$no_request|a rank alone|an intercommunicator|no data"
+  # MPICH refuses one buffer for both sides.
+  [ "$mpi" = openmpi ] || of_calls+="|argument"
+  for n in 2 4 7; do
+    reported "$of_calls" $n "$programs/calls-hb" wrong || status=1
+    ranks $n "$preload" "$programs/calls" wrong || status=1
+  done
+  # It takes ten seconds, and what it tries is the same under both.
+  [ "$mpi" != mpich ] || ranks 2 "$preload" "$programs/calls" huge || status=1
+  # Messages over MPI, as between hosts.
+  ranks 4 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls" wrong || status=1
+  reported "$of_calls" 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1
+  for n in 2 5; do
+    ranks $n "$preload" "$programs/orders" || status=1
+  done
+  # Fujitsu MPI is an Open MPI.
+  for n in 6 12; do
+    [ "$mpi" != openmpi ] || reported "" $n LD_PRELOAD="$programs/libfjmpi.so" "$programs/place" || status=1
+  done
+  # Threads, in shared memory and over messages.
+  ranks 3 "$preload" "$programs/threads" || status=1
+  reported "" 2 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/threads-hb" || status=1
+  # Requests: plain, so that the program is known to be right; served, in shared memory and over messages;
+  # and all that are renamed as well, which the report says.
+  reported "$no_request" 2 "$programs/requests-hb" || status=1
+  # More of them at once than a window of operations, in shared memory and over messages.
+  ranks 4 "$preload" "$programs/crowd" 1 || status=1
+  ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/crowd" 1 || status=1
+  [ "$mpi" != openmpi ] || ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
+    "$programs/crowd" 2 || status=1
+  for n in 2 7; do
+    ranks $n "$preload" "$programs/requests" wrong || status=1
+  done
+  ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/requests" wrong || status=1
+  said=$(export "${preload?}" HOPBINE_REPORT=1; launch_within 60 3 "$programs/requests-hb" wrong 2>&1) || status=1
+  [[ $said == *iallreduce* && $said == *"every request is done"* && $said != *MPI_Iallreduce* ]] ||
+    { printf 'FAILED: requests-hb under the library\n%s\n' "$said"; status=1; }
+  # A message of nothing against a long one, short ones of two lengths, long ones against short ones and of
+  # two lengths, over messages of MPI's; and some that go in parts by TCP.
+  for lengths in "0 5000" "3 5" "200000 5000" "5 200000" "200000 300000"; do
+    # shellcheck disable=SC2086
+    reported "" 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" $lengths || status=1
+  done
+  for lengths in "20000 30000" "30000 5" "200000 30000"; do
+    # shellcheck disable=SC2086
+    [ "$mpi" != openmpi ] || reported "" 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
+      "$programs/disagree" $lengths || status=1
+  done
+  # By the board, which the next call takes as well.
+  for lengths in "3 5" "5 0"; do
+    # shellcheck disable=SC2086
+    reported "" 4 "$programs/disagree" $lengths || status=1
+  done
+  # What ranks get wrong together, in shared memory and over messages.
+  ranks 4 "$preload" "$programs/recover" || status=1
+  reported argument 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/recover-hb" || status=1
+  for name in mpif mpi mpi_f08; do
+    served 3 "$programs/calls-$name" barrier bcast allreduce allgather alltoall ibcast iallreduce || status=1
+  done
+  passed=(MPI_Alltoallw MPI_Ialltoallw)
+  ! has_persistent "$programs" || passed+=(MPI_Alltoallw_init)
+  for name in {mpi,mpi_f08}-{DEFAULT,LARGE}; do
+    # MPICH 4.0's own persistent allgather is right only once.
+    [ "$mpi" = mpich ] || reported "$no_request|collective" 4 "$programs/shaped-$name" || status=1
+    served 4 "$programs/shaped-$name" "${passed[@]}" || status=1
+  done
+  calls=(barrier bcast reduce allreduce reduce-scatter scan exscan allgather gather scatter alltoall)
+  persistent=()
+  ! has_persistent "$programs" || persistent=("${calls[@]/%/_init}")
+  served 4 "$programs/shaped-plain" "${calls[@]}" "${calls[@]/#/i}" "${persistent[@]}" "${passed[@]}" || status=1
+  ranks 2 "$preload" HOPBINE_EXCEPT=bcast,allreduce "$programs/calls" || status=1
+  # A name that is none is told, once, and MPI serves.
+  said=$(export "${preload?}" HOPBINE_ONLY=allredcue; launch_within 60 2 "$programs/calls-mpi" 2>&1) || status=1
+  [[ $said == *"HOPBINE_ONLY: \`allredcue\` is not valid"* && $said == *"all correct"* && $said != *allredcue*allredcue* ]] ||
+    { printf 'FAILED: a wrong name in HOPBINE_ONLY\n%s\n' "$said"; status=1; }
+  # hopbine starts in MPI_Init, by whatever name; also where both libraries are there.
+  for name in "" thread; do
+    # shellcheck disable=SC2086
+    reported "" 4 "$programs/starts" $name || status=1
+  done
+  for name in {mpif,mpi,mpi_f08}-{PLAIN,THREAD}; do
+    reported "" 4 "$programs/starts-$name" || status=1
+  done
+  reported "" 4 "$preload" HOPBINE_START=call "$programs/starts" || status=1
+  # HOPBINE_START=call: with the first call of all ranks; without one MPI serves, which one rank says.
+  reported "" 4 HOPBINE_START=call "$programs/starts" all || status=1
+  said=$(export HOPBINE_START=call; launch_within 60 4 "$programs/starts" 2>&1) || status=1
+  [[ $(grep -c 'until HB_Init' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
+    { printf 'FAILED: HB_ calls before hopbine has started\n%s\n' "$said"; status=1; }
+  # A wrong value, and ranks that differ, are told once, by the first of them.
+  said=$(export HOPBINE_START=later; launch_within 60 4 "$programs/starts" 2>&1) || status=1
+  [[ $(grep -c 'HOPBINE_START: `later` is not valid; it must be one of init, call' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
+    { printf 'FAILED: a wrong HOPBINE_START\n%s\n' "$said"; status=1; }
+  # Counts of 64 bits in calls that MPI serves.
+  for n in 2 4; do
+    ranks $n "$programs/large" || status=1
+    ranks $n "$preload" "$programs/large" || status=1
+  done
+  # What is made at the start is freed: a wrong name, a torus of other ranks, hopbine's own end, the program's.
+  ranks 3 HOPBINE_ONLY=allredcue "$programs/leftovers" cannot || status=1
+  ranks 3 HOPBINE_TORUS=5x5 "$programs/leftovers" cannot || status=1
+  ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_PORTS=two "$programs/leftovers" cannot || status=1
+  ranks 3 HOPBINE_BACKEND=shm HOPBINE_PORTS=9999 "$programs/leftovers" cannot || status=1
+  # One rank has a wrong setting: nobody waits for it, and all say why.
+  for name in shm mpi; do
+    said=$(export HOPBINE_START=call HOPBINE_BACKEND=$name HOPBINE_SHM=off; launch_within 20 3 "$programs/leftovers" one 2>&1) || status=1
+    [[ $said == *"rank 1: "*HOPBINE_PORTS*none*"MPI serves all calls"* && $said == *"nothing is left"* ]] ||
+      { printf 'FAILED: a rank with a wrong setting\n%s\n' "$said"; status=1; }
+  done
+  reported "" 3 "$programs/leftovers" || status=1
+  reported "" 3 HOPBINE_START=call "$programs/leftovers" own || status=1
+  # The report counts each HB_ call once, and nothing else, without the library and under it.
+  for said in HOPBINE_REPORT=1 "$preload"; do
+    said=$(export "${said?}" HOPBINE_REPORT=1; launch_within 60 3 "$programs/passed" 2>&1) || status=1
+    [[ $said == *"all are made"* && $(sed -nE 's/^([A-Za-z_]+) .* B +([0-9]+) +[0-9.]+ +[0-9.]+ .*/\1 \2/p' <<<"$said") == \
+      $'MPI_Allreduce 5\nMPI_Alltoallw 7\nallreduce 3' ]] ||
+      { printf 'FAILED: the report on HB_ calls of which MPI serves some\n%s\n' "$said"; status=1; }
+  done
+  # Under the library of another MPI programs die neither in C nor in Fortran. What is left out is counted where a
+  # script counts that (ci/stages.sh).
+  if command -v "mpicc.$(other_mpi)" >/dev/null; then
+    with_other 3 "$programs/heat" 20 20 || status=1
+    for name in mpif mpi mpi_f08; do
+      with_other 3 "$programs/calls-$name" || status=1
+    done
+  else
+    echo "NOT RUN: $mpi under the library of another MPI: there is no mpicc.$(other_mpi)"
+    [ -z "${HOPBINE_TEST_SKIPPED:-}" ] || echo "$mpi under the library of another MPI" >>"$HOPBINE_TEST_SKIPPED"
+    [ "${CI:-}" != true ] || status=1
+  fi
+  same 4 "$programs/heat" "$programs/heat-hb" 20 20 || status=1
+  same 2 "$programs/fft" "$programs/fft-hb" 64 || status=1
+  same 3 "$programs/heat-f" "$programs/heat-hb-f" 20 20 || status=1
+  same 3 "$programs/cg-f" "$programs/cg-hb-f" 10 || status=1
+  same 3 "$programs/cg" "$programs/cg-hb" 10 || status=1
+  same 2 "$programs/fft-f" "$programs/fft-hb-f" 64 || status=1
+  return $status
+}

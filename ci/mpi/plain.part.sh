@@ -1,0 +1,20 @@
+# Programs without the feature `mpi`: ranks that mpirun or mpiexec has started find each other by
+# their variables. Sourced by ci/mpi.sh.
+# shellcheck shell=bash disable=SC2154
+
+build_plain() {
+  # Nothing of it depends on the MPI: one build serves both, and the other tests.
+  (
+    unset CARGO_PROFILE_DEV_OPT_LEVEL CARGO_PROFILE_TEST_OPT_LEVEL CARGO_BUILD_BUILD_DIR
+    CARGO_TARGET_DIR=${target%/*} cargo_programs build -p hopbine --example collectives
+  ) || return 1
+  cp "${target%/*}/debug/examples/collectives" "$programs/plain"
+}
+
+run_plain() {
+  local backend status=0
+  for backend in shm emu; do
+    ranks 4 HOPBINE_BACKEND=$backend "$programs/plain" allreduce,alltoall,barrier 8,4096 1 || status=1
+  done
+  return $status
+}

@@ -1,0 +1,59 @@
+# The Rust interface: tests/mpi/main.rs. Sourced by ci/mpi.sh.
+# shellcheck shell=bash disable=SC2154
+
+build_rust() {
+  cargo_hopbine || return 1
+  cp "$target/debug/hopbine" "$programs/hopbine"
+  # Those of endpoint::mpi are built with an MPI only.
+  [ "$mpi" != openmpi ] || cargo_programs test "${with_mpi[@]}" --lib
+}
+
+run_rust() {
+  local n messages=(HOPBINE_BACKEND=mpi HOPBINE_SHM=off) by_tcp=(OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self) status=0
+  # Two ranks wait six seconds for the third. Those who come have three of these to see each other.
+  beside ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing
+  # Every collective by every algorithm over messages of MPI's; over shared memory, which is what
+  # is chosen here; over the device in software; and over both in one world. The MPIs share the
+  # numbers of ranks: each wire has all of them under one or the other.
+  local over_messages="2 7 8" over_memory="4 12"
+  [ "$mpi" = openmpi ] || over_messages="4 12" over_memory="2 7 8"
+  for n in $over_messages; do
+    ranks "$n" "${messages[@]}" "$programs/mpi" matrix || status=1
+  done
+  # By TCP longer messages go behind headers, and in parts. (MPICH hangs there in MPI_Finalize, also in
+  # programs without hopbine.)
+  if [ "$mpi" = openmpi ]; then
+    ranks 3 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" matrix || status=1
+    ranks 2 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" ahead || status=1
+    ranks 2 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" lanes || status=1
+  fi
+  for n in $over_memory; do
+    ranks "$n" "$programs/mpi" matrix || status=1
+  done
+  ranks 4 HOPBINE_BACKEND=emu HOPBINE_RANKS_PER_NODE=2 "$programs/mpi" matrix || status=1
+  ranks 6 HOPBINE_BACKEND=mpi HOPBINE_RANKS_PER_NODE=2 "$programs/mpi" matrix || status=1
+  ranks 4 HOPBINE_BACKEND=mpi HOPBINE_PORTS=2 HOPBINE_SHM=off HOPBINE_TORUS=4 "$programs/mpi" matrix || status=1
+  # Programs that bring their own MPI, at every level of threads.
+  for level in funneled serialized multiple; do
+    ranks 4 "${messages[@]}" "$programs/mpi" own $level || status=1
+  done
+  ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_DRIVE=workers "$programs/mpi" own multiple || status=1
+  ranks 3 "$programs/mpi" own multiple || status=1
+  ranks 2 "${messages[@]}" "$programs/mpi" many || status=1
+  ranks 2 "${messages[@]}" "$programs/mpi" ahead || status=1
+  ranks 2 "${messages[@]}" "$programs/mpi" long || status=1
+  # Little or hardly anything is kept of what comes before its call.
+  ranks 4 "${messages[@]}" HOPBINE_UNEXPECTED_BYTES=16384 "$programs/mpi" root-ahead || status=1
+  ranks 4 "${messages[@]}" HOPBINE_UNEXPECTED_BYTES=1 "$programs/mpi" root-ahead || status=1
+  ranks 3 "${messages[@]}" HOPBINE_UNEXPECTED_BYTES=1 "$programs/mpi" matrix || status=1
+  ranks 3 "${messages[@]}" "$programs/mpi" unmet || status=1
+  ranks 2 "${messages[@]}" "$programs/mpi" lanes || status=1
+  # The command, on a torus of processes.
+  for n in 12 4; do
+    ranks $n "${messages[@]}" "$programs/hopbine" run allreduce --torus ${n}x1 --bytes 64KiB \
+      --algorithm all --iterations 2 --map hosts || status=1
+  done
+  ranks 8 "$programs/hopbine" run alltoall --torus 2x2x2 --bytes 64KiB --iterations 5 || status=1
+  joined || status=1
+  return $status
+}

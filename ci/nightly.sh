@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# What takes too long for test.sh, or needs much more than that: one stage after the other, then a table
+# of how long each took. Hours.
+#
+#   ci/nightly.sh [--offline] [STAGE]...
+#
+#   --offline   installs nothing first (otherwise: on Debian, as root)
+#   STAGE       only these of: long chaos simulated planted thread hosts slurm third-party mpi-suite fuzz coverage
+#
+# SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
+#
+# Exit code: 0 well, 1 a stage failed. What cannot be done here is left out, and counted and named at the
+# end; with CI=true each is a failure.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
+
+install=false
+if [ "${1:-}" = --offline ]; then
+  shift
+elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+  install=true
+fi
+stages=(long chaos simulated planted thread hosts slurm third-party mpi-suite fuzz coverage)
+for name; do
+  [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+done
+[ $# = 0 ] || stages=("$@")
+
+logs=target/nightly-logs
+# shellcheck source=/dev/null
+. ci/stages.sh
+
+# PACKAGE...: of Debian's.
+need() { ! $install || apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+
+# Tests that are ignored. Those of regcache::events are run by another test, in processes of their own.
+long() {
+  local elsewhere=
+  elsewhere=$(grep -rl "^ *#\[ignore" --include="*.rs" src sys torus capi benches tests |
+    grep -Ev "^tests/(ranks|processes)/") || true
+  [ -z "$elsewhere" ] || { echo "nobody runs the ignored tests of $elsewhere" >&2; return 1; }
+  at_least 4 limited 4h cargo test -p hopbine --test ranks --test processes --no-fail-fast -- --ignored \
+    --skip regcache::events:: --skip chaos::
+}
+
+# Ranks as processes that are killed, stopped, late, or in another call.
+chaos() {
+  local from=$((100 * ($(date +%s) / 86400)))
+  export HOPBINE_TEST_SEEDS=${SEEDS:-$from..$((from + 100))}
+  echo "seeds $HOPBINE_TEST_SEEDS"
+  at_least 1 limited 1h cargo test -p hopbine --test processes -- --ignored chaos::
+}
+
+simulated() {
+  limited 1h cargo run --release --quiet -- chaos --seeds 1..100000 &&
+    limited 1h cargo run --release --quiet -- chaos --seeds 1..20000 --backend sim-utofu
+}
+
+planted() { limited 1h ci/planted.sh; }
+
+thread() {
+  need binutils llvm
+  limited 1h ci/sanitize.sh thread
+}
+
+# What hosts and slurm run.
+built_with_mpi() {
+  ! $install || ci/mpi.sh --install || return 1
+  limited 1h ci/mpi.sh --build
+}
+
+hosts() {
+  need iproute2 util-linux
+  built_with_mpi && limited 1h ci/hosts.sh
+}
+
+slurm() {
+  need slurm-wlm munge iproute2
+  built_with_mpi && limited 1h ci/slurm.sh
+}
+
+# COMMAND...: what runs with each MPI, and hopbine installed for it, whose place is the last argument.
+with_each_mpi() {
+  local mpi status=0 one
+  ! $install || ci/mpi.sh --install || return 1
+  for mpi in openmpi mpich; do
+    command -v "mpicc.$mpi" >/dev/null || { echo "there is no mpicc.$mpi" >&2; status=3; continue; }
+    echo "== $mpi"
+    MPICC=mpicc.$mpi MPIFC=mpif90.$mpi PREFIX=$PWD/target/nightly/$mpi ./install.sh >"$logs/install-$mpi" 2>&1 ||
+      { cat "$logs/install-$mpi" >&2; return 1; }
+    one=0
+    limited 3h "$@" "$mpi" "$PWD/target/nightly/$mpi" || one=$?
+    # A failure outweighs what cannot be done.
+    [ $one = 0 ] || [ $status = 1 ] || status=$one
+  done
+  return $status
+}
+
+third_party() {
+  local how=(ci/third-party.sh)
+  ! $install || how+=(--install)
+  with_each_mpi "${how[@]}"
+}
+
+mpi_suite() {
+  need dpkg-dev gfortran
+  with_each_mpi ci/mpi-suite.sh
+}
+
+fuzz() { limited 2h ci/fuzz.sh; }
+coverage() {
+  if $install; then
+    rustup component add llvm-tools || return 1
+    command -v cargo-llvm-cov >/dev/null || cargo install --quiet cargo-llvm-cov || return 1
+  fi
+  limited 1h ci/coverage.sh
+}
+
+for name in "${stages[@]}"; do stage "$name" "${name//-/_}"; done
+table

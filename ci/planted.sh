@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Plants faults in the library, one at a time, and sees that chaos finds each of them.
+#
+#   ci/planted.sh            all of them
+#   ci/planted.sh NAME...    these (src/planted.rs)
+#
+# MOST_SEEDS is how many seeds may be needed (default: 5000). Prints how many were.
+#
+# Exit code: 0 all were found, 1 one was not.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+most=${MOST_SEEDS:-5000}
+export HOPBINE_PLANTED=1 CARGO_TARGET_DIR=target/planted
+cargo build --release --quiet
+hopbine=target/planted/release/hopbine
+[ $# != 0 ] || mapfile -t faults < <(sed -n 's/^        Planted::\([A-Za-z]*\),$/\1/p' src/planted.rs)
+[ $# = 0 ] || faults=("$@")
+
+failed=0
+for fault in "${faults[@]}"; do
+  out=$("$hopbine" chaos --seeds "1..$most" --plant "$fault" --threads 1 --format json 2>/dev/null) || true
+  # A fault can make a run go round in a circle, which is said in words.
+  seed=$(sed -n 's/.*"seed":\([0-9]*\).*/\1/p; s/^seed \([0-9]*\) is wrong:$/\1/p' <<<"$out")
+  what=$(sed -n 's/.*"wrong":\["\([^"]*\)".*/\1/p; s/^  \(it does not end.*\)/\1/p' <<<"$out")
+  if [ -n "$seed" ]; then
+    printf '%-18s %5s seeds: %s\n' "$fault" "$seed" "$what"
+  else
+    printf '%-18s NOT FOUND by %s seeds\n' "$fault" "$most"
+    failed=1
+  fi
+done
+exit $failed

@@ -1,0 +1,139 @@
+//! Whether a run has gone as it should.
+
+use std::collections::HashMap;
+
+use hopbine::{Error, Fault, Simulation};
+
+use super::program::OfRank;
+use super::scenario::{Injected, Kind, Scenario};
+use crate::run::{Reference, verify};
+
+/// What is wrong with a run; empty if nothing is.
+pub type Wrong = Vec<String>;
+
+/// The most of it that is worth saying.
+const MOST: usize = 12;
+
+/// Judges a run.
+pub fn judge(scenario: &Scenario, run: &Result<Simulation<OfRank>, Error>) -> Wrong {
+    let run = match run {
+        Ok(run) => run,
+        Err(error) => return vec![format!("the run has failed: {error}")],
+    };
+    let mut wrong: Wrong = run.violations.clone();
+    for (rank, of_rank) in run.results.iter().enumerate() {
+        if !of_rank.is_untouched() {
+            wrong.push(format!("rank {rank}: a buffer was written after its call was over"));
+        }
+    }
+    wrong.extend(wrong_results(run));
+    for (rank, of_rank) in (0..).zip(&run.results) {
+        for (step, error) in &of_rank.failures {
+            if !run.dead.contains(&rank) && !is_expected(scenario, run, rank, *step, error) {
+                wrong.push(format!("rank {rank}, step {step}: {error}"));
+            }
+        }
+        let end = &run.ends[rank as usize];
+        if let Err(error) = end
+            && of_rank.failures.is_empty()
+            && !run.dead.contains(&rank)
+            && !is_expected(scenario, run, rank, usize::MAX, error)
+        {
+            wrong.push(format!("rank {rank}, at the end: {error}"));
+        }
+    }
+    if is_missed(scenario, run) {
+        wrong.push("no rank has noticed that one made another call".to_owned());
+    }
+    wrong.truncate(MOST);
+    wrong
+}
+
+/// Results that are not what their collective should give.
+fn wrong_results(run: &Simulation<OfRank>) -> Wrong {
+    let mut wrong = Vec::new();
+    // The ranks of a call expect the same.
+    let mut references: HashMap<(usize, u64, u32), Reference> = HashMap::new();
+    let living = (0..).zip(&run.results).filter(|(rank, _)| !run.dead.contains(rank));
+    for (_, of_rank) in living {
+        for done in &of_rank.done {
+            let data = done.case.data;
+            let key = (done.step, data.seed, data.n_ranks);
+            let reference = references.entry(key).or_insert_with(|| Reference::new(done.case));
+            if let Some(found) = verify(reference, done.rank, done.result()) {
+                wrong.push(format!("step {}, {}: {found}", done.step, done.case.collective));
+            }
+        }
+    }
+    wrong
+}
+
+/// Whether a rank may fail so.
+fn is_expected(
+    scenario: &Scenario,
+    run: &Simulation<OfRank>,
+    rank: u32,
+    step: usize,
+    error: &Error,
+) -> bool {
+    let Some(Injected { kind, victim, step: of_fault, .. }) = scenario.fault else { return false };
+    let error = match error {
+        Error::Poisoned(reason) => reason,
+        error => error,
+    };
+    match kind {
+        Kind::Kill => run.dead.contains(&victim) && names(error, victim, false),
+        // Others may have given up meanwhile; then it learns of that, whoever says so.
+        Kind::Stop | Kind::Late => {
+            let gives_up = scenario.on_timeout == hopbine::OnTimeout::Fail;
+            gives_up && (rank == victim || names(error, victim, false))
+        }
+        Kind::Mismatch => {
+            let found = match error {
+                Error::Lost { blame, .. } | Error::Timeout { cause: Some(blame), .. } => {
+                    blame.fault
+                }
+                _ => Fault::Unreachable,
+            };
+            // A call that fails alone names whoever it got something from that depends on the difference.
+            let is_alone = scenario.spares && found == Fault::Elsewhere && step == of_fault;
+            // Any rank of a circle may be named.
+            names(error, victim, true) || is_alone || found == Fault::Circle
+        }
+        Kind::Memory => rank == victim || names(error, victim, false),
+    }
+}
+
+/// Whether an error says that a rank is the cause, or, if that is enough, that it has found the cause.
+fn names(error: &Error, victim: u32, or_by: bool) -> bool {
+    match error {
+        Error::Lost { blame, .. } | Error::Timeout { cause: Some(blame), .. } => {
+            blame.rank == victim || or_by && blame.by == victim
+        }
+        Error::Wire { rank, source, .. } => source.peer == Some(victim) || or_by && *rank == victim,
+        Error::Disagree { rank, peer, .. } => *peer == victim || or_by && *rank == victim,
+        _ => false,
+    }
+}
+
+/// Whether the call that differs does so in its operator only.
+fn is_of_operators(scenario: &Scenario) -> bool {
+    let Some(call) = differing(scenario) else { return false };
+    call.collective.is_reduction() && !call.dtype.is_complex()
+}
+
+fn differing(scenario: &Scenario) -> Option<&super::scenario::OneCall> {
+    let fault = scenario.fault.filter(|fault| fault.kind == Kind::Mismatch)?;
+    let (_, step) = scenario.steps.iter().find(|(at, _)| *at == fault.step)?;
+    step.calls.first()
+}
+
+/// Whether a call with another operator went unnoticed, although its ranks exchange data.
+fn is_missed(scenario: &Scenario, run: &Simulation<OfRank>) -> bool {
+    let Some(call) = differing(scenario) else { return false };
+    let n_ranks = scenario.shape.n_nodes();
+    let is_shared = call.comm == 0 && n_ranks > 1;
+    let fails = run.results.iter().any(|of_rank| !of_rank.failures.is_empty())
+        || run.ends.iter().any(Result::is_err);
+    is_shared && is_of_operators(scenario) && call.count > 0 && call.counts.is_none() && !fails
+}

@@ -1,0 +1,395 @@
+//! What one rank of a run does.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hopbine::world::{Call, Form, Repeated, Started};
+use hopbine::{Blocks, CallOptions, Communicator, Error, Fate, Simulated};
+use hopbine_torus::plan::max_ports;
+use hopbine_torus::{Collective, registry};
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+
+use super::scenario::{Injected, Kind, OneCall, Part, Random, Scenario, Step, Way};
+use crate::run::{Case, Data, Lists};
+
+/// A call that is over, with its result.
+pub struct Done {
+    pub case: Case,
+    /// The rank in the call's communicator.
+    pub rank: u32,
+    pub step: usize,
+    buffers: Buffers,
+}
+
+/// What has come of a rank.
+pub struct OfRank {
+    pub done: Vec<Done>,
+    /// In which step it failed, and how.
+    pub failures: Vec<(usize, Error)>,
+    /// Buffers of calls that have failed.
+    left: Vec<Buffers>,
+}
+
+/// Words that hold the elements of a call, aligned for every type.
+struct Buffers {
+    send: Vec<u64>,
+    recv: Vec<u64>,
+    /// Of both, when the call was over.
+    hash: u64,
+}
+
+/// Segments of a vector: more messages take longer than anybody waits.
+const MOST_SEGMENTS: u64 = 24;
+
+/// What receive buffers hold before a call.
+const STALE: u8 = 0xa5;
+
+/// Algorithms that serve a shape, as they are looked for again and again.
+#[derive(Default)]
+pub struct Served(RefCell<HashMap<OnShape, Vec<Arc<str>>>>);
+
+/// A collective, and a shape as it is written.
+type OnShape = (Collective, String);
+
+impl Served {
+    fn one(&self, collective: Collective, comm: &Communicator, pick: u32) -> Option<Arc<str>> {
+        let key = (collective, comm.shape().to_string());
+        let known = &mut *self.0.borrow_mut();
+        let names = known.entry(key).or_insert_with(|| {
+            let all = registry::algorithms(collective).into_iter();
+            let serving = all.filter(|algorithm| algorithm.serves(comm.shape()).is_ok());
+            serving.map(|algorithm| algorithm.name.as_ref().into()).collect()
+        });
+        names.get(pick as usize % names.len().max(1)).cloned()
+    }
+}
+
+impl Buffers {
+    fn hash_now(&self) -> u64 {
+        let mix = |hash: u64, word: &u64| {
+            (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
+        };
+        self.send.iter().chain(&self.recv).fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+
+    fn over(&mut self, sim: &Simulated) {
+        self.hash = self.hash_now();
+        sim.forbid(&self.send);
+        sim.forbid(&self.recv);
+    }
+}
+
+impl Done {
+    /// The result's bytes.
+    pub fn result(&self) -> &[u8] {
+        let len = self.case.result_len(self.rank) * self.case.data.dtype.size_bytes();
+        &bytemuck::cast_slice(&self.buffers.recv)[..len]
+    }
+}
+
+impl OfRank {
+    /// Whether all buffers are as they were when their calls were over.
+    pub fn is_untouched(&self) -> bool {
+        let done = self.done.iter().map(|done| &done.buffers);
+        done.chain(&self.left).all(|buffers| buffers.hash == buffers.hash_now())
+    }
+}
+
+/// A call with its buffers.
+struct Made {
+    case: Case,
+    rank: u32,
+    step: usize,
+    buffers: Buffers,
+    lists: Lists,
+    comm: Communicator,
+    /// Other ranks make another one.
+    differs: bool,
+}
+
+impl Made {
+    fn new(
+        spec: &OneCall,
+        step: usize,
+        comm: &Communicator,
+        served: &Served,
+        differs: bool,
+    ) -> Self {
+        let (rank, n_ranks) = (comm.rank(), comm.size());
+        let op = spec.collective.is_reduction().then_some(spec.op);
+        let data = Data { dtype: spec.dtype, op, n_ranks, seed: spec.data_seed };
+        let case = Case {
+            collective: spec.collective,
+            data,
+            root: spec.root % n_ranks,
+            count: spec.count,
+            counts: spec.counts,
+            only_root_knows: spec.only_root_knows,
+        };
+        let size = spec.dtype.size_bytes();
+        let words = |elements: usize| (elements * size).div_ceil(8).max(1);
+        let send = vec![0; words(case.input_len(rank))];
+        // An exscan has no result on rank 0, but a buffer; a rank that makes another call may get more.
+        let most = case.result_len(rank).max(if case.is_vector() { case.count } else { 0 });
+        let recv = vec![0; words(most)];
+        let algorithm = spec
+            .algorithm
+            .and_then(|pick| served.one(spec.collective, comm, pick))
+            .filter(|_| !differs);
+        let options = CallOptions {
+            algorithm,
+            ports: spec.ports.map(|ports| ports.min(comm.n_ports()).min(max_ports(comm.shape()))),
+            segment_bytes: spec
+                .segment
+                .map(|segment| segment.max((size * spec.count) as u64 / MOST_SEGMENTS)),
+            ..CallOptions::new()
+        };
+        let comm = comm.with(options);
+        let lists = Lists::new(&case, rank);
+        let mut made = {
+            let buffers = Buffers { send, recv, hash: 0 };
+            Made { case, rank, step, buffers, lists, comm, differs }
+        };
+        made.fill();
+        made
+    }
+
+    /// The call is over: nobody may touch its buffers from now on.
+    fn end(mut self, sim: &Simulated, outcome: &Result<(), Error>, of_rank: &mut OfRank) {
+        self.buffers.over(sim);
+        let Made { case, rank, step, buffers, differs, .. } = self;
+        match outcome {
+            Ok(()) if !differs => of_rank.done.push(Done { case, rank, step, buffers }),
+            _ => of_rank.left.push(buffers),
+        }
+    }
+
+    /// Puts the input where it belongs.
+    fn fill(&mut self) {
+        let Made { case, rank, buffers, .. } = self;
+        let len = case.input_len(*rank) * case.data.dtype.size_bytes();
+        let send = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut buffers.send)[..len];
+        case.data.fill(*rank, send);
+        let recv = bytemuck::cast_slice_mut::<u64, u8>(&mut buffers.recv);
+        recv.fill(STALE);
+        if case.collective == Collective::Bcast && *rank == case.root {
+            recv[..len].copy_from_slice(send);
+        }
+    }
+
+    /// The call, and the communicator that it is made on.
+    fn call(&mut self) -> (&Communicator, Call<'_>) {
+        let Made { case, rank, buffers, lists, comm, .. } = self;
+        let (send, recv) = (buffers.send.as_ptr().cast(), buffers.recv.as_mut_ptr().cast());
+        let mut call = Call::new(case.collective, case.count as u64, case.data.dtype);
+        (call.op, call.root) = (case.data.op, case.root);
+        if case.counts.is_none() {
+            return (comm, call.at(comm, send, recv));
+        }
+        let is_rooted = matches!(case.collective, Collective::Gather | Collective::Scatter);
+        let is_known = is_rooted && !case.only_root_knows;
+        call.form = if is_known { Form::VectorKnown } else { Form::Vector };
+        call.count = case.block(*rank, 0) as u64;
+        (call.send, call.recv) = (send, recv);
+        call.send_count = case.input_len(*rank) as u64;
+        call.recv_count = case.result_len(*rank) as u64;
+        call.send_blocks = Some(Blocks::new(&lists.send));
+        call.recv_blocks = Some(Blocks::new(&lists.recv));
+        (comm, call)
+    }
+}
+
+/// One rank's way through a scenario.
+pub fn program(
+    scenario: &Scenario,
+    served: &Served,
+    world: &Communicator,
+    sim: &Simulated,
+) -> OfRank {
+    let mut of_rank = OfRank { done: Vec::new(), failures: Vec::new(), left: Vec::new() };
+    if scenario.spares {
+        world.spare();
+    }
+    let comms = match communicators(scenario, world) {
+        Ok(comms) => comms,
+        Err(error) => {
+            of_rank.failures.push((0, error));
+            return of_rank;
+        }
+    };
+    let own_seed = scenario.seed << 16 ^ u64::from(world.rank());
+    let mut rng = Random::seed_from_u64(own_seed);
+    for (at, step) in &scenario.steps {
+        let fault =
+            scenario.fault.filter(|fault| (fault.step, fault.victim) == (*at, world.rank()));
+        let mut differs = false;
+        if let Some(Injected { kind, after, lasts, .. }) = fault {
+            match kind {
+                Kind::Kill => sim.meets(Fate::Dies, after),
+                Kind::Stop => sim.meets(Fate::Stops(lasts), after),
+                Kind::Late => sim.sleep(lasts),
+                Kind::Mismatch => {
+                    differs = true;
+                    sim.leaves_messages();
+                }
+                Kind::Memory => sim.refuses_memory(1),
+            }
+        }
+        let mut all = of_step(step, *at, &comms, served, differs);
+        sim.note(format!("step {at} begins"));
+        let outcome = match step.way {
+            Way::Blocking => blocking(&mut all, sim, &mut of_rank),
+            Way::Requests => requests(&mut all, sim, &mut rng),
+            Way::Persistent(n) => persistent(&mut all, n, sim, &mut rng),
+        };
+        all.into_iter().for_each(|made| made.end(sim, &outcome, &mut of_rank));
+        if let Err(error) = outcome {
+            sim.note(format!("step {at} fails: {error}"));
+            // Unless the call has failed alone, all later ones are refused.
+            let is_over = matches!(error, Error::Poisoned(_) | Error::Closed);
+            of_rank.failures.push((*at, error));
+            if is_over {
+                break;
+            }
+        }
+    }
+    of_rank
+}
+
+fn communicators(scenario: &Scenario, world: &Communicator) -> Result<Vec<Communicator>, Error> {
+    let mut comms = vec![world.with(CallOptions::new())];
+    for part in &scenario.parts {
+        let made = match part {
+            Part::Duplicate => world.duplicate()?,
+            Part::Line(dim) => world.sub_box(&[*dim])?,
+            Part::Parity => {
+                let made = world.split(Some(world.rank() % 2), 0)?;
+                made.expect("a colour was given")
+            }
+        };
+        comms.push(made);
+    }
+    Ok(comms)
+}
+
+fn of_step(
+    step: &Step,
+    at: usize,
+    comms: &[Communicator],
+    served: &Served,
+    differs: bool,
+) -> Vec<Made> {
+    let make = |(index, spec): (usize, &OneCall)| {
+        let mut spec = spec.clone();
+        // The first of its calls is another one.
+        let is_other = differs && index == 0;
+        if is_other {
+            spec = other(&spec);
+        }
+        Made::new(&spec, at, &comms[spec.comm], served, is_other)
+    };
+    step.calls.iter().enumerate().map(make).collect()
+}
+
+/// Another call, which differs from this one whatever the signatures of the two are.
+fn other(spec: &OneCall) -> OneCall {
+    let mut other = spec.clone();
+    let ops = [hopbine::reduce::Op::Min, hopbine::reduce::Op::Max];
+    match spec.collective.is_reduction() && !spec.dtype.is_complex() {
+        true => other.op = if spec.op == ops[0] { ops[1] } else { ops[0] },
+        false => {
+            other.collective = match spec.collective {
+                Collective::Barrier => Collective::Allgather,
+                _ => Collective::Barrier,
+            };
+            (other.counts, other.only_root_knows, other.count) = (None, false, 1);
+        }
+    }
+    other
+}
+
+/// Makes a call, and makes it again if memory could not be registered for it: nothing has happened then.
+fn with_memory<R>(sim: &Simulated, call: impl Fn() -> Result<R, Error>) -> Result<R, Error> {
+    call().or_else(|error| if sim.has_refused_memory() { call() } else { Err(error) })
+}
+
+fn blocking(all: &mut Vec<Made>, sim: &Simulated, of_rank: &mut OfRank) -> Result<(), Error> {
+    let mut failure = Ok(());
+    for mut made in std::mem::take(all) {
+        let (comm, call) = made.call();
+        // SAFETY: the buffers have the lengths of the case, and are this call's until it returns.
+        let outcome = with_memory(sim, || unsafe { comm.call(&call) });
+        made.end(sim, &outcome, of_rank);
+        // It may have failed alone.
+        failure = failure.and(outcome);
+    }
+    failure
+}
+
+fn requests(all: &mut [Made], sim: &Simulated, rng: &mut Random) -> Result<(), Error> {
+    let mut running = Vec::new();
+    let mut failure = Ok(());
+    for made in all.iter_mut() {
+        let (comm, call) = made.call();
+        // SAFETY: the buffers have the lengths of the case, and are this call's until it has been waited
+        // for, below.
+        match with_memory(sim, || unsafe { comm.started(&call) }) {
+            Ok(started) => running.push(started),
+            Err(error) => failure = failure.and(Err(error)),
+        }
+    }
+    // In an order of this rank's own.
+    running.shuffle(rng);
+    for started in running {
+        let by_tests = rng.random_range(0..20);
+        failure = failure.and(wait_started(started, by_tests));
+    }
+    failure
+}
+
+fn persistent(
+    all: &mut [Made],
+    n_times: u32,
+    sim: &Simulated,
+    rng: &mut Random,
+) -> Result<(), Error> {
+    let mut failure = Ok(());
+    let mut repeated = Vec::new();
+    for made in all.iter_mut() {
+        let (comm, call) = made.call();
+        // SAFETY: the buffers have the lengths of the case, and outlive `repeated`.
+        repeated.push(with_memory(sim, || unsafe { comm.repeated(&call) })?);
+    }
+    for round in 0..n_times {
+        if round > 0 {
+            all.iter_mut().for_each(Made::fill);
+        }
+        for one in &mut repeated {
+            failure = failure.and(one.start());
+        }
+        let mut order: Vec<usize> = (0..repeated.len()).collect();
+        order.shuffle(rng);
+        for at in order {
+            let by_tests = rng.random_range(0..20);
+            failure = failure.and(wait_repeated(&mut repeated[at], by_tests));
+        }
+    }
+    failure
+}
+
+/// Waits for the end, at first by so many tests.
+fn wait_started(mut started: Started, by_tests: u32) -> Result<(), Error> {
+    let _ = (0..by_tests).any(|_| started.test());
+    started.wait()
+}
+
+fn wait_repeated(repeated: &mut Repeated, by_tests: u32) -> Result<(), Error> {
+    for _ in 0..by_tests {
+        if repeated.test()? {
+            return Ok(());
+        }
+    }
+    repeated.wait()
+}

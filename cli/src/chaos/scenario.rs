@@ -1,0 +1,296 @@
+//! What all ranks do in a run of chaos, drawn from its seed.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use hopbine::reduce::{Dtype, Op};
+use hopbine::{OnTimeout, SimulatedWire};
+use hopbine_torus::{Collective, Shape};
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::counts::Counts;
+
+/// A generator whose numbers are the same on every machine.
+pub type Random = Xoshiro256PlusPlus;
+
+/// What may happen to one rank of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// Its process is killed
+    Kill,
+    /// Its process is stopped for a while
+    Stop,
+    /// It comes late to a call
+    Late,
+    /// It makes another call than the others
+    Mismatch,
+    /// Its memory cannot be registered at first
+    Memory,
+}
+
+/// What happens to one rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Injected {
+    pub kind: Kind,
+    pub victim: u32,
+    /// In which step.
+    pub step: usize,
+    /// So long after its start.
+    pub after: Duration,
+    /// For how long it is stopped or late.
+    pub lasts: Duration,
+}
+
+/// Communicators beside the world's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All ranks again.
+    Duplicate,
+    /// The ranks with the same place in all dimensions but this one.
+    Line(usize),
+    /// Even ranks, and odd ones.
+    Parity,
+}
+
+/// How the calls of a step are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Blocking,
+    /// All are started, and then waited for in an order of each rank's own, by tests or waits.
+    Requests,
+    /// Each is started so many times.
+    Persistent(u32),
+}
+
+/// One call.
+#[derive(Clone, Debug)]
+pub struct OneCall {
+    /// 0 is the world's communicator, 1 the first part.
+    pub comm: usize,
+    pub collective: Collective,
+    pub dtype: Dtype,
+    pub op: Op,
+    /// Modulo the size of the communicator.
+    pub root: u32,
+    pub count: usize,
+    pub counts: Option<Counts>,
+    pub only_root_knows: bool,
+    /// Picks one of the algorithms that serve the shape; by default the library chooses.
+    pub algorithm: Option<u32>,
+    pub ports: Option<u32>,
+    pub segment: Option<u64>,
+    pub data_seed: u64,
+}
+
+/// Some calls.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub way: Way,
+    pub calls: Vec<OneCall>,
+}
+
+/// Limits to what is drawn, for runs that are to be repeated with less.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    pub shape: Option<Shape>,
+    /// The steps that are done; all if not given.
+    pub only: Option<Vec<usize>>,
+    /// Elements of a vector or block at most.
+    pub most_elements: Option<usize>,
+    /// The seed of the wire, if it is another one.
+    pub wire_seed: Option<u64>,
+    pub faults: Vec<Kind>,
+    pub wire: SimulatedWire,
+}
+
+/// See the module documentation.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub seed: u64,
+    pub wire_seed: u64,
+    pub wire: SimulatedWire,
+    pub shape: Shape,
+    pub ports: u32,
+    pub parts: Vec<Part>,
+    /// With their numbers.
+    pub steps: Vec<(usize, Step)>,
+    pub fault: Option<Injected>,
+    pub on_timeout: OnTimeout,
+    pub timeout: Duration,
+    /// Calls that differ fail alone.
+    pub spares: bool,
+    /// What a port keeps of messages that come before their receives.
+    pub unexpected_bytes: usize,
+}
+
+/// Small shapes, odd ones, primes and rectangles, from the smallest on.
+pub const SHAPES: [&str; 16] = [
+    "1", "2", "3", "4", "2x2", "5", "3x2", "7", "2x2x2", "8m", "3x3", "5x2", "4x3m", "2x2+2",
+    "3x2x2", "4x4",
+];
+
+/// Lengths of vectors and blocks, in elements.
+const COUNTS: [usize; 12] = [0, 1, 2, 3, 5, 8, 17, 40, 130, 300, 1000, 3000];
+
+const TYPES: [Dtype; 6] =
+    [Dtype::U64, Dtype::I32, Dtype::U8, Dtype::F64, Dtype::F32, Dtype::ComplexF32];
+
+fn one<T: Clone>(rng: &mut Random, of: &[T]) -> T {
+    of.choose(rng).expect("some to choose from").clone()
+}
+
+impl Scenario {
+    /// The scenario of a seed, within limits.
+    pub fn draw(seed: u64, limits: &Limits) -> Self {
+        let mut rng = Random::seed_from_u64(seed ^ 0x6368_616f_7321);
+        let drawn = Shape::from_str(one(&mut rng, &SHAPES)).expect("a shape");
+        let shape = limits.shape.clone().unwrap_or(drawn);
+        let n_ranks = shape.n_nodes();
+        let most = hopbine_torus::plan::max_ports(&shape);
+        let ports = rng.random_range(1..=4).min(most);
+        let line = rng.random_range(0..8) % shape.n_dims();
+        let parts: Vec<Part> = [Part::Duplicate, Part::Line(line), Part::Parity]
+            .into_iter()
+            .filter(|_| rng.random_bool(0.25))
+            .collect();
+        let spares = rng.random_bool(0.25);
+        let n_steps = rng.random_range(3..=9);
+        let steps: Vec<(usize, Step)> = (0..n_steps)
+            .map(|at| {
+                // Each step by itself, so that others can be left out.
+                let mut rng = Random::seed_from_u64(seed.wrapping_mul(64) + at as u64);
+                (at, step(&mut rng, parts.len() + 1, limits))
+            })
+            .filter(|(at, _)| limits.only.as_ref().is_none_or(|only| only.contains(at)))
+            .collect();
+        let fault = match limits.faults.as_slice() {
+            [] => None,
+            kinds if rng.random_bool(0.6) => Some(Injected {
+                kind: one(&mut rng, kinds),
+                victim: rng.random_range(0..1000) % n_ranks,
+                step: steps
+                    .get(rng.random_range(0..64) % steps.len().max(1))
+                    .map_or(0, |step| step.0),
+                after: Duration::from_nanos(1 << rng.random_range(0..24)),
+                lasts: Duration::from_micros(1 << rng.random_range(0..26)),
+            }),
+            _ => None,
+        };
+        // Where several communicators are in use, a circle of waits is no proof that calls differ: whoever
+        // only warns waits on.
+        let is_open = !parts.is_empty() && fault.is_some_and(|fault| fault.kind == Kind::Mismatch);
+        let warns = rng.random_bool(0.5) && !is_open;
+        Scenario {
+            seed,
+            wire_seed: limits.wire_seed.unwrap_or(seed),
+            wire: limits.wire,
+            shape,
+            ports,
+            parts,
+            steps,
+            fault,
+            on_timeout: if warns { OnTimeout::Warn } else { OnTimeout::Fail },
+            timeout: Duration::from_secs(one(&mut rng, &[10, 30, 60])),
+            unexpected_bytes: one(&mut rng, &[1, 256, 4096, 1 << 20]),
+            spares,
+        }
+    }
+}
+
+fn step(rng: &mut Random, n_comms: usize, limits: &Limits) -> Step {
+    let way = match rng.random_range(0..5) {
+        0..=1 => Way::Blocking,
+        2..=3 => Way::Requests,
+        _ => Way::Persistent(rng.random_range(1..=3)),
+    };
+    let n_calls = match way {
+        // Now and then more than may be under way at once.
+        Way::Requests if rng.random_bool(0.02) => rng.random_range(60..=140),
+        Way::Requests => rng.random_range(1..=6),
+        _ => rng.random_range(1..=2),
+    };
+    let most = if n_calls > 10 { 3 } else { limits.most_elements.unwrap_or(usize::MAX) };
+    let calls = (0..n_calls).map(|_| one_call(rng, n_comms, most, way)).collect();
+    Step { way, calls }
+}
+
+fn one_call(rng: &mut Random, n_comms: usize, most: usize, way: Way) -> OneCall {
+    let collective = one(rng, &Collective::ALL);
+    let dtype = one(rng, &TYPES);
+    let ops: Vec<Op> = Op::ALL.into_iter().filter(|op| op.defined_for(dtype)).collect();
+    let has_blocks = matches!(
+        collective.cut(),
+        hopbine_torus::collectives::Cut::Blocks | hopbine_torus::collectives::Cut::Pairs
+    );
+    let counts = [Counts::Uniform, Counts::Power(4.0), Counts::Sparse(0.3), Counts::Zipf(1.0)];
+    let counts = (has_blocks && rng.random_bool(0.3)).then(|| one(rng, &counts));
+    let is_rooted = matches!(collective, Collective::Gather | Collective::Scatter);
+    let only_root_knows = counts.is_some() && is_rooted && rng.random();
+    // A persistent reduction of an empty vector has nothing to repeat.
+    let least = usize::from(matches!(way, Way::Persistent(_)));
+    OneCall {
+        comm: rng.random_range(0..n_comms),
+        collective,
+        dtype,
+        op: one(rng, &ops),
+        root: rng.random_range(0..64),
+        count: one(rng, &COUNTS).min(most).max(least),
+        counts,
+        only_root_knows,
+        algorithm: rng.random_bool(0.4).then(|| rng.random()),
+        ports: rng.random_bool(0.2).then(|| rng.random_range(1..=4)),
+        segment: rng.random_bool(0.3).then(|| one(rng, &[8, 64, 1024, 8192])),
+        data_seed: rng.random(),
+    }
+}
+
+impl fmt::Display for OneCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OneCall { comm, collective, dtype, op, root, count, counts, .. } = self;
+        write!(f, "{collective} of {count} {dtype} on communicator {comm}")?;
+        if collective.is_reduction() {
+            write!(f, ", {op}")?;
+        }
+        if collective.is_rooted() {
+            write!(f, ", root {root}")?;
+        }
+        if let Some(counts) = counts {
+            write!(f, ", blocks {counts:?}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scenario { seed, wire_seed, shape, ports, parts, steps, fault, .. } = self;
+        writeln!(f, "seed {seed}, wire {wire_seed}: {shape}, {ports} ports, world and {parts:?}")?;
+        writeln!(
+            f,
+            "  a wait is too long after {:?}: {:?}; calls that differ fail {}",
+            self.timeout,
+            self.on_timeout,
+            if self.spares { "alone" } else { "the world" }
+        )?;
+        match fault {
+            None => writeln!(f, "  no fault")?,
+            Some(Injected { kind, victim, step, after, lasts }) => writeln!(
+                f,
+                "  {kind:?} of rank {victim}, {after:?} after the start of step {step}, for {lasts:?}"
+            )?,
+        }
+        for (at, Step { way, calls }) in steps {
+            writeln!(f, "  step {at}, {way:?}:")?;
+            for call in calls.iter().take(8) {
+                writeln!(f, "    {call}")?;
+            }
+            if calls.len() > 8 {
+                writeln!(f, "    and {} more", calls.len() - 8)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! Runs the checker and the traffic count on a schedule, or on all ranks' plans.
+
+use hopbine_torus::collectives::Cut;
+use hopbine_torus::plan::{
+    Checker, Expect, Fault, Flow, Listed, Mixed, Plan, Schedule, Traffic, Violation, traffic,
+};
+use hopbine_torus::{Rank, RankMap, Shape};
+use rayon::prelude::*;
+
+use crate::counts::Counts;
+use crate::progress::Bar;
+use crate::volumes::Volumes;
+
+/// Elements of the largest block: enough that the distributions give different sizes.
+const LARGEST: usize = 1 << 20;
+
+/// The result for one algorithm with one number of ports, over all roots asked for.
+#[derive(Debug)]
+pub struct Verdict {
+    /// The largest figures of all roots; `None` if the plans do not belong together.
+    pub traffic: Option<Traffic>,
+    /// The least that the busiest rank must send, whatever the algorithm, as a multiple of n.
+    pub minimum: Option<f64>,
+    /// What is wrong, with the root at which it shows.
+    pub violations: Vec<(u32, Violation)>,
+}
+
+/// Judges a schedule for each of the roots.
+pub fn schedule(
+    schedule: &Schedule,
+    roots: &[u32],
+    expect: Expect,
+    counts: Option<(Counts, u64)>,
+    bar: &Bar,
+) -> Verdict {
+    let judge = |&root: &u32| {
+        let schedule = Schedule { root, ..schedule.clone() };
+        let expansion = schedule.expand().expect("the schedule and its roots were validated");
+        flow(&expansion, &schedule.shape, &schedule.map, expect, counts, bar)
+    };
+    let verdicts: Vec<Verdict> = roots.par_iter().map(judge).collect();
+    verdicts.into_iter().reduce(merge).expect("there is at least one root")
+}
+
+/// Judges plans that come from anywhere.
+pub fn plans(plans: Vec<Plan>, shape: &Shape, map: &RankMap, expect: Expect, bar: &Bar) -> Verdict {
+    match Listed::new(plans) {
+        Ok(listed) => flow(&listed, shape, map, expect, None, bar),
+        Err(Mixed { rank, what }) => {
+            let fault = Fault::Inconsistent { what };
+            let violation = Violation { rank, lane: None, step: None, position: None, fault };
+            Verdict { traffic: None, minimum: None, violations: vec![(0, violation)] }
+        }
+    }
+}
+
+/// The cores share the proof's units of work; the traffic count is one more unit.
+fn flow(
+    flow: &dyn Flow,
+    shape: &Shape,
+    map: &RankMap,
+    expect: Expect,
+    counts: Option<(Counts, u64)>,
+    bar: &Bar,
+) -> Verdict {
+    let checker = Checker::new(flow, expect);
+    bar.expect(checker.n_units() as u64 + 1);
+    let work = |unit: usize| {
+        let found = checker.run(unit);
+        bar.advance(1);
+        found
+    };
+    let count = || {
+        let place = |rank: Rank| map.node_of(shape, rank.0);
+        let found = match counts {
+            None => {
+                let minimum = flow.collective().minimal_volume(flow.n_ranks());
+                (traffic(flow, shape, place), minimum)
+            }
+            Some((counts, seed)) => {
+                let (n, is_pairs) = (flow.n_ranks(), flow.collective().cut() == Cut::Pairs);
+                let size =
+                    |from, to: u32| counts.of(seed, n, LARGEST, from, is_pairs.then_some(to));
+                let volumes = Volumes::new(flow, size);
+                (volumes.traffic(flow, shape, place), volumes.minimum)
+            }
+        };
+        bar.advance(1);
+        found
+    };
+    let prove = || (0..checker.n_units()).into_par_iter().map(work).collect::<Vec<_>>();
+    let (findings, (traffic, minimum)) = rayon::join(prove, count);
+    let root = flow.root().0;
+    let violations = checker.conclude(findings).into_iter().map(|found| (root, found)).collect();
+    Verdict { traffic: Some(traffic), minimum: Some(minimum), violations }
+}
+
+fn merge(a: Verdict, b: Verdict) -> Verdict {
+    let mut violations = a.violations;
+    violations.extend(b.violations);
+    let traffic = match (a.traffic, b.traffic) {
+        (Some(a), Some(b)) => Some(a.larger(b)),
+        (a, b) => a.or(b),
+    };
+    let minimum = a.minimum.into_iter().chain(b.minimum).reduce(f64::max);
+    Verdict { traffic, minimum, violations }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress;
+    use hopbine_torus::{Collective, Request, registry};
+
+    fn bine() -> (Schedule, Vec<Plan>) {
+        let shape: Shape = "4x2".parse().unwrap();
+        let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: None };
+        let algorithm = registry::find(Collective::Allreduce, "bine").unwrap();
+        let schedule = algorithm.schedule(&request).unwrap();
+        let expansion = schedule.expand().unwrap();
+        let plans = Rank::first(8).map(|rank| expansion.plan(rank)).collect();
+        (schedule, plans)
+    }
+
+    fn judged(schedule: &Schedule, set: Vec<Plan>, expect: Expect) -> Verdict {
+        plans(set, &schedule.shape, &schedule.map, expect, &progress::bar(0, "checking"))
+    }
+
+    #[test]
+    fn a_proved_schedule_has_its_volume() {
+        let (schedule, set) = bine();
+        let verdict =
+            judged(&schedule, set, Expect { sent_per_rank: Some(14), ..Expect::default() });
+        assert_eq!(verdict.violations, []);
+        assert_eq!(verdict.traffic.unwrap().max_sent, 2.0 * 7.0 / 8.0);
+    }
+
+    #[test]
+    fn blocks_that_pass_count_where_they_pass() {
+        // From rank 1 to rank 0 of four: 6 elements; everybody else gives 2 in all.
+        let list = [0, 1, 1, 0, 6, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0];
+        let counts = Counts::Listed(Box::leak(Box::new(list)));
+        let shape: Shape = "4".parse().unwrap();
+        let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+        let sent = |name: &str| {
+            let algorithm = registry::find(Collective::Alltoall, name).unwrap();
+            let schedule = algorithm.schedule(&request).unwrap();
+            let bar = progress::bar(0, "checking");
+            let found =
+                super::schedule(&schedule, &[0], Expect::default(), Some((counts, 1)), &bar);
+            assert_eq!(found.violations, []);
+            let mean = 3.0;
+            assert_eq!(found.minimum, Some(6.0 / mean));
+            (found.traffic.unwrap().max_sent * mean).round()
+        };
+        assert_eq!(sent("pairwise"), 6.0);
+        assert_eq!(sent("bruck:4"), 6.0);
+        // Steps of distances 1 and 2: the long block goes through rank 2, who has 2 of its own.
+        assert_eq!(sent("bruck:2"), 8.0);
+    }
+
+    #[test]
+    fn a_violation_keeps_its_lane() {
+        let (schedule, mut set) = bine();
+        // Lane 2 of rank 3 forgets to send in step 1.
+        set[3].lanes[2].steps[1].sends.clear();
+        let verdict = judged(&schedule, set, Expect::default());
+        assert!(!verdict.violations.is_empty());
+        for (_, violation) in &verdict.violations {
+            assert_eq!(violation.lane, Some(2), "{violation}");
+        }
+    }
+}

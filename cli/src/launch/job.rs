@@ -1,0 +1,378 @@
+//! The processes of a job, from their start to the end of the last of them.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::mem::MaybeUninit;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::directory::Directory;
+use super::guardian::{self, Guardian};
+use super::messages::Messages;
+use super::signals::{self, Watched};
+use super::threads::{all_finish, thread};
+use super::{LIBRARY, Settings, VENDOR_LIBRARIES, forward, library_dir};
+use crate::error::{CliError, Outcome};
+
+/// Between SIGTERM and SIGKILL.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long output of processes that the ranks have left behind is still waited for.
+const LAST_OUTPUT: Duration = Duration::from_millis(500);
+
+/// The running ranks, and the channel of events about them.
+pub(super) struct Job {
+    /// The ranks. None is reaped before the end: so the number of its process group is given to nobody
+    /// else, and what a rank has left behind can be ended, too.
+    ranks: Vec<Child>,
+    n_running: usize,
+    events: Receiver<Event>,
+    sender: Sender<Event>,
+    outputs: Vec<JoinHandle<()>>,
+    messages: Messages,
+    grace: Duration,
+    /// The signal that ended the start, before all ranks were there.
+    interrupted: Option<libc::c_int>,
+    _guardian: Guardian,
+    // Removed last, with the rendezvous in it.
+    directory: Directory,
+}
+
+enum Event {
+    Ended(usize, io::Result<ExitStatus>),
+    Signal(libc::c_int),
+    /// Standard output or standard error of the launcher cannot be written.
+    OutputLost(io::Error),
+}
+
+impl Job {
+    /// Starts all ranks, or as many as there are before a signal asks for the end; if one cannot be
+    /// started, none stays.
+    ///
+    /// # Errors
+    /// [`CliError::Start`] naming the program.
+    pub(super) fn start(settings: &Settings, signals: &Watched) -> Result<Job, CliError> {
+        let directory = Directory::new()
+            .map_err(|source| CliError::Write { path: std::env::temp_dir(), source })?;
+        // SAFETY: threads are started below only.
+        let guardian = unsafe { Guardian::start(directory.path(), &directory.rendezvous()) };
+        let guardian = guardian.map_err(|error| {
+            CliError::Usage(format!("no process can be started that guards the job: {error}"))
+        })?;
+        let libraries = library_path(settings, directory.path())?;
+        let (sender, events) = channel();
+        let mut job = Job {
+            ranks: Vec::new(),
+            n_running: 0,
+            events,
+            sender,
+            outputs: Vec::new(),
+            messages: Messages::start().map_err(CliError::Output)?,
+            grace: settings.grace,
+            interrupted: None,
+            _guardian: guardian,
+            directory,
+        };
+        for rank in 0..settings.ranks {
+            job.interrupted = signals.pending().filter(|&signal| signals::is_end(signal));
+            if job.interrupted.is_some() {
+                break;
+            }
+            // If this fails, dropping the job ends the ranks before.
+            let started = job.command(settings, rank, libraries.as_ref()).spawn();
+            started
+                .and_then(|child| job.look_after(rank as usize, child, settings.tag_output))
+                .map_err(|source| CliError::Start {
+                    program: PathBuf::from(&settings.program),
+                    source,
+                })?;
+        }
+        Ok(job)
+    }
+
+    fn command(&self, settings: &Settings, rank: u32, libraries: Option<&OsString>) -> Command {
+        let mut command = Command::new(&settings.program);
+        command
+            .args(&settings.arguments)
+            .env("HOPBINE_RANK", rank.to_string())
+            .env("HOPBINE_SIZE", settings.ranks.to_string())
+            .env("HOPBINE_RENDEZVOUS", self.directory.rendezvous())
+            .env("HOPBINE_RANKS_PER_NODE", settings.ranks_per_node.to_string())
+            .stdin(input(rank))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own: a signal from the terminal reaches it once, through us.
+            .process_group(0);
+        // What is started on one host is meant for the emulator, unless someone says otherwise.
+        match settings.backend {
+            Some(backend) => _ = command.env("HOPBINE_BACKEND", backend.name()),
+            None if std::env::var_os("HOPBINE_BACKEND").is_none_or(|name| name.is_empty()) => {
+                command.env("HOPBINE_BACKEND", "emu");
+            }
+            None => {}
+        }
+        if let Some(torus) = &settings.torus {
+            command.env("HOPBINE_TORUS", torus.to_string());
+        }
+        if let Some(timeout) = settings.timeout {
+            command.env("HOPBINE_TIMEOUT", timeout.to_string());
+        }
+        if let Some(libraries) = libraries {
+            command.env("LD_LIBRARY_PATH", libraries);
+        }
+        let launcher = std::process::id();
+        // SAFETY: the function only makes system calls that are allowed between fork and exec.
+        unsafe { command.pre_exec(move || signals::prepare_child(launcher)) };
+        if let Some(shares) = &settings.shares {
+            // SAFETY: as above.
+            unsafe { command.pre_exec(shares.binder(rank)) };
+        }
+        command
+    }
+
+    fn look_after(&mut self, rank: usize, mut child: Child, tagged: bool) -> io::Result<()> {
+        let id = child.id();
+        let tag = if tagged { format!("[{rank}] ") } else { String::new() };
+        let streams: [(Option<Box<dyn io::Read + Send>>, Writer); 2] = [
+            (child.stdout.take().map(|s| Box::new(s) as _), forward::to_stdout),
+            (child.stderr.take().map(|s| Box::new(s) as _), forward::to_stderr),
+        ];
+        self.ranks.push(child);
+        self.n_running += 1;
+        for (stream, writer) in streams {
+            let Some(mut stream) = stream else { continue };
+            let (tag, sender) = (tag.clone(), self.sender.clone());
+            self.outputs.push(thread(move || {
+                // The stream stays open until the loss is told: its closing may end the rank.
+                if let Err(error) = forward::lines(&mut stream, &tag, writer) {
+                    // The receiver is gone if the job has ended.
+                    let _ = sender.send(Event::OutputLost(error));
+                }
+            })?);
+        }
+        let sender = self.sender.clone();
+        thread(move || {
+            let _ = sender.send(Event::Ended(rank, end_of(id)));
+        })?;
+        Ok(())
+    }
+
+    /// Looks after the ranks until the last has ended.
+    ///
+    /// # Errors
+    /// [`CliError::Output`] if the ranks' output cannot be written any more.
+    pub(super) fn watch(mut self, watched: Watched) -> Result<Outcome, CliError> {
+        let sender = self.sender.clone();
+        // Ends with the process: sigwait cannot be interrupted from within.
+        std::thread::spawn(move || {
+            while let Ok(signal) = watched.wait() {
+                if sender.send(Event::Signal(signal)).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut first_failure = None;
+        let mut lost = None;
+        let mut end = End::default();
+        if let Some(signal) = self.interrupted {
+            self.messages.say(format!("{} while ranks were started", signals::name(signal)));
+            self.signal(signal);
+            end.begin(self.grace);
+        }
+        while self.n_running > 0 {
+            let event = match end.next {
+                Some(at) => self.events.recv_timeout(at.saturating_duration_since(Instant::now())),
+                None => self.events.recv().map_err(RecvTimeoutError::from),
+            };
+            match event {
+                Ok(Event::Ended(rank, status)) => {
+                    self.n_running -= 1;
+                    let Some((text, code)) = trouble(&status) else { continue };
+                    // A rank that the launcher has terminated, or whose output is lost, is not
+                    // reported as failed.
+                    if !end.terminated && lost.is_none() {
+                        self.messages.say(format!("rank {rank} {text}"));
+                    }
+                    if first_failure.is_none() {
+                        first_failure = Some(code);
+                        end.begin(self.grace);
+                    }
+                }
+                Ok(Event::Signal(signal)) => {
+                    self.signal(signal);
+                    if signals::is_end(signal) {
+                        // The ranks have the grace period from the first such signal on.
+                        end.begin(self.grace);
+                    }
+                }
+                Ok(Event::OutputLost(error)) => {
+                    lost.get_or_insert(error);
+                    end.begin(Duration::ZERO);
+                }
+                Err(_) => {
+                    if !end.terminated && first_failure.is_some() {
+                        let others = match self.n_running {
+                            1 => "last rank".to_owned(),
+                            n => format!("other {n} ranks"),
+                        };
+                        self.messages.say(format!("terminating the {others}"));
+                    }
+                    self.signal(end.escalate());
+                }
+            }
+        }
+        if end.next.is_some() {
+            // What ranks have left behind ends as they do, with time for last words if it still writes.
+            if !self.finish_output(Duration::ZERO) {
+                self.signal(libc::SIGTERM);
+                self.finish_output(LAST_WORDS);
+            }
+            self.signal(libc::SIGKILL);
+            guardian::end_all(&self.directory.rendezvous());
+        }
+        self.finish_output(LAST_OUTPUT);
+        self.messages.finish(LAST_OUTPUT);
+        let interrupted = self.interrupted.map(|signal| 128 + signal as u8);
+        match (lost, interrupted.or(first_failure)) {
+            (Some(error), _) => Err(CliError::Output(error)),
+            (None, Some(code)) => Ok(Outcome::Status(code)),
+            (None, None) => Ok(Outcome::Well),
+        }
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        for rank in &self.ranks {
+            // SAFETY: no memory is involved. The group is that of a child that is not reaped, so its
+            // number has not been given to another.
+            unsafe { libc::kill(-(rank.id() as libc::pid_t), signal) };
+        }
+    }
+
+    /// Passes on what is still in the pipes; false if some of them are still open after `wait`: a process
+    /// that a rank has left behind may hold one for ever.
+    fn finish_output(&self, wait: Duration) -> bool {
+        all_finish(&self.outputs, wait)
+    }
+}
+
+/// What a rank reads: the first what the launcher does, unless that is a terminal, from which no
+/// process in the background may read; the others nothing.
+fn input(rank: u32) -> Stdio {
+    if rank == 0 && !io::stdin().is_terminal() { Stdio::inherit() } else { Stdio::null() }
+}
+
+/// Passes on a line.
+type Writer = fn(&[u8]) -> io::Result<()>;
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // All ranks have ended here, unless something has failed.
+        if self.n_running > 0 {
+            self.signal(libc::SIGKILL);
+        }
+        for rank in &mut self.ranks {
+            // Whoever cannot be waited for is not there.
+            let _ = rank.wait();
+        }
+    }
+}
+
+/// Waits for the end of a child, which stays to be reaped.
+fn end_of(child: u32) -> io::Result<ExitStatus> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    loop {
+        // SAFETY: the system writes what it knows to `info`, of which zeros are a value.
+        let code = unsafe {
+            libc::waitid(libc::P_PID, child, info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT)
+        };
+        match code {
+            0 => break,
+            _ => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(error),
+            },
+        }
+    }
+    // SAFETY: written for a child that has ended.
+    let (how, status) = unsafe {
+        let info = info.assume_init();
+        (info.si_code, info.si_status())
+    };
+    // As wait() gives it: the status of an exit above the number of a signal.
+    Ok(ExitStatus::from_raw(if how == libc::CLD_EXITED { status << 8 } else { status }))
+}
+
+/// How the ranks are brought to an end.
+#[derive(Default)]
+struct End {
+    /// When the next, stronger signal is due.
+    next: Option<Instant>,
+    terminated: bool,
+}
+
+impl End {
+    fn begin(&mut self, grace: Duration) {
+        // A time that no clock shows never comes.
+        let at = Instant::now().checked_add(grace);
+        self.next = self.next.into_iter().chain(at).min();
+    }
+
+    /// The signal to send now.
+    fn escalate(&mut self) -> libc::c_int {
+        self.next = Some(Instant::now() + LAST_WORDS);
+        if std::mem::replace(&mut self.terminated, true) { libc::SIGKILL } else { libc::SIGTERM }
+    }
+}
+
+/// What was wrong with a rank's end, and the exit status that stands for it.
+fn trouble(status: &io::Result<ExitStatus>) -> Option<(String, u8)> {
+    let (text, code) = match status {
+        Ok(status) if status.success() => return None,
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => (format!("ended with exit status {code}"), code),
+            (None, Some(signal)) => {
+                (format!("was killed by signal {signal} ({})", signals::name(signal)), 128 + signal)
+            }
+            (None, None) => ("ended in an unknown way".to_owned(), 1),
+        },
+        Err(error) => (format!("cannot be waited for: {error}"), 1),
+    };
+    Some((text, u8::try_from(code).unwrap_or(1)))
+}
+
+/// What the ranks' `LD_LIBRARY_PATH` is to be, if it is to change.
+fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString>, CliError> {
+    let library = library_dir();
+    let mut path: Vec<PathBuf> = Vec::new();
+    if settings.as_vendor {
+        let library = library.as_ref().ok_or_else(|| {
+            CliError::Usage(format!(
+                "--as-vendor: {LIBRARY} is neither beside this program nor in the lib beside its \
+                 directory. `cargo install` does not bring it: in hopbine's sources, run \
+                 `cargo build --release -p utofu-emu-capi` and copy target/release/{LIBRARY} there"
+            ))
+        })?;
+        // A directory of its own, so that nothing else is found in it.
+        let place = directory.join("lib");
+        let links = || -> io::Result<()> {
+            std::fs::create_dir(&place)?;
+            for name in VENDOR_LIBRARIES {
+                std::os::unix::fs::symlink(library.join(LIBRARY), place.join(name))?;
+            }
+            Ok(())
+        };
+        links().map_err(|source| CliError::Write { path: place.clone(), source })?;
+        path.push(place);
+    }
+    let before = std::env::var_os("LD_LIBRARY_PATH");
+    path.extend(before.iter().flat_map(std::env::split_paths));
+    path.extend(library);
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let joined = std::env::join_paths(path).map_err(|error| CliError::Usage(error.to_string()))?;
+    Ok(Some(joined))
+}

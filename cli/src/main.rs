@@ -1,0 +1,93 @@
+//! The `hopbine` command: list, plan, check and run collectives from a shell.
+//!
+//! This room parses arguments, calls the other wings and shows what they return. It holds no
+//! algorithm and no engine logic. Data go to standard output (or `-o FILE`), remarks and
+//! progress to standard error.
+//!
+//! Exit status: 0 all is well, 1 something was found wrong (or could not be written), 2 the
+//! command line asks for what does not exist; `launch` ends as its program does.
+
+mod args;
+mod cells;
+mod chaos;
+mod check;
+mod counts;
+mod error;
+mod host;
+mod info;
+mod launch;
+mod list;
+mod numbers;
+mod output;
+mod plan;
+mod progress;
+mod report;
+mod run;
+mod sizes;
+mod table;
+mod traffic;
+mod volumes;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use error::{CliError, Outcome};
+
+/// Collectives along the links of a torus.
+#[derive(Debug, Parser)]
+#[command(name = "hopbine", version = hopbine::VERSION, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hopbine list allreduce --torus 4x6x4
+  hopbine plan allreduce --torus 4x4x4 --rank 21 --format svg -o plan.svg
+  hopbine check allreduce --torus 16x16x16 --algorithm bine
+  hopbine traffic allreduce --torus 16x24x16 --algorithm mixed --tofu
+  hopbine run allreduce --torus 4x4x4 --bytes 1MiB
+  hopbine launch -n 8 --torus 2x2x2 ./program
+
+Shapes are written 4x6x4; an `m` behind a size (4x6x4m) is a dimension that does not wrap.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::Args),
+    Plan(plan::Args),
+    Check(check::Args),
+    Traffic(traffic::Args),
+    Run(run::Args),
+    Chaos(chaos::Args),
+    Launch(launch::Args),
+    Info(info::Args),
+}
+
+/// Parses the command line, does what it says and turns the outcome into an exit status.
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::List(args) => list::run(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Traffic(args) => traffic::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Chaos(args) => chaos::run(args),
+        Command::Launch(args) => launch::run(args),
+        Command::Info(args) => info::run(args),
+    };
+    match outcome {
+        Ok(Outcome::Well) => ExitCode::SUCCESS,
+        Ok(Outcome::Wrong) => ExitCode::from(1),
+        Ok(Outcome::Status(status)) => ExitCode::from(status),
+        // Whoever reads our output has read enough (`| head`).
+        Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_status())
+        }
+    }
+}

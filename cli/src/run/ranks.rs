@@ -1,0 +1,150 @@
+//! Where the ranks of a run are: threads of this process, or processes of a job.
+
+use clap::ValueEnum;
+use hopbine::{Drive, EmulationConfig, SimulatedWire, SimulationConfig, Wire, World};
+use hopbine_torus::plan::max_ports;
+
+use super::{Args, DEFAULT_PORTS};
+use crate::args::Backend;
+use crate::error::CliError;
+
+/// See the module documentation.
+pub struct Ranks {
+    /// Shape, map and ports; the threads' settings, if they are threads.
+    pub config: EmulationConfig,
+    /// How they are simulated, if they are.
+    pub simulation: Option<SimulationConfig>,
+    /// The job, if this process is a rank of one.
+    pub world: Option<World>,
+}
+
+/// More ranks are simulated on a wire without moods, which is quicker.
+const MOST_MOODY: u32 = 256;
+
+/// Settings of ranks that are processes, beside those of their emulated device.
+const OF_PROCESSES: [&str; 3] = ["HOPBINE_PORTS", "HOPBINE_REG_CACHE", "HOPBINE_SHM"];
+
+impl Ranks {
+    /// As the environment says; see [`n_ranks_said`](hopbine::world::n_ranks_said).
+    ///
+    /// # Errors
+    /// [`CliError`].
+    pub fn new(args: &Args) -> Result<Self, CliError> {
+        let said = std::env::var("HOPBINE_BACKEND").ok();
+        let said = said.and_then(|name| Backend::from_str(&name, false).ok());
+        if let Some(wire) = args.backend.or(said).and_then(Backend::simulated) {
+            return Ranks::simulated(args, wire);
+        }
+        match hopbine::world::n_ranks_said().map_err(CliError::World)? {
+            1 => Ranks::threads(args),
+            _ => Ranks::processes(args),
+        }
+    }
+
+    fn simulated(args: &Args, wire: SimulatedWire) -> Result<Self, CliError> {
+        let shape = &args.place.torus;
+        let usage = |error: hopbine::Error| CliError::Usage(error.to_string());
+        let mut simulation = SimulationConfig::from_env(shape.clone(), args.seed).map_err(usage)?;
+        simulation.wire = wire;
+        simulation.map = args.place.rank_map()?;
+        simulation.ports = Some(args.ports.unwrap_or(max_ports(shape).min(DEFAULT_PORTS)));
+        simulation.is_calm = shape.n_nodes() > MOST_MOODY;
+        let mut config = EmulationConfig::new(shape.clone());
+        config.map = simulation.map.clone();
+        config.ports = simulation.ports;
+        config.preferred = simulation.preferred.clone();
+        Ok(Ranks { config, simulation: Some(simulation), world: None })
+    }
+
+    fn threads(args: &Args) -> Result<Self, CliError> {
+        let shape = &args.place.torus;
+        let mut config = EmulationConfig::from_env(shape.clone())
+            .map_err(|error| CliError::Usage(error.to_string()))?;
+        config.map = args.place.rank_map()?;
+        config.ports = Some(args.ports.unwrap_or(max_ports(shape).min(DEFAULT_PORTS)));
+        if let Some(backend) = args.backend {
+            config.wire = backend.wire();
+        }
+        config.drive = args.drive.unwrap_or(config.drive);
+        Ok(Ranks { config, simulation: None, world: None })
+    }
+
+    fn processes(args: &Args) -> Result<Self, CliError> {
+        let shape = &args.place.torus;
+        // The variable has the nodes' torus; the ranks of each node are said apart.
+        let torus = shape.without_node_axis().to_string();
+        let per_node = shape.node_dim().map(|_| shape.ranks_per_node().to_string());
+        let ports = args.ports.map(|ports| ports.to_string());
+        let drive = args.drive.map(|drive| match drive {
+            Drive::Workers => "workers",
+            Drive::Inline => "inline",
+            Drive::Auto => "auto",
+        });
+        let settings = [
+            ("HOPBINE_TORUS", Some(torus.as_ref())),
+            ("HOPBINE_RANKS_PER_NODE", per_node.as_deref().map(AsRef::as_ref)),
+            ("HOPBINE_RANK_MAP", Some(args.place.map.as_setting())),
+            ("HOPBINE_PORTS", ports.as_deref().map(AsRef::as_ref)),
+            ("HOPBINE_DRIVE", drive.map(AsRef::as_ref)),
+            ("HOPBINE_BACKEND", args.backend.map(|backend| backend.name().as_ref())),
+        ];
+        for (name, value) in settings {
+            if let Some(value) = value {
+                // SAFETY: this program has no other threads yet.
+                unsafe { std::env::set_var(name, value) };
+            }
+        }
+        let world = hopbine::init().map_err(CliError::World)?;
+        let comm = world.communicator();
+        if comm.shape() != shape {
+            return Err(CliError::Usage(format!(
+                "the ranks are a torus of {}, not of {shape}",
+                comm.shape()
+            )));
+        }
+        let mut config = EmulationConfig::new(shape.clone());
+        config.preferred = comm.preferred().clone();
+        config.ports = Some(comm.n_ports());
+        config.wire = match world.info().backend {
+            "shm" => Wire::Memory,
+            _ => Wire::Network,
+        };
+        Ok(Ranks { config, simulation: None, world: Some(world) })
+    }
+
+    /// Whether this process is the one that says what comes of it.
+    pub fn reports(&self) -> bool {
+        self.world.as_ref().is_none_or(|world| world.communicator().rank() == 0)
+    }
+
+    /// A remark on variables of the environment that have no say here: these are for ranks that are processes.
+    pub fn unread(&self) -> Option<String> {
+        if self.world.is_some() {
+            return None;
+        }
+        let names = std::env::vars_os().filter(|(_, value)| !value.is_empty());
+        let names = names.filter_map(|(name, _)| name.into_string().ok());
+        let mut unread: Vec<String> = names
+            .filter(|name| OF_PROCESSES.contains(&&**name) || name.starts_with("HOPBINE_EMU_"))
+            .collect();
+        unread.sort_unstable();
+        (!unread.is_empty()).then(|| {
+            let names = unread.join(", ");
+            format!(
+                "Ranks that are threads do not read {names}; `hopbine launch` starts processes."
+            )
+        })
+    }
+
+    /// As reports name what the messages travel through.
+    pub fn backend(&self) -> &'static str {
+        let simulated = self.simulation.as_ref().map(|simulation| simulation.wire);
+        match (&self.world, simulated, self.config.wire) {
+            (Some(world), ..) => world.info().backend,
+            (None, Some(SimulatedWire::Messages), _) => "sim",
+            (None, Some(SimulatedWire::Utofu), _) => "sim-utofu",
+            (None, None, Wire::Network) => "emulated",
+            (None, None, Wire::Memory) => "shm",
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a row shows.
+
+use hopbine::Wire;
+use hopbine_torus::Collective;
+use serde_json::{Value, json};
+
+use super::measure::Measured;
+use super::ranks::Ranks;
+use super::reference::Case;
+use super::stats::{self, Times};
+use super::{Args, Chosen};
+use crate::cells::{Cell, Column};
+use crate::report::Head;
+use crate::sizes;
+
+/// Bytes of the vector, or of all blocks of a rank.
+pub fn total_bytes(case: &Case) -> u64 {
+    use Collective as C;
+    let (size, n_ranks) = (case.data.dtype.size_bytes(), case.data.n_ranks);
+    let count = match case.collective {
+        _ if case.is_vector() => case.count,
+        // The mean of the ranks.
+        C::Alltoall if case.counts.is_some() => {
+            (0..n_ranks).map(|rank| case.input_len(rank)).sum::<usize>() / n_ranks as usize
+        }
+        _ => (0..n_ranks).map(|rank| case.block(rank, 0)).sum(),
+    };
+    (count * size) as u64
+}
+
+/// The remark on what the times are of.
+pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
+    let config = &ranks.config;
+    let n_ranks = config.shape.n_nodes();
+    if let Some(world) = &ranks.world {
+        let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
+        let info = world.info();
+        return format!(
+            "{} ({}): {n_ranks} ranks are processes, ports driven by {who}.",
+            info.backend, info.device.library
+        );
+    }
+    if let Some(simulation) = &ranks.simulation {
+        return format!(
+            "Simulated: {n_ranks} ranks in one thread, seed {}. Simulated time says nothing about a network.",
+            simulation.seed
+        );
+    }
+    let wire = match config.wire {
+        Wire::Network => "Emulated",
+        Wire::Memory => "Shared memory",
+    };
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
+    format!(
+        "{wire}: {} on {} of this host, ports driven by {who}. These times say nothing about a \
+         network.",
+        if n_ranks == 1 {
+            "1 rank is a thread".to_owned()
+        } else {
+            format!("{n_ranks} ranks are threads")
+        },
+        if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") },
+    )
+}
+
+/// The cells of a row.
+pub fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
+    let bytes = total_bytes(case);
+    let is_well = measured.wrong.is_empty();
+    let mut cells = vec![
+        Cell::new(bytes, sizes::show(bytes)),
+        Cell::text(&chosen.algorithm),
+        Cell::count(chosen.ports),
+        Cell::count(chosen.steps as u64),
+    ];
+    match &chosen.traffic {
+        None => cells.extend((0..3).map(|_| Cell::none())),
+        Some(traffic) => {
+            let sent = |multiple: f64| {
+                let sent = (multiple * bytes as f64).round() as u64;
+                Cell::new(sent, sizes::show(sent))
+            };
+            cells.push(Cell::count(traffic.max_messages as u64));
+            cells.extend([traffic.between_nodes, traffic.inside_nodes].map(sent));
+        }
+    }
+    match Times::of(measured.seconds.clone()) {
+        None => cells.extend((0..5).map(|_| Cell::none())),
+        Some(times) => {
+            let time = |seconds: f64| Cell::new(seconds, stats::show(seconds));
+            cells.push(Cell::count(times.n as u64));
+            cells.extend([times.median, times.p10, times.p90].map(time));
+            let bandwidth = bytes as f64 / times.median;
+            cells.push(match bytes {
+                0 => Cell::none(),
+                _ => Cell::new(bandwidth, stats::show_rate(bandwidth)),
+            });
+        }
+    }
+    let wrong: Value = measured
+        .wrong
+        .iter()
+        .map(|wrong| {
+            json!({
+                "rank": wrong.rank,
+                "index": wrong.index,
+                "expected": wrong.expected,
+                "found": wrong.found,
+                "n_wrong": wrong.n_wrong,
+            })
+        })
+        .collect();
+    let verdict = match measured.wrong.len() {
+        0 => "yes".to_owned(),
+        1 => "WRONG on 1 rank".to_owned(),
+        n => format!("WRONG on {n} ranks"),
+    };
+    cells.extend([Cell::new(is_well, verdict), Cell::new(wrong, "")]);
+    cells
+}
+
+/// What is known before the first row.
+pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
+    let has_nodes = args.place.torus.node_dim().is_some();
+    let shape = args.place.torus.to_string();
+    let collective = args.collective;
+    let longest_name = chosen.iter().map(|chosen| chosen.algorithm.len()).max().unwrap_or(0);
+    let mut heading = format!("{collective} on {shape}");
+    if collective != Collective::Barrier {
+        heading = format!("{heading}, {}", args.dtype);
+    }
+    if collective.is_reduction() {
+        heading = format!("{heading} {}", args.op);
+    }
+    if collective.is_rooted() {
+        heading = format!("{heading}, root {}", args.root);
+    }
+    Head {
+        about: vec![
+            ("collective", Value::from(collective.name())),
+            ("torus", Value::from(shape)),
+            ("type", Value::from(args.dtype.name())),
+            ("op", collective.is_reduction().then_some(args.op.name()).into()),
+            ("root", collective.is_rooted().then_some(args.root).into()),
+            ("seed", Value::from(args.seed)),
+            ("backend", Value::from(ranks.backend())),
+        ],
+        heading,
+        columns: vec![
+            Column::number("bytes", "bytes").expects(8),
+            Column::text("algorithm", "algorithm").expects(longest_name),
+            Column::number("ports", "ports").yields(1),
+            Column::number("steps", "steps").yields(2),
+            Column::number("messages", "messages").yields(5).only_if(has_nodes),
+            Column::number("between_nodes_bytes", "between").yields(6).only_if(has_nodes),
+            Column::number("inside_nodes_bytes", "inside").yields(6).only_if(has_nodes),
+            Column::number("iterations", "iterations").yields(4),
+            Column::number("median_s", "median").expects(7),
+            Column::number("p10_s", "p10").expects(7).yields(3),
+            Column::number("p90_s", "p90").expects(7),
+            Column::number("bandwidth_bytes_per_s", "bandwidth").expects(9),
+            Column::text("verified", "verified"),
+            Column::hidden("wrong"),
+        ],
+    }
+}

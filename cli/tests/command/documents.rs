@@ -1,0 +1,145 @@
+//! Every command of the README and the other documents, as it stands there.
+//!
+//! A block of shell is run with the build that this test is part of, in place of the release build
+//! that it asks for: that would take minutes. Of a `cargo build` it is checked that it would bring
+//! what the block then uses.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hopbine_testing::cores::one_core;
+use hopbine_testing::processes::OutputInTime;
+
+/// Beginnings of blocks that are not run here, each with the reason.
+const NOT_RUN: [(&str, &str); 2] = [
+    ("./test.sh", "this test is a part of it"),
+    ("cargo build --release --features mpi", "ci/mpi.sh does the same, where there is MPI"),
+];
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// The blocks of shell in a document.
+fn blocks(document: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join(document)).unwrap();
+    assert!(!text.contains("```bash") && !text.contains("```console"), "{document}: say ```sh");
+    let begins = text.split("```sh\n").skip(1);
+    begins.map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+/// Where the build is that this test is part of: `target/debug`, for instance.
+fn build() -> PathBuf {
+    let hopbine = Path::new(env!("CARGO_BIN_EXE_hopbine"));
+    hopbine.parent().unwrap().to_owned()
+}
+
+/// What cargo is told to do in a block: done already, or checked.
+fn without_cargo(document: &str, block: &str) -> String {
+    let mut rest = String::new();
+    for line in block.lines() {
+        if let Some(args) = line.strip_prefix("cargo run --release -- ") {
+            rest.push_str(&format!("hopbine {args}\n"));
+        } else if let Some(args) = line.strip_prefix("cargo build --release ") {
+            let args: Vec<&str> = args.split_whitespace().collect();
+            let says = |flag| args.contains(&flag);
+            // Without any of these flags cargo builds libraries and programs, with them only those.
+            let chosen = ["--bins", "--examples", "--lib"].into_iter().any(says);
+            let builds_bins = !chosen || says("--bins");
+            let builds_all = says("--workspace");
+            let capi = args.windows(2).any(|pair| pair == ["-p", "utofu-emu-capi"]);
+            let complain = |what: &str| panic!("{document}: `{line}` does not build {what}");
+            if block.contains("target/release/hopbine") && !(builds_bins && builds_all) {
+                complain("the command");
+            }
+            if block.contains("target/release/examples/") && !says("--examples") {
+                complain("the examples");
+            }
+            if block.contains("-ltofucom_emu") && (chosen || !(builds_all || capi)) {
+                complain("the device's C library");
+            }
+        } else {
+            assert!(!line.starts_with("cargo "), "{document}: this test does not know `{line}`");
+            rest.push_str(line);
+            rest.push('\n');
+        }
+    }
+    rest
+}
+
+/// Runs the blocks of a document one after the other, in a directory with the project's sources
+/// and this build.
+fn run(document: &str, blocks: &[String]) {
+    let directory = tempfile::tempdir().unwrap();
+    let link = |from: &Path, to: &str| {
+        std::os::unix::fs::symlink(from, directory.path().join(to)).unwrap();
+    };
+    link(&root().join("sys"), "sys");
+    link(&root().join("examples"), "examples");
+    let release = directory.path().join("target/release");
+    std::fs::create_dir_all(&release).unwrap();
+    for entry in std::fs::read_dir(build()).unwrap().flatten() {
+        link(&entry.path(), &format!("target/release/{}", entry.file_name().to_string_lossy()));
+    }
+    // A test's build has its C libraries among the dependencies only.
+    let libraries = build().join("deps");
+    if !release.join("libtofucom_emu.so").exists() {
+        link(&libraries.join("libtofucom_emu.so"), "target/release/libtofucom_emu.so");
+    }
+    let _core = one_core();
+    for block in blocks {
+        let script = without_cargo(document, block);
+        let script =
+            format!("set -e\nhopbine() {{ \"{}/hopbine\" \"$@\"; }}\n{script}", build().display());
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(directory.path());
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HOPBINE_")) {
+            command.env_remove(name);
+        }
+        command.env("LIBRARY_PATH", &libraries).env("LD_LIBRARY_PATH", &libraries);
+        let output = command.output_in_time();
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        assert!(output.status.success(), "{document}: {}\n{script}\n{text}", output.status);
+    }
+}
+
+fn run_all(document: &str, at_least: usize) {
+    let blocks = blocks(document);
+    assert!(blocks.len() >= at_least, "{document} has {} blocks", blocks.len());
+    let is_run =
+        |block: &String| !NOT_RUN.iter().any(|(command, _)| block.trim().starts_with(command));
+    run(document, &blocks.into_iter().filter(is_run).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_readmes_commands_work() {
+    run_all("README.md", 4);
+}
+
+#[test]
+fn the_c_examples_commands_work() {
+    run_all("examples/utofu-c/README.md", 2);
+}
+
+/// Commands within a text: `hopbine list --torus 5x7`.
+#[test]
+fn commands_within_texts_work() {
+    let mut commands = vec![];
+    for document in ["README.md", "docs/algorithms.md", "examples/utofu-c/README.md"] {
+        let text = std::fs::read_to_string(root().join(document)).unwrap();
+        // Code spans are every second part; blocks have been cut out.
+        let outside: String = text.split("```").step_by(2).collect();
+        for span in outside.split('`').skip(1).step_by(2) {
+            let words: Vec<&str> = span.split_whitespace().collect();
+            // A name alone says what is talked of; `launch` needs a program.
+            let is_whole = matches!(words[..], ["hopbine", "list" | "info"])
+                || matches!(words[..], ["hopbine", command, _, ..] if command != "launch");
+            if is_whole {
+                commands.push(span.to_owned());
+            }
+        }
+    }
+    assert!(commands.len() >= 2, "{commands:?}");
+    run("text", &commands);
+}

@@ -1,0 +1,473 @@
+//! `hopbine launch`: C programs for uTofu under it, and what it does when ranks fail.
+
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use hopbine_testing::processes::OutputInTime;
+
+fn launch(arguments: &[&str], program: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .arg("launch")
+        .args(arguments)
+        .args(program)
+        .stdin(Stdio::null())
+        .output_in_time()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn well(output: &Output) -> String {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+    out
+}
+
+/// Compiles an example against the header alone, linked as `library`.
+fn compile(example: &str, library: &str, directory: &Path) -> PathBuf {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let program = directory.join(example);
+    let exe = std::env::current_exe().expect("known");
+    // Cargo puts the libraries of dependencies beside the test programs.
+    let libraries = exe.parent().expect("is in a directory");
+    let link = directory.join("libtofucom.so");
+    if !link.exists() {
+        let emulated = libraries.join("libtofucom_emu.so");
+        std::os::unix::fs::symlink(emulated, link).expect("a link under the vendor's name");
+    }
+    let cc = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let output = Command::new(cc)
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(root.join("sys/include"))
+        .arg(root.join("examples/utofu-c").join(example).with_extension("c"))
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(libraries)
+        .arg("-L")
+        .arg(directory)
+        .arg(format!("-l{library}"))
+        .output_in_time();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    program
+}
+
+#[test]
+fn c_programs_run_unchanged() {
+    let directory = tempfile::tempdir().unwrap();
+    let pingpong = compile("pingpong", "tofucom_emu", directory.path());
+    let out = well(&launch(&["-n", "2"], &[pingpong.to_str().unwrap()]));
+    assert!(out.contains("all correct"), "{out}");
+    let halo = compile("halo", "tofucom_emu", directory.path());
+    let halo = halo.to_str().unwrap();
+    for (torus, sizes) in [("2x2x2", ["2", "2", "2"]), ("1x3x1", ["1", "3", "1"])] {
+        let out = well(&launch(&["--torus", torus], &[halo, sizes[0], sizes[1], sizes[2]]));
+        assert!(out.contains("all cells correct"), "{out}");
+    }
+}
+
+#[test]
+fn a_program_linked_to_the_vendors_library_runs_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let pingpong = compile("pingpong", "tofucom", directory.path());
+    let out = well(&launch(&["-n", "2", "--as-vendor"], &[pingpong.to_str().unwrap()]));
+    assert!(out.contains("all correct"), "{out}");
+}
+
+#[test]
+fn ranks_learn_their_place_and_their_lines_stay_whole() {
+    let script = "for i in 1 2 3; do echo $HOPBINE_RANK/$HOPBINE_SIZE $HOPBINE_TORUS \
+                  $HOPBINE_RANKS_PER_NODE $HOPBINE_TIMEOUT; done; echo trouble >&2";
+    let output = launch(
+        &["-n", "6", "--ranks-per-node", "2", "--timeout", "9", "--tag-output"],
+        &["sh", "-c", script],
+    );
+    let out = well(&output);
+    let mut lines: Vec<&str> = out.lines().collect();
+    lines.sort_unstable();
+    let want: Vec<String> =
+        (0..18).map(|at| format!("[{rank}] {rank}/6 3 2 9", rank = at / 3)).collect();
+    assert_eq!(lines, want);
+    assert_eq!(text(&output.stderr).lines().count(), 6);
+}
+
+/// What the user has exported is not overruled, but what the launcher of an outer job has is.
+#[test]
+fn the_environments_torus_is_left_to_the_ranks() {
+    let launched = |variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+        command.args(["launch", "-n", "4", "sh", "-c"]);
+        command.arg("echo $HOPBINE_TORUS $HOPBINE_RANKS_PER_NODE");
+        well(&command.envs(variables.iter().copied()).output_in_time())
+    };
+    let said = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_RANK", "0")];
+    assert_eq!(launched(&said[..2]), "2 2\n".repeat(4));
+    assert_eq!(launched(&said), "2x2 1\n".repeat(4));
+    // What is set to nothing says nothing, to the launcher as to the ranks.
+    let empty =
+        ["TORUS", "RANKS_PER_NODE", "BACKEND", "TIMEOUT"].map(|name| format!("HOPBINE_{name}"));
+    let mut info = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    info.args(["launch", "-n", "4", env!("CARGO_BIN_EXE_hopbine"), "info"]);
+    let out = well(&info.envs(empty.iter().map(|name| (name, ""))).output_in_time());
+    assert_eq!(out.matches("emu (emulated device)").count(), 4, "{out}");
+    assert!(out.contains("2x2 at (1,1)"), "{out}");
+}
+
+#[test]
+fn what_ranks_write_is_passed_on_as_it_is() {
+    let out = launch(&["-n", "2"], &["sh", "-c", "head -c 200000 /dev/zero"]);
+    assert!(out.status.success() && out.stdout == vec![0; 400_000], "{}", out.stdout.len());
+}
+
+/// Whether a process is there that has not ended.
+fn is_running(process: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+#[test]
+fn what_a_failed_job_leaves_behind_is_ended() {
+    // The shell ends when it is asked to, what it has started does not.
+    let left = "trap '' TERM; echo $$; exec sleep 600";
+    let script =
+        format!("[ $HOPBINE_RANK = 1 ] && exit 3; sh -c \"{}\" & wait", left.replace('$', "\\$"));
+    let output = launch(&["-n", "2", "--grace", "1"], &["sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("terminating the last rank\n"));
+    let process = text(&output.stdout);
+    assert!(!process.trim().is_empty());
+    // It has been killed, which takes a moment.
+    let begun = std::time::Instant::now();
+    while is_running(process.trim()) {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{process} still runs");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_signal_that_is_to_be_ignored_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let sent = directory.path().join("sent");
+    let rank = format!("echo up; until [ -e {} ]; do sleep 0.01; done; echo done", sent.display());
+    let script = "trap '' HUP; exec \"$0\" launch -n 1 sh -c \"$1\"";
+    let mut job = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_hopbine"), &rank])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = std::io::BufReader::new(job.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    // SAFETY: no memory is involved; the job is not reaped yet.
+    assert_eq!(unsafe { libc::kill(job.id() as libc::pid_t, libc::SIGHUP) }, 0);
+    // The launcher gets the signal before it can see that.
+    std::fs::write(sent, "").unwrap();
+    out.read_to_string(&mut line).unwrap();
+    assert!(job.wait().unwrap().success());
+    assert_eq!(line, "up\ndone\n");
+}
+
+/// What runs a collective of two processes.
+const RUN: [&str; 8] = ["run", "allreduce", "--torus", "2", "--bytes", "8", "--iterations", "2"];
+
+#[test]
+fn the_algorithm_that_the_environment_prefers_is_named() {
+    let program = [&[env!("CARGO_BIN_EXE_hopbine")], &RUN[..]].concat();
+    let mut command = Command::new(program[0]);
+    command.args(["launch", "-n", "2"]).args(program);
+    let output = command.env("HOPBINE_ALGORITHM", "allreduce=bucket").output_in_time();
+    let out = well(&output);
+    assert!(out.contains("bucket") && !out.contains("mixed"), "{out}");
+}
+
+#[test]
+fn a_rank_that_cannot_write_says_so() {
+    let program = [&[env!("CARGO_BIN_EXE_hopbine")], &RUN[..], &["-o", "/nonexistent/x"]].concat();
+    let output = launch(&["-n", "2"], &program);
+    assert_eq!(output.status.code(), Some(1));
+    let err = text(&output.stderr);
+    assert!(err.contains("cannot write /nonexistent/x"), "{err}");
+}
+
+/// The names in a directory.
+fn left_behind(directory: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(directory).unwrap();
+    names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn the_first_failure_decides_and_nothing_is_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |script: &str, grace: &str| {
+        Command::new(env!("CARGO_BIN_EXE_hopbine"))
+            .args(["launch", "-n", "3", "--grace", grace, "sh", "-c", script])
+            .env("TMPDIR", directory.path())
+            .output_in_time()
+    };
+    let output = run("if [ $HOPBINE_RANK = 1 ]; then kill -KILL $$; fi; sleep 600", "0");
+    assert_eq!(output.status.code(), Some(137));
+    let err = text(&output.stderr);
+    assert!(err.contains("rank 1 was killed by signal 9 (SIGKILL)"), "{err}");
+    assert!(err.contains("terminating the other 2 ranks"), "{err}");
+
+    // Others that end by themselves within the grace are not terminated.
+    let output = run(
+        "if [ $HOPBINE_RANK = 2 ]; then exit 7; fi; sleep 0.3; echo done",
+        &u64::MAX.to_string(),
+    );
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(text(&output.stdout), "done\ndone\n");
+
+    // Who does not listen to SIGTERM is killed.
+    let output = run("trap '' TERM; if [ $HOPBINE_RANK = 0 ]; then exit 3; fi; sleep 600", "0");
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(left_behind(directory.path()), [""; 0]);
+
+    let output = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "2", "/nowhere/program"])
+        .output_in_time();
+    assert_eq!(output.status.code(), Some(127));
+    assert!(text(&output.stderr).contains("/nowhere/program"));
+}
+
+/// A rank that dies before it has joined leaves another that waits for it, and the memory that
+/// this one has made: neither outlives the job, since the memory has no name.
+#[test]
+fn a_job_that_never_met_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let pingpong = compile("pingpong", "tofucom_emu", directory.path());
+    let (first, tmp) = (directory.path().join("first"), directory.path().join("tmp"));
+    std::fs::create_dir(&tmp).unwrap();
+    // Rank 0 opens the device and waits for rank 1, which ends when it sees that. What rank 0 shares
+    // with others is shown before that.
+    let script = format!(
+        "if [ $HOPBINE_RANK = 0 ]; then echo $$ >{first}; exec {}; fi; \
+         while ! grep -q hopbine-emu $HOPBINE_RENDEZVOUS 2>/dev/null; do sleep 0.05; done; \
+         grep ' rw-s ' /proc/$(cat {first})/maps; exit 5",
+        pingpong.display(),
+        first = first.display(),
+    );
+    let output = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "2", "--grace", "0", "sh", "-c", &script])
+        .env("TMPDIR", &tmp)
+        .output_in_time();
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    let shared = text(&output.stdout);
+    assert!(!shared.is_empty(), "rank 0 shares no memory");
+    for mapping in shared.lines() {
+        assert!(mapping.contains(" /memfd:hopbine-emu"), "memory with a name: {mapping}");
+    }
+    let id = std::fs::read_to_string(first).unwrap();
+    assert!(!is_running(id.trim()), "rank 0 still runs");
+    assert_eq!(left_behind(&tmp), [""; 0]);
+}
+
+#[test]
+fn signals_are_passed_on() {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
+    let script = "trap 'echo rank $HOPBINE_RANK interrupted; exit 4' INT; echo ready; \
+                  while :; do sleep 0.05; done";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    command
+        .args(["launch", "-n", "2", "--grace", "60", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    // SAFETY: `signal` may be called between fork and exec. Tests that run in the background
+    // of a shell inherit that interrupts are ignored, which a shell could not trap.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    }
+    // SAFETY: the launcher is our child and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
+    let mut rest: Vec<String> = lines.map(Result::unwrap).collect();
+    rest.sort_unstable();
+    assert_eq!(rest, ["rank 0 interrupted", "rank 1 interrupted"]);
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+}
+
+/// A reader that has stopped reading what ranks say does not keep the job from its end.
+#[test]
+fn a_job_ends_though_nobody_reads() {
+    for script in ["yes", "yes >&2"] {
+        let script = format!("[ $HOPBINE_RANK = 1 ] && sleep 0.5 && exit 3; {script}");
+        let mut job = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+            .args(["launch", "-n", "2", "--grace", "0", "sh", "-c", &script])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let begun = std::time::Instant::now();
+        let status = loop {
+            match job.try_wait().unwrap() {
+                Some(status) => break status,
+                None if begun.elapsed() < std::time::Duration::from_secs(60) => {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                None => {
+                    job.kill().unwrap();
+                    panic!("{script}: the job does not end");
+                }
+            }
+        };
+        assert_eq!(status.code(), Some(3), "{script}");
+    }
+}
+
+/// Behind a shell, and in a group of its own: what a launcher that is killed leaves behind ends, and
+/// its directory goes.
+#[test]
+fn nothing_outlives_a_launcher_that_is_killed() {
+    use std::io::BufReader;
+    let script =
+        "setsid sleep 1000 & echo $!; sleep 1000 & echo $!; echo $HOPBINE_RENDEZVOUS; wait";
+    let mut job = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "1", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(job.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let processes = [lines.next(), lines.next()].map(|line| format!("/proc/{}", line.unwrap()));
+    let rendezvous = lines.next().unwrap();
+    let directory = Path::new(&rendezvous).parent().unwrap();
+    assert!(directory.is_dir());
+    job.kill().unwrap();
+    job.wait().unwrap();
+    let begun = std::time::Instant::now();
+    // One that has ended and is not reaped has no descriptors to look at.
+    let lives = |process: &&String| std::fs::read_link(format!("{process}/exe")).is_ok();
+    while processes.iter().any(|process| lives(&process)) || directory.exists() {
+        let left = processes.iter().filter(lives).collect::<Vec<_>>();
+        let waited = begun.elapsed();
+        assert!(waited < std::time::Duration::from_secs(60), "{left:?}, {rendezvous}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn info_tells_of_every_rank() {
+    let hopbine = env!("CARGO_BIN_EXE_hopbine");
+    let output = launch(&["-n", "4", "--ranks-per-node", "2", "--tag-output"], &[hopbine, "info"]);
+    let out = well(&output);
+    for rank in 0..4 {
+        let line = format!("[{rank}] rank          {rank} of 4, 2 on this node");
+        assert!(out.contains(&line), "{out}");
+    }
+    assert!(out.contains("butterfly") && out.contains("HOPBINE_RANKS_PER_NODE=2"), "{out}");
+    let output = launch(&["-n", "1"], &[hopbine, "info", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&well(&output)).unwrap();
+    assert_eq!(json["backend"], "emu");
+    assert_eq!(json["onesided"]["max_putget_size"], 16_777_215);
+    assert!(json["registration_cache"]["hits"].is_u64());
+}
+
+/// A signal is heeded while ranks are still being started.
+#[test]
+fn the_start_can_be_interrupted() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "3000", "--grace", "60", "sh", "-c"])
+        .arg("echo started; sleep 600")
+        .env("TMPDIR", directory.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    assert_eq!(line, "started\n");
+    // SAFETY: the launcher is our child and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) }, 0);
+    let n_started = 1 + std::io::BufRead::lines(out).count();
+    let mut err = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut err).unwrap();
+    assert!(n_started < 3000, "all were started");
+    assert_eq!(child.wait().unwrap().code(), Some(128 + libc::SIGTERM), "{err}");
+    assert!(err.contains("SIGTERM while ranks were started"), "{err}");
+    assert_eq!(left_behind(directory.path()), [""; 0]);
+}
+
+#[test]
+fn more_ranks_than_the_host_can_start_are_refused() {
+    let output = launch(&["-n", "1000000"], &["true"]);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("1000000 ranks need") && err.contains("this host allows"), "{err}");
+}
+
+/// Ranks meet in a directory whose name is no text, too.
+#[test]
+fn a_directory_need_not_have_text_for_a_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join(std::ffi::OsStr::from_bytes(b"a\xff"));
+    std::fs::create_dir(&place).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    command.args(["launch", "-n", "2", env!("CARGO_BIN_EXE_hopbine"), "info"]);
+    let out = well(&command.env("TMPDIR", place).output_in_time());
+    assert!(out.contains("emu (emulated device)"), "{out}");
+}
+
+/// Shared memory has a length as files have, and batch systems limit that: an error, no signal.
+#[test]
+fn a_limit_of_file_sizes_is_told() {
+    let hopbine = env!("CARGO_BIN_EXE_hopbine");
+    for backend in ["emu", "shm"] {
+        let script = format!(
+            "ulimit -f 200; exec {hopbine} launch -n 2 --grace 0 --backend {backend} {hopbine} info"
+        );
+        let output = Command::new("sh").args(["-c", &script]).output_in_time();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{backend}: {err}");
+        assert!(err.contains("bytes only (ulimit -f)"), "{backend}: {err}");
+    }
+}
+
+#[test]
+fn the_first_rank_reads_what_is_piped_in() {
+    use std::io::Write;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "3", "--tag-output", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
+    assert_eq!(well(&child.wait_with_output().unwrap()), "[0] one\n[0] two\n");
+}
+
+/// The cores that ranks may run on, in the order in which they say so, sorted.
+fn cores_of_ranks(arguments: &[&str]) -> Vec<String> {
+    let say = ["grep", "Cpus_allowed_list", "/proc/self/status"];
+    let mut cores: Vec<_> = well(&launch(arguments, &say)).lines().map(str::to_owned).collect();
+    cores.sort();
+    cores
+}
+
+#[test]
+fn ranks_have_cores_of_their_own_where_there_are_enough() {
+    let all = cores_of_ranks(&["-n", "1"]);
+    let pair = cores_of_ranks(&["-n", "2"]);
+    if core_affinity::get_core_ids().is_some_and(|cores| cores.len() >= 2) {
+        assert_ne!(pair[0], pair[1]);
+    } else {
+        assert_eq!(pair, [&all[0][..]; 2]);
+    }
+    assert_eq!(cores_of_ranks(&["-n", "2", "--bind-to", "none"]), [&all[0][..]; 2]);
+    // With more ranks than cores nobody is bound.
+    let many = core_affinity::get_core_ids().map_or(1, |cores| cores.len()) + 1;
+    let unbound = cores_of_ranks(&["-n", &many.to_string()]);
+    assert!(unbound.iter().all(|cores| *cores == all[0]), "{unbound:?}");
+}

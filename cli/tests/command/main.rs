@@ -1,0 +1,48 @@
+//! The `hopbine` command, as a user calls it.
+
+mod chaos;
+mod check;
+mod documents;
+mod errors;
+mod launch;
+mod list;
+mod plan;
+mod run;
+mod tables;
+mod traffic;
+
+use std::process::{Command, Output};
+
+use hopbine_testing::cores::one_core;
+use hopbine_testing::processes::OutputInTime;
+
+/// The command, without settings from the environment.
+fn command(args: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HOPBINE_")) {
+        command.env_remove(name);
+    }
+    command.args(args.split_whitespace());
+    command
+}
+
+fn hopbine(args: &str) -> Output {
+    let _core = one_core();
+    command(args).output_in_time()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Standard output of a call that must end well.
+fn well(args: &str) -> String {
+    let output = hopbine(args);
+    assert!(output.status.success(), "{args}: {}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "", "{args}");
+    text(&output.stdout).to_owned()
+}
+
+fn json(args: &str) -> serde_json::Value {
+    serde_json::from_str(&well(args)).unwrap_or_else(|error| panic!("{args}: {error}"))
+}
