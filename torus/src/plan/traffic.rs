@@ -3,8 +3,8 @@
 //! Counted on the routes of a [`Topology`], in fractions of n, the bytes of the vector (of all
 //! blocks of a rank, for collectives on blocks). Purely static: no time, no protocol.
 
-use super::flow::{Flow, Message};
-use super::runs::n_positions;
+use super::ir::flow::{Flow, Message};
+use super::ir::runs::n_positions;
 use crate::geometry::{Node, Topology};
 use crate::names::Rank;
 

@@ -14,8 +14,8 @@ use super::strips::Strips;
 use super::values::{Value, Values};
 use crate::collectives::{Action, Cut, Share, Sums};
 use crate::names::{Position, Rank};
-use crate::plan::flow::{Flow, Message};
-use crate::plan::members::Tile;
+use crate::plan::ir::flow::{Flow, Message};
+use crate::plan::ir::members::Tile;
 
 /// What a unit of work finds; more of the same kind are not worth listing.
 const MOST_VIOLATIONS: usize = 1000;

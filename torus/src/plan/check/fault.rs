@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::names::{Block, Position, Rank};
-use crate::plan::defect::Defect;
+use crate::plan::ir::defect::Defect;
 
 /// One thing that is wrong with a plan, and where.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,10 +9,10 @@ use super::fault::{Fault, Violation};
 use super::scramble::scramble;
 use crate::collectives::{Action, Collective, Cut};
 use crate::names::Rank;
-use crate::plan::flow::{Flow, Message};
-use crate::plan::runs::{Blocks, Run, n_positions};
-use crate::plan::types::{Lane, Plan};
-use crate::plan::validate::{received_positions, sent_positions};
+use crate::plan::ir::flow::{Flow, Message};
+use crate::plan::ir::runs::{Blocks, Run, n_positions};
+use crate::plan::ir::types::{Lane, Plan};
+use crate::plan::ir::validate::{received_positions, sent_positions};
 
 /// Sums over messages, by lane and step.
 ///

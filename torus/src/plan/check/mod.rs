@@ -37,7 +37,7 @@
 //! - that the order in which the sends of a step are posted, and that of receives that are stored, is
 //!   the one that a schedule describes: no result depends on it;
 //! - that a flow tells the same whenever it is asked;
-//! - how counts are cut into parts, positions and segments ([`super::layout`]), and how the engine
+//! - how counts are cut into parts, positions and segments ([`super::ir::layout`]), and how the engine
 //!   executes a plan.
 
 mod contents;
@@ -53,8 +53,8 @@ mod values;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use super::flow::Flow;
-use super::members::Tile;
+use super::ir::flow::Flow;
+use super::ir::members::Tile;
 use crate::collectives::Sums;
 use crate::names::Rank;
 use execute::{Execution, Scratch, combines, is_barrier};

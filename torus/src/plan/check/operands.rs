@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::names::Rank;
-use crate::plan::runs::Run;
+use crate::plan::ir::runs::Run;
 
 /// Counts the operands of each fold of a step as they arrive. Operands of one fold have the same
 /// runs, and operands of two share no position, so that the first position tells folds apart.

@@ -28,9 +28,9 @@ mod schedule;
 
 use std::fmt;
 
+use super::derive::schedule::{Positions, StepOrder};
+use super::derive::walk::Interleave;
 use super::exchange::Stages;
-use super::schedule::{Positions, StepOrder};
-use super::walk::Interleave;
 use crate::collectives::{Action, Cut, Form};
 
 /// Where a text stops being a plan or schedule, and why.

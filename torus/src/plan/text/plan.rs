@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::{Lines, TextError};
 use crate::collectives::{Action, Collective, Cut};
 use crate::names::{Block, Position, Rank};
-use crate::plan::runs::Run;
-use crate::plan::space::{BlockOrder, Listing, Space};
-use crate::plan::types::{Lane, Plan, Step, Transfer, Transfers};
+use crate::plan::ir::runs::Run;
+use crate::plan::ir::space::{BlockOrder, Listing, Space};
+use crate::plan::ir::types::{Lane, Plan, Step, Transfer, Transfers};
 
 /// Before the number of positions that hold none of a rank's blocks.
 const NONE: &str = "none*";

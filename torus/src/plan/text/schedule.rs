@@ -7,11 +7,13 @@ use super::{Lines, TextError};
 use crate::collectives::{Collective, Form};
 use crate::geometry::{Node, RankMap, Shape};
 use crate::patterns::Kind;
+use crate::plan::derive::schedule::{
+    Positions, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe,
+};
+use crate::plan::derive::walk::Interleave;
+use crate::plan::exchange::parlinna::ParLinNa;
 use crate::plan::exchange::{Exchange, Stages};
-use crate::plan::grid::Groups;
-use crate::plan::parlinna::ParLinNa;
-use crate::plan::schedule::{Positions, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe};
-use crate::plan::walk::Interleave;
+use crate::plan::ir::grid::Groups;
 
 /// The names of the recipes that have no walk.
 const EXCHANGE: &str = "exchange";

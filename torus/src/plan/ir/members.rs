@@ -97,11 +97,11 @@ pub struct Interval {
 /// Consecutive positions whose blocks are a box: an interval of places in every dimension.
 #[derive(Clone, Debug)]
 pub struct Tile {
-    pub(super) first: u32,
-    pub(super) volume: u32,
-    pub(super) box_: [Interval; MAX_DIMS],
+    pub(crate) first: u32,
+    pub(crate) volume: u32,
+    pub(crate) box_: [Interval; MAX_DIMS],
     /// The first level that may part the box.
-    pub(super) depth: usize,
+    pub(crate) depth: usize,
 }
 
 impl Tile {

@@ -4,27 +4,27 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::exchange::{self, ExchangePass};
-use super::flow::{Flow, LaneHeader, Message};
 use super::fold::FoldPass;
-use super::grid::{Grid, Groups};
-use super::linear::{self, LinearPass};
-use super::members::Tile;
 use super::order::PositionOrder;
-use super::parlinna;
 use super::pass::WalkPass;
 use super::paths::{path_order, tree_order};
-use super::places::Places;
 use super::prefix::PrefixPass;
 use super::resend::ResendPass;
 use super::schedule::{Positions, PrefixSteps, Recipe, Schedule, ScheduleError, WalkRecipe};
-use super::space::{BlockOrder, Displaced, Listing, Space};
 use super::tree::TreePass;
-use super::types::{Lane, Plan};
 use super::walk::Walk;
 use crate::collectives::{Action, Collective, Cut, Form, Paths, Share, Sums};
 use crate::geometry::{Node, Trees};
 use crate::names::{Block, Rank};
+use crate::plan::exchange::linear::{self, LinearPass};
+use crate::plan::exchange::parlinna;
+use crate::plan::exchange::{self, ExchangePass};
+use crate::plan::ir::flow::{Flow, LaneHeader, Message};
+use crate::plan::ir::grid::{Grid, Groups};
+use crate::plan::ir::members::Tile;
+use crate::plan::ir::places::Places;
+use crate::plan::ir::space::{BlockOrder, Displaced, Listing, Space};
+use crate::plan::ir::types::{Lane, Plan};
 
 /// The shared part of all ranks' plans; see the module documentation.
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::members::Members;
 use super::order::{Level, PositionOrder};
 use super::walk::{GlobalStep, Walk};
 use crate::collectives::Paths;
 use crate::geometry::Coord;
+use crate::plan::ir::members::Members;
 
 /// The blocks of one pass over a walk, dimension by dimension.
 #[derive(Clone, Copy, Debug)]

@@ -14,14 +14,14 @@
 
 use std::sync::Arc;
 
-use super::flow::Message;
-use super::places::Places;
-use super::runs::{Blocks, Run};
 use super::schedule::PrefixSteps;
-use super::types::{Step, Transfer, Transfers};
 use crate::collectives::Action;
 use crate::geometry::Coord;
 use crate::names::Rank;
+use crate::plan::ir::flow::Message;
+use crate::plan::ir::places::Places;
+use crate::plan::ir::runs::{Blocks, Run};
+use crate::plan::ir::types::{Step, Transfer, Transfers};
 
 /// The steps of one lane; all lanes take the same.
 #[derive(Debug)]

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::flow::Message;
-use super::members::Tile;
 use super::order::PositionOrder;
-use super::places::Places;
-use super::runs::{Blocks, Run};
-use super::types::{Step, Transfer, Transfers};
 use crate::geometry::Coord;
 use crate::names::{Position, Rank};
+use crate::plan::ir::flow::Message;
+use crate::plan::ir::members::Tile;
+use crate::plan::ir::places::Places;
+use crate::plan::ir::runs::{Blocks, Run};
+use crate::plan::ir::types::{Step, Transfer, Transfers};
 
 /// The exchange that puts blocks right after a reduce-scatter in path order: the node whose own
 /// position is P sends it to rank P (Bine, section 4.3.1, "send").

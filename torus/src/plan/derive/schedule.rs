@@ -3,13 +3,13 @@
 //! A schedule is a few lines of text at any scale (only an explicit rank map makes it
 //! longer). It names no buffers and no bytes; the same schedule serves every count.
 
-use super::exchange::{Exchange, Stages};
-use super::grid::Groups;
-use super::parlinna::ParLinNa;
 use super::walk::Interleave;
 use crate::collectives::{Action, Collective, Form, Paths, Sums};
 use crate::geometry::{RankMap, Shape};
 use crate::patterns::{Kind, Pattern, Unserved};
+use crate::plan::exchange::parlinna::ParLinNa;
+use crate::plan::exchange::{Exchange, Stages};
+use crate::plan::ir::grid::Groups;
 
 /// Which order the blocks of a butterfly stand in (Bine, section 4.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -329,7 +329,7 @@ impl Schedule {
 
     /// The patterns of the dimensions, mirrored where there are links if `mirrored`; in the
     /// latency form those of the core, onto which the others are folded.
-    pub(super) fn ring_patterns(
+    pub(crate) fn ring_patterns(
         &self,
         recipe: &WalkRecipe,
         mirrored: bool,

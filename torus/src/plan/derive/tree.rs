@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use super::flow::Message;
-use super::places::Places;
-use super::runs::{Blocks, Run};
-use super::types::{Step, Transfer};
 use crate::collectives::Action;
 use crate::geometry::{Coord, Node, Trees};
+use crate::plan::ir::flow::Message;
+use crate::plan::ir::places::Places;
+use crate::plan::ir::runs::{Blocks, Run};
+use crate::plan::ir::types::{Step, Transfer};
 
 /// The steps of one lane.
 #[derive(Debug)]

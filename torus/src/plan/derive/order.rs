@@ -13,9 +13,9 @@
 
 use smallvec::SmallVec;
 
-use super::members::{Interval, Members, Tile};
-use super::runs::{Blocks, Run};
 use crate::geometry::{Coord, MAX_DIMS, Node};
+use crate::plan::ir::members::{Interval, Members, Tile};
+use crate::plan::ir::runs::{Blocks, Run};
 
 /// Runs on their way into a list of the right length.
 pub type Runs = SmallVec<[Run; 32]>;

@@ -196,7 +196,7 @@ impl Extent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::space::{BlockOrder, Listing, Space};
+    use crate::plan::ir::space::{BlockOrder, Listing, Space};
 
     #[test]
     fn pieces_tile_the_count() {

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::flow::Message;
-use super::places::Places;
-use super::runs::{Blocks, Run};
-use super::types::{Step, Transfer};
 use crate::collectives::Action;
 use crate::geometry::{Coord, Node};
+use crate::plan::ir::flow::Message;
+use crate::plan::ir::places::Places;
+use crate::plan::ir::runs::{Blocks, Run};
+use crate::plan::ir::types::{Step, Transfer};
 
 /// One step: towards the core, combining, or away from it.
 #[derive(Debug)]

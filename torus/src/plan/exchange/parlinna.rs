@@ -13,10 +13,10 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::exchange::{ExchangePass, Hop};
-use super::grid::Grid;
 use super::rounds::displacements;
-use super::runs::{Blocks, Run};
+use super::{ExchangePass, Hop};
+use crate::plan::ir::grid::Grid;
+use crate::plan::ir::runs::{Blocks, Run};
 
 /// How ParLinNa goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ pub struct ParLinNa {
 
 impl ParLinNa {
     /// Steps under way at a time: a step has a batch.
-    pub(super) fn window(&self) -> Option<NonZeroU32> {
+    pub(crate) fn window(&self) -> Option<NonZeroU32> {
         self.batch.and(Some(NonZeroU32::MIN))
     }
 }

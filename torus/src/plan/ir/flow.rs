@@ -23,7 +23,7 @@ pub struct LaneHeader {
     /// Its working space.
     pub space: Arc<Space>,
     /// Steps of which a rank has messages under way at a time; see
-    /// [`Lane::window`](super::Lane::window).
+    /// [`Lane::window`](crate::plan::Lane::window).
     pub window: Option<NonZeroU32>,
     /// Number of steps.
     pub n_steps: usize,
@@ -70,7 +70,7 @@ pub trait Flow: Sync {
     fn action(&self, lane: usize, step: usize, rank: Rank) -> Action;
 
     /// Where a rank's own value stands in the fold of a step, see
-    /// [`Step::own_at`](super::Step::own_at).
+    /// [`Step::own_at`](crate::plan::Step::own_at).
     fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32;
 
     /// The positions of a lane in tiles of at most `most`, in order.

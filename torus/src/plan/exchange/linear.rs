@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-use super::flow::Message;
-use super::members::Tile;
-use super::places::Places;
 use super::rounds::{self, displaced};
-use super::runs::{Blocks, Run};
-use super::types::{Step, Transfer};
 use crate::geometry::{Coord, Node};
 use crate::names::{Position, Rank};
+use crate::plan::ir::flow::Message;
+use crate::plan::ir::members::Tile;
+use crate::plan::ir::places::Places;
+use crate::plan::ir::runs::{Blocks, Run};
+use crate::plan::ir::types::{Step, Transfer};
 
 /// Messages of a step: the root must be able to post their receives at once.
 const PER_STEP: usize = 64;

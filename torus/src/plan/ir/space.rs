@@ -74,10 +74,10 @@ impl Listing {
 /// coordinate to 0 takes another coordinate to its displacement from there.
 #[derive(Debug)]
 pub struct Displaced {
-    pub(super) places: Arc<Places>,
-    pub(super) patterns: Vec<Pattern>,
+    pub(crate) places: Arc<Places>,
+    pub(crate) patterns: Vec<Pattern>,
     /// Which displacement a position is: the coordinate of this node.
-    pub(super) displacements: Vec<Node>,
+    pub(crate) displacements: Vec<Node>,
 }
 
 impl Displaced {
@@ -134,7 +134,7 @@ impl Space {
     }
 
     /// The same space as `rank` sees it, by lists; `None` if there are no displacements.
-    pub(super) fn listed(&self, rank: Rank) -> Option<Space> {
+    pub(crate) fn listed(&self, rank: Rank) -> Option<Space> {
         if !matches!(self.order, BlockOrder::Displaced(_) | BlockOrder::Grid(_)) {
             return None;
         }
@@ -196,7 +196,7 @@ impl Space {
     }
 
     /// The first of some positions that has no room on `rank`.
-    pub(super) fn first_without_room(&self, rank: Rank, runs: &[Run]) -> Option<Position> {
+    pub(crate) fn first_without_room(&self, rank: Rank, runs: &[Run]) -> Option<Position> {
         let has_all = match &self.order {
             BlockOrder::Grid(grid) => grid.member(rank).1 == 0,
             _ => self.is_full(),
@@ -210,7 +210,7 @@ impl Space {
 
     /// All positions with room on `rank`, ascending, if some of them hold none of its own blocks at
     /// the start or in the end; else nothing.
-    pub(super) fn room_for_others(&self, rank: Rank) -> Blocks {
+    pub(crate) fn room_for_others(&self, rank: Rank) -> Blocks {
         if self.is_full() {
             return Blocks::new();
         }
@@ -258,7 +258,7 @@ impl Space {
     ///
     /// # Errors
     /// What is wrong, in the words of a sentence about the order.
-    pub(super) fn check_order(&self, rank: Rank, n_ranks: u32) -> Result<(), &'static str> {
+    pub(crate) fn check_order(&self, rank: Rank, n_ranks: u32) -> Result<(), &'static str> {
         match (&self.order, self.cut) {
             (BlockOrder::Identity, Cut::Vector | Cut::Blocks | Cut::Token) => Ok(()),
             (BlockOrder::Listed(list), Cut::Blocks) => {

@@ -17,18 +17,22 @@
 //! along single dimensions, lane q < D begins with the q-th, and lane D + q does the same in the
 //! opposite direction. So ports use different links all the time.
 
+pub(super) mod linear;
+pub(super) mod parlinna;
+pub(super) mod rounds;
+
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::flow::Message;
-use super::grid::{Grid, Groups};
-use super::members::{Tile, clip};
-use super::places::Places;
-use super::rounds::{dealt, rounds};
-use super::runs::Blocks;
-use super::types::{Step, Transfer};
+use self::rounds::{dealt, rounds};
+use super::ir::flow::Message;
+use super::ir::grid::{Grid, Groups};
+use super::ir::members::{Tile, clip};
+use super::ir::places::Places;
+use super::ir::runs::Blocks;
+use super::ir::types::{Step, Transfer};
 use crate::geometry::{Coord, Shape};
 use crate::names::Rank;
 

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::flow::Message;
-use super::members::{Members, Tile};
 use super::order::{PositionOrder, Runs};
 use super::paths::Moves;
-use super::places::Places;
-use super::runs::{Blocks, Run};
-use super::types::{Step, Transfer};
 use super::walk::{GlobalStep, Walk};
 use crate::collectives::{Action, Paths, Phase};
 use crate::geometry::{Coord, MAX_DIMS, Node};
 use crate::names::Rank;
+use crate::plan::ir::flow::Message;
+use crate::plan::ir::members::{Members, Tile};
+use crate::plan::ir::places::Places;
+use crate::plan::ir::runs::{Blocks, Run};
+use crate::plan::ir::types::{Step, Transfer};
 
 /// Sets of one dimension are kept if there are at most this many of them; longer rings make
 /// theirs when they are asked for, each in constant time.

@@ -1,0 +1,14 @@
+//! From a schedule to the messages of its steps: the passes of walks, trees, folds and prefixes, the
+//! orders of positions that keep their transfers contiguous, and their composition
+//! ([`Expansion`](expansion::Expansion)).
+
+pub(super) mod expansion;
+mod fold;
+pub(super) mod order;
+pub(super) mod pass;
+pub(super) mod paths;
+mod prefix;
+mod resend;
+pub(super) mod schedule;
+mod tree;
+pub(super) mod walk;

@@ -1,0 +1,15 @@
+//! What a plan is made of: positions and their blocks, transfers, steps, lanes, one rank's listing
+//! ([`Plan`](types::Plan)) and the messages of all ranks ([`Flow`](flow::Flow)), with the local rules that
+//! both keep.
+
+pub(super) mod defect;
+pub(super) mod flow;
+pub(super) mod grid;
+pub mod layout;
+pub(super) mod listed;
+pub(super) mod members;
+pub(super) mod places;
+pub(super) mod runs;
+pub(super) mod space;
+pub(super) mod types;
+pub(super) mod validate;
