@@ -45,12 +45,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine over one endpoint per port. Engines that share `failure` fail together.
+    /// The engine of one of `n_ranks` ranks, over one endpoint per port. Engines that share `failure` fail together.
     ///
     /// # Errors
     /// [`Error::Startup`] if a worker thread cannot be started.
     pub fn new(
         rank: Rank,
+        n_ranks: u32,
         endpoints: Vec<Box<dyn Endpoint>>,
         config: EngineConfig,
         failure: Arc<Failure>,
@@ -67,6 +68,7 @@ impl Engine {
         let waits = Waits::new(bells.and_then(|bells| bells.into_iter().next()), time);
         let group = Group {
             rank,
+            n_ranks,
             waits,
             spares: Spares::new(ports.clone()),
             ports,
@@ -355,9 +357,9 @@ impl Engine {
         }
     }
 
-    /// Watches over a wait for all of `n_ranks` ranks at the barrier gates.
-    pub fn at_gates(&self, n_ranks: u32) -> GatesWatch<'_> {
-        GatesWatch::new(&self.group, n_ranks)
+    /// Watches over a wait at the barrier gates.
+    pub fn at_gates(&self) -> GatesWatch<'_> {
+        GatesWatch::new(&self.group)
     }
 
     /// Makes every operation of this engine fail, as after a failure of its own: when this

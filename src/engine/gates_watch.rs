@@ -10,7 +10,6 @@ use super::watchdog::{Wanted, Watchdog};
 /// A wait at the barrier gates; see [`Engine::at_gates`](super::Engine::at_gates).
 pub struct GatesWatch<'a> {
     group: &'a Group,
-    n_ranks: u32,
     /// Whom alone it waits for.
     awaited: Option<Rank>,
     pace: Pace,
@@ -18,9 +17,9 @@ pub struct GatesWatch<'a> {
 }
 
 impl<'a> GatesWatch<'a> {
-    pub(super) fn new(group: &'a Group, n_ranks: u32) -> Self {
+    pub(super) fn new(group: &'a Group) -> Self {
         let (pace, watchdog) = (Pace::new(group), Watchdog::default());
-        GatesWatch { group, n_ranks, awaited: None, pace, watchdog }
+        GatesWatch { group, awaited: None, pace, watchdog }
     }
 
     /// There is nothing to do at the gates: moves on whatever is under way, or waits a little, for
@@ -43,7 +42,7 @@ impl<'a> GatesWatch<'a> {
         if !self.pace.round(group, moved) {
             return Ok(());
         }
-        self.watchdog.look(group, awaited.map_or(Wanted::Everybody(self.n_ranks), Wanted::Rank))
+        self.watchdog.look(group, awaited.map_or(Wanted::Everybody, Wanted::Rank))
     }
 }
 

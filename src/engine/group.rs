@@ -52,6 +52,8 @@ pub struct EngineConfig {
 /// See the module documentation.
 pub(super) struct Group {
     pub(super) rank: Rank,
+    /// All ranks that there are.
+    pub(super) n_ranks: u32,
     pub(super) ports: Arc<[Arc<Port>]>,
     pub(super) spares: Arc<Spares>,
     pub(super) failure: Arc<Failure>,

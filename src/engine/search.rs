@@ -9,12 +9,6 @@ use crate::error::{Blame, Fault};
 
 use super::port::Port;
 
-/// All ranks but `rank`, beginning with the next one, so that different ranks ask different ones
-/// first: whoever finds the cause tells the others.
-pub(super) fn others(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
-    (rank + 1..n_ranks).chain(0..rank)
-}
-
 /// See the module documentation.
 pub(super) struct Search<'a> {
     pub(super) rank: Rank,
@@ -76,6 +70,24 @@ impl Search<'_> {
             Some(&(other, _)) => self.found(other, Fault::Elsewhere),
             None => self.found(at, Fault::Circle),
         }
+    }
+
+    /// Looks for a rank among `ranks` that is gone; `meanwhile` is called before each question.
+    pub(super) fn gone(
+        &self,
+        ranks: impl Iterator<Item = Rank>,
+        mut meanwhile: impl FnMut(),
+    ) -> Option<Blame> {
+        for at in ranks {
+            meanwhile();
+            match self.ask(at) {
+                Err(blame) => return Some(blame),
+                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
+                Ok(Status::Unknown) => return None,
+                Ok(Status::Busy | Status::WaitsFor(..) | Status::AtGates(..) | Status::Left) => {}
+            }
+        }
+        None
     }
 
     /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.

@@ -19,7 +19,7 @@ use crate::error::{Awaited, Blame, Error, Fault};
 
 use super::group::{Group, OnTimeout};
 use super::port::Port;
-use super::search::{Search, others};
+use super::search::Search;
 
 /// A wait this long is shown to others. Much longer than most waits, much shorter than any
 /// time-out.
@@ -47,8 +47,8 @@ const TESTS_PER_LOOK: u32 = 16;
 pub(super) enum Wanted {
     /// The operation with this context and number.
     Operation((u64, u32)),
-    /// All of so many ranks, at the barrier gates.
-    Everybody(u32),
+    /// All ranks, at the barrier gates.
+    Everybody,
     /// This rank, in memory that is shared with it.
     Rank(Rank),
     /// Whatever is left on the port with this number.
@@ -62,6 +62,19 @@ enum Care {
     Quick,
     /// Everything that may help.
     Thorough,
+}
+
+impl Care {
+    /// Those who are asked where no one rank is in question.
+    fn asked(self, group: &Group) -> Box<dyn Iterator<Item = Rank>> {
+        let (rank, n_ranks) = (group.rank, group.n_ranks);
+        match self {
+            Care::Quick => Box::new(confidants(rank, n_ranks)),
+            // Beginning with the next one, so that different ranks ask different ones first:
+            // whoever finds the cause tells the others.
+            Care::Thorough => Box::new((rank + 1..n_ranks).chain(0..rank)),
+        }
+    }
 }
 
 /// The watch over one wait.
@@ -185,14 +198,14 @@ impl Wanted {
                 group.ports.iter().map(|port| port.unfinished(operation) as u64).sum()
             }
             // Nothing shows until it is over.
-            Wanted::Everybody(_) | Wanted::Rank(_) => 0,
+            Wanted::Everybody | Wanted::Rank(_) => 0,
             Wanted::Rest(_) => group.n_moves(),
         }
     }
 
     fn awaited(self, group: &Group) -> (usize, u32, Awaited) {
         match self {
-            Wanted::Everybody(_) => (0, 0, Awaited::AllRanks),
+            Wanted::Everybody => (0, 0, Awaited::AllRanks),
             Wanted::Rank(rank) => (0, 0, Awaited::MessageFrom(rank)),
             Wanted::Rest(index) => {
                 let (step, awaited) = group.ports[index].awaited_first();
@@ -228,13 +241,19 @@ impl Wanted {
             found.is_some_and(|blame| matches!(blame.fault, Fault::Circle | Fault::Elsewhere))
         };
         let (mut found, shown) = self.search(group, patience, care);
-        if care == Care::Thorough && is_shown(&found) {
-            // What ranks show may be old: then whoever does not show it anew is awaited.
-            self.go_on(group);
-            let (later, again) = self.search(group, patience, care);
-            let old = again.iter().find(|now| is_shown(&later) && shown.contains(now));
-            let absent = |&(rank, _): &_| Blame { rank, fault: Fault::Absent, by: group.rank };
-            found = old.map(absent).or(later);
+        if is_shown(&found) {
+            // A rank shows one of its waits; another of them may be for a rank that is gone.
+            let gone = self.gone(group, patience, care);
+            if gone.is_some() {
+                found = gone;
+            } else if care == Care::Thorough {
+                // What ranks show may be old: then whoever does not show it anew is awaited.
+                self.go_on(group);
+                let (later, again) = self.search(group, patience, care);
+                let old = again.iter().find(|now| is_shown(&later) && shown.contains(now));
+                let absent = |&(rank, _): &_| Blame { rank, fault: Fault::Absent, by: group.rank };
+                found = old.map(absent).or(later);
+            }
         }
         match found {
             Some(Blame { fault: Fault::Unreachable, .. }) => {
@@ -254,6 +273,25 @@ impl Wanted {
         }
     }
 
+    /// A search of `patience` at most, on a port of what is waited for.
+    fn begin_search(self, group: &Group, patience: Duration) -> Search<'_> {
+        Search {
+            rank: group.rank,
+            port: &group.ports[self.awaited(group).0],
+            is_at_gates: matches!(self, Wanted::Everybody | Wanted::Rank(_)),
+            patience: patience / 2,
+            end: group.waits.time.now() + patience / 2,
+            shown: Vec::new(),
+        }
+    }
+
+    /// Looks for a rank that is gone, whether or not a chain of waits leads there. Goes on showing
+    /// that this rank waits, since others may look twice meanwhile.
+    fn gone(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
+        let show = || group.show(self.status(group));
+        self.begin_search(group, patience).gone(care.asked(group), show)
+    }
+
     /// Who is at fault, and what ranks have shown that leads there.
     fn search(
         self,
@@ -261,20 +299,9 @@ impl Wanted {
         patience: Duration,
         care: Care,
     ) -> (Option<Blame>, Vec<(Rank, Status)>) {
-        let (port, _, awaited) = self.awaited(group);
-        let mut search = Search {
-            rank: group.rank,
-            port: &group.ports[port],
-            is_at_gates: matches!(self, Wanted::Everybody(_) | Wanted::Rank(_)),
-            patience: patience / 2,
-            end: group.waits.time.now() + patience / 2,
-            shown: Vec::new(),
-        };
-        let found = match (self, awaited) {
-            (Wanted::Everybody(n_ranks), _) => match care {
-                Care::Quick => search.among(confidants(group.rank, n_ranks)),
-                Care::Thorough => search.among(others(group.rank, n_ranks)),
-            },
+        let mut search = self.begin_search(group, patience);
+        let found = match (self, self.awaited(group).2) {
+            (Wanted::Everybody, _) => search.among(care.asked(group)),
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         };

@@ -296,10 +296,9 @@ impl Communicator {
         let _in_place =
             (!is_world).then(|| of_world.in_places.read().unwrap_or_else(PoisonError::into_inner));
         let members = (!is_world).then_some(&*self.inner.members);
-        let n_ranks = caller.n_ranks;
         let next_operation = self.inner.next_operation();
         let mut waiter =
-            AtHardware { engine, n_ranks, next_operation, watch: None, members, gave_up: false };
+            AtHardware { engine, next_operation, watch: None, members, gave_up: false };
         // SAFETY: the caller's promise.
         let outcome = unsafe { small.perform(call, caller, &mut waiter) };
         match &outcome {
@@ -317,7 +316,6 @@ impl Communicator {
 /// A call that the hardware performs.
 struct AtHardware<'a> {
     engine: &'a Engine,
-    n_ranks: u32,
     next_operation: u32,
     /// Of a wait that is not short.
     watch: Option<GatesWatch<'a>>,
@@ -335,7 +333,7 @@ impl Waiter for AtHardware<'_> {
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {
         let world_rank = |rank| self.members.map_or(rank, |members| members.world_rank(rank));
         let awaited = awaited.map(|rank| world_rank(rank as Rank));
-        let watch = self.watch.get_or_insert_with(|| self.engine.at_gates(self.n_ranks));
+        let watch = self.watch.get_or_insert_with(|| self.engine.at_gates());
         watch.idle(awaited).inspect_err(|_| self.gave_up = true)
     }
 }

@@ -187,7 +187,8 @@ impl World<'_> {
             timeout: self.config.timeout,
             on_timeout: self.config.on_timeout,
         };
-        let engine = Engine::new(rank, opened.endpoints, config, self.failure.clone())?;
+        let engine =
+            Engine::new(rank, shape.n_nodes(), opened.endpoints, config, self.failure.clone())?;
         let of_world = RankOfWorld::new(
             engine,
             self.config.wire,

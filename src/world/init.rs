@@ -285,7 +285,7 @@ impl World {
             timeout,
             on_timeout,
         };
-        let engine = Engine::new(rank, endpoints, config, Arc::new(Failure::default()))?;
+        let engine = Engine::new(rank, n_ranks, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_nodes());
         let wire = backend.wire();
         let of_world = RankOfWorld::new(engine, wire, small, places, cache, preferred);

@@ -282,7 +282,13 @@ impl Opening<'_> {
         let mut endpoints = self.endpoints(rank)?;
         let limit = self.config.unexpected_bytes;
         endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(limit));
-        let engine = Engine::new(rank.number(), endpoints, config, Arc::new(Failure::default()))?;
+        let engine = Engine::new(
+            rank.number(),
+            shape.n_nodes(),
+            endpoints,
+            config,
+            Arc::new(Failure::default()),
+        )?;
         let small = Err("the simulated wire has none".to_owned());
         let of_world =
             RankOfWorld::new(engine, Wire::Network, small, None, None, preferred.clone())

@@ -40,7 +40,8 @@ pub fn barrier_of_two(wire: &MemoryWire, rank: u32, timeout: Duration) -> (Engin
         on_timeout: OnTimeout::Fail,
     };
     let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
-    let engine = Engine::new(rank, vec![endpoint], config, Arc::new(Failure::default())).unwrap();
+    let engine =
+        Engine::new(rank, 2, vec![endpoint], config, Arc::new(Failure::default())).unwrap();
     let plan = CheckedPlan::new(schedule.plan(hopbine_torus::Rank(rank))).unwrap();
     (engine, Arc::new(compile(&plan, &geometry).unwrap()))
 }
@@ -204,7 +205,7 @@ fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
             on_timeout: OnTimeout::Fail,
         };
         let odd = Odd { wire: wire.endpoint(rank, 0, 5), polls_left: polls[rank as usize] };
-        let engine = Engine::new(rank, vec![Box::new(odd)], config, Arc::default()).unwrap();
+        let engine = Engine::new(rank, 2, vec![Box::new(odd)], config, Arc::default()).unwrap();
         let program = compile(
             &CheckedPlan::new(expansion.plan(hopbine_torus::Rank(rank))).unwrap(),
             &geometry,

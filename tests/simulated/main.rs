@@ -1,5 +1,6 @@
 //! Ranks in one thread on a simulated wire.
 
+mod lost;
 mod utofu;
 
 use std::time::Duration;

@@ -14,6 +14,12 @@ fn seeds_end_well_and_repeat_exactly() {
     }
 }
 
+/// A rank is dead, and the waits that others show are a circle.
+#[test]
+fn seeds_that_were_wrong_are_well() {
+    assert!(well("chaos --seeds 13793").contains("1 runs, "));
+}
+
 #[test]
 fn limits_make_runs_smaller() {
     let story = well("chaos --seeds 5 --torus 2 --only 1 --most-elements 2 --faults none --story");

@@ -1,0 +1,66 @@
+//! A rank that is gone is named also where no wait that ranks show leads to it.
+
+use std::time::Duration;
+
+use hopbine::reduce::Op;
+use hopbine::{
+    CallOptions, Communicator, Error, Fate, OnTimeout, Simulated, SimulatedWire, simulate,
+};
+
+use super::config;
+
+const DEAD: u32 = 3;
+
+/// In a reduction rank 0 waits for rank 2, and rank 2 for rank 3, which is dead; nobody sends anything to rank 3,
+/// which would fail. Ranks 1 and 2 wait for rank 0 in barriers that it has not come to. So rank 2 shows that it
+/// waits for rank 0: a circle.
+fn circle_beside_a_dead_rank(comm: &Communicator, rank: &Simulated) -> Result<(), Error> {
+    let me = comm.rank();
+    let with_one = comm.split((me < 2).then_some(0), 0)?;
+    let with_two = comm.split(me.is_multiple_of(2).then_some(0), 0)?;
+    if me == DEAD {
+        rank.meets(Fate::Dies, Duration::ZERO);
+        rank.sleep(Duration::from_secs(1));
+    }
+    let tree = CallOptions { algorithm: Some("doubling-tree".into()), ..CallOptions::new() };
+    let (mine, mut sum) = ([1], [0]);
+    comm.with(tree).scope(|scope| {
+        let reduced = scope.reduce(&mine, &mut sum, Op::Sum, 0)?;
+        if me == 0 {
+            return reduced.wait().map(drop);
+        }
+        for pair in with_one.iter().chain(&with_two) {
+            pair.barrier()?;
+        }
+        reduced.wait().map(drop)
+    })?;
+    comm.barrier()
+}
+
+#[test]
+fn whoever_is_in_a_circle_beside_a_dead_rank_names_the_dead_one() {
+    for (wire, on_timeout) in [
+        (SimulatedWire::Messages, OnTimeout::Fail),
+        (SimulatedWire::Messages, OnTimeout::Warn),
+        (SimulatedWire::Utofu, OnTimeout::Fail),
+        (SimulatedWire::Utofu, OnTimeout::Warn),
+    ] {
+        for seed in 0..30 {
+            let mut config = config(&[4], seed);
+            config.ports = Some(1);
+            (config.wire, config.on_timeout) = (wire, on_timeout);
+            config.timeout = Duration::from_secs(10);
+            config.keeps_story = std::env::var("STORY").is_ok();
+            let run = simulate(&config, circle_beside_a_dead_rank).unwrap();
+            run.story.iter().for_each(|entry| println!("{entry}"));
+            let what = format!("{wire:?}, {on_timeout:?}, seed {seed}");
+            assert_eq!(run.violations, Vec::<String>::new(), "{what}");
+            for (rank, result) in (0..DEAD).zip(&run.results) {
+                let error = result.as_ref().expect_err("a rank is dead").to_string();
+                let named = [format!("rank {DEAD}"), format!("peer {DEAD}")];
+                let is_named = named.iter().any(|name| error.contains(name));
+                assert!(is_named, "{what}, rank {rank}: {error}");
+            }
+        }
+    }
+}
