@@ -6,7 +6,8 @@
 //!
 //! The rooms of this crate, from the caller to the wire:
 //!
-//! - [`world`]: start-up, communicators, calls, which algorithm;
+//! - `world`: start-up;
+//! - `comm`: communicators, calls, which algorithm;
 //! - [`engine`]: plans become programs, and programs run;
 //! - [`reduce`]: element types and operators;
 //! - [`memory`]: the registration cache;
@@ -15,6 +16,7 @@
 //! Plans come from the pure crate [`hopbine_torus`] (here [`torus`]); the uTofu interface,
 //! Fujitsu's or the emulated device's, is the crate `utofu`.
 
+mod comm;
 pub mod endpoint;
 pub mod engine;
 mod error;
@@ -27,13 +29,18 @@ mod numbered;
 pub mod planted;
 pub mod reduce;
 mod sync;
-pub mod world;
+mod world;
 
+pub use comm::{
+    Blocks, Call, CallOptions, Choice, Communicator, Explanation, Form, GatesInfo, Hardware,
+    Persistent, Preferred, Registered, Repeated, Request, Scope, Short, Started, Wire, choose,
+    choose_unknown, learnt_choice,
+};
 pub use error::{Awaited, Blame, BlockProblem, Error, Fault, WireError};
 pub use hopbine_torus as torus;
 pub use world::{
-    Blocks, CallOptions, Communicator, Drive, EmulationConfig, Hardware, Latency, OnTimeout,
-    Persistent, Preferred, Scope, Wire, World, emulate, init, init_over,
+    Attempt, Barrier, DeviceInfo, Drive, EmulationConfig, Info, Latency, OnTimeout, Onesided,
+    World, emulate, init, init_over, n_ranks_said,
 };
 
 #[cfg(feature = "mpi")]

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use hopbine::Communicator;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
-use hopbine::world::{Blocks, Call, Form};
+use hopbine::{Blocks, Call, Form};
 
 use crate::failure::{
     Failure, HOPBINE_ERR_BUFFER, HOPBINE_ERR_COUNT, HOPBINE_ERR_OP, HOPBINE_ERR_ROOT,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use hopbine::Communicator;
-use hopbine::world::{Repeated, Started};
+use hopbine::{Repeated, Started};
 
 use crate::failure::{Failure, HOPBINE_ERR_COMM, HOPBINE_ERR_REQUEST, HOPBINE_ERR_STATE};
 use crate::report::Noting;

@@ -6,8 +6,8 @@ use std::ffi::c_int;
 use std::sync::{Arc, Weak};
 
 use hopbine::Communicator;
+use hopbine::Short;
 use hopbine::torus::collectives::Collective;
-use hopbine::world::Short;
 
 use crate::calls::Arguments;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 use hopbine::Communicator;
 use hopbine::torus::collectives::Collective;
-use hopbine::world::{Blocks, Call, Form};
+use hopbine::{Blocks, Call, Form};
 
 use crate::calls::Arguments;
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COUNT, entry};

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use hopbine::world::Registered;
+use hopbine::Registered;
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, entry};
 use crate::handles::{self, Table, hopbine_comm_t};

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hopbine::world::{Call, Explanation};
+use hopbine::{Call, Explanation};
 use hopbine::{Communicator, Error, World};
 
 use crate::calls::dtype;

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::{MutexGuard, PoisonError};
 
 use hopbine::Communicator;
-use hopbine::world::{Call, Repeated, Started};
+use hopbine::{Call, Repeated, Started};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_REQUEST, entry};
 use crate::handles::{

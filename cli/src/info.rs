@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use hopbine::memory::CacheMode;
-use hopbine::world::{GatesInfo, Info};
+use hopbine::{GatesInfo, Info};
 
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;

@@ -6,10 +6,10 @@ use crate::endpoint::Event;
 use crate::error::{Awaited, Error};
 use crate::planted::{self, Planted};
 
-use super::group::Group;
+use super::diagnosis::watchdog::{Wanted, Watchdog};
 use super::pace::Pace;
-use super::port::{Port, State};
-use super::watchdog::{Wanted, Watchdog};
+use super::run::group::Group;
+use super::run::port::{Port, State};
 
 impl Port {
     /// True if nothing is under way and all that this port has written has arrived. Then

@@ -3,7 +3,7 @@
 //! With workers, each port has a thread that drives it whenever something is under way; a thread
 //! that waits for an operation drives port 0 itself, and that port's worker stands aside
 //! meanwhile. Without workers, whoever waits or tests drives all ports in turn. Whoever starts
-//! an operation drives once. All run the same code, [`Port::drive`](super::port::Port).
+//! an operation drives once. All run the same code, [`Port::drive`](super::run::port::Port).
 //!
 //! All communicators of a rank use its one engine, and name their operations by context and
 //! number.
@@ -18,20 +18,20 @@ use crate::endpoint::{Endpoint, Status, Time, UnexpectedBytes};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
 
-use super::backoff::Waits;
-use super::failure::Failure;
+use super::compile::program::Program;
+use super::diagnosis::watchdog::{OperationWatch, Wanted};
 use super::gates_watch::GatesWatch;
-use super::group::{Advance, EngineConfig, Group, OnIdle};
-use super::memories::Memory;
-use super::operation::Operation;
 use super::pace::Pace;
-use super::port::{Port, Push};
-use super::program::Program;
-use super::run::Order;
-use super::user_memory::{self, UserKeys, UserMemory};
-use super::watchdog::{OperationWatch, Wanted};
-use super::work_memory::{Spares, WorkMemory};
-use super::worker::Worker;
+use super::run::backoff::Waits;
+use super::run::failure::Failure;
+use super::run::group::{Advance, EngineConfig, Group, OnIdle};
+use super::run::memories::Memory;
+use super::run::operation::Operation;
+use super::run::port::{Port, Push};
+use super::run::port_run::Order;
+use super::run::user_memory::{self, UserKeys, UserMemory};
+use super::run::work_memory::{Spares, WorkMemory};
+use super::run::worker::Worker;
 
 /// What a look at something under way takes at most on a wire's own clock, which stands still while a
 /// rank runs.

@@ -3,9 +3,9 @@
 use crate::Rank;
 use crate::error::Error;
 
-use super::group::Group;
+use super::diagnosis::watchdog::{Wanted, Watchdog};
 use super::pace::Pace;
-use super::watchdog::{Wanted, Watchdog};
+use super::run::group::Group;
 
 /// A wait at the barrier gates; see [`Engine::at_gates`](super::Engine::at_gates).
 pub struct GatesWatch<'a> {

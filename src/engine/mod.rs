@@ -34,56 +34,29 @@
 //! receive posted, send finished, message received, staging left. A cycle cannot exist, as
 //! long as endpoints keep their contract.
 
-mod backoff;
-mod checked;
 mod compile;
+mod diagnosis;
 mod drain;
-mod emit;
 #[expect(clippy::module_inception, reason = "the file holds what the room is named after")]
 mod engine;
-mod failure;
 mod gates_watch;
-mod geometry;
-mod graph;
-mod group;
-mod inquiry;
-mod intervals;
-mod memories;
-mod operation;
 mod pace;
-mod passing;
-mod pieces;
-mod port;
-mod program;
-mod readers;
-mod ready;
-mod registration;
 mod run;
-mod search;
-mod space;
-mod staging;
-mod transfer;
-mod user_memory;
-mod watchdog;
-mod window;
-mod work_memory;
-mod worker;
 
 pub use crate::error::CompileError;
-pub use checked::CheckedPlan;
+pub use compile::checked::CheckedPlan;
 pub use compile::compile;
-pub use emit::{compile_sizes, learnt, log_words};
+pub use compile::emit::{compile_sizes, learnt, log_words};
+pub use compile::geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes};
+pub use compile::passing::positions;
+pub use compile::pieces::MIN_SEPARATE_RUN_BYTES;
+pub use compile::program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
+pub use diagnosis::watchdog::OperationWatch;
 pub use engine::Engine;
-pub use failure::Failure;
 pub use gates_watch::GatesWatch;
-pub use geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes};
-pub use group::{Advance, EngineConfig, OnIdle, OnTimeout};
-pub use memories::Memory;
-pub use operation::Operation;
-pub use passing::positions;
-pub use pieces::MIN_SEPARATE_RUN_BYTES;
-pub use program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
-pub use run::{Order, PortRun};
-
-pub use user_memory::{UserKeys, UserMemory};
-pub use watchdog::OperationWatch;
+pub use run::failure::Failure;
+pub use run::group::{Advance, EngineConfig, OnIdle, OnTimeout};
+pub use run::memories::Memory;
+pub use run::operation::Operation;
+pub use run::port_run::{Order, PortRun};
+pub use run::user_memory::{UserKeys, UserMemory};

@@ -1,7 +1,7 @@
 //! The rounds of a wait: how a caller spends them, and after which it looks at the clock.
 
-use super::backoff::Backoff;
-use super::group::Group;
+use super::run::backoff::Backoff;
+use super::run::group::Group;
 
 /// After so many rounds a wait looks at the clock whatever has moved: it may all be something else.
 const ROUNDS_PER_LOOK: u32 = 32;

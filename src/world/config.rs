@@ -17,8 +17,8 @@ use hopbine_torus::geometry::{RankMap, Shape};
 /// How long the emulated wire takes.
 pub use utofu_emu::Model as Latency;
 
-use super::preferred::Preferred;
-use super::select::Wire;
+use crate::comm::choice::preferred::Preferred;
+use crate::comm::choice::select::Wire;
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
 pub use crate::engine::OnTimeout;
 use crate::error::Error;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::comm::state::small::GatesInfo;
 use crate::endpoint::shm::Reading;
 use crate::memory::CacheStats;
 
@@ -122,29 +123,6 @@ pub struct Attempt {
     pub backend: String,
     /// Why it cannot be used.
     pub reason: String,
-}
-
-/// The barrier gates of this rank.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GatesInfo {
-    /// Connected.
-    Connected {
-        /// The TNI.
-        tni: u16,
-        /// `butterfly` or `tree`.
-        arrangement: &'static str,
-    },
-    /// A board in shared memory serves in place of gates.
-    Board {
-        /// The longest contribution of a rank.
-        bytes: u64,
-    },
-    /// None can be used.
-    Absent {
-        /// Why.
-        reason: String,
-    },
 }
 
 /// One-sided capabilities; sizes in bytes. Names as in the manual.

@@ -22,7 +22,7 @@
 //! Tofu and they fill a box; over MPI hosts with several ranks each are its
 //! nodes, if all have equally many and neither `HOPBINE_RANKS_PER_NODE` nor `HOPBINE_RANK_MAP` is
 //! set; in shared memory it is a line of up to 64 ranks; else it is
-//! [`near_cubic`](super::near_cubic).
+//! [`near_cubic`](hopbine_torus::geometry::near_cubic).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -33,24 +33,25 @@ use utofu::bootstrap::Exchange;
 use super::backend::{Backend, Layout, Opened};
 use super::card::Card;
 use super::choice;
-use super::communicator::Communicator;
 use super::config::{
     DEFAULT_TIMEOUT, Drive, Lookup, from_environment, number, parse_cache, parse_cores,
     parse_on_timeout, parse_timeout, parse_unexpected,
 };
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
-use super::info::{Attempt, GatesInfo, Info, environment};
+use super::info::{Attempt, Info, environment};
 use super::launcher::{meet, meeting};
 use super::layout::{WantedMap, lay_out, n_ports, torus};
-use super::members::Members;
 use super::mpi::{self, Session};
 use super::near::{self, Near};
 use super::place::{from_hosts, from_logical, from_tofu};
-use super::preferred::Preferred;
-use super::rank::{MOST_RANKS, RankOfWorld};
-use super::select::Wire;
 use super::shm::Shm;
+use crate::comm::choice::preferred::Preferred;
+use crate::comm::choice::select::Wire;
+use crate::comm::communicator::Communicator;
+use crate::comm::state::members::Members;
+use crate::comm::state::rank::{MOST_RANKS, RankOfWorld};
+use crate::comm::state::small::GatesInfo;
 use crate::endpoint::shm::Reading;
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
 use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};

@@ -7,9 +7,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
 
 use super::config::Lookup;
-use super::place::{by_host, near_cubic};
-use super::select::{MOST_DIRECT, Wire};
+use super::place::by_host;
+use crate::comm::choice::select::{MOST_DIRECT, Wire};
 use crate::error::Error;
+use hopbine_torus::geometry::near_cubic;
 use hopbine_torus::geometry::{RankMap, Shape};
 
 /// Most bytes of a rank map: hundreds for each rank of the largest machine.

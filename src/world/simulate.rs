@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use hopbine_torus::geometry::{RankMap, Shape};
 
-use super::communicator::Communicator;
 use super::config::{DEFAULT_TIMEOUT, from_environment, parse_on_timeout, parse_timeout};
 use super::emulate::{n_ports, panic_text};
-use super::expansions::Expansions;
-use super::members::Members;
-use super::preferred::Preferred;
-use super::rank::RankOfWorld;
-use super::select::Wire;
 use super::tofu::Emulation;
 use crate::Rank;
+use crate::comm::choice::preferred::Preferred;
+use crate::comm::choice::select::Wire;
+use crate::comm::communicator::Communicator;
+use crate::comm::programs::expansions::Expansions;
+use crate::comm::state::members::Members;
+use crate::comm::state::rank::RankOfWorld;
 use crate::endpoint::Endpoint;
 use crate::endpoint::sim::{self, Entry, Meeting, Simulated};
 use crate::endpoint::unexpected::DEFAULT_LIMIT;

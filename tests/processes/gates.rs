@@ -4,10 +4,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::processes::{ranks, run_scenario};
+use hopbine::Call;
 use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
-use hopbine::world::Call;
 use hopbine::{
     CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware, OnTimeout, emulate,
     init,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::common::calls::config;
 use crate::common::processes::{backend, ranks, run_scenario};
+use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
-use hopbine::world::Call;
 use hopbine::{
     Blame, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware, emulate, init,
 };

@@ -4,8 +4,8 @@
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
-use hopbine::world::{Call, Form};
 use hopbine::{Blocks, Communicator, EmulationConfig, Error, Wire, emulate};
+use hopbine::{Call, Form};
 
 fn config(sizes: &[u32]) -> EmulationConfig {
     let mut config = EmulationConfig::new(Shape::torus(sizes).unwrap());

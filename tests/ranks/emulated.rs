@@ -3,10 +3,10 @@
 
 use crate::common::calls::{check, config, every_algorithm};
 use crate::common::reference::{Case, expected, inputs};
+use hopbine::Blocks;
 use hopbine::reduce::{Datatype, Dtype, Op};
 use hopbine::torus::geometry::Shape;
 use hopbine::torus::{Collective, registry};
-use hopbine::world::Blocks;
 use hopbine::{CallOptions, Drive, Error, emulate};
 use hopbine_testing::cores::one_core;
 use proptest::prelude::*;
@@ -187,7 +187,7 @@ fn wrong_calls_are_refused_and_harmless() {
 /// its place among the others.
 #[test]
 fn gather_and_scatter_in_place_on_the_root() {
-    use hopbine::world::Call;
+    use hopbine::Call;
     emulate(&config(&[2, 3], Drive::Inline), |comm| {
         for algorithm in ["mixed", "bucket", "circulant"] {
             for (root, count) in [(0, 5), (4, 700)] {
@@ -240,8 +240,7 @@ fn addresses_that_cannot_be_right_are_refused() {
         let mut data = [0u8; 12];
         let (from, to) = (data.as_ptr(), data.as_mut_ptr());
         let at = |send: *const u8, recv: *mut u8| {
-            let mut call =
-                hopbine::world::Call::new(Collective::Allreduce, 8, hopbine::reduce::Dtype::U8);
+            let mut call = hopbine::Call::new(Collective::Allreduce, 8, hopbine::reduce::Dtype::U8);
             call.op = Some(Op::Sum);
             (call.send, call.send_count, call.recv, call.recv_count) = (send, 8, recv, 8);
             // SAFETY: refused, unless all addresses are within `data`.

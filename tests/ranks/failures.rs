@@ -8,10 +8,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
-use hopbine::world::Call;
 use hopbine::{
     CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware, Latency, OnTimeout,
     emulate,

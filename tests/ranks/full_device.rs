@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hopbine::reduce::Op;
-use hopbine::world::{Blocks, Registered};
+use hopbine::{Blocks, Registered};
 use hopbine::{CallOptions, Communicator, EmulationConfig, Error, Hardware, OnTimeout, emulate};
 
 /// More than the device takes.

@@ -1,9 +1,9 @@
 //! Algorithms that the user prefers for all calls.
 
 use crate::common::calls::config;
+use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::Collective;
-use hopbine::world::Call;
 use hopbine::{Blocks, Drive, EmulationConfig, Wire, emulate};
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::calls::config;
+use hopbine::Wire;
 use hopbine::reduce::Op;
-use hopbine::world::Wire;
 use hopbine::{
     Awaited, Blame, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware,
     OnTimeout, emulate,
@@ -31,7 +31,7 @@ fn handles_may_cross_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<Communicator>();
     sent::<hopbine::Persistent<f64>>();
-    sent::<hopbine::world::Request<'static, f64>>();
+    sent::<hopbine::Request<'static, f64>>();
 }
 
 /// Two threads of each rank, each with operations of its own; the starts are in one order on

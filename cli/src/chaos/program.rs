@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hopbine::world::{Call, Form, Repeated, Started};
 use hopbine::{Blocks, CallOptions, Communicator, Error, Fate, Simulated};
+use hopbine::{Call, Form, Repeated, Started};
 use hopbine_torus::plan::max_ports;
 use hopbine_torus::{Collective, registry};
 use rand::seq::SliceRandom;

@@ -131,7 +131,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         None if is_shared || said("HOPBINE_TORUS").is_some() => None,
         Some(torus) => Some(torus),
         None => Some(
-            Shape::torus(&hopbine::world::near_cubic(nodes))
+            Shape::torus(&hopbine::torus::geometry::near_cubic(nodes))
                 .map_err(|error| CliError::Usage(error.to_string()))?,
         ),
     };

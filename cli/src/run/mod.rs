@@ -174,16 +174,16 @@ impl Task {
         let shape = &args.place.torus;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
         let choice = if case.is_learnt() {
-            let choice = hopbine::world::choose_unknown(config.wire, case.collective, shape, most);
+            let choice = hopbine::choose_unknown(config.wire, case.collective, shape, most);
             match choice.algorithm.is_straight() || case.collective != Collective::Alltoall {
                 true => choice,
                 // What the data take, when the ranks have learnt the sizes.
-                false => hopbine::world::learnt_choice(shape, case.longest_bytes(), most),
+                false => hopbine::learnt_choice(shape, case.longest_bytes(), most),
             }
         } else {
             let bytes =
                 total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_nodes()) };
-            hopbine::world::choose(config.wire, case.collective, shape, bytes, most)
+            hopbine::choose(config.wire, case.collective, shape, bytes, most)
         };
         let preferred = config.preferred.serving(case.collective, shape);
         let algorithm = match &self.algorithm {

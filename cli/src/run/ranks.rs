@@ -25,7 +25,7 @@ const MOST_MOODY: u32 = 256;
 const OF_PROCESSES: [&str; 3] = ["HOPBINE_PORTS", "HOPBINE_REG_CACHE", "HOPBINE_SHM"];
 
 impl Ranks {
-    /// As the environment says; see [`n_ranks_said`](hopbine::world::n_ranks_said).
+    /// As the environment says; see [`n_ranks_said`](hopbine::n_ranks_said).
     ///
     /// # Errors
     /// [`CliError`].
@@ -35,7 +35,7 @@ impl Ranks {
         if let Some(wire) = args.backend.or(said).and_then(Backend::simulated) {
             return Ranks::simulated(args, wire);
         }
-        match hopbine::world::n_ranks_said().map_err(CliError::World)? {
+        match hopbine::n_ranks_said().map_err(CliError::World)? {
             1 => Ranks::threads(args),
             _ => Ranks::processes(args),
         }

@@ -63,10 +63,11 @@ use open::Open;
 use outbound::Pulled;
 
 pub(crate) use exchange::Meeting;
+pub(crate) use net::Config;
 pub use net::Fate;
 pub(crate) use schedule::run;
 pub use simulation::Simulated;
-pub(crate) use simulation::{Config, Wire};
+pub(crate) use simulation::Wire;
 pub use trace::Entry;
 
 /// Calls that a port remembers: more than operations of one communicator can be under way.

@@ -7,24 +7,9 @@ use crate::Rank;
 
 use super::SimEndpoint;
 use super::clock::RankClock;
-use super::net::{Fate, Life, Net, What};
+use super::net::{Config, Fate, Life, Net, What};
 use super::trace::{Entry, Step};
 use crate::endpoint::Time;
-
-/// How a wire is simulated.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Config {
-    pub(crate) n_ranks: u32,
-    pub(crate) n_ports: usize,
-    /// Decides all that the wire leaves open.
-    pub(crate) seed: u64,
-    /// A wire without moods, on which many ranks are simulated quickly.
-    pub(crate) is_calm: bool,
-    /// Keeps the whole story; see [`Wire::entries`].
-    pub(crate) is_told: bool,
-    /// Ranks that have not ended after so long hang.
-    pub(crate) limit: Duration,
-}
 
 /// A simulated wire; see the module documentation.
 #[derive(Clone, Debug)]

@@ -5,16 +5,15 @@
 //! comes from the seed, by its late mode. Its checked mode finds overlapping puts, sources that change
 //! too early, and memory that is deregistered while it is needed.
 
-use std::fmt;
 use std::sync::Arc;
 
 use utofu::Api;
 use utofu::bootstrap::Exchange;
 use utofu_emu::{Entered, Job, Stage, Stepped};
 
-use super::net::{Core, What};
+use super::net::{Core, Device, What};
+use super::simulation::{Simulated, Wire};
 use super::trace::Step;
-use super::{Simulated, Wire};
 use crate::Rank;
 use crate::endpoint::UnexpectedBytes;
 use crate::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
@@ -28,28 +27,6 @@ use crate::error::Blame;
 const LONGEST_PREEMPTION: u64 = 100_000;
 /// Stays reachable for so long, at most, after its death, in ns.
 const LONGEST_REACH: u64 = 5_000_000;
-
-/// The emulated device of all ranks.
-#[derive(Clone)]
-pub(super) struct Device {
-    job: Arc<Job>,
-    /// A rank loses its processor at the start of an operation, of 256: others run while it holds views,
-    /// or is in the midst of a poll's events.
-    preempts: u8,
-}
-
-impl fmt::Debug for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Device")
-    }
-}
-
-impl Device {
-    /// When it has something to do.
-    pub(super) fn due(&self) -> Option<u64> {
-        self.job.due()
-    }
-}
 
 impl Wire {
     /// Puts a device under the simulation: a stepped job.

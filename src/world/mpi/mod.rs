@@ -1,8 +1,7 @@
 //! MPI as a backend, and as the way by which ranks of any backend meet.
 
 mod exchange;
-pub(super) mod joined;
-mod session;
+pub(super) mod session;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use super::config::{DEFAULT_TIMEOUT, Drive, Lookup};
 use super::info::DeviceInfo;
 use super::launcher;
 use super::near::beside;
-use super::select::Wire;
+use crate::comm::choice::select::Wire;
 use crate::endpoint::mpi::is_running;
 use crate::error::{Error, WireError};
 use exchange::MpiExchange;
@@ -55,7 +54,7 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
     }
 }
 
-fn unusable(error: WireError) -> Error {
+pub(super) fn unusable(error: WireError) -> Error {
     let tried = vec![("mpi".to_owned(), error.to_string())];
     Error::Backend { wanted: "mpi".to_owned(), tried }
 }
@@ -64,6 +63,16 @@ impl Session {
     /// As the way by which ranks meet.
     pub(super) fn exchange(self: &Arc<Self>, timeout: Duration) -> Box<dyn Exchange> {
         Box::new(MpiExchange { session: self.clone(), timeout })
+    }
+
+    /// This rank cannot start, whose endpoints have ended. All others learn of it in their next exchange,
+    /// for which this waits as long; then all free their communicators. They stay if some ranks do not come.
+    pub(super) fn give_up(self: &Arc<Self>, timeout: Duration, reason: &str) {
+        MpiExchange { session: self.clone(), timeout }.give_up(reason);
+        if self.has_given_up() {
+            // The reason for giving up is the error to report.
+            let _ = self.free();
+        }
     }
 
     /// As a backend.

@@ -2,11 +2,9 @@
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use mpi::ffi;
 
-use super::exchange::MpiExchange;
 use crate::Rank;
 use crate::endpoint::mpi::{Comm, Library, MpiEndpoint, check};
 use crate::error::WireError;
@@ -48,7 +46,7 @@ impl Session {
     ///
     /// # Errors
     /// [`WireError`]; also if it is no intracommunicator.
-    pub(super) unsafe fn over(comm: Comm, is_ours: bool) -> Result<Arc<Self>, WireError> {
+    pub(crate) unsafe fn over(comm: Comm, is_ours: bool) -> Result<Arc<Self>, WireError> {
         let library = Library::get()?;
         let inside = library.enter()?;
         let mut is_inter = 0;
@@ -119,7 +117,7 @@ impl Session {
     ///
     /// # Safety
     /// `comm` must be an intracommunicator of this process.
-    pub(super) unsafe fn members(&self, comm: Comm) -> Result<Option<Vec<Rank>>, WireError> {
+    pub(crate) unsafe fn members(&self, comm: Comm) -> Result<Option<Vec<Rank>>, WireError> {
         let _inside = self.library.enter()?;
         let mut size = 0;
         // SAFETY: the caller's promise; groups are freed below.
@@ -152,7 +150,7 @@ impl Session {
     ///
     /// # Safety
     /// As [`members`](Session::members).
-    pub(super) unsafe fn tell(&self, comm: Comm, mut word: u64) -> Result<u64, WireError> {
+    pub(crate) unsafe fn tell(&self, comm: Comm, mut word: u64) -> Result<u64, WireError> {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise; one word.
         let code =
@@ -174,17 +172,7 @@ impl Session {
         *lock(&self.step) = step;
     }
 
-    /// This rank cannot start, whose endpoints have ended. All others learn of it in their next exchange,
-    /// for which this waits as long; then all free their communicators. They stay if some ranks do not come.
-    pub(in crate::world) fn give_up(self: &Arc<Self>, timeout: Duration, reason: &str) {
-        MpiExchange { session: self.clone(), timeout }.give_up(reason);
-        if self.has_given_up() {
-            // The reason for giving up is the error to report.
-            let _ = self.free();
-        }
-    }
-
-    fn free(&self) -> Result<(), WireError> {
+    pub(super) fn free(&self) -> Result<(), WireError> {
         let _inside = self.library.enter()?;
         for mut comm in std::mem::take(&mut *lock(&self.comms)) {
             // SAFETY: nothing uses it any more.

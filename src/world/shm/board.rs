@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use hopbine_torus::Collective;
 
 use crate::Rank;
+use crate::comm::call::blocks::Form;
+use crate::comm::call::{Call, Caller};
+use crate::comm::state::small::GatesInfo;
+use crate::comm::state::small::{Refusal, SmallCollectives, SmallPlaces, Waiter};
 use crate::endpoint::shm::{Board, BoardLease, Boards, Contribution};
 use crate::error::{Blame, Error, Fault};
 use crate::reduce::{Operand, Reducer};
 use crate::sync::lock;
-use crate::world::backend::{Refusal, SmallCollectives, SmallPlaces, Waiter};
-use crate::world::blocks::Form;
-use crate::world::call::{Call, Caller};
-use crate::world::info::GatesInfo;
 
 /// With more ranks, plans are better: everybody reads everybody's contribution.
 pub(super) const MOST_RANKS: usize = 64;

@@ -7,11 +7,12 @@ mod vectors;
 
 use utofu::bootstrap::Exchange;
 
-use super::backend::{Backend, Layout, Opened, SmallCollectives, SmallPlaces};
+use super::backend::{Backend, Layout, Opened};
 use super::config::from_environment;
 use super::info::DeviceInfo;
 use super::launcher::meeting;
-use super::select::Wire;
+use crate::comm::choice::select::Wire;
+use crate::comm::state::small::{SmallCollectives, SmallPlaces};
 use crate::endpoint::Endpoint;
 use crate::endpoint::shm::{ShmConfig, connect, host};
 use crate::error::{Error, WireError};

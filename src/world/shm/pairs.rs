@@ -9,11 +9,11 @@
 use std::sync::atomic::Ordering;
 
 use super::board::{MOST_RANKS, MOST_READ, Read, SharedBoard, slice};
+use crate::comm::call::blocks::Blocks;
+use crate::comm::call::{Call, Caller};
+use crate::comm::state::small::Waiter;
 use crate::error::Error;
 use crate::sync::lock;
-use crate::world::backend::Waiter;
-use crate::world::blocks::Blocks;
-use crate::world::call::{Call, Caller};
 
 /// In place of the first size: too much for the board.
 const TOO_MUCH: u32 = u32::MAX;
@@ -28,7 +28,7 @@ impl SharedBoard {
     /// Performs an alltoall of blocks of one size.
     ///
     /// # Safety
-    /// As [`perform`](crate::world::backend::SmallCollectives::perform).
+    /// As [`perform`](crate::comm::state::small::SmallCollectives::perform).
     pub(super) unsafe fn perform_pairs(
         &self,
         call: &Call,
@@ -66,7 +66,7 @@ impl SharedBoard {
     /// whether it has.
     ///
     /// # Safety
-    /// As [`perform`](crate::world::backend::SmallCollectives::perform).
+    /// As [`perform`](crate::comm::state::small::SmallCollectives::perform).
     pub(super) unsafe fn exchange_pairs(
         &self,
         call: &Call,

@@ -3,11 +3,11 @@
 use hopbine_torus::Collective;
 
 use super::board::{MOST_READ, Read, SharedBoard, slice};
+use crate::comm::call::{Call, Caller};
+use crate::comm::state::small::{Refusal, Waiter};
 use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
-use crate::world::backend::{Refusal, Waiter};
-use crate::world::call::{Call, Caller};
 
 /// The longest contribution where everybody contributes and reads all: a plan has them read longer ones where
 /// they lie.
@@ -57,7 +57,7 @@ impl SharedBoard {
         }
     }
 
-    /// As [`serves`](crate::world::backend::SmallCollectives::serves).
+    /// As [`serves`](crate::comm::state::small::SmallCollectives::serves).
     #[inline]
     pub(super) fn serves_regular(&self, call: &Call) -> Result<(), Refusal> {
         let size = call.dtype.size_bytes() as u64;
@@ -120,7 +120,7 @@ impl SharedBoard {
         }
     }
 
-    /// As [`perform`](crate::world::backend::SmallCollectives::perform).
+    /// As [`perform`](crate::comm::state::small::SmallCollectives::perform).
     ///
     /// # Safety
     /// As there.

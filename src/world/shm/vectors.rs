@@ -8,12 +8,12 @@ use rustc_hash::FxHasher;
 
 use super::board::{MOST_READ, Read, SharedBoard, slice};
 use super::pairs::places;
+use crate::comm::call::blocks::Blocks;
+use crate::comm::call::{Call, Caller};
+use crate::comm::state::small::{Refusal, Waiter};
 use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
-use crate::world::backend::{Refusal, Waiter};
-use crate::world::blocks::Blocks;
-use crate::world::call::{Call, Caller};
 
 /// The longest block of an allgather: longer than where all have one size, as a plan would have to be
 /// compiled whenever sizes change.
@@ -29,7 +29,7 @@ fn known<'a>(call: &Call<'a>) -> Option<Blocks<'a>> {
 }
 
 impl SharedBoard {
-    /// As [`serves`](crate::world::backend::SmallCollectives::serves), for a vector form.
+    /// As [`serves`](crate::comm::state::small::SmallCollectives::serves), for a vector form.
     pub(super) fn serves_blocks(&self, call: &Call) -> Result<(), Refusal> {
         let counts = known(call).ok_or(Refusal::Sizes)?.counts;
         let sum = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
@@ -48,7 +48,7 @@ impl SharedBoard {
         Ok(())
     }
 
-    /// As [`perform`](crate::world::backend::SmallCollectives::perform), for a vector form.
+    /// As [`perform`](crate::comm::state::small::SmallCollectives::perform), for a vector form.
     ///
     /// # Safety
     /// As there.

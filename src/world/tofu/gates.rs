@@ -20,13 +20,14 @@ use utofu::handles::{GateError, GateId, GateLink, GateSet, ReduceOp};
 use utofu::{Api, BarrierCaps, Tni};
 
 use super::topology::{Arrangement, Wires};
+use crate::comm::call::blocks::Form;
+use crate::comm::call::{Call, Caller};
+use crate::comm::state::small::GatesInfo;
+use crate::comm::state::small::{Refusal, SmallCollectives, Waiter};
 use crate::error::{Error, WireError};
 use crate::reduce::{Dtype, Op};
 use crate::sync::lock;
-use crate::world::backend::{Layout, Refusal, SmallCollectives, Waiter};
-use crate::world::blocks::Form;
-use crate::world::call::{Call, Caller};
-use crate::world::info::GatesInfo;
+use crate::world::backend::Layout;
 
 /// The most elements that are handed to the gates; a TNI may do fewer.
 const MOST_ELEMENTS: usize = 6;

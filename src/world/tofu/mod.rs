@@ -9,10 +9,11 @@ pub(super) use emulated::Emulation;
 use utofu::bootstrap::Exchange;
 use utofu::{Api, BarrierCaps, OnesidedCaps, UtofuError};
 
-use super::backend::{Backend, CacheFigures, Layout, Opened, SmallCollectives};
+use super::backend::{Backend, Layout, Opened};
 use super::info::{Barrier, DeviceInfo, Onesided};
 use super::near::beside;
-use super::select::Wire;
+use crate::comm::choice::select::Wire;
+use crate::comm::state::small::{CacheFigures, SmallCollectives};
 use crate::endpoint::Time;
 use crate::endpoint::utofu::{Registrar, connect};
 use crate::error::WireError;

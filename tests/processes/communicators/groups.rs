@@ -2,10 +2,10 @@
 
 use super::DRIVES;
 use crate::common::calls::{checked, config};
+use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
-use hopbine::world::Call;
 use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, Hardware, Wire, emulate};
 
 /// Threads of every rank make, use and drop communicators of the thread's own communicator at

@@ -4,6 +4,7 @@
 
 mod axis;
 mod embedding;
+mod near_cubic;
 mod rank_map;
 mod route;
 mod shape;
@@ -13,6 +14,7 @@ mod trees;
 
 pub use axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Node, NotACoord, parse_coords};
 pub use embedding::{Embedding, EmbeddingError};
+pub use near_cubic::near_cubic;
 pub use rank_map::{RankMap, RankMapError};
 pub use route::{Direction, Link, Route};
 pub use shape::{Shape, ShapeError};

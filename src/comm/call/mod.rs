@@ -1,0 +1,321 @@
+//! A call of a collective, checked: its buffers, counts and options.
+//!
+//! Each constructor knows one collective's rules about buffers. Blocking, non-blocking and
+//! persistent forms all go through here, and so does the C interface.
+
+pub(crate) mod blocks;
+pub(crate) mod options;
+
+use crate::Rank;
+use hopbine_torus::collectives::Collective;
+
+use self::blocks::{Blocks, Form};
+use crate::engine::UserMemory;
+use crate::error::{BlockProblem, Error};
+use crate::reduce::{Datatype, Dtype, Op, ReduceError};
+
+/// Which ranks there are, and which one calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub(crate) rank: Rank,
+    pub(crate) n_ranks: u32,
+}
+
+/// A call with its buffers as addresses; see [`Communicator::call`](crate::Communicator::call)
+/// for what the caller promises about them.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The collective.
+    pub collective: Collective,
+    /// Elements of the vector, or of one block. In a vector form, of this rank's own block: what
+    /// it sends of an allgather or gather, what it receives of a scatter or reduce-scatter; of
+    /// no meaning for an alltoall.
+    pub count: u64,
+    /// The type of the elements.
+    pub dtype: Dtype,
+    /// The operator, for reductions.
+    pub op: Option<Op>,
+    /// The root, for rooted collectives.
+    pub root: Rank,
+    /// The input is in the receive buffer. For a scatter's root: its own block stays in the
+    /// send buffer.
+    pub in_place: bool,
+    /// First byte of the send buffer; bcast has none. May be null where nothing is sent.
+    pub send: *const u8,
+    /// Elements of the send buffer.
+    pub send_count: u64,
+    /// First byte of the receive buffer. May be null where nothing is received.
+    pub recv: *mut u8,
+    /// Elements of the receive buffer.
+    pub recv_count: u64,
+    /// Whether blocks have different sizes. The buffers may then be longer than they need be.
+    pub form: Form,
+    /// In a vector form, the blocks of the send buffer: for a reduce-scatter (in place, of the
+    /// receive buffer), an alltoall that is not in place, and a scatter's root.
+    pub send_blocks: Option<Blocks<'a>>,
+    /// In a vector form, the blocks of the receive buffer: for an allgather, an alltoall, and a
+    /// gather's root.
+    pub recv_blocks: Option<Blocks<'a>>,
+}
+
+impl<'a> Call<'a> {
+    /// A call without buffers.
+    #[inline]
+    pub fn new(collective: Collective, count: u64, dtype: Dtype) -> Self {
+        Call {
+            collective,
+            count,
+            dtype,
+            op: None,
+            root: 0,
+            in_place: false,
+            send: std::ptr::null(),
+            send_count: 0,
+            recv: std::ptr::null_mut(),
+            recv_count: 0,
+            form: Form::Regular,
+            send_blocks: None,
+            recv_blocks: None,
+        }
+    }
+
+    /// As [`new`](Call::new), with elements of type `T` from and to slices.
+    pub(crate) fn of<T: Datatype>(
+        collective: Collective,
+        count: usize,
+        send: &[T],
+        recv: &mut [T],
+    ) -> Self {
+        Call {
+            send: send.as_ptr().cast(),
+            send_count: send.len() as u64,
+            recv: recv.as_mut_ptr().cast(),
+            recv_count: recv.len() as u64,
+            ..Call::new(collective, count as u64, T::DTYPE)
+        }
+    }
+
+    /// As [`of`](Call::of), with input and output in one slice of a block per rank.
+    pub(crate) fn of_blocks<T: Datatype>(
+        collective: Collective,
+        caller: Caller,
+        buffer: &mut [T],
+    ) -> Result<Self, Error> {
+        let count = whole_blocks(collective, caller, buffer.len())?;
+        Ok(Call { in_place: true, ..Call::of(collective, count, &[], buffer) })
+    }
+
+    /// As a vector form with these blocks.
+    pub(crate) fn vector(self, send: Option<Blocks<'a>>, recv: Option<Blocks<'a>>) -> Self {
+        Call { form: Form::Vector, send_blocks: send, recv_blocks: recv, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn op(self, op: Op) -> Self {
+        Call { op: Some(op), ..self }
+    }
+
+    #[inline]
+    pub(crate) fn root(self, root: Rank) -> Self {
+        Call { root, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn in_place(self) -> Self {
+        Call { in_place: true, ..self }
+    }
+
+    /// The call without the arguments that have no meaning for this collective on this rank.
+    #[inline]
+    pub(crate) fn normalized(mut self, caller: Caller) -> Self {
+        self.in_place &= match self.collective {
+            Collective::Bcast | Collective::Barrier => false,
+            Collective::Reduce | Collective::Gather | Collective::Scatter => {
+                caller.rank == self.root
+            }
+            _ => true,
+        };
+        if !self.collective.is_reduction() {
+            self.op = None;
+        }
+        if !self.collective.is_rooted() {
+            self.root = 0;
+        }
+        if self.form == Form::Regular { self } else { self.normalized_blocks(caller) }
+    }
+
+    /// Which of the user's buffers has blocks that this rank must know.
+    fn block_buffers(&self, Caller { rank, .. }: Caller) -> [bool; 2] {
+        let counts = rank == self.root || self.form == Form::VectorKnown;
+        match self.collective {
+            Collective::Allgather => [false, true],
+            Collective::ReduceScatter => [true, false],
+            Collective::Alltoall => [!self.in_place, true],
+            Collective::Gather => [false, counts],
+            Collective::Scatter => [counts, false],
+            _ => [false, false],
+        }
+    }
+
+    fn normalized_blocks(self, caller: Caller) -> Self {
+        let [send, recv] = self.block_buffers(caller);
+        let send_blocks = self.send_blocks.filter(|_| send);
+        let recv_blocks = self.recv_blocks.filter(|_| recv);
+        let listed = send_blocks.or(recv_blocks);
+        let listed = listed.and_then(|blocks| blocks.counts.get(caller.rank as usize));
+        let count = match listed {
+            _ if self.collective == Collective::Alltoall => 0,
+            Some(&count) if self.in_place => count,
+            _ => self.count,
+        };
+        // A form that says no more than the other is the other.
+        let form = match self.collective {
+            Collective::Gather | Collective::Scatter => self.form,
+            _ => Form::Vector,
+        };
+        Call { count, form, send_blocks, recv_blocks, ..self }
+    }
+
+    /// Checks the blocks of a vector form: that there are as many as ranks, and that this rank's
+    /// own has one size.
+    fn check_blocks(&self, caller: Caller) -> Result<(), Error> {
+        let collective = self.collective;
+        let needed = self.block_buffers(caller);
+        if needed == [false; 2] && !matches!(collective, Collective::Gather | Collective::Scatter) {
+            return Err(BlockProblem::NoForm.of(collective));
+        }
+        let lists = [self.send_blocks, self.recv_blocks];
+        for ((blocks, needed), which) in lists.into_iter().zip(needed).zip(["send", "receive"]) {
+            match blocks {
+                Some(blocks) => blocks.check_len(collective, which, caller.n_ranks)?,
+                None if needed => return Err(BlockProblem::Missing { which }.of(collective)),
+                None => {}
+            }
+        }
+        if let Some(blocks) = self.recv_blocks {
+            blocks.check_apart(collective)?;
+        }
+        let own = |blocks: Option<Blocks<'_>>| Some(blocks?.counts[caller.rank as usize]);
+        let (sent, received) = match collective {
+            Collective::Allgather | Collective::Gather => (Some(self.count), own(self.recv_blocks)),
+            Collective::Alltoall => (own(self.send_blocks), own(self.recv_blocks)),
+            _ => (own(self.send_blocks), Some(self.count)),
+        };
+        match (sent, received) {
+            (Some(given), Some(taken)) if given != taken => {
+                let rank = caller.rank;
+                Err(BlockProblem::Own { rank, given, taken }.of(collective))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks everything about the (normalized) call that this rank can know.
+    #[inline]
+    pub(crate) fn check(&self, caller: Caller) -> Result<(), Error> {
+        let collective = self.collective;
+        let Caller { rank, n_ranks } = caller;
+        if collective.is_reduction() && self.op.is_none() {
+            return Err(Error::NoOperator { collective });
+        }
+        if let Some(op) = self.op
+            && !op.defined_for(self.dtype)
+        {
+            return Err(ReduceError::Undefined { op, dtype: self.dtype }.into());
+        }
+        if collective.is_rooted() && self.root >= n_ranks {
+            return Err(Error::Root { collective, root: self.root, n_ranks });
+        }
+        if self.form != Form::Regular {
+            self.check_blocks(caller)?;
+        }
+        let (send, recv) = self.needed(caller);
+        for (which, found, needed) in
+            [("send", self.send_count, send), ("receive", self.recv_count, recv)]
+        {
+            if self.form != Form::Regular {
+                if found < needed {
+                    return Err(BlockProblem::Beyond { which, found, needed }.of(collective));
+                }
+                continue;
+            }
+            // A rank that is not the root may give any buffer where only the root's counts.
+            let counts = needed > 0 || !collective.is_rooted() || rank == self.root;
+            if found != needed && counts {
+                return Err(Error::BufferLength { collective, which, found, needed });
+            }
+        }
+        self.check_memory(self.memory(caller))
+    }
+
+    /// Checks that there can be memory at the buffers' addresses, and that they share none.
+    #[inline]
+    pub(crate) fn check_memory(&self, [send, recv]: [UserMemory; 2]) -> Result<(), Error> {
+        let collective = self.collective;
+        let end = |which, UserMemory { ptr, len }: UserMemory| {
+            let address = ptr.addr() as u64;
+            // No buffer ends beyond the address space; one at the C interface's mark for in place would.
+            let end = address.checked_add(len).filter(|_| address != 0 || len == 0);
+            end.ok_or(Error::Address { collective, which, address, bytes: len })
+        };
+        let (send_end, recv_end) = (end("send", send)?, end("receive", recv)?);
+        let is_apart = send_end <= recv.ptr.addr() as u64 || recv_end <= send.ptr.addr() as u64;
+        if is_apart || send.len == 0 || recv.len == 0 {
+            Ok(())
+        } else {
+            Err(Error::Overlap { collective })
+        }
+    }
+
+    /// Elements that the send and the receive buffer of a rank must hold.
+    #[inline]
+    pub(crate) fn needed(&self, Caller { rank, n_ranks }: Caller) -> (u64, u64) {
+        use Collective as C;
+        let one = self.count;
+        let all = match (self.form, self.send_blocks, self.recv_blocks) {
+            (Form::Regular, ..) => one.saturating_mul(u64::from(n_ranks)),
+            (_, Some(send), Some(recv)) => return (send.extent(), recv.extent()),
+            (_, Some(blocks), _) | (_, _, Some(blocks)) => blocks.extent(),
+            (_, None, None) => 0,
+        };
+        let is_root = rank == self.root;
+        let at_root = |count: u64| if is_root { count } else { 0 };
+        let (send, recv) = match self.collective {
+            C::Allreduce | C::Scan | C::Exscan => (one, one),
+            C::ReduceScatter if self.in_place => return (0, all),
+            C::ReduceScatter => (all, one),
+            C::Allgather => (one, all),
+            C::Alltoall => (all, all),
+            C::Bcast => (0, one),
+            C::Reduce => (one, at_root(one)),
+            C::Gather => (one, at_root(all)),
+            C::Scatter if self.in_place && is_root => return (all, 0),
+            C::Scatter => (at_root(all), one),
+            C::Barrier => (0, 0),
+        };
+        if self.in_place { (0, recv) } else { (send, recv) }
+    }
+
+    /// The buffers as the engine takes them, without what this rank does not use.
+    #[inline]
+    pub(crate) fn memory(&self, caller: Caller) -> [UserMemory; 2] {
+        let (send, recv) = self.needed(caller);
+        let size = self.dtype.size_bytes() as u64;
+        let memory = |ptr, count: u64| UserMemory { ptr, len: count.saturating_mul(size) };
+        // The engine only reads the send buffer.
+        [memory(self.send.cast_mut(), send), memory(self.recv, recv)]
+    }
+}
+
+/// Elements per block if `len` elements are one block for each rank.
+pub(crate) fn whole_blocks(
+    collective: Collective,
+    caller: Caller,
+    len: usize,
+) -> Result<usize, Error> {
+    let n_ranks = caller.n_ranks;
+    if !len.is_multiple_of(n_ranks as usize) {
+        return Err(Error::UnevenBlocks { collective, found: len as u64, n_ranks });
+    }
+    Ok(len / n_ranks as usize)
+}

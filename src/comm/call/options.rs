@@ -1,0 +1,85 @@
+//! The options of a call.
+
+use std::sync::Arc;
+
+/// Choices for calls; whatever is `None` is chosen by the library. All ranks must choose alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CallOptions {
+    /// The algorithm's name in the registry.
+    pub algorithm: Option<Arc<str>>,
+    /// Number of ports.
+    pub ports: Option<u32>,
+    /// The longest message in bytes; rounded down to whole elements.
+    pub segment_bytes: Option<u64>,
+    /// Register the call's buffers for this call only, and keep nothing of it: for memory
+    /// that goes before it is used again. The registration cache then costs nothing.
+    pub register_anew: bool,
+    /// Whether the network's barrier gates do the work.
+    pub hardware: Hardware,
+}
+
+/// Who performs a barrier, or an allreduce of a few numbers: the network's barrier gates, or a
+/// plan. Only blocking calls can use the gates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Hardware {
+    /// The gates, where they are there and give the same bits as a plan: a barrier, and up to
+    /// 6 elements of `u64` or `i64` with sum, min, max, and the bitwise operators. A call that
+    /// names an algorithm, ports or segments goes by plan. On one host a board in shared memory
+    /// serves in place of the gates, for all short collectives. A blocking call that uses the gates
+    /// or the board does not match a non-blocking or persistent call of another rank.
+    #[default]
+    Auto,
+    /// A plan.
+    Never,
+    /// The gates, or an error. Also sums of up to 3 `f64`, by BFPSUM: the sum does not depend
+    /// on order or shape and is rounded once, so its last bits may differ from a plan's, which
+    /// rounds at every addition.
+    Always,
+}
+
+impl CallOptions {
+    /// Whether they say anything about a plan.
+    pub(crate) fn asks_for_a_plan(&self) -> bool {
+        self.algorithm.is_some() || self.ports.is_some() || self.segment_bytes.is_some()
+    }
+
+    /// Everything chosen by the library.
+    pub fn new() -> Self {
+        CallOptions::default()
+    }
+
+    /// With this algorithm.
+    #[must_use]
+    pub fn algorithm(mut self, name: &str) -> Self {
+        self.algorithm = Some(name.into());
+        self
+    }
+
+    /// On this many ports.
+    #[must_use]
+    pub fn ports(mut self, ports: u32) -> Self {
+        self.ports = Some(ports);
+        self
+    }
+
+    /// With buffers registered for this call only.
+    #[must_use]
+    pub fn register_anew(mut self) -> Self {
+        self.register_anew = true;
+        self
+    }
+
+    /// With or without the barrier gates.
+    #[must_use]
+    pub fn hardware(mut self, hardware: Hardware) -> Self {
+        self.hardware = hardware;
+        self
+    }
+
+    /// With messages of at most this many bytes.
+    #[must_use]
+    pub fn segment_bytes(mut self, bytes: u64) -> Self {
+        self.segment_bytes = Some(bytes);
+        self
+    }
+}

@@ -1,0 +1,87 @@
+//! What serves a call, and why: for reports that people read.
+
+use std::fmt;
+
+use crate::comm::call::Call;
+use crate::comm::choice::select::{Choice, Wire};
+use crate::comm::communicator::Communicator;
+use crate::comm::programs::key::Key;
+use crate::error::Error;
+
+/// What serves a call, and why. The text is one line: `direct-l, 1 port, in memory: 2 ranks, ...`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The algorithm's name in the registry, or what does without one.
+    pub by: String,
+    /// Ports and messages; empty where there is no plan.
+    pub how: String,
+    /// The reason.
+    pub why: String,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Explanation { by, how, why } = self;
+        let comma = if how.is_empty() { "" } else { ", " };
+        write!(f, "{by}{comma}{how}: {why}")
+    }
+}
+
+impl Communicator {
+    /// Says what serves a blocking call, without making it.
+    ///
+    /// # Errors
+    /// As the call itself, where that is not served at all.
+    pub fn explain(&self, call: &Call) -> Result<Explanation, Error> {
+        let call = call.normalized(self.caller());
+        let Ok(Some(small)) = self.gates_for(&call) else {
+            return self.explain_started(&call);
+        };
+        let (by, why) = match self.inner.of_world.wire {
+            Wire::Memory => ("board", "short, all ranks on one host"),
+            Wire::Network => ("gates", "the network's barrier gates do it"),
+        };
+        if small.serves(&call, true).is_ok() {
+            return Ok(Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() });
+        }
+        // What it may hand back.
+        let otherwise = self.explain_started(&call)?;
+        Ok(Explanation {
+            by: format!("{by} or {}", otherwise.by),
+            why: format!("{why}; where blocks are longer, {}", otherwise.why),
+            ..otherwise
+        })
+    }
+
+    /// As [`explain`](Communicator::explain), for a call that is not blocking.
+    ///
+    /// # Errors
+    /// As the call itself, where that is not served at all.
+    pub fn explain_started(&self, call: &Call) -> Result<Explanation, Error> {
+        let call = call.normalized(self.caller());
+        let (wire, shape) = (self.inner.of_world.wire, self.shape());
+        let options = &self.options;
+        let key = Key::new(&call, options);
+        let Choice { algorithm, ports, segment_bytes } = self.inner.choice(&key);
+        let (by, why) = match &options.algorithm {
+            Some(name) => (name.to_string(), "the call names it".to_owned()),
+            None if self.inner.preferred(&key).is_some() => {
+                (algorithm.name.into_owned(), "HOPBINE_ALGORITHM names it".to_owned())
+            }
+            None => {
+                let place = match wire {
+                    Wire::Memory => "in memory",
+                    Wire::Network => "over links",
+                };
+                (algorithm.name.into_owned(), format!("the rule for this size {place} on {shape}"))
+            }
+        };
+        let ports = options.ports.unwrap_or(ports);
+        let plural = if ports == 1 { "" } else { "s" };
+        let how = match options.segment_bytes.unwrap_or(segment_bytes) {
+            u64::MAX => format!("{ports} port{plural}, whole messages"),
+            most => format!("{ports} port{plural}, messages up to {most} B"),
+        };
+        Ok(Explanation { by, how, why })
+    }
+}

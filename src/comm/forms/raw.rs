@@ -1,0 +1,151 @@
+//! Collectives under way on addresses: what interfaces to other languages hold.
+
+use crate::comm::call::Call;
+use crate::comm::communicator::Communicator;
+use crate::comm::operations::stages::{Registration, Running};
+use crate::error::Error;
+
+/// A non-blocking collective under way. Dropping it waits for it.
+pub struct Started {
+    running: Running,
+    /// What went wrong, found out by a test and not told yet.
+    failure: Option<Box<Error>>,
+}
+
+/// A persistent collective on somebody's buffers. Dropping it waits for it.
+pub struct Repeated(Running);
+
+impl Call<'_> {
+    /// With buffers at these addresses, which hold what `comm` needs of them.
+    #[must_use]
+    #[inline]
+    pub fn at(self, comm: &Communicator, send: *const u8, recv: *mut u8) -> Self {
+        let caller = comm.caller();
+        let (send_count, recv_count) = self.normalized(caller).needed(caller);
+        Call { send, send_count, recv, recv_count, ..self }
+    }
+}
+
+impl Communicator {
+    /// Starts a call whose buffers are given as addresses, checked as by
+    /// [`call`](Communicator::call).
+    ///
+    /// # Safety
+    /// The promise of [`call`](Communicator::call), until the operation is done: that is until
+    /// [`Started::wait`] has returned or the value has been dropped.
+    ///
+    /// # Errors
+    /// As for the method of [`Scope`](crate::Scope) named after the collective.
+    pub unsafe fn started(&self, call: &Call) -> Result<Started, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(call) }.map(Started::new)
+    }
+
+    /// Prepares a call whose buffers are given as addresses, to be started again and again.
+    ///
+    /// # Safety
+    /// The promise of [`call`](Communicator::call), whenever the operation is under way; and the
+    /// buffers must be there until the value has been dropped.
+    ///
+    /// # Errors
+    /// As for the method of [`Persistent`](crate::Persistent) named after the collective.
+    pub unsafe fn repeated(&self, call: &Call) -> Result<Repeated, Error> {
+        let call = call.normalized(self.caller());
+        let prepared = self.prepare(&call)?;
+        let memory = call.memory(self.caller());
+        // SAFETY: the caller's promise; `end` releases the keys while the buffers are still there.
+        let mut running = unsafe { Running::new(prepared, memory, Registration::Held) };
+        running.hold()?;
+        Ok(Repeated(running))
+    }
+}
+
+impl Started {
+    pub(crate) fn new(running: Running) -> Self {
+        Started { running, failure: None }
+    }
+
+    /// Moves things on a little; true if the collective is done.
+    pub fn test(&mut self) -> bool {
+        let outcome = self.running.test();
+        self.note(outcome)
+    }
+
+    /// Whether the collective is done, as far as that can be seen without doing anything.
+    pub fn has_ended(&self) -> bool {
+        self.running.has_ended()
+    }
+
+    /// As [`test`](Started::test), without moving others on: for whoever tests many.
+    pub fn look(&mut self) -> bool {
+        let outcome = self.running.look();
+        self.note(outcome)
+    }
+
+    fn note(&mut self, outcome: Result<bool, Error>) -> bool {
+        outcome.unwrap_or_else(|error| {
+            self.failure.get_or_insert_with(|| Box::new(error));
+            true
+        })
+    }
+
+    /// Waits until the collective is done.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub fn wait(mut self) -> Result<(), Error> {
+        self.failure.take().map_or_else(|| self.running.wait(), |error| Err(*error))
+    }
+}
+
+impl Repeated {
+    /// Starts the collective with what the input holds. Sizes that have to be learnt are learnt
+    /// the first time.
+    ///
+    /// # Errors
+    /// [`Error::Active`] if it is under way; [`Error::Poisoned`] after a failure.
+    pub fn start(&mut self) -> Result<(), Error> {
+        self.0.start()
+    }
+
+    /// Whether the collective is under way as far as its owner knows: started, and its end not
+    /// yet seen.
+    pub fn is_active(&self) -> bool {
+        self.0.is_active()
+    }
+
+    /// Whether the collective is done (also if it was never started). Without workers, this is
+    /// what moves it on.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub fn test(&mut self) -> Result<bool, Error> {
+        self.0.test()
+    }
+
+    /// As [`test`](Repeated::test), without moving others on: for whoever tests many.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub fn look(&mut self) -> Result<bool, Error> {
+        self.0.look()
+    }
+
+    /// Waits until the collective is done; returns at once if it was not started.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub fn wait(&mut self) -> Result<(), Error> {
+        self.0.wait()
+    }
+
+    /// Waits for the end and lets go of the buffers; nothing can be started any more.
+    pub(crate) fn end(&mut self) {
+        self.0.end();
+    }
+
+    /// Whether something has failed: a late message may then still be written to the buffers.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.has_failed()
+    }
+}

@@ -1,0 +1,49 @@
+//! Memory that the user registers himself.
+
+use std::sync::Arc;
+
+use crate::comm::communicator::Communicator;
+use crate::comm::state::rank::RankOfWorld;
+use crate::engine::{UserKeys, UserMemory};
+use crate::error::Error;
+
+/// Memory that stays registered until this is dropped; see [`Communicator::register`].
+#[must_use = "the memory is registered only as long as this lives"]
+pub struct Registered {
+    of_world: Arc<RankOfWorld>,
+    keys: UserKeys,
+}
+
+impl Communicator {
+    /// Registers memory with the network for calls of any communicator of the world, so that they
+    /// need not register what they send from it and receive into it. The cache of registrations
+    /// does that by itself where the system reports unmapped memory (`hopbine info` says whether
+    /// this one does); elsewhere each call would register and release its buffers. Local; does
+    /// nothing on wires without registration.
+    ///
+    /// Registering costs a system call for each port, so it pays for buffers used often. Pages are
+    /// registered whole. `len` is in bytes; no bytes are no error.
+    ///
+    /// # Safety
+    /// The memory must stay mapped, readable and writable until the returned value is dropped, and
+    /// no call may use it then.
+    ///
+    /// # Errors
+    /// [`Error::Wire`] if the device refuses it, as it does read-only memory;
+    /// [`Error::Poisoned`] after an earlier failure.
+    pub unsafe fn register(&self, ptr: *mut u8, len: u64) -> Result<Registered, Error> {
+        let of_world = self.inner.of_world.clone();
+        let keys = match len {
+            0 => UserKeys::default(),
+            // SAFETY: the caller's promise.
+            _ => unsafe { of_world.engine.register_explicitly(UserMemory { ptr, len }) }?,
+        };
+        Ok(Registered { of_world, keys })
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.of_world.engine.release(&mut self.keys);
+    }
+}

@@ -1,0 +1,387 @@
+//! Non-blocking collectives on borrowed buffers.
+//!
+//! A borrow ends when the compiler says so, also if the value that stands for it is forgotten
+//! (`mem::forget`). So requests live in a scope, like threads in [`std::thread::scope`]: the
+//! scope does not return, not even by a panic, before everything started in it is done.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use crate::Rank;
+use hopbine_torus::collectives::Collective;
+
+use super::raw::Started;
+use crate::comm::call::{Call, whole_blocks};
+use crate::comm::communicator::Communicator;
+use crate::error::Error;
+use crate::reduce::{Datatype, Dtype, Op};
+use crate::sync::lock;
+
+/// A place to start non-blocking collectives in; see [`Communicator::scope`].
+///
+/// Buffers are borrowed until the scope ends, or until [`Request::wait`] gives them back, so
+/// this does not compile:
+/// ```compile_fail,E0506
+/// # use hopbine::{Communicator, Error, reduce::Op};
+/// fn touch(comm: &Communicator) -> Result<(), Error> {
+///     let (mine, mut sum) = ([1; 3], [0; 3]);
+///     comm.scope(|scope| {
+///         let request = scope.allreduce(&mine, &mut sum, Op::Sum)?;
+///         sum[0] = 1;
+///         request.wait().map(|_| ())
+///     })
+/// }
+/// ```
+/// and neither does this, where the buffer ends before the scope:
+/// ```compile_fail,E0597
+/// # use hopbine::{Communicator, Error, reduce::Op};
+/// fn too_short(comm: &Communicator) -> Result<(), Error> {
+///     comm.scope(|scope| {
+///         let (mine, mut sum) = ([1; 3], [0; 3]);
+///         std::mem::forget(scope.allreduce(&mine, &mut sum, Op::Sum)?);
+///         Ok(())
+///     })
+/// }
+/// ```
+pub struct Scope<'scope, 'env: 'scope> {
+    comm: &'scope Communicator,
+    slots: Mutex<Slots>,
+    /// Invariant in both, as in `std::thread::Scope`: or 'scope could be shrunk and a buffer
+    /// be borrowed for less than the scope.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// The collectives of a scope. A slot belongs to one request from [`add`](Slots::add) to
+/// [`end`](Slots::end), also while it is empty because a thread drives what was in it.
+#[derive(Default)]
+struct Slots {
+    started: Vec<Option<Started>>,
+    /// The slots that belong to no request.
+    free: Vec<usize>,
+}
+
+impl Slots {
+    /// Puts a collective into a slot of its own.
+    fn add(&mut self, started: Started) -> usize {
+        if let Some(index) = self.free.pop() {
+            self.started[index] = Some(started);
+            return index;
+        }
+        self.started.push(Some(started));
+        self.started.len() - 1
+    }
+
+    /// Takes a collective out of its slot for good.
+    fn end(&mut self, index: usize) -> Option<Started> {
+        self.free.push(index);
+        self.started[index].take()
+    }
+}
+
+/// A collective under way. Dropping it, or forgetting it, leaves the waiting to the scope.
+#[must_use = "the scope waits in any case, but only `wait` gives the buffer back"]
+pub struct Request<'scope, T> {
+    slots: &'scope Mutex<Slots>,
+    index: usize,
+    /// The receive buffer, not as a reference while the collective writes to it.
+    recv: NonNull<[T]>,
+    buffer: PhantomData<&'scope mut [T]>,
+}
+
+// SAFETY: stands for a `&'scope mut [T]` and a shared reference to a mutex.
+unsafe impl<T: Send> Send for Request<'_, T> {}
+
+impl Communicator {
+    /// Calls `f` with a scope in which non-blocking collectives can be started, and waits for
+    /// them.
+    ///
+    /// ```
+    /// # use hopbine::{EmulationConfig, emulate, reduce::Op};
+    /// # use hopbine::torus::geometry::Shape;
+    /// # let config = EmulationConfig::new(Shape::torus(&[2]).unwrap());
+    /// let sums = emulate(&config, |comm| {
+    ///     let (mine, mut sum) = ([comm.rank() + 1; 3], [0; 3]);
+    ///     comm.scope(|scope| {
+    ///         let request = scope.allreduce(&mine, &mut sum, Op::Sum)?;
+    ///         // Compute something else here.
+    ///         request.wait().map(|sum| sum[0])
+    ///     })
+    /// });
+    /// assert_eq!(sums.unwrap(), [Ok(3), Ok(3)]);
+    /// ```
+    ///
+    /// # Errors
+    /// What `f` returns; else the failure of a collective that `f` has not waited for.
+    pub fn scope<'env, R>(
+        &self,
+        f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let scope =
+            Scope { comm: self, slots: Mutex::default(), scope: PhantomData, env: PhantomData };
+        // If `f` panics, `scope` is dropped by the unwinding, and with it everything that is
+        // running: that waits.
+        let result = f(&scope);
+        let left = std::mem::take(&mut lock(&scope.slots).started);
+        let mut failure = None;
+        for started in left.into_iter().flatten() {
+            if let Err(error) = started.wait() {
+                failure.get_or_insert(error);
+            }
+        }
+        match failure {
+            Some(error) => result.and(Err(error)),
+            None => result,
+        }
+    }
+}
+
+/// Errors are those of the blocking methods; what goes wrong later is returned by
+/// [`Request::wait`].
+impl<'scope> Scope<'scope, '_> {
+    pub(crate) fn start<T: Datatype>(
+        &'scope self,
+        call: &Call,
+        recv: NonNull<[T]>,
+    ) -> Result<Request<'scope, T>, Error> {
+        // SAFETY: the addresses come from slices that the calling method borrows for 'scope,
+        // and `scope` does not return before everything in `slots` is done.
+        let started = unsafe { self.comm.started(call) }?;
+        let index = lock(&self.slots).add(started);
+        Ok(Request { slots: &self.slots, index, recv, buffer: PhantomData })
+    }
+
+    /// See [`Communicator::allreduce`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn allreduce<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+        op: Op,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Allreduce, send.len(), send, recv).op(op);
+        self.start(&call, recv.into())
+    }
+
+    /// See [`Communicator::allreduce_in_place`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn allreduce_in_place<T: Datatype>(
+        &'scope self,
+        buffer: &'scope mut [T],
+        op: Op,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Allreduce, buffer.len(), &[], buffer).op(op).in_place();
+        self.start(&call, buffer.into())
+    }
+
+    /// See [`Communicator::reduce_scatter`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn reduce_scatter<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+        op: Op,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::ReduceScatter, recv.len(), send, recv).op(op);
+        self.start(&call, recv.into())
+    }
+
+    /// See [`Communicator::allgather`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn allgather<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Allgather, send.len(), send, recv);
+        self.start(&call, recv.into())
+    }
+
+    /// See [`Communicator::bcast`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn bcast<T: Datatype>(
+        &'scope self,
+        buffer: &'scope mut [T],
+        root: Rank,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Bcast, buffer.len(), &[], buffer).root(root);
+        self.start(&call, buffer.into())
+    }
+
+    /// See [`Communicator::reduce`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn reduce<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+        op: Op,
+        root: Rank,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Reduce, send.len(), send, recv).op(op).root(root);
+        self.start(&call, recv.into())
+    }
+
+    /// See [`Communicator::gather`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn gather<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+        root: Rank,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Gather, send.len(), send, recv).root(root);
+        self.start(&call, recv.into())
+    }
+
+    /// See [`Communicator::scatter`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn scatter<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+        root: Rank,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Scatter, recv.len(), send, recv).root(root);
+        self.start(&call, recv.into())
+    }
+
+    /// See [`Communicator::alltoall`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn alltoall<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+    ) -> Result<Request<'scope, T>, Error> {
+        let count = whole_blocks(Collective::Alltoall, self.comm.caller(), send.len())?;
+        self.start(&Call::of(Collective::Alltoall, count, send, recv), recv.into())
+    }
+
+    /// See [`Communicator::scan`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn scan<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+        op: Op,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Scan, send.len(), send, recv).op(op);
+        self.start(&call, recv.into())
+    }
+
+    /// See [`Communicator::exscan`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn exscan<T: Datatype>(
+        &'scope self,
+        send: &'scope [T],
+        recv: &'scope mut [T],
+        op: Op,
+    ) -> Result<Request<'scope, T>, Error> {
+        let call = Call::of(Collective::Exscan, send.len(), send, recv).op(op);
+        self.start(&call, recv.into())
+    }
+
+    /// See [`Communicator::barrier`].
+    ///
+    /// # Errors
+    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+    pub fn barrier(&'scope self) -> Result<Request<'scope, u8>, Error> {
+        let nothing: &mut [u8] = &mut [];
+        self.start(&Call::new(Collective::Barrier, 0, Dtype::U8), nothing.into())
+    }
+}
+
+impl<'scope, T> Request<'scope, T> {
+    /// Whether the collective is done. Without workers, this is what moves it on.
+    pub fn test(&self) -> bool {
+        self.drive(Started::test)
+    }
+
+    /// Lets `drive` move the collective on, without the lock, which others of the scope need.
+    fn drive(&self, drive: impl FnOnce(&mut Started) -> bool) -> bool {
+        // Only a panic of an earlier `drive` leaves the slot empty: the collective has ended then.
+        let Some(mut started) = lock(self.slots).started[self.index].take() else { return true };
+        let done = drive(&mut started);
+        lock(self.slots).started[self.index] = Some(started);
+        done
+    }
+
+    /// Waits until the collective is done, and gives the receive buffer back.
+    ///
+    /// # Panics
+    /// If [`test`](Request::test) has panicked, which left unknown how the collective ended.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`], [`Error::Wire`], or [`Error::Poisoned`].
+    pub fn wait(self) -> Result<&'scope mut [T], Error> {
+        let started = lock(self.slots).end(self.index);
+        started.expect("a test of this request has panicked").wait()?;
+        // SAFETY: made from a `&'scope mut [T]`, which nobody uses any more: the collective is
+        // done, and this request is consumed.
+        Ok(unsafe { &mut *self.recv.as_ptr() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopbine_torus::geometry::Shape;
+
+    use super::*;
+    use crate::world::{EmulationConfig, emulate};
+
+    /// What runs inside the closure of `drive` is what another thread of the scope may do while
+    /// this one drives its collective.
+    #[test]
+    fn a_collective_that_is_driven_keeps_its_slot() {
+        let config = EmulationConfig::new(Shape::torus(&[2]).unwrap());
+        let outcome = emulate(&config, |comm| {
+            let mine = [comm.rank() + 1; 3];
+            let [mut sum, mut max] = [[0; 3]; 2];
+            comm.scope(|scope| {
+                let first = scope.allreduce(&mine, &mut sum, Op::Sum)?;
+                let mut second = None;
+                first.drive(|_| {
+                    let started = scope.allreduce(&mine, &mut max, Op::Max);
+                    let index = started.as_ref().map(|second| second.index);
+                    assert_ne!(index, Ok(first.index), "a slot of two collectives");
+                    second = Some(started);
+                    false
+                });
+                let second = second.expect("the first was in its slot")?;
+                let mut has_ended = true;
+                second.drive(|_| {
+                    has_ended = first.drive(|_| false);
+                    false
+                });
+                assert!(!has_ended, "the second was driven from the slot of the first");
+                assert_eq!((second.wait()?, first.wait()?), (&mut [2; 3][..], &mut [3; 3][..]));
+                // A collective that was waited for has left its slot to the next ones.
+                assert!(scope.barrier()?.index < 2);
+                Ok(())
+            })
+        });
+        assert_eq!(outcome.unwrap(), [Ok(()), Ok(())]);
+    }
+}

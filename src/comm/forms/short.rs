@@ -1,0 +1,117 @@
+//! Calls that are made again: what follows from everything but the addresses is found out once.
+
+use super::raw::Started;
+use crate::Rank;
+use crate::comm::call::blocks::Form;
+use crate::comm::call::options::Hardware;
+use crate::comm::call::{Call, Caller};
+use crate::comm::communicator::Communicator;
+use crate::comm::operations::running::Prepared;
+use crate::engine::UserMemory;
+use crate::error::Error;
+
+/// A checked call with equal blocks: see [`Communicator::short`].
+#[derive(Clone, Copy, Debug)]
+pub struct Short {
+    /// Normalized.
+    call: Call<'static>,
+    /// The hardware performs it, if it is blocking.
+    is_by_hardware: bool,
+    /// Bytes that this rank sends and receives.
+    sent: u64,
+    received: u64,
+}
+
+impl Short {
+    /// Gives the call other addresses and, if this rank stays the root or stays none, another root. False
+    /// if the root or the addresses need a closer look.
+    #[inline]
+    fn move_to(&mut self, caller: Caller, root: Rank, addresses: (*const u8, *mut u8)) -> bool {
+        let Caller { rank, n_ranks } = caller;
+        (self.call.send, self.call.recv) = addresses;
+        let is_like = root < n_ranks && (root == rank) == (self.call.root == rank);
+        if !is_like || self.call.check_memory(self.memory()).is_err() {
+            return false;
+        }
+        self.call.root = root;
+        true
+    }
+
+    /// The buffers as the engine takes them.
+    #[inline]
+    fn memory(&self) -> [UserMemory; 2] {
+        let Short { call, sent, received, .. } = self;
+        // The engine only reads the send buffer.
+        [(call.send.cast_mut(), *sent), (call.recv, *received)]
+            .map(|(ptr, len)| UserMemory { ptr, len })
+    }
+}
+
+impl Communicator {
+    /// What calls like this one have in common, whatever their addresses: for
+    /// [`again`](Communicator::again) and [`started_again`](Communicator::started_again). `None` if each
+    /// of them needs a closer look.
+    pub fn short(&self, call: &Call) -> Option<Short> {
+        let caller = self.caller();
+        let call = call.normalized(caller);
+        if call.form != Form::Regular {
+            return None;
+        }
+        call.check(caller).ok()?;
+        let is_by_hardware = self.gates_for(&call).ok()?.is_some();
+        let [send, recv] = call.memory(caller);
+        let call = Call { send_blocks: None, recv_blocks: None, ..call };
+        Some(Short { call, is_by_hardware, sent: send.len, received: recv.len })
+    }
+
+    /// Performs a call like that of `short`, which this handle has made, on other addresses and, if
+    /// this rank stays the root or stays none, with another root. Returns `None`, and does nothing, where
+    /// the root or the addresses need a closer look: [`call`](Communicator::call) then says what is wrong.
+    ///
+    /// # Safety
+    /// As [`call`](Communicator::call).
+    #[inline]
+    pub unsafe fn again(
+        &self,
+        short: &mut Short,
+        root: Rank,
+        addresses: (*const u8, *mut u8),
+    ) -> Option<Result<(), Error>> {
+        if !short.move_to(self.caller(), root, addresses) {
+            return None;
+        }
+        let call = &short.call;
+        if !short.is_by_hardware {
+            // SAFETY: the caller's promise; `move_to` has checked the buffers.
+            return Some(unsafe { self.run_by_plan(call, short.memory()) });
+        }
+        let small = self.small_collectives().ok()?;
+        // SAFETY: the caller's promise. Blocks of one size are never handed back.
+        Some(unsafe { self.by_hardware(small, call) }.map(drop))
+    }
+
+    /// Starts a call like that of `short`, which is this handle's, as [`again`](Communicator::again)
+    /// performs one.
+    ///
+    /// # Safety
+    /// As [`started`](Communicator::started).
+    pub unsafe fn started_again(
+        &self,
+        short: &mut Short,
+        root: Rank,
+        addresses: (*const u8, *mut u8),
+    ) -> Option<Result<Started, Error>> {
+        let is_served = self.options.hardware != Hardware::Always;
+        if !(is_served && short.move_to(self.caller(), root, addresses)) {
+            return None;
+        }
+        let ready = match self.inner.ready(&short.call, &self.options) {
+            Ok(ready) => ready,
+            Err(error) => return Some(Err(error)),
+        };
+        let prepared = Prepared::new(self.inner.clone(), ready);
+        // SAFETY: the caller's promise; `move_to` has checked the buffers.
+        let running = unsafe { self.launch_prepared(prepared, short.memory()) };
+        Some(running.map(Started::new))
+    }
+}

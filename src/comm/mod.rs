@@ -1,0 +1,37 @@
+//! Communicators, and how collectives are called.
+//!
+//! A call passes from the method named after the collective ([`Communicator`], [`Scope`] or
+//! [`Persistent`]) through the communicator, which finds or compiles the program, to the engine, which
+//! runs it over an endpoint:
+//!
+//! - `call`: what a caller asks for, checked;
+//! - `choice`: which algorithm;
+//! - `programs`: the programs that a communicator keeps, and what they are kept by;
+//! - `state`: what a communicator consists of;
+//! - `operations`: from a call to a running operation;
+//! - `forms`: blocking, non-blocking and persistent calls, with one count or one for each block.
+//!
+//! This room must not know how programs are executed, what the wire is, nor how a world starts.
+
+pub(crate) mod call;
+pub(crate) mod choice;
+pub(crate) mod communicator;
+mod forms;
+mod operations;
+pub(crate) mod programs;
+mod split;
+pub(crate) mod state;
+
+pub use call::Call;
+pub use call::blocks::{Blocks, Form};
+pub use call::options::{CallOptions, Hardware};
+pub use choice::preferred::Preferred;
+pub use choice::select::{Choice, Wire, choose, choose_unknown, learnt_choice};
+pub use communicator::Communicator;
+pub use forms::explain::Explanation;
+pub use forms::persistent::Persistent;
+pub use forms::raw::{Repeated, Started};
+pub use forms::registered::Registered;
+pub use forms::scope::{Request, Scope};
+pub use forms::short::Short;
+pub use state::small::GatesInfo;

@@ -1,0 +1,274 @@
+//! From calls to programs, and operations that run them.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex};
+
+use hopbine_torus::collectives::Cut;
+use hopbine_torus::plan::{Flow, Plan};
+use hopbine_torus::registry::{self, Algorithm};
+use hopbine_torus::{Collective, Request};
+
+use crate::Rank;
+use crate::comm::call::Call;
+use crate::comm::call::blocks::Form;
+use crate::comm::call::options::CallOptions;
+use crate::comm::choice::select::{Choice, Rule, rule, rule_unknown};
+use crate::comm::programs::cache::{Cache, KEPT_PLANS};
+use crate::comm::programs::key::{Key, PlanKey};
+use crate::comm::programs::ready::{Entry, How, Learning, Ready, Then};
+use crate::comm::state::inner::Inner;
+use crate::comm::state::members::Members;
+use crate::engine::{
+    CheckedPlan, CompileFailure, Geometry, MIN_SEPARATE_RUN_BYTES, Program, Sizes, compile,
+    compile_sizes,
+};
+use crate::error::Error;
+use crate::reduce::{Dtype, Op, Reducer};
+use crate::sync::lock;
+
+impl Inner {
+    /// Gets an operation for a normalized and checked call. To be [put](Cache::put) back.
+    pub(crate) fn ready(
+        &self,
+        call: &Call,
+        options: &Arc<CallOptions>,
+    ) -> Result<Box<Ready>, Error> {
+        let cache = &self.members.programs;
+        if let Some(ready) = cache.take(call, options) {
+            return Ok(ready);
+        }
+        self.ready_for(Key::new(call, options))
+    }
+
+    /// The same for the call that `key` stands for.
+    pub(crate) fn ready_for(&self, key: Key) -> Result<Box<Ready>, Error> {
+        let entry = self.entry(&key)?;
+        if let Some(ready) = lock(&entry.idle).pop() {
+            return Ok(ready);
+        }
+        let (program, reducer) = (entry.program.clone(), entry.reducer);
+        self.make_room(&program);
+        let operation = self.of_world.engine.prepare(program, reducer)?;
+        let learning = entry.then.clone().map(|then| Box::new(Learning::new(then)));
+        Ok(Box::new(Ready::new(key, Arc::downgrade(&entry), operation, learning)))
+    }
+
+    /// Before an operation of a program is made.
+    pub(crate) fn make_room(&self, program: &Program) {
+        self.members.programs.kept.make_room(&self.of_world.engine, program.memory_bytes());
+    }
+
+    fn entry(&self, key: &Key) -> Result<Arc<Entry>, Error> {
+        let Cache { programs, .. } = &*self.members.programs;
+        if let Some(entry) = lock(programs).get(key) {
+            return Ok(entry);
+        }
+        // Not under the lock: others go on meanwhile, and perhaps do the same.
+        let (program, reducer, then) = self.compile(key)?;
+        let (program, idle) = (Arc::new(program), Mutex::default());
+        let entry = Arc::new(Entry { program, reducer, then, idle });
+        Ok(lock(programs).insert(key, entry))
+    }
+
+    /// The algorithm that the user prefers for all calls of this kind, if it serves this one.
+    pub(crate) fn preferred(&self, key: &Key) -> Option<&Algorithm> {
+        self.of_world.preferred.serving(key.collective, &self.members.shape)
+    }
+
+    /// What serves a call that does not say.
+    pub(crate) fn choice(&self, key: &Key) -> Choice {
+        let choice = self.library_choice(key);
+        match self.preferred(key) {
+            Some(algorithm) => Choice { algorithm: algorithm.clone(), ..choice },
+            None => choice,
+        }
+    }
+
+    fn library_choice(&self, key: &Key) -> Choice {
+        let Inner { of_world, members, .. } = self;
+        let (wire, shape, collective) = (of_world.wire, &members.shape, key.collective);
+        let n_ports = of_world.engine.n_ports() as u32;
+        let Rule { wanted, ports, segment_bytes } = if key.form.is_known(collective) {
+            let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
+            rule(wire, collective, shape, bytes, n_ports)
+        } else {
+            rule_unknown(wire, collective, shape, n_ports)
+        };
+        let algorithm = members.programs.algorithm(collective, &wanted, shape);
+        Choice { algorithm, ports, segment_bytes }
+    }
+
+    /// Compiles a call.
+    fn compile(&self, key: &Key) -> Result<Compiled, Error> {
+        let Inner { of_world, members, .. } = self;
+        let collective = key.collective;
+        let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
+        let n_ports = of_world.engine.n_ports() as u32;
+        let Choice { algorithm: chosen, ports, segment_bytes } = self.choice(key);
+        let algorithm = match &key.options.algorithm {
+            None => chosen,
+            Some(name) => registry::find(collective, name).map_err(|unknown| {
+                Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
+            })?,
+        };
+        let learns = !key.form.is_known(collective) && !algorithm.is_straight();
+        let ports = key.options.ports.unwrap_or(ports);
+        if ports > n_ports {
+            return Err(Error::Setting {
+                setting: "ports",
+                found: ports.to_string(),
+                valid: format!("1 to {n_ports}, the number of ports of the communicator"),
+            });
+        }
+        let plan = self.plan(&algorithm, key.root, ports)?;
+        let segment_bytes =
+            key.options.segment_bytes.or(members.segment_bytes).unwrap_or(segment_bytes);
+        let (sizes, elem_bytes) = key.sizes(members.caller)?;
+        let how = How { algorithm, ports, segment_bytes, plan };
+        if !learns {
+            return Ok((self.data_program(key, &how, sizes, elem_bytes)?, reducer, None));
+        }
+        let is_chosen = collective == Collective::Alltoall
+            && key.options.algorithm.is_none()
+            && self.preferred(key).is_none();
+        let given = given(&sizes);
+        let sizes = match how.plan.turned_back() {
+            Some(back) => Arc::new(back),
+            None => self.plan(&how.algorithm.for_sizes(), key.root, ports)?.plan().clone(),
+        };
+        let program = compile_sizes(&sizes);
+        let call = (&how.algorithm.name, ports, members.fingerprint, "sizes");
+        let program = self.called(program, call_number(key, &call, false));
+        let then = Then { how, sizes, is_chosen, given };
+        Ok((program, Some(Reducer::new(Dtype::U64, Op::Max)?), Some(Arc::new(then))))
+    }
+
+    /// The program that moves the data of a call.
+    pub(crate) fn data_program(
+        &self,
+        key: &Key,
+        how: &How,
+        sizes: Sizes,
+        elem_bytes: u64,
+    ) -> Result<Program, Error> {
+        let How { algorithm, ports, segment_bytes, plan } = how;
+        let segment_bytes = Some(*segment_bytes);
+        let geometry = Geometry { sizes, elem_bytes, in_place: key.in_place, segment_bytes };
+        let program = compile(plan, &geometry);
+        let program = program.map_err(|failure| self.failure(failure))?;
+        let meets = do_meet(key, plan, how.segment_bytes, elem_bytes);
+        // Where nothing is cut it does not matter how.
+        let segment_bytes = segment_bytes.filter(|_| !meets);
+        let how = (&algorithm.name, *ports, segment_bytes, self.members.fingerprint);
+        Ok(self.called(program, call_number(key, &how, meets)))
+    }
+
+    /// The program among the ranks of the world, under the number of its call.
+    fn called(&self, program: Program, call: u16) -> Program {
+        let members = &self.members;
+        let program = Program { call, ..program };
+        if members.is_world() {
+            return program;
+        }
+        program.renumbered(|rank| members.world_rank(rank))
+    }
+
+    fn failure(&self, CompileFailure { lane, step, error }: CompileFailure) -> Error {
+        Error::Plan { rank: self.members.caller.rank, lane, step, source: error }
+    }
+
+    /// This rank's plan.
+    fn plan(
+        &self,
+        algorithm: &Algorithm,
+        root: Rank,
+        ports: u32,
+    ) -> Result<Arc<CheckedPlan>, Error> {
+        let Members { shape, map, caller, programs, .. } = &*self.members;
+        let (collective, name) = (algorithm.collective, &algorithm.name);
+        let key = PlanKey { collective, algorithm: name.clone(), root, ports };
+        {
+            let plans = &mut *lock(&programs.plans);
+            if let Some(place) = plans.iter().position(|(other, _)| *other == key) {
+                plans[place..].rotate_left(1);
+                return Ok(plans[plans.len() - 1].1.clone());
+            }
+        }
+        let refused = |reason| Error::NotServed { collective, name: name.to_string(), reason };
+        let request = Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
+        let expand = || {
+            let schedule = algorithm.schedule(&request);
+            schedule
+                .and_then(|schedule| schedule.expand())
+                .map_err(|error| refused(error.to_string()))
+        };
+        let expansion = match &self.of_world.expansions {
+            None => Arc::new(expand()?),
+            Some(shared) => shared.get(self.members.fingerprint, &key, expand)?,
+        };
+        let plan = CheckedPlan::new(expansion.plan(hopbine_torus::Rank(caller.rank)));
+        let plan = Arc::new(plan.map_err(|failure| self.failure(failure))?);
+        let plans = &mut *lock(&programs.plans);
+        if plans.len() == KEPT_PLANS {
+            plans.remove(0);
+        }
+        plans.push((key, plan.clone()));
+        Ok(plan)
+    }
+}
+
+/// A program, its reducer, and what follows if it moves sizes.
+type Compiled = (Program, Option<Reducer>, Option<Arc<Then>>);
+
+/// The sizes that a rank sends to others: by rank, the bytes of the block for it, and of the
+/// longest.
+fn given(sizes: &Sizes) -> Box<[u64]> {
+    let Sizes::PerBlock { send, .. } = sizes else { return Box::default() };
+    let longest = send.counts.iter().copied().max();
+    send.counts.iter().copied().chain(longest).collect()
+}
+
+/// The signature of a call ([`Tag::call`](crate::endpoint::Tag)): the same on ranks that make the same
+/// call, in place or not. It depends on the sizes that all ranks know.
+///
+/// The upper byte is a hash of what decides which messages there are; unless `meets`, the sizes too.
+/// The lower byte depends on everything. If messages and sizes are equal it differs whenever
+/// operators or types do. Other different calls have the same signature once in 65,536, or once in
+/// 256 where their messages meet.
+fn call_number(key: &Key, how: &impl Hash, meets: bool) -> u16 {
+    let Key { collective, count, dtype, op, root, form, .. } = key;
+    let mut sizes = DefaultHasher::new();
+    if *form == Form::Regular {
+        count.hash(&mut sizes);
+    } else if form.is_known(*collective) {
+        let unit = key.unit();
+        key.all_counts().iter().for_each(|count| (count * unit).hash(&mut sizes));
+    }
+    let mut messages = DefaultHasher::new();
+    (collective, root, form, how).hash(&mut messages);
+    if !meets {
+        (sizes.finish(), dtype.size_bytes()).hash(&mut messages);
+    }
+    let has_type = *form == Form::Regular || collective.is_reduction();
+    let typed = if has_type { *dtype as u8 } else { 0 };
+    let combined = op.map_or(0, |op| op as u8 + 1);
+    let [upper, lower, ..] = messages.finish().to_le_bytes();
+    let rest = lower.wrapping_add(sizes.finish() as u8);
+    let rest = rest.wrapping_add(combined.wrapping_mul(16)).wrapping_add(typed);
+    u16::from(upper) << 8 | u16::from(rest)
+}
+
+/// Whether this call has the same messages as all others of the same plan for which this is true,
+/// whatever their sizes: every transfer is one message, and none is empty.
+fn do_meet(key: &Key, plan: &Plan, segment_bytes: u64, elem_bytes: u64) -> bool {
+    let n_lanes = plan.lanes.len() as u64;
+    let bytes = key.count.saturating_mul(elem_bytes);
+    let few = segment_bytes.min(MIN_SEPARATE_RUN_BYTES);
+    key.form == Form::Regular
+        && key.count > 0
+        && plan.lanes.iter().all(|lane| match (lane.space.cut, u64::from(lane.space.n_positions)) {
+            (Cut::Vector, 1) => key.count >= n_lanes && bytes <= segment_bytes,
+            (Cut::Vector, n) => key.count >= n_lanes.saturating_mul(n) && bytes <= few,
+            _ => bytes.saturating_mul(u64::from(plan.n_ranks)) <= few,
+        })
+}

@@ -1,0 +1,6 @@
+//! From a call to a running operation: the program is found, compiled or learnt, and started.
+
+mod find;
+mod learning;
+pub(super) mod running;
+pub(super) mod stages;

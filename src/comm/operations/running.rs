@@ -1,0 +1,170 @@
+//! Operations in somebody's hands, and under way.
+//!
+//! A call is one operation, or where sizes have to be learnt a few, one after the other
+//! ([`super::learning`]): its *stages*.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::comm::programs::ready::{Learning, Ready};
+use crate::comm::state::inner::Inner;
+use crate::endpoint::Tag;
+use crate::engine::{Engine, Operation, OperationWatch, Order, UserMemory};
+use crate::error::Error;
+
+/// An operation in somebody's hands, not under way. `H` holds the communicator, or borrows it.
+pub(crate) struct Prepared<H: Deref<Target = Inner> = Arc<Inner>> {
+    pub(crate) inner: H,
+    /// `None` only while being dropped.
+    pub(crate) ready: Option<Box<Ready>>,
+}
+
+/// The operations of a call, by context and the number of the first.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbers((u64, u32));
+
+impl Numbers {
+    pub(crate) fn of(self, stage: usize) -> (u64, u32) {
+        let Numbers((context, first)) = self;
+        (context, (first + stage as u32) % Tag::OPERATIONS)
+    }
+}
+
+/// Stages but the first start when the one before is done, perhaps after later calls.
+pub(crate) fn order(stage: usize) -> Order {
+    if stage == 0 { Order::Kept } else { Order::Late }
+}
+
+impl Inner {
+    /// Has `start` start an operation of a call. The first one of the call has no `numbers` yet, and names
+    /// all of them. From then on other ranks count on this one; before, the call can be given up and made
+    /// again.
+    #[inline]
+    pub(crate) fn in_order<R>(
+        &self,
+        numbers: Option<Numbers>,
+        n_stages: u32,
+        start: impl FnOnce(Numbers) -> R,
+    ) -> (Numbers, R) {
+        let (_turn, numbers) = match numbers {
+            Some(numbers) => (None, numbers),
+            None => {
+                let (turn, numbers) = self.next_operations(n_stages);
+                (Some(turn), Numbers(numbers))
+            }
+        };
+        (numbers, start(numbers))
+    }
+}
+
+impl Ready {
+    /// The operation of a stage that has been reached.
+    fn stage(&mut self, stage: usize) -> &mut Ready {
+        if stage == 0 {
+            return self;
+        }
+        let next = self.learning.as_mut().and_then(|learning| learning.next());
+        let Some(next) = next else { unreachable!("a stage is reached from the one before") };
+        next.stage(stage - 1)
+    }
+
+    /// The memory that the operation works on, the call's unless sizes are all that it moves.
+    pub(crate) fn memory(&mut self, of_call: [UserMemory; 2]) -> [UserMemory; 2] {
+        self.learning.as_mut().map_or(of_call, |learning| learning.memory())
+    }
+}
+
+impl<H: Deref<Target = Inner>> Prepared<H> {
+    pub(crate) fn new(inner: H, ready: Box<Ready>) -> Self {
+        Prepared { inner, ready: Some(ready) }
+    }
+
+    /// Performs the operation; returns when it is done. `keep` allows the wire to remember the
+    /// memory.
+    ///
+    /// # Safety
+    /// As [`Engine::start`], until this returns.
+    ///
+    /// # Errors
+    /// As [`Engine::register`], [`Engine::start`], [`Engine::wait`] and [`Inner::follow`].
+    pub(crate) unsafe fn run(mut self, memory: [UserMemory; 2], keep: bool) -> Result<(), Error> {
+        let n_stages = self.n_stages();
+        let (mut numbers, mut stage) = (None, 0);
+        loop {
+            let is_last = self.with(stage, |inner, ready| {
+                let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
+                let Ready { operation, keys, watch, .. } = ready;
+                // SAFETY: the buffers stay valid until the keys have been released, here.
+                let registered = unsafe { engine.register(operation, memory, keep, keys) };
+                registered.inspect_err(|error| {
+                    // Others have come as far, and wait for this rank.
+                    if stage > 0 {
+                        engine.fail(error);
+                    }
+                })?;
+                let outcome = {
+                    let (of_call, (under_way, started)) =
+                        inner.in_order(numbers, n_stages, |numbers| {
+                            let id = numbers.of(stage);
+                            let under_way = UnderWay { engine, operation, id };
+                            // SAFETY: the caller's promise; also a panic does not get past
+                            // `under_way` before the operation is done.
+                            let started = unsafe {
+                                engine.start(operation, memory, keys, id, order(stage), true)
+                            };
+                            (under_way, started)
+                        });
+                    numbers = Some(of_call);
+                    started.and_then(|()| engine.wait(operation, under_way.id, watch))
+                };
+                engine.release(keys);
+                outcome.and_then(|()| Ok(ready.learning.is_none() || !inner.follow(ready)?))
+            })?;
+            if is_last {
+                return Ok(());
+            }
+            stage += 1;
+        }
+    }
+
+    /// Gives access to the communicator and the operation of a stage.
+    pub(crate) fn with<R>(&mut self, stage: usize, f: impl FnOnce(&Inner, &mut Ready) -> R) -> R {
+        let Some(ready) = self.ready.as_deref_mut() else { unreachable!("taken in drop only") };
+        f(&self.inner, ready.stage(stage))
+    }
+
+    /// How many operations the call may consist of, the same on all ranks.
+    pub(crate) fn n_stages(&self) -> u32 {
+        let learning = self.ready.as_ref().and_then(|ready| ready.learning.as_deref());
+        learning.map_or(1, Learning::n_stages)
+    }
+
+    /// Whether something has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.inner.of_world.engine.has_failed()
+    }
+}
+
+impl<H: Deref<Target = Inner>> Drop for Prepared<H> {
+    fn drop(&mut self) {
+        if let Some(ready) = self.ready.take() {
+            self.inner.members.programs.put(ready);
+        }
+    }
+}
+
+/// An operation that somebody waits for, also if a panic comes between.
+struct UnderWay<'a> {
+    engine: &'a Engine,
+    operation: &'a Arc<Operation>,
+    id: (u64, u32),
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        // It is done, unless there was a panic.
+        if !self.operation.is_done() {
+            let _ = self.engine.wait(self.operation, self.id, &mut OperationWatch::default());
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Calls that are started once or again and again, and that others may start meanwhile.
+
+use std::sync::{Arc, Mutex};
+
+use super::running::{Numbers, Prepared, order};
+use crate::comm::programs::ready::Ready;
+use crate::engine::{Advance, Engine, Operation, OperationWatch, UserMemory};
+use crate::error::Error;
+use crate::planted::{self, Planted};
+use crate::sync::lock;
+
+/// How the wire sees the buffers of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Registration {
+    /// For one run, and it may remember them.
+    Kept,
+    /// For one run.
+    Once,
+    /// For all runs, until the end.
+    Held,
+}
+
+/// A call that is started once or again and again, and that others may start meanwhile.
+/// Dropping it waits for it.
+pub(crate) struct Running(Kept);
+
+enum Kept {
+    /// One stage: it moves on by itself.
+    One(Stages),
+    /// Several: whoever waits for anything starts those that are due ([`Advance`]), since other ranks
+    /// may wait for this call while this one waits for another.
+    Several(Arc<Mutex<Stages>>),
+}
+
+impl Running {
+    /// A call on this memory, not started.
+    ///
+    /// # Safety
+    /// As [`Engine::start`], whenever it is under way; with [`Registration::Held`] the memory must
+    /// stay valid until the value has been dropped.
+    pub(crate) unsafe fn new(
+        prepared: Prepared,
+        memory: [UserMemory; 2],
+        registration: Registration,
+    ) -> Self {
+        let has_several = prepared.n_stages() > 1;
+        let inner = prepared.inner.clone();
+        let stages =
+            Stages { prepared, memory, registration, active: None, stage: 0, failure: None };
+        if !has_several {
+            return Running(Kept::One(stages));
+        }
+        let stages = Arc::new(Mutex::new(stages));
+        let advance: Arc<dyn Advance> = stages.clone();
+        inner.of_world.engine.advances(Arc::downgrade(&advance));
+        Running(Kept::Several(stages))
+    }
+
+    #[inline]
+    fn with<R>(&mut self, f: impl FnOnce(&mut Stages) -> R) -> R {
+        match &mut self.0 {
+            Kept::One(stages) => f(stages),
+            Kept::Several(stages) => f(&mut lock(stages)),
+        }
+    }
+
+    fn see<R>(&self, f: impl FnOnce(&Stages) -> R) -> R {
+        match &self.0 {
+            Kept::One(stages) => f(stages),
+            Kept::Several(stages) => f(&lock(stages)),
+        }
+    }
+
+    /// Starts the call. What has been learnt before, with the memory held, need not be learnt
+    /// again.
+    ///
+    /// # Errors
+    /// As [`Engine::register`] and [`Engine::start`]; [`Error::Active`].
+    pub(crate) fn start(&mut self) -> Result<(), Error> {
+        self.with(Stages::start)
+    }
+
+    /// Registers the memory of the stage at hand, unless it is registered.
+    pub(crate) fn hold(&mut self) -> Result<(), Error> {
+        self.with(Stages::hold)
+    }
+
+    /// Whether its end has not been seen yet.
+    pub(crate) fn is_active(&self) -> bool {
+        self.see(|stages| stages.active.is_some())
+    }
+
+    /// Whether the last stage is done, if it is known to be the last.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.see(Stages::has_ended)
+    }
+
+    /// Moves things on a little; true if the call is done, or was not started.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub(crate) fn test(&mut self) -> Result<bool, Error> {
+        self.with(|stages| stages.test_by(Engine::test))
+    }
+
+    /// As [`test`](Running::test), without moving others on.
+    pub(crate) fn look(&mut self) -> Result<bool, Error> {
+        self.with(|stages| stages.test_by(Engine::look))
+    }
+
+    /// Waits for the end; returns at once if it was not started.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub(crate) fn wait(&mut self) -> Result<(), Error> {
+        self.with(Stages::wait)
+    }
+
+    /// Waits for the end and lets go of the buffers; nothing can be started any more.
+    pub(crate) fn end(&mut self) {
+        self.with(Stages::end);
+    }
+
+    /// Whether something has failed: a late message may then still be written to the buffers.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.see(|stages| stages.prepared.has_failed())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A call of one stage or several.
+struct Stages {
+    prepared: Prepared,
+    memory: [UserMemory; 2],
+    registration: Registration,
+    /// The operations, while it is under way.
+    active: Option<Numbers>,
+    stage: usize,
+    /// What went wrong while somebody else moved it on.
+    failure: Option<Error>,
+}
+
+// SAFETY: the addresses are used only as long as they are valid, which whoever made the value
+// has promised for all threads.
+unsafe impl Send for Stages {}
+
+impl Advance for Mutex<Stages> {
+    fn advance(&self) {
+        // Whoever holds it moves it on.
+        if let Ok(mut stages) = self.try_lock() {
+            stages.advance();
+        }
+    }
+}
+
+impl Stages {
+    fn start(&mut self) -> Result<(), Error> {
+        if self.active.is_some() {
+            return Err(Error::Active);
+        }
+        self.hold()?;
+        self.active = Some(self.begin(None)?);
+        Ok(())
+    }
+
+    fn hold(&mut self) -> Result<(), Error> {
+        let (of_call, keep) = (self.memory, self.registration == Registration::Kept);
+        self.prepared.with(self.stage, |inner, ready| {
+            let memory = ready.memory(of_call);
+            let Ready { operation, keys, .. } = ready;
+            if !keys.is_released() {
+                return Ok(());
+            }
+            // SAFETY: the buffers stay valid until the operation is done, or the value dropped;
+            // whoever waits for that releases the keys before telling anybody.
+            unsafe { inner.of_world.engine.register(operation, memory, keep, keys) }
+        })
+    }
+
+    /// Starts the stage at hand, whose memory is registered. Returns the call's numbers, which the first
+    /// stage gets.
+    fn begin(&mut self, numbers: Option<Numbers>) -> Result<Numbers, Error> {
+        let (stage, of_call, n_stages) = (self.stage, self.memory, self.prepared.n_stages());
+        let (numbers, started) = self.prepared.with(stage, |inner, ready| {
+            let memory = ready.memory(of_call);
+            let Ready { operation, keys, watch, .. } = ready;
+            watch.begin();
+            inner.in_order(numbers, n_stages, |numbers| {
+                let (engine, id) = (&inner.of_world.engine, numbers.of(stage));
+                // SAFETY: the promise made to `Running::new`.
+                unsafe { engine.start(operation, memory, keys, id, order(stage), false) }
+            })
+        });
+        if started.is_err() {
+            self.release();
+        }
+        started.map(|()| numbers)
+    }
+
+    fn release(&mut self) {
+        self.prepared
+            .with(self.stage, |inner, ready| inner.of_world.engine.release(&mut ready.keys));
+    }
+
+    /// Waits for the stage at hand, and starts the next. True if there is none.
+    fn pass(&mut self, numbers: Numbers) -> Result<bool, Error> {
+        let (stage, holds) = (self.stage, self.registration == Registration::Held);
+        let more = self.prepared.with(stage, |inner, ready| {
+            let engine = &inner.of_world.engine;
+            let outcome = match planted::is(Planted::StageEarly) && ready.learning.is_some() {
+                true => Ok(()),
+                false => engine.wait(&ready.operation, numbers.of(stage), &mut ready.watch),
+            };
+            if !holds || outcome.is_err() || ready.learning.is_some() {
+                // Peers must not reach the buffers any more, which are the caller's now.
+                engine.release(&mut ready.keys);
+            }
+            outcome.and_then(|()| inner.follow(ready))
+        })?;
+        if !more {
+            return Ok(true);
+        }
+        self.stage += 1;
+        let started = self.hold().and_then(|()| self.begin(Some(numbers)));
+        // Others have come as far, and wait for this rank.
+        started.inspect_err(|error| self.prepared.inner.of_world.engine.fail(error))?;
+        Ok(false)
+    }
+
+    /// Starts the stages that are due, as long as there are any, without waiting.
+    fn advance(&mut self) {
+        let Some(numbers) = self.active else { return };
+        while self.failure.is_none() && self.is_between() {
+            self.failure = self.pass(numbers).err();
+        }
+    }
+
+    /// Whether the stage at hand is done, and another one follows.
+    fn is_between(&mut self) -> bool {
+        let stage = self.stage;
+        self.prepared.with(stage, |_, ready| ready.learning.is_some() && ready.operation.is_done())
+    }
+
+    fn has_ended(&self) -> bool {
+        let ready = self.prepared.ready.as_ref();
+        ready.is_some_and(|ready| ready.learning.is_none() && ready.operation.is_done())
+    }
+
+    fn test_by(
+        &mut self,
+        test: fn(&Engine, &Arc<Operation>, (u64, u32), &mut OperationWatch) -> bool,
+    ) -> Result<bool, Error> {
+        let Some(numbers) = self.active else { return Ok(true) };
+        loop {
+            let id = numbers.of(self.stage);
+            let is_done = self.failure.is_some()
+                || self.prepared.with(self.stage, |inner, Ready { operation, watch, .. }| {
+                    test(&inner.of_world.engine, operation, id, watch)
+                });
+            if !is_done {
+                return Ok(false);
+            }
+            if self.moved_on(numbers)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn wait(&mut self) -> Result<(), Error> {
+        let Some(numbers) = self.active else { return Ok(()) };
+        while !self.moved_on(numbers)? {}
+        Ok(())
+    }
+
+    /// As [`pass`](Stages::pass), and notes the end.
+    fn moved_on(&mut self, numbers: Numbers) -> Result<bool, Error> {
+        let outcome = self.failure.take().map_or_else(|| self.pass(numbers), Err);
+        if !matches!(outcome, Ok(false)) {
+            self.active = None;
+        }
+        outcome
+    }
+
+    fn end(&mut self) {
+        // Whoever ends it without waiting does not want to know how it went.
+        let _ = self.wait();
+        self.release();
+    }
+}

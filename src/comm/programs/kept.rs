@@ -1,0 +1,141 @@
+//! Working memory of operations that are not in use: one budget for all communicators of a rank. What has not
+//! been used for longest goes first, whichever communicator has it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use super::ready::{KEPT_BYTES, Ready};
+use crate::engine::Engine;
+use crate::sync::lock;
+
+/// Where that is too much, this part of it goes in addition: the search for what goes takes its time.
+const GOING_PART: u64 = 8;
+
+/// Idle operations that a communicator keeps.
+pub(crate) trait Idle: Send + Sync {
+    /// Lets those go that `stays` does not want, and returns them; asked of a pile as a whole.
+    #[expect(clippy::vec_box, reason = "as they are kept")]
+    fn retain(&self, stays: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>>;
+}
+
+/// What the communicators of a rank keep.
+#[derive(Default)]
+pub(crate) struct Kept {
+    caches: Mutex<Vec<Weak<dyn Idle>>>,
+    /// Operations made so far, which tells what was used when.
+    clock: AtomicU64,
+}
+
+impl Kept {
+    /// Adds what another communicator keeps.
+    pub(crate) fn add(&self, cache: &Arc<dyn Idle>) {
+        let caches = &mut *lock(&self.caches);
+        caches.retain(|cache| cache.strong_count() > 0);
+        caches.push(Arc::downgrade(cache));
+    }
+
+    /// When an operation is used that is used now.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        // Relaxed: what is used at the same time may go in any order.
+        self.clock.load(Ordering::Relaxed)
+    }
+
+    /// Before an operation is made that needs so much memory: as many idle ones go as exceed the budget with it.
+    pub(crate) fn make_room(&self, engine: &Engine, bytes: u64) {
+        self.clock.fetch_add(1, Ordering::Relaxed);
+        if engine.operation_bytes().saturating_add(bytes) > KEPT_BYTES {
+            self.let_go(KEPT_BYTES.saturating_sub(bytes));
+        }
+    }
+
+    /// Keeps idle operations of so many bytes.
+    #[cold]
+    fn let_go(&self, most_bytes: u64) {
+        let caches: Vec<Arc<dyn Idle>> =
+            lock(&self.caches).iter().filter_map(Weak::upgrade).collect();
+        let mut idle = Vec::new();
+        for cache in &caches {
+            cache.retain(&mut |ready: &Ready| {
+                idle.push((ready.last_used, ready.kept_bytes()));
+                true
+            });
+        }
+        let mut bytes: u64 = idle.iter().map(|(_, bytes)| bytes).sum();
+        if bytes <= most_bytes {
+            return;
+        }
+        idle.sort_unstable();
+        let wanted = most_bytes - most_bytes / GOING_PART;
+        let mut going = idle.into_iter().take_while(|(_, of_one)| {
+            let goes = bytes > wanted;
+            bytes -= if goes { *of_one } else { 0 };
+            goes
+        });
+        // Of those that were used as long ago as the last that goes, not all need go.
+        let Some((mut last, mut n_at_last)) = going.next().map(|(at, _)| (at, 1)) else { return };
+        for (at, _) in going {
+            n_at_last = if at == last { n_at_last + 1 } else { 1 };
+            last = at;
+        }
+        for cache in &caches {
+            let gone = cache.retain(&mut |ready: &Ready| {
+                let goes = ready.last_used < last || (ready.last_used == last && n_at_last > 0);
+                n_at_last -= u32::from(goes && ready.last_used == last);
+                !goes
+            });
+            // They take ports' mutexes when they go.
+            drop(gone);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopbine_torus::Collective;
+    use hopbine_torus::geometry::Shape;
+
+    use super::*;
+    use crate::comm::call::Call;
+    use crate::comm::communicator::Communicator;
+    use crate::engine::Operation;
+    use crate::reduce::{Datatype, Op};
+    use crate::world::{EmulationConfig, emulate};
+
+    const COUNT: u64 = 8 << 20;
+
+    /// Makes an operation, or takes the one that is kept, and puts it back: nothing is moved.
+    fn touch(comm: &Communicator, count: u64) -> Weak<Operation> {
+        let call = Call::new(Collective::Allreduce, count, u8::DTYPE).op(Op::Sum).in_place();
+        let ready = comm.inner.ready(&call, &comm.options).unwrap();
+        let operation = Arc::downgrade(&ready.operation);
+        comm.inner.members.programs.put(ready);
+        operation
+    }
+
+    #[test]
+    fn communicators_of_a_rank_share_one_budget() {
+        emulate(&EmulationConfig::new(Shape::torus(&[4]).unwrap()), |comm| {
+            let part = || comm.split(Some(0), comm.rank().into()).unwrap().unwrap();
+            let parts = [part(), part(), part()];
+            let engine = &comm.inner.of_world.engine;
+            let (first, often) = (touch(comm, COUNT), touch(comm, COUNT + 1));
+            let each = engine.operation_bytes() / 2;
+            assert!(each > COUNT / 4, "{each} bytes for each operation");
+            let n_kept = KEPT_BYTES / each;
+            for at in 0..2 * n_kept {
+                let part = &parts[at as usize % parts.len()];
+                let last = touch(part, COUNT + 2 + at);
+                assert!(last.upgrade().is_some());
+                assert!(often.ptr_eq(&touch(comm, COUNT + 1)), "what is used often has gone");
+                let bytes = engine.operation_bytes();
+                assert!(bytes <= KEPT_BYTES + each / 4 * n_kept, "{bytes} bytes after {at}");
+            }
+            assert!(engine.operation_bytes() > KEPT_BYTES / 2);
+            assert!(first.upgrade().is_none(), "what was not used for longest has stayed");
+            drop(parts);
+            assert!(engine.operation_bytes() <= 3 * each);
+        })
+        .unwrap();
+    }
+}

@@ -1,0 +1,7 @@
+//! The programs that communicators keep: for which calls, how many, and for how long.
+
+pub(super) mod cache;
+pub(crate) mod expansions;
+pub(super) mod kept;
+pub(super) mod key;
+pub(super) mod ready;

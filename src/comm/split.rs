@@ -1,0 +1,302 @@
+//! Further communicators: of the same ranks, or of some of them.
+//!
+//! A communicator is a context, its members and their shape; it uses the endpoints that its
+//! world has, and costs no part of any device. What its ranks agree on is the context, by one
+//! collective of the communicator that it is made from. Its end is nobody else's business.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use crate::Rank;
+
+use super::call::options::CallOptions;
+use super::communicator::Communicator;
+use super::state::inner::Inner;
+use super::state::members::Members;
+use super::state::rank::{RankOfWorld, context};
+use crate::error::Error;
+
+/// A number for a context, and a place for small collectives, given back unless they are used.
+struct Serial<'a> {
+    of_world: &'a RankOfWorld,
+    /// `None` if there are none left, or if it has been used or was not needed.
+    number: Option<u32>,
+    place: Option<u32>,
+}
+
+/// What the first member of a communicator has told the others.
+#[derive(Clone, Copy)]
+struct Agreed {
+    number: u32,
+    place: Option<u32>,
+}
+
+impl<'a> Serial<'a> {
+    /// For a communicator of which this rank may be the first member.
+    fn take(of_world: &'a RankOfWorld) -> Self {
+        let place = of_world.places.as_ref().and_then(|places| places.take());
+        Serial { of_world, number: of_world.take_serial(), place }
+    }
+
+    /// As [`take`](Serial::take) on the first member; nothing on the others.
+    fn take_if(is_first: bool, of_world: &'a RankOfWorld) -> Self {
+        match is_first {
+            true => Serial::take(of_world),
+            false => Serial { of_world, number: None, place: None },
+        }
+    }
+
+    /// As others are told of it: the number in the lower half, the place in the upper one; 0 for
+    /// what there is none of.
+    fn told(&self) -> u64 {
+        let half = |number: Option<u32>| number.map_or(0, |number| u64::from(number) + 1);
+        half(self.place) << 32 | half(self.number)
+    }
+
+    /// Reads what the first member has told. If this rank is that member, number and place are now the
+    /// communicator's.
+    ///
+    /// # Errors
+    /// [`Error::Group`] if that member has no number left.
+    fn agreed(&mut self, told: u64, is_first: bool) -> Result<Agreed, Error> {
+        let (number, place) = ((told as u32).checked_sub(1), ((told >> 32) as u32).checked_sub(1));
+        let number = number.ok_or_else(|| Error::Group {
+            reason: "there are too many communicators; drop some that are not used any more"
+                .to_owned(),
+        })?;
+        if is_first {
+            (self.number, self.place) = (None, None);
+        }
+        Ok(Agreed { number, place })
+    }
+}
+
+impl Drop for Serial<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.of_world.give_serial(number);
+        }
+        if let (Some(places), Some(place)) = (&self.of_world.places, self.place) {
+            places.give_back(place);
+        }
+    }
+}
+
+impl Communicator {
+    /// Makes a second communicator of the same ranks on the same torus. All ranks must call it,
+    /// in the same order as the other operations of this communicator.
+    ///
+    /// Calls on the two have nothing to do with each other: a thread can use one while another
+    /// thread uses the other, or one thread can have operations of both under way and wait for
+    /// them in any order. This handle's options are the new one's as well. It takes a few hundred
+    /// bytes, shares the programs of this one, and ends when its last handle is dropped.
+    ///
+    /// Only the world's first communicator uses barrier gates: the gates know no contexts. Over
+    /// shared memory others have boards of their own as well, of which each rank has eight for
+    /// communicators that it is the first rank of; those that find none go by plan.
+    ///
+    /// ```
+    /// use hopbine::{EmulationConfig, emulate, reduce::Op};
+    /// use hopbine::torus::geometry::Shape;
+    ///
+    /// let config = EmulationConfig::new(Shape::torus(&[2, 2]).unwrap());
+    /// let results = emulate(&config, |comm| {
+    ///     let second = comm.duplicate()?;
+    ///     let (mut sum, mut max) = ([comm.rank()], [comm.rank()]);
+    ///     std::thread::scope(|threads| {
+    ///         let other = threads.spawn(|| second.allreduce_in_place(&mut max, Op::Max));
+    ///         comm.allreduce_in_place(&mut sum, Op::Sum)?;
+    ///         other.join().unwrap()
+    ///     })?;
+    ///     Ok((sum[0], max[0]))
+    /// });
+    /// assert_eq!(results.unwrap(), vec![Ok::<_, hopbine::Error>((6, 3)); 4]);
+    /// ```
+    ///
+    /// # Failures
+    /// All communicators of a world fail together: after an error that makes one of them
+    /// unusable ([`Error::Poisoned`]) all of them are, since it is the ranks that no longer
+    /// agree.
+    ///
+    /// # Errors
+    /// [`Error::Group`] if there are a million communicators already; else those of
+    /// [`bcast`](Communicator::bcast).
+    pub fn duplicate(&self) -> Result<Communicator, Error> {
+        let plain = self.with(CallOptions::default());
+        let members = &self.inner.members;
+        let is_first = self.rank() == 0;
+        let mut serial = Serial::take_if(is_first, &self.inner.of_world);
+        let mut told = [serial.told()];
+        plain.bcast(&mut told, 0)?;
+        Ok(self.another(serial.agreed(told[0], is_first)?, members.clone()))
+    }
+
+    /// Makes a communicator for each colour, of the ranks that give it, in the order of their
+    /// keys and, where these are equal, of their ranks here. `None` takes part in none. All
+    /// ranks must call it, in the same order as the other operations of this communicator.
+    ///
+    /// Ranks that fill a box of this communicator's torus, whole rows and planes for instance,
+    /// keep its shape; others are laid out as near a cube as their number allows.
+    ///
+    /// # Errors
+    /// [`Error::Group`] if there are a million communicators already; else those of
+    /// [`allgather`](Communicator::allgather).
+    pub fn split(&self, colour: Option<u32>, key: i64) -> Result<Option<Communicator>, Error> {
+        self.divide(colour, key, 0, |_| false)
+    }
+
+    /// As [`split`](Communicator::split). Ranks of a colour must give the same `stamp`; of the
+    /// dimensions in which they do not differ they keep those that `keeps` accepts.
+    fn divide(
+        &self,
+        colour: Option<u32>,
+        key: i64,
+        stamp: u64,
+        keeps: impl Fn(usize) -> bool,
+    ) -> Result<Option<Communicator>, Error> {
+        let plain = self.with(CallOptions::default());
+        let mut serial = Serial::take(&self.inner.of_world);
+        let told = colour.map_or(0, |colour| u64::from(colour) + 1);
+        let mine = [told, key as u64, serial.told(), stamp];
+        let mut all = vec![0; mine.len() * self.size() as usize];
+        plain.allgather(&mine, &mut all)?;
+        let (all, _) = all.as_chunks::<4>();
+        let mut ranks: Vec<(i64, Rank)> = (0..)
+            .zip(all)
+            .filter(|(_, record)| record[0] == mine[0])
+            .map(|(rank, record)| (record[1] as i64, rank))
+            .collect();
+        if colour.is_none() {
+            return Ok(None);
+        }
+        ranks.sort_unstable();
+        let ranks: Vec<Rank> = ranks.into_iter().map(|(_, rank)| rank).collect();
+        // What fails here fails on all ranks of the colour alike.
+        if ranks.iter().any(|&rank| all[rank as usize][3] != stamp) {
+            return Err(Error::Group { reason: "its ranks do not agree who they are".to_owned() });
+        }
+        let own = ranks.iter().position(|&rank| rank == self.rank());
+        let own = own.expect("a rank gives its own colour") as Rank;
+        let agreed = serial.agreed(all[ranks[0] as usize][2], own == 0)?;
+        let members = self.inner.members.some(&ranks, own, keeps);
+        Ok(Some(self.another(agreed, Arc::new(members))))
+    }
+
+    /// Makes a communicator of these ranks of this one, in this order. All ranks must call it,
+    /// in the same order as the other operations of this communicator: those that belong to it
+    /// with the same list, each of the others with a list of its own, or an empty one. Returns
+    /// `None` on ranks that are not in their list.
+    ///
+    /// # Errors
+    /// [`Error::Group`] if a rank of the list does not exist, or appears twice, or gives
+    /// another list; else as [`split`](Communicator::split).
+    pub fn group(&self, ranks: &[Rank]) -> Result<Option<Communicator>, Error> {
+        let mut sorted = ranks.to_vec();
+        sorted.sort_unstable();
+        let place = ranks.iter().position(|&rank| rank == self.rank());
+        let refused = |reason: String| Err(Error::Group { reason });
+        let wrong = match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Some(format!("rank {} appears twice", pair[0])),
+            None => sorted
+                .last()
+                .filter(|&&last| last >= self.size())
+                .map(|last| format!("there is no rank {last}, ranks are 0 to {}", self.size() - 1)),
+        };
+        // Also a rank that is wrong takes part, so that nobody waits for it.
+        let place = place.filter(|_| wrong.is_none());
+        let colour = place.map(|_| ranks[0]);
+        let mut hasher = DefaultHasher::new();
+        ranks.hash(&mut hasher);
+        let key = place.map_or(0, |place| place as i64);
+        let made = self.divide(colour, key, hasher.finish(), |_| false)?;
+        if let Some(reason) = wrong {
+            return refused(reason);
+        }
+        match made {
+            // Somebody of the list gave none.
+            Some(made) if made.size() as usize != ranks.len() => {
+                refused("its ranks do not agree who they are".to_owned())
+            }
+            made => Ok(made),
+        }
+    }
+
+    /// Makes a communicator of the ranks that differ from this one only in the given dimensions
+    /// of the torus: rows, columns, planes. It has the shape of these dimensions, with the first
+    /// varying fastest from rank to rank. All ranks must call it, in the same order as the other
+    /// operations of this communicator, with the same dimensions.
+    ///
+    /// # Errors
+    /// [`Error::Group`] if a dimension does not exist or is given twice; else as
+    /// [`split`](Communicator::split).
+    pub fn sub_box(&self, dims: &[usize]) -> Result<Communicator, Error> {
+        let shape = self.shape();
+        let n_dims = shape.n_dims();
+        let is_wrong = |(at, dim): (usize, &usize)| *dim >= n_dims || dims[..at].contains(dim);
+        if let Some((_, dim)) = dims.iter().enumerate().find(|&(at, dim)| is_wrong((at, dim))) {
+            return Err(Error::Group {
+                reason: format!(
+                    "dimension {dim} of {shape}: give each of 0 to {} once at most",
+                    n_dims - 1
+                ),
+            });
+        }
+        let at = self.coordinates();
+        let number = |dims: &mut dyn Iterator<Item = usize>| {
+            dims.fold(0u64, |number, dim| number * u64::from(shape.size(dim)) + u64::from(at[dim]))
+        };
+        let colour = number(&mut (0..n_dims).filter(|dim| !dims.contains(dim)));
+        let key = number(&mut (0..n_dims).rev().filter(|dim| dims.contains(dim)));
+        let made = self.divide(Some(colour as u32), key as i64, 0, |dim| dims.contains(&dim))?;
+        made.ok_or_else(|| unreachable!("a colour was given"))
+    }
+
+    /// Makes a communicator of these ranks of this one, in this order. Only they call it, unlike
+    /// [`group`](Communicator::group), and nothing is sent: what they must agree on goes through
+    /// `agree`, which is given a number on the first rank of the list and returns it on all of
+    /// them (a broadcast by other means, such as MPI's).
+    ///
+    /// # Errors
+    /// [`Error::Group`] if there are a million communicators already, if a rank of the list does
+    /// not exist or appears twice, or if this rank is not in it.
+    pub fn join(
+        &self,
+        ranks: &[Rank],
+        agree: impl FnOnce(u64) -> u64,
+    ) -> Result<Communicator, Error> {
+        let refused = |reason: &str| Error::Group { reason: reason.to_owned() };
+        let own = ranks.iter().position(|&rank| rank == self.rank());
+        let own = own.ok_or_else(|| refused("this rank is not in the list"))? as Rank;
+        let mut sorted = ranks.to_vec();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(refused("a rank appears twice"));
+        }
+        if sorted.last().is_some_and(|&last| last >= self.size()) {
+            return Err(refused("there is no such rank"));
+        }
+        let mut serial = Serial::take_if(own == 0, &self.inner.of_world);
+        let agreed = serial.agreed(agree(serial.told()), own == 0)?;
+        let members = &self.inner.members;
+        // The same ranks share the programs.
+        let is_all = ranks.iter().copied().eq(0..self.size());
+        let members =
+            if is_all { members.clone() } else { Arc::new(members.some(ranks, own, |_| false)) };
+        Ok(self.another(agreed, members))
+    }
+
+    /// Another communicator of this world.
+    fn another(&self, agreed: Agreed, members: Arc<Members>) -> Communicator {
+        let Agreed { number, place } = agreed;
+        let of_world = self.inner.of_world.clone();
+        let context = context(members.world_rank(0), number);
+        let own = members.caller.rank as usize;
+        let small = of_world
+            .places
+            .as_ref()
+            .zip(place)
+            .and_then(|(places, place)| places.open(place, &members.world_ranks(), own));
+        let inner = Arc::new(Inner::new(of_world, members, context, small));
+        Communicator { inner, options: self.options.clone() }
+    }
+}

@@ -1,0 +1,60 @@
+//! A communicator, whatever the options of its handles: a context, its members, and the world.
+
+use std::sync::Arc;
+
+use super::members::Members;
+use super::rank::RankOfWorld;
+use super::small::SmallCollectives;
+use super::turns::{Turn, Turns};
+use crate::endpoint::Tag;
+use crate::planted::{self, Planted};
+
+/// See the module documentation.
+pub(crate) struct Inner {
+    pub(crate) of_world: Arc<RankOfWorld>,
+    pub(crate) members: Arc<Members>,
+    /// What performs its small collectives, if it is not the world's and has something that does.
+    pub(crate) small: Option<Box<dyn SmallCollectives>>,
+    /// Tells its messages from those of all other communicators.
+    context: u64,
+    operations: Turns,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.of_world.give_context(self.context);
+    }
+}
+
+impl Inner {
+    pub(crate) fn new(
+        of_world: Arc<RankOfWorld>,
+        members: Arc<Members>,
+        context: u64,
+        small: Option<Box<dyn SmallCollectives>>,
+    ) -> Self {
+        Inner { of_world, members, small, context, operations: Turns::default() }
+    }
+
+    /// Whether this is the world's first communicator.
+    pub(crate) fn is_world(&self) -> bool {
+        self.context == 0
+    }
+
+    /// The number of the next operation.
+    pub(crate) fn next_operation(&self) -> u32 {
+        self.operations.next()
+    }
+
+    /// Names the next `n` operations, by context and the number of the first, which is to be started
+    /// before the turn is dropped: ranks must start operations in the same order, and so must the threads
+    /// of each rank, of which one may take its numbers before another and start later.
+    #[inline]
+    pub(crate) fn next_operations(&self, n: u32) -> (Turn<'_>, (u64, u32)) {
+        // Numbers are used again after 2^24 operations, long after the first ones have left the wire.
+        let turn = self.operations.wait(n);
+        let modulus = if planted::is(Planted::NumbersWrap) { 16 } else { Tag::OPERATIONS };
+        let number = turn.first() % modulus;
+        (turn, (self.context, number))
+    }
+}

@@ -1,0 +1,121 @@
+//! The ranks of a communicator, their shape and their map.
+
+use crate::Rank;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use hopbine_torus::geometry::{Axis, AxisLink, Node, RankMap, Shape};
+
+use crate::comm::call::Caller;
+use crate::comm::programs::cache::Cache;
+use crate::comm::programs::kept::Kept;
+use hopbine_torus::geometry::near_cubic;
+
+/// The ranks of a communicator on their torus, and the programs that have been compiled for
+/// them. Duplicates share it.
+pub(crate) struct Members {
+    pub(crate) shape: Shape,
+    pub(crate) map: RankMap,
+    /// A hash of the shape and the map, to compare them between ranks.
+    pub(crate) fingerprint: u64,
+    pub(crate) caller: Caller,
+    /// The members as ranks of the world, in order; without it they are all of them.
+    ranks: Option<Box<[Rank]>>,
+    pub(crate) segment_bytes: Option<u64>,
+    pub(crate) programs: Arc<Cache>,
+}
+
+impl Members {
+    /// All ranks of the world; `rank` is the calling one.
+    pub(crate) fn world(
+        rank: Rank,
+        shape: Shape,
+        map: RankMap,
+        segment_bytes: Option<u64>,
+    ) -> Self {
+        let caller = Caller { rank, n_ranks: shape.n_nodes() };
+        Members::new((shape, map), caller, None, segment_bytes, &Arc::default())
+    }
+
+    fn new(
+        (shape, map): (Shape, RankMap),
+        caller: Caller,
+        ranks: Option<Box<[Rank]>>,
+        segment_bytes: Option<u64>,
+        kept: &Arc<Kept>,
+    ) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (&shape, &map).hash(&mut hasher);
+        let (fingerprint, programs) = (hasher.finish(), Cache::new(kept));
+        Members { shape, map, fingerprint, caller, ranks, segment_bytes, programs }
+    }
+
+    /// Some ranks of `self`, in this order, with the calling rank at `rank`. Where they fill a
+    /// box of the torus they keep its shape, with dimensions that wrap only if they are whole;
+    /// otherwise they are laid out as near a cube as their number allows. A dimension in which
+    /// they do not differ is kept if `keeps` says so.
+    pub(crate) fn some(&self, ranks: &[Rank], rank: Rank, keeps: impl Fn(usize) -> bool) -> Self {
+        let caller = Caller { rank, n_ranks: ranks.len() as u32 };
+        let place = self.sub_box(ranks, keeps).unwrap_or_else(|| near_box(caller.n_ranks));
+        let ranks = ranks.iter().map(|&rank| self.world_rank(rank)).collect();
+        Members::new(place, caller, Some(ranks), self.segment_bytes, &self.programs.kept)
+    }
+
+    /// A member as a rank of the world.
+    pub(crate) fn world_rank(&self, rank: Rank) -> Rank {
+        self.ranks.as_ref().map_or(rank, |ranks| ranks[rank as usize])
+    }
+
+    /// All members as ranks of the world, in order.
+    pub(crate) fn world_ranks(&self) -> Vec<Rank> {
+        (0..self.caller.n_ranks).map(|rank| self.world_rank(rank)).collect()
+    }
+
+    /// Whether these are all ranks of the world in its order.
+    pub(crate) fn is_world(&self) -> bool {
+        self.ranks.is_none()
+    }
+
+    /// The shape of the box that these ranks fill, and where in it each is; `None` if they fill
+    /// none.
+    fn sub_box(&self, ranks: &[Rank], keeps: impl Fn(usize) -> bool) -> Option<(Shape, RankMap)> {
+        let coords: Vec<_> =
+            ranks.iter().map(|&rank| self.map.coord_of(&self.shape, rank)).collect();
+        let mut axes = Vec::new();
+        let mut starts = Vec::new();
+        for (dim, &axis) in self.shape.axes().iter().enumerate() {
+            let (first, last) = coords.iter().fold((u32::MAX, 0), |(first, last), coord| {
+                (first.min(coord[dim]), last.max(coord[dim]))
+            });
+            let size = last - first + 1;
+            if size > 1 || keeps(dim) {
+                axes.push(match axis.link {
+                    AxisLink::Torus if size < axis.size => Axis::mesh(size),
+                    link => Axis { size, link },
+                });
+                starts.push((dim, first, size));
+            }
+        }
+        // The ranks of one node, or one rank, are a torus of one node.
+        if axes.iter().all(|axis| axis.link == AxisLink::Node) {
+            axes.insert(0, Axis::torus(1));
+        }
+        let n_nodes = axes.iter().map(|axis| u64::from(axis.size)).product::<u64>();
+        if n_nodes != ranks.len() as u64 {
+            return None;
+        }
+        let shape = Shape::from_axes(axes).ok()?;
+        let node_of = coords.iter().map(|coord| {
+            let place =
+                |node, &(dim, first, size): &(usize, u32, u32)| node * size + coord[dim] - first;
+            starts.iter().fold(0, place)
+        });
+        let map = RankMap::from_nodes(&shape, node_of.map(Node).collect()).ok()?;
+        Some((shape, map))
+    }
+}
+
+fn near_box(n_ranks: u32) -> (Shape, RankMap) {
+    let shape = Shape::torus(&near_cubic(n_ranks)).expect("sizes whose product is a u32");
+    (shape, RankMap::ColumnMajor)
+}

@@ -1,0 +1,117 @@
+//! What all communicators of a rank have in common: the engine, the hardware, and the numbers
+//! that tell communicators apart.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, RwLock};
+
+use crate::Rank;
+
+use super::small::{CacheFigures, SmallCollectives, SmallPlaces};
+use crate::comm::choice::preferred::Preferred;
+use crate::comm::choice::select::Wire;
+use crate::comm::programs::expansions::Expansions;
+use crate::endpoint::Tag;
+use crate::engine::Engine;
+use crate::sync::lock;
+
+/// Bits of a context that number the communicators that one rank is the first member of.
+const SERIAL_BITS: u32 = 20;
+
+/// The most ranks of a world.
+pub(crate) const MOST_RANKS: u64 = 1 << (Tag::CONTEXT_BITS - SERIAL_BITS);
+
+/// See the module documentation.
+pub(crate) struct RankOfWorld {
+    pub(crate) engine: Engine,
+    /// The kind of wire.
+    pub(crate) wire: Wire,
+    /// The collectives that the hardware performs for the world's communicator, or why it performs
+    /// none.
+    pub(crate) small: Result<Box<dyn SmallCollectives>, String>,
+    /// Those for further communicators, if there are any.
+    pub(crate) places: Option<Box<dyn SmallPlaces>>,
+    /// Calls in such places hold it for reading; whoever refuses all further calls, for writing.
+    pub(crate) in_places: RwLock<()>,
+    /// The figures of the registration cache, if there is one.
+    pub(crate) cache: Option<CacheFigures>,
+    /// Algorithms that the user prefers to the library's choice.
+    pub(crate) preferred: Preferred,
+    /// What ranks of this process share, if there are several.
+    pub(crate) expansions: Option<Arc<Expansions>>,
+    serials: Mutex<Serials>,
+}
+
+struct Serials {
+    next: u32,
+    /// Of communicators that exist, with this rank as their first member.
+    used: HashSet<u32>,
+}
+
+impl RankOfWorld {
+    pub(crate) fn new(
+        engine: Engine,
+        wire: Wire,
+        small: Result<Box<dyn SmallCollectives>, String>,
+        places: Option<Box<dyn SmallPlaces>>,
+        cache: Option<CacheFigures>,
+        preferred: Preferred,
+    ) -> Self {
+        // Rank 0's first communicator is the world's.
+        let serials = Serials { next: 1, used: HashSet::from([0]) };
+        let serials = Mutex::new(serials);
+        let in_places = RwLock::default();
+        let expansions = None;
+        RankOfWorld {
+            engine,
+            wire,
+            small,
+            places,
+            in_places,
+            cache,
+            preferred,
+            expansions,
+            serials,
+        }
+    }
+
+    /// This rank shares its expansions with others of its process.
+    pub(crate) fn sharing(self, expansions: Arc<Expansions>) -> Self {
+        RankOfWorld { expansions: Some(expansions), ..self }
+    }
+
+    /// A number for a communicator whose first member may be this rank; `None` if a million
+    /// exist. To be given back.
+    pub(crate) fn take_serial(&self) -> Option<u32> {
+        let Serials { next, used } = &mut *lock(&self.serials);
+        let all = 1 << SERIAL_BITS;
+        if used.len() as u32 == all {
+            return None;
+        }
+        while used.contains(next) {
+            *next = (*next + 1) % all;
+        }
+        let serial = *next;
+        used.insert(serial);
+        // Not the same again soon: ranks end a communicator at different times.
+        *next = (serial + 1) % all;
+        Some(serial)
+    }
+
+    /// Gives a number back.
+    pub(crate) fn give_serial(&self, serial: u32) {
+        lock(&self.serials).used.remove(&serial);
+    }
+
+    /// The communicator with this context is gone on this rank.
+    pub(crate) fn give_context(&self, context: u64) {
+        if context >> SERIAL_BITS == u64::from(self.engine.rank()) {
+            self.give_serial((context & ((1 << SERIAL_BITS) - 1)) as u32);
+        }
+    }
+}
+
+/// The context of the communicator with this first member and its number. No two communicators
+/// that exist have the same.
+pub(crate) fn context(first: Rank, serial: u32) -> u64 {
+    u64::from(first) << SERIAL_BITS | u64::from(serial)
+}

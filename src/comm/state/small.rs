@@ -1,0 +1,142 @@
+//! Small collectives that are performed without a plan: by the hardware's barrier gates, or by ranks of one
+//! host in memory that they share.
+
+use std::fmt;
+
+use hopbine_torus::collectives::Collective;
+use serde::Serialize;
+
+use crate::Rank;
+use crate::comm::call::{Call, Caller};
+use crate::error::Error;
+use crate::memory::CacheStats;
+use crate::reduce::{Dtype, Op};
+
+/// The barrier gates of this rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GatesInfo {
+    /// Connected.
+    Connected {
+        /// The TNI.
+        tni: u16,
+        /// `butterfly` or `tree`.
+        arrangement: &'static str,
+    },
+    /// A board in shared memory serves in place of gates.
+    Board {
+        /// The longest contribution of a rank.
+        bytes: u64,
+    },
+    /// None can be used.
+    Absent {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Figures of a cache, as long as it lives.
+pub(crate) type CacheFigures = Box<dyn Fn() -> Option<CacheStats> + Send + Sync>;
+
+/// Barriers and small reductions by the hardware, for all ranks of a communicator together.
+pub(crate) trait SmallCollectives: Send + Sync {
+    /// Whether it can perform a normalized call. `always` says that nothing else may: results may then
+    /// differ from a plan's by rounding, and what it might hand back is refused.
+    ///
+    /// # Errors
+    /// Why not.
+    fn serves(&self, call: &Call, always: bool) -> Result<(), Refusal>;
+
+    /// Performs a call that it [`serves`](SmallCollectives::serves), or hands it back, false: an alltoall
+    /// whose blocks, of sizes that no rank knows all of, are too long for it. All ranks find this alike.
+    ///
+    /// # Safety
+    /// As [`Communicator::call`](crate::Communicator::call).
+    ///
+    /// # Errors
+    /// [`Error::GatesMismatch`], [`Error::Disagree`], [`Error::Wire`]; what `waiter` returns.
+    unsafe fn perform(
+        &self,
+        call: &Call,
+        caller: Caller,
+        waiter: &mut dyn Waiter,
+    ) -> Result<bool, Error>;
+
+    /// Waits for whatever is going on, and calls `f` before anything else does.
+    fn between_calls(&self, f: &mut dyn FnMut());
+
+    /// What there is to tell about it.
+    fn describe(&self) -> GatesInfo;
+}
+
+/// What a call checks, and tells, while it waits for the hardware.
+pub(crate) trait Waiter {
+    /// Whether the call may still be performed. Returns the number that the communicator's next operation
+    /// by a plan gets, the same on all ranks if they have made the same calls.
+    ///
+    /// # Errors
+    /// Why not.
+    fn may_start(&mut self) -> Result<u32, Error>;
+
+    /// There is nothing to do but to wait, for this member of the communicator, if it is known.
+    ///
+    /// # Errors
+    /// Why there is no point in waiting any longer.
+    fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error>;
+}
+
+/// Places for the small collectives of further communicators: some for each rank, which are for
+/// communicators that it is the first member of.
+pub(crate) trait SmallPlaces: Send + Sync {
+    /// Takes a place for a communicator, in case this rank is its first member; `None` if none is
+    /// free.
+    fn take(&self) -> Option<u32>;
+
+    /// Gives back a place that no communicator uses.
+    fn give_back(&self, place: u32);
+
+    /// What performs small collectives in a place of the first of `members`, ranks of the world,
+    /// of which this one is number `me`. `None` if it cannot.
+    fn open(&self, place: u32, members: &[Rank], me: usize) -> Option<Box<dyn SmallCollectives>>;
+}
+
+/// Why the hardware cannot do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Collective(Collective),
+    Elements {
+        op: Option<Op>,
+        dtype: Dtype,
+    },
+    Count {
+        most: u64,
+        count: u64,
+    },
+    /// Blocks of different sizes.
+    Sizes,
+    Lacks {
+        interface: u16,
+        operation: u64,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Collective(other) => {
+                write!(f, "they cannot do {other}")
+            }
+            Refusal::Elements { op, dtype } => {
+                let op = op.map_or("no operator", |op| op.name());
+                write!(f, "they do not do {op} on {dtype}")
+            }
+            Refusal::Count { most, count } => {
+                write!(f, "they take 1 to {most} elements, not {count}")
+            }
+            Refusal::Sizes => write!(f, "blocks must have one size"),
+            Refusal::Lacks { interface, operation } => {
+                write!(f, "TNI {interface} lacks the operation with capability {operation:#x}")
+            }
+        }
+    }
+}

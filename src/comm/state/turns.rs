@@ -1,0 +1,114 @@
+//! Numbers that threads take, and act on one after the other, in the order of the numbers.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// See the module documentation.
+#[derive(Default)]
+pub(crate) struct Turns {
+    /// The number that is taken next. Numbers wrap round.
+    next: AtomicU32,
+    /// The number whose turn it is.
+    at: AtomicU32,
+}
+
+/// Numbers that a thread has taken. When it is dropped it is the next thread's turn.
+pub(crate) struct Turn<'t> {
+    turns: &'t Turns,
+    first: u32,
+    n: u32,
+}
+
+impl Turns {
+    /// The number that is taken next.
+    pub(crate) fn next(&self) -> u32 {
+        // Relaxed: a plain counter.
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// Takes the next `n` numbers, and waits until those who have taken others before have dropped them.
+    #[inline]
+    pub(crate) fn wait(&self, n: u32) -> Turn<'_> {
+        let turn = self.take(n);
+        turn.wait();
+        turn
+    }
+
+    #[inline]
+    fn take(&self, n: u32) -> Turn<'_> {
+        // Relaxed: as above.
+        Turn { turns: self, first: self.next.fetch_add(n, Ordering::Relaxed), n }
+    }
+}
+
+impl Turn<'_> {
+    /// The first of the numbers.
+    pub(crate) fn first(&self) -> u32 {
+        self.first
+    }
+
+    #[inline]
+    fn has_come(&self) -> bool {
+        // Acquire: what was done in earlier turns comes before; partner is the release in `drop`.
+        self.turns.at.load(Ordering::Acquire) == self.first
+    }
+
+    #[inline]
+    fn wait(&self) {
+        while !self.has_come() {
+            // A turn is short, unless its thread does not run.
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: see `has_come`.
+        self.turns.at.store(self.first.wrapping_add(self.n), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_come_in_the_order_of_the_numbers() {
+        for start in [0, u32::MAX - 1] {
+            let turns = Turns { next: start.into(), at: start.into() };
+            let [one, two, three] = [1, 3, 1].map(|n| turns.take(n));
+            let has_come = [&one, &two, &three].map(Turn::has_come);
+            assert_eq!(has_come, [true, false, false]);
+            assert_eq!(two.first(), start.wrapping_add(1));
+            drop(one);
+            assert!(two.has_come() && !three.has_come());
+            drop(two);
+            assert!(three.has_come());
+            assert_eq!(
+                (three.first(), turns.next()),
+                (start.wrapping_add(4), start.wrapping_add(5))
+            );
+        }
+    }
+
+    /// What one thread does in its turn no other does meanwhile, and the next one sees.
+    #[test]
+    fn threads_act_one_after_the_other() {
+        let (turns, done) = (Turns::default(), AtomicU32::new(0));
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    for _ in 0..200 {
+                        let turn = turns.wait(1);
+                        // Relaxed: the turns order it.
+                        assert_eq!(done.load(Ordering::Relaxed), turn.first());
+                        std::thread::yield_now();
+                        done.store(turn.first() + 1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(done.into_inner(), 800);
+    }
+}

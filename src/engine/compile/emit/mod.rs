@@ -1,0 +1,363 @@
+//! The tasks of one port, emitted step by step and lane by lane: what is sent here, what is
+//! received in `recvs`. Both ends of a message see the same order of steps and lanes.
+
+mod recvs;
+mod sizes;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::ops::Range;
+
+use hopbine_torus::Rank;
+use hopbine_torus::plan::{Lane, Run, Step};
+
+use super::geometry::{CompileFailure, Geometry};
+use super::graph::{Extent, Graph, Place};
+use super::pieces::pieces;
+use super::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
+use super::readers::readers;
+use super::space::{Regions, WorkingSpace, push_joined};
+use super::staging::Staging;
+use super::transfer::{Transfer, by_piece, pair_up};
+use crate::error::CompileError;
+pub use sizes::{compile_sizes, learnt, log_words};
+use smallvec::SmallVec;
+
+/// Receives posted at a time, unless a step has more: enough to keep the wire busy, few
+/// enough that a peer's table of announced receives stays small.
+const MIN_RECV_WINDOW: u32 = 64;
+/// Copies at the end of a program are split at this length, so that the first can be done
+/// while the last blocks are still on their way.
+const OUTPUT_COPY_BYTES: u64 = 256 * 1024;
+/// Parts of the working buffer start at cache lines.
+pub(crate) const ALIGN: u64 = 64;
+/// Virtual bytes from here on keep messages within their lane's window.
+const FENCES: u64 = 1 << 34;
+/// The region of messages without bytes.
+const NOWHERE: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
+
+/// What a task reads, or what it writes.
+type Extents = SmallVec<[Extent; 2]>;
+
+/// A lane's number, its steps, and its space.
+pub(crate) type PlacedLane<'a> = (usize, &'a Lane, WorkingSpace<'a>);
+
+/// Compiles one port.
+pub(crate) struct PortCompiler<'a> {
+    geometry: &'a Geometry,
+    /// The lanes that the port drives.
+    lanes: Vec<PlacedLane<'a>>,
+    /// The lane at hand.
+    lane: usize,
+    graph: Graph,
+    staging: Staging,
+    recvs: Vec<u32>,
+    moves: Vec<Move>,
+    closing: Vec<Move>,
+    folds: Vec<Fold>,
+    operands: Vec<Region>,
+    /// Messages so far to (`true`) and from (`false`) each peer.
+    messages: BTreeMap<(Rank, bool), u32>,
+    wire_bytes: [u64; Buffer::COUNT],
+    step: u32,
+    /// What messages of this step wait for, and the next steps' for them.
+    fence: Option<Extent>,
+    /// The tasks that send in this step.
+    sending: Range<u32>,
+}
+
+impl<'a> PortCompiler<'a> {
+    pub(crate) fn new(geometry: &'a Geometry, lanes: Vec<PlacedLane<'a>>) -> Self {
+        PortCompiler {
+            geometry,
+            lanes,
+            lane: 0,
+            graph: Graph::new(),
+            staging: Staging::new(0, 0, 0),
+            recvs: Vec::new(),
+            moves: Vec::new(),
+            closing: Vec::new(),
+            folds: Vec::new(),
+            operands: Vec::new(),
+            messages: BTreeMap::new(),
+            wire_bytes: [0; Buffer::COUNT],
+            step: 0,
+            fence: None,
+            sending: 0..0,
+        }
+    }
+
+    fn space(&self) -> &WorkingSpace<'a> {
+        &self.lanes[self.lane].2
+    }
+
+    fn space_mut(&mut self) -> &mut WorkingSpace<'a> {
+        &mut self.lanes[self.lane].2
+    }
+
+    /// The longest message of the lanes.
+    fn longest_piece(&self) -> u64 {
+        let segment = self.geometry.segment_bytes.unwrap_or(u64::MAX);
+        let longest = |(_, lane, space): &PlacedLane<'_>| {
+            let transfers = lane.steps.iter().flat_map(|step| step.sends.iter().chain(&step.recvs));
+            let bytes = |run: &Run| space.bytes(*run).end - space.bytes(*run).start;
+            let longest = transfers.map(|transfer| transfer.blocks.iter().map(bytes).sum()).max();
+            let longest: u64 = longest.filter(|_| !space.is_token()).unwrap_or(0);
+            if !self.geometry.sizes.are_known() {
+                return longest;
+            }
+            longest.min(segment.max(self.geometry.elem_bytes))
+        };
+        self.lanes.iter().map(longest).max().unwrap_or(0)
+    }
+
+    /// The program, and what is to be copied when all ports have ended theirs.
+    pub(crate) fn run(mut self) -> Result<(PortProgram, Vec<Move>), CompileFailure> {
+        let steps = |lane: usize| &self.lanes[lane].1.steps;
+        let most = |count: fn(&Step) -> usize| {
+            let all = (0..self.lanes.len()).flat_map(steps);
+            all.map(count).max().unwrap_or(0)
+        };
+        let (most_sends, most_recvs) =
+            (most(|step| step.sends.len()), most(|step| step.recvs.len()));
+        let n_steps = (0..self.lanes.len()).map(|lane| steps(lane).len()).max().unwrap_or(0);
+        self.staging = Staging::new(self.longest_piece(), most_sends as u64, most_recvs as u64);
+        for index in 0..n_steps {
+            for lane in 0..self.lanes.len() {
+                let plan: &'a Lane = self.lanes[lane].1;
+                let Some(step) = plan.steps.get(index) else { continue };
+                (self.step, self.lane) = (index as u32, lane);
+                self.staging.next_step();
+                self.fence = fence(lane, index, plan.window);
+                self.emit_sends(step);
+                self.emit_recvs(step);
+                self.emit_fence(step);
+            }
+        }
+        self.step = n_steps as u32;
+        for lane in 0..self.lanes.len() {
+            self.lane = lane;
+            self.emit_outputs();
+        }
+        if self.graph.tasks.len() >= u32::MAX as usize {
+            let lane = self.lanes.first().map_or(0, |lane| lane.0);
+            return Err(CompileFailure { lane, step: n_steps, error: CompileError::TooLong });
+        }
+        Ok(self.finish(most_recvs as u32))
+    }
+
+    fn transfer(&self, peer: Rank, runs: &[Run]) -> Transfer {
+        let mut at = 0;
+        let ranges: Vec<_> = runs.iter().flat_map(|&run| self.space().filled(run)).collect();
+        let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
+        let pieces = if self.space().is_token() || !self.geometry.sizes.are_known() {
+            // One message, which says "I am here", or how much there is.
+            std::iter::once(0..lens.iter().sum()).collect()
+        } else {
+            let mut pieces = pieces(&lens, self.geometry.segment_bytes, self.geometry.elem_bytes);
+            if pieces.is_empty() && self.geometry.sizes.are_learnt() {
+                // An empty message.
+                pieces.extend(std::iter::once(0..0));
+            }
+            pieces
+        };
+        let runs = ranges.into_iter().zip(&lens).map(|(range, len)| {
+            at += len;
+            (at - len, range)
+        });
+        Transfer { peer, runs: runs.collect(), pieces }
+    }
+
+    fn emit_sends(&mut self, step: &Step) {
+        let first = self.graph.len();
+        let transfers: Vec<_> =
+            step.sends.iter().map(|send| self.transfer(send.peer, &send.blocks)).collect();
+        for (piece, transfer) in by_piece(&transfers) {
+            let ranges = transfer.ranges(piece);
+            let mut sources = Regions::new();
+            for range in &ranges {
+                self.space().sources(range).into_iter().for_each(|r| push_joined(&mut sources, r));
+            }
+            let level = piece as u32;
+            if self.space().is_token() {
+                let reads: Extents = ranges.iter().map(|range| self.space().place(range)).collect();
+                self.emit_send(transfer.peer, level, NOWHERE, &reads);
+            } else if sources.is_empty() {
+                self.emit_send(transfer.peer, level, NOWHERE, &[]);
+            } else if let [source] = sources[..] {
+                self.emit_send(transfer.peer, level, source, &[source.extent()]);
+            } else {
+                let slot = self.staging.pack(sources.iter().map(|source| source.len).sum());
+                self.emit_copy(level, &pair_up(&sources, &[slot]));
+                self.emit_send(transfer.peer, level, slot, &[slot.extent()]);
+            }
+        }
+        self.sending = first..self.graph.len();
+    }
+
+    fn emit_send(&mut self, to: Rank, piece: u32, from: Region, reads: &[(Place, Range<u64>)]) {
+        self.note_wire(from);
+        let message = self.next_message(to, true);
+        let send = Task::Send { to: to.0, message, from };
+        self.emit_message(piece, send, reads, &[]);
+    }
+
+    fn emit_recv(&mut self, from: Rank, piece: u32, into: Region) {
+        self.note_wire(into);
+        let message = self.next_message(from, false);
+        self.recvs.push(self.graph.len());
+        let writes = [into.extent()];
+        self.emit_message(piece, Task::Recv { from: from.0, message, into }, &[], &writes);
+    }
+
+    /// A task of the wire's.
+    fn emit_message(&mut self, piece: u32, task: Task, reads: &[Extent], writes: &[Extent]) {
+        match &self.fence {
+            None => self.graph.emit(self.step, piece, task, reads, writes),
+            Some(fence) => {
+                let reads = [reads, std::slice::from_ref(fence)].concat();
+                self.graph.emit(self.step, piece, task, &reads, writes);
+            }
+        }
+    }
+
+    /// Whoever passes the fence next waits for all messages of this step.
+    fn emit_fence(&mut self, step: &Step) {
+        if let Some(fence) = self.fence.take()
+            && !(step.sends.is_empty() && step.recvs.is_empty())
+        {
+            self.emit_nothing(&[], &[fence]);
+        }
+    }
+
+    /// A task that does nothing but wait.
+    fn emit_nothing(&mut self, reads: &[Extent], writes: &[Extent]) {
+        let nothing = Span { start: self.moves.len() as u32, len: 0 };
+        self.graph.emit(self.step, 0, Task::Copy(nothing), reads, writes);
+    }
+
+    fn emit_copy(&mut self, piece: u32, pairs: &[(Region, Region)]) {
+        let reads: Extents = pairs.iter().map(|(from, _)| from.extent()).collect();
+        let writes: Extents = pairs.iter().map(|(_, into)| into.extent()).collect();
+        let span = Span { start: self.moves.len() as u32, len: pairs.len() as u32 };
+        self.moves.extend(pairs.iter().map(|&(from, into)| Move { from, into }));
+        self.graph.emit(self.step, piece, Task::Copy(span), &reads, &writes);
+    }
+
+    fn note_wire(&mut self, region: Region) {
+        let longest = &mut self.wire_bytes[region.buffer as usize];
+        *longest = region.len.max(*longest);
+    }
+
+    fn next_message(&mut self, peer: Rank, sent: bool) -> u32 {
+        let next = self.messages.entry((peer, sent)).or_insert(0);
+        *next += 1;
+        *next - 1
+    }
+
+    fn emit_outputs(&mut self) {
+        if self.space().waits_for_others() {
+            let copies = self.space().outputs();
+            self.closing.extend(copies.into_iter().map(|(from, into)| Move { from, into }));
+            return;
+        }
+        let mut batch = Vec::new();
+        let mut batch_bytes = 0;
+        for (mut from, mut into) in self.space().outputs() {
+            while from.len > 0 {
+                let len = from.len.min(OUTPUT_COPY_BYTES - batch_bytes);
+                batch.push((Region { len, ..from }, Region { len, ..into }));
+                batch_bytes += len;
+                for rest in [&mut from, &mut into] {
+                    rest.offset += len;
+                    rest.len -= len;
+                }
+                if batch_bytes == OUTPUT_COPY_BYTES {
+                    self.emit_copy(0, &batch);
+                    batch.clear();
+                    batch_bytes = 0;
+                }
+            }
+        }
+        if !batch.is_empty() {
+            self.emit_copy(0, &batch);
+        }
+    }
+
+    /// How far into each buffer the tasks reach. The folds' targets are never in staging.
+    fn needs(&self) -> [u64; Buffer::COUNT] {
+        let mut needs = [0; Buffer::COUNT];
+        let mut note = |region: Region| {
+            let need = &mut needs[region.buffer as usize];
+            *need = region.range().end.max(*need);
+        };
+        for task in &self.graph.tasks {
+            match task {
+                Task::Send { from: region, .. } | Task::Recv { into: region, .. } => note(*region),
+                Task::Copy(_) | Task::Fold(_) => {}
+            }
+        }
+        self.moves.iter().chain(&self.closing).for_each(|copy| {
+            note(copy.from);
+            note(copy.into);
+        });
+        self.folds.iter().for_each(|fold| note(fold.into));
+        self.operands.iter().copied().for_each(note);
+        needs
+    }
+
+    fn finish(mut self, most_recvs: u32) -> (PortProgram, Vec<Move>) {
+        let staging = &self.staging;
+        let place = |region: &mut Region| {
+            if region.buffer == Buffer::Staging {
+                region.offset = staging.place(region.offset);
+            }
+        };
+        for task in &mut self.graph.tasks {
+            match task {
+                Task::Send { from: region, .. } | Task::Recv { into: region, .. } => place(region),
+                Task::Copy(_) | Task::Fold(_) => {}
+            }
+        }
+        for copy in &mut self.moves {
+            place(&mut copy.from);
+            place(&mut copy.into);
+        }
+        self.operands.iter_mut().for_each(place);
+        let needs = self.needs();
+        let successors = self.graph.successors();
+        let mut program = PortProgram {
+            tasks: self.graph.tasks.into(),
+            steps: self.graph.steps.into(),
+            n_deps: successors.n_deps,
+            successor_start: successors.start,
+            successors: successors.tasks,
+            recvs: self.recvs.into(),
+            moves: self.moves.into(),
+            folds: self.folds.into(),
+            operands: self.operands.into(),
+            needs,
+            wire_bytes: self.wire_bytes,
+            recv_window: most_recvs.max(MIN_RECV_WINDOW),
+            step_window: most_recvs,
+            readers: Box::default(),
+        };
+        program.readers = readers(&program);
+        (program, self.closing)
+    }
+}
+
+/// The virtual byte that messages of a step read, and that is written when all of them have ended:
+/// one for each step that may be under way.
+fn fence(lane: usize, step: usize, window: Option<NonZeroU32>) -> Option<Extent> {
+    let window = window?.get();
+    let byte = FENCES + ((lane as u64) << 32) + step as u64 % u64::from(window);
+    Some((Place::Tokens, byte..byte + 1))
+}
+
+impl Region {
+    /// In which its conflicts show.
+    fn extent(self) -> Extent {
+        (Place::In(self.buffer), self.range())
+    }
+}

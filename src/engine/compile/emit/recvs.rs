@@ -1,0 +1,188 @@
+//! Receives: where messages land, and how they are stored or folded.
+
+use std::ops::Range;
+
+use hopbine_torus::Rank;
+use hopbine_torus::collectives::Action;
+use hopbine_torus::plan::Step;
+
+use super::{Extents, NOWHERE, PortCompiler};
+use crate::engine::compile::graph::Place;
+use crate::engine::compile::program::{Fold, Region, Span, Task};
+use crate::engine::compile::space::Regions;
+use crate::engine::compile::transfer::{Transfer, groups, pair_up};
+use smallvec::SmallVec;
+
+/// Virtual bytes from here on link a token's arrival to the note taken of it; positions are
+/// 32-bit numbers and stay below.
+const LINKS: u64 = 1 << 32;
+
+impl PortCompiler<'_> {
+    /// What is received in a step, and what becomes of it.
+    pub(crate) fn emit_recvs(&mut self, step: &Step) {
+        if self.space().is_token() {
+            // The message lands nowhere; taking note of it is a task of its own, because only
+            // that one may have to wait for this step's sends.
+            for recv in &step.recvs {
+                let transfer = self.transfer(recv.peer, &recv.blocks);
+                self.emit_token(recv.peer, &transfer.ranges(0));
+            }
+            return;
+        }
+        self.space_mut().receive(step);
+        let groups = groups(step);
+        let transfers: Vec<Vec<Transfer>> = groups
+            .iter()
+            .map(|group| {
+                let of = |&index: &usize| &step.recvs[index];
+                let transfer =
+                    |recv: &hopbine_torus::plan::Transfer| self.transfer(recv.peer, &recv.blocks);
+                group.iter().map(of).map(transfer).collect()
+            })
+            .collect();
+        // Piece by piece across all transfers, so that a message waits only for messages with
+        // smaller piece numbers to leave staging.
+        let most = transfers.iter().map(|group| group[0].pieces.len()).max().unwrap_or(0);
+        for piece in 0..most {
+            for transfers in &transfers {
+                if piece >= transfers[0].pieces.len() {
+                    continue;
+                }
+                match step.action {
+                    Action::Copy => self.emit_stored(&transfers[0], piece),
+                    Action::Reduce => self.emit_folded(transfers, piece, step.own_at),
+                }
+            }
+        }
+    }
+
+    fn emit_token(&mut self, from: Rank, ranges: &[Range<u64>]) {
+        // A virtual byte of its own links the message to the note taken of it.
+        let link = LINKS + u64::from(self.graph.len());
+        let link = (Place::Tokens, link..link + 1);
+        let message = self.next_message(from, false);
+        self.recvs.push(self.graph.len());
+        let recv = Task::Recv { from: from.0, message, into: NOWHERE };
+        self.emit_message(0, recv, &[], std::slice::from_ref(&link));
+        let noted: Vec<_> = ranges.iter().map(|range| self.space().place(range)).collect();
+        self.emit_nothing(&[link], &noted);
+    }
+
+    fn emit_stored(&mut self, transfer: &Transfer, piece: usize) {
+        let ranges = transfer.ranges(piece);
+        let level = piece as u32;
+        if ranges.is_empty() {
+            self.emit_recv(transfer.peer, level, NOWHERE);
+            return;
+        }
+        let targets: Regions = ranges.iter().map(|range| self.space().target(range)).collect();
+        let still_sent = self.still_read(&targets);
+        if let ([target], None) = (&targets[..], still_sent) {
+            self.emit_recv(transfer.peer, level, *target);
+        } else {
+            let slot = self.landing(transfer, piece, still_sent);
+            self.emit_recv(transfer.peer, level, slot);
+            self.emit_copy(level, &pair_up(&[slot], &targets));
+        }
+        for (range, target) in ranges.iter().zip(targets) {
+            self.space_mut().stored(range, target);
+        }
+    }
+
+    fn emit_folded(&mut self, transfers: &[Transfer], piece: usize, own_at: u32) {
+        let ranges = transfers[0].ranges(piece);
+        let targets: Regions = ranges.iter().map(|range| self.space().target(range)).collect();
+        let still_sent = self.still_read(&targets);
+        if let ([transfer], [range], [target], None) =
+            (transfers, &ranges[..], &targets[..], still_sent)
+            && let [own] = self.space().sources(range)[..]
+            && own.buffer != target.buffer
+        {
+            return self.emit_folded_in_place(transfer.peer, piece, (range, own, *target), own_at);
+        }
+        let mut landed = Regions::new();
+        for transfer in transfers {
+            let slot = self.landing(transfer, piece, still_sent);
+            self.emit_recv(transfer.peer, piece as u32, slot);
+            landed.push(slot);
+        }
+        self.emit_fold(piece as u32, &ranges, &landed, own_at);
+    }
+
+    /// A message that lands where it is folded, since nothing is there yet: what it is folded with
+    /// is elsewhere.
+    fn emit_folded_in_place(
+        &mut self,
+        peer: Rank,
+        piece: usize,
+        (range, own, target): (&Range<u64>, Region, Region),
+        own_at: u32,
+    ) {
+        let piece = piece as u32;
+        self.emit_recv(peer, piece, target);
+        let span = Span { start: self.folds.len() as u32, len: 1 };
+        let operands = Span { start: self.operands.len() as u32, len: 1 };
+        self.operands.push(own);
+        // What is there already is the message, which stands on the other side of the own value.
+        self.folds.push(Fold { into: target, operands, own_at: Some(1 - own_at) });
+        let reads = [own.extent(), target.extent()];
+        self.graph.emit(self.step, piece, Task::Fold(span), &reads, &reads[1..]);
+        self.space_mut().stored(range, target);
+    }
+
+    /// Combines messages for `ranges`, which have landed in staging, with what the space holds there.
+    fn emit_fold(&mut self, piece: u32, ranges: &[Range<u64>], landed: &[Region], own_at: u32) {
+        let first = self.folds.len();
+        let (mut reads, mut writes) = (Extents::new(), Extents::new());
+        let mut stored: SmallVec<[(Range<u64>, Region); 2]> = SmallVec::new();
+        let mut packed = 0;
+        for range in ranges {
+            let mut into = range.start;
+            for own in self.space().sources(range) {
+                let part = into..into + own.len;
+                let target = self.space().target(&part);
+                let start = self.operands.len() as u32;
+                for (index, slot) in landed.iter().enumerate() {
+                    if index == own_at as usize && own != target {
+                        self.operands.push(own);
+                    }
+                    let offset = slot.offset + packed;
+                    self.operands.push(Region { offset, len: own.len, ..*slot });
+                }
+                if own_at as usize == landed.len() && own != target {
+                    self.operands.push(own);
+                }
+                let operands = Span { start, len: self.operands.len() as u32 - start };
+                let own_at = (own == target).then_some(own_at);
+                self.folds.push(Fold { into: target, operands, own_at });
+                reads.push(own.extent());
+                writes.push(target.extent());
+                packed += own.len;
+                into = part.end;
+                stored.push((part, target));
+            }
+        }
+        reads.extend(landed.iter().map(|slot| slot.extent()));
+        let span = Span { start: first as u32, len: (self.folds.len() - first) as u32 };
+        self.graph.emit(self.step, piece, Task::Fold(span), &reads, &writes);
+        for (part, target) in stored {
+            self.space_mut().stored(&part, target);
+        }
+    }
+
+    /// The highest piece number of this step's sends that read any of these bytes.
+    fn still_read(&self, regions: &[Region]) -> Option<u32> {
+        let last = |region: &Region| self.graph.last_piece_reading(region.extent(), &self.sending);
+        regions.iter().filter_map(last).max()
+    }
+
+    /// Staging for a message that is to leave it when the sends up to piece `still_sent`
+    /// have gone.
+    fn landing(&mut self, transfer: &Transfer, piece: usize, still_sent: Option<u32>) -> Region {
+        let len = transfer.pieces[piece].end - transfer.pieces[piece].start;
+        match still_sent {
+            Some(last) if last as usize > piece => self.staging.exchange(len),
+            _ => self.staging.land(len),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! From a plan to a program.
+//!
+//! Step by step and lane by lane, transfers become messages, and messages become tasks with
+//! the ranges of bytes they read and write; [`Graph`](self::graph::Graph) derives from these
+//! who waits for whom. Nothing here depends on which algorithm made the plan.
+
+pub(super) mod checked;
+pub(super) mod emit;
+pub(super) mod geometry;
+mod graph;
+mod intervals;
+pub(super) mod passing;
+pub(super) mod pieces;
+pub(super) mod program;
+pub(super) mod readers;
+mod space;
+mod staging;
+mod transfer;
+
+use crate::error::CompileError;
+
+use self::checked::CheckedPlan;
+use self::emit::{ALIGN, PlacedLane, PortCompiler};
+use self::geometry::{CompileFailure, Geometry};
+use self::program::{Buffer, Program};
+use self::space::WorkingSpace;
+
+/// Makes the program of `plan` for a call of the given geometry.
+///
+/// # Errors
+/// [`CompileFailure`] if the plan asks for something that the engine does not do.
+pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, CompileFailure> {
+    if !geometry.sizes.fit(plan.collective, plan.n_ranks) {
+        return Err(CompileFailure { lane: 0, step: 0, error: CompileError::Sizes });
+    }
+    if !geometry.sizes.are_known() {
+        plan.check_straight()?;
+    }
+    let mut spaces = spaces(plan, geometry);
+    let n_ports = plan.n_ports() as usize;
+    let (mut ports, mut closing) = (Vec::with_capacity(n_ports), Vec::new());
+    for port in 0..n_ports {
+        let lanes = spaces.extract_if(.., |(_, lane, _)| usize::from(lane.port) == port).collect();
+        let (program, moves) = PortCompiler::new(geometry, lanes).run()?;
+        ports.push(program);
+        closing.extend(moves);
+    }
+    let work_bytes = ports.iter().map(|port| port.needs[Buffer::Work as usize]).max().unwrap_or(0);
+    let (collective, rank) = (plan.collective, plan.rank.0);
+    Ok(Program { collective, rank, ports, closing: closing.into(), work_bytes, call: 0 })
+}
+
+/// The working spaces of the lanes, at their places in the working buffer, which some have in common.
+fn spaces<'a>(plan: &'a CheckedPlan, geometry: &'a Geometry) -> Vec<PlacedLane<'a>> {
+    let (mut bases, mut end) = (Vec::new(), 0);
+    let lanes = plan.lanes.iter().enumerate();
+    let placed = lanes.map(|(index, lane)| {
+        let mut space = WorkingSpace::new(plan, index, geometry);
+        let memory = space.memory(index);
+        let known = bases.iter().find(|(other, _)| *other == memory).map(|&(_, base)| base);
+        space.place_at(known.unwrap_or(end));
+        if known.is_none() {
+            bases.push((memory, end));
+            end += space.work_bytes().next_multiple_of(ALIGN);
+        }
+        (index, lane, space)
+    });
+    placed.collect()
+}

@@ -1,0 +1,137 @@
+//! Blocks that pass through a rank on their way from others to others: how long they are, and
+//! where they stand meanwhile.
+//!
+//! Only those need memory here. What the rank gives it reads from the user's input, and what it
+//! gets it stores in the user's output; a position has room for the longest that passes through
+//! it. Of Bruck's all-to-all with radix r over p ranks, in K rounds, p - 1 - K positions have any
+//! (Fan et al. 2025, section 3.3).
+
+use hopbine_torus::plan::{Lane, Transfer};
+
+/// What passes through a lane.
+#[derive(Debug)]
+pub(crate) struct Passing<'a> {
+    /// What the lane receives, position by position in the order of its steps: length in
+    /// elements, and whether it needs room here.
+    received: Vec<(u64, bool)>,
+    next: usize,
+    /// By position where its room starts, in elements, and where the last one ends.
+    rooms: Box<[u64]>,
+    /// By position, whether what stands there does so in its room.
+    is_here: Vec<bool>,
+    lane: &'a Lane,
+}
+
+impl<'a> Passing<'a> {
+    /// What passes through `lane`, which receives blocks of `lens` elements. With `keeps` there
+    /// is room also for what stays.
+    pub(crate) fn new(lane: &'a Lane, lens: impl Iterator<Item = u64>, keeps: bool) -> Self {
+        let n_positions = lane.space.n_positions as usize;
+        let mut received: Vec<(u64, bool)> = lens.map(|len| (len, keeps)).collect();
+        // Backwards: what is received is sent on if its position is sent later.
+        let mut is_sent = vec![false; n_positions];
+        let mut most = vec![0; n_positions];
+        let mut at = received.len();
+        for step in lane.steps.iter().rev() {
+            let arriving: Vec<u32> = positions(&step.recvs).collect();
+            at -= arriving.len();
+            for (&position, (len, needs_room)) in arriving.iter().zip(&mut received[at..]) {
+                let position = position as usize;
+                *needs_room |= std::mem::take(&mut is_sent[position]);
+                if *needs_room {
+                    most[position] = (*len).max(most[position]);
+                }
+            }
+            positions(&step.sends).for_each(|position| is_sent[position as usize] = true);
+        }
+        let mut end = 0;
+        let rooms = std::iter::once(0).chain(most.into_iter().map(|len| (end += len, end).1));
+        Passing {
+            received,
+            next: 0,
+            rooms: rooms.collect(),
+            is_here: vec![false; n_positions],
+            lane,
+        }
+    }
+
+    /// Elements that there is room for.
+    pub(crate) fn room(&self) -> u64 {
+        self.rooms[self.lane.space.n_positions as usize]
+    }
+
+    /// The next block arrives, in `position`: its length.
+    pub(crate) fn receive(&mut self, position: u32) -> u64 {
+        let (len, is_here) = self.received[self.next];
+        self.next += 1;
+        self.is_here[position as usize] = is_here;
+        len
+    }
+
+    /// The longest that ever stands in each position, which starts with blocks of `lens`
+    /// elements.
+    pub(crate) fn longest(&self, mut lens: Vec<u64>) -> Vec<u64> {
+        let all = self.lane.steps.iter().flat_map(|step| positions(&step.recvs));
+        for (position, (len, _)) in all.zip(&self.received) {
+            let longest = &mut lens[position as usize];
+            *longest = (*len).max(*longest);
+        }
+        lens
+    }
+
+    /// Where the room of what stands in `position` starts, if it stands there.
+    pub(crate) fn place(&self, position: u32) -> Option<u64> {
+        self.is_here[position as usize].then(|| self.rooms[position as usize])
+    }
+}
+
+/// The positions of some transfers, one by one.
+pub fn positions(transfers: &[Transfer]) -> impl Iterator<Item = u32> + '_ {
+    transfers.iter().flat_map(|transfer| &transfer.blocks).flat_map(|run| run.start..run.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopbine_torus::geometry::{RankMap, Shape};
+    use hopbine_torus::plan::Flow;
+    use hopbine_torus::{Collective, Position, Rank, Request, registry};
+
+    /// Fan et al. 2025, section 3.3: room for p - (K + 1) blocks, the block at displacement o in
+    /// place o - 1 - dx (r - 1) - dz, dx and dz being the place and the value of o's first digit.
+    #[test]
+    fn room_is_that_of_the_papers_formula() {
+        for p in 2..40u32 {
+            for r in 2..=p {
+                let shape = Shape::torus(&[p]).unwrap();
+                let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+                let algorithm = registry::find(Collective::Alltoall, &format!("bruck:{r}"));
+                let schedule = algorithm.unwrap().schedule(&request).unwrap();
+                let plan = schedule.expand().unwrap().plan(Rank(0));
+                let lane = &plan.lanes[0];
+                let received = lane.steps.iter().map(|step| positions(&step.recvs).count()).sum();
+                let passing = Passing::new(lane, std::iter::repeat_n(1, received), false);
+                let powers = || std::iter::successors(Some(1), |power| Some(power * r));
+                let rounds = powers().take_while(|&power| power < p);
+                let n_rounds: u32 =
+                    rounds.map(|power| (1..r).filter(|z| z * power < p).count() as u32).sum();
+                let what = format!("p = {p}, r = {r}");
+                assert_eq!(passing.room(), u64::from(p - (n_rounds + 1)), "{what}");
+                let messages: usize = lane.steps.iter().map(|step| step.sends.len()).sum();
+                assert_eq!(messages, n_rounds as usize, "{what}");
+                // In the order of displacements, those that have room.
+                let displaced = |position| lane.space.block_at_start(Rank(0), position).unwrap().0;
+                let has_room =
+                    |at: u32| passing.rooms[at as usize + 1] > passing.rooms[at as usize];
+                let mut with_room: Vec<u32> =
+                    (0..p).filter(|&at| has_room(at)).map(|at| displaced(Position(at))).collect();
+                with_room.sort_unstable();
+                for (place, o) in with_room.into_iter().enumerate() {
+                    let dx = o.ilog(r);
+                    let dz = o / r.pow(dx);
+                    assert_eq!(place as u32, o - 1 - dx * (r - 1) - dz, "{what}, o = {o}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! How a transfer is cut into messages: the one rule that both sides of it apply.
+//!
+//! A transfer is the concatenation of its runs, its *packed* bytes. Sender and receiver know
+//! the same lengths of runs (that is the plan's contract), the same segment size and the same
+//! element size, and nothing else may enter here: neither side's addresses, nor whether its
+//! memory happens to be contiguous.
+
+use std::ops::Range;
+
+/// Runs at least this long on average travel one by one, straight between the places where
+/// they lie; shorter ones are packed together. A copy of 4 KiB costs about what another
+/// message costs.
+pub const MIN_SEPARATE_RUN_BYTES: u64 = 4096;
+
+/// The messages of a transfer: ranges of its packed bytes, in order, none of them empty.
+///
+/// `segment` is the largest message in bytes, rounded down to whole elements (but at least
+/// one element); `None` cuts only between long runs.
+pub(crate) fn pieces(runs: &[u64], segment: Option<u64>, elem_bytes: u64) -> Vec<Range<u64>> {
+    let total: u64 = runs.iter().sum();
+    let filled = runs.iter().filter(|&&run| run > 0).count() as u64;
+    let mut pieces = Vec::new();
+    if filled > 1 && total / filled >= MIN_SEPARATE_RUN_BYTES {
+        let mut start = 0;
+        for &run in runs {
+            cut(start..start + run, segment, elem_bytes, &mut pieces);
+            start += run;
+        }
+    } else {
+        cut(0..total, segment, elem_bytes, &mut pieces);
+    }
+    pieces
+}
+
+/// Cuts `range` into as few pieces as the segment size allows, as equal as whole elements allow.
+fn cut(range: Range<u64>, segment: Option<u64>, elem_bytes: u64, pieces: &mut Vec<Range<u64>>) {
+    let n_elems = (range.end - range.start) / elem_bytes;
+    if n_elems == 0 {
+        return;
+    }
+    let most = segment.map_or(n_elems, |segment| (segment / elem_bytes).max(1));
+    let n_pieces = n_elems.div_ceil(most);
+    // Not `elems * i / n`: that product may overflow. The first pieces take the remainder.
+    let (base, longer) = (n_elems / n_pieces, n_elems % n_pieces);
+    let mut at = range.start;
+    for index in 0..n_pieces {
+        let len = (base + u64::from(index < longer)) * elem_bytes;
+        pieces.push(at..at + len);
+        at += len;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_tile_the_transfer_and_respect_the_segment() {
+        for runs in [vec![], vec![0], vec![24], vec![8, 0, 16], vec![8192, 16384], vec![0, 80_000]]
+        {
+            for segment in [None, Some(1), Some(8), Some(20), Some(4096)] {
+                let pieces = pieces(&runs, segment, 8);
+                let mut at = 0;
+                for piece in &pieces {
+                    assert_eq!(piece.start, at);
+                    assert!(piece.end > piece.start && (piece.end - piece.start) % 8 == 0);
+                    if let Some(segment) = segment {
+                        assert!(piece.end - piece.start <= segment.max(8));
+                    }
+                    at = piece.end;
+                }
+                assert_eq!(at, runs.iter().sum::<u64>());
+            }
+        }
+    }
+
+    #[test]
+    fn long_runs_travel_alone_and_short_ones_together() {
+        assert_eq!(pieces(&[4096, 8192], None, 1), [0..4096, 4096..12288]);
+        assert_eq!(pieces(&[40, 80], None, 1), vec![0..120; 1]);
+    }
+}

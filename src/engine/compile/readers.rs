@@ -1,0 +1,70 @@
+//! Which messages may be read where the wire has them: those that one local task reads, and
+//! nobody else, and that land in staging or where this task puts what it makes of them.
+
+use super::program::{Buffer, Fold, PortProgram, Region, Task};
+
+/// For each task: of a receive the one local task that reads what it has received, and may read
+/// it elsewhere; [`NOBODY`] for all others.
+pub(crate) fn readers(code: &PortProgram) -> Box<[u32]> {
+    let reader = |(index, task): (usize, &Task)| match *task {
+        Task::Recv { into, .. } if into.len > 0 => {
+            let reader = only_reader(code, index as u32, into);
+            let stays = into.buffer != Buffer::Staging
+                && reader != NOBODY
+                && !replaces(code, code.tasks[reader as usize], into);
+            if stays { NOBODY } else { reader }
+        }
+        _ => NOBODY,
+    };
+    code.tasks.iter().enumerate().map(reader).collect()
+}
+
+/// Whether a task does nothing but combine what is in the region with something else, there.
+fn replaces(code: &PortProgram, task: Task, region: Region) -> bool {
+    let Task::Fold(span) = task else { return false };
+    matches!(code.folds[span.range()], [Fold { into, own_at: Some(_), .. }] if into == region)
+}
+
+/// No task.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// Whoever reads the region after the receive waits for it directly: it is the last writer.
+fn only_reader(code: &PortProgram, recv: u32, into: Region) -> u32 {
+    let mut reader = NOBODY;
+    for &next in code.successors(recv) {
+        let mut reads = false;
+        let mut crosses = false;
+        let mut note = |region: Region| {
+            let (start, end) = (region.offset, region.offset + region.len);
+            let meets =
+                region.buffer == into.buffer && start < into.offset + into.len && into.offset < end;
+            reads |= meets;
+            crosses |= meets && (start < into.offset || end > into.offset + into.len);
+        };
+        match code.tasks[next as usize] {
+            Task::Send { from, .. } => {
+                note(from);
+                crosses |= reads;
+            }
+            // Another message for the same place, later.
+            Task::Recv { .. } => {}
+            Task::Copy(span) => {
+                code.moves[span.range()].iter().for_each(|copy| note(copy.from));
+            }
+            Task::Fold(span) => {
+                for fold in &code.folds[span.range()] {
+                    let operands = &code.operands[fold.operands.range()];
+                    let own = fold.own_at.map(|_| fold.into);
+                    operands.iter().copied().chain(own).for_each(&mut note);
+                }
+            }
+        }
+        if reads {
+            if reader != NOBODY || crosses {
+                return NOBODY;
+            }
+            reader = next;
+        }
+    }
+    reader
+}

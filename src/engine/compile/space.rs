@@ -1,0 +1,360 @@
+//! Where the positions of a port's working space lie in memory.
+//!
+//! A vector is worked on in the user's receive buffer, and so are blocks if the plan's
+//! positions are the user's blocks in order; everything else lives in a working buffer of the
+//! request. Nothing is copied in advance: until a position is first written, its value stays
+//! at its *origin*, the user's input, and whoever reads the position reads there. So the
+//! first reduction into a position also moves it, and an exchange of blocks needs no copy.
+
+mod outputs;
+
+use std::ops::Range;
+
+use hopbine_torus::collectives::{Collective, Cut, Share};
+use hopbine_torus::plan::layout::{Counts, Extent};
+use hopbine_torus::plan::{Lane, Plan, Run, Step};
+use hopbine_torus::{Block, Position, Rank};
+
+use smallvec::SmallVec;
+
+use super::checked::{CheckedPlan, LaneFacts};
+use super::geometry::Geometry;
+use super::graph::Place;
+use super::intervals::Intervals;
+use super::passing::{Passing, positions};
+use super::program::{Buffer, Region};
+
+/// The working space of one lane.
+#[derive(Debug)]
+pub(crate) struct WorkingSpace<'a> {
+    plan: &'a Plan,
+    lane: &'a Lane,
+    geometry: &'a Geometry,
+    extent: Extent,
+    /// Where the space lies; `None` for tokens, which lie nowhere.
+    base: Option<(Buffer, u64)>,
+    /// For bytes of the space not written yet: the buffer their value is in, and what to add
+    /// to the offset in the space (modulo 2^64) to get the offset there.
+    origin: Intervals<(Buffer, u64)>,
+    /// What follows from the plan for the lane.
+    facts: &'a LaneFacts,
+    /// By position, the elements of what stands there now, where that may be less than there is
+    /// room for.
+    lens: Vec<u64>,
+    /// Blocks on their way between others, if it had to be learnt how long they are.
+    passing: Option<Passing<'a>>,
+}
+
+impl<'a> WorkingSpace<'a> {
+    /// The space of lane `index` of `plan`.
+    pub(crate) fn new(plan: &'a CheckedPlan, index: usize, geometry: &'a Geometry) -> Self {
+        let lane = &plan.lanes[index];
+        let [given, gotten] = geometry.sizes.counts();
+        let mut extent = Extent::new(lane, plan.rank, &given, &gotten);
+        let base = match lane.space.cut {
+            Cut::Token => None,
+            _ => Some(home(plan, lane, geometry, &extent).unwrap_or((Buffer::Work, 0))),
+        };
+        let lens = match extent.is_loose() {
+            true => {
+                let len = |at| len_at(lane, plan.rank, &extent, &given, at, false);
+                (0..lane.space.n_positions).map(len).collect()
+            }
+            false => Vec::new(),
+        };
+        let passing = geometry.sizes.learnt().map(|learnt| {
+            let part = |&count: &u64| {
+                let part = extent.part_of(count);
+                part.end - part.start
+            };
+            let keeps = input_buffer(plan, geometry) == Buffer::Recv;
+            Passing::new(lane, learnt.received[index].iter().map(part), keeps)
+        });
+        if let Some(passing) = &passing {
+            extent = extent.for_passing(&passing.longest(lens.clone()));
+        }
+        let mut space = WorkingSpace {
+            plan,
+            lane,
+            geometry,
+            extent,
+            base,
+            origin: Intervals::new(),
+            facts: plan.facts(index),
+            lens,
+            passing,
+        };
+        space.find_origins();
+        space
+    }
+
+    /// Bytes of working memory that the space takes, unless the user's memory serves.
+    pub(crate) fn work_bytes(&self) -> u64 {
+        let elements = self.passing.as_ref().map_or_else(|| self.extent.len(), Passing::room);
+        elements * self.geometry.elem_bytes
+    }
+
+    /// Lanes that have their working memory in common have the same part; of blocks that pass,
+    /// every lane has its own.
+    pub(crate) fn memory(&self, index: usize) -> usize {
+        if self.passing.is_some() { index } else { self.lane.part as usize }
+    }
+
+    /// Gives the space its place in the working buffer, if it needs one.
+    pub(crate) fn place_at(&mut self, work_base: u64) {
+        if let Some((Buffer::Work, base)) = &mut self.base {
+            *base = work_base;
+        }
+    }
+
+    /// What a step receives stands in its positions from now on.
+    pub(crate) fn receive(&mut self, step: &Step) {
+        if self.lens.is_empty() {
+            return;
+        }
+        let [_, gotten] = self.geometry.sizes.counts();
+        for position in positions(&step.recvs) {
+            self.lens[position as usize] = match &mut self.passing {
+                Some(passing) => passing.receive(position),
+                None => len_at(self.lane, self.plan.rank, &self.extent, &gotten, position, true),
+            };
+        }
+    }
+
+    /// Bytes of the space that `run` has room for; for tokens, one virtual byte per position.
+    pub(crate) fn bytes(&self, run: Run) -> Range<u64> {
+        match self.base {
+            None => u64::from(run.start)..u64::from(run.end()),
+            Some(_) => self.scaled(self.extent.elements(run)),
+        }
+    }
+
+    fn scaled(&self, elements: Range<u64>) -> Range<u64> {
+        let size = self.geometry.elem_bytes;
+        elements.start * size..elements.end * size
+    }
+
+    /// Bytes of the space that what stands in `run` fills.
+    pub(crate) fn filled(&self, run: Run) -> SmallVec<[Range<u64>; 1]> {
+        match self.base {
+            None => SmallVec::from_elem(self.bytes(run), 1),
+            Some(_) => {
+                let held = self.extent.held(run, &self.lens);
+                held.into_iter().map(|elements| self.scaled(elements)).collect()
+            }
+        }
+    }
+
+    /// True if positions have no bytes.
+    pub(crate) fn is_token(&self) -> bool {
+        self.base.is_none()
+    }
+
+    /// The place in which conflicts over bytes of the space show.
+    pub(crate) fn place(&self, range: &Range<u64>) -> (Place, Range<u64>) {
+        match self.base {
+            None => (Place::Tokens, range.clone()),
+            Some((buffer, base)) => (Place::In(buffer), base + range.start..base + range.end),
+        }
+    }
+
+    /// The region that holds `range` of the space once it has been written.
+    pub(crate) fn region(&self, range: &Range<u64>) -> Region {
+        let (buffer, base) = self.base.unwrap_or((Buffer::Work, 0));
+        Region { buffer, offset: base + range.start, len: range.end - range.start }
+    }
+
+    /// Where the value of `range` is now: regions in order.
+    pub(crate) fn sources(&self, range: &Range<u64>) -> Regions {
+        let mut regions = Regions::new();
+        let mut at = range.start;
+        for (part, &(buffer, delta)) in self.origin.within(range.clone()) {
+            if part.start > at {
+                push_joined(&mut regions, self.region(&(at..part.start)));
+            }
+            let offset = part.start.wrapping_add(delta);
+            push_joined(&mut regions, Region { buffer, offset, len: part.end - part.start });
+            at = part.end;
+        }
+        if at < range.end {
+            push_joined(&mut regions, self.region(&(at..range.end)));
+        }
+        regions
+    }
+
+    /// Notes that `range` has been written.
+    pub(crate) fn written(&mut self, range: &Range<u64>) {
+        self.origin.clear(range.clone());
+    }
+
+    /// Where to store `range`: where the user wants it in the end, if that is one place that
+    /// holds no input.
+    pub(crate) fn target(&self, range: &Range<u64>) -> Region {
+        let len = range.end - range.start;
+        match (self.room(range), self.final_offset(range)) {
+            (Some(offset), _) => Region { buffer: Buffer::Work, offset, len },
+            (None, Some(offset)) => Region { buffer: Buffer::Recv, offset, len },
+            (None, None) => self.region(range),
+        }
+    }
+
+    /// Where in the working buffer bytes of a block that passes stand.
+    fn room(&self, range: &Range<u64>) -> Option<u64> {
+        let (passing, (_, base)) = (self.passing.as_ref()?, self.base?);
+        let size = self.geometry.elem_bytes;
+        let position = self.extent.positions(&(range.start / size..range.end.div_ceil(size))).start;
+        let within = range.start - self.bytes(Run::new(position, 1)).start;
+        Some(base + passing.place(position)? * size + within)
+    }
+
+    /// Notes that `range` has been stored in `target`, which is its [`target`](WorkingSpace::target):
+    /// whoever reads it finds it there from now on.
+    pub(crate) fn stored(&mut self, range: &Range<u64>, target: Region) {
+        if target == self.region(range) {
+            return self.written(range);
+        }
+        let delta = target.offset.wrapping_sub(range.start);
+        self.origin.set(range.clone(), (target.buffer, delta));
+    }
+
+    /// Where in the user's output all of `range` belongs, one position after the other, if the
+    /// space lies elsewhere and the output is no input.
+    fn final_offset(&self, range: &Range<u64>) -> Option<u64> {
+        let Lane { space, .. } = self.lane;
+        let is_apart = matches!(self.base, Some((Buffer::Work, _)))
+            && input_buffer(self.plan, self.geometry) == Buffer::Send;
+        let share = gets(self.plan);
+        if !is_apart || space.cut == Cut::Vector || share == Share::Nothing || range.is_empty() {
+            return None;
+        }
+        let size = self.geometry.elem_bytes;
+        // From the element that the first byte is in to the one that the last byte is in.
+        let elements = range.start / size..range.end.div_ceil(size);
+        let positions = self.extent.positions(&elements);
+        let owns =
+            |owned: &Range<u32>| owned.start <= positions.start && positions.end <= owned.end;
+        let LaneFacts { owned, gets, .. } = self.facts;
+        if positions.is_empty() || !(owned.iter().any(owns) && gets.iter().any(owns)) {
+            return None;
+        }
+        let first = self.bytes(Run::new(positions.start, 1));
+        let start = self.output_offset(share, positions.start)?;
+        let in_order = positions.clone().all(|position| {
+            let bytes = self.bytes(Run::new(position, 1));
+            let offset = Some(start + (bytes.start - first.start));
+            bytes.is_empty() || self.output_offset(share, position) == offset
+        });
+        in_order.then(|| start + (range.start - first.start))
+    }
+
+    /// This lane's part of a block of one of the user's buffers, in bytes from its start.
+    fn block_offset(&self, buffer: Buffer, block: Block) -> u64 {
+        let (count, offset) = self.geometry.sizes.block(buffer, block);
+        (offset + self.extent.part_of(count).start) * self.geometry.elem_bytes
+    }
+
+    /// This lane's part of the user's vector, in bytes from its start.
+    fn part_offset(&self) -> u64 {
+        self.block_offset(Buffer::Recv, Block(0))
+    }
+
+    fn find_origins(&mut self) {
+        let Some((home, base)) = self.base else { return };
+        let input = input_buffer(self.plan, self.geometry);
+        let Plan { collective, rank, root, n_ranks, .. } = *self.plan;
+        let space = &self.lane.space;
+        let share = collective.gives(rank, root, n_ranks);
+        let mut origins = Vec::new();
+        match share {
+            Share::Nothing => {}
+            _ if space.cut == Cut::Vector => {
+                origins.push((self.bytes(Run::new(0, space.n_positions)), self.part_offset()));
+            }
+            Share::All
+                if space.is_identity()
+                    && self.lane.parts == 1
+                    && self.geometry.sizes.are_adjacent(input) =>
+            {
+                let all = self.bytes(Run::new(0, space.n_positions));
+                origins.push((all, 0));
+            }
+            Share::All => {
+                for at in 0..space.n_positions {
+                    let block = space.block_at_start(rank, Position(at));
+                    let Some(block) = block else { continue };
+                    let offset = self.block_offset(input, block);
+                    let ranges = self.filled(Run::new(at, 1));
+                    origins.extend(ranges.into_iter().map(|range| (range, offset)));
+                }
+            }
+            Share::Own => {
+                let range = self.bytes(Run::single(space.position_of(rank)));
+                let offset = self.block_offset(input, Block(rank.0));
+                // In place, the caller's own block stands in its place among the others.
+                let first = self.geometry.sizes.block(input, Block(rank.0)).1;
+                let apart = if input == Buffer::Recv { 0 } else { first };
+                origins.push((range, offset - apart * self.geometry.elem_bytes));
+            }
+        }
+        for (range, offset) in origins {
+            if (input, offset) != (home, base + range.start) {
+                let delta = offset.wrapping_sub(range.start);
+                self.origin.set(range, (input, delta));
+            }
+        }
+    }
+}
+
+/// The elements of the lane's part of what stands in a position at the start, or in the end.
+fn len_at(lane: &Lane, rank: Rank, extent: &Extent, counts: &Counts, at: u32, at_end: bool) -> u64 {
+    let block = match at_end {
+        false => lane.space.block_at_start(rank, Position(at)),
+        true => lane.space.block_at_end(rank, Position(at)),
+    };
+    // Nothing of this rank's stands where a leader has others' blocks.
+    let Some(block) = block else { return 0 };
+    let part = extent.part_of(counts.of(block));
+    part.end - part.start
+}
+
+/// What the rank has in the end.
+fn gets(plan: &Plan) -> Share {
+    plan.collective.gets(plan.rank, plan.root, plan.n_ranks)
+}
+
+/// Where the user's input is.
+fn input_buffer(plan: &Plan, geometry: &Geometry) -> Buffer {
+    match plan.collective {
+        Collective::Bcast => Buffer::Recv,
+        // A scatter's root has its input in the send buffer also when its output stays there.
+        Collective::Scatter => Buffer::Send,
+        _ if geometry.in_place => Buffer::Recv,
+        _ => Buffer::Send,
+    }
+}
+
+/// The place in the user's output that can serve as working space, if there is one.
+fn home(plan: &Plan, lane: &Lane, geometry: &Geometry, extent: &Extent) -> Option<(Buffer, u64)> {
+    let gets_all = gets(plan) == Share::All;
+    let is_vector = lane.space.cut == Cut::Vector;
+    let in_order =
+        lane.parts == 1 && lane.space.is_identity() && geometry.sizes.are_adjacent(Buffer::Recv);
+    let (count, _) = geometry.sizes.block(Buffer::Recv, Block(0));
+    let start = if is_vector { extent.part_of(count).start * geometry.elem_bytes } else { 0 };
+    (gets_all && (is_vector || in_order)).then_some((Buffer::Recv, start))
+}
+
+fn continues(region: &Region, next: &Region) -> bool {
+    region.buffer == next.buffer && region.offset + region.len == next.offset
+}
+
+/// Regions in order: mostly one.
+pub(crate) type Regions = SmallVec<[Region; 2]>;
+
+/// Appends `next`, as a longer last region if it continues that one.
+pub(crate) fn push_joined(regions: &mut Regions, next: Region) {
+    match regions.last_mut() {
+        Some(last) if continues(last, &next) => last.len += next.len,
+        _ => regions.push(next),
+    }
+}

@@ -1,0 +1,92 @@
+//! What remains to be copied to the user when a plan's steps are done.
+
+use std::ops::Range;
+
+use hopbine_torus::collectives::{Collective, Cut, Share};
+use hopbine_torus::plan::{Plan, Run};
+use hopbine_torus::{Block, Position};
+
+use super::{WorkingSpace, continues, gets, input_buffer};
+use crate::engine::compile::checked::LaneFacts;
+use crate::engine::compile::program::{Buffer, Region};
+
+impl WorkingSpace<'_> {
+    /// Whether what remains to be copied at the end must wait for the other ports, too: another
+    /// lane may have to read what the user's buffer still holds there. Where every lane's part
+    /// of the input is where its part of the output goes, none has.
+    pub(crate) fn waits_for_others(&self) -> bool {
+        let is_own_part = self.geometry.sizes.are_equal()
+            && (self.lane.space.is_identity() || !self.facts.is_shared);
+        let is_alone = self.plan.lanes.iter().all(|lane| lane.port == self.lane.port);
+        let is_in_place = input_buffer(self.plan, self.geometry) == Buffer::Recv;
+        is_in_place && !is_alone && !is_own_part
+    }
+
+    /// What remains to be copied at the end so that the user's output is complete: pairs of
+    /// source and destination, joined where both continue.
+    pub(crate) fn outputs(&self) -> Vec<(Region, Region)> {
+        let mut copies: Vec<(Region, Region)> = Vec::new();
+        if self.is_token() {
+            return copies;
+        }
+        let share = gets(self.plan);
+        let LaneFacts { owned, gets, .. } = self.facts;
+        let all = owned.iter().flat_map(|owned| gets.iter().map(move |gets| (owned, gets)));
+        for (owned, gets) in all {
+            let positions = owned.start.max(gets.start)..owned.end.min(gets.end);
+            if positions.is_empty() {
+                continue;
+            }
+            if self.lane.space.cut == Cut::Vector {
+                let range = self.bytes(Run::new(positions.start, positions.len() as u32));
+                self.push_output(&range, self.part_offset() + range.start, &mut copies);
+                continue;
+            }
+            for position in positions {
+                if let Some(offset) = self.output_offset(share, position) {
+                    for range in self.filled(Run::new(position, 1)) {
+                        self.push_output(&range, offset, &mut copies);
+                    }
+                }
+            }
+        }
+        copies
+    }
+
+    fn push_output(&self, range: &Range<u64>, offset: u64, copies: &mut Vec<(Region, Region)>) {
+        let mut offset = offset;
+        for from in self.sources(range) {
+            let into = Region { buffer: Buffer::Recv, offset, len: from.len };
+            offset += from.len;
+            if from == into || from.len == 0 {
+                continue;
+            }
+            match copies.last_mut() {
+                Some((last_from, last_into))
+                    if continues(last_from, &from) && continues(last_into, &into) =>
+                {
+                    last_from.len += from.len;
+                    last_into.len += into.len;
+                }
+                _ => copies.push((from, into)),
+            }
+        }
+    }
+
+    /// Where in the user's output a position of a space of blocks goes.
+    pub(crate) fn output_offset(&self, share: Share, position: u32) -> Option<u64> {
+        let Plan { collective, rank, .. } = *self.plan;
+        match share {
+            // In place, a scatter's root leaves its block where it is.
+            _ if self.geometry.in_place && collective == Collective::Scatter => None,
+            Share::Own => {
+                let (count, _) = self.geometry.sizes.block(Buffer::Recv, Block(rank.0));
+                Some(self.extent.part_of(count).start * self.geometry.elem_bytes)
+            }
+            _ => {
+                let block = self.lane.space.block_at_end(rank, Position(position))?;
+                Some(self.block_offset(Buffer::Recv, block))
+            }
+        }
+    }
+}

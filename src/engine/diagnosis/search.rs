@@ -1,0 +1,121 @@
+//! The search for the rank that keeps this one waiting, by what ranks show of themselves.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use crate::Rank;
+use crate::endpoint::Status;
+use crate::error::{Blame, Fault};
+
+use crate::engine::run::port::Port;
+
+/// See the module documentation.
+pub(crate) struct Search<'a> {
+    pub(crate) rank: Rank,
+    pub(crate) port: &'a Port,
+    /// Whether this rank waits at the gates, or else for a message.
+    pub(crate) is_at_gates: bool,
+    /// For one answer.
+    pub(crate) patience: Duration,
+    /// Nobody is asked after this.
+    pub(crate) end: Instant,
+    /// What ranks on chains have shown.
+    pub(crate) shown: Vec<(Rank, Status)>,
+}
+
+impl Search<'_> {
+    fn found(&self, rank: Rank, fault: Fault) -> Option<Blame> {
+        Some(Blame { rank, fault, by: self.rank })
+    }
+
+    fn ask(&self, rank: Rank) -> Result<Status, Blame> {
+        if self.port.time.now() > self.end {
+            return Ok(Status::Unknown);
+        }
+        self.port.ask(rank, self.patience).map_err(|error| error.blame(self.rank))
+    }
+
+    /// Follows the waits from `first`, for whom this rank waits.
+    pub(crate) fn chain(&mut self, first: Rank) -> Option<Blame> {
+        let mut seen = HashSet::from([self.rank]);
+        let (mut at, mut before) = (first, None);
+        while seen.insert(at) {
+            let status = match self.ask(at) {
+                Ok(status) => status,
+                Err(blame) => return Some(blame),
+            };
+            let next = match status {
+                Status::WaitsFor(next, _) | Status::AtGates(Some(next), _) => next,
+                Status::AtGates(None, _) => {
+                    self.shown.push((at, status));
+                    return self.found(at, Fault::Elsewhere);
+                }
+                Status::Busy => return self.found(at, Fault::Absent),
+                // A rank that waits for it may have got all from it by now, or else finds this out.
+                Status::Left => {
+                    let left = || self.found(at, Fault::Left);
+                    return before.map_or_else(left, |before| self.found(before, Fault::Absent));
+                }
+                Status::Silent => return self.found(at, Fault::Unreachable),
+                Status::Unknown => return None,
+            };
+            self.shown.push((at, status));
+            before = Some(std::mem::replace(&mut at, next));
+        }
+        // Ranks of both kinds make different calls: then whoever does not wait as this one is named.
+        let is_elsewhere = |(_, status): &&(Rank, Status)| {
+            matches!(status, Status::AtGates(..)) != self.is_at_gates
+        };
+        match self.shown.iter().find(is_elsewhere) {
+            Some(&(other, _)) => self.found(other, Fault::Elsewhere),
+            None => self.found(at, Fault::Circle),
+        }
+    }
+
+    /// Looks for a rank among `ranks` that is gone; `meanwhile` is called before each question.
+    pub(crate) fn gone(
+        &self,
+        ranks: impl Iterator<Item = Rank>,
+        mut meanwhile: impl FnMut(),
+    ) -> Option<Blame> {
+        for at in ranks {
+            meanwhile();
+            match self.ask(at) {
+                Err(blame) => return Some(blame),
+                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
+                Ok(Status::Unknown) => return None,
+                Ok(Status::Busy | Status::WaitsFor(..) | Status::AtGates(..) | Status::Left) => {}
+            }
+        }
+        None
+    }
+
+    /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.
+    pub(crate) fn among(&mut self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
+        let mut elsewhere = None;
+        let mut absent = None;
+        for at in ranks {
+            if let Some(blame) = self.port.told() {
+                return Some(blame);
+            }
+            match self.ask(at) {
+                Err(blame) => return Some(blame),
+                Ok(Status::AtGates(..)) => {}
+                Ok(Status::Left) => return self.found(at, Fault::Left),
+                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
+                Ok(Status::Unknown) => break,
+                Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
+                // On its way to the gates, if it is not this rank that it waits for.
+                Ok(Status::WaitsFor(..)) => match self.chain(at) {
+                    Some(blame) if blame.fault == Fault::Unreachable => return Some(blame),
+                    Some(blame) if blame.fault == Fault::Absent => absent = absent.or(Some(blame)),
+                    Some(_) => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),
+                    // The end of its chain could not be seen.
+                    None => {}
+                },
+            }
+        }
+        // There may have been worse to come.
+        absent.or(elsewhere)
+    }
+}

@@ -1,0 +1,354 @@
+//! What a rank does as a wait of its own becomes long: it shows whom it waits for, looks for a
+//! rank that is gone, and in the end gives up, naming whoever is at fault.
+//!
+//! A rank that waits can see only its neighbour in the plan, which may itself wait for another.
+//! So it follows the chain of waits by reading the status words of the ranks on it, which
+//! works whatever those ranks do, and ends at a rank that is gone or waits for nobody.
+//!
+//! A word may be old: its rank has been stopped, or has only tested and computes by now. So a rank
+//! that waits goes on showing that, with another number each time ([`Beat`](crate::endpoint::Beat)),
+//! and what seems to be a circle is looked at twice.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::Rank;
+
+use crate::endpoint::{Status, confidants};
+use crate::error::{Awaited, Blame, Error, Fault};
+
+use super::search::Search;
+use crate::engine::run::group::{Group, OnTimeout};
+use crate::engine::run::port::Port;
+
+/// A wait this long is shown to others. Much longer than most waits, much shorter than any
+/// time-out.
+const SHOWN_AFTER: Duration = Duration::from_millis(20);
+/// When a rank that is gone is looked for first; then again whenever the wait has become twice
+/// as long.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// How long a search may take at least, so that a slow wire makes nobody unreachable, and at
+/// most, whatever the time-out.
+const SEARCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// How long it takes to see which ranks go on showing that they wait, and how often one does so meanwhile.
+const BEATS_TAKE: Duration = Duration::from_millis(250);
+const BEATS: u32 = 25;
+/// The most that counts between two looks at the clock: in a longer time this process was
+/// stopped, or had no core, and has not seen what came meanwhile.
+const LONGEST_GAP: Duration = Duration::from_millis(100);
+/// The same for somebody who only tests now and then: what lies between two tests is mostly the
+/// caller's own computing.
+const LONGEST_TEST_GAP: Duration = Duration::from_millis(10);
+/// How many tests pass between two looks at the clock.
+const TESTS_PER_LOOK: u32 = 16;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted {
+    /// The operation with this context and number.
+    Operation((u64, u32)),
+    /// All ranks, at the barrier gates.
+    Everybody,
+    /// This rank, in memory that is shared with it.
+    Rank(Rank),
+    /// Whatever is left on the port with this number.
+    Rest(usize),
+}
+
+/// How much is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// What can be asked again and again.
+    Quick,
+    /// Everything that may help.
+    Thorough,
+}
+
+impl Care {
+    /// Those who are asked where no one rank is in question.
+    fn asked(self, group: &Group) -> Box<dyn Iterator<Item = Rank>> {
+        let (rank, n_ranks) = (group.rank, group.n_ranks);
+        match self {
+            Care::Quick => Box::new(confidants(rank, n_ranks)),
+            // Beginning with the next one, so that different ranks ask different ones first:
+            // whoever finds the cause tells the others.
+            Care::Thorough => Box::new((rank + 1..n_ranks).chain(0..rank)),
+        }
+    }
+}
+
+/// The watch over one wait.
+#[derive(Debug, Default)]
+pub(crate) struct Watchdog {
+    last_look: Option<Instant>,
+    /// For how long nothing has moved of what is waited for.
+    idle: Duration,
+    /// What was left of it at the last look.
+    rest: u64,
+    shown: bool,
+    /// How long the wait was when a rank that is gone was looked for last.
+    looked: Option<Duration>,
+    /// How long it was when it was last found too long.
+    warned: Option<Duration>,
+}
+
+impl Watchdog {
+    /// The wait is over. A rank that has given up goes on showing whom it waited for: others may
+    /// be about to follow that.
+    #[inline]
+    pub(crate) fn end(&mut self, group: &Group) {
+        if self.last_look.is_some() {
+            self.end_looked(group);
+        }
+    }
+
+    #[cold]
+    fn end_looked(&mut self, group: &Group) {
+        if self.shown && !group.failure.is_set() {
+            group.show(Status::Busy);
+        }
+        *self = Watchdog::default();
+    }
+
+    /// A look at the clock, and at what is waited for.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
+    pub(crate) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+        self.look_after(group, wanted, LONGEST_GAP)
+    }
+
+    fn look_after(&mut self, group: &Group, wanted: Wanted, gap: Duration) -> Result<(), Error> {
+        let now = group.waits.time.now();
+        let last = self.last_look.replace(now).unwrap_or(now);
+        self.idle += (now - last).min(gap);
+        let timeout = group.config.timeout;
+        if self.idle < SHOWN_AFTER.min(timeout / 8) {
+            return Ok(());
+        }
+        // Other operations may have moved all the while.
+        let rest = wanted.rest(group);
+        if std::mem::replace(&mut self.rest, rest) != rest {
+            self.end(group);
+            (self.last_look, self.rest) = (Some(now), rest);
+            return Ok(());
+        }
+        let idle = self.idle;
+        let rank = group.rank;
+        let patience = (timeout / 4).clamp(SEARCH.0, SEARCH.1);
+        self.shown = true;
+        group.show(wanted.status(group));
+        if let Some(blame) = group.ports.first().and_then(|port| port.told()) {
+            return Err(Error::Lost { rank, blame });
+        }
+        if idle > self.warned.map_or(timeout, |last| 2 * last) {
+            self.warned = Some(idle);
+            let (port, step, awaited) = wanted.awaited(group);
+            let cause = wanted.cause(group, patience, Care::Thorough);
+            if let Some(reason) = group.failure.reason() {
+                // Somebody else was faster, and nobody was asked to the end.
+                return Err(reason);
+            }
+            let waited = timeout;
+            let error = Error::Timeout { rank, port, step, awaited, waited, cause };
+            match (group.config.on_timeout, cause) {
+                (OnTimeout::Fail, _) => return Err(error),
+                (OnTimeout::Warn, Some(blame)) if is_certain(group, blame) => {
+                    return Err(Error::Lost { rank, blame });
+                }
+                (OnTimeout::Warn, _) => {
+                    group.waits.time.warn(&format!("hopbine: {error}; waiting on"))
+                }
+            }
+        }
+        if idle > self.looked.map_or(FIRST_LOOK.min(timeout / 4), |last| 2 * last) {
+            self.looked = Some(idle);
+            if let Some(blame) = wanted.cause(group, patience, Care::Quick)
+                && matches!(blame.fault, Fault::Unreachable | Fault::Failed | Fault::Left)
+            {
+                return Err(Error::Lost { rank, blame });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing has moved since the last look.
+    pub(crate) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
+        wanted.rest(group) == self.rest
+    }
+}
+
+/// Whether waiting on is in vain.
+fn is_certain(group: &Group, blame: Blame) -> bool {
+    match blame.fault {
+        Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
+        // It may still come.
+        Fault::Absent => false,
+        // A rank shows one of its waits. Where its threads wait for different things, what
+        // looks like a circle need not be one.
+        Fault::Elsewhere | Fault::Circle => !group.has_several(),
+    }
+}
+
+impl Wanted {
+    /// A number that changes when something of it has moved.
+    fn rest(self, group: &Group) -> u64 {
+        match self {
+            Wanted::Operation(operation) => {
+                group.ports.iter().map(|port| port.unfinished(operation) as u64).sum()
+            }
+            // Nothing shows until it is over.
+            Wanted::Everybody | Wanted::Rank(_) => 0,
+            Wanted::Rest(_) => group.n_moves(),
+        }
+    }
+
+    fn awaited(self, group: &Group) -> (usize, u32, Awaited) {
+        match self {
+            Wanted::Everybody => (0, 0, Awaited::AllRanks),
+            Wanted::Rank(rank) => (0, 0, Awaited::MessageFrom(rank)),
+            Wanted::Rest(index) => {
+                let (step, awaited) = group.ports[index].awaited_first();
+                (index, step, awaited)
+            }
+            Wanted::Operation(operation) => {
+                let found = group.ports.iter().enumerate().find_map(|(index, port)| {
+                    port.awaited(operation).map(|(step, awaited)| (index, step, awaited))
+                });
+                found.unwrap_or((0, 0, Awaited::Interface))
+            }
+        }
+    }
+
+    fn status(self, group: &Group) -> Status {
+        let beat = group.next_beat();
+        match self.awaited(group).2 {
+            Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer, beat),
+            Awaited::AllRanks => {
+                let peer = |port: &Arc<Port>| match port.awaited_by_run()?.1 {
+                    Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Some(peer),
+                    Awaited::AllRanks | Awaited::Interface => None,
+                };
+                Status::AtGates(group.ports.iter().find_map(peer), beat)
+            }
+            Awaited::Interface => Status::Busy,
+        }
+    }
+
+    /// Who is at fault, as far as can be found out within `patience`.
+    fn cause(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
+        let is_shown = |found: &Option<Blame>| {
+            found.is_some_and(|blame| matches!(blame.fault, Fault::Circle | Fault::Elsewhere))
+        };
+        let (mut found, shown) = self.search(group, patience, care);
+        if is_shown(&found) {
+            // A rank shows one of its waits; another of them may be for a rank that is gone.
+            let gone = self.gone(group, patience, care);
+            if gone.is_some() {
+                found = gone;
+            } else if care == Care::Thorough {
+                // What ranks show may be old: then whoever does not show it anew is awaited.
+                self.go_on(group);
+                let (later, again) = self.search(group, patience, care);
+                let old = again.iter().find(|now| is_shown(&later) && shown.contains(now));
+                let absent = |&(rank, _): &_| Blame { rank, fault: Fault::Absent, by: group.rank };
+                found = old.map(absent).or(later);
+            }
+        }
+        match found {
+            Some(Blame { fault: Fault::Unreachable, .. }) => {
+                let (port, ..) = self.awaited(group);
+                group.ports[port].news(patience).or(found)
+            }
+            found => found,
+        }
+    }
+
+    /// Shows for a while that this rank still waits.
+    fn go_on(self, group: &Group) {
+        for _ in 0..BEATS {
+            group.waits.time.sleep(BEATS_TAKE / BEATS);
+            group.progress();
+            group.show(self.status(group));
+        }
+    }
+
+    /// A search of `patience` at most, on a port of what is waited for.
+    fn begin_search(self, group: &Group, patience: Duration) -> Search<'_> {
+        Search {
+            rank: group.rank,
+            port: &group.ports[self.awaited(group).0],
+            is_at_gates: matches!(self, Wanted::Everybody | Wanted::Rank(_)),
+            patience: patience / 2,
+            end: group.waits.time.now() + patience / 2,
+            shown: Vec::new(),
+        }
+    }
+
+    /// Looks for a rank that is gone, whether or not a chain of waits leads there. Goes on showing
+    /// that this rank waits, since others may look twice meanwhile.
+    fn gone(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
+        let show = || group.show(self.status(group));
+        self.begin_search(group, patience).gone(care.asked(group), show)
+    }
+
+    /// Who is at fault, and what ranks have shown that leads there.
+    fn search(
+        self,
+        group: &Group,
+        patience: Duration,
+        care: Care,
+    ) -> (Option<Blame>, Vec<(Rank, Status)>) {
+        let mut search = self.begin_search(group, patience);
+        let found = match (self, self.awaited(group).2) {
+            (Wanted::Everybody, _) => search.among(care.asked(group)),
+            (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
+            (_, Awaited::AllRanks | Awaited::Interface) => None,
+        };
+        (found, search.shown)
+    }
+}
+
+/// The watch over an operation, which is tested now and then, or waited for, or both.
+#[derive(Debug, Default)]
+pub struct OperationWatch {
+    watchdog: Watchdog,
+    n_tests: u32,
+}
+
+impl OperationWatch {
+    /// An operation is started.
+    #[inline]
+    pub fn begin(&mut self) {
+        if self.n_tests != 0 {
+            *self = OperationWatch::default();
+        }
+    }
+
+    /// As [`Watchdog::look`], by a caller who waits for the operation.
+    pub(crate) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+        self.watchdog.look(group, wanted)
+    }
+
+    /// The operation is not done yet.
+    ///
+    /// # Errors
+    /// As [`Watchdog::look`].
+    pub(crate) fn tested(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+        self.n_tests = self.n_tests.wrapping_add(1);
+        if !self.n_tests.is_multiple_of(TESTS_PER_LOOK) {
+            return Ok(());
+        }
+        self.watchdog.look_after(group, wanted, TESTS_PER_LOOK * LONGEST_TEST_GAP)
+    }
+
+    /// Whether nothing has moved since the last test.
+    pub(crate) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
+        self.watchdog.is_still(group, wanted)
+    }
+
+    /// The operation is done.
+    pub(crate) fn end(&mut self, group: &Group) {
+        self.watchdog.end(group);
+    }
+}

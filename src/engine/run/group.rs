@@ -1,0 +1,170 @@
+//! The ports of a rank, taken together.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
+
+use crate::Rank;
+
+use crate::endpoint::{Beat, Status};
+use crate::error::Error;
+use crate::sync::lock;
+
+use super::backoff::{Backoff, Waits};
+use super::failure::Failure;
+use super::port::Port;
+use super::work_memory::Spares;
+
+/// A call of several operations, one after the other: each starts when the one before is done, which
+/// takes somebody to notice.
+pub trait Advance: Send + Sync {
+    /// Starts what is due, without waiting.
+    fn advance(&self);
+}
+
+/// Called now and then by a thread that waits.
+pub type OnIdle = Box<dyn Fn() + Send + Sync>;
+
+/// What a rank does when nothing has moved for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnTimeout {
+    /// It says so, and waits on, unless somebody is gone or makes another call.
+    Warn,
+    /// It fails.
+    Fail,
+}
+
+/// How the ports of a rank are driven.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// A worker thread for every port.
+    pub workers: bool,
+    /// The cores for the workers, port by port; ports beyond the list are not pinned.
+    pub cores: Vec<usize>,
+    /// Waiting threads may keep a core busy: there is one for each.
+    pub own_cores: bool,
+    /// How long nothing may move of what a wait is for before it is too long.
+    pub timeout: Duration,
+    /// What becomes of it then.
+    pub on_timeout: OnTimeout,
+}
+
+/// See the module documentation.
+pub(crate) struct Group {
+    pub(crate) rank: Rank,
+    /// All ranks that there are.
+    pub(crate) n_ranks: u32,
+    pub(crate) ports: Arc<[Arc<Port>]>,
+    pub(crate) spares: Arc<Spares>,
+    pub(crate) failure: Arc<Failure>,
+    pub(crate) config: EngineConfig,
+    /// Operations of several communicators have been started.
+    pub(crate) several: AtomicBool,
+    /// Counts what this rank has shown of its waits.
+    pub(crate) beat: AtomicU32,
+    pub(crate) waits: Waits,
+    /// Whoever else moves on while a caller waits.
+    pub(crate) on_idle: OnceLock<OnIdle>,
+    /// Calls of several operations, and how many there are.
+    pub(crate) advancing: Mutex<Vec<Weak<dyn Advance>>>,
+    pub(crate) n_advancing: AtomicU32,
+}
+
+impl Group {
+    /// Whether operations of several communicators have been started, perhaps by several
+    /// threads.
+    pub(crate) fn has_several(&self) -> bool {
+        // Relaxed: never goes back.
+        self.several.load(Ordering::Relaxed)
+    }
+
+    /// An operation of the communicator with this context is started.
+    pub(crate) fn note_context(&self, context: u64) {
+        if context != 0 && !self.has_several() {
+            self.several.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// What the next status of a rank that waits carries.
+    pub(crate) fn next_beat(&self) -> Beat {
+        // Relaxed: only has to change.
+        self.beat.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Shows what this rank is doing to whoever asks.
+    pub(crate) fn show(&self, status: Status) {
+        self.ports.iter().for_each(|port| port.show(status));
+    }
+
+    /// A number that changes whenever something moves.
+    pub(crate) fn n_moves(&self) -> u64 {
+        self.ports.iter().map(|port| port.n_moves()).sum()
+    }
+
+    /// True if something has moved since the last time, when `moves` was the number.
+    pub(crate) fn has_moved(&self, moves: &mut u64) -> bool {
+        let sum = self.n_moves();
+        std::mem::replace(moves, sum) != sum
+    }
+
+    /// A caller has nothing to do: as [`Backoff::idle`].
+    pub(crate) fn idle(&self, backoff: &mut Backoff) -> bool {
+        self.advance();
+        if backoff.is_time_for_others()
+            && let Some(on_idle) = self.on_idle.get()
+        {
+            on_idle();
+        }
+        backoff.idle(&self.waits)
+    }
+
+    /// Another call of several operations.
+    pub(crate) fn advances(&self, call: Weak<dyn Advance>) {
+        let calls = &mut *lock(&self.advancing);
+        calls.push(call);
+        // Relaxed: whoever does not see it yet looks again.
+        self.n_advancing.store(calls.len() as u32, Ordering::Relaxed);
+    }
+
+    /// Starts the operations that are due of calls that consist of several.
+    #[inline]
+    pub(crate) fn advance(&self) {
+        // Relaxed: see `advances`.
+        if self.n_advancing.load(Ordering::Relaxed) > 0 {
+            self.advance_calls();
+        }
+    }
+
+    #[cold]
+    fn advance_calls(&self) {
+        // Another thread does it, or this one, which has come here from there.
+        let Ok(mut calls) = self.advancing.try_lock() else { return };
+        calls.retain(|call| match call.upgrade() {
+            Some(call) => {
+                call.advance();
+                true
+            }
+            None => false,
+        });
+        self.n_advancing.store(calls.len() as u32, Ordering::Relaxed);
+    }
+
+    /// Moves on whatever is under way. Returns whether anything happened.
+    pub(crate) fn progress(&self) -> bool {
+        self.advance();
+        let active = self.ports.iter().filter(|port| port.is_active());
+        active.fold(false, |moved, port| moved | port.try_drive())
+    }
+
+    /// After a failure, of which `error` is the reason unless there is one already: ends
+    /// everything under way and tells others. When this returns the ports touch no memory of
+    /// users any more, nor will.
+    pub(crate) fn fail(&self, error: &Error) {
+        if !matches!(error, Error::Poisoned(_) | Error::Closed) {
+            self.failure.set(error);
+        }
+        if self.failure.is_set() {
+            self.ports.iter().for_each(|port| _ = port.drive());
+        }
+    }
+}

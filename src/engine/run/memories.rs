@@ -1,0 +1,149 @@
+//! The memory of a run: its buffers, and the messages that it reads where the wire has them.
+
+use crate::endpoint::{View, WireRegion};
+use crate::reduce::{Operand, Reducer};
+
+use crate::engine::compile::program::{Buffer, Fold, Move, Region};
+
+/// The memory behind one of a program's buffers.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// First byte.
+    pub ptr: *mut u8,
+    /// Number of bytes.
+    pub len: u64,
+    /// Registration of the first byte with the port's endpoint, if the wire needs one.
+    pub key: u64,
+}
+
+impl Memory {
+    /// No memory.
+    pub const NONE: Memory = Memory { ptr: std::ptr::null_mut(), len: 0, key: 0 };
+}
+
+/// A message that is where the wire has it, in place of a region of staging.
+struct Viewed {
+    instead_of: Region,
+    view: View,
+    /// The one task that reads it.
+    reader: u32,
+}
+
+/// See the module documentation.
+pub(crate) struct Memories {
+    buffers: [Memory; Buffer::COUNT],
+    views: Vec<Viewed>,
+    /// The operands of the fold at hand; empty otherwise. Kept for its capacity.
+    operands: Vec<&'static [u8]>,
+}
+
+impl Memories {
+    /// None yet, with room for folds of so many operands, and so many views.
+    pub(crate) fn with_room(operands: usize, views: usize) -> Self {
+        Memories {
+            buffers: [Memory::NONE; Buffer::COUNT],
+            views: Vec::with_capacity(views),
+            operands: Vec::with_capacity(operands),
+        }
+    }
+
+    pub(crate) fn set(&mut self, buffers: [Memory; Buffer::COUNT]) {
+        self.buffers = buffers;
+        self.views.clear();
+    }
+
+    fn ptr(&self, region: Region) -> *mut u8 {
+        // `start` has checked that all regions of the program lie within their memory, so the
+        // offset stays inside of it, and fits a usize. A wrapping add because a region of no
+        // bytes may belong to a buffer that is absent.
+        self.buffers[region.buffer as usize].ptr.wrapping_add(region.offset as usize)
+    }
+
+    /// Where `region` can be read.
+    fn source(&self, region: Region) -> *const u8 {
+        let within = |viewed: &&Viewed| {
+            let Region { buffer, offset, len } = viewed.instead_of;
+            buffer == region.buffer && (offset..offset + len).contains(&region.offset)
+        };
+        match self.views.iter().find(within) {
+            Some(Viewed { instead_of, view, .. }) => {
+                view.ptr.wrapping_add((region.offset - instead_of.offset) as usize)
+            }
+            None => self.ptr(region).cast_const(),
+        }
+    }
+
+    pub(crate) fn wire(&self, region: Region) -> WireRegion {
+        WireRegion {
+            ptr: self.ptr(region),
+            len: region.len as usize,
+            key: self.buffers[region.buffer as usize].key.wrapping_add(region.offset),
+        }
+    }
+
+    /// A message has arrived that only task `reader` reads; not in `instead_of`.
+    pub(crate) fn viewed(&mut self, instead_of: Region, view: View, reader: u32) {
+        debug_assert!(view.len as u64 == instead_of.len);
+        self.views.push(Viewed { instead_of, view, reader });
+    }
+
+    /// Task `reader` has finished.
+    pub(crate) fn read(&mut self, reader: u32) {
+        self.views.retain(|viewed| viewed.reader != reader);
+    }
+
+    /// Before the next poll: what has not been read goes where it belongs.
+    pub(crate) fn settle(&mut self) {
+        while let Some(Viewed { instead_of, view, .. }) = self.views.pop() {
+            // SAFETY: the view is valid until the next poll. The region lies within memory that
+            // is valid by `PortRun::start`'s contract; it was the receive's alone, and nobody
+            // reads it before the reader does.
+            unsafe { view.ptr.copy_to_nonoverlapping(self.ptr(instead_of), view.len) };
+        }
+    }
+
+    pub(crate) fn copy(&self, Move { from, into }: Move) {
+        debug_assert!(from.len == into.len);
+        // SAFETY: both regions lie within memory that is valid by `start`'s contract, or a view
+        // that is, and the task's hazards keep writers from `from` and everybody from `into`.
+        // They do not overlap by `Move`'s contract.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.source(from), self.ptr(into), into.len as usize);
+        }
+    }
+
+    /// Combines `operands` into the fold's region.
+    pub(crate) fn fold(&mut self, reducer: &Reducer, fold: &Fold, operands: &[Region]) {
+        let len = fold.into.len as usize;
+        // SAFETY: as in `copy`, and `into` is none of the operands by `Fold`'s contract.
+        let target = unsafe { std::slice::from_raw_parts_mut(self.ptr(fold.into), len) };
+        for &operand in operands {
+            debug_assert!(operand.len == fold.into.len);
+            // SAFETY: as in `copy`. The slices live in `self.operands` only until the end of
+            // this call, during which the memory stays valid.
+            let slice = unsafe { std::slice::from_raw_parts(self.source(operand), len) };
+            self.operands.push(slice);
+        }
+        let mut own_at = fold.own_at;
+        if let Some(at) = own_at
+            && let Some(landed) = self.views.iter().find(|viewed| viewed.instead_of == fold.into)
+        {
+            // A message that has not landed where it is folded is an operand like the others.
+            // SAFETY: the view is valid until the next poll.
+            let slice = unsafe { std::slice::from_raw_parts(landed.view.ptr, len) };
+            self.operands.insert(at as usize, slice);
+            own_at = None;
+        }
+        match (own_at, &self.operands[..]) {
+            (Some(0), [other]) => reducer.reduce_into(target, other, Operand::Left),
+            (Some(_), [other]) => reducer.reduce_into(target, other, Operand::Right),
+            (Some(own_at), others) => reducer.fold(target, others, own_at as usize),
+            (None, [first, second, more @ ..]) => {
+                reducer.reduce3(target, first, second);
+                reducer.fold(target, more, 0);
+            }
+            (None, _) => unreachable!("a fold without an own value has at least two operands"),
+        }
+        self.operands.clear();
+    }
+}

@@ -1,0 +1,16 @@
+//! What runs programs: ports with their endpoints and the runs of operations on them, the threads that
+//! drive them, and the memory that they use.
+
+pub(super) mod backoff;
+pub(super) mod failure;
+pub(super) mod group;
+pub(super) mod memories;
+pub(super) mod operation;
+pub(super) mod port;
+pub(super) mod port_run;
+mod ready;
+mod registration;
+pub(super) mod user_memory;
+mod window;
+pub(super) mod work_memory;
+pub(super) mod worker;

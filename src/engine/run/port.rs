@@ -1,0 +1,460 @@
+//! A port: an endpoint and the runs under way on it.
+//!
+//! Whoever holds the port's mutex drives it: a worker, or a thread that starts an operation or
+//! waits for one. All of them do the same, [`Port::drive`].
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+use crate::Rank;
+use crossbeam_utils::CachePadded;
+use smallvec::SmallVec;
+
+use crate::endpoint::{Bell, Endpoint, Event, Time, WireError};
+use crate::error::{Blame, Error, Fault};
+use crate::numbered::Numbered;
+use crate::planted::{self, Planted};
+use crate::sync::lock;
+
+use super::failure::Failure;
+use super::port_run::PortRun;
+use super::window::Windows;
+
+/// Runs under way for which room is made in advance.
+const USUAL_RUNS: usize = 16;
+/// Events of one poll for which room is made in advance.
+const USUAL_EVENTS: usize = 256;
+/// Receives of all runs that are posted and unfinished: further ones only as far as a step of
+/// their run needs them, so that what a wire keeps for receives does not grow without end.
+const USUAL_RECVS: u32 = 4096;
+
+/// Who is told when a port is done with a run.
+pub(crate) trait Completion: Send + Sync {
+    /// The port is done with the run; `failure` says why, if it has not finished.
+    fn give_back(&self, port: usize, run: Box<PortRun>, failure: Option<&Error>);
+}
+
+/// How far a run is moved on by whoever puts it under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Push {
+    /// Not at all: the port's worker is about to.
+    Nowhere,
+    /// To its first messages.
+    Posts,
+    /// As far as it goes at once, with messages that have come before it.
+    AllTheWay,
+}
+
+/// One port of one rank.
+pub struct Port {
+    pub(crate) rank: Rank,
+    pub(crate) index: usize,
+    /// Messages longer than this need registered memory.
+    pub(crate) keyless_bytes: u64,
+    pub(crate) failure: Arc<Failure>,
+    has_worker: bool,
+    state: CachePadded<Mutex<State>>,
+    hints: CachePadded<Hints>,
+    /// Counts drives that achieved something. Written under the mutex.
+    n_moves: CachePadded<AtomicU64>,
+    /// Wakes threads of this rank that sleep while others drive this port.
+    pub(crate) bell: Option<Arc<dyn Bell>>,
+    /// What waits on this port go by.
+    pub(crate) time: Time,
+    /// Held by a thread that asks another rank something.
+    pub(crate) asking: Mutex<()>,
+}
+
+/// What is looked at without the mutex.
+#[derive(Default)]
+struct Hints {
+    /// Runs under way.
+    n_active: AtomicU32,
+    /// Threads that drive this port while they wait: its worker stands aside.
+    n_callers: AtomicU32,
+    /// Threads that want the mutex but do not drive: a worker lets them go first, since it
+    /// would otherwise take the mutex again as soon as it has given it up.
+    n_wanted: AtomicU32,
+    /// The worker sleeps.
+    is_parked: AtomicBool,
+}
+
+pub(crate) struct State {
+    pub(crate) endpoint: Box<dyn Endpoint>,
+    /// Whether everything of users has been given up and others have been told.
+    has_given_up: bool,
+    /// Everything written has arrived, and nothing is to be written any more: peers may free
+    /// their memory.
+    pub(crate) is_fenced: bool,
+    /// By the number that their slots name.
+    pub(crate) runs: Numbered<Active>,
+    /// Numbers of runs that do not only wait for the wire to bring something.
+    due: Vec<u32>,
+    windows: Windows,
+    /// Receives of all runs that are posted and unfinished.
+    n_recvs: u32,
+    pub(crate) events: Vec<Event>,
+    /// Nothing is put under way any more.
+    pub(crate) is_closed: bool,
+}
+
+pub(crate) struct Active {
+    pub(crate) run: Box<PortRun>,
+    owner: Arc<dyn Completion>,
+    /// It is on the list of those that are due.
+    is_due: bool,
+}
+
+/// Owners of runs that have ended. The last reference to one may go with this, and then its
+/// memory, for which the port's mutex is needed: so it is dropped without that.
+type Ended = SmallVec<[Arc<dyn Completion>; 8]>;
+
+impl State {
+    /// Takes a run, which posts when it may: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
+    #[inline]
+    fn put(&mut self, run: Box<PortRun>, owner: Arc<dyn Completion>) {
+        let State { runs, due, windows, .. } = self;
+        let number = runs.next();
+        // One that may not is on the list as soon as it may.
+        if run.ordered().is_none_or(|id| windows.enter(id, number)) {
+            due.push(number);
+        }
+        runs.insert(Active { run, owner, is_due: true });
+    }
+}
+
+impl Port {
+    pub(crate) fn new(
+        rank: Rank,
+        index: usize,
+        mut endpoint: Box<dyn Endpoint>,
+        failure: Arc<Failure>,
+        has_worker: bool,
+    ) -> Arc<Self> {
+        let keyless_bytes =
+            endpoint.registry().map_or(u64::MAX, |registry| registry.keyless_bytes());
+        let (bell, time) = (endpoint.bell(), Time::of(endpoint.clock()));
+        let state = State {
+            endpoint,
+            has_given_up: false,
+            is_fenced: false,
+            runs: Numbered::with_capacity(USUAL_RUNS),
+            due: Vec::with_capacity(USUAL_RUNS),
+            windows: Windows::default(),
+            n_recvs: 0,
+            events: Vec::with_capacity(USUAL_EVENTS),
+            is_closed: false,
+        };
+        Arc::new(Port {
+            rank,
+            index,
+            keyless_bytes,
+            failure,
+            has_worker,
+            state: CachePadded::new(Mutex::new(state)),
+            hints: CachePadded::default(),
+            n_moves: CachePadded::default(),
+            bell,
+            time,
+            asking: Mutex::default(),
+        })
+    }
+
+    /// Takes the mutex for something else than driving.
+    pub(crate) fn reserve(&self) -> MutexGuard<'_, State> {
+        // Relaxed: a wish, not a promise.
+        self.hints.n_wanted.fetch_add(1, Ordering::Relaxed);
+        let state = lock(&self.state);
+        self.hints.n_wanted.fetch_sub(1, Ordering::Relaxed);
+        state
+    }
+
+    /// True if a worker should stay away from the mutex for a moment.
+    pub(crate) fn is_wanted(&self) -> bool {
+        // Relaxed: see `reserve`.
+        self.hints.n_wanted.load(Ordering::Relaxed) > 0
+    }
+
+    /// Puts a run under way and moves things on; after the port's end, gives it back as failed.
+    #[inline]
+    pub(crate) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, push: Push) {
+        let drives = push != Push::Nowhere;
+        let mut guard = if drives { lock(&self.state) } else { self.reserve() };
+        let state = &mut *guard;
+        if state.is_closed {
+            drop(guard);
+            return owner.give_back(self.index, run, Some(&Error::Closed));
+        }
+        state.put(run, owner);
+        // The mutex orders the data; this is for those who look without it. SeqCst: a worker
+        // that is unparked after this looks at `n_callers`, a caller that leaves lowers that
+        // and then looks here. One of the two must see what the other has written, or the
+        // worker would park and the caller leave. Written under the mutex only, so that it can be
+        // written in two steps.
+        let n_others = self.hints.n_active.load(Ordering::Relaxed);
+        let ordering = if self.has_worker { Ordering::SeqCst } else { Ordering::Relaxed };
+        self.hints.n_active.store(n_others + 1, ordering);
+        if drives {
+            // Nothing has come for a run that has posted nothing.
+            let polls = n_others > 0 && !self.failure.is_set();
+            let polled = if polls { state.endpoint.poll(&mut state.events) } else { Ok(()) };
+            self.move_on(guard, polled, push == Push::AllTheWay);
+        }
+    }
+
+    /// Whether a run is under way.
+    pub(crate) fn is_active(&self) -> bool {
+        // SeqCst: see `launch`.
+        self.hints.n_active.load(Ordering::SeqCst) > 0
+    }
+
+    /// Drives this port as long as the value lives; its worker stands aside.
+    pub(crate) fn attend(&self) -> Attending<'_> {
+        // Relaxed: only tells the worker to stand aside; the port's mutex does the rest.
+        self.hints.n_callers.fetch_add(1, Ordering::Relaxed);
+        Attending(self)
+    }
+
+    /// Whether a caller drives this port.
+    pub(crate) fn is_attended(&self) -> bool {
+        // SeqCst: see `launch`.
+        self.hints.n_callers.load(Ordering::SeqCst) > 0
+    }
+
+    /// The worker is about to sleep, or awake again.
+    pub(crate) fn set_parked(&self, is_parked: bool) {
+        // Relaxed: a hint about who is faster.
+        self.hints.is_parked.store(is_parked, Ordering::Relaxed);
+    }
+
+    /// Whether it takes the worker long to come.
+    pub(crate) fn is_parked(&self) -> bool {
+        // Relaxed: see `set_parked`.
+        self.hints.is_parked.load(Ordering::Relaxed)
+    }
+
+    /// A number that changes whenever something moves on this port.
+    pub(crate) fn n_moves(&self) -> u64 {
+        // Acquire: whoever sees that something has moved sees what.
+        self.n_moves.load(Ordering::Acquire)
+    }
+
+    /// Moves every run on, unless another thread is doing so right now. Returns whether
+    /// anything happened.
+    pub(crate) fn try_drive(&self) -> bool {
+        match self.state.try_lock() {
+            Ok(state) => self.drive_locked(state),
+            Err(TryLockError::Poisoned(state)) => self.drive_locked(state.into_inner()),
+            Err(TryLockError::WouldBlock) => false,
+        }
+    }
+
+    /// Moves every run on. Returns whether anything happened.
+    pub(crate) fn drive(&self) -> bool {
+        self.drive_locked(lock(&self.state))
+    }
+
+    pub(crate) fn drive_locked(&self, mut guard: MutexGuard<'_, State>) -> bool {
+        let State { endpoint, events, due, .. } = &mut *guard;
+        let has_failed = self.failure.is_set();
+        let polled = if has_failed { Ok(()) } else { endpoint.poll(events) };
+        if due.is_empty() && !has_failed && events.is_empty() && polled.is_ok() {
+            return false;
+        }
+        self.move_on(guard, polled, false)
+    }
+
+    /// Moves every run on after a poll, and once more after another one if `again`.
+    fn move_on(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        mut polled: Result<(), WireError>,
+        mut again: bool,
+    ) -> bool {
+        let mut ended = Ended::new();
+        let mut moved = false;
+        let mut failure = None;
+        loop {
+            if self.failure.is_set() {
+                moved |= self.fail_all(&mut state, &mut ended);
+                break;
+            }
+            let stepped = match polled {
+                Ok(()) => self.step(&mut state, &mut ended),
+                Err(source) => Err(self.wire_error(None, source)),
+            };
+            match stepped {
+                Ok(more) => moved |= more,
+                Err(error) => {
+                    (moved, failure) = (true, Some(error));
+                    break;
+                }
+            }
+            if !std::mem::take(&mut again) {
+                break;
+            }
+            let State { endpoint, events, .. } = &mut *state;
+            polled = endpoint.poll(events);
+        }
+        if moved {
+            // Release: see `n_moves`; nobody else writes it meanwhile.
+            self.n_moves.store(self.n_moves() + 1, Ordering::Release);
+        }
+        drop(state);
+        if let Some(bell) = self.bell.as_ref().filter(|_| moved) {
+            bell.ring();
+        }
+        if let Some(error) = failure {
+            self.failure.set(&self.explained(error));
+            self.fail_all(&mut self.reserve(), &mut ended);
+        }
+        moved
+    }
+
+    #[inline]
+    fn step(&self, state: &mut State, ended: &mut Ended) -> Result<bool, Error> {
+        let mut moved = !state.events.is_empty();
+        if moved {
+            self.heard(state)?;
+        }
+        let State { endpoint, runs, due, windows, n_recvs, .. } = state;
+        let (mut at, mut n_kept) = (0, 0);
+        // Runs that end may add others.
+        while let Some(&number) = due.get(at) {
+            at += 1;
+            let Some(Active { run, is_due, .. }) = runs.get_mut(number) else {
+                unreachable!("what is due is under way");
+            };
+            let own = run.recvs_open();
+            let room = own + USUAL_RECVS.saturating_sub(*n_recvs);
+            moved |= run
+                .advance(endpoint.as_mut(), number, room)
+                .map_err(|(task, source)| self.wire_error(Some(run.step_of(task)), source))?;
+            *n_recvs = *n_recvs - own + run.recvs_open();
+            // A finished run whose last messages are not on the wire yet still needs polling.
+            let has_ended = run.is_finished() && endpoint.is_flushed();
+            *is_due = !has_ended && (run.is_finished() || !run.waits_for_wire());
+            if *is_due {
+                due[n_kept] = number;
+                n_kept += 1;
+            } else if has_ended {
+                if let Some(id) = run.ordered() {
+                    windows.leave(id, |held| due.push(held));
+                }
+                let failure = run.differing().map(|peer| self.elsewhere(peer));
+                if let Some(active) = runs.remove(number) {
+                    self.retire(active, failure.as_ref(), ended);
+                }
+                moved = true;
+            }
+        }
+        due.truncate(n_kept);
+        Ok(moved)
+    }
+
+    /// Tells the runs what has happened to their messages.
+    #[inline]
+    fn heard(&self, state: &mut State) -> Result<(), Error> {
+        let State { runs, due, n_recvs, events, .. } = state;
+        for event in events.drain(..) {
+            let (slot, view) = match event {
+                Event::Sent(slot) | Event::Received(slot) => (slot, None),
+                Event::Viewed(slot, view) => (slot, Some(view)),
+                Event::Differs(slot, peer) if self.failure.is_sparing() => {
+                    if let Some(Active { run, .. }) = runs.get_mut(slot.run) {
+                        run.note_differing(peer);
+                    }
+                    (slot, None)
+                }
+                Event::Differs(_, peer) => return Err(self.elsewhere(peer)),
+                Event::News(blame) => return Err(Error::Lost { rank: self.rank, blame }),
+            };
+            let Some(Active { run, is_due, .. }) = runs.get_mut(slot.run) else {
+                unreachable!("runs stay until all their tasks have finished");
+            };
+            let own = run.recvs_open();
+            match view {
+                Some(view) => run.viewed(slot.task, view),
+                None => run.finished(slot.task),
+            }
+            *n_recvs = *n_recvs - own + run.recvs_open();
+            let is_lost = planted::is(Planted::LostWake) && slot.task % 5 == 4;
+            if !is_lost && !std::mem::replace(is_due, true) {
+                due.push(slot.run);
+            }
+        }
+        Ok(())
+    }
+
+    fn retire(&self, active: Active, failure: Option<&Error>, ended: &mut Ended) {
+        let Active { run, owner, .. } = active;
+        // Relaxed: seeing a run that is gone costs a worker one more round. In two steps: see
+        // `launch`.
+        let n_active = self.hints.n_active.load(Ordering::Relaxed);
+        self.hints.n_active.store(n_active - 1, Ordering::Relaxed);
+        owner.give_back(self.index, run, failure);
+        ended.push(owner);
+    }
+
+    fn fail_all(&self, state: &mut State, ended: &mut Ended) -> bool {
+        let Some(reason) = self.failure.reason() else { return false };
+        if !std::mem::replace(&mut state.has_given_up, true) {
+            let is_fenced = state.is_fenced;
+            let tells = !is_fenced && !planted::is(Planted::NotSpread);
+            if let Some(observer) = state.endpoint.observer().filter(|_| tells) {
+                observer.tell(reason.blame(self.rank));
+            }
+            // Before anybody gets memory back.
+            state.endpoint.abandon();
+            state.events.clear();
+        }
+        let mut failed = false;
+        for active in state.runs.drain() {
+            self.retire(active, Some(&reason), ended);
+            failed = true;
+        }
+        state.due.clear();
+        state.windows.clear();
+        state.n_recvs = 0;
+        failed
+    }
+
+    /// The worker has panicked, perhaps in the middle of something.
+    pub(crate) fn worker_panicked(&self) {
+        let (rank, message) = (self.rank, format!("in the worker of port {}", self.index));
+        self.failure.set(&Error::RankPanicked { rank, message });
+        self.drive();
+    }
+
+    /// Tasks of an operation that have not finished on this port.
+    pub(crate) fn unfinished(&self, operation: (u64, u32)) -> usize {
+        let state = self.reserve();
+        let found = state.runs.values().find(|active| active.run.operation() == operation);
+        // A run that has finished, but not gone yet, counts as well.
+        found.map_or(0, |active| 1 + active.run.unfinished())
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_set()
+    }
+
+    /// A peer has made another call.
+    fn elsewhere(&self, peer: Rank) -> Error {
+        let (rank, fault) = (self.rank, Fault::Elsewhere);
+        Error::Lost { rank, blame: Blame { rank: peer, fault, by: rank } }
+    }
+
+    pub(crate) fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {
+        Error::Wire { rank: self.rank, port: self.index, step, source }
+    }
+}
+
+/// A thread drives a port while it waits; see [`Port::attend`].
+pub(crate) struct Attending<'a>(&'a Port);
+
+impl Drop for Attending<'_> {
+    fn drop(&mut self) {
+        // SeqCst: see `Port::launch`.
+        self.0.hints.n_callers.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,415 @@
+//! Running a port's program over an endpoint.
+//!
+//! A [`PortRun`] holds the counters of one execution. It allocates when it is made, never
+//! afterwards. Receives are posted in plan order, a bounded number at a time; sends and local
+//! tasks in plan order among those that are ready.
+
+use std::sync::Arc;
+
+use crate::Rank;
+use crate::endpoint::{Arrival, Endpoint, Posted, Slot, Tag, View, WireError};
+use crate::error::Awaited;
+use crate::planted::{self, Planted};
+use crate::reduce::Reducer;
+
+use super::memories::{Memories, Memory};
+use super::ready::ReadySet;
+use crate::engine::compile::program::{Buffer, PortProgram, Program, Task};
+use crate::engine::compile::readers::NOBODY;
+
+/// Marks a finished task among the counters of unfinished predecessors.
+const DONE: u32 = u32::MAX;
+
+/// Bytes that local tasks of a run read and write before its port polls again.
+const WORK_BYTES: u64 = 64 * 1024;
+
+/// The longest message that is sent before receives are posted.
+const SHORT_BYTES: u64 = 4096;
+
+/// When an operation starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// After all earlier ones of its communicator, on all ranks.
+    Kept,
+    /// When another operation has brought what it needs, perhaps after later ones.
+    Late,
+}
+
+/// One execution of one port's program.
+pub struct PortRun {
+    program: Arc<Program>,
+    port: usize,
+    reducer: Option<Reducer>,
+    memories: Memories,
+    context: u64,
+    operation: u32,
+    order: Order,
+    progress: Progress,
+    /// What the sets of `progress` are at the start.
+    first_sends: ReadySet,
+    first_locals: ReadySet,
+    /// Receives posted so far.
+    recvs_posted: usize,
+    recvs_open: u32,
+    /// Something may be left to be posted: the wire could not take it, it was time to poll, or
+    /// something has happened since.
+    has_more: bool,
+    /// A peer that makes another call. The run goes on to its end, so that nobody waits for this
+    /// rank in vain, and what it sends from then on says that it is worth nothing.
+    differing: Option<Rank>,
+}
+
+/// Which tasks have finished, and which may start.
+struct Progress {
+    /// For each task how many predecessors are unfinished, or [`DONE`].
+    waiting: Box<[u32]>,
+    sends: ReadySet,
+    locals: ReadySet,
+    unfinished: usize,
+}
+
+impl Progress {
+    #[inline]
+    fn finish(&mut self, code: &PortProgram, task: u32) {
+        self.waiting[task as usize] = DONE;
+        self.unfinished -= 1;
+        for &next in code.successors(task) {
+            let waiting = &mut self.waiting[next as usize];
+            *waiting -= 1;
+            let is_fold = matches!(code.tasks[next as usize], Task::Fold(_));
+            let is_early = planted::is(Planted::FoldBeforeOperand) && is_fold;
+            let last = u32::from(is_early && code.n_deps[next as usize] > 1);
+            if *waiting == last {
+                match code.tasks[next as usize] {
+                    Task::Send { .. } => self.sends.insert(next),
+                    Task::Copy(_) | Task::Fold(_) => self.locals.insert(next),
+                    // Found by `post`, in plan order.
+                    Task::Recv { .. } => {}
+                }
+            }
+        }
+    }
+}
+
+// SAFETY: the pointers in `memories` are only used by `start`'s contract: whoever runs the
+// program has exclusive use of that memory until it has finished, on whatever thread.
+unsafe impl Send for PortRun {}
+
+impl PortRun {
+    /// A run of port `port` of `program`. A program with folds needs a reducer.
+    pub fn new(program: Arc<Program>, port: usize, reducer: Option<Reducer>) -> Self {
+        let code = &program.ports[port];
+        assert!(code.folds.is_empty() || reducer.is_some(), "a program with folds needs a reducer");
+        let n_tasks = code.tasks.len();
+        let (mut first_sends, mut first_locals) = (ReadySet::new(n_tasks), ReadySet::new(n_tasks));
+        for (task, what) in
+            code.tasks.iter().enumerate().filter(|(task, _)| code.n_deps[*task] == 0)
+        {
+            match what {
+                Task::Send { .. } => first_sends.insert(task as u32),
+                Task::Copy(_) | Task::Fold(_) => first_locals.insert(task as u32),
+                Task::Recv { .. } => {}
+            }
+        }
+        let most_operands = code.folds.iter().map(|fold| fold.operands.len).max().unwrap_or(0);
+        let viewable = code.readers.iter().filter(|&&reader| reader != NOBODY).count();
+        let most_views = viewable.min(code.recv_window as usize);
+        PortRun {
+            reducer,
+            memories: Memories::with_room(most_operands as usize + 1, most_views),
+            context: 0,
+            operation: 0,
+            order: Order::Kept,
+            progress: Progress {
+                waiting: code.n_deps.clone(),
+                sends: first_sends.clone(),
+                locals: first_locals.clone(),
+                unfinished: n_tasks,
+            },
+            first_sends,
+            first_locals,
+            recvs_posted: 0,
+            recvs_open: 0,
+            has_more: false,
+            differing: None,
+            program,
+            port,
+        }
+    }
+
+    fn code(&self) -> &PortProgram {
+        &self.program.ports[self.port]
+    }
+
+    /// Makes ready for an execution as operation `operation` of the communicator with the given
+    /// context, on the given memory.
+    ///
+    /// # Safety
+    /// Until the run has finished or is dropped, the memories must stay valid, the send
+    /// buffer for reads and the others for reads and writes; no other program or thread may
+    /// use what this port's program touches. Their keys must be those of the endpoint that
+    /// the run will be driven with.
+    ///
+    /// # Panics
+    /// If a memory is smaller than the program needs.
+    pub unsafe fn start(
+        &mut self,
+        (context, operation): (u64, u32),
+        order: Order,
+        memories: [Memory; Buffer::COUNT],
+    ) {
+        let code = &self.program.ports[self.port];
+        for (memory, &need) in memories.iter().zip(&code.needs) {
+            assert!(memory.len >= need, "a buffer of {} bytes, {need} needed", memory.len);
+        }
+        (self.context, self.operation, self.order) = (context, operation, order);
+        self.memories.set(memories);
+        let Progress { waiting, sends, locals, unfinished } = &mut self.progress;
+        waiting.copy_from_slice(&code.n_deps);
+        sends.copy_from(&self.first_sends);
+        locals.copy_from(&self.first_locals);
+        *unfinished = code.tasks.len();
+        self.recvs_posted = 0;
+        self.recvs_open = 0;
+        self.has_more = true;
+        self.differing = None;
+    }
+
+    /// Context and number of the operation, if it is one whose order is kept.
+    #[inline]
+    pub(crate) fn ordered(&self) -> Option<(u64, u32)> {
+        (self.order == Order::Kept).then_some((self.context, self.operation))
+    }
+
+    /// True if nothing can be done until the wire reports something, of this run or of another.
+    pub(crate) fn waits_for_wire(&self) -> bool {
+        !self.has_more && self.progress.sends.is_empty() && self.progress.locals.is_empty()
+    }
+
+    /// True if every task has finished.
+    pub fn is_finished(&self) -> bool {
+        self.progress.unfinished == 0
+    }
+
+    /// Tasks that have not finished.
+    pub fn unfinished(&self) -> usize {
+        self.progress.unfinished
+    }
+
+    /// The step of a task.
+    pub fn step_of(&self, task: u32) -> u32 {
+        self.code().steps[task as usize]
+    }
+
+    /// Posts what can be posted, and does the local tasks that are ready, until neither moves
+    /// anything or so much was done that the wire should be polled. `run` is the number by which
+    /// events will name this run; `room` bounds the receives posted and unfinished, unless the
+    /// step needs more. Returns whether anything was done.
+    ///
+    /// # Errors
+    /// The wire's failure, with the task that was posted.
+    #[inline]
+    pub fn advance(
+        &mut self,
+        endpoint: &mut dyn Endpoint,
+        run: u32,
+        room: u32,
+    ) -> Result<bool, (u32, WireError)> {
+        let mut moved = false;
+        let mut bytes = 0;
+        loop {
+            moved |= self.post(endpoint, run, room)?;
+            // Only local tasks make others ready at once.
+            let Some(written) = self.work() else { break };
+            moved = true;
+            bytes += written;
+            if bytes >= WORK_BYTES || self.is_finished() {
+                self.has_more = true;
+                break;
+            }
+        }
+        self.settle();
+        Ok(moved)
+    }
+
+    /// Posts what can be posted; see [`advance`](PortRun::advance).
+    ///
+    /// # Errors
+    /// As [`advance`](PortRun::advance).
+    #[inline]
+    pub fn post(
+        &mut self,
+        endpoint: &mut dyn Endpoint,
+        run: u32,
+        room: u32,
+    ) -> Result<bool, (u32, WireError)> {
+        self.has_more = false;
+        let PortRun { program, progress, memories, .. } = self;
+        let code = &program.ports[self.port];
+        let (context, operation, call) = (self.context, self.operation, program.call);
+        let late = if self.order == Order::Late { Tag::LATE } else { 0 };
+        // The last that was posted.
+        let mut posted = None;
+        let window = code.recv_window.min(room.max(code.step_window));
+        // Short messages go first: peers wait for them. Long ones take long, and a peer may wait to
+        // learn that it can send one here.
+        let mut longest = SHORT_BYTES;
+        loop {
+            let mut is_full = false;
+            while let Some(task) = progress.sends.first() {
+                let Task::Send { to, message, from } = code.tasks[task as usize] else {
+                    unreachable!("`sends` holds sends");
+                };
+                if from.len > longest {
+                    break;
+                }
+                let call = if self.differing.is_some() { Tag::not(call) } else { call };
+                let tag = Tag { context, operation, message: message | late, call };
+                let region = memories.wire(from);
+                // SAFETY: `start`'s caller keeps the memory valid until the run has finished, and
+                // it has not before this send has. The task's hazards keep writers away until then.
+                let taken = unsafe { endpoint.post_send(Slot { run, task }, to, tag, region) };
+                let posting = taken.map_err(|error| (task, error))?;
+                if posting == Posted::Later {
+                    is_full = true;
+                    break;
+                }
+                progress.sends.pop();
+                if posting == Posted::Done {
+                    progress.finish(code, task);
+                }
+                posted = Some(task);
+            }
+            while let Some(&task) = code.recvs.get(self.recvs_posted) {
+                if self.recvs_open >= window || progress.waiting[task as usize] != 0 {
+                    break;
+                }
+                let Task::Recv { from, message, into } = code.tasks[task as usize] else {
+                    unreachable!("`recvs` lists receives");
+                };
+                let tag = Tag { context, operation, message: message | late, call };
+                let region = memories.wire(into);
+                let slot = Slot { run, task };
+                let arrival = match code.readers[task as usize] {
+                    NOBODY => Arrival::InRegion,
+                    _ => Arrival::Anywhere,
+                };
+                // SAFETY: as for sends; the hazards keep every other task from the region.
+                let taken = unsafe { endpoint.post_recv(slot, from, tag, region, arrival) };
+                match taken.map_err(|error| (task, error))? {
+                    Posted::Accepted => self.recvs_open += 1,
+                    Posted::Done => progress.finish(code, task),
+                    Posted::Later => {
+                        self.has_more = true;
+                        break;
+                    }
+                }
+                self.recvs_posted += 1;
+                posted = Some(task);
+            }
+            // A message that was there already may have made sends ready.
+            if is_full || progress.sends.is_empty() {
+                break;
+            }
+            longest = u64::MAX;
+        }
+        if let Some(task) = posted {
+            // Before the local tasks, which may take long.
+            endpoint.flush().map_err(|error| (task, error))?;
+        }
+        Ok(posted.is_some())
+    }
+
+    /// Does the first of the local tasks that are ready; returns how many bytes it has written,
+    /// if there was one.
+    #[inline]
+    pub fn work(&mut self) -> Option<u64> {
+        let task = self.progress.locals.pop()?;
+        let code = &self.program.ports[self.port];
+        let mut bytes = 0;
+        match code.tasks[task as usize] {
+            Task::Copy(span) => {
+                for &copy in &code.moves[span.range()] {
+                    self.memories.copy(copy);
+                    bytes += copy.into.len;
+                }
+            }
+            Task::Fold(span) => {
+                let Some(reducer) = &self.reducer else { unreachable!("checked in `new`") };
+                for fold in &code.folds[span.range()] {
+                    let operands = &code.operands[fold.operands.range()];
+                    self.memories.fold(reducer, fold, operands);
+                    bytes += fold.into.len;
+                }
+            }
+            Task::Send { .. } | Task::Recv { .. } => unreachable!("`locals` holds local tasks"),
+        }
+        self.memories.read(task);
+        self.progress.finish(code, task);
+        Some(bytes)
+    }
+
+    /// When the runs of all ports have finished: what only one of them does, for all.
+    pub fn close(&self) {
+        self.program.closing.iter().for_each(|&copy| self.memories.copy(copy));
+    }
+
+    /// Before the next poll: puts messages that are still to be read in views where they belong.
+    #[inline]
+    pub fn settle(&mut self) {
+        self.memories.settle();
+    }
+
+    /// Notes that a posted receive has brought its message, which can be read in `view`.
+    #[inline]
+    pub fn viewed(&mut self, task: u32, view: View) {
+        let code = &self.program.ports[self.port];
+        if let Task::Recv { into, .. } = code.tasks[task as usize] {
+            self.memories.viewed(into, view, code.readers[task as usize]);
+        }
+        self.finished(task);
+    }
+
+    /// Notes that a message of this run has met one of another call, of this peer.
+    pub fn note_differing(&mut self, peer: Rank) {
+        self.differing.get_or_insert(peer);
+    }
+
+    /// A peer that makes another call, if one has been found.
+    pub fn differing(&self) -> Option<Rank> {
+        self.differing
+    }
+
+    /// Number of receives posted and unfinished.
+    pub fn recvs_open(&self) -> u32 {
+        self.recvs_open
+    }
+
+    /// Context and number of the operation that is executed.
+    pub fn operation(&self) -> (u64, u32) {
+        (self.context, self.operation)
+    }
+
+    /// Notes that a posted task has finished.
+    #[inline]
+    pub fn finished(&mut self, task: u32) {
+        let code = &self.program.ports[self.port];
+        if matches!(code.tasks[task as usize], Task::Recv { .. }) {
+            self.recvs_open -= 1;
+        }
+        self.has_more = true;
+        self.progress.finish(code, task);
+    }
+
+    /// What an unfinished run waits for: the first unfinished task, whose predecessors have
+    /// all finished because they come earlier.
+    pub fn awaited(&self) -> Option<(u32, Awaited)> {
+        let task = self.progress.waiting.iter().position(|&waiting| waiting != DONE)?;
+        let awaited = match self.code().tasks[task] {
+            Task::Send { to, .. } => Awaited::ReadyFrom(to),
+            Task::Recv { from, .. } => Awaited::MessageFrom(from),
+            Task::Copy(_) | Task::Fold(_) => Awaited::Interface,
+        };
+        Some((self.code().steps[task], awaited))
+    }
+}

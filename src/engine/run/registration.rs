@@ -1,0 +1,44 @@
+//! Registering memory at a port, where its wire needs that.
+
+use crate::endpoint::{Access, Owner};
+use crate::error::Error;
+
+use super::port::Port;
+
+impl Port {
+    /// Whether messages of `wire_bytes` need registered memory here.
+    pub(crate) fn needs_key(&self, wire_bytes: u64) -> bool {
+        wire_bytes > self.keyless_bytes
+    }
+
+    /// Registers memory if messages of `wire_bytes` need it.
+    ///
+    /// # Safety
+    /// The memory must stay valid until it is released.
+    pub(crate) unsafe fn register_if_needed(
+        &self,
+        ptr: *mut u8,
+        len: usize,
+        wire_bytes: u64,
+        access: Access,
+        owner: Owner<'_>,
+    ) -> Result<Option<u64>, Error> {
+        if !self.needs_key(wire_bytes) {
+            return Ok(None);
+        }
+        let state = &mut *self.reserve();
+        let Some(registry) = state.endpoint.registry() else { return Ok(None) };
+        // SAFETY: the caller's promise.
+        let key = unsafe { registry.register(ptr, len, access, owner) };
+        key.map(Some).map_err(|source| self.wire_error(None, source))
+    }
+
+    /// Releases a registration. If that fails everything does, since there is nobody to tell it
+    /// to.
+    pub(crate) fn release(&self, key: u64) {
+        let released = self.reserve().endpoint.registry().map_or(Ok(()), |r| r.release(key));
+        if let Err(source) = released {
+            self.failure.set(&self.wire_error(None, source));
+        }
+    }
+}

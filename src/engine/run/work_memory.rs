@@ -1,0 +1,368 @@
+//! Working memory of operations: taken when an operation is made, given back with it.
+//!
+//! What is given back is kept, registered as it is, for the next that it fits: calls whose sizes change
+//! every time make an operation each, and fresh memory costs more than most of what they do with it.
+
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::endpoint::{Access, Owner};
+use crate::error::Error;
+use crate::memory::{Pages, page_bytes};
+use crate::sync::lock;
+
+use super::memories::Memory;
+use super::port::Port;
+use crate::engine::compile::program::{Buffer, PortProgram, Program};
+
+/// Blocks kept that no operation has, and their bytes.
+const KEPT_BLOCKS: usize = 16;
+const KEPT_BYTES: u64 = 32 << 20;
+/// An operation gets at most twice what it needs, and so much more.
+const SMALL_BYTES: u64 = 64 * 1024;
+/// A new block is up to an eighth longer than what it is made for: the next may need a little more.
+const SLACK: u64 = 8;
+
+/// Memory of several buffers, on pages of its own: pages are registered as a whole.
+struct Block {
+    ports: Arc<[Arc<Port>]>,
+    /// The key at each port where it is registered.
+    keys: Box<[Option<u64>]>,
+    /// Freed after all registrations have been released.
+    pages: ManuallyDrop<Pages>,
+}
+
+impl Block {
+    fn new(ports: &Arc<[Arc<Port>]>, len: u64) -> Result<Self, Error> {
+        let pages = Pages::new(len).map_err(|source| ports[0].wire_error(None, source))?;
+        let keys = vec![None; ports.len()].into();
+        Ok(Block { ports: ports.clone(), keys, pages: ManuallyDrop::new(pages) })
+    }
+
+    fn len(&self) -> u64 {
+        self.pages.len() as u64
+    }
+
+    /// The memory as `port` sees it, where its part of a program is `code`.
+    fn at_port(&mut self, port: usize, code: &PortProgram) -> Result<Memory, Error> {
+        let (ptr, len) = (self.pages.ptr(), self.pages.len());
+        let key = &mut self.keys[port];
+        if key.is_none() {
+            let wire_bytes = |buffer: Buffer| code.wire_bytes[buffer as usize];
+            let longest = wire_bytes(Buffer::Work).max(wire_bytes(Buffer::Staging));
+            let (access, owner) = (Access::Write, Owner::Library);
+            // SAFETY: the pages are freed by `drop`, after the release.
+            *key =
+                unsafe { self.ports[port].register_if_needed(ptr, len, longest, access, owner) }?;
+        }
+        Ok(Memory { ptr, len: len as u64, key: key.unwrap_or(0) })
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // After a failure a late message may still be written to what peers were told of.
+        if self.ports.iter().any(|port| port.has_failed()) {
+            return;
+        }
+        for (port, key) in self.ports.iter().zip(&self.keys) {
+            key.iter().for_each(|&key| port.release(key));
+        }
+        // SAFETY: once, at the end; nothing addresses the memory any more.
+        unsafe { ManuallyDrop::drop(&mut self.pages) };
+    }
+}
+
+/// The working memory of a rank that no operation has.
+pub(crate) struct Spares {
+    ports: Arc<[Arc<Port>]>,
+    /// In the order in which they were given back.
+    blocks: Mutex<Vec<Block>>,
+    /// Bytes of the blocks that operations have.
+    given_bytes: AtomicU64,
+}
+
+impl Spares {
+    pub(crate) fn new(ports: Arc<[Arc<Port>]>) -> Arc<Self> {
+        Arc::new(Spares { ports, blocks: Mutex::default(), given_bytes: AtomicU64::new(0) })
+    }
+
+    /// Bytes of the working memory that operations have.
+    pub(crate) fn given_bytes(&self) -> u64 {
+        // Relaxed: a figure, which others change meanwhile.
+        self.given_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The shortest block that fits, or a new one.
+    fn take(&self, len: u64) -> Result<Block, Error> {
+        let fits = |block: &Block| {
+            (len..=len.saturating_mul(2).saturating_add(SMALL_BYTES)).contains(&block.len())
+        };
+        let mut blocks = lock(&self.blocks);
+        let fitting = blocks.iter().enumerate().filter(|(_, block)| fits(block));
+        if let Some((at, _)) = fitting.min_by_key(|(_, block)| block.len()) {
+            return Ok(blocks.remove(at));
+        }
+        drop(blocks);
+        let slack = len.checked_next_power_of_two().map_or(1, |power| (power / 2 / SLACK).max(1));
+        Block::new(&self.ports, len.checked_next_multiple_of(slack).unwrap_or(len))
+    }
+
+    /// Keeps a block that nothing addresses any more, in place of the oldest ones if they are too many.
+    fn give(&self, block: Block) {
+        let mut blocks = lock(&self.blocks);
+        blocks.push(block);
+        let mut bytes: u64 = blocks.iter().map(Block::len).sum();
+        let mut n_old = 0;
+        while blocks.len() - n_old > KEPT_BLOCKS || bytes > KEPT_BYTES {
+            bytes -= blocks[n_old].len();
+            n_old += 1;
+        }
+        let old: Vec<Block> = blocks.drain(..n_old).collect();
+        // They take ports' mutexes when they go.
+        drop(blocks);
+        drop(old);
+    }
+}
+
+/// Working space and staging of one operation, with their keys at every port.
+pub struct WorkMemory {
+    spares: Arc<Spares>,
+    /// The working space, which the ports share, and behind it the staging of each.
+    block: Option<Block>,
+    ports: Box<[[Memory; 2]]>,
+}
+
+// SAFETY: the pointers in `Memory` are addresses of the pages owned here.
+unsafe impl Send for WorkMemory {}
+// SAFETY: as above: nothing is accessed through them here.
+unsafe impl Sync for WorkMemory {}
+
+impl WorkMemory {
+    /// The memory that `program` needs, registered where the wire wants it.
+    pub(crate) fn new(program: &Program, spares: &Arc<Spares>) -> Result<Self, Error> {
+        WorkMemory::of(program, spares).or_else(|_| {
+            // What is kept may be what there is no room for.
+            let kept = std::mem::take(&mut *lock(&spares.blocks));
+            drop(kept);
+            WorkMemory::of(program, spares)
+        })
+    }
+
+    fn of(program: &Program, spares: &Arc<Spares>) -> Result<Self, Error> {
+        let page = page_bytes() as u64;
+        // What exceeds the address space is refused below.
+        let whole = |len: u64| len.checked_next_multiple_of(page).unwrap_or(u64::MAX);
+        let work_len = whole(program.work_bytes);
+        let staging_lens =
+            program.ports.iter().map(|code| whole(code.needs[Buffer::Staging as usize]));
+        let len = staging_lens.clone().fold(work_len, u64::saturating_add);
+        let none = vec![[Memory::NONE; 2]; program.ports.len()].into();
+        let mut memory = WorkMemory { spares: spares.clone(), block: None, ports: none };
+        if len == 0 {
+            return Ok(memory);
+        }
+        let block = memory.block.insert(spares.take(len)?);
+        spares.given_bytes.fetch_add(block.len(), Ordering::Relaxed);
+        let mut offset = work_len;
+        for (port, ((code, staging_len), of_port)) in
+            program.ports.iter().zip(staging_lens).zip(&mut memory.ports).enumerate()
+        {
+            let all = block.at_port(port, code)?;
+            let part = |offset: u64, len: u64| match len {
+                0 => Memory::NONE,
+                // Within the block, so that the offset fits.
+                _ => Memory {
+                    ptr: all.ptr.wrapping_add(offset as usize),
+                    len,
+                    key: all.key.wrapping_add(offset),
+                },
+            };
+            *of_port = [part(0, work_len), part(offset, staging_len)];
+            offset += staging_len;
+        }
+        Ok(memory)
+    }
+
+    /// Working space and staging as port `port` sees them.
+    pub(crate) fn of_port(&self, port: usize) -> [Memory; 2] {
+        self.ports[port]
+    }
+}
+
+impl Drop for WorkMemory {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.spares.given_bytes.fetch_sub(block.len(), Ordering::Relaxed);
+            self.spares.give(block);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use hopbine_torus::collectives::Collective;
+
+    use super::*;
+    use crate::Rank;
+    use crate::endpoint::{
+        Arrival, Endpoint, Event, Posted, Registry, Slot, Tag, WireError, WireRegion,
+    };
+    use crate::engine::Failure;
+
+    /// A wire that is only registered at: lengths by first byte.
+    #[derive(Clone, Default)]
+    struct Wire(Arc<Mutex<BTreeMap<u64, usize>>>);
+
+    impl Endpoint for Wire {
+        unsafe fn post_send(
+            &mut self,
+            _: Slot,
+            _: Rank,
+            _: Tag,
+            _: WireRegion,
+        ) -> Result<Posted, WireError> {
+            unreachable!()
+        }
+
+        unsafe fn post_recv(
+            &mut self,
+            _: Slot,
+            _: Rank,
+            _: Tag,
+            _: WireRegion,
+            _: Arrival,
+        ) -> Result<Posted, WireError> {
+            unreachable!()
+        }
+
+        fn poll(&mut self, _: &mut Vec<Event>) -> Result<(), WireError> {
+            Ok(())
+        }
+
+        fn is_flushed(&self) -> bool {
+            true
+        }
+
+        fn abandon(&mut self) {}
+
+        fn registry(&mut self) -> Option<&mut dyn Registry> {
+            Some(self)
+        }
+    }
+
+    impl Registry for Wire {
+        unsafe fn register(
+            &mut self,
+            ptr: *mut u8,
+            len: usize,
+            _: Access,
+            _: Owner<'_>,
+        ) -> Result<u64, WireError> {
+            let key = ptr.addr() as u64;
+            assert_eq!(lock(&self.0).insert(key, len), None);
+            Ok(key)
+        }
+
+        fn release(&mut self, key: u64) -> Result<(), WireError> {
+            lock(&self.0).remove(&key).expect("registered");
+            Ok(())
+        }
+
+        fn keyless_bytes(&self) -> u64 {
+            100
+        }
+
+        fn fence(&mut self) -> Result<bool, WireError> {
+            Ok(true)
+        }
+
+        fn unfenced(&self) -> Option<Rank> {
+            None
+        }
+    }
+
+    fn rank(wire: &Wire) -> (Arc<Spares>, Arc<Failure>) {
+        let failure = Arc::new(Failure::default());
+        let port = |index| Port::new(0, index, Box::new(wire.clone()), failure.clone(), false);
+        let ports = [port(0), port(1)];
+        (Spares::new(Arc::new(ports)), failure)
+    }
+
+    /// A program with so much working space and staging, of which port 0 has messages that need keys.
+    fn program(work: u64, staging: u64) -> Program {
+        let port = |longest: u64| PortProgram {
+            needs: [0, 0, work, staging],
+            wire_bytes: [0, 0, longest, 0],
+            ..PortProgram::default()
+        };
+        Program {
+            collective: Collective::Allreduce,
+            rank: 0,
+            ports: vec![port(101), port(100)],
+            closing: Box::default(),
+            work_bytes: work,
+            call: 0,
+        }
+    }
+
+    #[test]
+    fn what_is_given_back_serves_the_next_that_it_fits() {
+        let wire = Wire::default();
+        let (spares, _) = rank(&wire);
+        let memory = WorkMemory::new(&program(100_000, 5000), &spares).unwrap();
+        let [[work, first], [same, second]] = [memory.of_port(0), memory.of_port(1)];
+        assert_eq!((work.ptr, work.key), (same.ptr, work.ptr.addr() as u64));
+        assert_eq!(same.key, 0, "no message of port 1 needs one");
+        assert!(work.len >= 100_000 && first.len >= 5000 && second.len >= 5000);
+        assert_eq!(first.ptr, work.ptr.wrapping_add(work.len as usize));
+        assert_eq!(first.key, work.key + work.len);
+        assert_eq!(second.ptr, first.ptr.wrapping_add(first.len as usize));
+        drop(memory);
+
+        // A little more fits as well.
+        for work_bytes in [90_000, 103_000, 60_000] {
+            let again = WorkMemory::new(&program(work_bytes, 5000), &spares).unwrap();
+            assert_eq!(again.of_port(0)[0].ptr, work.ptr);
+            assert_eq!(lock(&wire.0).len(), 1);
+        }
+        // Neither what needs more, nor what needs far less, nor a second one at the same time.
+        let others =
+            [200_000, 8, 100_000].map(|work| WorkMemory::new(&program(work, 0), &spares).unwrap());
+        assert_eq!(lock(&wire.0).len(), 3);
+        drop((others, spares));
+        assert_eq!(lock(&wire.0).len(), 0);
+    }
+
+    #[test]
+    fn no_more_is_kept_than_the_limits_say() {
+        let wire = Wire::default();
+        let (spares, _) = rank(&wire);
+        let many = [1 << 20; 2 * KEPT_BLOCKS]
+            .map(|work| WorkMemory::new(&program(work, 0), &spares).unwrap());
+        drop(many);
+        assert_eq!(lock(&wire.0).len(), KEPT_BLOCKS);
+        drop(WorkMemory::new(&program(KEPT_BYTES / 2, 0), &spares).unwrap());
+        let kept = lock(&wire.0).values().map(|&len| len as u64).sum::<u64>();
+        assert!((KEPT_BYTES / 2..=KEPT_BYTES).contains(&kept), "{kept}");
+        drop(WorkMemory::new(&program(KEPT_BYTES + 1, 0), &spares).unwrap());
+        assert_eq!(lock(&wire.0).len(), 0);
+    }
+
+    /// Peers may still write there.
+    #[test]
+    fn nothing_is_let_go_of_after_a_failure() {
+        let wire = Wire::default();
+        let (spares, failure) = rank(&wire);
+        let memory = WorkMemory::new(&program(1 << 20, 0), &spares).unwrap();
+        let work = memory.of_port(0)[0];
+        failure.set(&Error::Closed);
+        drop((memory, spares));
+        assert_eq!(lock(&wire.0).len(), 1);
+        // SAFETY: the pages are still mapped; nobody else uses them.
+        unsafe { work.ptr.write_volatile(1) };
+    }
+}

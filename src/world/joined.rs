@@ -1,0 +1,64 @@
+//! Worlds of programs that have initialised MPI themselves.
+
+use mpi::ffi;
+
+use super::init::World;
+use super::mpi::session::Session;
+use super::mpi::unusable;
+use crate::comm::communicator::Communicator;
+use crate::endpoint::mpi::Comm;
+use crate::error::Error;
+
+/// Joins a world of the ranks of `comm`, in its order: for programs that have initialised MPI
+/// themselves. All ranks of `comm` must call it. It makes a communicator of its own (MPI_Comm_dup),
+/// on which all that it sends goes.
+///
+/// The backend is what `HOPBINE_BACKEND` says; else Tofu where there is one, else shared memory if
+/// all ranks are on one host, else MPI, with shared memory between the ranks of each host.
+///
+/// The world must be dropped, on all ranks, before MPI is finalised. MPI may have been initialised
+/// for any level of threads: below `MPI_THREAD_SERIALIZED` only the thread that did may call
+/// hopbine; below `MPI_THREAD_MULTIPLE` calls of hopbine and of MPI must not coincide.
+///
+/// # Safety
+/// `comm` must be a communicator of the MPI that this crate is linked to, or `MPI_COMM_NULL`.
+///
+/// # Errors
+/// As [`init`](crate::init); [`Error::Backend`] if MPI is not initialised, or `comm` no
+/// intracommunicator.
+pub unsafe fn init_mpi(comm: ffi::MPI_Comm) -> Result<World, Error> {
+    // SAFETY: the caller's promise.
+    let session = unsafe { Session::over(Comm(comm), false) }.map_err(unusable)?;
+    World::of_session(session)
+}
+
+impl World {
+    /// The communicator of the ranks of `comm`, in its order, with which the two have nothing else
+    /// in common. All ranks of `comm` must call it, and nobody else need.
+    ///
+    /// # Safety
+    /// `comm` must be an intracommunicator of the MPI that this world was made over.
+    ///
+    /// # Errors
+    /// [`Error::Group`] if the world was not made over MPI, if a rank of `comm` is not in it, or if
+    /// there are a million communicators already; [`Error::Wire`] if MPI fails.
+    pub unsafe fn communicator_of(&self, comm: ffi::MPI_Comm) -> Result<Communicator, Error> {
+        let refused = |reason: &str| Error::Group { reason: reason.to_owned() };
+        let all = self.communicator();
+        let session = self.session().ok_or_else(|| refused("this world is not one of MPI's"))?;
+        let wire = |source| Error::Wire { rank: all.rank(), port: 0, step: None, source };
+        // SAFETY: the caller's promise.
+        let ranks = unsafe { session.members(Comm(comm)) }.map_err(wire)?;
+        let ranks = ranks.ok_or_else(|| refused("some of its ranks are not in this world"))?;
+        let mut told = Ok(());
+        let made = all.join(&ranks, |word| {
+            // SAFETY: the caller's promise.
+            let answer = unsafe { session.tell(Comm(comm), word) };
+            answer.unwrap_or_else(|error| {
+                told = Err(wire(error));
+                0
+            })
+        });
+        told.and(made)
+    }
+}
