@@ -38,13 +38,13 @@ fn read(lane: Lane, rest: &[u8]) {
         Lane::Descriptors => {
             let bytes = rest.first_chunk::<DESCRIPTOR_BYTES>().expect("a descriptor");
             let read = Descriptor::decode(bytes);
-            if let Some(Descriptor::Tiny { len, .. }) = read {
+            if let Ok(Descriptor::Tiny { len, .. }) = read {
                 assert!(usize::from(len) <= TINY_BYTES);
             }
         }
         Lane::Eager => {
             let header = rest.first_chunk::<EAGER_HEADER_BYTES>().expect("a header");
-            if let Some((_, _, len)) = wire::eager_message(header) {
+            if let Ok((_, _, len)) = wire::eager_message(header) {
                 assert!(len <= EAGER_BYTES && EAGER_HEADER_BYTES + len <= rest.len());
             }
         }

@@ -122,27 +122,24 @@ impl UtofuEndpoint {
     /// A slot of a peer's channel has been written.
     pub(super) fn arrived(&mut self, index: u32, lane: Lane, slot: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
-        let garbled = |rank| WireError {
-            call: "utofu_poll_mrq",
-            reason: format!("a garbled message in the channel of rank {rank}"),
-            peer: None,
-        };
+        let rank = peer.rank;
+        let garbled = |garbled: Garbled| garbled.by(rank, "utofu_poll_mrq");
         // SAFETY: the slot lies within the channel, and stays as it is until it is credited.
         let ptr = unsafe { peer.memory.ptr().add(peer.window.offset(lane, slot)) };
         match lane {
             Lane::Descriptors => {
                 // SAFETY: as above; any bytes are valid.
                 let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
-                match Descriptor::decode(&bytes).ok_or_else(|| garbled(peer.rank))? {
+                match Descriptor::decode(&bytes).map_err(garbled)? {
                     Descriptor::Ready { tag, len, .. } if len <= EAGER_BYTES as u64 => {
                         let granted = peer.granted(tag, lane_of(len as usize));
-                        granted.map_err(|garbled| garbled.by(peer.rank, "utofu_poll_mrq"))?;
+                        granted.map_err(garbled)?;
                         self.flush_peer(index)?;
                     }
                     Descriptor::Ready { tag, at, len } => {
                         self.check_call(index, tag)?;
                         let peer = &mut self.peers[index as usize];
-                        let (at, rank) = (Stadd(at), peer.rank);
+                        let at = Stadd(at);
                         match take(&mut peer.waiting, |waiting| waiting.tag == tag) {
                             Some(send) => {
                                 self.check_len(rank, len, send.region.len)?;
@@ -167,8 +164,7 @@ impl UtofuEndpoint {
             Lane::Eager => {
                 // SAFETY: as above.
                 let header = unsafe { ptr.cast::<[u8; EAGER_HEADER_BYTES]>().read() };
-                let message = wire::eager_message(&header).ok_or_else(|| garbled(peer.rank))?;
-                let (tag, leave, len) = message;
+                let (tag, leave, len) = wire::eager_message(&header).map_err(garbled)?;
                 self.check_call(index, tag)?;
                 // SAFETY: as above; `len` is at most a slot's room, and the peer does not
                 // write the slot again before it gets the credit for it.

@@ -65,6 +65,8 @@ mod peer_table;
 mod registrar;
 mod setup;
 mod state;
+#[cfg(test)]
+mod tests;
 mod views;
 mod wire;
 

@@ -312,7 +312,6 @@ impl Peer {
                 self.incoming[lane as usize].came(refused);
                 if refused {
                     // A grant that is still here would be written after the end of its operation.
-
                     take(
                         &mut self.urgent,
                         |it| matches!(it, Outbound::Ready { tag, .. } if *tag == recv.tag),

@@ -2,6 +2,7 @@
 //! ([`channel`](super::channel)).
 
 use crate::endpoint::Tag;
+use crate::endpoint::garbled::{Garbled, at_most};
 
 use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, TINY_BYTES, TINY_HEADER_BYTES,
@@ -23,8 +24,9 @@ pub(super) enum Leave {
 }
 
 impl Leave {
-    fn of(number: u16) -> Option<Self> {
-        [Leave::Credit, Leave::Announced, Leave::Granted].get(usize::from(number)).copied()
+    fn of(number: u16) -> Result<Self, Garbled> {
+        const ALL: [Leave; 3] = [Leave::Credit, Leave::Announced, Leave::Granted];
+        at_most("the leave of a short message", number.into(), ALL.len() - 1).map(|at| ALL[at])
     }
 }
 
@@ -96,27 +98,30 @@ impl Descriptor {
         (bytes, len)
     }
 
-    /// Reads what `encode` has written; `None` if this is no descriptor.
-    pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<Self> {
+    /// Reads what `encode` has written.
+    ///
+    /// # Errors
+    /// The field that cannot be.
+    pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self, Garbled> {
         let tag = tag_at(bytes, 2);
         match bytes[0] {
             KIND_READY => {
-                Some(Descriptor::Ready { tag, at: number(bytes, 16), len: number(bytes, 24) })
+                Ok(Descriptor::Ready { tag, at: number(bytes, 16), len: number(bytes, 24) })
             }
-            KIND_WAITING => Some(Descriptor::Waiting { tag, len: number(bytes, 16) }),
+            KIND_WAITING => Ok(Descriptor::Waiting { tag, len: number(bytes, 16) }),
             KIND_TINY => {
-                let len = bytes[1] & ((1 << TINY_LEAVE_AT) - 1);
+                let len = u64::from(bytes[1] & ((1 << TINY_LEAVE_AT) - 1));
+                let len = at_most("the length of a tiny message", len, TINY_BYTES)? as u8;
                 let leave = Leave::of(u16::from(bytes[1] >> TINY_LEAVE_AT))?;
                 let mut data = [0; TINY_BYTES];
                 data.copy_from_slice(&bytes[TINY_HEADER_BYTES..]);
-                (usize::from(len) <= TINY_BYTES).then_some(Descriptor::Tiny {
-                    tag,
-                    leave,
-                    len,
-                    data,
-                })
+                Ok(Descriptor::Tiny { tag, leave, len, data })
             }
-            _ => None,
+            kind => Err(Garbled {
+                field: "a descriptor's kind",
+                found: kind.into(),
+                valid: (KIND_READY.into(), KIND_WAITING.into()),
+            }),
         }
     }
 }
@@ -146,12 +151,17 @@ pub(super) fn eager_header(tag: Tag, leave: Leave, len: usize) -> [u8; EAGER_HEA
     bytes
 }
 
-/// Tag, leave and length of an eager message; `None` if these cannot be.
-pub(super) fn eager_message(header: &[u8; EAGER_HEADER_BYTES]) -> Option<(Tag, Leave, usize)> {
+/// Tag, leave and length of an eager message.
+///
+/// # Errors
+/// The field that cannot be.
+pub(super) fn eager_message(
+    header: &[u8; EAGER_HEADER_BYTES],
+) -> Result<(Tag, Leave, usize), Garbled> {
     let word = u16::from_le_bytes([header[0], header[1]]);
-    let len = usize::from(word & ((1 << EAGER_LEAVE_AT) - 1));
-    let leave = Leave::of(word >> EAGER_LEAVE_AT)?;
-    (len <= EAGER_BYTES).then(|| (tag_at(header, 2), leave, len))
+    let len = u64::from(word & ((1 << EAGER_LEAVE_AT) - 1));
+    let len = at_most("the length of an eager message", len, EAGER_BYTES)?;
+    Ok((tag_at(header, 2), Leave::of(word >> EAGER_LEAVE_AT)?, len))
 }
 
 /// The number in the (up to) 8 bytes from `at` on.
@@ -175,10 +185,9 @@ mod tests {
         for leave in [Leave::Credit, Leave::Announced, Leave::Granted] {
             for len in [0, 99, EAGER_BYTES] {
                 let header = eager_header(tag, leave, len);
-                assert_eq!(eager_message(&header), Some((tag, leave, len)));
+                assert_eq!(eager_message(&header), Ok((tag, leave, len)));
             }
         }
-        assert_eq!(eager_message(&[0xff; EAGER_HEADER_BYTES]), None);
         let mut data = [0; TINY_BYTES];
         data[..3].copy_from_slice(b"abc");
         for descriptor in [
@@ -190,8 +199,32 @@ mod tests {
             let (bytes, len) = descriptor.encode();
             let mut arrived = [0; DESCRIPTOR_BYTES];
             arrived[..len].copy_from_slice(&bytes[..len]);
-            assert_eq!(Descriptor::decode(&arrived), Some(descriptor));
+            assert_eq!(Descriptor::decode(&arrived), Ok(descriptor));
         }
-        assert_eq!(Descriptor::decode(&[0; DESCRIPTOR_BYTES]), None);
+    }
+
+    #[test]
+    fn fields_that_cannot_be_are_named_with_what_they_can_be() {
+        let descriptor = |kind, second| {
+            let mut bytes = [0; DESCRIPTOR_BYTES];
+            bytes[..2].copy_from_slice(&[kind, second]);
+            Descriptor::decode(&bytes).unwrap_err()
+        };
+        let eager = |word: u16| {
+            let mut header = [0; EAGER_HEADER_BYTES];
+            header[..2].copy_from_slice(&word.to_le_bytes());
+            eager_message(&header).unwrap_err()
+        };
+        let leave = "the leave of a short message";
+        for (garbled, field, found, valid) in [
+            (descriptor(0, 0), "a descriptor's kind", 0, (1, 3)),
+            (descriptor(4, 0), "a descriptor's kind", 4, (1, 3)),
+            (descriptor(KIND_TINY, 17), "the length of a tiny message", 17, (0, 16)),
+            (descriptor(KIND_TINY, 3 << TINY_LEAVE_AT | 16), leave, 3, (0, 2)),
+            (eager(2049), "the length of an eager message", 2049, (0, 2048)),
+            (eager(3 << EAGER_LEAVE_AT | 2048), leave, 3, (0, 2)),
+        ] {
+            assert_eq!(garbled, Garbled { field, found, valid });
+        }
     }
 }

@@ -1,0 +1,117 @@
+//! What a port makes of descriptors that a peer has written to its channel, in any order.
+
+use std::time::Duration;
+
+use utofu::Api;
+use utofu::bootstrap::LocalExchange;
+use utofu_emu::{Job, Model};
+
+use super::channel::{DESCRIPTOR_BYTES, Lane, TINY_BYTES};
+use super::wire::{Descriptor, Leave};
+use super::{Registrar, UtofuEndpoint, connect};
+use crate::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, Time, WireError, WireRegion};
+
+const TAG: Tag = Tag { context: 1, operation: 7, message: 3, call: 9 };
+const LEN: usize = 8;
+
+/// Rank 1 of two, with a receive for message [`TAG`] from rank 0. Rank 0 has not been greeted yet, so nothing can
+/// be written to it.
+struct Port {
+    endpoint: UtofuEndpoint,
+    _other: UtofuEndpoint,
+    /// Of rank 0.
+    index: u32,
+    region: Box<[u8; LEN]>,
+    n_written: u32,
+}
+
+impl Port {
+    fn open() -> Self {
+        let job = Job::with_model(Job::coords_for_shape(&[2]).unwrap(), Model::default()).unwrap();
+        let exchanges = LocalExchange::group(2, Duration::from_secs(60));
+        let mut endpoints = std::thread::scope(|threads| {
+            let opened: Vec<_> = exchanges
+                .into_iter()
+                .enumerate()
+                .map(|(rank, mut exchange)| {
+                    let job = &job;
+                    threads.spawn(move || {
+                        let _entered = job.enter(rank);
+                        let (registrars, time) = (vec![Registrar::default()], Time::default());
+                        connect(Api::emulated(), &mut exchange, 0, registrars, &time).unwrap()
+                    })
+                })
+                .collect();
+            opened.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        let (mut endpoint, _other) = (endpoints.pop().unwrap(), endpoints.pop().unwrap());
+        let mut region = Box::new([0; LEN]);
+        let into = WireRegion { ptr: region.as_mut_ptr(), len: LEN, key: 0 };
+        let slot = Slot { run: 0, task: 5 };
+        // SAFETY: the region lives as long as the port, and is read only when it has been received.
+        let posted = unsafe { endpoint.post_recv(slot, 0, TAG, into, Arrival::InRegion) };
+        assert_eq!(posted.unwrap(), Posted::Accepted);
+        let index = endpoint.peer(0).unwrap();
+        Port { endpoint, _other, index, region, n_written: 0 }
+    }
+
+    /// Rank 0 writes this to the next slot.
+    fn written(&mut self, bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<(), WireError> {
+        let peer = &self.endpoint.peers[self.index as usize];
+        let offset = peer.window.offset(Lane::Descriptors, self.n_written);
+        // SAFETY: a slot of the channel, to which rank 0 does not write.
+        unsafe {
+            peer.memory.ptr().add(offset).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+        };
+        self.n_written += 1;
+        self.endpoint.arrived(self.index, Lane::Descriptors, self.n_written - 1)
+    }
+
+    fn hears(&mut self, descriptor: Descriptor) -> Result<(), WireError> {
+        self.written(&descriptor.encode().0)
+    }
+
+    /// What waits for room in rank 0's channel, beside messages.
+    fn n_urgent(&self) -> usize {
+        self.endpoint.peers[self.index as usize].urgent.len()
+    }
+}
+
+const ANNOUNCEMENT: Descriptor = Descriptor::Waiting { tag: TAG, len: LEN as u64 };
+
+fn message(leave: Leave) -> Descriptor {
+    let mut data = [0; TINY_BYTES];
+    data[..LEN].copy_from_slice(b"message.");
+    Descriptor::Tiny { tag: TAG, leave, len: LEN as u8, data }
+}
+
+#[test]
+fn a_second_announcement_of_a_message_is_refused() {
+    let mut port = Port::open();
+    port.hears(ANNOUNCEMENT).unwrap();
+    let error = port.hears(ANNOUNCEMENT).unwrap_err();
+    assert!(error.reason.contains("rank 0 announced a message twice"), "{error}");
+}
+
+#[test]
+fn a_grant_is_dropped_with_the_message_that_came_without_it() {
+    let mut port = Port::open();
+    port.hears(ANNOUNCEMENT).unwrap();
+    assert_eq!(port.n_urgent(), 1, "a grant for the announced message");
+    port.hears(message(Leave::Announced)).unwrap();
+    assert_eq!(port.n_urgent(), 0, "it would be written after the end of its operation");
+    let mut events = Vec::new();
+    port.endpoint.poll(&mut events).unwrap();
+    assert_eq!(events, [Event::Received(Slot { run: 0, task: 5 })]);
+    assert_eq!(&*port.region, b"message.");
+}
+
+#[test]
+fn a_garbled_descriptor_is_named_with_its_rank_and_field() {
+    let mut port = Port::open();
+    let mut bytes = message(Leave::Credit).encode().0;
+    bytes[0] = 77;
+    let error = port.written(&bytes).unwrap_err();
+    let said = "rank 0 sent a garbled message: a descriptor's kind is 77, it must be from 1 to 3";
+    assert_eq!(error.reason, said);
+}
