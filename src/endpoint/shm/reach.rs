@@ -2,16 +2,21 @@
 //! kernel if it is another's.
 //!
 //! A lender takes its memory back after a failure, and must know then that nobody reads it. So each
-//! port first shows whose memory it is about to read, then looks whether that is still lent. The
-//! lender first marks its memory as not lent, then waits until no port shows that it reads it.
+//! port first shows that it is about to read, then looks whether the memory is still lent. The lender
+//! first marks its memory as not lent, then waits until nobody shows a read of it any more. Ranks of other
+//! processes show it in the shared segment: the lender waits for them for some time, since they may
+//! have stopped, or have written anything. Threads of this process show it by locks of this process,
+//! which nobody else can hold, and are waited for to the end: they would read memory that is gone.
 //!
 //! The kernel finds the lender by its number, which is another process's once the lender has ended. So
 //! what was read counts only if the lender still lives afterwards.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
 
 use super::layout::Layout;
 use super::process::Watch;
@@ -20,6 +25,10 @@ use super::segment::Segment;
 /// How long a lender waits for readers: a read takes a few milliseconds at most, if its process
 /// runs.
 const PATIENCE: Duration = Duration::from_millis(80);
+
+/// Held by threads of this process while they read memory that another of its threads has lent. Each rank uses one
+/// of them, so that ranks seldom share a cache line.
+static OWN_READS: [CachePadded<RwLock<()>>; 16] = [const { CachePadded::new(RwLock::new(())) }; 16];
 
 /// One port's reads, and what it lends.
 #[derive(Debug)]
@@ -59,40 +68,52 @@ impl Reads {
         into: *mut u8,
         len: usize,
     ) -> io::Result<usize> {
+        let pid = lender.process().pid;
+        if pid == std::process::id() {
+            let lock = &OWN_READS[self.me % OWN_READS.len()];
+            let _reading = lock.read().unwrap_or_else(PoisonError::into_inner);
+            self.check_lent(rank)?;
+            // SAFETY: the caller's promise; the lender waits for the lock before it takes its memory
+            // back. The address was lent by a thread of this process.
+            unsafe { std::ptr::copy(std::ptr::with_exposed_provenance(from as usize), into, len) };
+            return Ok(len);
+        }
         let reading = self.word(self.me, READING);
         // SeqCst: this store and the load after it, against the store and the loads in `revoke`:
         // one of the two sides sees what the other has written.
         reading.store(rank as u64 + 1, Ordering::SeqCst);
-        let outcome = if self.word(rank, REVOKED).load(Ordering::SeqCst) != 0 {
-            Err(io::Error::from(io::ErrorKind::BrokenPipe))
-        } else if lender.process().pid == std::process::id() {
-            // SAFETY: the caller's promise; the lender waits for this before it takes its memory
-            // back. The address was lent by a thread of this process.
-            unsafe { std::ptr::copy(std::ptr::with_exposed_provenance(from as usize), into, len) };
-            Ok(len)
-        } else {
-            // SAFETY: the caller's promise.
-            let read = unsafe { read_process(lender.process().pid, from, into, len) };
-            read.and_then(|read| if lender.is_alive() { Ok(read) } else { Err(ended()) })
-        };
+        // SAFETY: the caller's promise.
+        let read =
+            self.check_lent(rank).and_then(|()| unsafe { read_process(pid, from, into, len) });
         // Release: pairs with the Acquire in `revoke`.
         reading.store(0, Ordering::Release);
-        outcome
+        read.and_then(|read| if lender.is_alive() { Ok(read) } else { Err(ended()) })
+    }
+
+    /// Fails if `lender` has taken its memory back.
+    fn check_lent(&self, lender: usize) -> io::Result<()> {
+        // SeqCst: see `read`.
+        match self.word(lender, REVOKED).load(Ordering::SeqCst) {
+            0 => Ok(()),
+            _ => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
+        }
     }
 
     /// Takes back whatever this port has lent: when this returns nobody reads it, or does so in
-    /// another process, which has not run for some time. `is_own` says which ranks are of this one:
-    /// their threads will run again, and would read memory that is gone.
-    pub(super) fn revoke(&self, is_own: impl Fn(usize) -> bool) {
+    /// another process, which has not run for some time.
+    pub(super) fn revoke(&self) {
         // SeqCst: see `read`.
         self.word(self.me, REVOKED).store(1, Ordering::SeqCst);
+        // Whoever takes one of the locks after this sees the mark.
+        for lock in &OWN_READS {
+            drop(lock.write().unwrap_or_else(PoisonError::into_inner));
+        }
         let start = Instant::now();
         let is_read = |rank: usize| {
             // SeqCst: see `read`; and Acquire, which pairs with the Release there.
             self.word(rank, READING).load(Ordering::SeqCst) == self.me as u64 + 1
         };
-        let is_awaited = |rank| is_read(rank) && (is_own(rank) || start.elapsed() < PATIENCE);
-        while (0..self.layout.n_ranks).any(is_awaited) {
+        while start.elapsed() < PATIENCE && (0..self.layout.n_ranks).any(is_read) {
             std::thread::sleep(PATIENCE / 1000);
         }
     }
@@ -159,17 +180,30 @@ mod tests {
     fn memory_is_not_taken_back_from_a_thread_that_reads_it() {
         let layout = Layout { n_ranks: 2, n_ports: 1, board_bytes: 0, boards_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let segment = Arc::new(segment);
-        let [lender, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, 0, me));
-        let reading = reader.word(1, READING);
-        reading.store(1, Ordering::Relaxed);
-        // A process may have been stopped.
-        lender.revoke(|_| false);
+        let lender = Reads::new(Arc::new(segment), layout, 0, 0);
+        let reading = OWN_READS[1].read().unwrap();
         std::thread::scope(|threads| {
-            let revoked = threads.spawn(|| lender.revoke(|rank| rank == 1));
+            let revoked = threads.spawn(|| lender.revoke());
             std::thread::sleep(3 * PATIENCE);
             assert!(!revoked.is_finished());
-            reading.store(0, Ordering::Relaxed);
+            drop(reading);
         });
+    }
+
+    /// A process may have stopped while it read, or have written the mark of a rank of this one.
+    #[test]
+    fn no_mark_in_shared_memory_keeps_a_lender_waiting_for_ever() {
+        let layout = Layout { n_ranks: 2, n_ports: 1, board_bytes: 0, boards_per_rank: 0 };
+        let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
+        let segment = Arc::new(segment);
+        let [lender, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, 0, me));
+        reader.word(1, READING).store(1, Ordering::Relaxed);
+        lender.revoke();
+        let me = Watch::new(Process::of(std::process::id()));
+        let (lent, mut into) = (7u64, 0u64);
+        let from = (&raw const lent).expose_provenance() as u64;
+        // SAFETY: two numbers of this length.
+        let read = unsafe { reader.read((0, &me), from, (&raw mut into).cast(), 8) };
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }
