@@ -212,6 +212,24 @@ fn ranks_that_disagree_on_their_number_are_told() {
 }
 
 #[test]
+fn a_rank_of_another_release_is_named_with_both_protocols() {
+    const RECORD: usize = 4096;
+    let dir = tempfile::tempdir().expect("a directory");
+    for (me, other) in [(0, 1), (1, 0)] {
+        let path = dir.path().join(format!("meet{me}"));
+        // Each rank has three records, of which the first is its hello.
+        let mut bytes = vec![0; 6 * RECORD];
+        bytes[3 * RECORD * other..][..8].copy_from_slice(b"hopbine\x09");
+        std::fs::write(&path, bytes).expect("a file");
+        let error = Bootstrap::join(&path, me, 2, SHORT).expect_err("nobody else is there");
+        let said = format!("rank {other} speaks protocol 9, and rank {me} protocol 1: all ranks");
+        assert!(error.to_string().contains(&said), "{error}");
+        let BootstrapError::Missing { other_protocol, .. } = error else { panic!("{error:?}") };
+        assert_eq!(other_protocol, Some((other, 9)));
+    }
+}
+
+#[test]
 fn in_memory_a_missing_and_a_departed_rank_are_named() {
     let mut group = LocalExchange::group(3, Duration::from_millis(100));
     match group[0].allgather(b"x") {

@@ -86,6 +86,7 @@ impl Exchange for SimulatedExchange {
                     phase: Phase::Exchange(generation + 1),
                     waited: clock.now() - start,
                     other_size: None,
+                    other_protocol: None,
                 });
             }
             drop(state);

@@ -22,7 +22,8 @@
 //! write, and the close is checked, as that is when clients send the data.
 //!
 //! Nothing in the files is trusted: they must belong to the user, and bytes that are no record count
-//! as absent.
+//! as absent. So do records of another protocol, which an earlier run may have left; but whoever waits
+//! in vain for their writers says so.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -296,7 +297,9 @@ impl Bootstrap {
         other_size: Option<usize>,
     ) -> BootstrapError {
         let (rank, size) = (self.files.rank, self.files.size);
-        BootstrapError::Missing { rank, size, missing, phase, waited, other_size }
+        let is_start = phase == Phase::Arrival;
+        let other_protocol = is_start.then(|| self.files.other_protocol(&missing)).flatten();
+        BootstrapError::Missing { rank, size, missing, phase, waited, other_size, other_protocol }
     }
 }
 

@@ -111,6 +111,17 @@ impl Files {
         Ok(if is_there { Record::decode(&bytes) } else { None })
     }
 
+    /// The first of these ranks whose hello is of another protocol, and the number of that.
+    pub(super) fn other_protocol(&self, ranks: &[usize]) -> Option<(usize, u8)> {
+        let file = self.open(&self.path).ok()?;
+        ranks.iter().find_map(|&rank| {
+            let mut head = [0; HEADER];
+            let is_there = read_at(&file, &mut head, Slot::Hello.offset(rank)).unwrap_or(false);
+            let other = Record::other_protocol(&head).filter(|_| is_there);
+            other.map(|other| (rank, other))
+        })
+    }
+
     /// A record without a payload, if there is one: a short read.
     pub(super) fn read_head(
         &self,

@@ -96,6 +96,7 @@ impl Exchange for LocalExchange {
                     phase: Phase::Exchange(generation + 1),
                     waited: start.elapsed(),
                     other_size: None,
+                    other_protocol: None,
                 });
             };
             state = self

@@ -34,6 +34,7 @@ use std::time::Duration;
 
 pub use file::Bootstrap;
 pub use local::LocalExchange;
+use record::PROTOCOL;
 
 /// Variable with the rank.
 pub const ENV_RANK: &str = "HOPBINE_RANK";
@@ -152,11 +153,15 @@ pub enum BootstrapError {
     },
     /// Ranks did not appear, or stopped taking part.
     #[error(
-        "rank {rank} waited {:.1} s in {phase} for rank(s) {} of {size}{}",
+        "rank {rank} waited {:.1} s in {phase} for rank(s) {} of {size}{}{}",
         waited.as_secs_f64(),
         List(missing),
         other_size.map_or(String::new(), |s| format!(
             "; a rank was started with {ENV_SIZE}={s} on the same rendezvous file"
+        )),
+        other_protocol.map_or(String::new(), |(other, number)| format!(
+            "; rank {other} speaks protocol {number}, and rank {rank} protocol {PROTOCOL}: all ranks \
+             of a job need the same release of hopbine"
         ))
     )]
     Missing {
@@ -172,6 +177,8 @@ pub enum BootstrapError {
         waited: Duration,
         /// A different number of ranks that one of the missing claims.
         other_size: Option<usize>,
+        /// One of the missing whose records are of another protocol, and its number.
+        other_protocol: Option<(usize, u8)>,
     },
     /// What the exchange is made of has failed.
     #[error(transparent)]

@@ -13,7 +13,16 @@ pub const HEADER: usize = 48;
 /// Most payload bytes of one record.
 pub const PAYLOAD: usize = RECORD - HEADER;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"hopbine\x01");
+/// What every record begins with, whatever it means; the protocol's number follows.
+const MARK: [u8; 7] = *b"hopbine";
+
+/// The number of the protocol, which changes whenever records mean something else than before.
+pub const PROTOCOL: u8 = 1;
+
+const MAGIC: u64 = {
+    let [a, b, c, d, e, f, g] = MARK;
+    u64::from_le_bytes([a, b, c, d, e, f, g, PROTOCOL])
+};
 
 /// The contents of a record. `file.rs` says what `session` and `round` mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +54,12 @@ impl Record {
         let sum = checksum(&b, self.payload.len());
         b[40..48].copy_from_slice(&sum.to_le_bytes());
         b
+    }
+
+    /// The number of the protocol of a record that starts so, if it is another one.
+    pub fn other_protocol(head: &[u8; HEADER]) -> Option<u8> {
+        let (mark, rest) = head.split_first_chunk()?;
+        (*mark == MARK && rest[0] != PROTOCOL).then_some(rest[0])
     }
 
     /// The record in these bytes, or None if there is no complete one.
@@ -165,6 +180,17 @@ mod tests {
             b[at] ^= 1;
             assert_eq!(Record::decode(&b), None, "byte {at} changed");
         }
+    }
+
+    #[test]
+    fn a_record_of_another_protocol_is_known_as_one() {
+        let head = |bytes: [u8; RECORD]| *bytes.first_chunk().expect("a header");
+        let mut bytes = record(0).encode();
+        assert_eq!(Record::other_protocol(&head(bytes)), None);
+        bytes[MARK.len()] = PROTOCOL + 1;
+        assert_eq!(Record::other_protocol(&head(bytes)), Some(PROTOCOL + 1));
+        assert_eq!(Record::decode(&bytes), None);
+        assert_eq!(Record::other_protocol(&[0; HEADER]), None);
     }
 
     #[test]
