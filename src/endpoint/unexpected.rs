@@ -43,7 +43,12 @@
 //!
 //! # Bound
 //! Senders have leave while less than half of the limit is used. The windows of all peers come on
-//! top of that: see [`bound`](UnexpectedBytes::bound). Announcements are not counted: each stands for
+//! top of that: see [`bound`](UnexpectedBytes::bound). A receiver cannot make a window narrower: what was
+//! sent under it has to be kept here or, if it is not taken, by the wire. On uTofu a window is
+//! about 20 KiB, of the first 32 peers. Over MPI it is 1.9 MiB, more than the limit by default: 30 parts of
+//! up to 64 KiB. A much narrower one would have the longest messages that go without asking, of five parts
+//! each, wait for credits one after the other. A peer that sends shorter ones fills less of it. So there the
+//! limit says when senders have to wait, and the bound what is kept at most. Announcements are not counted: each stands for
 //! a send that is under way at the peer, which keeps more memory than its record takes here.
 
 /// The limit of a port if none is set.
@@ -114,7 +119,7 @@ impl UnexpectedBytes {
     }
 
     /// The most bytes that may ever be kept: half of the limit and the windows of all peers. That is
-    /// within the limit unless there are many peers.
+    /// within the limit unless there are many peers, or windows are wide, as over MPI.
     pub fn bound(&self) -> usize {
         self.limit / 2 + self.windows
     }

@@ -6,7 +6,7 @@
 //! | `HOPBINE_TIMEOUT` | seconds without progress of what it waits for after which a wait is too long; 60 if unset |
 //! | `HOPBINE_ON_TIMEOUT` | what becomes of it then: `warn` (the default; it fails all the same if a rank is gone or makes another call) or `fail` |
 //! | `HOPBINE_ALGORITHM` | algorithms that are preferred to the library's choice, for instance `allreduce=bine,alltoall=bruck:4` |
-//! | `HOPBINE_UNEXPECTED_BYTES` | bytes of short messages that a port keeps which come before their calls, before it asks their senders to wait; 1048576 if unset |
+//! | `HOPBINE_UNEXPECTED_BYTES` | bytes of short messages that a port keeps which come before their calls, before it asks their senders to wait; what these send before they hear it comes on top: of each up to 20 KiB on Tofu, 1.9 MiB over MPI; 1048576 if unset |
 //! | `HOPBINE_CORES` | cores for the workers, for instance `2,3,8-11` |
 
 use std::num::NonZeroU32;

@@ -87,7 +87,8 @@ pub(super) struct Outgoing {
 }
 
 impl Peer {
-    /// Bytes that messages of a peer take at most that hold all credits that can be held.
+    /// Bytes that messages of a peer take at most that hold all credits that can be held: 1.9 MiB, see
+    /// [`unexpected`](crate::endpoint::unexpected) for why not less.
     pub(super) const WINDOW_BYTES: usize =
         (CREDITS - KEPT_CREDITS) as usize * (size_of::<Early>() + PART_BYTES);
 
