@@ -17,30 +17,54 @@ pub(super) struct Outgoing {
     lane: Lane,
     next: u32,
     credits: u32,
-    /// Known once the peer has said where the channel is.
-    window: Option<Window>,
+    /// Those of the window: none before the peer has said where the channel is.
+    limits: Limits,
+}
+
+/// What a window has of a lane, looked up once: every message needs it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Limits {
+    slots: u32,
+    /// Slots that a credit stands for.
+    credit: u32,
+    /// Slots that are for no message.
+    kept: u32,
+}
+
+impl Limits {
+    fn of(window: Window, lane: Lane) -> Self {
+        let (slots, credit) = (window.slots(lane), window.credit(lane));
+        Limits { slots, credit, kept: window.kept(lane) }
+    }
+
+    /// The slot behind that one.
+    #[inline]
+    fn after(&self, slot: u32) -> u32 {
+        if slot + 1 < self.slots { slot + 1 } else { 0 }
+    }
 }
 
 impl Outgoing {
     pub(super) fn new(lane: Lane) -> Self {
-        Outgoing { lane, next: 0, credits: 0, window: None }
+        Outgoing { lane, next: 0, credits: 0, limits: Limits::default() }
     }
 
     /// The peer has said how much of the channel can be used.
     pub(super) fn open(&mut self, window: Window) {
-        self.window = Some(window);
-        self.credits = window.slots(self.lane);
+        self.limits = Limits::of(window, self.lane);
+        self.credits = self.limits.slots;
     }
 
     /// The slot that the next message goes to, if it is free.
+    #[inline]
     pub(super) fn slot(&self) -> Option<u32> {
         (self.credits > 0).then_some(self.next)
     }
 
     /// The same for a message that its receiver may hold.
+    #[inline]
     pub(super) fn slot_for_message(&self) -> Option<u32> {
-        let kept = self.window.map_or(0, |window| window.kept(self.lane));
-        (self.credits > kept).then_some(self.next)
+        (self.credits > self.limits.kept).then_some(self.next)
     }
 
     /// The peer has granted a credit.
@@ -52,10 +76,10 @@ impl Outgoing {
     }
 
     /// The message has gone to the slot.
+    #[inline]
     pub(super) fn used(&mut self) {
         self.credits -= 1;
-        let Some(window) = self.window else { return };
-        self.next = (self.next + 1) % window.slots(self.lane);
+        self.next = self.limits.after(self.next);
     }
 
     /// A credit has arrived.
@@ -63,13 +87,13 @@ impl Outgoing {
     /// # Errors
     /// If it is for slots that nothing has been written to.
     pub(super) fn credited(&mut self) -> Result<(), Garbled> {
-        self.add(self.window.map_or(1, |window| window.credit(self.lane)))
+        // Also one that comes before the channel is open is too many.
+        self.add(self.limits.credit.max(1))
     }
 
     fn add(&mut self, credits: u32) -> Result<(), Garbled> {
-        let slots = self.window.map_or(0, |window| window.slots(self.lane));
         let credits = u64::from(self.credits) + u64::from(credits);
-        self.credits = at_most("credits", credits, slots as usize)? as u32;
+        self.credits = at_most("credits", credits, self.limits.slots as usize)? as u32;
         Ok(())
     }
 }
@@ -77,8 +101,7 @@ impl Outgoing {
 /// The receiver's side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming {
-    lane: Lane,
-    window: Window,
+    limits: Limits,
     /// The oldest slot that is not done.
     head: u32,
     /// A bit for each slot that is done.
@@ -95,15 +118,17 @@ pub(super) struct Incoming {
 
 impl Incoming {
     pub(super) fn new(lane: Lane, window: Window) -> Self {
-        Incoming { lane, window, head: 0, done: 0, passed: 0, held: 0, granted: 0, lent: 0 }
+        let limits = Limits::of(window, lane);
+        Incoming { limits, head: 0, done: 0, passed: 0, held: 0, granted: 0, lent: 0 }
     }
 
     /// The message in `slot` has been taken.
+    #[inline]
     pub(super) fn done(&mut self, slot: u32) {
         self.done |= 1 << slot;
         while self.done & 1 << self.head != 0 {
             self.done &= !(1 << self.head);
-            self.head = (self.head + 1) % self.window.slots(self.lane);
+            self.head = self.limits.after(self.head);
             self.passed += 1;
         }
     }
@@ -121,7 +146,7 @@ impl Incoming {
     /// Takes a credit to grant for one message, if there is one. The last are for what is no message:
     /// a grant may itself wait behind that.
     pub(super) fn grant(&mut self) -> bool {
-        let most = self.window.slots(self.lane) - self.window.kept(self.lane);
+        let most = self.limits.slots - self.limits.kept;
         let may_grant = self.passed > 0 && self.granted < most;
         if may_grant {
             (self.passed, self.granted) = (self.passed - 1, self.granted + 1);
@@ -146,23 +171,26 @@ impl Incoming {
     }
 
     /// Whether credits may be due as soon as what is lent comes back.
+    #[inline]
     pub(super) fn will_owe(&self) -> bool {
         self.lent > 0 && self.passed + self.done.count_ones() + self.lent >= self.due()
     }
 
     /// Whether credits are to be sent.
+    #[inline]
     pub(super) fn owes(&self) -> bool {
         self.passed >= self.due()
     }
 
     /// The slots passed with which credits are to be sent: what is granted are credits that were held.
+    #[inline]
     fn due(&self) -> u32 {
-        self.held.saturating_sub(self.granted) + self.window.credit(self.lane)
+        self.held.saturating_sub(self.granted) + self.limits.credit
     }
 
     /// A credit has been sent.
     pub(super) fn paid(&mut self) {
-        self.passed -= self.window.credit(self.lane);
+        self.passed -= self.limits.credit;
     }
 }
 

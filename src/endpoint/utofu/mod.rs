@@ -91,9 +91,7 @@ use addresses::Addresses;
 use channel::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
 use early::Unexpected;
-use peer::{
-    Announced, Outbound, Payload, Peer, PostedRecv, Short, WaitingSend, Word, lane_of, take,
-};
+use peer::{Announced, Outbound, Payload, Peer, PostedRecv, Short, WaitingSend, Word, take};
 use peer_table::PeerTable;
 use state::{DataPut, Fence, Landing, Leaving, Lent};
 use wire::Leave;
@@ -231,9 +229,7 @@ impl Endpoint for UtofuEndpoint {
         }
         // SAFETY: the region is valid for reads and unchanging by the contract.
         let payload = unsafe { Payload::of(region) };
-        let short = Short { tag, slot, leave: Leave::Credit, payload };
-        peer.messages[lane_of(region.len) as usize].push_back(short);
-        self.flush_peer(index)?;
+        self.send_short(index, &Short { tag, slot, leave: Leave::Credit, payload })?;
         Ok(Posted::Accepted)
     }
 

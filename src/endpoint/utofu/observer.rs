@@ -47,9 +47,16 @@ impl UtofuEndpoint {
     }
 
     /// The news that others have told this rank.
+    #[inline]
     pub(super) fn news(&self) -> Result<Option<Blame>, WireError> {
         // Relaxed: as above. Should a device write it in parts, half a word is no news.
         let word = self.trouble_word(NEWS).load(Ordering::Relaxed);
+        if word == 0 { Ok(None) } else { self.told_by(word) }
+    }
+
+    /// What another rank has told by this word.
+    #[cold]
+    fn told_by(&self, word: u64) -> Result<Option<Blame>, WireError> {
         let news = blame_from_word(word, self.addresses.n_ranks());
         // Any of the others may have told it.
         news.map_err(|garbled| garbled.by_any("reading news"))

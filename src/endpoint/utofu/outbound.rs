@@ -1,12 +1,12 @@
 //! Writes to peers: puts of data, channel slots, credits, hellos.
 
-use utofu::handles::{CompletionError, Mark, PostFlags, Source, Transfer};
+use utofu::handles::{CompletionError, MOST_TOGETHER, Mark, PostFlags, Source, Transfer};
 use utofu::{Cookie, Stadd};
 
 use crate::endpoint::{Event, Slot, WireError, WireRegion};
 
 use super::channel::{EAGER_HEADER_BYTES, Lane, Window, copy_offset, credit_offset};
-use super::peer::{Outbound, Payload, Peer, Short};
+use super::peer::{Outbound, Payload, Peer, Short, lane_of};
 use super::state::{DataPut, Leaving, NEWS_COOKIE};
 use super::wire::{self, Descriptor};
 use super::{UtofuEndpoint, failed};
@@ -156,30 +156,69 @@ impl UtofuEndpoint {
             if !self.has_room()? {
                 return Ok(false);
             }
-            let peer = &mut self.peers[index as usize];
-            let vcq = peer.vcq;
-            let Some(outbound) = peer.take_next(lane) else { break };
-            let (source, length) = match outbound {
-                Outbound::Ready { tag, at, len } => {
-                    inline(Descriptor::Ready { tag, at: at.0, len })
-                }
-                Outbound::Waiting { tag, len } => inline(Descriptor::Waiting { tag, len }),
-                Outbound::Short(Short {
-                    tag, leave, payload: Payload::Tiny(len, data), ..
-                }) => inline(Descriptor::Tiny { tag, leave, len, data }),
-                Outbound::Short(Short { tag, leave, payload: Payload::Eager(region), .. }) => {
-                    self.copied(index, place, wire::eager_header(tag, leave, region.len), region)?
-                }
-            };
+            let Some(outbound) = self.peers[index as usize].take_next(lane) else { break };
             let remote = channel + window.offset(lane, place) as u64;
-            // SAFETY: the credits make the slot this rank's to write; what is copied stays until then.
-            let taken = unsafe { self.post_soon(vcq, source, remote, length) }?;
-            debug_assert!(taken, "there was room");
-            if let Outbound::Short(Short { slot, .. }) = outbound {
-                self.events.push(Event::Sent(slot));
+            match outbound {
+                Outbound::Ready { tag, at, len } => {
+                    let source = inline(Descriptor::Ready { tag, at: at.0, len });
+                    self.write_to(index, source, remote)?;
+                }
+                Outbound::Waiting { tag, len } => {
+                    self.write_to(index, inline(Descriptor::Waiting { tag, len }), remote)?;
+                }
+                Outbound::Short(short) => self.write_short(index, &short, place, remote)?,
             }
         }
         Ok(true)
+    }
+
+    /// Writes a message if nothing waits before it, and credits and the batch have room for it; otherwise
+    /// it waits.
+    #[inline]
+    pub(super) fn send_short(&mut self, index: u32, short: &Short) -> Result<(), WireError> {
+        let (lane, is_full) = (lane_of(short.len()), self.batch.len() == MOST_TOGETHER);
+        let peer = &mut self.peers[index as usize];
+        if !is_full && let Some((remote, place)) = peer.take_slot(lane) {
+            return self.write_short(index, short, place, remote);
+        }
+        peer.messages[lane as usize].push_back(*short);
+        self.flush_peer(index)
+    }
+
+    /// Writes a message to slot `place` of a peer's channel, which is at `remote`; there is room for it.
+    #[inline]
+    fn write_short(
+        &mut self,
+        index: u32,
+        short: &Short,
+        place: u32,
+        remote: Stadd,
+    ) -> Result<(), WireError> {
+        let &Short { tag, slot, leave, payload } = short;
+        let source = match payload {
+            Payload::Tiny(len, data) => inline(Descriptor::Tiny { tag, leave, len, data }),
+            Payload::Eager(region) => {
+                self.copied(index, place, wire::eager_header(tag, leave, region.len), region)?
+            }
+        };
+        self.write_to(index, source, remote)?;
+        self.events.push(Event::Sent(slot));
+        Ok(())
+    }
+
+    /// Writes to a slot of a peer's channel; there is room for it.
+    #[inline]
+    fn write_to(
+        &mut self,
+        index: u32,
+        (source, length): (Source, usize),
+        remote: Stadd,
+    ) -> Result<(), WireError> {
+        let vcq = self.peers[index as usize].vcq;
+        // SAFETY: the credits make the slot this rank's to write; what is copied stays until then.
+        let taken = unsafe { self.post_soon(vcq, source, remote, length) }?;
+        debug_assert!(taken, "there was room");
+        Ok(())
     }
 
     /// Announces messages to peers that have given no credits for a while.

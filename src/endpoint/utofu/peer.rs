@@ -94,6 +94,7 @@ impl Payload {
     /// # Safety
     /// The region must be valid for reads, and nobody may write it, until the message is reported as
     /// sent.
+    #[inline]
     pub(super) unsafe fn of(region: WireRegion) -> Self {
         if region.len > TINY_BYTES {
             return Payload::Eager(region);
@@ -108,6 +109,7 @@ impl Payload {
 }
 
 impl Short {
+    #[inline]
     pub(super) fn len(&self) -> usize {
         match self.payload {
             Payload::Tiny(len, _) => usize::from(len),
@@ -117,6 +119,7 @@ impl Short {
 }
 
 /// The lane of a short message.
+#[inline]
 pub(super) fn lane_of(len: usize) -> Lane {
     if len <= TINY_BYTES { Lane::Descriptors } else { Lane::Eager }
 }
@@ -249,6 +252,22 @@ impl Peer {
             self.messages[lane as usize].front()?;
             Some((lane, channel, window, self.outgoing[lane as usize].slot_for_message()?))
         })
+    }
+
+    /// The slot of the peer's channel for a message that nothing in the queues comes before, if credits
+    /// allow: where it is, and its number.
+    #[inline]
+    pub(super) fn take_slot(&mut self, lane: Lane) -> Option<(Stadd, u32)> {
+        let (channel, window) = self.channel?;
+        let owes = self.incoming.iter().any(Incoming::owes);
+        if owes || self.is_listed || !self.urgent.is_empty() || self.has_messages() {
+            return None;
+        }
+        let outgoing = &mut self.outgoing[lane as usize];
+        let place = outgoing.slot_for_message()?;
+        outgoing.used();
+        self.looks = 0;
+        Some((channel + window.offset(lane, place) as u64, place))
     }
 
     /// Takes out what is to be written to the slot that [`next`](Peer::next) has found in this lane.
