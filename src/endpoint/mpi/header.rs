@@ -165,7 +165,7 @@ impl Checked {
         };
         let (words, _) = bytes.as_chunks::<8>();
         let [operation, len] = [words[0], words[1]].map(u64::from_ne_bytes);
-        let [message, way, credits] = [16, 20, 24].map(half);
+        let (message, way, credits) = (half(16), half(20), half(24));
         let call = u16::from_ne_bytes([bytes[28], bytes[29]]);
         let credits = within("credits", credits.into(), (0, limits.credits.into()))? as u32;
         let at = within("a header's kind", bytes[30].into(), (1, KINDS.len() as u64))? as usize - 1;
@@ -232,6 +232,9 @@ impl Parts {
     /// If it is none of the message that has been begun.
     #[inline]
     pub(super) fn next(&mut self, of: Short) -> Result<Part, Garbled> {
+        if of.n_parts == 1 && self.begun.is_none() {
+            return Ok(Part { start: 0, len: of.len, is_last: true });
+        }
         let start = match self.begun {
             None => 0,
             Some((begun, came)) if begun == of => came,
