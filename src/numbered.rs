@@ -31,6 +31,7 @@ impl<T> Numbered<T> {
         self.values.len() - self.free.len()
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, value: T) -> u32 {
         if let Some(at) = self.free.pop() {
             self.values[at as usize] = Some(value);
@@ -40,6 +41,7 @@ impl<T> Numbered<T> {
         self.values.len() as u32 - 1
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, at: u32) -> Option<&mut T> {
         self.values.get_mut(at as usize)?.as_mut()
     }
@@ -58,6 +60,7 @@ impl<T> Numbered<T> {
         self.values.iter_mut().flatten()
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, at: u32) -> Option<T> {
         let value = self.values.get_mut(at as usize)?.take()?;
         self.free.push(at);

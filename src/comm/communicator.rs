@@ -176,10 +176,10 @@ impl Communicator {
     /// unchanged, the receive buffer is valid for reads and writes and used by nobody else.
     pub(crate) unsafe fn launch(&self, call: &Call) -> Result<Running, Error> {
         let call = &call.normalized(self.caller());
-        let prepared = self.prepare(call)?;
+        let (prepared, memory) = self.prepare(call)?;
         // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
         // have the lengths that the program needs and do not overlap.
-        unsafe { self.launch_prepared(prepared, call.memory(self.caller())) }
+        unsafe { self.launch_prepared(prepared, memory) }
     }
 
     /// Starts a call that has been checked.
@@ -202,14 +202,15 @@ impl Communicator {
         Ok(running)
     }
 
-    /// Checks a normalized call and gets an operation for it.
-    pub(crate) fn prepare(&self, call: &Call) -> Result<Prepared, Error> {
-        call.check(self.caller())?;
+    /// Checks a normalized call and gets an operation for it. Returns its memory, too.
+    pub(crate) fn prepare(&self, call: &Call) -> Result<(Prepared, [UserMemory; 2]), Error> {
+        let memory = call.check(self.caller())?;
         self.inner.of_world.engine.check()?;
         if self.options.hardware == options::Hardware::Always {
             return Err(gates_refuse(call, &"only blocking calls can use them"));
         }
-        Ok(Prepared::new(self.inner.clone(), self.inner.ready(call, &self.options)?))
+        let ready = self.inner.ready(call, &self.options)?;
+        Ok((Prepared::new(self.inner.clone(), ready), memory))
     }
 
     /// Performs a call whose buffers are given as addresses, and waits for it.
@@ -228,7 +229,7 @@ impl Communicator {
     pub unsafe fn call(&self, call: &Call) -> Result<(), Error> {
         let call = &call.normalized(self.caller());
         let small = self.gates_for(call)?;
-        call.check(self.caller())?;
+        let memory = call.check(self.caller())?;
         if let Some(small) = small
             // SAFETY: the caller's promise.
             && unsafe { self.by_hardware(small, call) }?
@@ -236,7 +237,7 @@ impl Communicator {
             return Ok(());
         }
         // SAFETY: the caller's promise, and `check` as in `launch`.
-        unsafe { self.run_by_plan(call, call.memory(self.caller())) }
+        unsafe { self.run_by_plan(call, memory) }
     }
 
     /// Performs a checked, normalized call on its memory by a plan.

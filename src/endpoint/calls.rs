@@ -86,6 +86,7 @@ impl Calls {
     }
 
     /// Takes note of a message that has come before its receive was posted.
+    #[inline]
     pub(super) fn hear(&mut self, tag: Tag) {
         let (operation, call) = (tag.operation_id(), tag.call);
         if self.made(operation).is_some() {

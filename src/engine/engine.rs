@@ -344,6 +344,9 @@ impl Engine {
             if operation.is_done() {
                 break;
             }
+            if !has_moved {
+                group.advance();
+            }
             if !pace.round(group, has_moved) {
                 continue;
             }

@@ -210,9 +210,10 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Checks everything about the (normalized) call that this rank can know.
+    /// Checks everything about the (normalized) call that this rank can know. Returns the buffers as
+    /// the engine takes them, without what this rank does not use.
     #[inline]
-    pub(crate) fn check(&self, caller: Caller) -> Result<(), Error> {
+    pub(crate) fn check(&self, caller: Caller) -> Result<[UserMemory; 2], Error> {
         let collective = self.collective;
         let Caller { rank, n_ranks } = caller;
         if collective.is_reduction() && self.op.is_none() {
@@ -245,7 +246,9 @@ impl<'a> Call<'a> {
                 return Err(Error::BufferLength { collective, which, found, needed });
             }
         }
-        self.check_memory(self.memory(caller))
+        let memory = self.memory_of((send, recv));
+        self.check_memory(memory)?;
+        Ok(memory)
     }
 
     /// Checks that there can be memory at the buffers' addresses, and that they share none.
@@ -255,8 +258,10 @@ impl<'a> Call<'a> {
         let end = |which, UserMemory { ptr, len }: UserMemory| {
             let address = ptr.addr() as u64;
             // No buffer ends beyond the address space; one at the C interface's mark for in place would.
-            let end = address.checked_add(len).filter(|_| address != 0 || len == 0);
-            end.ok_or(Error::Address { collective, which, address, bytes: len })
+            match address.checked_add(len) {
+                Some(end) if address != 0 || len == 0 => Ok(end),
+                _ => Err(Error::Address { collective, which, address, bytes: len }),
+            }
         };
         let (send_end, recv_end) = (end("send", send)?, end("receive", recv)?);
         let is_apart = send_end <= recv.ptr.addr() as u64 || recv_end <= send.ptr.addr() as u64;
@@ -296,10 +301,9 @@ impl<'a> Call<'a> {
         if self.in_place { (0, recv) } else { (send, recv) }
     }
 
-    /// The buffers as the engine takes them, without what this rank does not use.
+    /// The buffers, of so many elements.
     #[inline]
-    pub(crate) fn memory(&self, caller: Caller) -> [UserMemory; 2] {
-        let (send, recv) = self.needed(caller);
+    fn memory_of(&self, (send, recv): (u64, u64)) -> [UserMemory; 2] {
         let size = self.dtype.size_bytes() as u64;
         let memory = |ptr, count: u64| UserMemory { ptr, len: count.saturating_mul(size) };
         // The engine only reads the send buffer.

@@ -51,8 +51,7 @@ impl Communicator {
     /// As for the method of [`Persistent`](crate::Persistent) named after the collective.
     pub unsafe fn repeated(&self, call: &Call) -> Result<Repeated, Error> {
         let call = call.normalized(self.caller());
-        let prepared = self.prepare(&call)?;
-        let memory = call.memory(self.caller());
+        let (prepared, memory) = self.prepare(&call)?;
         // SAFETY: the caller's promise; `end` releases the keys while the buffers are still there.
         let mut running = unsafe { Running::new(prepared, memory, Registration::Held) };
         running.hold()?;

@@ -11,6 +11,8 @@ use std::sync::Mutex;
 use crate::Rank;
 use hopbine_torus::collectives::Collective;
 
+use smallvec::SmallVec;
+
 use super::raw::Started;
 use crate::comm::call::{Call, whole_blocks};
 use crate::comm::communicator::Communicator;
@@ -57,7 +59,8 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// [`end`](Slots::end), also while it is empty because a thread drives what was in it.
 #[derive(Default)]
 struct Slots {
-    started: Vec<Option<Started>>,
+    /// Mostly one, which needs no memory of its own then.
+    started: SmallVec<[Option<Started>; 1]>,
     /// The slots that belong to no request.
     free: Vec<usize>,
 }
@@ -75,6 +78,10 @@ impl Slots {
 
     /// Takes a collective out of its slot for good.
     fn end(&mut self, index: usize) -> Option<Started> {
+        // One at a time they need no list.
+        if index + 1 == self.started.len() {
+            return self.started.pop().flatten();
+        }
         self.free.push(index);
         self.started[index].take()
     }

@@ -57,9 +57,8 @@ impl Communicator {
         if call.form != Form::Regular {
             return None;
         }
-        call.check(caller).ok()?;
+        let [send, recv] = call.check(caller).ok()?;
         let is_by_hardware = self.gates_for(&call).ok()?.is_some();
-        let [send, recv] = call.memory(caller);
         let call = Call { send_blocks: None, recv_blocks: None, ..call };
         Some(Short { call, is_by_hardware, sent: send.len, received: recv.len })
     }

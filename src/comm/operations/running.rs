@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::comm::programs::ready::{Learning, Ready};
 use crate::comm::state::inner::Inner;
+use crate::comm::state::turns::Turn;
 use crate::endpoint::Tag;
 use crate::engine::{Engine, Operation, OperationWatch, Order, UserMemory};
 use crate::error::Error;
@@ -36,39 +37,39 @@ pub(crate) fn order(stage: usize) -> Order {
 }
 
 impl Inner {
-    /// Has `start` start an operation of a call. The first one of the call has no `numbers` yet, and names
-    /// all of them. From then on other ranks count on this one; before, the call can be given up and made
-    /// again.
+    /// The numbers of a call's operations: those it has, or new ones when its first operation is about to
+    /// start, which must be before the turn is dropped. From then on other ranks count on this one; before,
+    /// the call can be given up and made again.
     #[inline]
-    pub(crate) fn in_order<R>(
+    pub(crate) fn numbers(
         &self,
-        numbers: Option<Numbers>,
+        of_call: Option<Numbers>,
         n_stages: u32,
-        start: impl FnOnce(Numbers) -> R,
-    ) -> (Numbers, R) {
-        let (_turn, numbers) = match numbers {
-            Some(numbers) => (None, numbers),
-            None => {
-                let (turn, numbers) = self.next_operations(n_stages);
-                (Some(turn), Numbers(numbers))
-            }
-        };
-        (numbers, start(numbers))
+    ) -> (Option<Turn<'_>>, Numbers) {
+        if let Some(numbers) = of_call {
+            return (None, numbers);
+        }
+        let (turn, numbers) = self.next_operations(n_stages);
+        (Some(turn), Numbers(numbers))
     }
 }
 
 impl Ready {
     /// The operation of a stage that has been reached.
+    #[inline]
     fn stage(&mut self, stage: usize) -> &mut Ready {
-        if stage == 0 {
-            return self;
-        }
+        if stage == 0 { self } else { self.later_stage(stage) }
+    }
+
+    #[cold]
+    fn later_stage(&mut self, stage: usize) -> &mut Ready {
         let next = self.learning.as_mut().and_then(|learning| learning.next());
         let Some(next) = next else { unreachable!("a stage is reached from the one before") };
         next.stage(stage - 1)
     }
 
     /// The memory that the operation works on, the call's unless sizes are all that it moves.
+    #[inline]
     pub(crate) fn memory(&mut self, of_call: [UserMemory; 2]) -> [UserMemory; 2] {
         self.learning.as_mut().map_or(of_call, |learning| learning.memory())
     }
@@ -91,49 +92,47 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
         let n_stages = self.n_stages();
         let (mut numbers, mut stage) = (None, 0);
         loop {
-            let is_last = self.with(stage, |inner, ready| {
-                let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
-                let Ready { operation, keys, watch, .. } = ready;
-                // SAFETY: the buffers stay valid until the keys have been released, here.
-                let registered = unsafe { engine.register(operation, memory, keep, keys) };
-                registered.inspect_err(|error| {
-                    // Others have come as far, and wait for this rank.
-                    if stage > 0 {
-                        engine.fail(error);
-                    }
-                })?;
-                let outcome = {
-                    let (of_call, (under_way, started)) =
-                        inner.in_order(numbers, n_stages, |numbers| {
-                            let id = numbers.of(stage);
-                            let under_way = UnderWay { engine, operation, id };
-                            // SAFETY: the caller's promise; also a panic does not get past
-                            // `under_way` before the operation is done.
-                            let started = unsafe {
-                                engine.start(operation, memory, keys, id, order(stage), true)
-                            };
-                            (under_way, started)
-                        });
-                    numbers = Some(of_call);
-                    started.and_then(|()| engine.wait(operation, under_way.id, watch))
-                };
-                engine.release(keys);
-                outcome.and_then(|()| Ok(ready.learning.is_none() || !inner.follow(ready)?))
+            let (inner, ready) = self.at(stage);
+            let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
+            let Ready { operation, keys, watch, .. } = &mut *ready;
+            // SAFETY: the buffers stay valid until the keys have been released, here.
+            let registered = unsafe { engine.register(operation, memory, keep, keys) };
+            registered.inspect_err(|error| {
+                // Others have come as far, and wait for this rank.
+                if stage > 0 {
+                    engine.fail(error);
+                }
             })?;
-            if is_last {
+            let outcome = {
+                let (turn, of_call) = inner.numbers(numbers, n_stages);
+                numbers = Some(of_call);
+                let id = of_call.of(stage);
+                let _under_way = UnderWay { engine, operation, id };
+                // SAFETY: the caller's promise; also a panic does not get past `_under_way` before the
+                // operation is done.
+                let started =
+                    unsafe { engine.start(operation, memory, keys, id, order(stage), true) };
+                drop(turn);
+                started.and_then(|()| engine.wait(operation, id, watch))
+            };
+            engine.release(keys);
+            outcome?;
+            if ready.learning.is_none() || !inner.follow(ready)? {
                 return Ok(());
             }
             stage += 1;
         }
     }
 
-    /// Gives access to the communicator and the operation of a stage.
-    pub(crate) fn with<R>(&mut self, stage: usize, f: impl FnOnce(&Inner, &mut Ready) -> R) -> R {
+    /// The communicator, and the operation of a stage.
+    #[inline]
+    pub(crate) fn at(&mut self, stage: usize) -> (&Inner, &mut Ready) {
         let Some(ready) = self.ready.as_deref_mut() else { unreachable!("taken in drop only") };
-        f(&self.inner, ready.stage(stage))
+        (&self.inner, ready.stage(stage))
     }
 
     /// How many operations the call may consist of, the same on all ranks.
+    #[inline]
     pub(crate) fn n_stages(&self) -> u32 {
         let learning = self.ready.as_ref().and_then(|ready| ready.learning.as_deref());
         learning.map_or(1, Learning::n_stages)

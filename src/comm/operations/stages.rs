@@ -64,6 +64,7 @@ impl Running {
         }
     }
 
+    #[inline]
     fn see<R>(&self, f: impl FnOnce(&Stages) -> R) -> R {
         match &self.0 {
             Kept::One(stages) => f(stages),
@@ -142,7 +143,7 @@ struct Stages {
     active: Option<Numbers>,
     stage: usize,
     /// What went wrong while somebody else moved it on.
-    failure: Option<Error>,
+    failure: Option<Box<Error>>,
 }
 
 // SAFETY: the addresses are used only as long as they are valid, which whoever made the value
@@ -164,69 +165,66 @@ impl Stages {
             return Err(Error::Active);
         }
         self.hold()?;
-        self.active = Some(self.begin(None)?);
-        Ok(())
+        self.begin()
     }
 
     fn hold(&mut self) -> Result<(), Error> {
-        let (of_call, keep) = (self.memory, self.registration == Registration::Kept);
-        self.prepared.with(self.stage, |inner, ready| {
-            let memory = ready.memory(of_call);
-            let Ready { operation, keys, .. } = ready;
-            if !keys.is_released() {
-                return Ok(());
-            }
-            // SAFETY: the buffers stay valid until the operation is done, or the value dropped;
-            // whoever waits for that releases the keys before telling anybody.
-            unsafe { inner.of_world.engine.register(operation, memory, keep, keys) }
-        })
+        let (inner, ready) = self.prepared.at(self.stage);
+        if !ready.keys.is_released() {
+            return Ok(());
+        }
+        let (memory, keep) = (ready.memory(self.memory), self.registration == Registration::Kept);
+        let Ready { operation, keys, .. } = ready;
+        // SAFETY: the buffers stay valid until the operation is done, or the value dropped;
+        // whoever waits for that releases the keys before telling anybody.
+        unsafe { inner.of_world.engine.register(operation, memory, keep, keys) }
     }
 
-    /// Starts the stage at hand, whose memory is registered. Returns the call's numbers, which the first
-    /// stage gets.
-    fn begin(&mut self, numbers: Option<Numbers>) -> Result<Numbers, Error> {
-        let (stage, of_call, n_stages) = (self.stage, self.memory, self.prepared.n_stages());
-        let (numbers, started) = self.prepared.with(stage, |inner, ready| {
-            let memory = ready.memory(of_call);
-            let Ready { operation, keys, watch, .. } = ready;
-            watch.begin();
-            inner.in_order(numbers, n_stages, |numbers| {
-                let (engine, id) = (&inner.of_world.engine, numbers.of(stage));
-                // SAFETY: the promise made to `Running::new`.
-                unsafe { engine.start(operation, memory, keys, id, order(stage), false) }
-            })
-        });
+    /// Starts the stage at hand, whose memory is registered; with the first one the call is under way.
+    fn begin(&mut self) -> Result<(), Error> {
+        let (stage, n_stages) = (self.stage, self.prepared.n_stages());
+        let (inner, ready) = self.prepared.at(stage);
+        let (engine, memory) = (&inner.of_world.engine, ready.memory(self.memory));
+        let Ready { operation, keys, watch, .. } = ready;
+        watch.begin();
+        let (turn, numbers) = inner.numbers(self.active, n_stages);
+        // SAFETY: the promise made to `Running::new`.
+        let started = unsafe {
+            engine.start(operation, memory, keys, numbers.of(stage), order(stage), false)
+        };
+        drop(turn);
         if started.is_err() {
-            self.release();
+            engine.release(keys);
+        } else {
+            self.active = Some(numbers);
         }
-        started.map(|()| numbers)
+        started
     }
 
     fn release(&mut self) {
-        self.prepared
-            .with(self.stage, |inner, ready| inner.of_world.engine.release(&mut ready.keys));
+        let (inner, ready) = self.prepared.at(self.stage);
+        inner.of_world.engine.release(&mut ready.keys);
     }
 
     /// Waits for the stage at hand, and starts the next. True if there is none.
     fn pass(&mut self, numbers: Numbers) -> Result<bool, Error> {
         let (stage, holds) = (self.stage, self.registration == Registration::Held);
-        let more = self.prepared.with(stage, |inner, ready| {
-            let engine = &inner.of_world.engine;
-            let outcome = match planted::is(Planted::StageEarly) && ready.learning.is_some() {
-                true => Ok(()),
-                false => engine.wait(&ready.operation, numbers.of(stage), &mut ready.watch),
-            };
-            if !holds || outcome.is_err() || ready.learning.is_some() {
-                // Peers must not reach the buffers any more, which are the caller's now.
-                engine.release(&mut ready.keys);
-            }
-            outcome.and_then(|()| inner.follow(ready))
-        })?;
-        if !more {
+        let (inner, ready) = self.prepared.at(stage);
+        let engine = &inner.of_world.engine;
+        let outcome = match planted::is(Planted::StageEarly) && ready.learning.is_some() {
+            true => Ok(()),
+            false => engine.wait(&ready.operation, numbers.of(stage), &mut ready.watch),
+        };
+        if !holds || outcome.is_err() || ready.learning.is_some() {
+            // Peers must not reach the buffers any more, which are the caller's now.
+            engine.release(&mut ready.keys);
+        }
+        outcome?;
+        if ready.learning.is_none() || !inner.follow(ready)? {
             return Ok(true);
         }
         self.stage += 1;
-        let started = self.hold().and_then(|()| self.begin(Some(numbers)));
+        let started = self.hold().and_then(|()| self.begin());
         // Others have come as far, and wait for this rank.
         started.inspect_err(|error| self.prepared.inner.of_world.engine.fail(error))?;
         Ok(false)
@@ -236,14 +234,14 @@ impl Stages {
     fn advance(&mut self) {
         let Some(numbers) = self.active else { return };
         while self.failure.is_none() && self.is_between() {
-            self.failure = self.pass(numbers).err();
+            self.failure = self.pass(numbers).err().map(Box::new);
         }
     }
 
     /// Whether the stage at hand is done, and another one follows.
     fn is_between(&mut self) -> bool {
-        let stage = self.stage;
-        self.prepared.with(stage, |_, ready| ready.learning.is_some() && ready.operation.is_done())
+        let (_, ready) = self.prepared.at(self.stage);
+        ready.learning.is_some() && ready.operation.is_done()
     }
 
     fn has_ended(&self) -> bool {
@@ -258,10 +256,9 @@ impl Stages {
         let Some(numbers) = self.active else { return Ok(true) };
         loop {
             let id = numbers.of(self.stage);
-            let is_done = self.failure.is_some()
-                || self.prepared.with(self.stage, |inner, Ready { operation, watch, .. }| {
-                    test(&inner.of_world.engine, operation, id, watch)
-                });
+            let (inner, Ready { operation, watch, .. }) = self.prepared.at(self.stage);
+            let is_done =
+                self.failure.is_some() || test(&inner.of_world.engine, operation, id, watch);
             if !is_done {
                 return Ok(false);
             }
@@ -279,7 +276,8 @@ impl Stages {
 
     /// As [`pass`](Stages::pass), and notes the end.
     fn moved_on(&mut self, numbers: Numbers) -> Result<bool, Error> {
-        let outcome = self.failure.take().map_or_else(|| self.pass(numbers), Err);
+        let failure = self.failure.take();
+        let outcome = failure.map_or_else(|| self.pass(numbers), |failure| Err(*failure));
         if !matches!(outcome, Ok(false)) {
             self.active = None;
         }

@@ -83,6 +83,7 @@ impl Key {
     }
 
     /// Whether it is of this call.
+    #[inline]
     pub(crate) fn is_of(&self, call: &Call, options: &Arc<CallOptions>) -> bool {
         (self.collective, self.op, self.root) == (call.collective, call.op, call.root)
             && (self.count, self.dtype) == amount(call)

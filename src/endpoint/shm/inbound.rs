@@ -120,6 +120,7 @@ impl ShmEndpoint {
     }
 
     /// Keeps a message until its receive is posted.
+    #[inline]
     fn keep(&mut self, peer: usize, early: Early) {
         self.n_early += 1;
         let bytes = early.bytes();
@@ -135,6 +136,7 @@ impl ShmEndpoint {
     ///
     /// # Safety
     /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
+    #[inline]
     pub(super) unsafe fn received_early(
         &mut self,
         peer: usize,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::endpoint::{Bell, Time};
+use crate::endpoint::{Bell, Clock, Time};
 
 /// Rounds of polling before a waiter with its own core first gives it away. Longer would not
 /// help it much (a yield on a core of its own costs a microsecond) and hurt a rank whose core is
@@ -212,10 +212,7 @@ impl Backoff {
     pub fn idle(&mut self, waits: &Waits) -> bool {
         self.rounds = self.rounds.wrapping_add(1).max(1);
         if let Some(clock) = waits.time.of_wire() {
-            let longest = self.nap.unwrap_or(PAUSES.0);
-            clock.pause(longest);
-            self.nap = Some((longest * 2).min(PAUSES.1));
-            return true;
+            return self.pause(clock);
         }
         let sleepy = waits.are_sleepy();
         if self.own_core {
@@ -245,6 +242,15 @@ impl Backoff {
             return true;
         }
         self.give_way(waits)
+    }
+
+    /// The wire has a clock of its own.
+    #[cold]
+    fn pause(&mut self, clock: &dyn Clock) -> bool {
+        let longest = self.nap.unwrap_or(PAUSES.0);
+        clock.pause(longest);
+        self.nap = Some((longest * 2).min(PAUSES.1));
+        true
     }
 
     fn give_way(&mut self, waits: &Waits) -> bool {

@@ -107,9 +107,9 @@ impl Group {
         std::mem::replace(moves, sum) != sum
     }
 
-    /// A caller has nothing to do: as [`Backoff::idle`].
+    /// A caller has nothing to do, and has [advanced](Group::advance) what it could: as
+    /// [`Backoff::idle`].
     pub(crate) fn idle(&self, backoff: &mut Backoff) -> bool {
-        self.advance();
         if backoff.is_time_for_others()
             && let Some(on_idle) = self.on_idle.get()
         {
