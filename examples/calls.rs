@@ -1,0 +1,171 @@
+//! Times and repeats one call between two ranks or more; `benches/in-turn.sh` compares it with itself at
+//! another commit, and counts its instructions.
+//!
+//! ```sh
+//! cargo build --release --example calls
+//! ./target/release/examples/calls utofu allreduce blocking 8 20000
+//! ```
+//!
+//! The arguments are a wire (`utofu` and `shm`: two ranks that are threads; `processes`: what
+//! `hopbine launch` starts; `mpi`: what mpirun starts), a collective, a form (`blocking`, `request`:
+//! started and waited for, `persistent`), the bytes of a rank's vector or of each block, and how many
+//! calls. Rank 0 prints nanoseconds per call: the least and the median of nine parts.
+
+use std::time::Instant;
+
+use hopbine::reduce::Op;
+use hopbine::torus::geometry::Shape;
+use hopbine::{
+    CallOptions, Communicator, EmulationConfig, Error, Hardware, Persistent, Wire, emulate,
+};
+
+const PARTS: usize = 9;
+const WARM_UP: usize = 200;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// What is repeated.
+struct Repeated {
+    collective: String,
+    form: String,
+    bytes: usize,
+    n: usize,
+}
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [wire, collective, form, bytes, n] = &arguments[..] else {
+        return Err("usage: calls WIRE COLLECTIVE FORM BYTES CALLS".into());
+    };
+    let (collective, form) = (collective.clone(), form.clone());
+    let what = Repeated { collective, form, bytes: bytes.parse()?, n: n.parse()? };
+    match &wire[..] {
+        "utofu" => threads(&what, Wire::Network),
+        "shm" => threads(&what, Wire::Memory),
+        "processes" => {
+            let world = hopbine::init()?;
+            what.run(world.communicator())?;
+            Ok(world.finish()?)
+        }
+        "mpi" => by_mpi(&what),
+        _ => Err(format!("no wire is called {wire}").into()),
+    }
+}
+
+fn threads(what: &Repeated, wire: Wire) -> Outcome<()> {
+    let config = EmulationConfig { wire, ..EmulationConfig::new(Shape::torus(&[2])?) };
+    emulate(&config, |comm| what.run(comm))?.into_iter().collect::<Result<(), Error>>()?;
+    Ok(())
+}
+
+#[cfg(feature = "mpi")]
+fn by_mpi(what: &Repeated) -> Outcome<()> {
+    use hopbine::mpi::ffi;
+    let (mut provided, none, nothing) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the start of the program.
+    unsafe { ffi::MPI_Init_thread(none, nothing, ffi::RSMPI_THREAD_FUNNELED, &mut provided) };
+    // SAFETY: all ranks of the program call it.
+    let world = unsafe { hopbine::init_mpi(ffi::RSMPI_COMM_WORLD) }?;
+    what.run(world.communicator())?;
+    world.finish()?;
+    // SAFETY: the end of the program.
+    unsafe { ffi::MPI_Finalize() };
+    Ok(())
+}
+
+#[cfg(not(feature = "mpi"))]
+fn by_mpi(_: &Repeated) -> Outcome<()> {
+    Err("built without an MPI: --features mpi".into())
+}
+
+impl Repeated {
+    fn run(&self, comm: &Communicator) -> Result<(), Error> {
+        let comm = &comm.with(CallOptions::new().hardware(Hardware::Never));
+        let numbers = self.bytes / 8;
+        let n_ranks = comm.size() as usize;
+        let (out, mut into) = (vec![1.0; numbers * n_ranks], vec![0.0; numbers * n_ranks]);
+        let mut again = self.persistent(comm, &out)?;
+        for _ in 0..WARM_UP {
+            self.once(comm, &out, &mut into, again.as_mut())?;
+        }
+        comm.barrier()?;
+        let mut times = [0.0; PARTS];
+        for time in &mut times {
+            let start = Instant::now();
+            self.counted(comm, &out, &mut into, again.as_mut())?;
+            *time = start.elapsed().as_secs_f64() / self.part() as f64 * 1e9;
+        }
+        times.sort_by(f64::total_cmp);
+        if comm.rank() == 0 {
+            println!("{:.1} {:.1}", times[0], times[PARTS / 2]);
+        }
+        Ok(())
+    }
+
+    fn part(&self) -> usize {
+        self.n.div_ceil(PARTS)
+    }
+
+    /// Its instructions are those that are counted.
+    #[inline(never)]
+    fn counted(
+        &self,
+        comm: &Communicator,
+        out: &[f64],
+        into: &mut [f64],
+        mut again: Option<&mut Persistent<f64>>,
+    ) -> Result<(), Error> {
+        (0..self.part()).try_for_each(|_| self.once(comm, out, into, again.as_deref_mut()))
+    }
+
+    fn persistent(
+        &self,
+        comm: &Communicator,
+        out: &[f64],
+    ) -> Result<Option<Persistent<f64>>, Error> {
+        if self.form != "persistent" {
+            return Ok(None);
+        }
+        let numbers = self.bytes / 8;
+        match &self.collective[..] {
+            "allreduce" => comm.allreduce_init(out[..numbers].to_vec(), Op::Sum),
+            "bcast" => comm.bcast_init(out[..numbers].to_vec(), 0),
+            "alltoall" => comm.alltoall_init(out.to_vec()),
+            other => unreachable!("{other}, persistent"),
+        }
+        .map(Some)
+    }
+
+    fn once(
+        &self,
+        comm: &Communicator,
+        out: &[f64],
+        into: &mut [f64],
+        again: Option<&mut Persistent<f64>>,
+    ) -> Result<(), Error> {
+        if let Some(again) = again {
+            again.start()?;
+            return again.wait();
+        }
+        let numbers = self.bytes / 8;
+        match (&self.collective[..], &self.form[..]) {
+            ("barrier", "blocking") => comm.barrier(),
+            ("allreduce", "blocking") => {
+                comm.allreduce(&out[..numbers], &mut into[..numbers], Op::Sum)
+            }
+            ("bcast", "blocking") => comm.bcast(&mut into[..numbers], 0),
+            ("alltoall", "blocking") => comm.alltoall(out, into),
+            ("barrier", "request") => comm.scope(|scope| scope.barrier()?.wait().map(drop)),
+            ("allreduce", "request") => comm.scope(|scope| {
+                scope.allreduce(&out[..numbers], &mut into[..numbers], Op::Sum)?.wait().map(drop)
+            }),
+            ("bcast", "request") => {
+                comm.scope(|scope| scope.bcast(&mut into[..numbers], 0)?.wait().map(drop))
+            }
+            ("alltoall", "request") => {
+                comm.scope(|scope| scope.alltoall(out, into)?.wait().map(drop))
+            }
+            (collective, form) => unreachable!("{collective}, {form}"),
+        }
+    }
+}
