@@ -70,7 +70,7 @@ install_modules() {
   install -m 644 "$work"/*.mod "$prefix/include/"
 }
 if [ -n "$fc" ]; then
-  modules=(hopbine_c_calls hopbine_c hopbine_base hopbine_vector hopbine)
+  modules=(hopbine_c_calls hopbine_c hopbine_base hopbine_calls hopbine_vector hopbine)
   for module in "${modules[@]}"; do (cd "$work" && "$fc" -O2 -fPIC -c "$root/fortran/$module.f90"); done
   install_modules hopbine_fortran "${modules[@]/%/.o}"
 else

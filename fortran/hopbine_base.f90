@@ -177,4 +177,20 @@ contains
     call done(hopbine_comm_free_c(comm), ierror)
   end subroutine
 
+  ! Registers a buffer with the network until hopbine_deregister: see hopbine.h.
+  subroutine hopbine_register(comm, buffer, bytes, registration, ierror) bind(C, name="")
+    integer(hopbine_handle), intent(in) :: comm
+    type(*), dimension(..), target, asynchronous :: buffer
+    integer(hopbine_count), intent(in) :: bytes
+    integer(hopbine_handle), intent(out) :: registration
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_register_c(comm, kept(buffer), bytes, registration), ierror)
+  end subroutine
+
+  subroutine hopbine_deregister(registration, ierror)
+    integer(hopbine_handle), intent(inout) :: registration
+    integer(c_int), intent(out), optional :: ierror
+    call done(hopbine_deregister_c(registration), ierror)
+  end subroutine
+
 end module hopbine_base

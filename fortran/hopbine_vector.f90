@@ -1,7 +1,10 @@
 ! The vector forms of the module hopbine, whose blocks may differ in size.
+! Generated from src/comm/forms/table.rs: `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test generated`
+! writes it.
 module hopbine_vector
-  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_ptr
+  use, intrinsic :: iso_c_binding, only: c_int
   use hopbine_base, only: at, done, hopbine_count, hopbine_handle, kept
+  use hopbine_c_calls
   implicit none
   private
   public :: hopbine_allgatherv, hopbine_iallgatherv, hopbine_allgatherv_init
@@ -10,164 +13,14 @@ module hopbine_vector
   public :: hopbine_reduce_scatterv, hopbine_ireduce_scatterv, hopbine_reduce_scatterv_init
   public :: hopbine_alltoallv, hopbine_ialltoallv, hopbine_alltoallv_init
 
-  interface
-    function hopbine_allgatherv_c(send, count, recv, counts, displs, type, comm) &
-      result(code) bind(C, name="hopbine_allgatherv")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type
-      integer(c_int) :: code
-    end function
-    function hopbine_iallgatherv_c(send, count, recv, counts, displs, type, comm, request) &
-      result(code) bind(C, name="hopbine_iallgatherv")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type
-      integer(c_int64_t) :: request
-      integer(c_int) :: code
-    end function
-    function hopbine_allgatherv_init_c(send, count, recv, counts, displs, type, comm, request) &
-      result(code) bind(C, name="hopbine_allgatherv_init")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type
-      integer(c_int64_t) :: request
-      integer(c_int) :: code
-    end function
-    function hopbine_gatherv_c(send, count, recv, counts, displs, type, root, comm) &
-      result(code) bind(C, name="hopbine_gatherv")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
-      integer(c_int) :: code
-    end function
-    function hopbine_igatherv_c(send, count, recv, counts, displs, type, root, comm, request) &
-      result(code) bind(C, name="hopbine_igatherv")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
-      integer(c_int64_t) :: request
-      integer(c_int) :: code
-    end function
-    function hopbine_gatherv_init_c(send, count, recv, counts, displs, type, root, comm, request) &
-      result(code) bind(C, name="hopbine_gatherv_init")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
-      integer(c_int64_t) :: request
-      integer(c_int) :: code
-    end function
-    function hopbine_scatterv_c(send, counts, displs, recv, count, type, root, comm) &
-      result(code) bind(C, name="hopbine_scatterv")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
-      integer(c_int) :: code
-    end function
-    function hopbine_iscatterv_c(send, counts, displs, recv, count, type, root, comm, request) &
-      result(code) bind(C, name="hopbine_iscatterv")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
-      integer(c_int64_t) :: request
-      integer(c_int) :: code
-    end function
-    function hopbine_scatterv_init_c(send, counts, displs, recv, count, type, root, comm, request) &
-      result(code) bind(C, name="hopbine_scatterv_init")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
-      integer(c_int64_t) :: request
-      integer(c_int) :: code
-    end function
-    function hopbine_reduce_scatterv_c(send, recv, counts, type, op, comm) &
-      result(code) bind(C, name="hopbine_reduce_scatterv")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*)
-      integer(c_int64_t), value :: comm
-      integer(c_int), value :: type, op
-      integer(c_int) :: code
-    end function
-    function hopbine_ireduce_scatterv_c(send, recv, counts, type, op, comm, request) &
-      result(code) bind(C, name="hopbine_ireduce_scatterv")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*)
-      integer(c_int64_t), value :: comm
-      integer(c_int), value :: type, op
-      integer(c_int64_t) :: request
-      integer(c_int) :: code
-    end function
-    function hopbine_reduce_scatterv_init_c(send, recv, counts, type, op, comm, request) &
-      result(code) bind(C, name="hopbine_reduce_scatterv_init")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*)
-      integer(c_int64_t), value :: comm
-      integer(c_int), value :: type, op
-      integer(c_int64_t) :: request
-      integer(c_int) :: code
-    end function
-    function hopbine_alltoallv_c(send, send_counts, send_displs, recv, recv_counts, recv_displs, type, &
-      comm) &
-      result(code) bind(C, name="hopbine_alltoallv")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: send_counts(*), send_displs(*), recv_counts(*), recv_displs(*)
-      integer(c_int64_t), value :: comm
-      integer(c_int), value :: type
-      integer(c_int) :: code
-    end function
-    function hopbine_ialltoallv_c(send, send_counts, send_displs, recv, recv_counts, recv_displs, type, &
-      comm, request) &
-      result(code) bind(C, name="hopbine_ialltoallv")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: send_counts(*), send_displs(*), recv_counts(*), recv_displs(*)
-      integer(c_int64_t), value :: comm
-      integer(c_int), value :: type
-      integer(c_int64_t) :: request
-      integer(c_int) :: code
-    end function
-    function hopbine_alltoallv_init_c(send, send_counts, send_displs, recv, recv_counts, recv_displs, &
-      type, comm, request) &
-      result(code) bind(C, name="hopbine_alltoallv_init")
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: send_counts(*), send_displs(*), recv_counts(*), recv_displs(*)
-      integer(c_int64_t), value :: comm
-      integer(c_int), value :: type
-      integer(c_int64_t) :: request
-      integer(c_int) :: code
-    end function
-  end interface
-
 contains
 
   ! Everyone gets everyone's block: counts(x) elements at displs(x), from 0, of recv.
   subroutine hopbine_allgatherv(send, count, recv, counts, displs, type, comm, ierror)
     type(*), dimension(..), contiguous, target, intent(in) :: send
     type(*), dimension(..), contiguous, target :: recv
-    integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
+    integer(hopbine_count), intent(in) :: count
+    integer(hopbine_count), intent(in) :: counts(*), displs(*)
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
@@ -177,7 +30,8 @@ contains
   subroutine hopbine_iallgatherv(send, count, recv, counts, displs, type, comm, request, ierror) bind(C, name="")
     type(*), dimension(..), target, asynchronous, intent(in) :: send
     type(*), dimension(..), target, asynchronous :: recv
-    integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
+    integer(hopbine_count), intent(in) :: count
+    integer(hopbine_count), intent(in) :: counts(*), displs(*)
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
@@ -188,20 +42,21 @@ contains
   subroutine hopbine_allgatherv_init(send, count, recv, counts, displs, type, comm, request, ierror) bind(C, name="")
     type(*), dimension(..), target, asynchronous, intent(in) :: send
     type(*), dimension(..), target, asynchronous :: recv
-    integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
+    integer(hopbine_count), intent(in) :: count
+    integer(hopbine_count), intent(in) :: counts(*), displs(*)
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_allgatherv_init_c(kept(send), count, kept(recv), counts, displs, type, comm, request), &
-      ierror)
+    call done(hopbine_allgatherv_init_c(kept(send), count, kept(recv), counts, displs, type, comm, request), ierror)
   end subroutine
 
   ! The root gets everyone's block.
   subroutine hopbine_gatherv(send, count, recv, counts, displs, type, root, comm, ierror)
     type(*), dimension(..), contiguous, target, intent(in) :: send
     type(*), dimension(..), contiguous, target :: recv
-    integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
+    integer(hopbine_count), intent(in) :: count
+    integer(hopbine_count), intent(in) :: counts(*), displs(*)
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
@@ -211,32 +66,35 @@ contains
   subroutine hopbine_igatherv(send, count, recv, counts, displs, type, root, comm, request, ierror) bind(C, name="")
     type(*), dimension(..), target, asynchronous, intent(in) :: send
     type(*), dimension(..), target, asynchronous :: recv
-    integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
+    integer(hopbine_count), intent(in) :: count
+    integer(hopbine_count), intent(in) :: counts(*), displs(*)
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_igatherv_c(kept(send), count, kept(recv), counts, displs, type, root, comm, request), &
-      ierror)
+    call done(hopbine_igatherv_c(kept(send), count, kept(recv), counts, displs, type, root, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_gatherv_init(send, count, recv, counts, displs, type, root, comm, request, ierror) bind(C, name="")
+  subroutine hopbine_gatherv_init(send, count, recv, counts, displs, type, root, comm, request, ierror) &
+    bind(C, name="")
     type(*), dimension(..), target, asynchronous, intent(in) :: send
     type(*), dimension(..), target, asynchronous :: recv
-    integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
+    integer(hopbine_count), intent(in) :: count
+    integer(hopbine_count), intent(in) :: counts(*), displs(*)
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_gatherv_init_c(kept(send), count, kept(recv), counts, displs, type, root, comm, &
-      request), ierror)
+    call done(hopbine_gatherv_init_c(kept(send), count, kept(recv), counts, displs, type, root, comm, request), &
+      ierror)
   end subroutine
 
   ! Rank x gets the root's block x.
   subroutine hopbine_scatterv(send, counts, displs, recv, count, type, root, comm, ierror)
     type(*), dimension(..), contiguous, target, intent(in) :: send
     type(*), dimension(..), contiguous, target :: recv
-    integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
+    integer(hopbine_count), intent(in) :: count
+    integer(hopbine_count), intent(in) :: counts(*), displs(*)
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
@@ -246,25 +104,27 @@ contains
   subroutine hopbine_iscatterv(send, counts, displs, recv, count, type, root, comm, request, ierror) bind(C, name="")
     type(*), dimension(..), target, asynchronous, intent(in) :: send
     type(*), dimension(..), target, asynchronous :: recv
-    integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
+    integer(hopbine_count), intent(in) :: count
+    integer(hopbine_count), intent(in) :: counts(*), displs(*)
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iscatterv_c(kept(send), counts, displs, kept(recv), count, type, root, comm, request), &
-      ierror)
+    call done(hopbine_iscatterv_c(kept(send), counts, displs, kept(recv), count, type, root, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_scatterv_init(send, counts, displs, recv, count, type, root, comm, request, ierror) bind(C, name="")
+  subroutine hopbine_scatterv_init(send, counts, displs, recv, count, type, root, comm, request, ierror) &
+    bind(C, name="")
     type(*), dimension(..), target, asynchronous, intent(in) :: send
     type(*), dimension(..), target, asynchronous :: recv
-    integer(hopbine_count), intent(in) :: count, counts(*), displs(*)
+    integer(hopbine_count), intent(in) :: count
+    integer(hopbine_count), intent(in) :: counts(*), displs(*)
     integer(c_int), intent(in) :: type, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_scatterv_init_c(kept(send), counts, displs, kept(recv), count, type, root, comm, &
-      request), ierror)
+    call done(hopbine_scatterv_init_c(kept(send), counts, displs, kept(recv), count, type, root, comm, request), &
+      ierror)
   end subroutine
 
   ! Rank x gets the combination of all blocks x, of counts(x) elements.
@@ -301,20 +161,19 @@ contains
   end subroutine
 
   ! Rank x gets everyone's block x.
-  subroutine hopbine_alltoallv(send, send_counts, send_displs, recv, recv_counts, recv_displs, type, &
-    comm, ierror)
+  subroutine hopbine_alltoallv(send, send_counts, send_displs, recv, recv_counts, recv_displs, type, comm, ierror)
     type(*), dimension(..), contiguous, target, intent(in) :: send
     type(*), dimension(..), contiguous, target :: recv
     integer(hopbine_count), intent(in) :: send_counts(*), send_displs(*), recv_counts(*), recv_displs(*)
     integer(c_int), intent(in) :: type
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_alltoallv_c(at(send), send_counts, send_displs, at(recv), recv_counts, recv_displs, &
-      type, comm), ierror)
+    call done(hopbine_alltoallv_c(at(send), send_counts, send_displs, at(recv), recv_counts, recv_displs, type, comm), &
+      ierror)
   end subroutine
 
-  subroutine hopbine_ialltoallv(send, send_counts, send_displs, recv, recv_counts, recv_displs, type, &
-    comm, request, ierror) bind(C, name="")
+  subroutine hopbine_ialltoallv(send, send_counts, send_displs, recv, recv_counts, recv_displs, type, comm, request, &
+    ierror) bind(C, name="")
     type(*), dimension(..), target, asynchronous, intent(in) :: send
     type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: send_counts(*), send_displs(*), recv_counts(*), recv_displs(*)
@@ -322,12 +181,12 @@ contains
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ialltoallv_c(kept(send), send_counts, send_displs, kept(recv), recv_counts, &
-      recv_displs, type, comm, request), ierror)
+    call done(hopbine_ialltoallv_c(kept(send), send_counts, send_displs, kept(recv), recv_counts, recv_displs, type, &
+      comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_alltoallv_init(send, send_counts, send_displs, recv, recv_counts, recv_displs, type, &
-    comm, request, ierror) bind(C, name="")
+  subroutine hopbine_alltoallv_init(send, send_counts, send_displs, recv, recv_counts, recv_displs, type, comm, &
+    request, ierror) bind(C, name="")
     type(*), dimension(..), target, asynchronous, intent(in) :: send
     type(*), dimension(..), target, asynchronous :: recv
     integer(hopbine_count), intent(in) :: send_counts(*), send_displs(*), recv_counts(*), recv_displs(*)
@@ -335,8 +194,8 @@ contains
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_alltoallv_init_c(kept(send), send_counts, send_displs, kept(recv), recv_counts, &
-      recv_displs, type, comm, request), ierror)
+    call done(hopbine_alltoallv_init_c(kept(send), send_counts, send_displs, kept(recv), recv_counts, recv_displs, &
+      type, comm, request), ierror)
   end subroutine
 
 end module hopbine_vector

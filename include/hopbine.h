@@ -5,7 +5,11 @@
  * with the same count, type, operator and root. All functions may be called from any thread, but not in
  * a child of fork(). HOPBINE_WITH_MPI, defined before, declares hopbine_init_mpi().
  *
- * Made by cbindgen from capi/src; do not edit: run `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test header`. */
+ * Each buffer of a collective must hold what the collective needs of it, and lists have a place for each rank.
+ * Nobody else may use the buffers until the call has returned or its request is done; those of a persistent
+ * request must be there until it is freed.
+ *
+ * Made by cbindgen from capi/src; do not edit: run `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test generated`. */
 
 
 #ifndef HOPBINE_H
@@ -151,13 +155,13 @@
 // A communicator. Freed by hopbine_comm_free().
 typedef uint64_t hopbine_comm_t;
 
+// A request: a collective under way, or a persistent one.
+typedef uint64_t hopbine_request_t;
+
 // What a handler is called with: the code, its message, which is valid during the call, and the
 // argument it was set with. It runs on the thread of the call that failed, which returns the
 // code when the handler returns.
 typedef void (*hopbine_error_handler_t)(int code, const char *message, void *argument);
-
-// A request: a collective under way, or a persistent one.
-typedef uint64_t hopbine_request_t;
 
 // Memory that is registered. Ended by hopbine_deregister().
 typedef uint64_t hopbine_registration_t;
@@ -192,9 +196,6 @@ extern "C" {
 
 // Combines the vectors of `count` elements of all ranks; everyone gets the result, bit for bit the
 // same.
-//
-// # Safety
-// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
 int hopbine_allreduce(const void *send,
                       void *recv,
                       int64_t count,
@@ -204,9 +205,6 @@ int hopbine_allreduce(const void *send,
 
 // Combines the vectors of `count` elements of all ranks; the root gets the result. `recv` matters on
 // the root only, HOPBINE_IN_PLACE there only.
-//
-// # Safety
-// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
 int hopbine_reduce(const void *send,
                    void *recv,
                    int64_t count,
@@ -217,9 +215,6 @@ int hopbine_reduce(const void *send,
 
 // Combines blocks of `count` elements, one for each rank; rank x gets block x of the result
 // (MPI_Reduce_scatter_block). In place, the blocks are in `recv`, and the result at its start.
-//
-// # Safety
-// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
 int hopbine_reduce_scatter(const void *send,
                            void *recv,
                            int64_t count,
@@ -227,57 +222,7 @@ int hopbine_reduce_scatter(const void *send,
                            int op,
                            hopbine_comm_t comm);
 
-// Gives everyone the root's vector of `count` elements.
-//
-// # Safety
-// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
-int hopbine_bcast(void *buffer, int64_t count, int dtype, int root, hopbine_comm_t comm);
-
-// Gives everyone the blocks of `count` elements of all ranks, in rank order. In place, a rank's own
-// block is where it belongs in `recv`.
-//
-// # Safety
-// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
-int hopbine_allgather(const void *send, void *recv, int64_t count, int dtype, hopbine_comm_t comm);
-
-// Gives the root the blocks of `count` elements of all ranks, in rank order. `recv` matters on the
-// root only, HOPBINE_IN_PLACE there only.
-//
-// # Safety
-// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
-int hopbine_gather(const void *send,
-                   void *recv,
-                   int64_t count,
-                   int dtype,
-                   int root,
-                   hopbine_comm_t comm);
-
-// Gives rank x the root's block x of `count` elements. `send` matters on the root only, which may
-// have HOPBINE_IN_PLACE for `recv`: its own block then stays where it is.
-//
-// # Safety
-// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
-int hopbine_scatter(const void *send,
-                    void *recv,
-                    int64_t count,
-                    int dtype,
-                    int root,
-                    hopbine_comm_t comm);
-
-// Gives rank x the block x of `count` elements of all ranks, in rank order. In place, the blocks to
-// send are in `recv`; then on all ranks.
-//
-// # Safety
-// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
-int hopbine_alltoall(const void *send, void *recv, int64_t count, int dtype, hopbine_comm_t comm);
-
-// Ends when all ranks have called it.
-int hopbine_barrier(hopbine_comm_t comm);
-
 // Combines vectors of `count` elements: rank x gets the combination of those of ranks 0 to x.
-//
-// # Safety
-// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
 int hopbine_scan(const void *send,
                  void *recv,
                  int64_t count,
@@ -287,15 +232,385 @@ int hopbine_scan(const void *send,
 
 // As hopbine_scan(), without the rank's own vector: rank x gets the combination of those of ranks 0 to
 // x - 1, and `recv` of rank 0 stays as it is.
-//
-// # Safety
-// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
 int hopbine_exscan(const void *send,
                    void *recv,
                    int64_t count,
                    int dtype,
                    int op,
                    hopbine_comm_t comm);
+
+// Gives everyone the root's vector of `count` elements.
+int hopbine_bcast(void *buffer, int64_t count, int dtype, int root, hopbine_comm_t comm);
+
+// Gives everyone the blocks of `count` elements of all ranks, in rank order. In place, a rank's own
+// block is where it belongs in `recv`.
+int hopbine_allgather(const void *send, void *recv, int64_t count, int dtype, hopbine_comm_t comm);
+
+// Gives the root the blocks of `count` elements of all ranks, in rank order. `recv` matters on the
+// root only, HOPBINE_IN_PLACE there only.
+int hopbine_gather(const void *send,
+                   void *recv,
+                   int64_t count,
+                   int dtype,
+                   int root,
+                   hopbine_comm_t comm);
+
+// Gives rank x the root's block x of `count` elements. `send` matters on the root only, which may
+// have HOPBINE_IN_PLACE for `recv`: its own block then stays where it is.
+int hopbine_scatter(const void *send,
+                    void *recv,
+                    int64_t count,
+                    int dtype,
+                    int root,
+                    hopbine_comm_t comm);
+
+// Gives rank x the block x of `count` elements of all ranks, in rank order. In place, the blocks to
+// send are in `recv`; then on all ranks.
+int hopbine_alltoall(const void *send, void *recv, int64_t count, int dtype, hopbine_comm_t comm);
+
+// Ends when all ranks have called it.
+int hopbine_barrier(hopbine_comm_t comm);
+
+// Gives everyone the blocks of all ranks, which may differ in size: `count` elements from this one,
+// `counts[x]` from rank x, to `displs[x]` in `recv`. Counts are the same on all ranks; displacements
+// need not be, and are one block after the other if null. Those of blocks without elements do not
+// matter.
+int hopbine_allgatherv(const void *send,
+                       int64_t count,
+                       void *recv,
+                       const int64_t *counts,
+                       const int64_t *displs,
+                       int dtype,
+                       hopbine_comm_t comm);
+
+// Gives the root the blocks of all ranks: `count` elements from this one. `recv`, `counts` and `displs`
+// matter on the root only.
+int hopbine_gatherv(const void *send,
+                    int64_t count,
+                    void *recv,
+                    const int64_t *counts,
+                    const int64_t *displs,
+                    int dtype,
+                    int root,
+                    hopbine_comm_t comm);
+
+// Gives rank x the root's block x, of `counts[x]` elements at `displs[x]` of `send`; `count` elements to
+// this one. `send`, `counts` and `displs` matter on the root only.
+int hopbine_scatterv(const void *send,
+                     const int64_t *counts,
+                     const int64_t *displs,
+                     void *recv,
+                     int64_t count,
+                     int dtype,
+                     int root,
+                     hopbine_comm_t comm);
+
+// Combines vectors of blocks, of `counts[x]` elements for rank x, which gets block x of the result
+// (MPI_Reduce_scatter). In place, the vector is in `recv`, and the result at its start.
+int hopbine_reduce_scatterv(const void *send,
+                            void *recv,
+                            const int64_t *counts,
+                            int dtype,
+                            int op,
+                            hopbine_comm_t comm);
+
+// Gives rank x `send_counts[x]` elements at `send_displs[x]` of `send`, and gets `recv_counts[x]`
+// elements from it to `recv_displs[x]` of `recv`. In place (on all ranks), the second lists count for
+// both.
+int hopbine_alltoallv(const void *send,
+                      const int64_t *send_counts,
+                      const int64_t *send_displs,
+                      void *recv,
+                      const int64_t *recv_counts,
+                      const int64_t *recv_displs,
+                      int dtype,
+                      hopbine_comm_t comm);
+
+// Starts hopbine_allreduce(). The buffers must be left alone until the request is done.
+int hopbine_iallreduce(const void *send,
+                       void *recv,
+                       int64_t count,
+                       int dtype,
+                       int op,
+                       hopbine_comm_t comm,
+                       hopbine_request_t *request);
+
+// Starts hopbine_reduce(). The buffers must be left alone until the request is done.
+int hopbine_ireduce(const void *send,
+                    void *recv,
+                    int64_t count,
+                    int dtype,
+                    int op,
+                    int root,
+                    hopbine_comm_t comm,
+                    hopbine_request_t *request);
+
+// Starts hopbine_reduce_scatter(). The buffers must be left alone until the request is done.
+int hopbine_ireduce_scatter(const void *send,
+                            void *recv,
+                            int64_t count,
+                            int dtype,
+                            int op,
+                            hopbine_comm_t comm,
+                            hopbine_request_t *request);
+
+// Starts hopbine_scan(). The buffers must be left alone until the request is done.
+int hopbine_iscan(const void *send,
+                  void *recv,
+                  int64_t count,
+                  int dtype,
+                  int op,
+                  hopbine_comm_t comm,
+                  hopbine_request_t *request);
+
+// Starts hopbine_exscan(). The buffers must be left alone until the request is done.
+int hopbine_iexscan(const void *send,
+                    void *recv,
+                    int64_t count,
+                    int dtype,
+                    int op,
+                    hopbine_comm_t comm,
+                    hopbine_request_t *request);
+
+// Starts hopbine_bcast(). The buffers must be left alone until the request is done.
+int hopbine_ibcast(void *buffer,
+                   int64_t count,
+                   int dtype,
+                   int root,
+                   hopbine_comm_t comm,
+                   hopbine_request_t *request);
+
+// Starts hopbine_allgather(). The buffers must be left alone until the request is done.
+int hopbine_iallgather(const void *send,
+                       void *recv,
+                       int64_t count,
+                       int dtype,
+                       hopbine_comm_t comm,
+                       hopbine_request_t *request);
+
+// Starts hopbine_gather(). The buffers must be left alone until the request is done.
+int hopbine_igather(const void *send,
+                    void *recv,
+                    int64_t count,
+                    int dtype,
+                    int root,
+                    hopbine_comm_t comm,
+                    hopbine_request_t *request);
+
+// Starts hopbine_scatter(). The buffers must be left alone until the request is done.
+int hopbine_iscatter(const void *send,
+                     void *recv,
+                     int64_t count,
+                     int dtype,
+                     int root,
+                     hopbine_comm_t comm,
+                     hopbine_request_t *request);
+
+// Starts hopbine_alltoall(). The buffers must be left alone until the request is done.
+int hopbine_ialltoall(const void *send,
+                      void *recv,
+                      int64_t count,
+                      int dtype,
+                      hopbine_comm_t comm,
+                      hopbine_request_t *request);
+
+// Starts hopbine_barrier(). The buffers must be left alone until the request is done.
+int hopbine_ibarrier(hopbine_comm_t comm, hopbine_request_t *request);
+
+// Starts hopbine_allgatherv(). The buffers must be left alone until the request is done; the lists need not.
+int hopbine_iallgatherv(const void *send,
+                        int64_t count,
+                        void *recv,
+                        const int64_t *counts,
+                        const int64_t *displs,
+                        int dtype,
+                        hopbine_comm_t comm,
+                        hopbine_request_t *request);
+
+// Starts hopbine_gatherv(). The buffers must be left alone until the request is done; the lists need not.
+int hopbine_igatherv(const void *send,
+                     int64_t count,
+                     void *recv,
+                     const int64_t *counts,
+                     const int64_t *displs,
+                     int dtype,
+                     int root,
+                     hopbine_comm_t comm,
+                     hopbine_request_t *request);
+
+// Starts hopbine_scatterv(). The buffers must be left alone until the request is done; the lists need not.
+int hopbine_iscatterv(const void *send,
+                      const int64_t *counts,
+                      const int64_t *displs,
+                      void *recv,
+                      int64_t count,
+                      int dtype,
+                      int root,
+                      hopbine_comm_t comm,
+                      hopbine_request_t *request);
+
+// Starts hopbine_reduce_scatterv(). The buffers must be left alone until the request is done; the lists need not.
+int hopbine_ireduce_scatterv(const void *send,
+                             void *recv,
+                             const int64_t *counts,
+                             int dtype,
+                             int op,
+                             hopbine_comm_t comm,
+                             hopbine_request_t *request);
+
+// Starts hopbine_alltoallv(). The buffers must be left alone until the request is done; the lists need not.
+int hopbine_ialltoallv(const void *send,
+                       const int64_t *send_counts,
+                       const int64_t *send_displs,
+                       void *recv,
+                       const int64_t *recv_counts,
+                       const int64_t *recv_displs,
+                       int dtype,
+                       hopbine_comm_t comm,
+                       hopbine_request_t *request);
+
+// Prepares hopbine_allreduce() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_allreduce_init(const void *send,
+                           void *recv,
+                           int64_t count,
+                           int dtype,
+                           int op,
+                           hopbine_comm_t comm,
+                           hopbine_request_t *request);
+
+// Prepares hopbine_reduce() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_reduce_init(const void *send,
+                        void *recv,
+                        int64_t count,
+                        int dtype,
+                        int op,
+                        int root,
+                        hopbine_comm_t comm,
+                        hopbine_request_t *request);
+
+// Prepares hopbine_reduce_scatter() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_reduce_scatter_init(const void *send,
+                                void *recv,
+                                int64_t count,
+                                int dtype,
+                                int op,
+                                hopbine_comm_t comm,
+                                hopbine_request_t *request);
+
+// Prepares hopbine_scan() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_scan_init(const void *send,
+                      void *recv,
+                      int64_t count,
+                      int dtype,
+                      int op,
+                      hopbine_comm_t comm,
+                      hopbine_request_t *request);
+
+// Prepares hopbine_exscan() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_exscan_init(const void *send,
+                        void *recv,
+                        int64_t count,
+                        int dtype,
+                        int op,
+                        hopbine_comm_t comm,
+                        hopbine_request_t *request);
+
+// Prepares hopbine_bcast() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_bcast_init(void *buffer,
+                       int64_t count,
+                       int dtype,
+                       int root,
+                       hopbine_comm_t comm,
+                       hopbine_request_t *request);
+
+// Prepares hopbine_allgather() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_allgather_init(const void *send,
+                           void *recv,
+                           int64_t count,
+                           int dtype,
+                           hopbine_comm_t comm,
+                           hopbine_request_t *request);
+
+// Prepares hopbine_gather() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_gather_init(const void *send,
+                        void *recv,
+                        int64_t count,
+                        int dtype,
+                        int root,
+                        hopbine_comm_t comm,
+                        hopbine_request_t *request);
+
+// Prepares hopbine_scatter() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_scatter_init(const void *send,
+                         void *recv,
+                         int64_t count,
+                         int dtype,
+                         int root,
+                         hopbine_comm_t comm,
+                         hopbine_request_t *request);
+
+// Prepares hopbine_alltoall() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_alltoall_init(const void *send,
+                          void *recv,
+                          int64_t count,
+                          int dtype,
+                          hopbine_comm_t comm,
+                          hopbine_request_t *request);
+
+// Prepares hopbine_barrier() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_barrier_init(hopbine_comm_t comm, hopbine_request_t *request);
+
+// Prepares hopbine_allgatherv() on these buffers, with these lists, to be started with hopbine_start().
+int hopbine_allgatherv_init(const void *send,
+                            int64_t count,
+                            void *recv,
+                            const int64_t *counts,
+                            const int64_t *displs,
+                            int dtype,
+                            hopbine_comm_t comm,
+                            hopbine_request_t *request);
+
+// Prepares hopbine_gatherv() on these buffers, with these lists, to be started with hopbine_start().
+int hopbine_gatherv_init(const void *send,
+                         int64_t count,
+                         void *recv,
+                         const int64_t *counts,
+                         const int64_t *displs,
+                         int dtype,
+                         int root,
+                         hopbine_comm_t comm,
+                         hopbine_request_t *request);
+
+// Prepares hopbine_scatterv() on these buffers, with these lists, to be started with hopbine_start().
+int hopbine_scatterv_init(const void *send,
+                          const int64_t *counts,
+                          const int64_t *displs,
+                          void *recv,
+                          int64_t count,
+                          int dtype,
+                          int root,
+                          hopbine_comm_t comm,
+                          hopbine_request_t *request);
+
+// Prepares hopbine_reduce_scatterv() on these buffers, with these lists, to be started with hopbine_start().
+int hopbine_reduce_scatterv_init(const void *send,
+                                 void *recv,
+                                 const int64_t *counts,
+                                 int dtype,
+                                 int op,
+                                 hopbine_comm_t comm,
+                                 hopbine_request_t *request);
+
+// Prepares hopbine_alltoallv() on these buffers, with these lists, to be started with hopbine_start().
+int hopbine_alltoallv_init(const void *send,
+                           const int64_t *send_counts,
+                           const int64_t *send_displs,
+                           void *recv,
+                           const int64_t *recv_counts,
+                           const int64_t *recv_displs,
+                           int dtype,
+                           hopbine_comm_t comm,
+                           hopbine_request_t *request);
 
 // The calling rank, from 0.
 //
@@ -393,264 +708,6 @@ const char *hopbine_error_name(int code);
 // # Safety
 // `handler` must be callable from any thread with `argument`, until another one is set.
 void hopbine_set_error_handler(hopbine_error_handler_t handler, void *argument);
-
-// Starts hopbine_allreduce(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_iallreduce(const void *send,
-                       void *recv,
-                       int64_t count,
-                       int dtype,
-                       int op,
-                       hopbine_comm_t comm,
-                       hopbine_request_t *request);
-
-// Starts hopbine_reduce(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_ireduce(const void *send,
-                    void *recv,
-                    int64_t count,
-                    int dtype,
-                    int op,
-                    int root,
-                    hopbine_comm_t comm,
-                    hopbine_request_t *request);
-
-// Starts hopbine_reduce_scatter(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_ireduce_scatter(const void *send,
-                            void *recv,
-                            int64_t count,
-                            int dtype,
-                            int op,
-                            hopbine_comm_t comm,
-                            hopbine_request_t *request);
-
-// Starts hopbine_bcast(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_ibcast(void *buffer,
-                   int64_t count,
-                   int dtype,
-                   int root,
-                   hopbine_comm_t comm,
-                   hopbine_request_t *request);
-
-// Starts hopbine_allgather(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_iallgather(const void *send,
-                       void *recv,
-                       int64_t count,
-                       int dtype,
-                       hopbine_comm_t comm,
-                       hopbine_request_t *request);
-
-// Starts hopbine_gather(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_igather(const void *send,
-                    void *recv,
-                    int64_t count,
-                    int dtype,
-                    int root,
-                    hopbine_comm_t comm,
-                    hopbine_request_t *request);
-
-// Starts hopbine_scatter(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_iscatter(const void *send,
-                     void *recv,
-                     int64_t count,
-                     int dtype,
-                     int root,
-                     hopbine_comm_t comm,
-                     hopbine_request_t *request);
-
-// Starts hopbine_alltoall(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_ialltoall(const void *send,
-                      void *recv,
-                      int64_t count,
-                      int dtype,
-                      hopbine_comm_t comm,
-                      hopbine_request_t *request);
-
-// Starts hopbine_barrier(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// `request` is an address to write to.
-int hopbine_ibarrier(hopbine_comm_t comm, hopbine_request_t *request);
-
-// Starts hopbine_scan(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_iscan(const void *send,
-                  void *recv,
-                  int64_t count,
-                  int dtype,
-                  int op,
-                  hopbine_comm_t comm,
-                  hopbine_request_t *request);
-
-// Starts hopbine_exscan(). The buffers must be left alone until the request is done.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_iexscan(const void *send,
-                    void *recv,
-                    int64_t count,
-                    int dtype,
-                    int op,
-                    hopbine_comm_t comm,
-                    hopbine_request_t *request);
-
-// Prepares hopbine_allreduce() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_allreduce_init(const void *send,
-                           void *recv,
-                           int64_t count,
-                           int dtype,
-                           int op,
-                           hopbine_comm_t comm,
-                           hopbine_request_t *request);
-
-// Prepares hopbine_reduce() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_reduce_init(const void *send,
-                        void *recv,
-                        int64_t count,
-                        int dtype,
-                        int op,
-                        int root,
-                        hopbine_comm_t comm,
-                        hopbine_request_t *request);
-
-// Prepares hopbine_reduce_scatter() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_reduce_scatter_init(const void *send,
-                                void *recv,
-                                int64_t count,
-                                int dtype,
-                                int op,
-                                hopbine_comm_t comm,
-                                hopbine_request_t *request);
-
-// Prepares hopbine_bcast() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_bcast_init(void *buffer,
-                       int64_t count,
-                       int dtype,
-                       int root,
-                       hopbine_comm_t comm,
-                       hopbine_request_t *request);
-
-// Prepares hopbine_allgather() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_allgather_init(const void *send,
-                           void *recv,
-                           int64_t count,
-                           int dtype,
-                           hopbine_comm_t comm,
-                           hopbine_request_t *request);
-
-// Prepares hopbine_gather() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_gather_init(const void *send,
-                        void *recv,
-                        int64_t count,
-                        int dtype,
-                        int root,
-                        hopbine_comm_t comm,
-                        hopbine_request_t *request);
-
-// Prepares hopbine_scatter() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_scatter_init(const void *send,
-                         void *recv,
-                         int64_t count,
-                         int dtype,
-                         int root,
-                         hopbine_comm_t comm,
-                         hopbine_request_t *request);
-
-// Prepares hopbine_alltoall() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_alltoall_init(const void *send,
-                          void *recv,
-                          int64_t count,
-                          int dtype,
-                          hopbine_comm_t comm,
-                          hopbine_request_t *request);
-
-// Prepares hopbine_barrier() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// `request` is an address to write to.
-int hopbine_barrier_init(hopbine_comm_t comm, hopbine_request_t *request);
-
-// Prepares hopbine_scan() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_scan_init(const void *send,
-                      void *recv,
-                      int64_t count,
-                      int dtype,
-                      int op,
-                      hopbine_comm_t comm,
-                      hopbine_request_t *request);
-
-// Prepares hopbine_exscan() on these buffers, to be started with hopbine_start(), again and again.
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_exscan_init(const void *send,
-                        void *recv,
-                        int64_t count,
-                        int dtype,
-                        int op,
-                        hopbine_comm_t comm,
-                        hopbine_request_t *request);
 
 // Registers memory with the network, so that calls of any communicator that send from it or
 // receive into it need not: worth while for buffers used often where the system does not tell
@@ -808,219 +865,6 @@ int hopbine_own_cores(void);
 
 // The library's version, such as "0.1.0". Never null, always valid.
 const char *hopbine_version(void);
-
-// Gives everyone the blocks of all ranks, which may differ in size: `count` elements from this one,
-// `counts[x]` from rank x, to `displs[x]` in `recv`. Counts are the same on all ranks; displacements
-// need not be, and are one block after the other if null. Those of blocks without elements do not matter.
-//
-// # Safety
-// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-// meanwhile.
-int hopbine_allgatherv(const void *send,
-                       int64_t count,
-                       void *recv,
-                       const int64_t *counts,
-                       const int64_t *displs,
-                       int dtype,
-                       hopbine_comm_t comm);
-
-// Starts hopbine_allgatherv(). The buffers must be left alone until the request is done; the lists need not.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_iallgatherv(const void *send,
-                        int64_t count,
-                        void *recv,
-                        const int64_t *counts,
-                        const int64_t *displs,
-                        int dtype,
-                        hopbine_comm_t comm,
-                        hopbine_request_t *request);
-
-// Prepares hopbine_allgatherv() on these buffers, with these lists, to be started with hopbine_start().
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_allgatherv_init(const void *send,
-                            int64_t count,
-                            void *recv,
-                            const int64_t *counts,
-                            const int64_t *displs,
-                            int dtype,
-                            hopbine_comm_t comm,
-                            hopbine_request_t *request);
-
-// Gives the root the blocks of all ranks: `count` elements from this one. `recv`, `counts` and `displs`
-// matter on the root only.
-//
-// # Safety
-// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-// meanwhile.
-int hopbine_gatherv(const void *send,
-                    int64_t count,
-                    void *recv,
-                    const int64_t *counts,
-                    const int64_t *displs,
-                    int dtype,
-                    int root,
-                    hopbine_comm_t comm);
-
-// Starts hopbine_gatherv(). The buffers must be left alone until the request is done; the lists need not.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_igatherv(const void *send,
-                     int64_t count,
-                     void *recv,
-                     const int64_t *counts,
-                     const int64_t *displs,
-                     int dtype,
-                     int root,
-                     hopbine_comm_t comm,
-                     hopbine_request_t *request);
-
-// Prepares hopbine_gatherv() on these buffers, with these lists, to be started with hopbine_start().
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_gatherv_init(const void *send,
-                         int64_t count,
-                         void *recv,
-                         const int64_t *counts,
-                         const int64_t *displs,
-                         int dtype,
-                         int root,
-                         hopbine_comm_t comm,
-                         hopbine_request_t *request);
-
-// Gives rank x the root's block x, of `counts[x]` elements at `displs[x]` of `send`; `count` elements to
-// this one. `send`, `counts` and `displs` matter on the root only.
-//
-// # Safety
-// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-// meanwhile.
-int hopbine_scatterv(const void *send,
-                     const int64_t *counts,
-                     const int64_t *displs,
-                     void *recv,
-                     int64_t count,
-                     int dtype,
-                     int root,
-                     hopbine_comm_t comm);
-
-// Starts hopbine_scatterv(). The buffers must be left alone until the request is done; the lists need not.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_iscatterv(const void *send,
-                      const int64_t *counts,
-                      const int64_t *displs,
-                      void *recv,
-                      int64_t count,
-                      int dtype,
-                      int root,
-                      hopbine_comm_t comm,
-                      hopbine_request_t *request);
-
-// Prepares hopbine_scatterv() on these buffers, with these lists, to be started with hopbine_start().
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_scatterv_init(const void *send,
-                          const int64_t *counts,
-                          const int64_t *displs,
-                          void *recv,
-                          int64_t count,
-                          int dtype,
-                          int root,
-                          hopbine_comm_t comm,
-                          hopbine_request_t *request);
-
-// Combines vectors of blocks, of `counts[x]` elements for rank x, which gets block x of the result
-// (MPI_Reduce_scatter). In place, the vector is in `recv`, and the result at its start.
-//
-// # Safety
-// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-// meanwhile.
-int hopbine_reduce_scatterv(const void *send,
-                            void *recv,
-                            const int64_t *counts,
-                            int dtype,
-                            int op,
-                            hopbine_comm_t comm);
-
-// Starts hopbine_reduce_scatterv(). The buffers must be left alone until the request is done; the lists need not.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_ireduce_scatterv(const void *send,
-                             void *recv,
-                             const int64_t *counts,
-                             int dtype,
-                             int op,
-                             hopbine_comm_t comm,
-                             hopbine_request_t *request);
-
-// Prepares hopbine_reduce_scatterv() on these buffers, with these lists, to be started with hopbine_start().
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_reduce_scatterv_init(const void *send,
-                                 void *recv,
-                                 const int64_t *counts,
-                                 int dtype,
-                                 int op,
-                                 hopbine_comm_t comm,
-                                 hopbine_request_t *request);
-
-// Gives rank x `send_counts[x]` elements at `send_displs[x]` of `send`, and gets `recv_counts[x]`
-// elements from it to `recv_displs[x]` of `recv`. In place (on all ranks), the second lists count for
-// both.
-//
-// # Safety
-// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-// meanwhile.
-int hopbine_alltoallv(const void *send,
-                      const int64_t *send_counts,
-                      const int64_t *send_displs,
-                      void *recv,
-                      const int64_t *recv_counts,
-                      const int64_t *recv_displs,
-                      int dtype,
-                      hopbine_comm_t comm);
-
-// Starts hopbine_alltoallv(). The buffers must be left alone until the request is done; the lists need not.
-//
-// # Safety
-// As the blocking call, until the request is done; `request` is an address to write to.
-int hopbine_ialltoallv(const void *send,
-                       const int64_t *send_counts,
-                       const int64_t *send_displs,
-                       void *recv,
-                       const int64_t *recv_counts,
-                       const int64_t *recv_displs,
-                       int dtype,
-                       hopbine_comm_t comm,
-                       hopbine_request_t *request);
-
-// Prepares hopbine_alltoallv() on these buffers, with these lists, to be started with hopbine_start().
-//
-// # Safety
-// As the blocking call, whenever the request is under way; the buffers are there until it is
-// freed; `request` is an address to write to.
-int hopbine_alltoallv_init(const void *send,
-                           const int64_t *send_counts,
-                           const int64_t *send_displs,
-                           void *recv,
-                           const int64_t *recv_counts,
-                           const int64_t *recv_displs,
-                           int dtype,
-                           hopbine_comm_t comm,
-                           hopbine_request_t *request);
 
 #ifdef __cplusplus
 }  // extern "C"

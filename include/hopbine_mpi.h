@@ -4,7 +4,10 @@
  * intercommunicators, ...) MPI does; HOPBINE_REPORT=1 shows at the end what was served by what. hopbine
  * starts in MPI_Init, where this library is linked before MPI. With HOPBINE_START=call it starts with HB_Init,
  * or with the first blocking call on a communicator of all ranks; until then MPI serves everything. It ends with
- * MPI_Finalize. The library is built for one MPI: libhopbine_hb.so. */
+ * MPI_Finalize. The library is built for one MPI: libhopbine_hb.so.
+ *
+ * Generated (capi/tests/generated/mpi.rs): `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test generated`
+ * writes it. */
 #ifndef HOPBINE_MPI_H
 #define HOPBINE_MPI_H
 
@@ -18,82 +21,83 @@ extern "C" {
 int HB_Init(void);
 
 int HB_Barrier(MPI_Comm comm);
-int HB_Allreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-int HB_Reduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root, MPI_Comm
-    comm);
+int HB_Allreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm);
+int HB_Reduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root,
+    MPI_Comm comm);
 int HB_Reduce_scatter_block(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
     MPI_Comm comm);
 int HB_Bcast(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm);
 int HB_Allgather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
     MPI_Comm comm);
-int HB_Gather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to, int
-    root, MPI_Comm comm);
-int HB_Scatter(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to, int
-    root, MPI_Comm comm);
+int HB_Gather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    int root, MPI_Comm comm);
+int HB_Scatter(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    int root, MPI_Comm comm);
 int HB_Alltoall(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
     MPI_Comm comm);
-int HB_Allgatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[], const
-    int displs[], MPI_Datatype to, MPI_Comm comm);
-int HB_Gatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[], const int
-    displs[], MPI_Datatype to, int root, MPI_Comm comm);
-int HB_Scatterv(const void *send, const int counts[], const int displs[], MPI_Datatype type, void
-    *recv, int m, MPI_Datatype to, int root, MPI_Comm comm);
-int HB_Alltoallv(const void *send, const int counts[], const int displs[], MPI_Datatype type, void
-    *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm);
-int HB_Alltoallw(const void *send, const int counts[], const int displs[], const MPI_Datatype
-    types[], void *recv, const int to_counts[], const int to_displs[], const MPI_Datatype
-    to_types[], MPI_Comm comm);
-int HB_Reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op
-    op, MPI_Comm comm);
+int HB_Allgatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
+    const int displs[], MPI_Datatype to, MPI_Comm comm);
+int HB_Gatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
+    const int displs[], MPI_Datatype to, int root, MPI_Comm comm);
+int HB_Scatterv(const void *send, const int counts[], const int displs[], MPI_Datatype type,
+    void *recv, int m, MPI_Datatype to, int root, MPI_Comm comm);
+int HB_Alltoallv(const void *send, const int counts[], const int displs[], MPI_Datatype type,
+    void *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm);
+int HB_Reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type,
+    MPI_Op op, MPI_Comm comm);
 int HB_Scan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 int HB_Exscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int HB_Alltoallw(const void *send, const int counts[], const int displs[],
+    const MPI_Datatype types[], void *recv, const int to_counts[], const int to_displs[],
+    const MPI_Datatype to_types[], MPI_Comm comm);
 
 /* Non-blocking: served where libhopbine_mpi.so is loaded (LD_PRELOAD), which serves waiting for them; else
  * by MPI. */
 int HB_Ibarrier(MPI_Comm comm, MPI_Request *request);
-int HB_Iallreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-    MPI_Request *request);
-int HB_Ireduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root, MPI_Comm
-    comm, MPI_Request *request);
+int HB_Iallreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Ireduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root,
+    MPI_Comm comm, MPI_Request *request);
 int HB_Ireduce_scatter_block(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
     MPI_Comm comm, MPI_Request *request);
-int HB_Ibcast(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request
-    *request);
+int HB_Ibcast(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm,
+    MPI_Request *request);
 int HB_Iallgather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
     MPI_Comm comm, MPI_Request *request);
-int HB_Igather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to, int
-    root, MPI_Comm comm, MPI_Request *request);
-int HB_Iscatter(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to, int
-    root, MPI_Comm comm, MPI_Request *request);
+int HB_Igather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    int root, MPI_Comm comm, MPI_Request *request);
+int HB_Iscatter(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+    int root, MPI_Comm comm, MPI_Request *request);
 int HB_Ialltoall(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
     MPI_Comm comm, MPI_Request *request);
-int HB_Iallgatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[], const
-    int displs[], MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
-int HB_Igatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[], const
-    int displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
-int HB_Iscatterv(const void *send, const int counts[], const int displs[], MPI_Datatype type, void
-    *recv, int m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
-int HB_Ialltoallv(const void *send, const int counts[], const int displs[], MPI_Datatype type, void
-    *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm, MPI_Request
-    *request);
-int HB_Ialltoallw(const void *send, const int counts[], const int displs[], const MPI_Datatype
-    types[], void *recv, const int to_counts[], const int to_displs[], const MPI_Datatype
-    to_types[], MPI_Comm comm, MPI_Request *request);
-int HB_Ireduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op
-    op, MPI_Comm comm, MPI_Request *request);
+int HB_Iallgatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
+    const int displs[], MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
+int HB_Igatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
+    const int displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Iscatterv(const void *send, const int counts[], const int displs[], MPI_Datatype type,
+    void *recv, int m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoallv(const void *send, const int counts[], const int displs[], MPI_Datatype type,
+    void *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm,
+    MPI_Request *request);
+int HB_Ireduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type,
+    MPI_Op op, MPI_Comm comm, MPI_Request *request);
 int HB_Iscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
     MPI_Request *request);
 int HB_Iexscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
     MPI_Request *request);
+int HB_Ialltoallw(const void *send, const int counts[], const int displs[],
+    const MPI_Datatype types[], void *recv, const int to_counts[], const int to_displs[],
+    const MPI_Datatype to_types[], MPI_Comm comm, MPI_Request *request);
 
 /* Counts beyond 2^31. Over an MPI before its version 4, which has no such calls, hopbine serves them alike; one that it
  * does not serve fails (MPI_ERR_COUNT) if it has a number that an int does not hold. */
-int HB_Allreduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
-    comm);
+int HB_Allreduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm);
 int HB_Reduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, int root,
     MPI_Comm comm);
-int HB_Reduce_scatter_block_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op
-    op, MPI_Comm comm);
+int HB_Reduce_scatter_block_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type,
+    MPI_Op op, MPI_Comm comm);
 int HB_Bcast_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm);
 int HB_Allgather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
     MPI_Datatype to, MPI_Comm comm);
@@ -103,33 +107,33 @@ int HB_Scatter_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, M
     MPI_Datatype to, int root, MPI_Comm comm);
 int HB_Alltoall_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
     MPI_Datatype to, MPI_Comm comm);
-int HB_Allgatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const MPI_Count
-    counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm);
-int HB_Gatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const MPI_Count
-    counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm);
-int HB_Scatterv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype
-    type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm);
-int HB_Alltoallv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype
-    type, void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[], MPI_Datatype to,
-    MPI_Comm comm);
-int HB_Alltoallw_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], const
-    MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[], const
-    MPI_Datatype to_types[], MPI_Comm comm);
+int HB_Allgatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
+    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm);
+int HB_Gatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
+    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm);
+int HB_Scatterv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
+    MPI_Datatype type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm);
+int HB_Alltoallv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
+    MPI_Datatype type, void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
+    MPI_Datatype to, MPI_Comm comm);
 int HB_Reduce_scatter_c(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype type,
     MPI_Op op, MPI_Comm comm);
-int HB_Scan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
-    comm);
-int HB_Exscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
-    comm);
+int HB_Scan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm);
+int HB_Exscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm);
+int HB_Alltoallw_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
+    const MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
+    const MPI_Datatype to_types[], MPI_Comm comm);
 
 int HB_Iallreduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
     MPI_Comm comm, MPI_Request *request);
-int HB_Ireduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, int root,
-    MPI_Comm comm, MPI_Request *request);
-int HB_Ireduce_scatter_block_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op
-    op, MPI_Comm comm, MPI_Request *request);
-int HB_Ibcast_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request
-    *request);
+int HB_Ireduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    int root, MPI_Comm comm, MPI_Request *request);
+int HB_Ireduce_scatter_block_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type,
+    MPI_Op op, MPI_Comm comm, MPI_Request *request);
+int HB_Ibcast_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm,
+    MPI_Request *request);
 int HB_Iallgather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
     MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
 int HB_Igather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
@@ -138,73 +142,74 @@ int HB_Iscatter_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, 
     MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
 int HB_Ialltoall_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
     MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
-int HB_Iallgatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const MPI_Count
-    counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
-int HB_Igatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const MPI_Count
-    counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Request
-    *request);
-int HB_Iscatterv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype
-    type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Iallgatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
+    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm,
+    MPI_Request *request);
+int HB_Igatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
+    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm,
+    MPI_Request *request);
+int HB_Iscatterv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
+    MPI_Datatype type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm,
+    MPI_Request *request);
 int HB_Ialltoallv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
     MPI_Datatype type, void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
     MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
-int HB_Ialltoallw_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], const
-    MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[], const
-    MPI_Datatype to_types[], MPI_Comm comm, MPI_Request *request);
-int HB_Ireduce_scatter_c(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype type,
-    MPI_Op op, MPI_Comm comm, MPI_Request *request);
-int HB_Iscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
-    comm, MPI_Request *request);
-int HB_Iexscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
-    comm, MPI_Request *request);
+int HB_Ireduce_scatter_c(const void *send, void *recv, const MPI_Count counts[],
+    MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request);
+int HB_Iscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Iexscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoallw_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
+    const MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
+    const MPI_Datatype to_types[], MPI_Comm comm, MPI_Request *request);
 
 #if MPI_VERSION >= 4
 /* Persistent: as non-blocking. */
 int HB_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Allreduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm
-    comm, MPI_Info info, MPI_Request *request);
+int HB_Allreduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Reduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Reduce_scatter_block_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_scatter_block_init(const void *send, void *recv, int n, MPI_Datatype type,
+    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Bcast_init(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request *request);
-int HB_Allgather_init(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype
-    to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Allgather_init(const void *send, int n, MPI_Datatype type, void *recv, int m,
+    MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Gather_init(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
     int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Scatter_init(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
-    int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Alltoall_init(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Scatter_init(const void *send, int n, MPI_Datatype type, void *recv, int m,
+    MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Alltoall_init(const void *send, int n, MPI_Datatype type, void *recv, int m,
+    MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Allgatherv_init(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
     const int displs[], MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Gatherv_init(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
-    const int displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request
-    *request);
+    const int displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request *request);
 int HB_Scatterv_init(const void *send, const int counts[], const int displs[], MPI_Datatype type,
-    void *recv, int m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request
-    *request);
+    void *recv, int m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Alltoallv_init(const void *send, const int counts[], const int displs[], MPI_Datatype type,
     void *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm,
     MPI_Info info, MPI_Request *request);
-int HB_Alltoallw_init(const void *send, const int counts[], const int displs[], const MPI_Datatype
-    types[], void *recv, const int to_counts[], const int to_displs[], const MPI_Datatype
-    to_types[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Reduce_scatter_init(const void *send, void *recv, const int counts[], MPI_Datatype type,
     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Scan_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
     MPI_Info info, MPI_Request *request);
-int HB_Exscan_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-    MPI_Info info, MPI_Request *request);
+int HB_Exscan_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Alltoallw_init(const void *send, const int counts[], const int displs[],
+    const MPI_Datatype types[], void *recv, const int to_counts[], const int to_displs[],
+    const MPI_Datatype to_types[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Allreduce_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Reduce_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, int
-    root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Reduce_scatter_block_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type,
     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Bcast_init_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info
-    info, MPI_Request *request);
+int HB_Bcast_init_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm,
+    MPI_Info info, MPI_Request *request);
 int HB_Allgather_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
     MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Gather_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
@@ -213,27 +218,27 @@ int HB_Scatter_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *re
     MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Alltoall_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
     MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Allgatherv_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const
-    MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm, MPI_Info info,
+int HB_Allgatherv_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
+    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm, MPI_Info info,
     MPI_Request *request);
-int HB_Gatherv_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, const MPI_Count
-    counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info,
-    MPI_Request *request);
+int HB_Gatherv_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
+    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm,
+    MPI_Info info, MPI_Request *request);
 int HB_Scatterv_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
-    MPI_Datatype type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Info
-    info, MPI_Request *request);
+    MPI_Datatype type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm,
+    MPI_Info info, MPI_Request *request);
 int HB_Alltoallv_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
     MPI_Datatype type, void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
     MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Alltoallw_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[], const
-    MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[], const
-    MPI_Datatype to_types[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Reduce_scatter_init_c(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype
-    type, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Scan_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, MPI_Comm
-    comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_scatter_init_c(const void *send, void *recv, const MPI_Count counts[],
+    MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Scan_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Exscan_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Alltoallw_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
+    const MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
+    const MPI_Datatype to_types[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
 #endif
 
 #ifdef __cplusplus

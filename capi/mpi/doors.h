@@ -7,6 +7,8 @@
 #ifndef HOPBINE_DOORS_H
 #define HOPBINE_DOORS_H
 
+#include "signatures.h"
+
 #include <hopbine.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -17,28 +19,6 @@
 /* These libraries are there from a program's start, or use so little that the linker has room for it:
  * a variable of a thread's is then read without a call. */
 #define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
-
-enum collective {
-    ALLREDUCE,
-    REDUCE,
-    REDUCE_SCATTER_BLOCK,
-    BCAST,
-    ALLGATHER,
-    GATHER,
-    SCATTER,
-    ALLTOALL,
-    BARRIER,
-    ALLGATHERV,
-    GATHERV,
-    SCATTERV,
-    ALLTOALLV,
-    REDUCE_SCATTER,
-    SCAN,
-    EXSCAN,
-    N_SERVED, /* From here on all go to MPI. */
-    ALLTOALLW = N_SERVED,
-    N_COLLECTIVES,
-};
 
 static inline int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_BLOCK || c >= REDUCE_SCATTER; }
 

@@ -6,25 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const names[N_COLLECTIVES] = {
-    [ALLREDUCE] = "allreduce",
-    [REDUCE] = "reduce",
-    [REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
-    [BCAST] = "bcast",
-    [ALLGATHER] = "allgather",
-    [GATHER] = "gather",
-    [SCATTER] = "scatter",
-    [ALLTOALL] = "alltoall",
-    [BARRIER] = "barrier",
-    [ALLGATHERV] = "allgatherv",
-    [GATHERV] = "gatherv",
-    [SCATTERV] = "scatterv",
-    [ALLTOALLV] = "alltoallv",
-    [ALLTOALLW] = "alltoallw",
-    [REDUCE_SCATTER] = "reduce_scatter",
-    [SCAN] = "scan",
-    [EXSCAN] = "exscan",
-};
+#define NAME(Name, name, COLLECTIVE, P, A, M) [COLLECTIVE] = #name,
+static const char *const names[N_COLLECTIVES] = {DOORS(NAME, int, int) BARRIER_DOOR(NAME)};
 
 const char *call_name(enum collective collective, enum form form) {
     static PER_THREAD char name[64];

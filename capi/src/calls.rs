@@ -65,6 +65,13 @@ pub const HOPBINE_BXOR: c_int = 9;
 /// HOPBINE_IN_PLACE of the header.
 const IN_PLACE: usize = usize::MAX;
 
+/// Counts and displacements as C gives them.
+#[derive(Clone, Copy)]
+pub(crate) struct Lists {
+    pub(crate) counts: *const i64,
+    pub(crate) displacements: *const i64,
+}
+
 /// A call's arguments as C gives them; what a collective does not have is left as in `new`.
 pub(crate) struct Arguments {
     pub(crate) collective: Collective,
@@ -74,25 +81,92 @@ pub(crate) struct Arguments {
     pub(crate) dtype: c_int,
     pub(crate) op: Option<c_int>,
     pub(crate) root: c_int,
+    /// Of the blocks to send and of those to receive.
+    pub(crate) lists: [Option<Lists>; 2],
 }
 
+/// The setters are named as the arguments in the table of the collectives.
 impl Arguments {
-    pub(crate) fn new(
-        collective: Collective,
-        send: *const c_void,
-        recv: *mut c_void,
-        count: i64,
-        dtype: c_int,
-    ) -> Self {
-        Arguments { collective, send, recv, count, dtype, op: None, root: 0 }
+    #[inline]
+    pub(crate) fn new(collective: Collective) -> Self {
+        Arguments {
+            collective,
+            send: std::ptr::null(),
+            recv: std::ptr::null_mut(),
+            count: 0,
+            dtype: HOPBINE_UINT8,
+            op: None,
+            root: 0,
+            lists: [None, None],
+        }
     }
 
+    #[inline]
+    pub(crate) fn send(self, send: *const c_void) -> Self {
+        Arguments { send, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn recv(self, recv: *mut c_void) -> Self {
+        Arguments { recv, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn buffer(self, buffer: *mut c_void) -> Self {
+        self.recv(buffer)
+    }
+
+    #[inline]
+    pub(crate) fn count(self, count: i64) -> Self {
+        Arguments { count, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn dtype(self, dtype: c_int) -> Self {
+        Arguments { dtype, ..self }
+    }
+
+    #[inline]
     pub(crate) fn op(self, op: c_int) -> Self {
         Arguments { op: Some(op), ..self }
     }
 
+    #[inline]
     pub(crate) fn root(self, root: c_int) -> Self {
         Arguments { root, ..self }
+    }
+
+    pub(crate) fn send_counts(mut self, counts: *const i64) -> Self {
+        self.lists[0] = Some(Lists { counts, displacements: std::ptr::null() });
+        self
+    }
+
+    pub(crate) fn recv_counts(mut self, counts: *const i64) -> Self {
+        self.lists[1] = Some(Lists { counts, displacements: std::ptr::null() });
+        self
+    }
+
+    pub(crate) fn send_displs(mut self, displacements: *const i64) -> Self {
+        self.lists[0] = self.lists[0].map(|lists| Lists { displacements, ..lists });
+        self
+    }
+
+    pub(crate) fn recv_displs(mut self, displacements: *const i64) -> Self {
+        self.lists[1] = self.lists[1].map(|lists| Lists { displacements, ..lists });
+        self
+    }
+
+    /// Whether the only blocks of different sizes are those that are sent.
+    fn has_blocks_to_send(&self) -> bool {
+        matches!(self.collective, Collective::Scatter | Collective::ReduceScatter)
+    }
+
+    pub(crate) fn counts(self, counts: *const i64) -> Self {
+        if self.has_blocks_to_send() { self.send_counts(counts) } else { self.recv_counts(counts) }
+    }
+
+    pub(crate) fn displs(self, displs: *const i64) -> Self {
+        if self.has_blocks_to_send() { self.send_displs(displs) } else { self.recv_displs(displs) }
     }
 
     /// Whether the input is where the result will be.
@@ -109,17 +183,18 @@ impl Arguments {
                 format!("{}: {} elements are more than any memory", self.collective, self.count);
             return Err(Failure::new(HOPBINE_ERR_COUNT, what));
         }
-        self.vector(comm, Form::Regular, [None, None])
+        self.vector(comm, Form::Regular, self.count, [None, None])
     }
 
-    /// The call with blocks in its send and receive buffer.
+    /// The call of this form and count with blocks in its send and receive buffer.
     pub(crate) fn vector<'a>(
         &self,
         comm: &Communicator,
         form: Form,
+        count: i64,
         [send_blocks, recv_blocks]: [Option<Blocks<'a>>; 2],
     ) -> Result<Call<'a>, Failure> {
-        let Arguments { collective, send, recv, count, .. } = *self;
+        let Arguments { collective, send, recv, .. } = *self;
         let wrong = |code, what: String| Err(Failure::new(code, format!("{collective}: {what}")));
         let Ok(count) = u64::try_from(count) else {
             return wrong(HOPBINE_ERR_COUNT, format!("a count of {count} is negative"));

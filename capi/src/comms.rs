@@ -4,9 +4,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use hopbine::{CallOptions, Communicator};
 
-use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COMM, entry};
+use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COMM, entry, out};
 use crate::handles::{COMMS, comm as find, hopbine_comm_t};
-use crate::requests::out;
 
 /// No communicator.
 pub const HOPBINE_COMM_NULL: hopbine_comm_t = 0;

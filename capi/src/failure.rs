@@ -137,6 +137,17 @@ pub(crate) fn entry(body: impl FnOnce() -> Result<(), Failure>) -> c_int {
     code
 }
 
+/// An address to write a result to.
+///
+/// # Safety
+/// `address` is null or valid for writes for as long as the result is used.
+pub(crate) unsafe fn out<'a, T>(address: *mut T, what: &str) -> Result<&'a mut T, Failure> {
+    // SAFETY: the caller's promise; C initialises or not what Rust only writes: the types are
+    // integers and pointers, of which every value is valid.
+    unsafe { address.as_mut() }
+        .ok_or_else(|| Failure::new(HOPBINE_ERR_ARG, format!("the address for the {what} is null")))
+}
+
 /// What was wrong with this thread's last call that failed, as text; empty if none has. Valid
 /// until the thread's next call that fails.
 #[unsafe(no_mangle)]

@@ -2,13 +2,11 @@
 //! or never was one, is found out.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use hopbine::Communicator;
-use hopbine::{Repeated, Started};
 
-use crate::failure::{Failure, HOPBINE_ERR_COMM, HOPBINE_ERR_REQUEST, HOPBINE_ERR_STATE};
-use crate::report::Noting;
+use crate::failure::{Failure, HOPBINE_ERR_COMM, HOPBINE_ERR_STATE};
 
 /// A communicator. Freed by hopbine_comm_free().
 #[expect(non_camel_case_types, reason = "named as C names types")]
@@ -19,21 +17,23 @@ pub type hopbine_comm_t = u64;
 pub type hopbine_request_t = u64;
 
 /// The communicators of this process.
-pub(crate) static COMMS: Table<Communicator> = Table::new(1);
+pub(crate) static COMMS: Table<Communicator> = Table::new(Kind::Communicator);
 
-/// What a request handle stands for, with what the report will say of it; `None` once somebody has seen
-/// its end, or freed it, while another thread still had the handle.
-pub(crate) type Request<T> = Mutex<Option<(T, Option<Box<Noting>>)>>;
-
-/// The non-blocking collectives under way of this process.
-pub(crate) static STARTED: Table<Request<Started>> = Table::new(2);
-
-/// Its persistent collectives.
-pub(crate) static REPEATED: Table<Request<Repeated>> = Table::new(3);
+/// What a handle stands for.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Communicator = 1,
+    /// A non-blocking collective under way.
+    Started,
+    /// A persistent collective.
+    Repeated,
+    /// Memory that is registered.
+    Registered,
+}
 
 /// Values by handle. A handle is a kind (4 bits), a generation (28) and a place (32); 0 is none.
 pub(crate) struct Table<T> {
-    kind: u64,
+    kind: Kind,
     n_removed: AtomicU64,
     places: OnceLock<RwLock<Places<T>>>,
 }
@@ -45,14 +45,14 @@ struct Places<T> {
 
 struct Place<T> {
     generation: u32,
-    /// Of a request that is gone, what was around it.
+    /// Of a value that is gone, perhaps memory for the next one.
     value: Option<Arc<T>>,
 }
 
 const GENERATION_BITS: u32 = 28;
 
 impl<T> Table<T> {
-    pub(crate) const fn new(kind: u64) -> Self {
+    pub(crate) const fn new(kind: Kind) -> Self {
         Table { kind, n_removed: AtomicU64::new(0), places: OnceLock::new() }
     }
 
@@ -63,11 +63,11 @@ impl<T> Table<T> {
     /// Whether a handle is of this kind, if it is one.
     #[inline]
     pub(crate) fn is_of(&self, handle: u64) -> bool {
-        handle >> 60 == self.kind
+        handle >> 60 == self.kind as u64
     }
 
     fn handle(&self, place: u32, generation: u32) -> u64 {
-        self.kind << 60 | u64::from(generation) << 32 | u64::from(place)
+        (self.kind as u64) << 60 | u64::from(generation) << 32 | u64::from(place)
     }
 
     /// Keeps a value; returns its handle.
@@ -77,7 +77,7 @@ impl<T> Table<T> {
 
     /// Gives out a handle, for the value that `put` puts into its place.
     #[inline]
-    fn begin(&self, put: impl FnOnce(&mut Option<Arc<T>>)) -> u64 {
+    pub(crate) fn begin(&self, put: impl FnOnce(&mut Option<Arc<T>>)) -> u64 {
         let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
         let place = places.free.pop().unwrap_or_else(|| {
             places.all.push(Place { generation: 0, value: None });
@@ -116,7 +116,7 @@ impl<T> Table<T> {
 
     /// Ends a handle, if `take` gets something out of its value.
     #[inline]
-    fn end<R>(
+    pub(crate) fn end<R>(
         &self,
         handle: u64,
         take: impl FnOnce(&mut Option<Arc<T>>) -> Option<R>,
@@ -136,39 +136,6 @@ impl<T> Table<T> {
     }
 }
 
-impl<T> Table<Request<T>> {
-    /// Keeps a request; returns its handle. Memory of an earlier one is used again: mostly many are made, one
-    /// after the other.
-    pub(crate) fn insert_request(&self, request: T, noting: Option<Box<Noting>>) -> u64 {
-        let content = Some((request, noting));
-        self.begin(|value| match value.as_mut().and_then(Arc::get_mut) {
-            Some(empty) => *empty.get_mut().unwrap_or_else(PoisonError::into_inner) = content,
-            None => *value = Some(Arc::new(Mutex::new(content))),
-        })
-    }
-
-    /// Takes the request of a handle, which means nothing any more, if `is_wanted` says so and nobody else
-    /// has taken it.
-    pub(crate) fn remove_request_if(
-        &self,
-        handle: u64,
-        is_wanted: impl FnOnce(&Request<T>) -> bool,
-    ) -> Option<(T, Option<Box<Noting>>)> {
-        let removed = self.end(handle, |value| {
-            let request = value.as_mut().filter(|request| is_wanted(request))?;
-            Some(match Arc::get_mut(request) {
-                Some(own) => Ok(own.get_mut().unwrap_or_else(PoisonError::into_inner).take()),
-                // Another thread tests it just now.
-                None => Err(value.take()),
-            })
-        });
-        match removed? {
-            Ok(content) => content,
-            Err(shared) => shared?.lock().unwrap_or_else(PoisonError::into_inner).take(),
-        }
-    }
-}
-
 /// The communicator of a handle.
 pub(crate) fn comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure> {
     COMMS.get(handle).ok_or_else(|| {
@@ -183,18 +150,13 @@ pub(crate) fn comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure>
     })
 }
 
-/// The error for a handle that is no request.
-pub(crate) fn not_a_request() -> Failure {
-    Failure::new(HOPBINE_ERR_REQUEST, "a request is needed; this is not, or no longer, one")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Request, Table};
+    use super::{Kind, Table};
 
     #[test]
     fn a_handle_means_one_value_once() {
-        let (table, other) = (Table::new(1), Table::new(2));
+        let (table, other) = (Table::new(Kind::Communicator), Table::new(Kind::Started));
         let first = table.insert("first");
         other.insert("of another kind");
         assert!(other.get(first).is_none() && table.get(0).is_none() && !table.is_empty());
@@ -205,27 +167,5 @@ mod tests {
         assert_eq!(table.get(second).as_deref(), Some(&"second"));
         assert!(table.get(second + 1).is_none() && table.get(u64::MAX).is_none());
         assert!(table.remove(second).is_some() && table.is_empty());
-    }
-
-    #[test]
-    fn a_request_is_taken_once() {
-        let table: Table<Request<&str>> = Table::new(2);
-        let first = table.insert_request("first", None);
-        let is_first = |request: &Request<&str>| {
-            request.lock().unwrap().as_ref().is_some_and(|(name, _)| *name == "first")
-        };
-        assert!(table.remove_request_if(first, |request| !is_first(request)).is_none());
-        let taken = |handle| table.remove_request_if(handle, |_| true).map(|(name, _)| name);
-        assert_eq!((taken(first), taken(first)), (Some("first"), None));
-        // In the same memory, which the old handle does not lead to.
-        let second = table.insert_request("second", None);
-        assert!(table.get(first).is_none());
-        // While another thread looks at it.
-        let looked_at = table.get(second).unwrap();
-        assert_eq!((taken(second), taken(second)), (Some("second"), None));
-        assert!(looked_at.lock().unwrap().is_none());
-        let third = table.insert_request("third", None);
-        assert!(looked_at.lock().unwrap().is_none());
-        assert_eq!(taken(third), Some("third"));
     }
 }

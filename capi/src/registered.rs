@@ -4,16 +4,15 @@ use std::ffi::{c_int, c_void};
 
 use hopbine::Registered;
 
-use crate::failure::{Failure, HOPBINE_ERR_ARG, entry};
-use crate::handles::{self, Table, hopbine_comm_t};
-use crate::requests::out;
+use crate::failure::{Failure, HOPBINE_ERR_ARG, entry, out};
+use crate::handles::{self, Kind, Table, hopbine_comm_t};
 
 /// Memory that is registered. Ended by hopbine_deregister().
 #[expect(non_camel_case_types, reason = "named as C names types")]
 pub type hopbine_registration_t = u64;
 
 /// What this process has registered.
-static REGISTRATIONS: Table<Registered> = Table::new(3);
+static REGISTRATIONS: Table<Registered> = Table::new(Kind::Registered);
 
 /// Registers memory with the network, so that calls of any communicator that send from it or
 /// receive into it need not: worth while for buffers used often where the system does not tell

@@ -9,9 +9,8 @@ use hopbine::{Call, Explanation};
 use hopbine::{Communicator, Error, World};
 
 use crate::calls::dtype;
-use crate::failure::{Failure, HOPBINE_ERR_ARG, entry};
+use crate::failure::{Failure, HOPBINE_ERR_ARG, entry, out};
 use crate::handles::{comm as find, hopbine_comm_t};
-use crate::requests::out;
 
 /// Whether a report was asked for.
 static WANTED: LazyLock<bool> = LazyLock::new(|| {

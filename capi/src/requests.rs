@@ -1,30 +1,76 @@
 //! Requests: start, test, wait, free.
 
 use std::ffi::c_int;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopbine::Communicator;
 use hopbine::{Call, Repeated, Started};
 
-use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_REQUEST, entry};
-use crate::handles::{
-    REPEATED, Request, STARTED, Table, comm as find, hopbine_comm_t, hopbine_request_t,
-    not_a_request,
-};
+use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_REQUEST, entry, out};
+use crate::handles::{Kind, Table, comm as find, hopbine_comm_t, hopbine_request_t};
 use crate::report::Noting;
 
 /// No request: waiting for it returns at once.
 pub const HOPBINE_REQUEST_NULL: hopbine_request_t = 0;
 
-/// An address to write a result to.
+/// What a request handle stands for, with what the report will say of it; `None` once somebody has seen
+/// its end, or freed it, while another thread still had the handle.
+pub(crate) type Request<T> = Mutex<Option<(T, Option<Box<Noting>>)>>;
+
+/// The non-blocking collectives under way of this process.
+pub(crate) static STARTED: Table<Request<Started>> = Table::new(Kind::Started);
+
+/// Its persistent collectives.
+pub(crate) static REPEATED: Table<Request<Repeated>> = Table::new(Kind::Repeated);
+
+impl<T> Table<Request<T>> {
+    /// Keeps a request; returns its handle. Memory of an earlier one is used again: mostly many are made, one
+    /// after the other.
+    pub(crate) fn insert_request(&self, request: T, noting: Option<Box<Noting>>) -> u64 {
+        let content = Some((request, noting));
+        self.begin(|value| match value.as_mut().and_then(Arc::get_mut) {
+            Some(empty) => *empty.get_mut().unwrap_or_else(PoisonError::into_inner) = content,
+            None => *value = Some(Arc::new(Mutex::new(content))),
+        })
+    }
+
+    /// Takes the request of a handle, which means nothing any more, if `is_wanted` says so and nobody else
+    /// has taken it.
+    pub(crate) fn remove_request_if(
+        &self,
+        handle: u64,
+        is_wanted: impl FnOnce(&Request<T>) -> bool,
+    ) -> Option<(T, Option<Box<Noting>>)> {
+        let removed = self.end(handle, |value| {
+            let request = value.as_mut().filter(|request| is_wanted(request))?;
+            Some(match Arc::get_mut(request) {
+                Some(own) => Ok(own.get_mut().unwrap_or_else(PoisonError::into_inner).take()),
+                // Another thread tests it just now.
+                None => Err(value.take()),
+            })
+        });
+        match removed? {
+            Ok(content) => content,
+            Err(shared) => shared?.lock().unwrap_or_else(PoisonError::into_inner).take(),
+        }
+    }
+}
+
+/// The error for a handle that is no request.
+pub(crate) fn not_a_request() -> Failure {
+    Failure::new(HOPBINE_ERR_REQUEST, "a request is needed; this is not, or no longer, one")
+}
+
+/// Runs the body of a call that gives a request.
 ///
 /// # Safety
-/// `address` is null or valid for writes for as long as the result is used.
-pub(crate) unsafe fn out<'a, T>(address: *mut T, what: &str) -> Result<&'a mut T, Failure> {
-    // SAFETY: the caller's promise; C initialises or not what Rust only writes: the types are
-    // integers and pointers, of which every value is valid.
-    unsafe { address.as_mut() }
-        .ok_or_else(|| Failure::new(HOPBINE_ERR_ARG, format!("the address for the {what} is null")))
+/// `address` is null or valid for writes until this returns.
+pub(crate) unsafe fn requesting(
+    address: *mut hopbine_request_t,
+    body: impl FnOnce(&mut hopbine_request_t) -> Result<(), Failure>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    entry(|| body(unsafe { out(address, "request") }?))
 }
 
 /// Hands out the request of a call that has been started.
@@ -273,4 +319,31 @@ pub unsafe extern "C" fn hopbine_request_free(request: *mut hopbine_request_t) -
         let (mut repeated, noting) = take(&REPEATED, handle)?;
         wait_repeated(&mut repeated, noting.as_deref())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Request, Table};
+
+    #[test]
+    fn a_request_is_taken_once() {
+        let table: Table<Request<&str>> = Table::new(Kind::Started);
+        let first = table.insert_request("first", None);
+        let is_first = |request: &Request<&str>| {
+            request.lock().unwrap().as_ref().is_some_and(|(name, _)| *name == "first")
+        };
+        assert!(table.remove_request_if(first, |request| !is_first(request)).is_none());
+        let taken = |handle| table.remove_request_if(handle, |_| true).map(|(name, _)| name);
+        assert_eq!((taken(first), taken(first)), (Some("first"), None));
+        // In the same memory, which the old handle does not lead to.
+        let second = table.insert_request("second", None);
+        assert!(table.get(first).is_none());
+        // While another thread looks at it.
+        let looked_at = table.get(second).unwrap();
+        assert_eq!((taken(second), taken(second)), (Some("second"), None));
+        assert!(looked_at.lock().unwrap().is_none());
+        let third = table.insert_request("third", None);
+        assert!(looked_at.lock().unwrap().is_none());
+        assert_eq!(taken(third), Some("third"));
+    }
 }

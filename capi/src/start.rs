@@ -7,10 +7,9 @@ use std::time::Duration;
 use hopbine::{CallOptions, World};
 use utofu::bootstrap::{BootstrapError, Exchange};
 
-use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_STATE, entry};
+use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_STATE, entry, out};
 use crate::handles::{COMMS, comm as find, hopbine_comm_t};
 use crate::report;
-use crate::requests::out;
 
 /// The world of this process, and its communicator's handle.
 static WORLD: Mutex<Option<(World, hopbine_comm_t)>> = Mutex::new(None);

@@ -1,351 +1,150 @@
-//! The vector forms, whose blocks may differ in size: blocking, non-blocking and persistent.
+//! The vector forms, whose blocks may differ in size: lists of counts and displacements, from C to a call in
+//! its three forms.
 
-use std::ffi::{c_int, c_void};
+use std::borrow::Cow;
+use std::ffi::c_int;
 
+use hopbine::Communicator;
 use hopbine::torus::collectives::Collective;
+use hopbine::{Blocks, Call, Form};
 
-use crate::calls::Arguments;
-use crate::handles::{hopbine_comm_t, hopbine_request_t};
-use crate::lists::{VectorLists, perform, prepare, start};
+use crate::calls::{Arguments, Lists};
+use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COUNT, entry};
+use crate::handles::{self, hopbine_comm_t, hopbine_request_t};
+use crate::report;
+use crate::requests::{give_repeated, give_started, requesting};
 
-/// Gives everyone the blocks of all ranks, which may differ in size: `count` elements from this one,
-/// `counts[x]` from rank x, to `displs[x]` in `recv`. Counts are the same on all ranks; displacements
-/// need not be, and are one block after the other if null. Those of blocks without elements do not matter.
-///
-/// # Safety
-/// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-/// meanwhile.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_allgatherv(
-    send: *const c_void,
-    count: i64,
-    recv: *mut c_void,
-    counts: *const i64,
-    displs: *const i64,
-    dtype: c_int,
-    comm: hopbine_comm_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Allgather, send, recv, count, dtype);
-    let lists = VectorLists { recv: Some((counts, displs)), ..VectorLists::default() };
-    // SAFETY: the caller's promise.
-    unsafe { perform(comm, arguments, lists) }
+/// Lists of counts and displacements, checked.
+struct Sizes<'a> {
+    counts: &'a [u64],
+    displacements: Option<Cow<'a, [u64]>>,
 }
 
-/// Starts hopbine_allgatherv(). The buffers must be left alone until the request is done; the lists need not.
-///
-/// # Safety
-/// As the blocking call, until the request is done; `request` is an address to write to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_iallgatherv(
-    send: *const c_void,
-    count: i64,
-    recv: *mut c_void,
-    counts: *const i64,
-    displs: *const i64,
-    dtype: c_int,
-    comm: hopbine_comm_t,
-    request: *mut hopbine_request_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Allgather, send, recv, count, dtype);
-    let lists = VectorLists { recv: Some((counts, displs)), ..VectorLists::default() };
-    // SAFETY: the caller's promise.
-    unsafe { start(comm, arguments, lists, request) }
+impl<'a> Sizes<'a> {
+    /// # Safety
+    /// The lists are null or have `n` places, for as long as the result lives.
+    unsafe fn new(n: usize, lists: Option<Lists>) -> Result<Option<Self>, Failure> {
+        let Some(Lists { counts, displacements }) = lists else { return Ok(None) };
+        // SAFETY: the caller's promise.
+        let Some(counts) = (unsafe { list(n, counts) }) else {
+            return Err(Failure::new(HOPBINE_ERR_ARG, "the list of counts is null"));
+        };
+        let counts = unsigned(counts).map_err(negative)?;
+        // SAFETY: the caller's promise.
+        let displacements = unsafe { list(n, displacements) }.map(|starts| {
+            if let Ok(starts) = unsigned(starts) {
+                return Ok(Cow::Borrowed(starts));
+            }
+            // Where a block without elements starts does not matter.
+            let start = |(&start, &count)| match u64::try_from(start) {
+                Ok(start) => Ok(start),
+                Err(_) if count == 0 => Ok(0),
+                Err(_) => Err(negative(start)),
+            };
+            starts.iter().zip(counts).map(start).collect::<Result<_, _>>().map(Cow::Owned)
+        });
+        Ok(Some(Sizes { displacements: displacements.transpose()?, counts }))
+    }
+
+    fn blocks(&self) -> Blocks<'_> {
+        let blocks = Blocks::new(self.counts);
+        self.displacements.as_deref().map_or(blocks, |list| blocks.at(list))
+    }
 }
 
-/// Prepares hopbine_allgatherv() on these buffers, with these lists, to be started with hopbine_start().
-///
 /// # Safety
-/// As the blocking call, whenever the request is under way; the buffers are there until it is
-/// freed; `request` is an address to write to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_allgatherv_init(
-    send: *const c_void,
-    count: i64,
-    recv: *mut c_void,
-    counts: *const i64,
-    displs: *const i64,
-    dtype: c_int,
-    comm: hopbine_comm_t,
-    request: *mut hopbine_request_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Allgather, send, recv, count, dtype);
-    let lists = VectorLists { recv: Some((counts, displs)), ..VectorLists::default() };
+/// `list` is null or has `n` places, for as long as the result lives.
+unsafe fn list<'a>(n: usize, list: *const i64) -> Option<&'a [i64]> {
     // SAFETY: the caller's promise.
-    unsafe { prepare(comm, arguments, lists, request) }
+    (!list.is_null()).then(|| unsafe { std::slice::from_raw_parts(list, n) })
 }
 
-/// Gives the root the blocks of all ranks: `count` elements from this one. `recv`, `counts` and `displs`
-/// matter on the root only.
+/// The same numbers.
 ///
-/// # Safety
-/// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-/// meanwhile.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_gatherv(
-    send: *const c_void,
-    count: i64,
-    recv: *mut c_void,
-    counts: *const i64,
-    displs: *const i64,
-    dtype: c_int,
-    root: c_int,
-    comm: hopbine_comm_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Gather, send, recv, count, dtype).root(root);
-    let lists = VectorLists { recv: Some((counts, displs)), ..VectorLists::default() };
-    // SAFETY: the caller's promise.
-    unsafe { perform(comm, arguments, lists) }
+/// # Errors
+/// The first that is negative.
+fn unsigned(list: &[i64]) -> Result<&[u64], i64> {
+    match list.iter().find(|&&number| number < 0) {
+        Some(&number) => Err(number),
+        // SAFETY: the same memory, in which every number that is not negative is the same.
+        None => Ok(unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), list.len()) }),
+    }
 }
 
-/// Starts hopbine_gatherv(). The buffers must be left alone until the request is done; the lists need not.
-///
-/// # Safety
-/// As the blocking call, until the request is done; `request` is an address to write to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_igatherv(
-    send: *const c_void,
-    count: i64,
-    recv: *mut c_void,
-    counts: *const i64,
-    displs: *const i64,
-    dtype: c_int,
-    root: c_int,
-    comm: hopbine_comm_t,
-    request: *mut hopbine_request_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Gather, send, recv, count, dtype).root(root);
-    let lists = VectorLists { recv: Some((counts, displs)), ..VectorLists::default() };
-    // SAFETY: the caller's promise.
-    unsafe { start(comm, arguments, lists, request) }
+fn negative(number: i64) -> Failure {
+    Failure::new(HOPBINE_ERR_COUNT, format!("{number} is negative"))
 }
 
-/// Prepares hopbine_gatherv() on these buffers, with these lists, to be started with hopbine_start().
+/// Looks everything up and does `with` the call.
 ///
 /// # Safety
-/// As the blocking call, whenever the request is under way; the buffers are there until it is
-/// freed; `request` is an address to write to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_gatherv_init(
-    send: *const c_void,
-    count: i64,
-    recv: *mut c_void,
-    counts: *const i64,
-    displs: *const i64,
-    dtype: c_int,
-    root: c_int,
+/// The lists are null or have a place for each rank.
+unsafe fn with_call(
     comm: hopbine_comm_t,
-    request: *mut hopbine_request_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Gather, send, recv, count, dtype).root(root);
-    let lists = VectorLists { recv: Some((counts, displs)), ..VectorLists::default() };
+    arguments: &Arguments,
+    with: impl FnOnce(&Communicator, &Call<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let comm = handles::comm(comm)?;
+    let rank = comm.rank();
+    let Arguments { collective, root, lists: [send, recv], .. } = *arguments;
+    let is_root = usize::try_from(root).is_ok_and(|root| root == rank as usize);
+    let has_lists = !collective.is_rooted() || is_root;
+    let sends = collective != Collective::Alltoall || !arguments.is_in_place();
+    let n = comm.size() as usize;
     // SAFETY: the caller's promise.
-    unsafe { prepare(comm, arguments, lists, request) }
-}
-
-/// Gives rank x the root's block x, of `counts[x]` elements at `displs[x]` of `send`; `count` elements to
-/// this one. `send`, `counts` and `displs` matter on the root only.
-///
-/// # Safety
-/// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-/// meanwhile.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_scatterv(
-    send: *const c_void,
-    counts: *const i64,
-    displs: *const i64,
-    recv: *mut c_void,
-    count: i64,
-    dtype: c_int,
-    root: c_int,
-    comm: hopbine_comm_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Scatter, send, recv, count, dtype).root(root);
-    let lists = VectorLists { send: Some((counts, displs)), ..VectorLists::default() };
+    let send = unsafe { Sizes::new(n, send.filter(|_| has_lists && sends)) }?;
     // SAFETY: the caller's promise.
-    unsafe { perform(comm, arguments, lists) }
-}
-
-/// Starts hopbine_scatterv(). The buffers must be left alone until the request is done; the lists need not.
-///
-/// # Safety
-/// As the blocking call, until the request is done; `request` is an address to write to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_iscatterv(
-    send: *const c_void,
-    counts: *const i64,
-    displs: *const i64,
-    recv: *mut c_void,
-    count: i64,
-    dtype: c_int,
-    root: c_int,
-    comm: hopbine_comm_t,
-    request: *mut hopbine_request_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Scatter, send, recv, count, dtype).root(root);
-    let lists = VectorLists { send: Some((counts, displs)), ..VectorLists::default() };
-    // SAFETY: the caller's promise.
-    unsafe { start(comm, arguments, lists, request) }
-}
-
-/// Prepares hopbine_scatterv() on these buffers, with these lists, to be started with hopbine_start().
-///
-/// # Safety
-/// As the blocking call, whenever the request is under way; the buffers are there until it is
-/// freed; `request` is an address to write to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_scatterv_init(
-    send: *const c_void,
-    counts: *const i64,
-    displs: *const i64,
-    recv: *mut c_void,
-    count: i64,
-    dtype: c_int,
-    root: c_int,
-    comm: hopbine_comm_t,
-    request: *mut hopbine_request_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Scatter, send, recv, count, dtype).root(root);
-    let lists = VectorLists { send: Some((counts, displs)), ..VectorLists::default() };
-    // SAFETY: the caller's promise.
-    unsafe { prepare(comm, arguments, lists, request) }
-}
-
-/// Combines vectors of blocks, of `counts[x]` elements for rank x, which gets block x of the result
-/// (MPI_Reduce_scatter). In place, the vector is in `recv`, and the result at its start.
-///
-/// # Safety
-/// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-/// meanwhile.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_reduce_scatterv(
-    send: *const c_void,
-    recv: *mut c_void,
-    counts: *const i64,
-    dtype: c_int,
-    op: c_int,
-    comm: hopbine_comm_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::ReduceScatter, send, recv, 0, dtype).op(op);
-    let lists = VectorLists { send: Some((counts, std::ptr::null())), ..VectorLists::default() };
-    // SAFETY: the caller's promise.
-    unsafe { perform(comm, arguments, lists) }
-}
-
-/// Starts hopbine_reduce_scatterv(). The buffers must be left alone until the request is done; the lists need not.
-///
-/// # Safety
-/// As the blocking call, until the request is done; `request` is an address to write to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_ireduce_scatterv(
-    send: *const c_void,
-    recv: *mut c_void,
-    counts: *const i64,
-    dtype: c_int,
-    op: c_int,
-    comm: hopbine_comm_t,
-    request: *mut hopbine_request_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::ReduceScatter, send, recv, 0, dtype).op(op);
-    let lists = VectorLists { send: Some((counts, std::ptr::null())), ..VectorLists::default() };
-    // SAFETY: the caller's promise.
-    unsafe { start(comm, arguments, lists, request) }
-}
-
-/// Prepares hopbine_reduce_scatterv() on these buffers, with these lists, to be started with hopbine_start().
-///
-/// # Safety
-/// As the blocking call, whenever the request is under way; the buffers are there until it is
-/// freed; `request` is an address to write to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_reduce_scatterv_init(
-    send: *const c_void,
-    recv: *mut c_void,
-    counts: *const i64,
-    dtype: c_int,
-    op: c_int,
-    comm: hopbine_comm_t,
-    request: *mut hopbine_request_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::ReduceScatter, send, recv, 0, dtype).op(op);
-    let lists = VectorLists { send: Some((counts, std::ptr::null())), ..VectorLists::default() };
-    // SAFETY: the caller's promise.
-    unsafe { prepare(comm, arguments, lists, request) }
-}
-
-/// Gives rank x `send_counts[x]` elements at `send_displs[x]` of `send`, and gets `recv_counts[x]`
-/// elements from it to `recv_displs[x]` of `recv`. In place (on all ranks), the second lists count for
-/// both.
-///
-/// # Safety
-/// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-/// meanwhile.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_alltoallv(
-    send: *const c_void,
-    send_counts: *const i64,
-    send_displs: *const i64,
-    recv: *mut c_void,
-    recv_counts: *const i64,
-    recv_displs: *const i64,
-    dtype: c_int,
-    comm: hopbine_comm_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Alltoall, send, recv, 0, dtype);
-    let lists = VectorLists {
-        send: Some((send_counts, send_displs)),
-        recv: Some((recv_counts, recv_displs)),
+    let recv = unsafe { Sizes::new(n, recv.filter(|_| has_lists)) }?;
+    let count = match &send {
+        Some(send) if collective == Collective::ReduceScatter => send.counts[rank as usize] as i64,
+        _ => arguments.count,
     };
-    // SAFETY: the caller's promise.
-    unsafe { perform(comm, arguments, lists) }
+    let blocks = [&send, &recv].map(|sizes| sizes.as_ref().map(Sizes::blocks));
+    let call = arguments.vector(&comm, Form::Vector, count, blocks)?;
+    with(&comm, &call)
 }
 
-/// Starts hopbine_alltoallv(). The buffers must be left alone until the request is done; the lists need not.
-///
 /// # Safety
-/// As the blocking call, until the request is done; `request` is an address to write to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_ialltoallv(
-    send: *const c_void,
-    send_counts: *const i64,
-    send_displs: *const i64,
-    recv: *mut c_void,
-    recv_counts: *const i64,
-    recv_displs: *const i64,
-    dtype: c_int,
-    comm: hopbine_comm_t,
-    request: *mut hopbine_request_t,
-) -> c_int {
-    let arguments = Arguments::new(Collective::Alltoall, send, recv, 0, dtype);
-    let lists = VectorLists {
-        send: Some((send_counts, send_displs)),
-        recv: Some((recv_counts, recv_displs)),
-    };
-    // SAFETY: the caller's promise.
-    unsafe { start(comm, arguments, lists, request) }
+/// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
+/// meanwhile.
+pub(crate) unsafe fn perform(comm: hopbine_comm_t, arguments: &Arguments) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            with_call(comm, arguments, |comm, call| {
+                Ok(report::timed(comm, call, || comm.call(call))?)
+            })
+        }
+    })
 }
 
-/// Prepares hopbine_alltoallv() on these buffers, with these lists, to be started with hopbine_start().
-///
 /// # Safety
-/// As the blocking call, whenever the request is under way; the buffers are there until it is
-/// freed; `request` is an address to write to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopbine_alltoallv_init(
-    send: *const c_void,
-    send_counts: *const i64,
-    send_displs: *const i64,
-    recv: *mut c_void,
-    recv_counts: *const i64,
-    recv_displs: *const i64,
-    dtype: c_int,
+/// As [`perform`], until the request is done; `request` is null or an address to write to.
+pub(crate) unsafe fn start(
     comm: hopbine_comm_t,
+    arguments: &Arguments,
     request: *mut hopbine_request_t,
 ) -> c_int {
-    let arguments = Arguments::new(Collective::Alltoall, send, recv, 0, dtype);
-    let lists = VectorLists {
-        send: Some((send_counts, send_displs)),
-        recv: Some((recv_counts, recv_displs)),
-    };
-    // SAFETY: the caller's promise.
-    unsafe { prepare(comm, arguments, lists, request) }
+    // SAFETY: the caller's promise, also within.
+    unsafe {
+        requesting(request, |request| {
+            with_call(comm, arguments, |comm, call| give_started(comm, call, request))
+        })
+    }
+}
+
+/// # Safety
+/// As [`perform`], whenever the request is under way; the buffers are there until it is freed. `request` is
+/// null or an address to write to.
+pub(crate) unsafe fn prepare(
+    comm: hopbine_comm_t,
+    arguments: &Arguments,
+    request: *mut hopbine_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise, also within.
+    unsafe {
+        requesting(request, |request| {
+            with_call(comm, arguments, |comm, call| give_repeated(comm, call, request))
+        })
+    }
 }

@@ -6,16 +6,6 @@ module hopbine_mpi_call
   implicit none
   private
   public :: HB_Init, hb_call, at, kept, make, begin, prepare
-  public :: do_allreduce, do_reduce, do_reduce_scatter_block, do_bcast, do_allgather, do_gather
-  public :: do_scatter, do_alltoall, do_barrier, do_allgatherv, do_gatherv, do_scatterv
-  public :: do_alltoallv, do_reduce_scatter, do_scan, do_exscan, do_alltoallw
-
-  ! In the order of `enum collective` (capi/mpi/doors.h).
-  enum, bind(C)
-    enumerator :: do_allreduce, do_reduce, do_reduce_scatter_block, do_bcast, do_allgather, do_gather
-    enumerator :: do_scatter, do_alltoall, do_barrier, do_allgatherv, do_gatherv, do_scatterv
-    enumerator :: do_alltoallv, do_reduce_scatter, do_scan, do_exscan, do_alltoallw
-  end enum
 
   ! `struct fortran_call` (capi/mpi/fortran.c); the names are those of the parameters in capi/mpi/forms.h.
   type, bind(C) :: hb_call

@@ -1,15 +1,45 @@
-! HB_Allreduce and its kin with the handles of the module mpi: integers.
+! The HB_ calls with the handles of the module mpi: integers.
+#define USE_HANDLES
 #define COMM_HANDLE integer(c_int)
 #define DATATYPE_HANDLE integer(c_int)
 #define OP_HANDLE integer(c_int)
 #define INFO_HANDLE integer(c_int)
 #define REQUEST_HANDLE integer(c_int)
 #define HANDLE_VALUE
+
+#define MODULE hopbine_mpi_integer_blocking
+#include "blocking.inc"
+#define MODULE hopbine_mpi_integer_nonblocking
+#include "nonblocking.inc"
+#ifdef HB_PERSISTENT
+#define MODULE hopbine_mpi_integer_persistent
+#include "persistent.inc"
+#endif
 module hopbine_mpi_integer
-#include "calls.inc"
+  use hopbine_mpi_integer_blocking
+  use hopbine_mpi_integer_nonblocking
+#ifdef HB_PERSISTENT
+  use hopbine_mpi_integer_persistent
+#endif
+  implicit none
+  public
 end module hopbine_mpi_integer
 
 #define HB_LARGE
+#define MODULE hopbine_mpi_integer_large_blocking
+#include "blocking.inc"
+#define MODULE hopbine_mpi_integer_large_nonblocking
+#include "nonblocking.inc"
+#ifdef HB_PERSISTENT
+#define MODULE hopbine_mpi_integer_large_persistent
+#include "persistent.inc"
+#endif
 module hopbine_mpi_integer_large
-#include "calls.inc"
+  use hopbine_mpi_integer_large_blocking
+  use hopbine_mpi_integer_large_nonblocking
+#ifdef HB_PERSISTENT
+  use hopbine_mpi_integer_large_persistent
+#endif
+  implicit none
+  public
 end module hopbine_mpi_integer_large

@@ -247,6 +247,22 @@ static void wrong_calls(hopbine_comm_t comm) {
     CHECK(hopbine_register(comm, &x, sizeof x, &kept));
     CHECK(hopbine_allreduce(&x, &y, 1, n, sum, comm));
     stale_kept = kept;
+    /* No handle of one kind is one of another, whichever places they have. */
+    hopbine_registration_t registrations[4], no_registration;
+    hopbine_request_t persistent[4], no_request;
+    for (int i = 0; i < 4; i++) {
+        CHECK(hopbine_allreduce_init(&x, &y, 1, n, sum, comm, &persistent[i]));
+        CHECK(hopbine_register(comm, &x, sizeof x, &registrations[i]));
+    }
+    for (int i = 0; i < 4; i++) {
+        no_request = registrations[i], no_registration = persistent[i];
+        REFUSED(HOPBINE_ERR_REQUEST, hopbine_request_free(&no_request));
+        REFUSED(HOPBINE_ERR_ARG, hopbine_deregister(&no_registration));
+    }
+    for (int i = 0; i < 4; i++) {
+        CHECK(hopbine_request_free(&persistent[i]));
+        CHECK(hopbine_deregister(&registrations[i]));
+    }
     CHECK(hopbine_deregister(&kept));
     EXPECT(kept == 0);
     REFUSED(HOPBINE_ERR_ARG, hopbine_deregister(&stale_kept));

@@ -60,7 +60,14 @@ fn has_fortran() -> bool {
 }
 
 fn compile_fortran(dir: &Path, source: &Path) -> PathBuf {
-    let modules = ["hopbine_c_calls", "hopbine_c", "hopbine_base", "hopbine_vector", "hopbine"];
+    let modules = [
+        "hopbine_c_calls",
+        "hopbine_c",
+        "hopbine_base",
+        "hopbine_calls",
+        "hopbine_vector",
+        "hopbine",
+    ];
     let modules = modules.iter().map(|name| root().join(format!("fortran/{name}.f90")));
     let sources: Vec<_> = modules.chain([source.to_owned()]).collect();
     compile(dir, "gfortran", &["-std=f2018"], &sources)

@@ -1,7 +1,6 @@
 //! A call of a collective, checked: its buffers, counts and options.
 //!
-//! Each constructor knows one collective's rules about buffers. Blocking, non-blocking and
-//! persistent forms all go through here, and so does the C interface.
+//! Blocking, non-blocking and persistent forms all go through here, and so does the C interface.
 
 pub(crate) mod blocks;
 pub(crate) mod options;
@@ -79,35 +78,114 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// As [`new`](Call::new), with elements of type `T` from and to slices.
-    pub(crate) fn of<T: Datatype>(
-        collective: Collective,
-        count: usize,
-        send: &[T],
-        recv: &mut [T],
-    ) -> Self {
-        Call {
-            send: send.as_ptr().cast(),
-            send_count: send.len() as u64,
-            recv: recv.as_mut_ptr().cast(),
-            recv_count: recv.len() as u64,
-            ..Call::new(collective, count as u64, T::DTYPE)
+    /// A call whose blocks have one size; its arguments follow. So in the other forms.
+    #[inline]
+    pub(crate) fn regular(collective: Collective, dtype: Dtype) -> Self {
+        Call::new(collective, 0, dtype)
+    }
+
+    #[inline]
+    pub(crate) fn regular_in_place(collective: Collective, dtype: Dtype) -> Self {
+        Call { in_place: true, ..Call::new(collective, 0, dtype) }
+    }
+
+    #[inline]
+    pub(crate) fn vector(collective: Collective, dtype: Dtype) -> Self {
+        Call { form: Form::Vector, ..Call::new(collective, 0, dtype) }
+    }
+
+    #[inline]
+    pub(crate) fn vector_in_place(collective: Collective, dtype: Dtype) -> Self {
+        Call { in_place: true, ..Call::vector(collective, dtype) }
+    }
+
+    /// A vector form of which all ranks know the blocks.
+    #[inline]
+    pub(crate) fn vector_known(collective: Collective, dtype: Dtype) -> Self {
+        Call { form: Form::VectorKnown, ..Call::new(collective, 0, dtype) }
+    }
+
+    #[inline]
+    pub(crate) fn send<T: Datatype>(self, send: &[T]) -> Self {
+        Call { send: send.as_ptr().cast(), send_count: send.len() as u64, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn recv<T: Datatype>(self, recv: &mut [T]) -> Self {
+        Call { recv: recv.as_mut_ptr().cast(), recv_count: recv.len() as u64, ..self }
+    }
+
+    /// The only buffer.
+    #[inline]
+    pub(crate) fn buffer<T: Datatype>(self, buffer: &mut [T]) -> Self {
+        self.recv(buffer)
+    }
+
+    pub(crate) fn send_blocks(self, blocks: Blocks<'a>) -> Self {
+        Call { send_blocks: Some(blocks), ..self }
+    }
+
+    pub(crate) fn recv_blocks(self, blocks: Blocks<'a>) -> Self {
+        Call { recv_blocks: Some(blocks), ..self }
+    }
+
+    /// The blocks of the only buffer that has some.
+    pub(crate) fn blocks(self, blocks: impl Into<Option<Blocks<'a>>>) -> Self {
+        match self.collective {
+            Collective::Scatter | Collective::ReduceScatter => {
+                Call { send_blocks: blocks.into(), ..self }
+            }
+            _ => Call { recv_blocks: blocks.into(), ..self },
         }
     }
 
-    /// As [`of`](Call::of), with input and output in one slice of a block per rank.
-    pub(crate) fn of_blocks<T: Datatype>(
-        collective: Collective,
-        caller: Caller,
-        buffer: &mut [T],
-    ) -> Result<Self, Error> {
-        let count = whole_blocks(collective, caller, buffer.len())?;
-        Ok(Call { in_place: true, ..Call::of(collective, count, &[], buffer) })
+    pub(crate) fn counts(self, counts: &'a [u64]) -> Self {
+        self.blocks(Blocks::new(counts))
     }
 
-    /// As a vector form with these blocks.
-    pub(crate) fn vector(self, send: Option<Blocks<'a>>, recv: Option<Blocks<'a>>) -> Self {
-        Call { form: Form::Vector, send_blocks: send, recv_blocks: recv, ..self }
+    pub(crate) fn count(self, count: usize) -> Self {
+        Call { count: count as u64, ..self }
+    }
+
+    /// With the count that follows from the lengths of the buffers.
+    ///
+    /// # Errors
+    /// [`Error::UnevenBlocks`].
+    #[inline]
+    pub(crate) fn counted(self, caller: Caller) -> Result<Self, Error> {
+        use Collective as C;
+        let Call { collective, send_count, recv_count, .. } = self;
+        let is_regular = self.form == Form::Regular;
+        let count = match collective {
+            C::Allgather | C::Alltoall | C::ReduceScatter if self.in_place && is_regular => {
+                whole_blocks(collective, caller, recv_count)?
+            }
+            C::Alltoall if is_regular => whole_blocks(collective, caller, send_count)?,
+            // Follows from the blocks.
+            C::Allgather | C::Alltoall | C::ReduceScatter if self.in_place => 0,
+            C::Bcast | C::ReduceScatter | C::Scatter => recv_count,
+            _ if self.in_place => recv_count,
+            _ => send_count,
+        };
+        Ok(Call { count, ..self })
+    }
+
+    /// With the count that follows from a send buffer, without a receive buffer; a scatter's is given.
+    ///
+    /// # Errors
+    /// [`Error::UnevenBlocks`].
+    pub(crate) fn counted_by_send(self, caller: Caller) -> Result<Self, Error> {
+        let count = match (self.collective, self.send_blocks) {
+            (Collective::Scatter, _) => self.count,
+            (Collective::ReduceScatter, Some(blocks)) => {
+                blocks.counts.get(caller.rank as usize).copied().unwrap_or(0)
+            }
+            (Collective::ReduceScatter, None) => {
+                whole_blocks(self.collective, caller, self.send_count)?
+            }
+            _ => return self.counted(caller),
+        };
+        Ok(Call { count, ..self })
     }
 
     #[inline]
@@ -118,11 +196,6 @@ impl<'a> Call<'a> {
     #[inline]
     pub(crate) fn root(self, root: Rank) -> Self {
         Call { root, ..self }
-    }
-
-    #[inline]
-    pub(crate) fn in_place(self) -> Self {
-        Call { in_place: true, ..self }
     }
 
     /// The call without the arguments that have no meaning for this collective on this rank.
@@ -312,14 +385,10 @@ impl<'a> Call<'a> {
 }
 
 /// Elements per block if `len` elements are one block for each rank.
-pub(crate) fn whole_blocks(
-    collective: Collective,
-    caller: Caller,
-    len: usize,
-) -> Result<usize, Error> {
+fn whole_blocks(collective: Collective, caller: Caller, len: u64) -> Result<u64, Error> {
     let n_ranks = caller.n_ranks;
-    if !len.is_multiple_of(n_ranks as usize) {
-        return Err(Error::UnevenBlocks { collective, found: len as u64, n_ranks });
+    if !len.is_multiple_of(u64::from(n_ranks)) {
+        return Err(Error::UnevenBlocks { collective, found: len, n_ranks });
     }
-    Ok(len / n_ranks as usize)
+    Ok(len / u64::from(n_ranks))
 }

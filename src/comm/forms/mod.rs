@@ -1,10 +1,10 @@
 //! The forms in which collectives are called.
 
-mod blocking;
 pub(super) mod explain;
+mod methods;
 pub(super) mod persistent;
 pub(super) mod raw;
 pub(super) mod registered;
 pub(super) mod scope;
 pub(super) mod short;
-mod vector;
+mod table;

@@ -7,14 +7,13 @@ use std::ptr::NonNull;
 
 use bytemuck::allocation::try_zeroed_vec;
 
-use crate::Rank;
 use hopbine_torus::collectives::Collective;
 
 use super::raw::Repeated;
-use crate::comm::call::{Call, whole_blocks};
+use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
 use crate::error::Error;
-use crate::reduce::{Datatype, Dtype, Op};
+use crate::reduce::Datatype;
 
 /// Elements that are accessed by reference only while no operation is under way. (A `Vec`
 /// promises that nobody else has access, whenever it is moved.)
@@ -48,7 +47,7 @@ pub struct Persistent<T: Datatype> {
 }
 
 impl<T: Datatype> Persistent<T> {
-    pub(crate) fn new(
+    pub(super) fn new(
         comm: &Communicator,
         call: Call,
         send: Option<Vec<T>>,
@@ -66,6 +65,24 @@ impl<T: Datatype> Persistent<T> {
         // ended (`drop`); nobody gets a reference to them while it is under way.
         let repeated = unsafe { comm.repeated(&call) }?;
         Ok(Persistent { repeated, send, recv })
+    }
+
+    /// Of `buffer`, which the result will be in.
+    pub(super) fn of_buffer(
+        comm: &Communicator,
+        call: Call,
+        buffer: Vec<T>,
+    ) -> Result<Self, Error> {
+        let call = Call { count: buffer.len() as u64, in_place: true, ..call };
+        Persistent::new(comm, call, None, buffer)
+    }
+
+    /// Of `send`, with zeros to receive into.
+    pub(super) fn of_send(comm: &Communicator, call: Call, send: Vec<T>) -> Result<Self, Error> {
+        let call = call.send(&send).counted_by_send(comm.caller())?;
+        let (_, elements) = call.normalized(comm.caller()).needed(comm.caller());
+        let recv = zeros(call.collective, elements)?;
+        Persistent::new(comm, call, Some(send), recv)
     }
 
     /// Starts the collective with what the input holds.
@@ -144,150 +161,7 @@ impl<T: Datatype> Drop for Persistent<T> {
 ///
 /// # Errors
 /// [`Error::Memory`].
-pub(crate) fn zeros<T: Datatype>(collective: Collective, elements: u64) -> Result<Vec<T>, Error> {
+fn zeros<T: Datatype>(collective: Collective, elements: u64) -> Result<Vec<T>, Error> {
     let zeros = usize::try_from(elements).ok().and_then(|len| try_zeroed_vec(len).ok());
     zeros.ok_or(Error::Memory { collective, elements, dtype: T::DTYPE })
-}
-
-/// Errors are those of the blocking methods, and [`Error::Memory`]. Output buffers start as zeros.
-impl Communicator {
-    /// A block of `count` elements for each rank.
-    fn blocks<T: Datatype>(&self, collective: Collective, count: usize) -> Result<Vec<T>, Error> {
-        zeros(collective, (count as u64).saturating_mul(u64::from(self.size())))
-    }
-
-    /// Prepares [`allreduce_in_place`](Communicator::allreduce_in_place) on `buffer`.
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn allreduce_init<T: Datatype>(
-        &self,
-        buffer: Vec<T>,
-        op: Op,
-    ) -> Result<Persistent<T>, Error> {
-        let call = Call::new(Collective::Allreduce, buffer.len() as u64, T::DTYPE);
-        Persistent::new(self, call.op(op).in_place(), None, buffer)
-    }
-
-    /// Prepares [`reduce_scatter`](Communicator::reduce_scatter) of `send`.
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn reduce_scatter_init<T: Datatype>(
-        &self,
-        send: Vec<T>,
-        op: Op,
-    ) -> Result<Persistent<T>, Error> {
-        let count = whole_blocks(Collective::ReduceScatter, self.caller(), send.len())?;
-        let call = Call::new(Collective::ReduceScatter, count as u64, T::DTYPE).op(op);
-        Persistent::new(self, call, Some(send), zeros(Collective::ReduceScatter, count as u64)?)
-    }
-
-    /// Prepares [`allgather`](Communicator::allgather) of `send`.
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn allgather_init<T: Datatype>(&self, send: Vec<T>) -> Result<Persistent<T>, Error> {
-        let count = send.len();
-        let call = Call::new(Collective::Allgather, count as u64, T::DTYPE);
-        Persistent::new(self, call, Some(send), self.blocks(Collective::Allgather, count)?)
-    }
-
-    /// Prepares [`bcast`](Communicator::bcast) on `buffer`.
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn bcast_init<T: Datatype>(
-        &self,
-        buffer: Vec<T>,
-        root: Rank,
-    ) -> Result<Persistent<T>, Error> {
-        let call = Call::new(Collective::Bcast, buffer.len() as u64, T::DTYPE).root(root);
-        Persistent::new(self, call, None, buffer)
-    }
-
-    /// Prepares [`reduce`](Communicator::reduce) of `send`.
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn reduce_init<T: Datatype>(
-        &self,
-        send: Vec<T>,
-        op: Op,
-        root: Rank,
-    ) -> Result<Persistent<T>, Error> {
-        let count = send.len();
-        let recv = zeros(Collective::Reduce, if self.rank() == root { count as u64 } else { 0 })?;
-        let call = Call::new(Collective::Reduce, count as u64, T::DTYPE).op(op).root(root);
-        Persistent::new(self, call, Some(send), recv)
-    }
-
-    /// Prepares [`gather`](Communicator::gather) of `send`.
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn gather_init<T: Datatype>(
-        &self,
-        send: Vec<T>,
-        root: Rank,
-    ) -> Result<Persistent<T>, Error> {
-        let count = send.len();
-        let recv = self.blocks(Collective::Gather, if self.rank() == root { count } else { 0 })?;
-        let call = Call::new(Collective::Gather, count as u64, T::DTYPE).root(root);
-        Persistent::new(self, call, Some(send), recv)
-    }
-
-    /// Prepares [`scatter`](Communicator::scatter) of `send`, which only the root gives, into
-    /// blocks of `count` elements.
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn scatter_init<T: Datatype>(
-        &self,
-        send: Vec<T>,
-        count: usize,
-        root: Rank,
-    ) -> Result<Persistent<T>, Error> {
-        let call = Call::new(Collective::Scatter, count as u64, T::DTYPE).root(root);
-        Persistent::new(self, call, Some(send), zeros(Collective::Scatter, count as u64)?)
-    }
-
-    /// Prepares [`alltoall`](Communicator::alltoall) of `send`.
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn alltoall_init<T: Datatype>(&self, send: Vec<T>) -> Result<Persistent<T>, Error> {
-        let count = whole_blocks(Collective::Alltoall, self.caller(), send.len())?;
-        let call = Call::new(Collective::Alltoall, count as u64, T::DTYPE);
-        Persistent::new(self, call, Some(send), self.blocks(Collective::Alltoall, count)?)
-    }
-
-    /// Prepares [`scan`](Communicator::scan) of `send`.
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn scan_init<T: Datatype>(&self, send: Vec<T>, op: Op) -> Result<Persistent<T>, Error> {
-        let count = send.len();
-        let call = Call::new(Collective::Scan, count as u64, T::DTYPE).op(op);
-        Persistent::new(self, call, Some(send), zeros(Collective::Scan, count as u64)?)
-    }
-
-    /// Prepares [`exscan`](Communicator::exscan) of `send`.
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn exscan_init<T: Datatype>(&self, send: Vec<T>, op: Op) -> Result<Persistent<T>, Error> {
-        let count = send.len();
-        let call = Call::new(Collective::Exscan, count as u64, T::DTYPE).op(op);
-        Persistent::new(self, call, Some(send), zeros(Collective::Exscan, count as u64)?)
-    }
-
-    /// Prepares [`barrier`](Communicator::barrier).
-    ///
-    /// # Errors
-    /// Those of the blocking call, and [`Error::Memory`].
-    pub fn barrier_init(&self) -> Result<Persistent<u8>, Error> {
-        let call = Call::new(Collective::Barrier, 0, Dtype::U8);
-        Persistent::new(self, call, None, Vec::new())
-    }
 }

@@ -8,16 +8,13 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
-use crate::Rank;
-use hopbine_torus::collectives::Collective;
-
 use smallvec::SmallVec;
 
 use super::raw::Started;
-use crate::comm::call::{Call, whole_blocks};
+use crate::comm::call::{Call, Caller};
 use crate::comm::communicator::Communicator;
 use crate::error::Error;
-use crate::reduce::{Datatype, Dtype, Op};
+use crate::reduce::Datatype;
 use crate::sync::lock;
 
 /// A place to start non-blocking collectives in; see [`Communicator::scope`].
@@ -144,10 +141,12 @@ impl Communicator {
     }
 }
 
-/// Errors are those of the blocking methods; what goes wrong later is returned by
-/// [`Request::wait`].
 impl<'scope> Scope<'scope, '_> {
-    pub(crate) fn start<T: Datatype>(
+    pub(super) fn caller(&self) -> Caller {
+        self.comm.caller()
+    }
+
+    pub(super) fn start<T: Datatype>(
         &'scope self,
         call: &Call,
         recv: NonNull<[T]>,
@@ -157,166 +156,6 @@ impl<'scope> Scope<'scope, '_> {
         let started = unsafe { self.comm.started(call) }?;
         let index = lock(&self.slots).add(started);
         Ok(Request { slots: &self.slots, index, recv, buffer: PhantomData })
-    }
-
-    /// See [`Communicator::allreduce`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn allreduce<T: Datatype>(
-        &'scope self,
-        send: &'scope [T],
-        recv: &'scope mut [T],
-        op: Op,
-    ) -> Result<Request<'scope, T>, Error> {
-        let call = Call::of(Collective::Allreduce, send.len(), send, recv).op(op);
-        self.start(&call, recv.into())
-    }
-
-    /// See [`Communicator::allreduce_in_place`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn allreduce_in_place<T: Datatype>(
-        &'scope self,
-        buffer: &'scope mut [T],
-        op: Op,
-    ) -> Result<Request<'scope, T>, Error> {
-        let call = Call::of(Collective::Allreduce, buffer.len(), &[], buffer).op(op).in_place();
-        self.start(&call, buffer.into())
-    }
-
-    /// See [`Communicator::reduce_scatter`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn reduce_scatter<T: Datatype>(
-        &'scope self,
-        send: &'scope [T],
-        recv: &'scope mut [T],
-        op: Op,
-    ) -> Result<Request<'scope, T>, Error> {
-        let call = Call::of(Collective::ReduceScatter, recv.len(), send, recv).op(op);
-        self.start(&call, recv.into())
-    }
-
-    /// See [`Communicator::allgather`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn allgather<T: Datatype>(
-        &'scope self,
-        send: &'scope [T],
-        recv: &'scope mut [T],
-    ) -> Result<Request<'scope, T>, Error> {
-        let call = Call::of(Collective::Allgather, send.len(), send, recv);
-        self.start(&call, recv.into())
-    }
-
-    /// See [`Communicator::bcast`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn bcast<T: Datatype>(
-        &'scope self,
-        buffer: &'scope mut [T],
-        root: Rank,
-    ) -> Result<Request<'scope, T>, Error> {
-        let call = Call::of(Collective::Bcast, buffer.len(), &[], buffer).root(root);
-        self.start(&call, buffer.into())
-    }
-
-    /// See [`Communicator::reduce`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn reduce<T: Datatype>(
-        &'scope self,
-        send: &'scope [T],
-        recv: &'scope mut [T],
-        op: Op,
-        root: Rank,
-    ) -> Result<Request<'scope, T>, Error> {
-        let call = Call::of(Collective::Reduce, send.len(), send, recv).op(op).root(root);
-        self.start(&call, recv.into())
-    }
-
-    /// See [`Communicator::gather`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn gather<T: Datatype>(
-        &'scope self,
-        send: &'scope [T],
-        recv: &'scope mut [T],
-        root: Rank,
-    ) -> Result<Request<'scope, T>, Error> {
-        let call = Call::of(Collective::Gather, send.len(), send, recv).root(root);
-        self.start(&call, recv.into())
-    }
-
-    /// See [`Communicator::scatter`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn scatter<T: Datatype>(
-        &'scope self,
-        send: &'scope [T],
-        recv: &'scope mut [T],
-        root: Rank,
-    ) -> Result<Request<'scope, T>, Error> {
-        let call = Call::of(Collective::Scatter, recv.len(), send, recv).root(root);
-        self.start(&call, recv.into())
-    }
-
-    /// See [`Communicator::alltoall`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn alltoall<T: Datatype>(
-        &'scope self,
-        send: &'scope [T],
-        recv: &'scope mut [T],
-    ) -> Result<Request<'scope, T>, Error> {
-        let count = whole_blocks(Collective::Alltoall, self.comm.caller(), send.len())?;
-        self.start(&Call::of(Collective::Alltoall, count, send, recv), recv.into())
-    }
-
-    /// See [`Communicator::scan`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn scan<T: Datatype>(
-        &'scope self,
-        send: &'scope [T],
-        recv: &'scope mut [T],
-        op: Op,
-    ) -> Result<Request<'scope, T>, Error> {
-        let call = Call::of(Collective::Scan, send.len(), send, recv).op(op);
-        self.start(&call, recv.into())
-    }
-
-    /// See [`Communicator::exscan`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn exscan<T: Datatype>(
-        &'scope self,
-        send: &'scope [T],
-        recv: &'scope mut [T],
-        op: Op,
-    ) -> Result<Request<'scope, T>, Error> {
-        let call = Call::of(Collective::Exscan, send.len(), send, recv).op(op);
-        self.start(&call, recv.into())
-    }
-
-    /// See [`Communicator::barrier`].
-    ///
-    /// # Errors
-    /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
-    pub fn barrier(&'scope self) -> Result<Request<'scope, u8>, Error> {
-        let nothing: &mut [u8] = &mut [];
-        self.start(&Call::new(Collective::Barrier, 0, Dtype::U8), nothing.into())
     }
 }
 
@@ -355,7 +194,7 @@ impl<'scope, T> Request<'scope, T> {
 mod tests {
     use hopbine_torus::geometry::Shape;
 
-    use super::*;
+    use crate::reduce::Op;
     use crate::world::{EmulationConfig, emulate};
 
     /// What runs inside the closure of `drive` is what another thread of the scope may do while

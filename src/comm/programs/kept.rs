@@ -106,7 +106,8 @@ mod tests {
 
     /// Makes an operation, or takes the one that is kept, and puts it back: nothing is moved.
     fn touch(comm: &Communicator, count: u64) -> Weak<Operation> {
-        let call = Call::new(Collective::Allreduce, count, u8::DTYPE).op(Op::Sum).in_place();
+        let call = Call::regular_in_place(Collective::Allreduce, u8::DTYPE).op(Op::Sum);
+        let call = Call { count, ..call };
         let ready = comm.inner.ready(&call, &comm.options).unwrap();
         let operation = Arc::downgrade(&ready.operation);
         comm.inner.members.programs.put(ready);

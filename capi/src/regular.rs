@@ -1,5 +1,5 @@
-//! Calls that a thread makes again, with other addresses at most: they are found without a lock and not
-//! checked anew.
+//! Calls with blocks of one size, in their three forms. Those that a thread makes again, with other
+//! addresses at most, are found without a lock and not checked anew.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -10,10 +10,10 @@ use hopbine::Short;
 use hopbine::torus::collectives::Collective;
 
 use crate::calls::Arguments;
-use crate::failure::Failure;
+use crate::failure::{Failure, entry};
 use crate::handles::{COMMS, comm as find, hopbine_comm_t, hopbine_request_t};
 use crate::report;
-use crate::requests::{give, give_started};
+use crate::requests::{give, give_repeated, give_started, requesting};
 
 /// Calls that a thread knows.
 const N_KNOWN: usize = 8;
@@ -136,7 +136,7 @@ fn varying(arguments: &Arguments) -> (u32, (*const u8, *mut u8)) {
 ///
 /// # Safety
 /// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
-pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> c_int {
     let make = |comm: &Communicator, short: Option<&mut Short>| {
         let (root, addresses) = varying(arguments);
         // SAFETY: the caller's promise.
@@ -149,27 +149,52 @@ pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> R
         report::timed(comm, &call, || unsafe { comm.call(&call) })?;
         Ok(())
     };
-    known_or_first(handle, arguments, make)
+    entry(|| known_or_first(handle, arguments, make))
 }
 
 /// Starts a call, and hands its request out.
 ///
 /// # Safety
-/// As [`perform`], until the request is done.
+/// As [`perform`], until the request is done; `request` is null or an address to write to.
 pub(crate) unsafe fn start(
     handle: hopbine_comm_t,
     arguments: &Arguments,
-    request: &mut hopbine_request_t,
-) -> Result<(), Failure> {
-    let make = |comm: &Communicator, short: Option<&mut Short>| {
-        let (root, addresses) = varying(arguments);
-        // SAFETY: the caller's promise.
-        let again = short.and_then(|short| unsafe { comm.started_again(short, root, addresses) });
-        if let Some(started) = again {
-            return started.map(|started| give(started, None, request)).map_err(Failure::from);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { give_started(comm, &arguments.call(comm)?, request) }
+    request: *mut hopbine_request_t,
+) -> c_int {
+    let body = |request: &mut hopbine_request_t| {
+        known_or_first(handle, arguments, |comm, short| {
+            let (root, addresses) = varying(arguments);
+            let again = short.and_then(|short| {
+                // SAFETY: the caller's promise.
+                unsafe { comm.started_again(short, root, addresses) }
+            });
+            if let Some(started) = again {
+                give(started?, None, request);
+                return Ok(());
+            }
+            // SAFETY: the caller's promise.
+            unsafe { give_started(comm, &arguments.call(comm)?, request) }
+        })
     };
-    known_or_first(handle, arguments, make)
+    // SAFETY: the caller's promise.
+    unsafe { requesting(request, body) }
+}
+
+/// Prepares a call that can be started again and again, and hands its request out.
+///
+/// # Safety
+/// As [`perform`], whenever the request is under way; the buffers are there until it is freed. `request`
+/// is null or an address to write to.
+pub(crate) unsafe fn prepare(
+    handle: hopbine_comm_t,
+    arguments: &Arguments,
+    request: *mut hopbine_request_t,
+) -> c_int {
+    let body = |request: &mut hopbine_request_t| {
+        let comm = find(handle)?;
+        // SAFETY: the caller's promise.
+        unsafe { give_repeated(&comm, &arguments.call(&comm)?, request) }
+    };
+    // SAFETY: the caller's promise.
+    unsafe { requesting(request, body) }
 }

@@ -1,0 +1,158 @@
+//! The modules `hopbine_c_calls`, `hopbine_calls` and `hopbine_vector`.
+
+use std::fmt::Write;
+
+use crate::rows::{Row, rows};
+use crate::text::statement;
+
+/// Of lines; Fortran has 132 characters.
+const WIDTH: usize = 118;
+
+const GENERATED: &str = "! Generated from src/comm/forms/table.rs: `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test generated`\n\
+    ! writes it.\n";
+
+/// An argument's name in Fortran.
+fn named(argument: &'static str) -> &'static str {
+    if argument == "dtype" { "type" } else { argument }
+}
+
+/// Declares those of the arguments that `which` chooses.
+fn declare(
+    text: &mut String,
+    arguments: &[&'static str],
+    attributes: &str,
+    which: impl Fn(&str) -> bool,
+    suffix: &str,
+) {
+    let names: Vec<String> = (arguments.iter().filter(|argument| which(argument)))
+        .map(|argument| format!("{}{suffix}", named(argument)))
+        .collect();
+    if !names.is_empty() {
+        *text += &statement(
+            WIDTH,
+            attributes_indent(attributes),
+            &format!("{} :: {}", attributes.trim(), names.join(", ")),
+        );
+    }
+}
+
+fn attributes_indent(attributes: &str) -> usize {
+    attributes.len() - attributes.trim_start().len()
+}
+
+fn is_buffer(argument: &str) -> bool {
+    matches!(argument, "send" | "recv" | "buffer")
+}
+
+fn is_list(argument: &str) -> bool {
+    argument.ends_with("counts") || argument.ends_with("displs")
+}
+
+fn is_number(argument: &str) -> bool {
+    matches!(argument, "dtype" | "op" | "root")
+}
+
+fn list(arguments: &[&'static str]) -> String {
+    arguments.iter().map(|argument| named(argument)).collect::<Vec<_>>().join(", ")
+}
+
+/// The interface of one C function.
+fn interface(row: &Row, form: usize) -> String {
+    let name = row.functions[form];
+    let arguments: Vec<_> = (row.arguments_of(form).into_iter())
+        .map(|argument| if argument == "buffer" { "recv" } else { argument })
+        .collect();
+    let head =
+        format!("integer(c_int) function {name}_c({}) bind(C,~name=\"{name}\")", list(&arguments));
+    let mut text = statement(WIDTH, 4, &head) + "      import\n";
+    declare(&mut text, &arguments, "      type(c_ptr), value", is_buffer, "");
+    declare(&mut text, &arguments, "      integer(c_int64_t), intent(in)", is_list, "(*)");
+    declare(
+        &mut text,
+        &arguments,
+        "      integer(c_int64_t), value",
+        |a| matches!(a, "count" | "comm"),
+        "",
+    );
+    declare(&mut text, &arguments, "      integer(c_int), value", is_number, "");
+    declare(&mut text, &arguments, "      integer(c_int64_t)", |a| a == "request", "");
+    text + "    end function\n"
+}
+
+/// The interfaces of all C functions.
+pub fn interfaces() -> String {
+    let mut text = format!(
+        "! The collectives of the C interface as they are: blocking, non-blocking, persistent. Part of hopbine_c.\n\
+         {GENERATED}module hopbine_c_calls\n  \
+           use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_ptr\n  \
+           implicit none\n  public\n\n  interface\n"
+    );
+    for row in rows() {
+        (0..3).for_each(|form| text += &interface(&row, form));
+    }
+    text + "  end interface\nend module hopbine_c_calls\n"
+}
+
+/// One procedure of the module `hopbine`.
+fn procedure(row: &Row, form: usize) -> String {
+    let name = row.functions[form];
+    let arguments = row.arguments_of(form);
+    let has_buffers = arguments.iter().any(|argument| is_buffer(argument));
+    // Has the compiler hand a section over as it is.
+    let bound = if form > 0 && has_buffers { " bind(C,~name=\"\")" } else { "" };
+    let mut text =
+        statement(WIDTH, 2, &format!("subroutine {name}({}, ierror){bound}", list(&arguments)));
+    let buffer = match form {
+        0 => "    type(*), dimension(..), contiguous, target",
+        _ => "    type(*), dimension(..), target, asynchronous",
+    };
+    declare(&mut text, &arguments, &format!("{buffer}, intent(in)"), |a| a == "send", "");
+    declare(&mut text, &arguments, buffer, |a| matches!(a, "recv" | "buffer"), "");
+    declare(&mut text, &arguments, "    integer(hopbine_count), intent(in)", |a| a == "count", "");
+    declare(&mut text, &arguments, "    integer(hopbine_count), intent(in)", is_list, "(*)");
+    declare(&mut text, &arguments, "    integer(c_int), intent(in)", is_number, "");
+    text += "    integer(hopbine_handle), intent(in) :: comm\n";
+    if form > 0 {
+        text += "    integer(hopbine_handle), intent(out) :: request\n";
+    }
+    text += "    integer(c_int), intent(out), optional :: ierror\n";
+    let address = if form == 0 { "at" } else { "kept" };
+    let passed: Vec<String> = (arguments.iter())
+        .map(|argument| match named(argument) {
+            buffer if is_buffer(buffer) => format!("{address}({buffer})"),
+            other => other.to_owned(),
+        })
+        .collect();
+    text += &statement(WIDTH, 4, &format!("call done({name}_c({}), ierror)", passed.join(", ")));
+    text + "  end subroutine\n"
+}
+
+/// The module with the procedures for blocks of one size, or with the vector forms.
+pub fn procedures(of_vectors: bool) -> String {
+    let (module, what) = match of_vectors {
+        true => (
+            "hopbine_vector",
+            "The vector forms of the module hopbine, whose blocks may differ in size.",
+        ),
+        false => {
+            ("hopbine_calls", "The collectives of the module hopbine whose blocks have one size.")
+        }
+    };
+    let rows = rows().into_iter().filter(|row| row.is_vector == of_vectors).collect::<Vec<_>>();
+    let mut text = format!(
+        "! {what}\n{GENERATED}module {module}\n  \
+           use, intrinsic :: iso_c_binding, only: c_int\n  \
+           use hopbine_base, only: at, done, hopbine_count, hopbine_handle, kept\n  \
+           use hopbine_c_calls\n  implicit none\n  private\n"
+    );
+    for row in &rows {
+        text += &statement(WIDTH, 2, &format!("public :: {}", row.functions.join(", ")));
+    }
+    text += "\ncontains\n";
+    for row in &rows {
+        write!(text, "\n  ! {}\n", row.comment).unwrap();
+        let all: Vec<_> = (0..3).map(|form| procedure(row, form)).collect();
+        text += &all.join("\n");
+    }
+    text + &format!("\nend module {module}\n")
+}

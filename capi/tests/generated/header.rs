@@ -1,0 +1,59 @@
+//! `include/hopbine.h`: what cbindgen makes of the source, and of declarations of the collectives, which
+//! the source has by a macro.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::rows::{Row, rows};
+
+/// The Rust declaration of one of a collective's functions.
+fn declaration(row: &Row, form: usize) -> String {
+    let [blocking, ..] = row.functions;
+    let doc = match (form, row.is_vector) {
+        (0, _) => row.doc.clone(),
+        (1, false) => vec!["The buffers must be left alone until the request is done."],
+        (1, true) => {
+            vec!["The buffers must be left alone until the request is done; the lists need not."]
+        }
+        (_, false) => {
+            vec!["on these buffers, to be started with hopbine_start(), again and again."]
+        }
+        (_, true) => {
+            vec!["on these buffers, with these lists, to be started with hopbine_start()."]
+        }
+    };
+    let begin = match form {
+        0 => String::new(),
+        1 => format!("Starts {blocking}(). "),
+        _ => format!("Prepares {blocking}() "),
+    };
+    let mut text = format!("/// {begin}{}\n", doc.join("\n/// "));
+    write!(text, "#[no_mangle] pub unsafe extern \"C\" fn {}(", row.functions[form]).unwrap();
+    for argument in row.arguments_of(form) {
+        let of_type = match argument {
+            "send" => "*const c_void",
+            "recv" | "buffer" => "*mut c_void",
+            "count" => "i64",
+            "dtype" | "op" | "root" => "c_int",
+            "comm" => "hopbine_comm_t",
+            "request" => "*mut hopbine_request_t",
+            _ => "*const i64",
+        };
+        write!(text, "{argument}: {of_type}, ").unwrap();
+    }
+    text + ") -> c_int {}\n"
+}
+
+pub fn text() -> String {
+    let capi = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(capi.join("cbindgen.toml")).expect("is readable");
+    let rows = rows();
+    let declarations = (0..3).flat_map(|form| rows.iter().map(move |row| declaration(row, form)));
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = dir.path().join("collectives.rs");
+    std::fs::write(&source, declarations.collect::<String>()).expect("can be written");
+    let builder = cbindgen::Builder::new().with_config(config).with_crate(capi).with_src(source);
+    let mut text = Vec::new();
+    builder.generate().expect("the source can be read").write(&mut text);
+    String::from_utf8(text).expect("text")
+}

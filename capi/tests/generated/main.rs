@@ -1,0 +1,53 @@
+//! The files that are made from the table of the collectives' signatures, and checked in, are current:
+//! the headers, what describes MPI's calls to the C files of `capi/mpi`, and the Fortran procedures.
+
+mod fortran;
+mod header;
+mod mpi;
+mod mpi_fortran;
+mod rows;
+mod text;
+
+use std::path::Path;
+
+/// Compares a file with what it should be; `HOPBINE_TEST_BLESS=1` writes it first.
+fn assert_is_current(path: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+    if std::env::var_os("HOPBINE_TEST_BLESS").is_some() {
+        std::fs::write(&file, text).expect("can be written");
+    }
+    let there = std::fs::read_to_string(&file).unwrap_or_default();
+    let diff = similar::TextDiff::from_lines(there.as_str(), text);
+    assert!(
+        there == text,
+        "{path} is not what its source makes; HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test \
+         generated writes it:\n{}",
+        diff.unified_diff()
+    );
+}
+
+#[test]
+fn the_c_header_is_current() {
+    assert_is_current("include/hopbine.h", &header::text());
+}
+
+#[test]
+fn the_fortran_procedures_are_current() {
+    assert_is_current("fortran/hopbine_c_calls.f90", &fortran::interfaces());
+    assert_is_current("fortran/hopbine_calls.f90", &fortran::procedures(false));
+    assert_is_current("fortran/hopbine_vector.f90", &fortran::procedures(true));
+}
+
+#[test]
+fn the_header_with_mpis_names_is_current() {
+    assert_is_current("include/hopbine_mpi.h", &mpi::header());
+    assert_is_current("capi/mpi/signatures.h", &mpi::signatures());
+}
+
+#[test]
+fn the_fortran_procedures_with_mpis_names_are_current() {
+    assert_is_current("fortran/mpi/procedures.inc", &mpi_fortran::procedures());
+    for (number, form) in ["blocking", "nonblocking", "persistent"].iter().enumerate() {
+        assert_is_current(&format!("fortran/mpi/{form}.inc"), &mpi_fortran::module(number));
+    }
+}

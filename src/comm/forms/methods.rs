@@ -1,0 +1,263 @@
+//! The collectives as methods: blocking ones of [`Communicator`], each of which returns when its buffers
+//! are the caller's again, non-blocking ones of [`Scope`], and those that prepare a [`Persistent`]. They
+//! come from the table of the collectives.
+//!
+//! A vector is a slice; a block is a slice too, and `p` blocks are one slice of `p` times its
+//! length, in rank order. Lengths must be the same on all ranks; any length is allowed.
+//!
+//! In the vector forms blocks may have any size and place. Sizes of an allgather's and a
+//! reduce-scatter's blocks must be the same on all ranks. In an alltoall a rank says what it sends to
+//! each and receives from each, in a gather and a scatter the root knows all sizes and the others their
+//! own: if two ranks do not agree about a block, both fail with an error that names the other. Ranks may
+//! have different displacements.
+
+use hopbine_torus::collectives::Collective;
+
+use super::persistent::Persistent;
+use super::scope::{Request, Scope};
+use crate::Rank;
+use crate::comm::call::Call;
+use crate::comm::call::blocks::Blocks;
+use crate::comm::communicator::Communicator;
+use crate::error::Error;
+use crate::reduce::{Datatype, Dtype, Op};
+
+/// The type of an argument of the table; buffers are borrowed for `$life`.
+macro_rules! argument {
+    (In $life:lifetime) => { &$life [T] };
+    (Out $life:lifetime) => { &$life mut [T] };
+    (Own $life:lifetime) => { Vec<T> };
+    (Count $life:lifetime) => { usize };
+    (Op $life:lifetime) => { Op };
+    (Rank $life:lifetime) => { Rank };
+    (Counts $life:lifetime) => { &[u64] };
+    (Blocks $life:lifetime) => { Blocks<'_> };
+    (BlocksOfRoot $life:lifetime) => { Option<Blocks<'_>> };
+}
+
+/// The receive buffer among the arguments of a method.
+macro_rules! received {
+    ($argument:ident: Out $(, $($rest:tt)*)?) => { $argument };
+    ($other:ident: $kind:ident, $($rest:tt)*) => { received!($($rest)*) };
+}
+
+/// What makes a [`Persistent`] of the buffer that it is given.
+macro_rules! owning {
+    (send) => {
+        Persistent::of_send
+    };
+    (buffer) => {
+        Persistent::of_buffer
+    };
+}
+
+macro_rules! blocking {
+    ($(#[doc = $doc:literal])* $collective:ident $form:ident $name:ident()) => {
+        $(#[doc = $doc])*
+        ///
+        /// # Errors
+        /// Those [of all collectives](Communicator#errors-of-all-collectives).
+        pub fn $name(&self) -> Result<(), Error> {
+            self.blocking(&Call::$form(Collective::$collective, Dtype::U8))
+        }
+    };
+    (
+        $(#[doc = $doc:literal])*
+        $collective:ident $form:ident $name:ident($($argument:ident: $kind:ident),*)
+    ) => {
+        $(#[doc = $doc])*
+        ///
+        /// # Errors
+        /// Those [of all collectives](Communicator#errors-of-all-collectives).
+        pub fn $name<T: Datatype>(&self, $($argument: argument!($kind '_)),*) -> Result<(), Error> {
+            let call = Call::$form(Collective::$collective, T::DTYPE)$(.$argument($argument))*;
+            self.blocking(&call.counted(self.caller())?)
+        }
+    };
+}
+
+macro_rules! nonblocking {
+    ($collective:ident $form:ident $name:ident()) => {
+        #[doc = concat!("See [`Communicator::", stringify!($name), "`].")]
+        ///
+        /// # Errors
+        /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+        pub fn $name(&'scope self) -> Result<Request<'scope, u8>, Error> {
+            let nothing: &mut [u8] = &mut [];
+            self.start(&Call::$form(Collective::$collective, Dtype::U8), nothing.into())
+        }
+    };
+    ($collective:ident $form:ident $name:ident($($argument:ident: $kind:ident),*)) => {
+        #[doc = concat!("See [`Communicator::", stringify!($name), "`].")]
+        ///
+        /// # Errors
+        /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+        pub fn $name<T: Datatype>(
+            &'scope self,
+            $($argument: argument!($kind 'scope)),*
+        ) -> Result<Request<'scope, T>, Error> {
+            let call = Call::$form(Collective::$collective, T::DTYPE)$(.$argument($argument))*;
+            self.start(&call.counted(self.caller())?, received!($($argument: $kind),*).into())
+        }
+    };
+}
+
+macro_rules! persistent {
+    ($(#[doc = $doc:literal])* $collective:ident $form:ident $name:ident()) => {
+        $(#[doc = $doc])*
+        ///
+        /// # Errors
+        /// Those of the blocking call, and [`Error::Memory`].
+        pub fn $name(&self) -> Result<Persistent<u8>, Error> {
+            let call = Call::$form(Collective::$collective, Dtype::U8);
+            Persistent::new(self, call, None, Vec::new())
+        }
+    };
+    (
+        $(#[doc = $doc:literal])*
+        $collective:ident $form:ident $name:ident($owned:ident: Own $(, $argument:ident: $kind:ident)*)
+    ) => {
+        $(#[doc = $doc])*
+        ///
+        /// # Errors
+        /// Those of the blocking call, and [`Error::Memory`].
+        pub fn $name<T: Datatype>(
+            &self,
+            $owned: Vec<T>,
+            $($argument: argument!($kind '_)),*
+        ) -> Result<Persistent<T>, Error> {
+            let call = Call::$form(Collective::$collective, T::DTYPE)$(.$argument($argument))*;
+            owning!($owned)(self, call, $owned)
+        }
+    };
+}
+
+macro_rules! methods {
+    ($(
+        $collective:ident $form:ident
+        rust {
+            $(#[doc = $doc:literal])* $name:ident $arguments:tt
+            $(#[doc = $init_doc:literal])* $init:ident $init_arguments:tt
+        }
+        c $c:tt
+        fortran $fortran:tt
+    )*) => {
+        /// # Errors of all collectives
+        /// [`Error::BufferLength`], [`Error::UnevenBlocks`], [`Error::Root`] and [`Error::Reduce`] if
+        /// the call makes no sense; nothing has been sent then. [`Error::UnknownAlgorithm`],
+        /// [`Error::NotServed`], [`Error::Setting`] and [`Error::Plan`] if the options do not.
+        /// [`Error::Timeout`] and [`Error::Wire`] if it fails, and [`Error::Poisoned`] for every call
+        /// after that.
+        ///
+        /// In the vector forms also [`Error::Blocks`] if the blocks make no sense, before anything is
+        /// sent. Buffers may be longer than their blocks reach.
+        ///
+        /// The buffers of a [`Persistent`] that it writes to start as zeros, and reach to the end of the
+        /// last block.
+        impl Communicator {
+            $(blocking! { $(#[doc = $doc])* $collective $form $name $arguments })*
+            $(persistent! { $(#[doc = $init_doc])* $collective $form $init $init_arguments })*
+        }
+
+        /// Errors are those of the blocking methods; what goes wrong later is returned by
+        /// [`Request::wait`].
+        impl<'scope> Scope<'scope, '_> {
+            $(nonblocking! { $collective $form $name $arguments })*
+        }
+    };
+}
+
+crate::collectives!(methods);
+
+/// Calls in place, and those of which all ranks know the blocks.
+impl Communicator {
+    #[inline]
+    fn blocking(&self, call: &Call) -> Result<(), Error> {
+        // SAFETY: the addresses come from slices that the calling method borrows until this
+        // returns, that is until the operation is done.
+        unsafe { self.call(call) }
+    }
+
+    blocking! {
+        /// [`allreduce`](Communicator::allreduce) with the input in the receive buffer.
+        Allreduce regular_in_place allreduce_in_place(buffer: Out, op: Op)
+    }
+
+    /// [`reduce`](Communicator::reduce) with the root's result in place of its input; the
+    /// others' buffers keep theirs.
+    ///
+    /// # Errors
+    /// Those [of all collectives](Communicator#errors-of-all-collectives).
+    pub fn reduce_in_place<T: Datatype>(
+        &self,
+        buffer: &mut [T],
+        op: Op,
+        root: Rank,
+    ) -> Result<(), Error> {
+        let call = if self.rank() == root {
+            Call::regular_in_place(Collective::Reduce, T::DTYPE).buffer(buffer)
+        } else {
+            Call::regular(Collective::Reduce, T::DTYPE).send(buffer)
+        };
+        self.blocking(&call.op(op).root(root).counted(self.caller())?)
+    }
+
+    blocking! {
+        /// [`reduce_scatter`](Communicator::reduce_scatter) with the `p` blocks in `buffer`, the
+        /// first of which takes the result; the others are left as they are.
+        ReduceScatter regular_in_place reduce_scatter_in_place(buffer: Out, op: Op)
+    }
+
+    blocking! {
+        /// [`allgather`](Communicator::allgather) with the own block in its place in `buffer`.
+        Allgather regular_in_place allgather_in_place(buffer: Out)
+    }
+
+    blocking! {
+        /// [`alltoall`](Communicator::alltoall) within one buffer.
+        Alltoall regular_in_place alltoall_in_place(buffer: Out)
+    }
+
+    blocking! {
+        /// [`scan`](Communicator::scan) with the input in the receive buffer.
+        Scan regular_in_place scan_in_place(buffer: Out, op: Op)
+    }
+
+    blocking! {
+        /// [`exscan`](Communicator::exscan) with the input in the receive buffer.
+        Exscan regular_in_place exscan_in_place(buffer: Out, op: Op)
+    }
+
+    blocking! {
+        /// [`allgatherv`](Communicator::allgatherv) with the own block in its place in `buffer`.
+        Allgather vector_in_place allgatherv_in_place(buffer: Out, blocks: Blocks)
+    }
+
+    blocking! {
+        /// [`reduce_scatterv`](Communicator::reduce_scatterv) with the blocks in `buffer`, the start
+        /// of which takes the result; what is behind it is left as it is.
+        ReduceScatter vector_in_place reduce_scatterv_in_place(buffer: Out, counts: Counts, op: Op)
+    }
+
+    blocking! {
+        /// [`alltoallv`](Communicator::alltoallv) within one buffer: a block goes from where another
+        /// of the same size comes. All ranks must call this form.
+        Alltoall vector_in_place alltoallv_in_place(buffer: Out, blocks: Blocks)
+    }
+
+    blocking! {
+        /// [`gatherv`](Communicator::gatherv) with the same counts given on all ranks, so that
+        /// nobody needs to be told.
+        Gather vector_known gatherv_known(send: In, recv: Out, blocks: Blocks, root: Rank)
+    }
+
+    blocking! {
+        /// [`scatterv`](Communicator::scatterv) with the same counts given on all ranks, so that
+        /// nobody needs to be told.
+        Scatter vector_known scatterv_known(send: In, blocks: Blocks, recv: Out, root: Rank)
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    nonblocking! { Allreduce regular_in_place allreduce_in_place(buffer: Out, op: Op) }
+}
