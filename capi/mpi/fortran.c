@@ -22,7 +22,7 @@ struct fortran_call {
 };
 
 _Static_assert(sizeof(MPI_Count) == sizeof(int64_t) && sizeof(MPI_Aint) == sizeof(intptr_t),
-               "fortran/mpi/calls.inc has other kinds of counts or displacements than MPI");
+               "fortran/mpi/kinds.inc has other kinds of counts or displacements than MPI");
 
 /* Addresses that stand for what only Fortran knows: MPI_IN_PLACE, MPI_BOTTOM, and a buffer with gaps. */
 static const void *const in_place = (void *)-1, *const bottom = (void *)-2, *const gaps = (void *)-3;
