@@ -30,132 +30,96 @@ module hopbine_c
   integer(c_int), parameter :: HOPBINE_UNDEFINED = -1
 
   interface
-    function hopbine_start_c(request) &
-      result(code) bind(C, name="hopbine_start")
+    integer(c_int) function hopbine_start_c(request) bind(C, name="hopbine_start")
       import
       integer(c_int64_t), value :: request
-      integer(c_int) :: code
     end function
-    function hopbine_test_c(request, done) &
-      result(code) bind(C, name="hopbine_test")
+    integer(c_int) function hopbine_test_c(request, done) bind(C, name="hopbine_test")
       import
       integer(c_int64_t) :: request
       integer(c_int) :: done
-      integer(c_int) :: code
     end function
-    function hopbine_wait_c(request) &
-      result(code) bind(C, name="hopbine_wait")
+    integer(c_int) function hopbine_wait_c(request) bind(C, name="hopbine_wait")
       import
       integer(c_int64_t) :: request
-      integer(c_int) :: code
     end function
-    function hopbine_waitall_c(n, requests) &
-      result(code) bind(C, name="hopbine_waitall")
+    integer(c_int) function hopbine_waitall_c(n, requests) bind(C, name="hopbine_waitall")
       import
       integer(c_int), value :: n
       integer(c_int64_t) :: requests(*)
-      integer(c_int) :: code
     end function
-    function hopbine_request_free_c(request) &
-      result(code) bind(C, name="hopbine_request_free")
+    integer(c_int) function hopbine_request_free_c(request) bind(C, name="hopbine_request_free")
       import
       integer(c_int64_t) :: request
-      integer(c_int) :: code
     end function
-    function hopbine_init_c(world) &
-      result(code) bind(C, name="hopbine_init")
+    integer(c_int) function hopbine_init_c(world) bind(C, name="hopbine_init")
       import
       integer(c_int64_t) :: world
-      integer(c_int) :: code
     end function
-    function hopbine_finalize_c() &
-      result(code) bind(C, name="hopbine_finalize")
+    integer(c_int) function hopbine_finalize_c() bind(C, name="hopbine_finalize")
       import
-      integer(c_int) :: code
     end function
-    function hopbine_comm_rank_c(comm, rank) &
-      result(code) bind(C, name="hopbine_comm_rank")
+    integer(c_int) function hopbine_comm_rank_c(comm, rank) bind(C, name="hopbine_comm_rank")
       import
       integer(c_int64_t), value :: comm
       integer(c_int) :: rank
-      integer(c_int) :: code
     end function
-    function hopbine_comm_size_c(comm, size) &
-      result(code) bind(C, name="hopbine_comm_size")
+    integer(c_int) function hopbine_comm_size_c(comm, size) bind(C, name="hopbine_comm_size")
       import
       integer(c_int64_t), value :: comm
       integer(c_int) :: size
-      integer(c_int) :: code
     end function
-    function hopbine_comm_torus_c(comm, room, n_dims, sizes, coordinates) &
-      result(code) bind(C, name="hopbine_comm_torus")
+    integer(c_int) function hopbine_comm_torus_c(comm, room, n_dims, sizes, coordinates) bind(C, name="hopbine_comm_torus")
       import
       integer(c_int64_t), value :: comm
       integer(c_int), value :: room
       integer(c_int) :: n_dims, sizes(*), coordinates(*)
-      integer(c_int) :: code
     end function
-    function hopbine_register_c(comm, buffer, bytes, registration) &
-      result(code) bind(C, name="hopbine_register")
+    integer(c_int) function hopbine_register_c(comm, buffer, bytes, registration) bind(C, name="hopbine_register")
       import
       integer(c_int64_t), value :: comm, bytes
       type(c_ptr), value :: buffer
       integer(c_int64_t) :: registration
-      integer(c_int) :: code
     end function
-    function hopbine_deregister_c(registration) &
-      result(code) bind(C, name="hopbine_deregister")
+    integer(c_int) function hopbine_deregister_c(registration) bind(C, name="hopbine_deregister")
       import
       integer(c_int64_t) :: registration
-      integer(c_int) :: code
     end function
-    function hopbine_comm_duplicate_c(comm, made) &
-      result(code) bind(C, name="hopbine_comm_duplicate")
+    integer(c_int) function hopbine_comm_duplicate_c(comm, made) bind(C, name="hopbine_comm_duplicate")
       import
       integer(c_int64_t), value :: comm
       integer(c_int64_t) :: made
-      integer(c_int) :: code
     end function
-    function hopbine_comm_split_c(comm, colour, key, made) &
-      result(code) bind(C, name="hopbine_comm_split")
+    integer(c_int) function hopbine_comm_split_c(comm, colour, key, made) bind(C, name="hopbine_comm_split")
       import
       integer(c_int64_t), value :: comm, key
       integer(c_int), value :: colour
       integer(c_int64_t) :: made
-      integer(c_int) :: code
     end function
-    function hopbine_comm_group_c(comm, n, ranks, made) &
-      result(code) bind(C, name="hopbine_comm_group")
+    integer(c_int) function hopbine_comm_group_c(comm, n, ranks, made) bind(C, name="hopbine_comm_group")
       import
       integer(c_int64_t), value :: comm
       integer(c_int), value :: n
       integer(c_int), intent(in) :: ranks(*)
       integer(c_int64_t) :: made
-      integer(c_int) :: code
     end function
-    function hopbine_comm_sub_box_c(comm, n, dims, made) &
-      result(code) bind(C, name="hopbine_comm_sub_box")
+    integer(c_int) function hopbine_comm_sub_box_c(comm, n, dims, made) bind(C, name="hopbine_comm_sub_box")
       import
       integer(c_int64_t), value :: comm
       integer(c_int), value :: n
       integer(c_int), intent(in) :: dims(*)
       integer(c_int64_t) :: made
-      integer(c_int) :: code
     end function
-    function hopbine_comm_with_c(comm, algorithm, ports, segment_bytes, made) &
-      result(code) bind(C, name="hopbine_comm_with")
+    integer(c_int) function hopbine_comm_with_c(comm, algorithm, ports, segment_bytes, made) bind(C, name="hopbine_comm_with")
       import
       integer(c_int64_t), value :: comm, segment_bytes
       character(kind=c_char), intent(in) :: algorithm(*)
       integer(c_int), value :: ports
       integer(c_int64_t) :: made
-      integer(c_int) :: code
     end function
-    function hopbine_comm_free_c(comm) &
-      result(code) bind(C, name="hopbine_comm_free")
+    integer(c_int) function hopbine_comm_free_c(comm) bind(C, name="hopbine_comm_free")
       import
       integer(c_int64_t) :: comm
-      integer(c_int) :: code
     end function
     function hopbine_last_error_c() &
       result(code) bind(C, name="hopbine_last_error")
