@@ -10,6 +10,8 @@
 # With MPICC, libhopbine itself is linked to that MPI, for messages between hosts (it needs libclang to
 # build); MESSAGES=no leaves that out: then hopbine serves jobs on Tofu or on one host only.
 #
+# EMULATOR=no leaves the emulated Tofu device out, which programs on a machine with Tofu do not need.
+#
 # Other variables: CC, FC (default: cc, gfortran if there is one; FC= installs no Fortran modules),
 # CARGO_BUILD_TARGET (cross build), PROFILE (default: release), ALSO_BUILD (more arguments of cargo's).
 # Modules of Fortran belong to one compiler: their sources are installed, too, under share/hopbine/fortran.
@@ -30,13 +32,14 @@ version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)
 fc=${FC-$(command -v gfortran || true)}
 
 features=() with=()
+[ "${EMULATOR:-yes}" != no ] || features=(--no-default-features)
 if [ -n "${MPICC:-}" ] && [ "${MESSAGES:-yes}" != no ]; then
   export MPICC
-  features=(--features "hopbine-capi/mpi,hopbine-cli/mpi") with=(-DHOPBINE_WITH_MPI)
+  features+=(--features "hopbine-capi/mpi,hopbine-cli/mpi") with=(-DHOPBINE_WITH_MPI)
 fi
 built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
 [ "$profile" != dev ] || built=${built%/dev}/debug
-if [ ${#features[@]} != 0 ]; then
+if [ ${#with[@]} != 0 ]; then
   # mpi-sys does not notice that MPICC names another MPI than the last time.
   mpi="$MPICC $("$MPICC" -show 2>/dev/null || true)"
   if [ "$(cat "$built/hopbine-mpi" 2>/dev/null)" != "$mpi" ]; then
@@ -89,7 +92,7 @@ fi
 
 # The libraries that a static libhopbine needs.
 needs="-lpthread -ldl -lm -lrt"
-for word in ${features[0]:+$("$MPICC" -show)}; do
+for word in ${with[0]:+$("$MPICC" -show)}; do
   case $word in -[lL]*) needs+=" $word" ;; esac
 done
 cat >"$prefix/lib/pkgconfig/hopbine.pc" <<EOF

@@ -65,19 +65,20 @@ export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_TEST_DEBUG_ASSERTI
 export CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_TEST_OVERFLOW_CHECKS=false
 
 run() { cargo test --quiet --target $target --no-default-features --no-fail-fast "$@"; }
-packages=(-p hopbine -p hopbine-torus -p utofu-emu -p utofu)
+packages=(-p hopbine -p hopbine-torus -p hopbine-meet -p utofu-emu -p utofu)
+emu=(--features hopbine/emu,utofu/emu)
 few=(--lib --test allocation --test atomics --test errors --test handles --test jtofu --test model
   --test threads)
 
 # All that is needed is built at once: what is built alone leaves a core idle.
-run --no-run "${packages[@]}" "${few[@]}" --test ranks || exit 1
+run --no-run "${packages[@]}" "${emu[@]}" "${few[@]}" --test ranks || exit 1
 failed=0
-run "${packages[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner \
+run "${packages[@]}" "${emu[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner \
   --skip what_was_read_from_a_stranger --skip the_dead_hold_nothing \
   --skip memory::monitor:: --skip memory::uffd::tests::unread_reports || failed=1
-run "${packages[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \
+run "${packages[@]}" "${emu[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \
   emulated::every_algorithm_on_2x3 emulated::types_and_operators \
   --skip regcache::events:: --skip every_algorithm_on_2x3x2 || failed=1
 # What a seed does there is what it does here: test.sh has left the traces of this machine.
-run -p hopbine --features sim --test simulated -- traces_are_the_same || failed=1
+run -p hopbine --features emu,sim --test simulated -- traces_are_the_same || failed=1
 exit $failed

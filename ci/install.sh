@@ -15,7 +15,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
 # An example brings the features of what the tests need: all is then what they have been built with.
-export ALSO_BUILD="--example collectives"
+export ALSO_BUILD="-p hopbine --example collectives"
 PREFIX=$prefix PROFILE=${PROFILE:-release} ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 
@@ -63,3 +63,22 @@ EOF
 cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" &&
   cmake --build "$work/project/build" >>"$work/log" || { cat "$work/log"; exit 1; }
 for name in c c-static f; do check "CMake, $name" "$work/project/build/$name" 10; done
+
+# What is built for a machine with Tofu has nothing of the emulated device, and says so.
+without=$work/without
+CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/no-emulator CARGO_PROFILE_DEV_OPT_LEVEL=0 ALSO_BUILD='' \
+  EMULATOR=no FC='' PROFILE=dev PREFIX=$without ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+for file in bin/hopbine lib/libhopbine.so; do
+  n_symbols() { nm "$1/$file" 2>/dev/null | grep -c utofu_emu || true; }
+  with=$(n_symbols "$prefix")
+  rest=$(n_symbols "$without")
+  if [ "$with" = 0 ] || [ "$rest" != 0 ]; then
+    echo "$file: $with symbols of the emulated device by default, $rest without it" >&2
+    exit 1
+  fi
+done
+said=$(HOPBINE_BACKEND=emu "$without/bin/hopbine" info 2>&1) && { echo "no error: $said"; exit 1; }
+case $said in
+*"built without the emulated device"*) echo "without the emulated device: well" ;;
+*) echo "without the emulated device: $said"; exit 1 ;;
+esac

@@ -130,7 +130,7 @@ probe() {
   done
 }
 
-packages=(-p utofu-emu -p utofu-emu-capi -p utofu -p hopbine -p hopbine-cli)
+packages=(-p hopbine-meet -p utofu-emu -p utofu-emu-capi -p utofu -p hopbine -p hopbine-cli)
 device=(--test atomics --test model --test threads)
 few=(--lib --test bootstrap --test brk --test errors --test gates --test handles --test jtofu)
 failed=0

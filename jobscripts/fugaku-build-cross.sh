@@ -17,4 +17,6 @@ export RUSTFLAGS="${RUSTFLAGS:-} -C target-cpu=a64fx"
 export CC=${CC:-fccpx} FC=${FC-frtpx} MPICC=${MPICC:-mpifccpx} MPIFC=${MPIFC-mpifrtpx}
 # Messages go by Tofu. MESSAGES=yes links hopbine to MPI as well, and needs libclang.
 export MESSAGES=${MESSAGES:-no}
+# The device is there.
+export EMULATOR=no
 ./install.sh

@@ -20,4 +20,6 @@ export RUSTFLAGS="${RUSTFLAGS:-} -C target-cpu=a64fx"
 export CC=${CC:-fcc} FC=${FC-frt} MPICC=${MPICC:-mpifcc} MPIFC=${MPIFC-mpifrt}
 # Messages go by Tofu. MESSAGES=yes links hopbine to MPI as well, and needs libclang.
 export MESSAGES=${MESSAGES:-no}
+# The device is there.
+export EMULATOR=no
 ./install.sh

@@ -358,3 +358,12 @@ impl fmt::Display for Because {
         self.0.map_or(Ok(()), |blame| write!(f, "; {blame}"))
     }
 }
+
+impl From<hopbine_meet::VariableError> for Error {
+    fn from(error: hopbine_meet::VariableError) -> Self {
+        match error.value.clone() {
+            Some(found) => Error::Setting { setting: error.name, found, valid: error.wanted },
+            None => Error::Meeting { rank: None, reason: error.to_string() },
+        }
+    }
+}

@@ -39,10 +39,12 @@ pub use comm::{
 pub use error::{Awaited, Blame, BlockProblem, Error, Fault, WireError};
 pub use hopbine_torus as torus;
 pub use world::{
-    Attempt, Barrier, DeviceInfo, Drive, EmulationConfig, Info, Latency, OnTimeout, Onesided,
-    World, emulate, init, init_over, n_ranks_said,
+    Attempt, Barrier, DeviceInfo, Drive, EmulationConfig, Info, OnTimeout, Onesided, World,
+    emulate, init, init_over, n_ranks_said,
 };
 
+#[cfg(feature = "emu")]
+pub use world::Latency;
 #[cfg(feature = "mpi")]
 pub use world::init_mpi;
 

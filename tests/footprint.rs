@@ -12,8 +12,8 @@ use std::time::Duration;
 use hopbine::endpoint::Time;
 use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, WireRegion};
+use hopbine_meet::{BootstrapError, Exchange};
 use utofu::Api;
-use utofu::bootstrap::{BootstrapError, Exchange};
 use utofu_emu::{Job, Model};
 
 struct Counting;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hopbine::{CallOptions, World};
-use utofu::bootstrap::{BootstrapError, Exchange};
+use hopbine_meet::{BootstrapError, Exchange};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_STATE, entry, out};
 use crate::handles::{COMMS, comm as find, hopbine_comm_t};

@@ -1,6 +1,6 @@
 //! What the start-up of every wire exchanges with the other ranks, and its failures.
 
-use utofu::bootstrap::{BootstrapError, Exchange};
+use hopbine_meet::{BootstrapError, Exchange};
 
 use super::{Rank, WireError};
 

@@ -1,7 +1,7 @@
 //! What a world needs of the device that it is on.
 
+use hopbine_meet::Exchange;
 use hopbine_torus::geometry::{RankMap, Shape};
-use utofu::bootstrap::Exchange;
 
 use super::config::Drive;
 use super::info::DeviceInfo;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use utofu::bootstrap::Exchange;
+use hopbine_meet::{Exchange, Place, from_environment};
 
 use super::backend::Backend;
 use super::mpi::Session;
 use super::shm::{self, Shm};
-use super::tofu::Tofu;
+use super::tofu::{Tofu, of_environment};
 use crate::error::Error;
 use crate::memory::CacheConfig;
 
@@ -49,7 +49,8 @@ pub(super) fn choose(
             if let Some(session) = session {
                 same_ranks(session)?;
             }
-            Ok((Box::new(Tofu::emulated(Some(cache))), Vec::new()))
+            let device = of_environment(cache).map_err(|reason| unusable("emu", reason))?;
+            Ok((Box::new(device), Vec::new()))
         }
         Some("mpi") => match session {
             Some(session) => Ok((session.backend(), Vec::new())),
@@ -71,9 +72,9 @@ pub(super) fn choose(
 /// The emulated device learns from the environment who a process is.
 fn same_ranks(session: &Session) -> Result<(), Error> {
     let (rank, size) = session.place();
-    match utofu_emu::env::place() {
-        Ok(place) if place == (rank, size) => Ok(()),
-        Ok((other, of)) => Err(unusable(
+    match Place::find(&from_environment) {
+        Ok(place) if (place.rank, place.size) == (rank, size) => Ok(()),
+        Ok(Place { rank: other, size: of, .. }) => Err(unusable(
             "emu",
             format!(
                 "for the emulated device this is rank {other} of {of}, as the environment says, \

@@ -13,8 +13,10 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
+use hopbine_meet::{Lookup, from_environment, number_of, timeout};
 use hopbine_torus::geometry::{RankMap, Shape};
 /// How long the emulated wire takes.
+#[cfg(feature = "emu")]
 pub use utofu_emu::Model as Latency;
 
 use crate::comm::choice::preferred::Preferred;
@@ -25,21 +27,8 @@ use crate::error::Error;
 use crate::memory::CacheConfig;
 
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-/// Some thirty years, so that sums of times do not overflow.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
-
 /// Cores that the system's masks have room for.
 const MOST_CORES: usize = libc::CPU_SETSIZE as usize;
-
-/// Looks a variable of the environment up.
-pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// A variable of this process's environment, unless it is empty. What is no text is shown as well as
-/// can be, so that whoever reads a setting refuses it.
-pub(super) fn from_environment(name: &str) -> Option<String> {
-    let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
-    Some(value.to_string_lossy().into_owned())
-}
 
 /// Who drives the ports of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -105,6 +94,7 @@ pub struct EmulationConfig {
     pub reg_cache: bool,
     /// How long the emulated wire takes; by default no time at all. For tests of what
     /// depends on timing, and to see shapes of curves: it delays notices, not data.
+    #[cfg(feature = "emu")]
     pub latency: Latency,
 }
 
@@ -124,6 +114,7 @@ impl EmulationConfig {
             unexpected_bytes: DEFAULT_LIMIT,
             cores: Vec::new(),
             reg_cache: false,
+            #[cfg(feature = "emu")]
             latency: Latency::default(),
         }
     }
@@ -151,8 +142,8 @@ impl EmulationConfig {
         if let Some(text) = get("HOPBINE_DRIVE") {
             config.drive = text.parse()?;
         }
-        if let Some(text) = get("HOPBINE_TIMEOUT") {
-            config.timeout = parse_timeout(&text)?;
+        if let Some(timeout) = timeout(&get)? {
+            config.timeout = timeout;
         }
         if let Some(text) = get("HOPBINE_ON_TIMEOUT") {
             config.on_timeout = parse_on_timeout(&text)?;
@@ -170,30 +161,12 @@ impl EmulationConfig {
     }
 }
 
-/// The number that a variable holds, if it is set.
-///
-/// # Errors
-/// [`Error::Setting`] if it is zero, too large or no number.
-pub(super) fn number<N: FromStr + PartialOrd + From<u8>>(
-    get: Lookup<'_>,
-    setting: &'static str,
-) -> Result<Option<N>, Error> {
-    let Some(found) = get(setting) else { return Ok(None) };
-    match found.trim().parse() {
-        Ok(number) if number >= N::from(1) => Ok(Some(number)),
-        _ => {
-            let valid = "a whole number of at least 1".to_owned();
-            Err(Error::Setting { setting, found, valid })
-        }
-    }
-}
-
 /// What the environment says of messages that come before their calls.
 ///
 /// # Errors
 /// [`Error::Setting`].
 pub(super) fn parse_unexpected(get: Lookup<'_>) -> Result<Option<usize>, Error> {
-    number(get, "HOPBINE_UNEXPECTED_BYTES")
+    Ok(number_of(get, "HOPBINE_UNEXPECTED_BYTES", 1..=usize::MAX)?)
 }
 
 /// What the environment says of the registration cache.
@@ -210,21 +183,11 @@ pub(super) fn parse_cache(get: Lookup<'_>) -> Result<CacheConfig, Error> {
             return Err(Error::Setting { setting, found: other.to_owned(), valid });
         }
     };
-    let max_bytes = number(get, "HOPBINE_REG_CACHE_MAX_BYTES")?;
-    let max_regions = number(get, "HOPBINE_REG_CACHE_MAX_REGIONS")?.and_then(NonZeroU32::new);
+    let max_bytes = number_of(get, "HOPBINE_REG_CACHE_MAX_BYTES", 1..=u64::MAX)?;
+    let max_regions =
+        number_of(get, "HOPBINE_REG_CACHE_MAX_REGIONS", 1..=u32::MAX)?.and_then(NonZeroU32::new);
     let max_regions = max_regions.unwrap_or(CacheConfig::default().max_regions);
     Ok(CacheConfig { enabled, max_bytes, max_regions })
-}
-
-pub(super) fn parse_timeout(text: &str) -> Result<Duration, Error> {
-    let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    seconds.filter(|timeout| !timeout.is_zero() && *timeout <= LONGEST_TIMEOUT).ok_or_else(|| {
-        Error::Setting {
-            setting: "HOPBINE_TIMEOUT",
-            found: text.to_owned(),
-            valid: format!("a number of seconds above 0, up to {}", LONGEST_TIMEOUT.as_secs()),
-        }
-    })
 }
 
 pub(super) fn parse_on_timeout(text: &str) -> Result<OnTimeout, Error> {
@@ -269,9 +232,6 @@ mod tests {
     fn settings_are_read_or_refused() {
         assert_eq!("inline".parse::<Drive>().unwrap(), Drive::Inline);
         assert!("fast".parse::<Drive>().unwrap_err().to_string().contains("workers, inline"));
-        assert_eq!(parse_timeout("0.5").unwrap(), Duration::from_millis(500));
-        assert!(parse_timeout("-1").is_err() && parse_timeout("0").is_err());
-        assert!(parse_timeout("1e10").is_err());
         assert_eq!(parse_cores("2,4-6").unwrap(), [2, 4, 5, 6]);
         for cores in ["6-4", "", "1024", "0-18446744073709551615"] {
             assert!(parse_cores(cores).is_err(), "{cores}");
@@ -324,10 +284,6 @@ mod tests {
                 Ok(())
             };
             let get = |_: &str| Some(text.clone());
-            parse_timeout(&text).map_or_else(|error| named(error, "HOPBINE_TIMEOUT"), |timeout| {
-                prop_assert!(!timeout.is_zero() && timeout <= LONGEST_TIMEOUT);
-                Ok(())
-            })?;
             parse_cores(&text).map_or_else(|error| named(error, "HOPBINE_CORES"), |cores| {
                 prop_assert!(cores.iter().all(|&core| core < MOST_CORES));
                 Ok(())
@@ -338,8 +294,6 @@ mod tests {
             parse_cache(&get).map_or_else(|error| named(error, "HOPBINE_REG_CACHE"), |_| Ok(()))?;
             parse_unexpected(&get)
                 .map_or_else(|error| named(error, "HOPBINE_UNEXPECTED_BYTES"), |_| Ok(()))?;
-            number::<u32>(&get, "HOPBINE_PORTS")
-                .map_or_else(|error| named(error, "HOPBINE_PORTS"), |_| Ok(()))?;
             for text in [&text, &algorithm] {
                 text.parse::<Preferred>()
                     .map_or_else(|error| named(error, "HOPBINE_ALGORITHM"), |_| Ok(()))?;

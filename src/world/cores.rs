@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::config::{Drive, spread};
-use crate::endpoint::shm::kernel;
+use hopbine_meet::kernel;
 
 /// What decides: the rank's ports, and the cores it may use with others.
 #[derive(Clone, Debug)]

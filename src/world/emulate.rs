@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hopbine_meet::{Exchange, LocalExchange};
 use hopbine_torus::geometry::Shape;
-use utofu::bootstrap::{Exchange, LocalExchange};
 
 use super::backend::{Backend, Layout};
 use super::config::{Drive, EmulationConfig, spread};
@@ -48,7 +48,8 @@ const PATIENCE: Duration = Duration::from_secs(365 * 24 * 3600);
 ///
 /// # Errors
 /// [`Error::RankPanicked`] if `f` panics on a rank: the others' pending calls then fail.
-/// [`Error::Startup`] if the emulated device cannot be set up; [`Error::Setting`] if the
+/// [`Error::Startup`] if the emulated device cannot be set up, [`Error::Backend`] if hopbine was built
+/// without it; [`Error::Setting`] if the
 /// configuration makes no sense.
 pub fn emulate<R: Send>(
     config: &EmulationConfig,
@@ -91,15 +92,18 @@ pub(super) fn n_ports(wanted: Option<u32>, shape: &Shape) -> Result<u32, Error> 
 fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> {
     let n_ranks = config.shape.n_nodes();
     let n_ports = n_ports(config.ports, &config.shape)?;
-    let emulation = Emulation::new(&config.shape, &config.map, config.latency)?;
+    let emulation = match config.wire {
+        Wire::Network => Some(Emulation::new(config)?),
+        Wire::Memory => None,
+    };
     let failure = Arc::new(Failure::default());
     let expansions = Arc::new(Expansions::default());
     let exchanges = LocalExchange::group(n_ranks as usize, PATIENCE);
     let cores = Cores::of(config, n_ranks as usize, n_ports as usize);
     let run = |rank: u32, exchange| {
-        let _entered = emulation.enter(rank);
+        let _entered = emulation.as_ref().map(|emulation| emulation.enter(rank));
         let (cores, failure) = (&cores, &failure);
-        let emulation = &emulation;
+        let emulation = emulation.as_ref();
         let world = World { config, n_ports, cores, emulation, failure, expansions: &expansions };
         world.run(rank, exchange, f)
     };
@@ -137,7 +141,8 @@ struct World<'a> {
     config: &'a EmulationConfig,
     n_ports: u32,
     cores: &'a Cores,
-    emulation: &'a Emulation,
+    /// Over the network.
+    emulation: Option<&'a Emulation>,
     failure: &'a Arc<Failure>,
     expansions: &'a Arc<Expansions>,
 }
@@ -173,9 +178,9 @@ impl World<'_> {
             reg_cache.then(|| CacheConfig { max_regions: KEPT_REGIONS, ..CacheConfig::default() });
         let n_ports = self.n_ports as usize;
         let layout = Layout { n_ports, shape, map, place: 0, near: None };
-        let opened = match self.config.wire {
-            Wire::Network => self.emulation.device(cache).open(exchange, &layout),
-            Wire::Memory => Shm::from_env()?.open(exchange, &layout),
+        let opened = match self.emulation {
+            Some(emulation) => emulation.device(cache).open(exchange, &layout),
+            None => Shm::from_env()?.open(exchange, &layout),
         };
         let mut opened = opened.map_err(startup)?;
         let limit = self.config.unexpected_bytes;

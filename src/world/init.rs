@@ -28,14 +28,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu::bootstrap::Exchange;
+use hopbine_meet::{Exchange, Lookup, from_environment, number_of, ranks_per_node, timeout};
 
 use super::backend::{Backend, Layout, Opened};
 use super::card::Card;
 use super::choice;
 use super::config::{
-    DEFAULT_TIMEOUT, Drive, Lookup, from_environment, number, parse_cache, parse_cores,
-    parse_on_timeout, parse_timeout, parse_unexpected,
+    DEFAULT_TIMEOUT, Drive, parse_cache, parse_cores, parse_on_timeout, parse_unexpected,
 };
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
@@ -145,7 +144,7 @@ impl World {
         let session = if let Meeting::Mpi(session) = &by { Some(session.clone()) } else { None };
         let joined = World::join_alone(get, by).and_then(World::joined_by_all);
         if let (Err(error), Some(session)) = (&joined, session) {
-            let timeout = get("HOPBINE_TIMEOUT").and_then(|text| parse_timeout(&text).ok());
+            let timeout = timeout(get).ok().flatten();
             session.give_up(timeout.unwrap_or(DEFAULT_TIMEOUT), &error.to_string());
         }
         joined
@@ -153,17 +152,17 @@ impl World {
 
     /// As far as this rank can tell: others may not join.
     fn join_alone(get: Lookup<'_>, by: Meeting) -> Result<World, Error> {
-        let timeout = get("HOPBINE_TIMEOUT").map_or(Ok(DEFAULT_TIMEOUT), |t| parse_timeout(&t))?;
+        let timeout = timeout(get)?.unwrap_or(DEFAULT_TIMEOUT);
         let drive = get("HOPBINE_DRIVE").map_or(Ok(Drive::Auto), |text| text.parse())?;
         let on_timeout =
             get("HOPBINE_ON_TIMEOUT").map_or(Ok(OnTimeout::Warn), |t| parse_on_timeout(&t))?;
         let wanted_cores = get("HOPBINE_CORES").map_or(Ok(Vec::new()), |t| parse_cores(&t))?;
         let cache = parse_cache(get)?;
         let unexpected_bytes = parse_unexpected(get)?.unwrap_or(DEFAULT_LIMIT);
-        let ports = number::<u32>(get, "HOPBINE_PORTS")?;
+        let ports = number_of(get, "HOPBINE_PORTS", 1..=u32::MAX)?;
         let wanted = get("HOPBINE_ALGORITHM").unwrap_or_default();
         let preferred: Preferred = wanted.parse()?;
-        let per_node = number(get, "HOPBINE_RANKS_PER_NODE")?.unwrap_or(1);
+        let per_node = ranks_per_node(get)?.unwrap_or(1);
         let per_node_said = get("HOPBINE_RANKS_PER_NODE").unwrap_or_default();
         let near = near::is_wanted(get)?.then(Shm::from_env).transpose()?;
         let (mut exchange, session) = match by {
@@ -195,7 +194,7 @@ impl World {
         let wanted_map = WantedMap::read(get);
         let card = Card {
             cores: seat_number(&available),
-            host: crate::endpoint::shm::host(),
+            host: hopbine_meet::host(),
             coords,
             logical: fujitsu::coordinates(),
             settings: format!(

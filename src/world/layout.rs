@@ -6,10 +6,10 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
 
-use super::config::Lookup;
 use super::place::by_host;
 use crate::comm::choice::select::{MOST_DIRECT, Wire};
 use crate::error::Error;
+use hopbine_meet::Lookup;
 use hopbine_torus::geometry::near_cubic;
 use hopbine_torus::geometry::{RankMap, Shape};
 

@@ -1,6 +1,6 @@
 //! The end of a world.
 
-use utofu::bootstrap::BootstrapError;
+use hopbine_meet::BootstrapError;
 
 use super::init::World;
 use super::launcher::meeting;

@@ -29,7 +29,9 @@ mod tofu;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use card::check_card;
-pub use config::{Drive, EmulationConfig, Latency, OnTimeout};
+#[cfg(feature = "emu")]
+pub use config::Latency;
+pub use config::{Drive, EmulationConfig, OnTimeout};
 pub use emulate::emulate;
 pub use info::{Attempt, Barrier, DeviceInfo, Info, Onesided};
 pub use init::{World, init, init_over};

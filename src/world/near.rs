@@ -1,13 +1,13 @@
 //! The ranks of one node among those of many: they speak with each other through its memory,
 //! whatever carries messages between nodes.
 
-use utofu::bootstrap::Exchange;
+use hopbine_meet::Exchange;
 
-use super::config::Lookup;
 use crate::endpoint::Endpoint;
 use crate::endpoint::router::Router;
 use crate::endpoint::shm::{Reading, ShmConfig, connect};
 use crate::error::{Error, WireError};
+use hopbine_meet::Lookup;
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug)]

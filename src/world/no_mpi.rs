@@ -4,11 +4,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use utofu::bootstrap::Exchange;
+use hopbine_meet::Exchange;
 
 use super::backend::Backend;
-use super::config::Lookup;
 use crate::error::{Error, WireError};
+use hopbine_meet::Lookup;
 
 /// None.
 pub(super) struct Session(Infallible);

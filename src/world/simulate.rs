@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use hopbine_torus::geometry::{RankMap, Shape};
 
-use super::config::{DEFAULT_TIMEOUT, from_environment, parse_on_timeout, parse_timeout};
+use hopbine_meet::{from_environment, timeout};
+
+use super::config::{DEFAULT_TIMEOUT, parse_on_timeout};
 use super::emulate::{n_ports, panic_text};
 use super::tofu::Emulation;
 use crate::Rank;
@@ -102,8 +104,8 @@ impl SimulationConfig {
     pub fn from_env(shape: Shape, seed: u64) -> Result<Self, Error> {
         let mut config = SimulationConfig::new(shape, seed);
         let get = from_environment;
-        if let Some(text) = get("HOPBINE_TIMEOUT") {
-            config.timeout = parse_timeout(&text)?;
+        if let Some(timeout) = timeout(&get)? {
+            config.timeout = timeout;
         }
         if let Some(text) = get("HOPBINE_ON_TIMEOUT") {
             config.on_timeout = parse_on_timeout(&text)?;
@@ -198,7 +200,7 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
     });
     let ranks: Vec<Simulated> = (0..n_ranks).map(|rank| wire.rank(rank)).collect();
     if config.wire == SimulatedWire::Utofu {
-        wire.attach(Emulation::stepped(&config.shape, &config.map, wire.model())?);
+        Emulation::under(&wire, &config.shape, &config.map)?;
     }
     let opening = Opening {
         config,
@@ -304,9 +306,7 @@ impl Opening<'_> {
             }
             SimulatedWire::Utofu => {
                 let ports = rank.utofu_ports(&mut self.meeting.of(rank), self.n_ports);
-                let ports =
-                    ports.map_err(|source| Error::Startup { rank: rank.number(), source })?;
-                Ok(ports.into_iter().map(|port| Box::new(port) as _).collect())
+                ports.map_err(|source| Error::Startup { rank: rank.number(), source })
             }
         }
     }

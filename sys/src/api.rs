@@ -75,6 +75,7 @@ macro_rules! table {
         }
 
         /// Fills the table from the module named in the scope of the call that defines every function.
+        #[cfg(feature = "emu")]
         macro_rules! functions_of {
             ($module:ident) => {
                 $crate::Functions {
@@ -83,6 +84,7 @@ macro_rules! table {
                 }
             };
         }
+        #[cfg(feature = "emu")]
         pub(crate) use functions_of;
     };
 }

@@ -6,7 +6,7 @@ use crate::api::functions_of;
 use crate::{Api, Functions};
 
 impl Api {
-    /// The device in software. It is always there.
+    /// The device in software.
     ///
     /// A thread acts as the rank of the job that it has entered (`utofu_emu::Job`), otherwise as the
     /// process's rank in the job that the environment describes.

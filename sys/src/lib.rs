@@ -2,16 +2,15 @@
 //!
 //! uTofu is the user-level interface to the Tofu interconnect (Fujitsu, "Development Studio uTofu
 //! User's Guide"). This crate is the only one that calls it: [`Api`] is the table of its functions,
-//! filled from Fujitsu's library ([`Api::vendor`], opened at run time) or from the emulated device
-//! ([`Api::emulated`]); [`handles`] owns what the functions give out; [`bootstrap`] lets the ranks
-//! of a job find each other without MPI.
+//! filled from Fujitsu's library ([`Api::vendor`], opened at run time) or from the emulated device (feature `emu`:
+//! [`Api::emulated`]); [`handles`] owns what the functions give out.
 //!
 //! This wing must not know of collectives, schedules or buffers of users: it moves bytes between
 //! addresses that it is given, and says what happened.
 
 mod api;
-pub mod bootstrap;
 mod caps;
+#[cfg(feature = "emu")]
 mod emulated;
 mod error;
 pub mod handles;

@@ -5,8 +5,8 @@ mod common;
 use std::thread;
 
 use common::ranks;
+use hopbine_meet::{Exchange, LocalExchange};
 use utofu::Api;
-use utofu::bootstrap::{Exchange, LocalExchange};
 use utofu::handles::*;
 
 /// Two ranks: one gate each, which waits for itself and the other.

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::thread;
 
 use common::ranks;
+use hopbine_meet::{Exchange, LocalExchange};
 use utofu::abi::*;
-use utofu::bootstrap::{Exchange, LocalExchange};
 use utofu::handles::*;
 use utofu::{Api, Cookie, Stadd, UtofuError, VcqId};
 

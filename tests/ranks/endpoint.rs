@@ -6,12 +6,12 @@ use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{
     Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, Time, WireRegion,
 };
+use hopbine_meet::LocalExchange;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
 use utofu::Api;
-use utofu::bootstrap::LocalExchange;
 use utofu_emu::{Job, Model};
 
 /// Two connected endpoints, of ranks 0 and 1.

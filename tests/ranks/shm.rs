@@ -7,10 +7,10 @@ use std::time::Duration;
 use hopbine::WireError;
 use hopbine::endpoint::shm::{ShmConfig, ShmEndpoint, connect};
 use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Status, Tag, WireRegion};
+use hopbine_meet::LocalExchange;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use utofu::bootstrap::LocalExchange;
 
 fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
     let exchanges = LocalExchange::group(n_ranks, Duration::from_secs(60));

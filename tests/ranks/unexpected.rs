@@ -11,11 +11,11 @@ use hopbine::endpoint::shm::{ShmConfig, ShmEndpoint, connect as connect_shm};
 use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, Time, WireRegion};
 use hopbine::{Drive, EmulationConfig, Wire, emulate};
+use hopbine_meet::LocalExchange;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use utofu::Api;
-use utofu::bootstrap::LocalExchange;
 use utofu_emu::{Job, Model};
 
 /// Opens a port for each of some ranks, each by a thread.

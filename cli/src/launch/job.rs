@@ -109,7 +109,9 @@ impl Job {
         // What is started on one host is meant for the emulator, unless someone says otherwise.
         match settings.backend {
             Some(backend) => _ = command.env("HOPBINE_BACKEND", backend.name()),
-            None if std::env::var_os("HOPBINE_BACKEND").is_none_or(|name| name.is_empty()) => {
+            None if cfg!(feature = "emu")
+                && std::env::var_os("HOPBINE_BACKEND").is_none_or(|name| name.is_empty()) =>
+            {
                 command.env("HOPBINE_BACKEND", "emu");
             }
             None => {}

@@ -28,9 +28,12 @@ pub(super) fn check_simulated(config: &EmulationConfig) -> Result<(), CliError> 
 
 /// Refuses more ranks than there can be threads, or memory for their ports.
 pub(super) fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
-    let sizes: Vec<u32> = config.shape.sizes().into_iter().rev().collect();
-    utofu_emu::Job::coords_for_shape(&sizes)
-        .map_err(|error| CliError::Usage(format!("the emulated device: {error}")))?;
+    #[cfg(feature = "emu")]
+    {
+        let sizes: Vec<u32> = config.shape.sizes().into_iter().rev().collect();
+        utofu_emu::Job::coords_for_shape(&sizes)
+            .map_err(|error| CliError::Usage(format!("the emulated device: {error}")))?;
+    }
     let ranks = u64::from(config.shape.n_nodes());
     let ports = u64::from(config.ports.unwrap_or(DEFAULT_PORTS));
     let per_rank = if config.drive == Drive::Workers { 1 + ports } else { 1 };

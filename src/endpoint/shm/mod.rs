@@ -39,13 +39,12 @@ mod ways;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use utofu_emu::Leave;
+use hopbine_meet::Leave;
 
 use crate::Rank;
 
 pub use board::{Board, Contribution};
 pub use boards::{BoardLease, Boards};
-pub(crate) use process::{host, kernel};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use setup::check_card;
 pub use setup::{ShmConfig, connect};

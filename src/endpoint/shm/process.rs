@@ -1,9 +1,7 @@
 //! Processes of this host: who they are, and whether they live.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
 /// A process, told apart from a later one of the same number by its start.
@@ -20,7 +18,7 @@ pub(super) struct Process {
 impl Process {
     /// This process.
     pub(super) fn own() -> Self {
-        let shown = shown().unwrap_or(0);
+        let shown = hopbine_meet::number().unwrap_or(0);
         let started = stat(shown).ok().flatten().map_or(0, |(_, started)| started);
         Process { pid: std::process::id(), shown, started }
     }
@@ -94,11 +92,6 @@ fn open_pidfd(pid: u32) -> Option<OwnedFd> {
     Some(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// This process's number in `/proc`.
-fn shown() -> Option<u32> {
-    std::fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
-}
-
 /// State and start of a process, by its number in `/proc`; `None` if there is no such process.
 ///
 /// # Errors
@@ -123,56 +116,6 @@ fn parse(stat: &[u8]) -> Option<(u8, u64)> {
     let state = *fields.next()?.first()?;
     let started = std::str::from_utf8(fields.nth(18)?).ok()?.parse().ok()?;
     Some((state, started))
-}
-
-/// A number that processes have in common exactly if they can share memory: under one kernel, in the
-/// same PID and user namespaces, as the kernel lets nobody open a file of a process in another user
-/// namespace, and seen through one `/proc`. So each container is a host of its own, unless containers
-/// share these namespaces.
-pub(crate) fn host() -> u64 {
-    let spaces = ["/proc/self/ns/pid", "/proc/self/ns/user"].map(std::fs::read_link);
-    // A /proc of another PID namespace serves those who all have it. Without any, a process finds
-    // nobody.
-    let apart = match shown() {
-        Some(shown) if shown == std::process::id() => None,
-        Some(_) => std::fs::metadata("/proc").ok().map(|proc| proc.dev()),
-        None => Some(token()),
-    };
-    let mut hasher = DefaultHasher::new();
-    (kernel(), spaces.map(Result::ok), apart).hash(&mut hasher);
-    hasher.finish()
-}
-
-/// A number for the running kernel. Containers of one machine share it, as they share its cores.
-pub(crate) fn kernel() -> u64 {
-    let mut hasher = DefaultHasher::new();
-    match std::fs::read("/proc/sys/kernel/random/boot_id") {
-        Ok(boot) if !boot.is_empty() => boot.hash(&mut hasher),
-        _ => host_name().hash(&mut hasher),
-    }
-    hasher.finish()
-}
-
-fn host_name() -> Vec<u8> {
-    let mut name = vec![0; 256];
-    // SAFETY: the buffer has the length given.
-    let code = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
-    let len = name.iter().position(|&byte| byte == 0).filter(|_| code == 0);
-    name.truncate(len.unwrap_or(0));
-    name
-}
-
-/// A random number, by which ranks recognise each other's memory.
-pub(super) fn token() -> u64 {
-    let mut bytes = [0; 8];
-    // SAFETY: the buffer has the length given.
-    let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if filled == 8 {
-        return u64::from_ne_bytes(bytes);
-    }
-    let mut hasher = DefaultHasher::new();
-    (std::process::id(), std::time::SystemTime::now(), &raw const bytes as usize).hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

@@ -1,48 +1,24 @@
-//! The memory that ranks of one host share: a memfd, which has no name in any file system, so
-//! that nothing is left behind whatever becomes of the ranks.
+//! The memory that ranks of one host share.
 //!
 //! The rank that makes it says its number in `/proc` and its descriptor; the others open it through
 //! `/proc/PID/fd/N` and look whether it is what they were told: of their own user, for nobody
 //! else, of the right length and sealed, with the right token in its first word.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use hopbine_meet::{Mapping, create_memory, open_memory};
 
 /// A mapping of the shared memory.
 #[derive(Debug)]
-pub(super) struct Segment {
-    ptr: *mut u8,
-    len: usize,
-}
-
-// SAFETY: plain memory; who may access which part of it when is agreed on by its users.
-unsafe impl Send for Segment {}
-// SAFETY: as above: a shared reference gives out addresses and atomics.
-unsafe impl Sync for Segment {}
+pub(super) struct Segment(Mapping);
 
 impl Segment {
     /// Makes a segment of `len` zeroed bytes that can be opened as long as the file lives.
     pub(super) fn create(len: usize, token: u64) -> io::Result<(Segment, File)> {
-        let name = CString::new("hopbine").unwrap_or_default();
-        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: the name is a C string.
-        let fd = unsafe { libc::memfd_create(name.as_ptr(), flags) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        let file = unsafe { File::from_raw_fd(fd) };
-        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-        utofu_emu::lengthen(&file, len as u64)?;
-        // SAFETY: no memory is involved.
-        if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, utofu_emu::SEALS) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let segment = Segment::map(&file, len)?;
+        let file = create_memory("hopbine", len as u64)?;
+        let segment = Segment(Mapping::shared(&file, len)?);
         // Relaxed: others are told of the segment through other channels.
         segment.word(0).store(token, Ordering::Relaxed);
         Ok((segment, file))
@@ -50,29 +26,13 @@ impl Segment {
 
     /// Opens the segment that the process with number `pid` in `/proc` has as descriptor `fd`.
     pub(super) fn open(pid: u32, fd: u32, len: usize, token: u64) -> io::Result<Segment> {
-        let wrong = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, what));
-        let file = utofu_emu::open_memory(pid, fd)?;
-        let found = file.metadata()?.len();
-        if found != len as u64 {
-            return wrong(format!("it has {found} bytes, not {len}"));
-        }
-        let segment = Segment::map(&file, len)?;
+        let file = open_memory(pid, fd, len as u64)?;
+        let segment = Segment(Mapping::shared(&file, len)?);
         // Relaxed: see `create`.
         match segment.word(0).load(Ordering::Relaxed) == token {
             true => Ok(segment),
-            false => wrong("it is another job's".to_owned()),
+            false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is another job's")),
         }
-    }
-
-    fn map(file: &File, len: usize) -> io::Result<Segment> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let (flags, fd) = (libc::MAP_SHARED, file.as_raw_fd());
-        // SAFETY: a mapping of its own, at an address that the kernel chooses.
-        let ptr = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, fd, 0) };
-        if ptr == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Segment { ptr: ptr.cast(), len })
     }
 
     /// The byte at `offset`, of `len` that are to be used.
@@ -80,9 +40,9 @@ impl Segment {
     /// # Panics
     /// If they are not all within the segment.
     pub(super) fn at(&self, offset: usize, len: usize) -> *mut u8 {
-        assert!(offset.checked_add(len).is_some_and(|end| end <= self.len));
+        assert!(offset.checked_add(len).is_some_and(|end| end <= self.0.n_bytes()));
         // SAFETY: within the mapping, as checked.
-        unsafe { self.ptr.add(offset) }
+        unsafe { self.0.base().as_ptr().add(offset) }
     }
 
     /// The word at `offset`, a multiple of 8.
@@ -105,15 +65,10 @@ impl Segment {
     }
 }
 
-impl Drop for Segment {
-    fn drop(&mut self) {
-        // SAFETY: the mapping that `map` made; nobody refers to it any more.
-        unsafe { libc::munmap(self.ptr.cast(), self.len) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     #[test]

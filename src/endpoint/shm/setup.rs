@@ -5,15 +5,14 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use utofu::bootstrap::Exchange;
-use utofu_emu::{Leave, yama_scope};
+use hopbine_meet::{Exchange, Leave, fresh_number, host, yama_scope};
 
 use super::bell::{self, Doorbell};
 use super::board::{self, Board};
 use super::boards::{self, Boards};
 use super::layout::Layout;
 use super::peer::{Early, Peer};
-use super::process::{self, Process, Watch};
+use super::process::{Process, Watch};
 use super::queue::{Inbox, Outbox};
 use super::reach::{Reads, read_process};
 use super::segment::Segment;
@@ -107,11 +106,11 @@ pub(crate) fn check_card(bytes: &[u8]) {
 /// [`WireError`] if the exchange fails, or if a segment cannot be made or opened on some rank; in
 /// the latter case all ranks get the same error.
 pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened, WireError> {
-    let (rank, token) = (exchange.rank(), process::token());
+    let (rank, token) = (exchange.rank(), fresh_number());
     // Mapped until all ranks have read it.
     let probe = Box::new(AtomicU64::new(token));
     let card = Card {
-        host: process::host(),
+        host: host(),
         node: config.node,
         process: Process::own(),
         probe: probe.as_ptr().expose_provenance() as u64,
@@ -292,7 +291,7 @@ fn failed(reason: &str) -> WireError {
 mod tests {
     use std::time::Duration;
 
-    use utofu::bootstrap::{BootstrapError, LocalExchange};
+    use hopbine_meet::{BootstrapError, LocalExchange};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use utofu::bootstrap::{BootstrapError, Exchange, Phase};
+use hopbine_meet::{BootstrapError, Exchange, Phase};
 
 use super::Simulated;
 use crate::endpoint::Clock;

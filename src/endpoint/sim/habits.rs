@@ -3,34 +3,9 @@
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, RngCore};
-use utofu_emu::Model;
 
-fn one<T: Copy>(rng: &mut impl RngCore, of: &[T]) -> T {
+pub(super) fn one<T: Copy>(rng: &mut impl RngCore, of: &[T]) -> T {
     *of.choose(rng).expect("some to choose from")
-}
-
-/// How often a rank on an emulated device loses its processor, of 256 operations.
-pub(super) fn preempts(rng: &mut impl RngCore) -> u8 {
-    one(rng, &[0, 0, 8, 64])
-}
-
-/// How an emulated device behaves: late and checked always, with more delays unless it is calm.
-pub(super) fn model(rng: &mut impl RngCore, is_calm: bool) -> Model {
-    let late = Model { late: Some(rng.random()), checked: true, ..Model::default() };
-    if is_calm {
-        return late;
-    }
-    Model {
-        put_ns: one(rng, &[0, 0, 500, 20_000]),
-        hop_ns: one(rng, &[0, 100, 10_000]),
-        jitter_ns: one(rng, &[0, 1_000, 1_000_000]),
-        tni_mbps: one(rng, &[0, 0, 10, 6_800]),
-        link_mbps: one(rng, &[0, 0, 10, 6_800]),
-        overhead_ns: one(rng, &[0, 0, 200]),
-        gap_ns: one(rng, &[0, 0, 100]),
-        busy: one(rng, &[0, 0, 16, 128]),
-        ..late
-    }
 }
 
 /// Pieces of a message: more take longer than anybody waits.

@@ -37,6 +37,10 @@ mod open;
 mod outbound;
 mod schedule;
 mod simulation;
+#[cfg(feature = "emu")]
+mod tofu;
+#[cfg(not(feature = "emu"))]
+#[path = "no_tofu.rs"]
 mod tofu;
 mod trace;
 

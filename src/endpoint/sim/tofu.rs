@@ -7,10 +7,12 @@
 
 use std::sync::Arc;
 
+use hopbine_meet::Exchange;
+use rand::{Rng, RngCore};
 use utofu::Api;
-use utofu::bootstrap::Exchange;
-use utofu_emu::{Entered, Job, Stage, Stepped};
+use utofu_emu::{Entered, Job, Model, Stage, Stepped};
 
+use super::habits::one;
 use super::net::{Core, Device, What};
 use super::simulation::{Simulated, Wire};
 use super::trace::Step;
@@ -23,6 +25,30 @@ use crate::endpoint::{
 };
 use crate::error::Blame;
 
+/// How often a rank on an emulated device loses its processor, of 256 operations.
+fn preempts(rng: &mut impl RngCore) -> u8 {
+    one(rng, &[0, 0, 8, 64])
+}
+
+/// How an emulated device behaves: late and checked always, with more delays unless it is calm.
+fn model(rng: &mut impl RngCore, is_calm: bool) -> Model {
+    let late = Model { late: Some(rng.random()), checked: true, ..Model::default() };
+    if is_calm {
+        return late;
+    }
+    Model {
+        put_ns: one(rng, &[0, 0, 500, 20_000]),
+        hop_ns: one(rng, &[0, 100, 10_000]),
+        jitter_ns: one(rng, &[0, 1_000, 1_000_000]),
+        tni_mbps: one(rng, &[0, 0, 10, 6_800]),
+        link_mbps: one(rng, &[0, 0, 10, 6_800]),
+        overhead_ns: one(rng, &[0, 0, 200]),
+        gap_ns: one(rng, &[0, 0, 100]),
+        busy: one(rng, &[0, 0, 16, 128]),
+        ..late
+    }
+}
+
 /// The longest that a rank is without a processor, in ns.
 const LONGEST_PREEMPTION: u64 = 100_000;
 /// Stays reachable for so long, at most, after its death, in ns.
@@ -32,15 +58,15 @@ impl Wire {
     /// Puts a device under the simulation: a stepped job.
     pub(crate) fn attach(&self, job: Arc<Job>) {
         let mut core = self.0.lock();
-        let preempts = if core.is_calm { 0 } else { super::habits::preempts(&mut core.rng) };
+        let preempts = if core.is_calm { 0 } else { preempts(&mut core.rng) };
         core.device = Some(Device { job, preempts });
     }
 
     /// How the device of this seed behaves.
-    pub(crate) fn model(&self) -> utofu_emu::Model {
+    pub(crate) fn model(&self) -> Model {
         let mut core = self.0.lock();
         let is_calm = core.is_calm;
-        super::habits::model(&mut core.rng, is_calm)
+        model(&mut core.rng, is_calm)
     }
 
     /// Makes the thread act as a rank of the device, if there is one.
@@ -86,14 +112,12 @@ impl Core {
 
     /// For how long a rank that begins an operation has no processor, in ns, if it loses it.
     pub(super) fn preempted(&mut self) -> Option<u64> {
-        use rand::Rng;
         let preempts = self.device.as_ref()?.preempts;
         self.chance(preempts).then(|| self.rng.random_range(0..LONGEST_PREEMPTION))
     }
 
     /// A rank has died: it posts nothing any more, but its memory can be reached for a while.
     pub(super) fn lose_on_device(&mut self, rank: Rank) {
-        use rand::Rng;
         let Some(Device { job, .. }) = &self.device else { return };
         job.forget(rank as usize);
         let reach = self.rng.random_range(0..LONGEST_REACH);
@@ -138,17 +162,17 @@ impl Simulated {
         &self,
         exchange: &mut dyn Exchange,
         n_ports: usize,
-    ) -> Result<Vec<SimulatedUtofu>, WireError> {
+    ) -> Result<Vec<Box<dyn Endpoint>>, WireError> {
         let registrars = (0..n_ports).map(|_| Registrar::default()).collect();
         let time = Time::of(Some(self.clock.clone()));
         let ports = connect(Api::emulated(), exchange, 0, registrars, &time)?;
-        let port = |inner| SimulatedUtofu { inner, rank: self.clone() };
+        let port = |inner| Box::new(SimulatedUtofu { inner, rank: self.clone() }) as _;
         Ok(ports.into_iter().map(port).collect())
     }
 }
 
 /// A port of a simulated rank over uTofu: some time passes with every operation.
-pub(crate) struct SimulatedUtofu {
+struct SimulatedUtofu {
     inner: UtofuEndpoint,
     rank: Simulated,
 }

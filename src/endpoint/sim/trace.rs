@@ -37,6 +37,7 @@ pub(super) enum Step {
         bytes: usize,
     },
     /// A device has done a part of an operation of a rank, in this rank's queues or memory.
+    #[cfg_attr(not(feature = "emu"), expect(dead_code, reason = "of the emulated device"))]
     Device {
         from: Rank,
         what: &'static str,

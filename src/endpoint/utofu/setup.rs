@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use utofu::bootstrap::Exchange;
+use hopbine_meet::Exchange;
 use utofu::handles::{Access, MOST_TOGETHER, Registration, Vcq, VcqFlags};
 use utofu::{Api, VcqId};
 

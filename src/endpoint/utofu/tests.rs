@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use hopbine_meet::LocalExchange;
 use utofu::Api;
-use utofu::bootstrap::LocalExchange;
 use utofu_emu::{Job, Model};
 
 use super::channel::{DESCRIPTOR_BYTES, Lane, TINY_BYTES};

@@ -8,8 +8,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hopbine_meet::{BootstrapError, Exchange};
 use mpi::ffi;
-use utofu::bootstrap::{BootstrapError, Exchange};
 
 use super::session::{Session, Step};
 use crate::endpoint::mpi::check;

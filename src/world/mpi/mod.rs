@@ -6,16 +6,14 @@ pub(super) mod session;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hopbine_meet::{Exchange, Launched, Lookup, Place};
 use mpi::ffi;
-use utofu::bootstrap::Exchange;
-use utofu_emu::Launched;
 
 pub(super) use session::Session;
 
 use super::backend::{Backend, Layout, Opened};
-use super::config::{DEFAULT_TIMEOUT, Drive, Lookup};
+use super::config::{DEFAULT_TIMEOUT, Drive};
 use super::info::DeviceInfo;
-use super::launcher;
 use super::near::beside;
 use crate::comm::choice::select::Wire;
 use crate::endpoint::mpi::is_running;
@@ -29,13 +27,13 @@ use exchange::MpiExchange;
 /// [`Error::Backend`].
 pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
     let asks = get("HOPBINE_BACKEND").as_deref() == Some("mpi");
-    let is_said = launcher::is_said(get);
+    let is_said = Place::is_said(get);
     if is_running() {
         // SAFETY: all ranks of the program, in a communicator that always exists.
         let session = (asks || !is_said).then(|| unsafe { Session::over(session::world(), false) });
         return session.transpose().map_err(unusable);
     }
-    let launched = launcher::find(get)?;
+    let launched = if is_said { None } else { Launched::find(get)? };
     if !asks && launched.is_none() {
         return Ok(None);
     }

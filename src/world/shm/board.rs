@@ -307,7 +307,7 @@ pub(super) unsafe fn slice<'a>(ptr: *const u8, len: usize) -> &'a [u8] {
 mod tests {
     use std::time::Duration;
 
-    use utofu::bootstrap::LocalExchange;
+    use hopbine_meet::LocalExchange;
 
     use super::*;
     use crate::endpoint::shm::{ShmConfig, connect};

@@ -5,18 +5,20 @@ mod pairs;
 mod regular;
 mod vectors;
 
-use utofu::bootstrap::Exchange;
+use hopbine_meet::Exchange;
 
 use super::backend::{Backend, Layout, Opened};
-use super::config::from_environment;
 use super::info::DeviceInfo;
 use super::launcher::meeting;
 use crate::comm::choice::select::Wire;
 use crate::comm::state::small::{SmallCollectives, SmallPlaces};
 use crate::endpoint::Endpoint;
-use crate::endpoint::shm::{ShmConfig, connect, host};
+use hopbine_meet::host;
+
+use crate::endpoint::shm::{ShmConfig, connect};
 use crate::error::{Error, WireError};
 use board::{Places, SharedBoard};
+use hopbine_meet::from_environment;
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug)]

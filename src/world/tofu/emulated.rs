@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use hopbine_torus::geometry::{RankMap, Shape};
-use utofu_emu::{Entered, Job, JobError, Model};
+use utofu::Api;
+use utofu_emu::{Entered, Job, JobError};
 
 use super::Tofu;
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
+use crate::world::EmulationConfig;
 
 /// A torus of emulated nodes with a rank on each.
 pub(in crate::world) struct Emulation(Arc<Job>);
@@ -17,26 +19,24 @@ impl Emulation {
     ///
     /// # Errors
     /// [`Error::Startup`].
-    pub(in crate::world) fn new(
-        shape: &Shape,
-        map: &RankMap,
-        latency: Model,
-    ) -> Result<Self, Error> {
-        Self::with(shape, map, |nodes| Job::with_model(nodes, latency))
+    pub(in crate::world) fn new(config: &EmulationConfig) -> Result<Self, Error> {
+        Self::with(&config.shape, &config.map, |nodes| Job::with_model(nodes, config.latency))
     }
 
-    /// Sets the nodes up for ranks that are one thread in turn: nothing happens on the device but what
+    /// Sets the nodes up under a simulated wire, for ranks that are one thread in turn: nothing happens on the device but what
     /// the owner of the job steps.
     ///
     /// # Errors
     /// [`Error::Startup`].
     #[cfg(feature = "sim")]
-    pub(in crate::world) fn stepped(
+    pub(in crate::world) fn under(
+        wire: &crate::endpoint::sim::Wire,
         shape: &Shape,
         map: &RankMap,
-        latency: Model,
-    ) -> Result<Arc<Job>, Error> {
-        Self::with(shape, map, |nodes| Job::stepped(nodes, latency)).map(|Emulation(job)| job)
+    ) -> Result<(), Error> {
+        let Emulation(job) = Self::with(shape, map, |nodes| Job::stepped(nodes, wire.model()))?;
+        wire.attach(job);
+        Ok(())
     }
 
     fn with(
@@ -68,6 +68,14 @@ impl Emulation {
 
     /// The device, for whoever has entered.
     pub(in crate::world) fn device(&self, cache: Option<CacheConfig>) -> Tofu {
-        Tofu::emulated(cache)
+        Tofu { api: Api::emulated(), is_physical: false, cache }
     }
+}
+
+/// The device of the job that the environment describes, with this process as its rank.
+///
+/// # Errors
+/// If hopbine was built without it.
+pub(in crate::world) fn of_environment(cache: CacheConfig) -> Result<Tofu, String> {
+    Ok(Tofu { api: Api::emulated(), is_physical: false, cache: Some(cache) })
 }

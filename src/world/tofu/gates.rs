@@ -7,6 +7,7 @@
 
 use std::sync::Mutex;
 
+use hopbine_meet::Exchange;
 use hopbine_torus::collectives::Collective;
 use hopbine_torus::geometry::Node;
 use utofu::abi::{
@@ -15,7 +16,6 @@ use utofu::abi::{
     UTOFU_BARRIER_CAP_REDUCE_OP_BXOR, UTOFU_BARRIER_CAP_REDUCE_OP_MAX,
     UTOFU_BARRIER_CAP_REDUCE_OP_SUM,
 };
-use utofu::bootstrap::Exchange;
 use utofu::handles::{GateError, GateId, GateLink, GateSet, ReduceOp};
 use utofu::{Api, BarrierCaps, Tni};
 
@@ -260,6 +260,6 @@ fn allocate(api: Api, place: usize, n_gates: usize) -> Result<(GateSet, BarrierC
     Ok((set, caps, tni))
 }
 
-fn lost(error: utofu::bootstrap::BootstrapError) -> WireError {
+fn lost(error: hopbine_meet::BootstrapError) -> WireError {
     WireError { call: "connecting the barrier gates", reason: error.to_string(), peer: None }
 }

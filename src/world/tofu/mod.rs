@@ -1,12 +1,16 @@
 //! uTofu devices as backends: the vendor's library, and the device in software.
 
+#[cfg(feature = "emu")]
+mod emulated;
+#[cfg(not(feature = "emu"))]
+#[path = "no_emulated.rs"]
 mod emulated;
 mod gates;
 mod topology;
 
-pub(super) use emulated::Emulation;
+pub(super) use emulated::{Emulation, of_environment};
 
-use utofu::bootstrap::Exchange;
+use hopbine_meet::Exchange;
 use utofu::{Api, BarrierCaps, OnesidedCaps, UtofuError};
 
 use super::backend::{Backend, Layout, Opened};
@@ -41,11 +45,6 @@ impl Tofu {
             Ok(_) => Err(format!("{} reports no TNI", api.origin())),
             Err(error) => Err(format!("{}: {error}", api.origin())),
         }
-    }
-
-    /// The device in software.
-    pub(super) fn emulated(cache: Option<CacheConfig>) -> Self {
-        Tofu { api: Api::emulated(), is_physical: false, cache }
     }
 }
 

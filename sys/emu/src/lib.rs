@@ -1,5 +1,16 @@
 //! The Tofu device in software.
 //!
+//! Rooms, each of which imports only those above it:
+//!
+//! * `limits`: what the device has, ids, coordinates, return codes;
+//! * `shared`: the arena, locks, registrations, and how bytes move between ranks;
+//! * `timing`: the latency model and the links of the torus;
+//! * `job`: ranks, nodes and their records; the environment's job; jobs that are stepped;
+//! * `queues`: descriptors, and a rank's own half of a VCQ;
+//! * `operations`: what they do at once or late, posting and polling;
+//! * `gates`: barrier gates and their reductions;
+//! * [`mod@c`]: the C interface.
+//!
 //! Any uTofu program runs on this crate: threads of one process, or processes of one host, are
 //! the ranks; their virtual control queues, registered memory and barrier gates live in one arena
 //! that all ranks map. A put is executed by the thread that posts it: bytes go straight into the
@@ -29,18 +40,31 @@
 mod mrq;
 mod sync;
 
-/// Everything but the queue that loom models.
+// Loom models the queue of notices only.
 #[cfg(not(loom))]
-mod device;
+pub mod c;
 #[cfg(not(loom))]
-use device::*;
+mod gates;
+#[cfg(not(loom))]
+mod job;
+#[cfg(not(loom))]
+mod limits;
+#[cfg(not(loom))]
+mod operations;
+#[cfg(not(loom))]
+mod queues;
+#[cfg(not(loom))]
+mod shared;
+#[cfg(not(loom))]
+mod timing;
 
 #[cfg(not(loom))]
-pub use device::{
-    Entered, Job, JobError, Launched, Leave, Model, NodeLink, SEALS, Stage, Stepped, Watched, c,
-    env, lengthen, open_memory, open_own, yama_scope,
+pub use self::{
+    job::core::Job,
+    job::current::Entered,
+    job::env,
+    job::stepping::{Stage, Stepped},
+    limits::error::JobError,
+    shared::watched::Watched,
+    timing::model::{Model, NodeLink},
 };
-
-#[cfg(all(not(loom), any(test, feature = "fuzzing")))]
-#[doc(hidden)]
-pub use device::play_rendezvous;

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use utofu::bootstrap::{Exchange, LocalExchange};
+use hopbine_meet::{Exchange, LocalExchange};
 use utofu_emu::Job;
 
 /// Runs `body` as each of `n` ranks on nodes in a row.

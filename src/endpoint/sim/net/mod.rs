@@ -15,6 +15,10 @@ use crate::endpoint::{Event, Slot, Status, WireError, WireRegion};
 use crate::planted::{self, Planted};
 use crate::sync::lock;
 
+#[cfg(feature = "emu")]
+mod device;
+#[cfg(not(feature = "emu"))]
+#[path = "no_device.rs"]
 mod device;
 mod packet;
 mod rank;
@@ -77,6 +81,7 @@ pub(super) struct Core {
     now: u64,
     pub(super) rng: Xoshiro256PlusPlus,
     pub(super) habits: Habits,
+    #[cfg_attr(not(feature = "emu"), expect(dead_code, reason = "of the emulated device"))]
     pub(super) is_calm: bool,
     /// What carries the messages, if the wire does not do so itself.
     pub(super) device: Option<Device>,

@@ -101,6 +101,7 @@ pub(in crate::endpoint::sim) enum What {
     },
     Fate(Rank, Fate),
     /// A rank that has died cannot be reached on its device any more.
+    #[cfg_attr(not(feature = "emu"), expect(dead_code, reason = "of the emulated device"))]
     Unreachable(Rank),
     /// A stop is over.
     Continues(Rank),

@@ -126,6 +126,10 @@ fn a_token_goes_round() {
     let mut buf = vec![0u64; 16384];
     let p = buf.as_mut_ptr();
     let me = known(&mut buf);
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let shared: Vec<_> = maps.lines().filter(|line| line.contains(" rw-s ")).collect();
+    assert!(!shared.is_empty(), "no memory is shared");
+    assert!(shared.iter().all(|line| line.contains("/memfd:hopbine-emu")), "{shared:?}");
     let next = (me.rank + 1) % me.ids.len();
     for round in 0..5u64 {
         // SAFETY: the first half of the buffer is this rank's source, the second is put into by
@@ -227,23 +231,24 @@ fn a_missing_rank_is_named() {
     let rc = unsafe { c::utofu_query_my_coords(at.as_mut_ptr()) };
     assert_eq!(rc, UTOFU_ERR_FATAL);
     let text = last_error();
-    assert!(text.contains("missing: rank 1 "), "{text}");
+    assert!(text.contains("rank(s) 1 of 3") && text.contains("HOPBINE_TIMEOUT"), "{text}");
 }
 
+/// Ranks that do not belong to one job say so, each of them.
 #[test]
-fn an_old_rendezvous_file_is_refused() {
-    const TEST: &str = "an_old_rendezvous_file_is_refused";
+fn ranks_with_other_settings_are_refused() {
+    const TEST: &str = "ranks_with_other_settings_are_refused";
     if !playing(TEST) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rendezvous");
-        std::fs::write(&path, "something else\n").unwrap();
-        return all_fine(&part_of_job(TEST, 2, [0], &path, &[]));
+        let all = [("HOPBINE_SIZE", "2"), ("HOPBINE_RENDEZVOUS", path.to_str().unwrap())];
+        let with = |r, torus| rank(TEST, r, &[all[0], all[1], ("HOPBINE_TORUS", torus)]);
+        return all_fine(&wait(vec![with(0, "1x2x1"), with(1, "2x1x1")]));
     }
-    let mut handle = 0;
-    // SAFETY: a valid place for the result.
-    let rc = unsafe { c::utofu_create_vcq(0, 0, &mut handle) };
-    assert_eq!(rc, UTOFU_ERR_FATAL);
-    assert!(last_error().contains("fresh or empty file"), "{}", last_error());
+    let mut at = [0u8; 6];
+    // SAFETY: room for six bytes.
+    assert_eq!(unsafe { c::utofu_query_my_coords(at.as_mut_ptr()) }, UTOFU_ERR_FATAL);
+    assert!(last_error().contains("rank 1 has other settings"), "{}", last_error());
 }
 
 /// Ranks that a launcher of MPI has started find each other by what it tells them, also through a
@@ -309,7 +314,7 @@ fn a_launched_job_that_does_not_meet_leaves_no_file() {
         let mut at = [0u8; 6];
         // SAFETY: room for six bytes.
         assert_eq!(unsafe { c::utofu_query_my_coords(at.as_mut_ptr()) }, UTOFU_ERR_FATAL);
-        return assert!(last_error().contains("missing: rank 1 "), "{}", last_error());
+        return assert!(last_error().contains("rank(s) 1 of 2"), "{}", last_error());
     }
     let runtime = tempfile::tempdir().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());

@@ -1,0 +1,50 @@
+//! In place of the device in software, where hopbine is built without it.
+
+use super::Tofu;
+use crate::error::Error;
+use crate::memory::CacheConfig;
+use crate::world::EmulationConfig;
+
+const WHY: &str = "hopbine was built without the emulated device (cargo feature `emu`); this one has tofu, shm \
+                   and what `hopbine info` lists";
+
+/// There is none.
+pub(in crate::world) enum Emulation {}
+
+impl Emulation {
+    /// # Errors
+    /// [`Error::Backend`].
+    pub(in crate::world) fn new(_: &EmulationConfig) -> Result<Self, Error> {
+        Err(missing())
+    }
+
+    /// # Errors
+    /// [`Error::Backend`].
+    #[cfg(feature = "sim")]
+    pub(in crate::world) fn under(
+        _: &crate::endpoint::sim::Wire,
+        _: &hopbine_torus::geometry::Shape,
+        _: &hopbine_torus::geometry::RankMap,
+    ) -> Result<(), Error> {
+        Err(missing())
+    }
+
+    pub(in crate::world) fn enter(&self, _: u32) {
+        match *self {}
+    }
+
+    pub(in crate::world) fn device(&self, _: Option<CacheConfig>) -> Tofu {
+        match *self {}
+    }
+}
+
+fn missing() -> Error {
+    let tried = vec![("emu".to_owned(), WHY.to_owned())];
+    Error::Backend { wanted: "emu".to_owned(), tried }
+}
+
+/// # Errors
+/// Always.
+pub(in crate::world) fn of_environment(_: CacheConfig) -> Result<Tofu, String> {
+    Err(WHY.to_owned())
+}

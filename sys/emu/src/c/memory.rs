@@ -1,0 +1,107 @@
+//! Registering memory.
+
+use super::{call, not_null, store};
+use crate::limits::error::Result;
+use crate::limits::ids::{self, VcqPlace};
+use crate::operations::checked::not_in_use;
+use crate::queues::slots;
+use crate::queues::vcq::Vcq;
+use crate::shared::registrations::Range;
+use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use utofu_sys::*;
+
+fn range(vcq: &Vcq, addr: *mut c_void, size: usize, flags: c_ulong) -> Range {
+    Range {
+        addr: addr as u64,
+        size: size as u64,
+        owner: vcq.context.rank as u32,
+        flags: (flags & UTOFU_REG_MEM_FLAG_READ_ONLY) as u32,
+    }
+}
+
+/// Registers memory with the VCQ's CQ, by whole pages. INVALID_VCQ_HDL, INVALID_POINTER,
+/// INVALID_SIZE, FULL.
+///
+/// # Safety
+/// As [`crate::c`]: the memory stays mapped until no operation uses it any more.
+pub unsafe extern "C" fn utofu_reg_mem(
+    vcq_hdl: utofu_vcq_hdl_t,
+    addr: *mut c_void,
+    size: usize,
+    flags: c_ulong,
+    stadd: *mut utofu_stadd_t,
+) -> c_int {
+    call(|| {
+        not_null(stadd, "stadd")?;
+        // SAFETY: the caller's promise.
+        let vcq = unsafe { slots::get(vcq_hdl)? };
+        let range = range(vcq, addr, size, flags);
+        let made = vcq.table().register(range, vcq.context.job.page)?;
+        // SAFETY: not null, hence valid by the caller's promise.
+        unsafe { store(stadd, made, "stadd") }
+    })
+}
+
+/// Registers memory under a STag of the caller's choice. INVALID_VCQ_HDL, INVALID_POINTER,
+/// INVALID_STAG.
+///
+/// # Safety
+/// As [`utofu_reg_mem`].
+pub unsafe extern "C" fn utofu_reg_mem_with_stag(
+    vcq_hdl: utofu_vcq_hdl_t,
+    addr: *mut c_void,
+    size: usize,
+    stag: c_uint,
+    flags: c_ulong,
+    stadd: *mut utofu_stadd_t,
+) -> c_int {
+    call(|| {
+        not_null(stadd, "stadd")?;
+        // SAFETY: the caller's promise.
+        let vcq = unsafe { slots::get(vcq_hdl)? };
+        let name = ids::user_stadd(vcq.place.extra, stag)?;
+        vcq.table().register_user(range(vcq, addr, size, flags), name)?;
+        // SAFETY: not null, hence valid by the caller's promise.
+        unsafe { store(stadd, name, "stadd") }
+    })
+}
+
+/// STADD of what a VCQ's owner registers under a STag. INVALID_VCQ_ID, INVALID_STAG,
+/// INVALID_POINTER.
+///
+/// # Safety
+/// As [`crate::c`].
+pub unsafe extern "C" fn utofu_query_stadd(
+    vcq_id: utofu_vcq_id_t,
+    stag: c_uint,
+    stadd: *mut utofu_stadd_t,
+) -> c_int {
+    call(|| {
+        let name: Result<u64> = ids::user_stadd(VcqPlace::of(vcq_id)?.extra, stag);
+        // SAFETY: the caller's promise.
+        unsafe { store(stadd, name?, "stadd") }
+    })
+}
+
+/// Takes one registration back. INVALID_VCQ_HDL, INVALID_STADD.
+///
+/// # Safety
+/// As [`crate::c`].
+pub unsafe extern "C" fn utofu_dereg_mem(
+    vcq_hdl: utofu_vcq_hdl_t,
+    stadd: utofu_stadd_t,
+    _flags: c_ulong,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let vcq = unsafe { slots::get(vcq_hdl)? };
+        let job = &vcq.context.job;
+        if let Some(device) = &job.device
+            && job.model.checked
+            && vcq.table().is_last(stadd)
+        {
+            not_in_use(device, vcq, stadd);
+        }
+        vcq.table().deregister(stadd, &|| job.is_holding())
+    })
+}

@@ -1,0 +1,129 @@
+//! Polling completions and notices.
+
+use super::{call, null, store};
+use crate::limits::error::{Code, fail};
+use crate::operations::remote::unpack_meta;
+use crate::queues::slots;
+use std::ffi::{c_int, c_ulong, c_void};
+use utofu_sys::*;
+
+/// The next noticed completion: 0 or its TCQ code, and its cbdata. NOT_FOUND, INVALID_VCQ_HDL,
+/// INVALID_POINTER, TCQ_*.
+///
+/// # Safety
+/// As [`crate::c`].
+pub unsafe extern "C" fn utofu_poll_tcq(
+    vcq_hdl: utofu_vcq_hdl_t,
+    _flags: c_ulong,
+    cbdata: *mut *mut c_void,
+) -> c_int {
+    call(|| {
+        if cbdata.is_null() {
+            return null("cbdata");
+        }
+        // SAFETY: the caller's promise.
+        let vcq = unsafe { slots::get(vcq_hdl)? };
+        // SAFETY: as above.
+        let polled = unsafe { vcq.poll_tcq() };
+        let Some((code, data)) = polled else {
+            return Err(Code(UTOFU_ERR_NOT_FOUND));
+        };
+        // SAFETY: not null, hence valid by the caller's promise.
+        unsafe { store(cbdata, data as *mut c_void, "cbdata")? };
+        if code == UTOFU_SUCCESS {
+            return Ok(());
+        }
+        let what = match code {
+            UTOFU_ERR_TCQ_STADD => "its local STADD is not registered by this rank on the VCQ's CQ",
+            _ => "it leaves the local registered range",
+        };
+        fail(code, format!("a put was not sent: {what}"))
+    })
+}
+
+/// The next notice: 0 or its MRQ code. With a code the notice says which operation failed: type,
+/// VCQ id of the other side, edata. NOT_FOUND, INVALID_VCQ_HDL, INVALID_POINTER, MRQ_*.
+///
+/// # Safety
+/// As [`crate::c`].
+pub unsafe extern "C" fn utofu_poll_mrq(
+    vcq_hdl: utofu_vcq_hdl_t,
+    _flags: c_ulong,
+    notice: *mut utofu_mrq_notice,
+) -> c_int {
+    call(|| {
+        if notice.is_null() {
+            return null("notice");
+        }
+        // SAFETY: the caller's promise.
+        let vcq = unsafe { slots::get(vcq_hdl)? };
+        // SAFETY: as above.
+        let polled = unsafe { vcq.poll_mrq() };
+        vcq.context.job.polled(polled.is_some());
+        let Some(n) = polled else {
+            return Err(Code(UTOFU_ERR_NOT_FOUND));
+        };
+        let (kind, edata, code) = unpack_meta(n.meta);
+        let out = utofu_mrq_notice {
+            notice_type: kind,
+            padding: [0; 7],
+            vcq_id: n.vcq,
+            edata: edata.into(),
+            rmt_value: n.value,
+            lcl_stadd: n.lcl,
+            rmt_stadd: n.rmt,
+            reserved: [0; 2],
+        };
+        // SAFETY: not null, hence valid by the caller's promise.
+        unsafe { store(notice, out, "notice")? };
+        if code == UTOFU_SUCCESS {
+            return Ok(());
+        }
+        let what = match code {
+            UTOFU_ERR_MRQ_PEER => "there is no such VCQ, or its process is gone",
+            UTOFU_ERR_MRQ_RMT_STADD => "the remote STADD is not registered on the target's CQ",
+            UTOFU_ERR_MRQ_RMT_LENGTH => "it leaves the remote registered range",
+            UTOFU_ERR_MRQ_RMT_MEMORY => "the remote memory is read-only or not mapped",
+            UTOFU_ERR_MRQ_LCL_STADD => "the local STADD is not registered by this rank",
+            UTOFU_ERR_MRQ_LCL_LENGTH => "it leaves the local registered range",
+            _ => "the local memory is read-only",
+        };
+        fail(
+            code,
+            format!(
+                "an operation on VCQ {:#x} that ends at STADD {:#x} failed: {what}",
+                n.vcq, n.rmt
+            ),
+        )
+    })
+}
+
+/// Operations posted and not yet walked over by polling the TCQ. INVALID_VCQ_HDL, INVALID_POINTER.
+///
+/// # Safety
+/// As [`crate::c`].
+pub unsafe extern "C" fn utofu_query_num_unread_tcq(
+    vcq_hdl: utofu_vcq_hdl_t,
+    count: *mut usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let n = slots::get(vcq_hdl)?.send(|s| s.toq.unread());
+            store(count, n, "count")
+        }
+    })
+}
+
+/// Local MRQ entries of operations posted here, noticed or not, that polling the MRQ has not
+/// passed. INVALID_VCQ_HDL, INVALID_POINTER.
+///
+/// # Safety
+/// As [`crate::c`].
+pub unsafe extern "C" fn utofu_query_num_unread_mrq(
+    vcq_hdl: utofu_vcq_hdl_t,
+    count: *mut usize,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    call(|| unsafe { store(count, slots::get(vcq_hdl)?.unread_local(), "count") })
+}

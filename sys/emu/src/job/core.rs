@@ -1,0 +1,338 @@
+//! A job: ranks that share an arena. Its ranks are threads of one process, or processes of one host.
+
+use crate::job::device::Device;
+use crate::job::nodes::Layout;
+use crate::job::records::{Header, NodeRecord, Plan, RankRecord, TniRecord, VcqBlock};
+use crate::job::stepping::Stepping;
+use crate::limits::TNIS;
+use crate::limits::coords;
+use crate::limits::error::{JobError, Result, fail};
+use crate::limits::ids::{Coords, VcqPlace, node_key};
+use crate::mrq::{Chunk, Chunks};
+use crate::shared::arena::{Arena, Found, Off, Shared};
+use crate::shared::copy::Space;
+use crate::shared::registrations::StagTable;
+use crate::sync::{AtomicU64, Ordering};
+use crate::timing::links::{self, Calendar};
+use crate::timing::model::Model;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::{Arc, RwLock, Weak};
+use utofu_sys::*;
+
+/// A set of ranks that communicate.
+pub struct Job {
+    pub(crate) arena: Arena,
+    plan: Plan,
+    /// Tells the jobs of one process apart in gate ids; 0 is the environment's job.
+    pub(crate) serial: u16,
+    pub(crate) layout: Layout,
+    pub(crate) model: Model,
+    /// What moves the bytes, in the late mode.
+    pub(crate) device: Option<Device>,
+    /// What its owner decides, if the job is stepped.
+    pub(crate) stepping: Option<Stepping>,
+    /// This process's rank, in a job of processes.
+    pub(crate) me: Option<usize>,
+    /// Process of each rank, in a job of processes.
+    processes: Vec<u32>,
+    pub(crate) page: u64,
+    /// Whether a rank that waits yields its processor: there are more ranks than processors.
+    is_crowded: bool,
+}
+
+/// Polls in a row that find nothing before a yield: half a microsecond. A rank that yields by
+/// itself finds something earlier, mostly, and must not yield twice as often as it wants to.
+const MISSES_PER_YIELD: u32 = 64;
+
+thread_local! {
+    /// Polls of this thread, since its last yield here, that found nothing in a row.
+    static MISSES: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Jobs of threads by serial number, for calls on gates.
+static JOBS: RwLock<Option<HashMap<u16, Weak<Job>>>> = RwLock::new(None);
+
+impl Job {
+    /// A job whose ranks are threads of this process, without latencies. One entry per rank,
+    /// x y z a b c; ranks with equal coordinates share a node, its TNIs and CQs.
+    ///
+    /// # Panics
+    /// Where [`Job::with_model`] gives an error.
+    #[must_use]
+    pub fn threads(coords: Vec<[u8; 6]>) -> Arc<Job> {
+        match Job::with_model(coords, Model::default()) {
+            Ok(job) => job,
+            Err(e) => panic!("{e}"),
+        }
+    }
+
+    /// As [`Job::threads`], with a latency model.
+    ///
+    /// # Errors
+    /// No ranks; coordinates out of range; no address space for the queues.
+    pub fn with_model(
+        coords: Vec<[u8; 6]>,
+        model: Model,
+    ) -> std::result::Result<Arc<Job>, JobError> {
+        Job::of_threads(Layout::new(&coords, None)?, model, None)
+    }
+
+    /// A job of threads on a logical torus, `per_node` ranks on each node: rank r is on node
+    /// r / `per_node`, nodes are counted with x running fastest.
+    ///
+    /// # Errors
+    /// As [`Job::with_model`]; a shape that has no Tofu coordinates.
+    pub fn on_torus(
+        shape: &[u32],
+        per_node: usize,
+        model: Model,
+    ) -> std::result::Result<Arc<Job>, JobError> {
+        let nodes = coords::of_shape(shape)?;
+        let ranks: Vec<Coords> =
+            nodes.iter().flat_map(|c| std::iter::repeat_n(*c, per_node)).collect();
+        Job::of_threads(Layout::new(&ranks, Some(coords::three(shape)?))?, model, None)
+    }
+
+    /// Tofu coordinates for a logical torus, x running fastest; one entry per node, all different.
+    /// Even first and third sizes are folded through a and c, a second size that is a multiple of
+    /// three through b, so that neighbours are one hop apart; sizes behind the third count as part
+    /// of it.
+    ///
+    /// # Errors
+    /// [`JobError::Shape`] if a size is 0, or larger than 512, 768 and 512.
+    pub fn coords_for_shape(shape: &[u32]) -> std::result::Result<Vec<[u8; 6]>, JobError> {
+        coords::of_shape(shape)
+    }
+
+    pub(crate) fn of_threads(
+        layout: Layout,
+        model: Model,
+        stepping: Option<Stepping>,
+    ) -> std::result::Result<Arc<Job>, JobError> {
+        let mut jobs = JOBS.write().unwrap_or_else(|e| e.into_inner());
+        let jobs = jobs.get_or_insert_default();
+        let serial = (1..=u16::MAX)
+            .find(|s| !jobs.contains_key(s))
+            .ok_or_else(|| JobError::Shape("65535 jobs exist in this process".into()))?;
+        let mut job = Job::private(layout, model, stepping)?;
+        job.serial = serial;
+        let job = Arc::new(job);
+        jobs.insert(serial, Arc::downgrade(&job));
+        Ok(job)
+    }
+
+    /// A job in this process's memory.
+    pub(crate) fn private(
+        layout: Layout,
+        model: Model,
+        stepping: Option<Stepping>,
+    ) -> std::result::Result<Job, JobError> {
+        let plan = Plan::of(&layout);
+        let arena =
+            Arena::private(plan.len).map_err(|source| JobError::Map { bytes: plan.len, source })?;
+        Job::assemble(arena, layout, model, stepping)
+    }
+
+    fn assemble(
+        arena: Arena,
+        layout: Layout,
+        model: Model,
+        stepping: Option<Stepping>,
+    ) -> std::result::Result<Job, JobError> {
+        let plan = Plan::of(&layout);
+        let header = arena.at::<Header>(Off::new(0));
+        header.heap.start(plan.heap, plan.len);
+        let page = rustix::param::page_size() as u64;
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let is_crowded = stepping.is_none() && layout.node_of.len() > processors;
+        let device = model.late.map(|_| Device::new(stepping.is_none()));
+        let device = device.transpose().map_err(JobError::Thread)?;
+        let (serial, me, processes) = (0, None, Vec::new());
+        Ok(Job {
+            arena,
+            plan,
+            serial,
+            layout,
+            model,
+            device,
+            stepping,
+            me,
+            processes,
+            page,
+            is_crowded,
+        })
+    }
+
+    /// A job of processes in the memory that they share; this one is rank `me`.
+    pub(crate) fn of_processes(
+        arena: Arena,
+        layout: Layout,
+        model: Model,
+        me: usize,
+        processes: Vec<u32>,
+    ) -> std::result::Result<Job, JobError> {
+        let mut job = Job::assemble(arena, layout, model, None)?;
+        (job.me, job.processes) = (Some(me), processes);
+        Ok(job)
+    }
+
+    /// The job of threads with this number.
+    pub(crate) fn of_serial(serial: u16) -> Option<Arc<Job>> {
+        let jobs = JOBS.read().unwrap_or_else(|e| e.into_inner());
+        jobs.as_ref()?.get(&serial)?.upgrade()
+    }
+
+    /// Notes a poll. After many in a row that `found` nothing the thread yields its processor: a
+    /// program polls without end while it waits, perhaps for a rank that has no processor.
+    #[inline]
+    pub(crate) fn polled(&self, found: bool) {
+        if !self.is_crowded {
+            return;
+        }
+        let misses = if found { 0 } else { MISSES.get() + 1 };
+        MISSES.set(misses % MISSES_PER_YIELD);
+        if misses == MISSES_PER_YIELD {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.layout.node_of.len()
+    }
+
+    #[inline]
+    pub(crate) fn node_of(&self, rank: usize) -> usize {
+        self.layout.node_of[rank] as usize
+    }
+
+    pub(crate) fn nodes(&self) -> &[Coords] {
+        &self.layout.nodes
+    }
+
+    pub(crate) fn coords_of(&self, rank: usize) -> Coords {
+        self.layout.nodes[self.node_of(rank)]
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        self.arena.at(Off::new(0))
+    }
+
+    pub(crate) fn rank_record(&self, rank: usize) -> &RankRecord {
+        self.arena.at(self.plan.ranks.nth(rank))
+    }
+
+    #[inline]
+    pub(crate) fn node(&self, node: usize) -> &NodeRecord {
+        self.arena.at(self.plan.nodes.nth(node))
+    }
+
+    /// A TNI by its number; INVALID_TNI_ID.
+    pub(crate) fn tni(&self, node: usize, tni: u16) -> Result<&TniRecord> {
+        match self.node(node).tnis.get(usize::from(tni)) {
+            Some(record) => Ok(record),
+            None => fail(UTOFU_ERR_INVALID_TNI_ID, format!("TNI {tni}: must be below {TNIS}")),
+        }
+    }
+
+    /// The node and the TNI that an id names, if the job has the node.
+    pub(crate) fn tni_of(
+        &self,
+        id: utofu_vcq_id_t,
+        place: VcqPlace,
+    ) -> Option<(usize, &TniRecord)> {
+        let node = self.layout.find(node_key(id))?;
+        Some((node, &self.node(node).tnis[usize::from(place.tni)]))
+    }
+
+    /// Where the VCQ of an id and its registrations are, if there ever was one.
+    pub(crate) fn queue_at(
+        &self,
+        id: utofu_vcq_id_t,
+        place: VcqPlace,
+    ) -> Option<(Found<VcqBlock>, Found<StagTable>)> {
+        let (_, tni) = self.tni_of(id, place)?;
+        let (block, table) = tni.cqs[usize::from(place.cq)].vcq(place.index())?;
+        Some((self.arena.at(block).into(), self.arena.at(table).into()))
+    }
+
+    /// How the calling process reaches a rank's memory.
+    #[inline]
+    pub(crate) fn space_of(&self, rank: u32) -> Space {
+        match self.processes.get(rank as usize) {
+            Some(&process) if self.me != Some(rank as usize) => Space::Process(process),
+            _ => Space::Here,
+        }
+    }
+
+    /// Whether a process that lives may hold a registration.
+    pub(crate) fn is_holding(&self) -> bool {
+        let mut processes = self.processes.iter().enumerate();
+        let is_holding =
+            |(rank, process): (usize, &u32)| self.rank_record(rank).is_holding(*process);
+        self.me.is_none() || processes.any(is_holding)
+    }
+
+    pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {
+        coords::hops(self.layout.nodes[from], self.layout.nodes[to], self.layout.extent)
+    }
+
+    /// The links that data take from one node to another, and the TNI where they arrive. Those of
+    /// coordinates where the job has no node are free.
+    pub(crate) fn path<'a>(
+        &'a self,
+        from: usize,
+        to: usize,
+        arriving: &'a Calendar,
+    ) -> Vec<&'a Calendar> {
+        let Layout { nodes, extent, .. } = &self.layout;
+        let links = links::route(nodes[from], nodes[to], *extent);
+        let known = links.filter_map(|(at, out)| {
+            self.layout.node_at(at).map(|node| &self.node(node).links[out])
+        });
+        known.chain([arriving]).collect()
+    }
+
+    /// The value whose offset `place` holds, created at the first call. Callers hold a lock that
+    /// guards `place`.
+    pub(crate) fn lazy<T: Shared>(&self, place: &AtomicU64) -> Result<Off<T>> {
+        let old = place.load(Ordering::Relaxed);
+        if old != 0 {
+            return Ok(Off::new(old));
+        }
+        match self.header().heap.create::<T>() {
+            Some(off) => {
+                // Release pairs with the Acquire of whoever follows the offset without the lock.
+                place.store(off.bytes(), Ordering::Release);
+                Ok(off)
+            }
+            None => fail(
+                UTOFU_ERR_OUT_OF_MEMORY,
+                format!("the job's {} bytes for queues are used up", self.plan.len),
+            ),
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if self.serial != 0
+            && let Some(jobs) = &mut *JOBS.write().unwrap_or_else(|e| e.into_inner())
+        {
+            jobs.remove(&self.serial);
+        }
+    }
+}
+
+impl Chunks for Job {
+    fn create(&self) -> Option<u64> {
+        Some(self.header().heap.create::<Chunk>()?.bytes())
+    }
+
+    #[inline]
+    fn at(&self, place: u64) -> &Chunk {
+        self.arena.at(Off::new(place))
+    }
+}

@@ -1,0 +1,88 @@
+//! For which job and which rank a thread acts.
+//!
+//! Each thread of a job of threads says which rank it is ([`Job::enter`]). Only calls that have no handle or
+//! id to go by need that: creating VCQs and gates, asking for coordinates. A thread that has not entered a job
+//! is its process's rank in the job that the environment describes.
+
+use crate::job::core::Job;
+use crate::job::env;
+use crate::limits::error::{Result, fail};
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
+use utofu_sys::*;
+
+/// The job and the rank that a call acts for.
+#[derive(Clone)]
+pub(crate) struct Context {
+    pub(crate) job: Arc<Job>,
+    pub(crate) rank: usize,
+}
+
+thread_local! {
+    static ENTERED: RefCell<Vec<Context>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The environment's job, or why there is none.
+static ENVIRONMENT: OnceLock<std::result::Result<Context, String>> = OnceLock::new();
+
+/// While it lives, the thread that made it acts as one rank of a job.
+#[must_use = "the thread acts as the rank only as long as this value lives"]
+pub struct Entered {
+    /// Not Send: it belongs to the thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        ENTERED.with(|stack| stack.borrow_mut().pop());
+    }
+}
+
+impl Job {
+    /// Makes the calling thread act as `rank` until the returned value is dropped. May be nested.
+    ///
+    /// # Panics
+    /// If the job has no such rank.
+    pub fn enter(self: &Arc<Self>, rank: usize) -> Entered {
+        assert!(rank < self.size(), "rank {rank} of a job of {} ranks", self.size());
+        let context = Context { job: self.clone(), rank };
+        ENTERED.with(|stack| stack.borrow_mut().push(context));
+        Entered { thread: PhantomData }
+    }
+}
+
+/// The job and the rank that the calling thread acts for.
+pub(crate) fn current() -> Result<Context> {
+    match known() {
+        Some(context) => Ok(context),
+        None => environment().clone().or_else(|e| fail(UTOFU_ERR_FATAL, e)),
+    }
+}
+
+/// The same, if it is known without waiting for other ranks.
+pub(crate) fn known() -> Option<Context> {
+    let entered = ENTERED.with(|stack| stack.borrow().last().cloned());
+    entered.or_else(|| ENVIRONMENT.get()?.as_ref().ok().cloned())
+}
+
+fn environment() -> &'static std::result::Result<Context, String> {
+    ENVIRONMENT.get_or_init(|| {
+        let (job, rank) = env::attach().map_err(|e| e.to_string())?;
+        Ok(Context { job: Arc::new(job), rank })
+    })
+}
+
+/// The job of a gate id.
+pub(crate) fn by_serial(serial: u16) -> Option<Arc<Job>> {
+    let entered = ENTERED.with(|stack| {
+        let stack = stack.borrow();
+        // The caller has built an id without a number: it belongs to the caller's job.
+        let top = stack.last().filter(|c| serial == 0 || c.job.serial == serial);
+        top.map(|c| c.job.clone())
+    });
+    entered.or_else(|| match serial {
+        0 => environment().as_ref().ok().map(|c| c.job.clone()),
+        _ => Job::of_serial(serial),
+    })
+}

@@ -1,0 +1,161 @@
+//! How ranks that are processes come to share a job: rank 0 makes the memory, the others open it, and each
+//! finds out whether it can reach its neighbour's memory.
+
+use crate::job::core::Job;
+use crate::job::nodes::Layout;
+use crate::job::records::{Header, Plan};
+use crate::limits::error::JobError;
+use crate::shared::arena::{Arena, Off};
+use crate::shared::copy;
+use crate::sync::Ordering;
+use crate::timing::model::Model;
+use hopbine_meet::{Exchange, Leave, create_memory, fresh_number, host, number, open_memory};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+/// Other ranks read this word to find out whether they can read this process.
+static PROBE: u64 = WORD;
+
+const WORD: u64 = 0x686f_7062_696e_6521;
+
+/// What a rank tells the others, as numbers.
+#[derive(Clone, Copy, PartialEq)]
+struct Card {
+    host: u64,
+    /// What all ranks must have in common: the bytes of the arena and the shape.
+    settings: [u64; 4],
+    process: u64,
+    /// Address of its probe.
+    probe: u64,
+    /// Of rank 0: its number in `/proc`, the descriptor of the memory, and the word that it begins with.
+    memory: [u64; 3],
+}
+
+const WORDS: usize = 10;
+
+impl Card {
+    fn encode(&self) -> Vec<u8> {
+        let Card { host, settings: [a, b, c, d], process, probe, memory: [e, f, g] } = *self;
+        let words: [u64; WORDS] = [host, a, b, c, d, process, probe, e, f, g];
+        words.into_iter().flat_map(u64::to_le_bytes).collect()
+    }
+
+    /// None if the bytes are no card.
+    fn decode(bytes: &[u8]) -> Option<Card> {
+        let (words, []) = bytes.as_chunks::<8>() else { return None };
+        let words: &[_; WORDS] = words.try_into().ok()?;
+        let [host, a, b, c, d, process, probe, e, f, g] = words.map(u64::from_le_bytes);
+        // 0 and numbers beyond a pid_t's would mean something else to the system.
+        let is_process = (1..=i32::MAX as u64).contains(&process);
+        let card = Card { host, settings: [a, b, c, d], process, probe, memory: [e, f, g] };
+        is_process.then_some(card)
+    }
+}
+
+/// The job of all ranks of `exchange`, which are processes of one host.
+///
+/// # Errors
+/// [`JobError`], the same on all ranks unless the exchange fails.
+pub(crate) fn job(
+    exchange: &mut dyn Exchange,
+    layout: Layout,
+    model: Model,
+) -> Result<Job, JobError> {
+    let (rank, plan) = (exchange.rank(), Plan::of(&layout));
+    let made = (rank == 0).then(|| create(plan)).transpose();
+    let [x, y, z] = layout.shape.map(u64::from);
+    let card = made.as_ref().map(|made| {
+        let card = Card {
+            host: host(),
+            settings: [plan.len, x, y, z],
+            process: std::process::id().into(),
+            probe: &raw const PROBE as u64,
+            memory: made.as_ref().map_or([0; 3], |(_, _, memory)| *memory),
+        };
+        card.encode()
+    });
+    let cards = exchange.agree(card.as_deref().map_err(|reason| String::clone(reason)))??;
+    let apart = |rank, what| JobError::Apart { rank, what };
+    let decode = |(rank, bytes): (usize, &Vec<u8>)| {
+        Card::decode(bytes).ok_or(apart(rank, "is of another release"))
+    };
+    let cards: Vec<Card> = cards.iter().enumerate().map(decode).collect::<Result<_, _>>()?;
+    for (rank, card) in cards.iter().enumerate() {
+        if card.host != cards[0].host {
+            return Err(apart(
+                rank,
+                "is on another host than rank 0: the emulated device's ranks share one's memory",
+            ));
+        }
+        if card.settings != cards[0].settings {
+            return Err(apart(
+                rank,
+                "has other settings than rank 0: all ranks need the same HOPBINE_TORUS and \
+                 HOPBINE_RANKS_PER_NODE",
+            ));
+        }
+    }
+    let processes: Vec<u32> = cards.iter().map(|card| card.process as u32).collect();
+    let leave = Leave::for_processes(&processes);
+    let opened = match made {
+        Ok(Some((file, arena, _))) => Ok((file, arena)),
+        _ => open(cards[0].memory, plan),
+    };
+    // All have opened the memory, and may reach each other.
+    exchange.agree(opened.as_ref().map(|_| &[][..]).map_err(Clone::clone))??;
+    let next = (rank + 1) % cards.len();
+    let reached = match copy::probe(processes[next], cards[next].probe) {
+        Ok(WORD) => Ok(&[][..]),
+        Ok(_) => Err(unreachable(next, "it holds something else")),
+        Err(error) => Err(unreachable(next, &error.to_string())),
+    };
+    // No rank goes on before all have probed: one that has ended could not be probed.
+    exchange.agree(reached)??;
+    // The environment's job lives as long as the process, and ranks reach each other all that time.
+    std::mem::forget(leave);
+    let arena =
+        opened.map(|(_, arena)| arena).map_err(|reason| hopbine_meet::Refusal { rank, reason })?;
+    Job::of_processes(arena, layout, model, rank, processes)
+}
+
+fn unreachable(peer: usize, why: &str) -> String {
+    format!(
+        "cannot reach the memory of rank {peer}: {why}; ranks as processes need \
+         process_vm_readv/writev, which this system refuses (emulated processor, seccomp or ptrace \
+         policy): run the ranks as threads of one process"
+    )
+}
+
+/// Memory of zeros, which takes no room yet beyond its fixed part, and where others find it. It is in no file
+/// system, so none can be too small for it; what the machine does not have is found out here.
+fn create(plan: Plan) -> Result<(File, Arena, [u64; 3]), String> {
+    let make = || {
+        let memory = create_memory("hopbine-emu", plan.len)?;
+        rustix::fs::fallocate(&memory, rustix::fs::FallocateFlags::empty(), 0, plan.heap)?;
+        let arena = Arena::shared(&memory, plan.len)?;
+        Ok((memory, arena))
+    };
+    let failed = |error: std::io::Error| {
+        format!("cannot map {} bytes for queues and tables: {error}", plan.len)
+    };
+    let (memory, arena) = make().map_err(failed)?;
+    let token = fresh_number();
+    // Relaxed: the others learn of it through the exchange.
+    arena.at::<Header>(Off::new(0)).token.store(token, Ordering::Relaxed);
+    let place = [u64::from(number().unwrap_or(0)), memory.as_raw_fd() as u64, token];
+    Ok((memory, arena, place))
+}
+
+/// Opens the memory that rank 0 has made.
+fn open([process, fd, token]: [u64; 3], plan: Plan) -> Result<(File, Arena), String> {
+    let open = || {
+        let memory = open_memory(process as u32, fd as u32, plan.len)?;
+        let arena = Arena::shared(&memory, plan.len)?;
+        // Relaxed: see `create`.
+        match arena.at::<Header>(Off::new(0)).token.load(Ordering::Relaxed) == token {
+            true => Ok((memory, arena)),
+            false => Err(std::io::Error::other("it is another job's")),
+        }
+    };
+    open().map_err(|error: std::io::Error| format!("cannot open the memory of rank 0: {error}"))
+}

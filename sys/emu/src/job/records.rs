@@ -1,0 +1,170 @@
+//! What lies where in the arena: header, one record per rank, one per node, then the heap.
+//!
+//! Everything here is valid when zeroed and shared by all ranks.
+
+use crate::job::nodes::Layout;
+use crate::limits::{CQS, PLACES, TNIS};
+use crate::mrq::{Chunk, Ring};
+use crate::shared::arena::{Heap, Off, Shared};
+use crate::shared::copy;
+use crate::shared::lock::SpinLock;
+use crate::shared::registrations::StagTable;
+use crate::sync::{AtomicU64, Ordering};
+use crate::timing::links::{Calendar, OUT};
+use std::sync::atomic::AtomicU32;
+
+/// At offset 0.
+#[repr(C, align(64))]
+pub(crate) struct Header {
+    pub(crate) heap: Heap,
+    /// Tells this memory from all others (processes only).
+    pub(crate) token: AtomicU64,
+    /// Guards the calendars of all links and TNIs (latency model only).
+    pub(crate) links: SpinLock,
+}
+
+/// One per rank.
+#[repr(C, align(64))]
+pub(crate) struct RankRecord {
+    /// Guards atomic operations on this rank's memory where the processor's cannot be used.
+    pub(crate) atomics: SpinLock,
+    /// Operations of its process that hold a registration (processes only).
+    pub(crate) holding: AtomicU32,
+}
+
+impl RankRecord {
+    /// Whether its process, of this number, lives and holds a registration.
+    pub(crate) fn is_holding(&self, process: u32) -> bool {
+        // SeqCst: see `Entry::hold`.
+        self.holding.load(Ordering::SeqCst) > 0 && copy::exists(process)
+    }
+}
+
+/// One per node.
+#[repr(C, align(64))]
+pub(crate) struct NodeRecord {
+    pub(crate) tnis: [TniRecord; TNIS],
+    /// Links that leave it (latency model only).
+    pub(crate) links: [Calendar; OUT],
+}
+
+/// One TNI of a node.
+#[repr(C, align(64))]
+pub(crate) struct TniRecord {
+    /// Guards the giving out of VCQs and gates.
+    pub(crate) lock: SpinLock,
+    /// When the TNI can send again, and take what arrives, in ns (latency model only).
+    pub(crate) busy_until: AtomicU64,
+    pub(crate) arriving_until: AtomicU64,
+    /// Offset of the gate table; 0: no gate was ever used.
+    pub(crate) gates: AtomicU64,
+    pub(crate) cqs: [CqRecord; CQS],
+    /// When messages arrive (latency model only).
+    pub(crate) arriving: Calendar,
+}
+
+/// One CQ.
+#[repr(C, align(64))]
+pub(crate) struct CqRecord {
+    /// Bit i: VCQ i exists. Bit 31: one VCQ has the CQ to itself.
+    pub(crate) used: AtomicU32,
+    /// Checked mode: whether a thread is posting, and whether one is polling the MRQ.
+    pub(crate) busy: [AtomicU32; 2],
+    /// Offset of the registration table; 0: the CQ was never used.
+    pub(crate) table: AtomicU64,
+    /// Offsets of the VCQ blocks; 0: never created. A block serves all VCQs of its place.
+    pub(crate) vcqs: [AtomicU64; PLACES],
+}
+
+/// The shared half of a VCQ.
+#[repr(C, align(64))]
+pub(crate) struct VcqBlock {
+    /// Whether a VCQ is there now.
+    pub(crate) alive: AtomicU32,
+    /// Rank whose VCQ it is.
+    pub(crate) owner: AtomicU32,
+    /// Not 0: a notice found no room, which ends the owner.
+    pub(crate) overflowed: AtomicU32,
+    /// Session progress steps that operations have brought, ever; wraps.
+    pub(crate) steps: AtomicU32,
+    pub(crate) ring: Ring,
+}
+
+impl VcqBlock {
+    /// Whether a VCQ is there now.
+    #[inline]
+    pub(crate) fn is_alive(&self) -> bool {
+        // Acquire pairs with the Release in Vcq::create: the owner is set.
+        self.alive.load(Ordering::Acquire) != 0
+    }
+}
+
+impl CqRecord {
+    /// Offsets of the block and the table of the VCQ at index `n`, once both exist.
+    #[inline]
+    pub(crate) fn vcq(&self, n: usize) -> Option<(Off<VcqBlock>, Off<StagTable>)> {
+        // Acquire pairs with the Release in Job::lazy.
+        let block = self.vcqs[n].load(Ordering::Acquire);
+        let table = self.table.load(Ordering::Acquire);
+        (block != 0 && table != 0).then(|| (Off::new(block), Off::new(table)))
+    }
+}
+
+// SAFETY: for this and the following: repr(C) of atomics, locks and arrays of such.
+unsafe impl Shared for Header {}
+// SAFETY: see Header.
+unsafe impl Shared for RankRecord {}
+// SAFETY: see Header.
+unsafe impl Shared for NodeRecord {}
+// SAFETY: see Header; Ring's padding is never written.
+unsafe impl Shared for VcqBlock {}
+// SAFETY: see Header.
+unsafe impl Shared for Chunk {}
+
+/// Offsets of the fixed part.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) ranks: Off<RankRecord>,
+    pub(crate) nodes: Off<NodeRecord>,
+    pub(crate) heap: u64,
+    /// Bytes of the whole arena.
+    pub(crate) len: u64,
+}
+
+/// Heap per rank. Two chunks per VCQ are usual; this is enough for eight queues of a rank to be
+/// full at once, and costs address space only.
+const HEAP_PER_RANK: u64 = 64 << 20;
+/// Heap of the smallest job.
+const HEAP_LEAST: u64 = 1 << 30;
+
+impl Plan {
+    pub(crate) fn of(layout: &Layout) -> Plan {
+        let (ranks, nodes) = (layout.node_of.len(), layout.nodes.len());
+        let first = Off::new(size_of::<Header>() as u64);
+        let node = Off::new(first.nth(ranks).bytes());
+        let heap = Off::<NodeRecord>::nth(node, nodes).bytes().next_multiple_of(4096);
+        let room = (ranks as u64 * HEAP_PER_RANK).max(HEAP_LEAST);
+        Plan { ranks: first, nodes: node, heap, len: heap + room }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only who lives holds anything, and only while it does so.
+    #[test]
+    fn the_dead_hold_nothing() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let dead = child.id();
+        child.wait().unwrap();
+        let living = std::process::id();
+        for (pid, holding, is_holding) in [(living, 1, true), (living, 0, false), (dead, 1, false)]
+        {
+            // SAFETY: a record is valid when zeroed.
+            let record: RankRecord = unsafe { std::mem::zeroed() };
+            record.holding.store(holding, Ordering::Relaxed);
+            assert_eq!(record.is_holding(pid), is_holding, "{pid} {holding}");
+        }
+    }
+}

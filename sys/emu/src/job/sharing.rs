@@ -1,0 +1,205 @@
+//! Which TNIs and CQs of a node belong to which of its ranks.
+//!
+//! Up to four ranks of a node have all its TNIs, and on each of them CQs of their own; more ranks
+//! share the TNIs out in groups, and then the CQs as if there were four ranks on each TNI. This is what
+//! Fujitsu's library does over its simulated device, as far as it was seen (1 to 4, 8 and 12 ranks);
+//! that 5 to 7 ranks have the CQs of 8, and which CQs more than 24 have, is what RIKEN's libutf computes
+//! on Fugaku. Other programs that run there compute multiples of 3, or 0 and 6 for two ranks:
+//! `HOPBINE_EMU_CQS` serves those.
+
+use crate::limits::{CQS, FIRST_EXTRA, PLACES, TNIS};
+use std::ops::Range;
+
+/// The first CQs of five to eight ranks on a TNI.
+const MANY: [&[u8]; 4] =
+    [&[0, 2, 5, 8, 10], &[0, 2, 5, 8, 9, 10], &[0, 2, 5, 6, 8, 9, 10], &[0, 2, 4, 5, 6, 8, 9, 10]];
+
+/// How many groups the ranks of a node form, if there are `n`. The ranks of a group have TNIs of
+/// their own.
+fn groups(n: usize) -> usize {
+    match n {
+        0..=4 => 1,
+        5..=8 => 2,
+        9..=12 => 3,
+        _ => TNIS,
+    }
+}
+
+/// How the ranks of a node share what it has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sharing {
+    groups: usize,
+    /// For how many ranks a TNI's CQs are shared out.
+    sharers: usize,
+    /// The first CQ of each of them; [`CQS`] behind the last one.
+    firsts: [u8; CQS + 1],
+}
+
+impl Sharing {
+    /// For at most `n` ranks on a node.
+    pub(crate) fn among(n: usize) -> Sharing {
+        let groups = groups(n);
+        let sharers = n.div_ceil(groups).max(n.min(4)).max(1);
+        let stride = (CQS / sharers).max(1);
+        let first = |sharer: usize| if sharer < sharers { (sharer * stride).min(CQS) } else { CQS };
+        let firsts = std::array::from_fn(|sharer| first(sharer) as u8);
+        let even = Sharing { groups, sharers, firsts };
+        let many = sharers.checked_sub(5).and_then(|more| MANY.get(more));
+        many.and_then(|firsts| even.with_cqs(firsts).ok()).unwrap_or(even)
+    }
+
+    /// The same with other first CQs: increasing, from 0 on, below [`CQS`].
+    ///
+    /// # Errors
+    /// How many are needed, if these are too few.
+    pub(crate) fn with_cqs(self, firsts: &[u8]) -> Result<Sharing, usize> {
+        let Some(firsts) = firsts.get(..self.sharers) else { return Err(self.sharers) };
+        let first = |sharer| firsts.get(sharer).copied().unwrap_or(CQS as u8);
+        Ok(Sharing { firsts: std::array::from_fn(first), ..self })
+    }
+
+    /// TNIs of the node's `place`-th rank.
+    pub(crate) fn tnis(self, place: usize) -> Range<usize> {
+        let each = TNIS / self.groups;
+        let first = place % self.groups * each;
+        first..first + each
+    }
+
+    /// CQs of the node's `place`-th rank on each of its TNIs; none if there are too many ranks.
+    pub(crate) fn cqs(self, place: usize) -> Range<usize> {
+        self.cqs_of_sharer(place / self.groups)
+    }
+
+    fn cqs_of_sharer(self, sharer: usize) -> Range<usize> {
+        let first = |sharer: usize| usize::from(self.firsts[sharer.min(CQS)]);
+        first(sharer)..first(sharer + 1)
+    }
+
+    /// The CQ with the component ids of the rank that owns `cq`.
+    pub(crate) fn first_cq(self, cq: usize) -> usize {
+        let before = |first: &&u8| usize::from(**first) <= cq;
+        self.firsts.iter().rev().find(before).map_or(0, |first| usize::from(*first))
+    }
+}
+
+/// What a rank's CQs are for.
+pub(crate) struct Kinds {
+    cqs: Range<usize>,
+}
+
+/// CQs kept for session mode, behind a rank's first one, if it has enough; with fewer a session takes
+/// the last one that is unused.
+const SESSION: usize = 3;
+
+impl Kinds {
+    pub(crate) fn of(cqs: Range<usize>) -> Kinds {
+        Kinds { cqs }
+    }
+
+    /// CQs kept for session mode, one VCQ each.
+    pub(crate) fn session(&self) -> Range<usize> {
+        let first = self.cqs.start + 1;
+        if self.cqs.len() > SESSION + 1 { first..first + SESSION } else { first..first }
+    }
+
+    /// CQs for other VCQs, in the order in which they are filled.
+    pub(crate) fn ordinary(&self) -> impl Iterator<Item = usize> + '_ {
+        let session = self.session();
+        self.cqs.clone().filter(move |cq| !session.contains(cq))
+    }
+
+    /// The CQ of the component ids, if the rank has a CQ at all.
+    pub(crate) fn first(&self) -> Option<usize> {
+        self.cqs.clone().next()
+    }
+}
+
+// A place in an id is four bits from here on, and a CQ four.
+const _: () = assert!(FIRST_EXTRA as usize + PLACES == 16 && CQS < 16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_cqs(n: usize) -> Vec<usize> {
+        (0..n).map(|place| Sharing::among(n).cqs(place).start).collect()
+    }
+
+    #[test]
+    fn as_fujitsus_library_has_it() {
+        assert_eq!(first_cqs(1), [0]);
+        assert_eq!(first_cqs(2), [0, 5]);
+        assert_eq!(first_cqs(3), [0, 3, 6]);
+        assert_eq!(first_cqs(4), [0, 2, 4, 6]);
+        for n in 1..=4 {
+            assert!((0..n).all(|place| Sharing::among(n).tnis(place) == (0..6)));
+        }
+        let eight = Sharing::among(8);
+        assert_eq!([eight.tnis(0), eight.tnis(1), eight.tnis(6)], [0..3, 3..6, 0..3]);
+        let twelve = Sharing::among(12);
+        assert_eq!([twelve.tnis(0), twelve.tnis(4), twelve.tnis(11)], [0..2, 2..4, 4..6]);
+        assert_eq!(first_cqs(8), [0, 0, 2, 2, 4, 4, 6, 6]);
+    }
+
+    #[test]
+    fn many_ranks_have_the_cqs_of_libutf() {
+        let on_one_tni = |n| first_cqs(n).into_iter().step_by(TNIS).collect::<Vec<_>>();
+        assert_eq!(on_one_tni(25), [0, 2, 5, 8, 10]);
+        assert_eq!(on_one_tni(42), [0, 2, 5, 6, 8, 9, 10]);
+        assert_eq!(on_one_tni(48), [0, 2, 4, 5, 6, 8, 9, 10]);
+        assert_eq!(on_one_tni(54), (0..9).collect::<Vec<_>>());
+    }
+
+    /// Ranks that share TNIs have the CQs that they would have if the TNIs were full.
+    #[test]
+    fn a_node_with_fewer_ranks_has_the_cqs_of_a_full_one() {
+        for (full, fewer) in [(8, 5..8), (12, 9..12), (24, 13..24)] {
+            for n in fewer {
+                assert_eq!(first_cqs(n), first_cqs(full)[..n], "{n} ranks");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_has_what_is_anothers() {
+        for n in 1..=66 {
+            let sharing = Sharing::among(n);
+            let mut taken = [[false; CQS]; TNIS];
+            for place in 0..n {
+                let cqs = sharing.cqs(place);
+                assert!(!cqs.is_empty(), "{place} of {n}");
+                for tni in sharing.tnis(place) {
+                    for cq in cqs.clone() {
+                        assert!(!std::mem::replace(&mut taken[tni][cq], true), "{place} of {n}");
+                        assert_eq!(sharing.first_cq(cq), cqs.start);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_first_cqs_can_be_asked_for() {
+        for (n, cqs) in [(2, &[0, 6][..]), (4, &[0, 3, 6, 9]), (8, &[0, 3, 6, 9])] {
+            let sharing = Sharing::among(n).with_cqs(cqs).unwrap();
+            for (place, first) in (0..n).map(|place| (place, cqs[place / sharing.groups])) {
+                let mine = sharing.cqs(place);
+                assert_eq!(mine.start, usize::from(first));
+                assert!(mine.clone().all(|cq| sharing.first_cq(cq) == mine.start), "{mine:?}");
+            }
+        }
+        assert_eq!(Sharing::among(4).with_cqs(&[0, 3, 6]).unwrap_err(), 4);
+    }
+
+    /// A rank alone has the CQs that were measured; with few of them none is kept for sessions.
+    #[test]
+    fn sessions_have_cqs_of_their_own() {
+        let alone = Kinds::of(0..11);
+        assert_eq!(alone.session(), 1..4);
+        assert_eq!(alone.ordinary().collect::<Vec<_>>(), [0, 4, 5, 6, 7, 8, 9, 10]);
+        let fourth = Kinds::of(6..11);
+        assert_eq!(fourth.ordinary().collect::<Vec<_>>(), [6, 10]);
+        assert_eq!(Kinds::of(2..4).ordinary().collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(Kinds::of(11..11).first(), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! Tofu coordinates for a logical shape, and distances in hops.
+//!
+//! A logical torus X x Y x Z is folded into six coordinates as on the real machine: an even X runs
+//! out along x with a = 0 and back with a = 1, Z likewise with c; a Y that is a multiple of three
+//! runs in a snake through b. Neighbours are then one hop apart. Other sizes use x, y, z alone, and
+//! what is larger than 256 is split without regard to neighbourhood.
+
+use crate::limits::error::JobError;
+use crate::limits::ids::{ABC, Coords};
+
+/// One axis folded into a long (0..256) and a short coordinate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fold {
+    /// Long coordinate only.
+    Straight,
+    /// Out on 0, back on 1: a ring of even length.
+    Ring,
+    /// Through 0, 1, 2, then 2, 1, 0, and so on.
+    Snake,
+    /// `short` is the remainder.
+    Split,
+}
+
+fn fold_of(size: u32, short: u32) -> Option<Fold> {
+    if size > 256 * short {
+        None
+    } else if short == 2 && size.is_multiple_of(2) && size > 2 {
+        Some(Fold::Ring)
+    } else if short == 3 && size.is_multiple_of(3) && size > 3 {
+        Some(Fold::Snake)
+    } else if size <= 256 {
+        Some(Fold::Straight)
+    } else {
+        Some(Fold::Split)
+    }
+}
+
+fn fold(fold: Fold, size: u32, short: u32, v: u32) -> (u8, u8) {
+    let (long, s) = match fold {
+        Fold::Straight => (v, 0),
+        Fold::Ring if v < size / 2 => (v, 0),
+        Fold::Ring => (size - 1 - v, 1),
+        Fold::Snake if (v / 3).is_multiple_of(2) => (v / 3, v % 3),
+        Fold::Snake => (v / 3, 2 - v % 3),
+        Fold::Split => (v / short, v % short),
+    };
+    (long as u8, s as u8)
+}
+
+/// A shape as exactly three sizes: missing ones are 1, those behind the third are multiplied
+/// into it.
+pub(crate) fn three(shape: &[u32]) -> Result<[u32; 3], JobError> {
+    let size = |i: usize| shape.get(i).copied().unwrap_or(1);
+    let z = shape.iter().skip(2).map(|&n| u64::from(n)).product::<u64>();
+    let too_large = || {
+        JobError::Shape(format!(
+            "shape {shape:?}: a size is too long: at most 512, 768 and 512 nodes along the three \
+             dimensions"
+        ))
+    };
+    let out = [size(0), size(1), u32::try_from(z).map_err(|_| too_large())?];
+    if out.contains(&0) {
+        return Err(JobError::Shape(format!("shape {shape:?}: every size must be at least 1")));
+    }
+    if (0..3).any(|i| fold_of(out[i], u32::from(ABC[i])).is_none()) {
+        return Err(too_large());
+    }
+    Ok(out)
+}
+
+/// Coordinates of all nodes of a shape, x running fastest.
+pub(crate) fn of_shape(shape: &[u32]) -> Result<Vec<Coords>, JobError> {
+    let [nx, ny, nz] = three(shape)?;
+    let along = |i: usize, size: u32| -> Vec<(u8, u8)> {
+        let short = u32::from(ABC[i]);
+        let f = fold_of(size, short).unwrap_or(Fold::Split);
+        (0..size).map(|v| fold(f, size, short, v)).collect()
+    };
+    let (xs, ys, zs) = (along(0, nx), along(1, ny), along(2, nz));
+    let mut out = Vec::with_capacity(xs.len() * ys.len() * zs.len());
+    for &(z, c) in &zs {
+        for &(y, b) in &ys {
+            for &(x, a) in &xs {
+                out.push([x, y, z, a, b, c]);
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Hops between two nodes of a system whose sizes are `extent`; x, y, z and b are rings.
+pub(crate) fn hops(from: Coords, to: Coords, extent: Extent) -> u64 {
+    (0..6)
+        .map(|i| {
+            let d = u64::from(from[i].abs_diff(to[i]));
+            let size = u64::from(extent[i]).max(u64::from(from[i].max(to[i])) + 1);
+            if i == 3 || i == 5 { d } else { d.min(size - d) }
+        })
+        .sum()
+}
+
+/// Largest coordinate plus one along each axis: up to 256.
+pub(crate) type Extent = [u16; 6];
+
+/// That of all of these.
+pub(crate) fn extent(all: impl Iterator<Item = Coords>) -> Extent {
+    all.fold([0; 6], |e, c| std::array::from_fn(|i| e[i].max(u16::from(c[i]) + 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::ids::coords_ok;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_node_has_coordinates_of_its_own() {
+        for shape in [
+            &[1][..],
+            &[4],
+            &[2, 3, 2],
+            &[5, 7, 3],
+            &[512, 1, 1],
+            &[1, 700, 1],
+            &[1, 4],
+            &[2, 2, 2, 3, 5],
+            &[48, 69, 48],
+        ] {
+            let all = of_shape(shape).unwrap();
+            assert_eq!(all.len() as u32, shape.iter().product());
+            assert!(all.iter().all(|c| coords_ok(*c)));
+            assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+        }
+        assert!(of_shape(&[0, 2]).is_err());
+        assert!(of_shape(&[513]).is_err());
+    }
+
+    /// A job of 512 nodes along x has the coordinates 0 to 255 there.
+    #[test]
+    fn the_ends_of_the_longest_axis_are_neighbours() {
+        let all = of_shape(&[512]).unwrap();
+        let e = extent(all.iter().copied());
+        for (to, expected) in [([255, 0, 0, 0, 0, 0], 1), ([128, 0, 0, 0, 0, 0], 128)] {
+            assert_eq!(hops([0; 6], to, e), expected);
+            assert_eq!(crate::timing::links::route([0; 6], to, e).count() as u64, expected);
+        }
+    }
+
+    #[test]
+    fn neighbours_of_a_folded_ring_are_one_hop_apart() {
+        for shape in [[8, 1, 1], [1, 12, 1], [1, 1, 6], [6, 6, 4]] {
+            let all = of_shape(&shape).unwrap();
+            let e = extent(all.iter().copied());
+            let at = |x: u32, y: u32, z: u32| {
+                all[((z % shape[2] * shape[1] + y % shape[1]) * shape[0] + x % shape[0]) as usize]
+            };
+            for (x, y, z) in [(0, 0, 0), (shape[0] - 1, shape[1] - 1, shape[2] - 1), (1, 1, 1)] {
+                for (dx, dy, dz) in [(1, 0, 0), (0, 1, 0), (0, 0, 1)] {
+                    let h = hops(at(x, y, z), at(x + dx, y + dy, z + dz), e);
+                    assert!(h <= 1, "{shape:?} {x} {y} {z}: {h} hops");
+                }
+            }
+        }
+    }
+}

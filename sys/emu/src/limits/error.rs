@@ -1,0 +1,102 @@
+//! Return codes on their way out, and the text that explains the last one.
+
+use hopbine_meet::{BootstrapError, Refusal, VariableError};
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::io::Write;
+
+/// A uTofu return code other than success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Code(pub(crate) c_int);
+
+/// What a uTofu call comes to.
+pub(crate) type Result<T> = std::result::Result<T, Code>;
+
+thread_local! {
+    static LAST: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// An error whose text `utofu_get_last_error` will give. Polling results such as NOT_FOUND do not
+/// come this way: they are no errors, and must cost nothing.
+#[cold]
+pub(crate) fn fail<T>(code: c_int, message: impl Into<String>) -> Result<T> {
+    record(message.into());
+    Err(Code(code))
+}
+
+/// Keeps a text for `utofu_get_last_error`.
+pub(crate) fn record(message: String) {
+    LAST.with(|last| *last.borrow_mut() = message);
+}
+
+/// The text of this thread's last error; empty if there was none.
+pub(crate) fn last() -> String {
+    LAST.with(|last| last.borrow().clone())
+}
+
+/// Why a job cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// A job needs ranks.
+    #[error("a job needs at least one rank")]
+    NoRanks,
+    /// The coordinates of a rank are not those of a Tofu node.
+    #[error("rank {rank}: coordinates {coords:?} are out of range (a < 2, b < 3, c < 2)")]
+    Coords {
+        /// The rank.
+        rank: usize,
+        /// What was given, x y z a b c.
+        coords: [u8; 6],
+    },
+    /// The shape does not fit into Tofu coordinates or does not match the number of ranks.
+    #[error("{0}")]
+    Shape(String),
+    /// The memory for queues and tables could not be mapped.
+    #[error("cannot map {bytes} bytes for queues and tables: {source}")]
+    Map {
+        /// Address space asked for.
+        bytes: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The late device's thread could not be started.
+    #[error("cannot start the thread of the late device: {0}")]
+    Thread(std::io::Error),
+    /// An environment variable has a value that cannot be used.
+    #[error(transparent)]
+    Variable(#[from] VariableError),
+    /// The ranks have not met.
+    #[error("{0} (HOPBINE_TIMEOUT sets the limit of every wait)")]
+    Meeting(#[from] BootstrapError),
+    /// A rank cannot take part.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Ranks are on several hosts, or have settings of different jobs.
+    #[error("rank {rank} {what}")]
+    Apart {
+        /// A rank that does not go with rank 0.
+        rank: usize,
+        /// In what it differs.
+        what: &'static str,
+    },
+    /// Ranks are on several hosts.
+    #[error(
+        "not all {size} ranks are on this host, as {variable}={value} says, but the emulated device's \
+         share its memory: start them on one"
+    )]
+    SeveralHosts {
+        /// The launcher's variable that tells.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// Number of ranks.
+        size: usize,
+    },
+}
+
+/// Ends the process with a message, where the real machine kills it.
+pub(crate) fn fatal(message: &str) -> ! {
+    // The test harness captures eprintln. A failure to write cannot be reported.
+    let _ = writeln!(std::io::stderr(), "utofu-emu: {message}");
+    std::process::abort();
+}

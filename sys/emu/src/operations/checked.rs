@@ -1,0 +1,96 @@
+//! The checked mode: it ends the process with a message when puts overlap, a source changes before it is
+//! read, or memory is deregistered while an operation of the late mode still needs it. It knows only the
+//! operations of its own process.
+
+use crate::job::core::Job;
+use crate::job::device::{Device, Writing};
+use crate::limits::ids::without_path;
+use crate::operations::remote::{length, source};
+use crate::queues::desc::{Action, Op};
+use crate::queues::targets;
+use crate::queues::vcq::Origin;
+use crate::shared::copy::{self, Space};
+use crate::shared::registrations::Region;
+use utofu_sys::*;
+
+/// What an operation reads or writes at its target.
+pub(crate) fn region_of(origin: &Origin, op: &Op) -> Option<Region> {
+    targets::find(&origin.context.job, op.vcq)?.table.lookup(op.rmt)
+}
+
+/// What a put of `op`, whose bytes have this sum, would write now.
+pub(crate) fn writing(origin: &Origin, op: &Op, sum: Option<u64>) -> Option<Writing> {
+    if !matches!(op.action, Action::Put { .. } | Action::Piggyback { .. }) {
+        return None;
+    }
+    let Region { owner, addr, .. } = region_of(origin, op)?;
+    let len = u64::from(length(op));
+    (len > 0).then_some(Writing {
+        rank: origin.context.rank,
+        vcqs: (origin.id, without_path(op.vcq)),
+        is_strong: op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER),
+        owner,
+        addr,
+        len,
+        stadd: op.rmt,
+        sum,
+    })
+}
+
+/// It is misuse if another put that is under way writes to some of the same bytes, unless the new one
+/// stays in order behind it.
+pub(crate) fn no_overlap(job: &Job, old: &Writing, new: &Writing) {
+    let is_ordered = new.is_strong && new.vcqs == old.vcqs;
+    let overlaps =
+        old.owner == new.owner && old.addr < new.addr + new.len && new.addr < old.addr + old.len;
+    // Putting the same bytes twice changes nothing: programs do so for the notice alone.
+    let is_same = (old.addr, old.len, old.sum) == (new.addr, new.len, new.sum);
+    let ranks = [new.rank, old.rank, new.owner as usize];
+    if overlaps && !is_ordered && !is_same && !ranks.iter().any(|&rank| job.is_excused(rank)) {
+        job.misused(format!(
+            "puts of ranks {} and {} to rank {} overlap: {} bytes to STADD {:#x} while {} bytes to \
+             {:#x} are under way",
+            new.rank, old.rank, new.owner, new.len, new.stadd, old.len, old.stadd
+        ));
+    }
+}
+
+/// It is misuse if an operation still needs what was registered under `stadd` with the CQ of `origin`.
+pub(crate) fn not_in_use(device: &Device, origin: &Origin, stadd: u64) {
+    let job = &origin.context.job;
+    let rank = origin.context.rank;
+    if job.is_excused(rank) {
+        return;
+    }
+    device.for_each(|flight| {
+        if flight.needs(origin.table(), stadd) {
+            job.misused(format!(
+                "rank {rank} deregisters STADD {stadd:#x} while an operation of rank {} needs it",
+                flight.rank()
+            ));
+        }
+    });
+}
+
+/// A number that changes with the bytes (FNV-1a).
+pub(crate) fn sum_of(bytes: &[u8]) -> u64 {
+    let step = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// What the source of a put holds now.
+pub(crate) fn source_sum(origin: &Origin, op: &Op) -> Option<u64> {
+    let (lcl, len) = match op.action {
+        Action::Put { lcl, len } => (lcl, len),
+        Action::Piggyback { data, len, .. } => {
+            let bytes: Vec<u8> = data.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            return Some(sum_of(&bytes[..len as usize]));
+        }
+        _ => return None,
+    };
+    let from = source(origin, lcl, len).ok()?;
+    let mut bytes = vec![0; len as usize];
+    // SAFETY: the range lies in a registration; the vector has the room.
+    unsafe { copy::read(Space::Here, from, bytes.as_mut_ptr() as u64, len as usize).ok()? };
+    Some(sum_of(&bytes))
+}

@@ -1,0 +1,239 @@
+//! The late mode: a device that does everything as late as it may, by a thread of its own, or as its
+//! owner steps it ([`Job::stepped`]).
+//!
+//! A post only queues an operation. Later, at times drawn from a seed, the device reads the source,
+//! and the completion shows in the TCQ; later still it writes to the target, and the notice shows
+//! there; and then the sender's own notice. So whoever reuses a source before its completion, reads
+//! a target before its notice, deregisters too early, or leans on an order that only STRONG_ORDER
+//! promises, fails here as on Tofu.
+//!
+//! [`Job::stepped`]: crate::Job::stepped
+
+use crate::job::current::Context;
+use crate::job::device::{Device, Flight, Writing};
+use crate::job::stepping::{self, Stepped};
+use crate::limits::ids::STAG_AT;
+use crate::mrq::Recent;
+use crate::operations::checked::{self, no_overlap, sum_of, writing};
+use crate::operations::remote::{
+    Outcome, act, bring_steps, length, notify_sender, notify_target, own_place, source,
+};
+use crate::operations::times::late_times;
+use crate::queues::desc::{Action, Op};
+use crate::queues::late::LateVcq;
+use crate::queues::targets::{self, Target};
+use crate::queues::vcq::{Order, Origin, Vcq};
+use crate::shared::copy::{self, Space};
+use crate::shared::registrations::StagTable;
+use crate::shared::watched::Sequence;
+use crate::sync::Ordering;
+use crate::timing::model::Times;
+use std::sync::Arc;
+use utofu_sys::*;
+
+/// The next stage of an operation.
+enum Stage {
+    Send,
+    Arrive,
+    Finish(Outcome),
+}
+
+/// An operation under way.
+struct Posted {
+    origin: Origin,
+    shared: Arc<LateVcq>,
+    op: Op,
+    times: Times,
+    stage: Stage,
+    /// The bytes that were read and not yet written.
+    data: Vec<u8>,
+    /// Checked mode: what a put's source held when it was posted.
+    sum: Option<u64>,
+    /// Checked mode: what a put writes.
+    writing: Option<Writing>,
+}
+
+/// Queues an operation of a VCQ.
+pub(crate) fn post(device: &Device, vcq: &Vcq, shared: &Arc<LateVcq>, order: &mut Order, op: &Op) {
+    let times = late_times(vcq, order, op);
+    let job = &vcq.context.job;
+    let origin: &Origin = vcq;
+    let sum = if job.model.checked { checked::source_sum(origin, op) } else { None };
+    let posted = Posted {
+        writing: if job.model.checked { writing(origin, op, sum) } else { None },
+        origin: origin.clone(),
+        shared: shared.clone(),
+        op: *op,
+        times,
+        stage: Stage::Send,
+        data: Vec::new(),
+        sum,
+    };
+    shared.in_flight.fetch_add(1, Ordering::Relaxed);
+    device.post(times.sent, Box::new(posted), |old, new| {
+        if let (Some(old), Some(new)) = (old.writing(), new.writing()) {
+            no_overlap(job, old, new);
+        }
+    });
+}
+
+impl Flight for Posted {
+    fn rank(&self) -> usize {
+        self.origin.context.rank
+    }
+
+    fn next_stage(&self, at: u64) -> Stepped {
+        let Posted { origin, op, .. } = self;
+        let (stage, addr) = match (&self.stage, op.action) {
+            (Stage::Send, Action::Put { lcl, len }) => {
+                (stepping::Stage::Send, source(origin, lcl, len).ok())
+            }
+            (Stage::Send, _) => (stepping::Stage::Send, None),
+            (Stage::Arrive, _) => {
+                (stepping::Stage::Arrive, checked::region_of(origin, op).map(|region| region.addr))
+            }
+            (Stage::Finish(_), Action::Get { lcl, len }) => {
+                (stepping::Stage::Finish, own_place(origin, lcl, len).ok())
+            }
+            (Stage::Finish(_), _) => (stepping::Stage::Finish, None),
+        };
+        let owner = targets::find(&origin.context.job, op.vcq)
+            // Relaxed: one thread.
+            .map(|target| target.block.owner.load(Ordering::Relaxed) as usize);
+        let memory = addr.map(|addr| addr as usize..addr as usize + length(op) as usize);
+        let is_get = matches!(op.action, Action::Get { .. });
+        let writes = match stage {
+            stepping::Stage::Send => false,
+            stepping::Stage::Arrive => !is_get,
+            stepping::Stage::Finish => is_get,
+        };
+        Stepped { at, stage, from: origin.context.rank, to: owner, memory, writes }
+    }
+
+    fn go_on(mut self: Box<Self>) -> Option<(u64, Box<dyn Flight>)> {
+        let due = match std::mem::replace(&mut self.stage, Stage::Send) {
+            Stage::Send => self.send(),
+            Stage::Arrive => Some(self.arrive()),
+            Stage::Finish(outcome) => {
+                self.finish(&outcome);
+                None
+            }
+        };
+        Some((due?, self))
+    }
+
+    /// Counts an operation as over, once its notice, if any, is in the queue.
+    fn forget(&self) {
+        // Release pairs with the Acquire in poll_mrq and in flush.
+        self.shared.local_done.fetch_add(1, Ordering::Release);
+        self.shared.in_flight.fetch_sub(1, Ordering::Release);
+    }
+
+    fn writing(&self) -> Option<&Writing> {
+        self.writing.as_ref().filter(|_| !matches!(self.stage, Stage::Finish(_)))
+    }
+
+    fn needs(&self, table: &StagTable, stadd: u64) -> bool {
+        let same = |other: u64| other >> STAG_AT == stadd >> STAG_AT;
+        let local = match (self.op.action, &self.stage) {
+            (Action::Put { lcl, .. }, Stage::Send) | (Action::Get { lcl, .. }, _) => {
+                std::ptr::eq(self.origin.table(), table) && same(lcl)
+            }
+            _ => false,
+        };
+        let is_there = |target: Target<'_>| std::ptr::eq(target.table, table) && same(self.op.rmt);
+        local
+            || !matches!(self.stage, Stage::Finish(_))
+                && targets::find(&self.origin.context.job, self.op.vcq).is_some_and(is_there)
+    }
+}
+
+impl Posted {
+    /// Reads the source; when the next stage is due.
+    fn send(&mut self) -> Option<u64> {
+        let code = match self.op.action {
+            Action::Put { lcl, len } => match source(&self.origin, lcl, len) {
+                Ok(from) => {
+                    self.data = vec![0; len as usize];
+                    // SAFETY: the range lies in a registration; the vector has the room.
+                    let read = unsafe {
+                        copy::read(Space::Here, from, self.data.as_mut_ptr() as u64, len as usize)
+                    };
+                    debug_assert!(read.is_ok());
+                    let Context { job, rank } = &self.origin.context;
+                    let is_changed = self.sum.is_some_and(|sum| sum != sum_of(&self.data));
+                    if is_changed && !job.is_excused(*rank) {
+                        job.misused(format!(
+                            "rank {rank} has changed the source of a put of {len} bytes (STADD \
+                             {lcl:#x}) before its completion"
+                        ));
+                    }
+                    UTOFU_SUCCESS
+                }
+                Err(code) => code,
+            },
+            _ => UTOFU_SUCCESS,
+        };
+        self.shared.complete(code);
+        if code != UTOFU_SUCCESS {
+            self.forget();
+            return None;
+        }
+        self.stage = Stage::Arrive;
+        Some(self.times.remote)
+    }
+
+    /// Reads or writes at the target; when the next stage is due.
+    fn arrive(&mut self) -> u64 {
+        let len = length(&self.op);
+        let job = &self.origin.context.job;
+        // Relaxed: one thread, if ranks can be lost.
+        let is_left =
+            |target: &Target<'_>| !job.is_lost(target.block.owner.load(Ordering::Relaxed));
+        let outcome = match targets::find(job, self.op.vcq).filter(is_left) {
+            None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
+            Some(target) => {
+                let source = match &self.op.action {
+                    Action::Piggyback { data, .. } => data.as_ptr() as u64,
+                    Action::Get { .. } => {
+                        self.data = vec![0; len as usize];
+                        self.data.as_mut_ptr() as u64
+                    }
+                    _ => self.data.as_ptr() as u64,
+                };
+                // SAFETY: `source` has `len` bytes; registered memory is mapped.
+                let outcome = unsafe { act(&self.origin, &target, &self.op, source, len, true) };
+                let recent = &mut Recent::default();
+                notify_target(&self.origin, target.block, recent, &self.op, &outcome, 0);
+                bring_steps(target.block, &self.op, &outcome);
+                outcome
+            }
+        };
+        self.stage = Stage::Finish(outcome);
+        self.times.local
+    }
+
+    /// Writes what a get has brought, and notifies the sender.
+    fn finish(&mut self, outcome: &Outcome) {
+        let mut code = outcome.code;
+        if let (Action::Get { lcl, len }, UTOFU_SUCCESS) = (self.op.action, code) {
+            code = match own_place(&self.origin, lcl, len) {
+                Ok(to) => {
+                    let from = self.data.as_ptr() as u64;
+                    // SAFETY: the range lies in a registration; the vector has the bytes.
+                    let written = unsafe {
+                        copy::write(Space::Here, from, to, len as usize, Sequence::HeadLast)
+                    };
+                    debug_assert!(written.is_ok());
+                    UTOFU_SUCCESS
+                }
+                Err(code) => code,
+            };
+        }
+        // Relaxed: only this thread writes it.
+        let order = self.shared.local_done.load(Ordering::Relaxed) + 1;
+        let outcome = Outcome { code, value: outcome.value };
+        notify_sender(&self.origin, &mut Recent::default(), &self.op, &outcome, order, 0);
+        self.forget();
+    }
+}

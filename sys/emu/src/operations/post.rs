@@ -1,0 +1,143 @@
+//! Posting: the posting thread is the device, unless the late device is to do it later.
+
+use crate::operations::remote::{
+    Outcome, act, bring_steps, length, notify_sender, notify_target, source,
+};
+use crate::operations::{late, times};
+use crate::queues::desc::{Action, Op};
+use crate::queues::toq;
+use crate::queues::vcq::{Sender, Vcq};
+use crate::sync::Ordering;
+use crate::timing::model::Times;
+use std::ffi::c_int;
+use utofu_sys::*;
+
+/// Posts an operation for which the TOQ has room.
+///
+/// # Safety
+/// `sender` is the VCQ's; registered memory is mapped.
+#[inline]
+pub(crate) unsafe fn post(vcq: &Vcq, sender: &mut Sender, op: &Op, cbdata: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if vcq.is_plain && op.steps == 0 {
+            start::<true>(vcq, sender, op, cbdata);
+        } else {
+            post_patiently(vcq, sender, *op, cbdata);
+        }
+    }
+}
+
+/// The same with all that is unusual.
+///
+/// # Safety
+/// As [`post`].
+#[cold]
+unsafe fn post_patiently(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if vcq.is_session {
+            post_in_session(vcq, sender, op, cbdata);
+        } else {
+            start::<false>(vcq, sender, &op, cbdata);
+        }
+    }
+}
+
+/// Starts an operation for which the TOQ has room. A plain one, which brings no steps and goes from
+/// a plain VCQ, is over at once.
+///
+/// # Safety
+/// As [`post`].
+#[inline]
+pub(crate) unsafe fn start<const PLAIN: bool>(
+    vcq: &Vcq,
+    sender: &mut Sender,
+    op: &Op,
+    cbdata: usize,
+) {
+    // SAFETY: the caller's promise.
+    let (code, sent) = unsafe { execute::<PLAIN>(vcq, sender, op) };
+    let noticed = op.has(UTOFU_ONESIDED_FLAG_TCQ_NOTICE);
+    sender.toq.push(op.entries(), cbdata, noticed, code, sent);
+}
+
+/// Executes one operation. Returns its TCQ code, and when a poll may show it.
+///
+/// # Safety
+/// Registered memory is mapped.
+#[inline]
+unsafe fn execute<const PLAIN: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
+    if matches!(op.action, Action::Nop) {
+        return (UTOFU_SUCCESS, 0);
+    }
+    let job = &*vcq.context.job;
+    // Relaxed: one poster at a time (THREAD_SAFE: under the sender's lock).
+    let order = vcq.local_posted.load(Ordering::Relaxed) + 1;
+    if !PLAIN && let (Some(shared), Some(device)) = (&vcq.late, &job.device) {
+        vcq.local_posted.store(order, Ordering::Relaxed);
+        late::post(device, vcq, shared, &mut sender.order, op);
+        return (UTOFU_SUCCESS, toq::LATE);
+    }
+    let len = length(op);
+    // The source of a put is read when it is sent.
+    let source = match op.action {
+        Action::Put { lcl, .. } => match source(vcq, lcl, len) {
+            Ok(addr) => addr,
+            Err(code) => return (code, 0),
+        },
+        Action::Piggyback { ref data, .. } => data.as_ptr() as u64,
+        _ => 0,
+    };
+    let Sender { targets, own, order: times_before, .. } = sender;
+    let mut times = Times::default();
+    // SAFETY: a VCQ belongs to one job.
+    let outcome = match unsafe { targets.find(job, op.vcq) } {
+        Some((target, recent)) => {
+            if !PLAIN && job.model.takes_time() {
+                times = times::times(vcq, times_before, op, len);
+            }
+            // SAFETY: the caller's promise; `source` was just looked up or is in `op`.
+            let outcome = unsafe { act(vcq, &target, op, source, len, false) };
+            notify_target(vcq, target.block, recent, op, &outcome, times.remote);
+            if !PLAIN {
+                bring_steps(target.block, op, &outcome);
+            }
+            outcome
+        }
+        None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
+    };
+    notify_sender(vcq, own, op, &outcome, order, times.local);
+    // Release pairs with the Acquire in poll_mrq: the notice, if any, is in the queue.
+    vcq.local_posted.store(order, Ordering::Release);
+    (UTOFU_SUCCESS, times.sent)
+}
+
+/// Queues an operation of a session for which the TOQ has room, and starts what may start.
+///
+/// # Safety
+/// As [`go_on`].
+#[cold]
+unsafe fn post_in_session(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize) {
+    sender.toq.hold(op.entries());
+    sender.session.waiting.push_back((op, cbdata));
+    // SAFETY: the caller's promise.
+    unsafe { go_on(vcq, sender) };
+}
+
+/// Starts as many operations as there are steps for.
+///
+/// # Safety
+/// `sender` is the VCQ's; registered memory is mapped.
+#[cold]
+pub(crate) unsafe fn go_on(vcq: &Vcq, sender: &mut Sender) {
+    // Acquire pairs with the Release in `bring_steps`.
+    while vcq.block().steps.load(Ordering::Acquire) != sender.session.used
+        && let Some((op, cbdata)) = sender.session.waiting.pop_front()
+    {
+        sender.session.used = sender.session.used.wrapping_add(1);
+        sender.toq.release(op.entries());
+        // SAFETY: the caller's promise.
+        unsafe { start::<false>(vcq, sender, &op, cbdata) };
+    }
+}

@@ -1,0 +1,260 @@
+//! Executing operations: the posting thread is the device.
+//!
+//! Errors come where the device's documentation puts them: what is wrong with the local side of a
+//! put is found when it is sent and shows in the TCQ; what is wrong with the target, or with the
+//! local side of a get, shows in the local MRQ. Both are shown even if no notice was asked for. A
+//! failed operation leaves no notice at the target.
+
+use crate::job::records::VcqBlock;
+use crate::limits::ids::without_path;
+use crate::mrq::{Lost, Notice, Recent};
+use crate::queues::atomic_op;
+use crate::queues::desc::{Action, Op};
+use crate::queues::targets::Target;
+use crate::queues::vcq::Origin;
+use crate::shared::copy::{self, CopyError};
+use crate::shared::registrations::Region;
+use crate::shared::watched::{LINE, Sequence};
+use crate::sync::Ordering;
+use std::ffi::c_int;
+use utofu_sys::*;
+
+/// Notice type, edata and return code in one word.
+pub(crate) fn pack_meta(kind: utofu_mrq_notice_type, edata: u8, code: c_int) -> u64 {
+    u64::from(kind as u8) | u64::from(edata) << 8 | u64::from(code as i16 as u16) << 16
+}
+
+/// The inverse of [`pack_meta`].
+pub(crate) fn unpack_meta(meta: u64) -> (u8, u8, c_int) {
+    (meta as u8, (meta >> 8) as u8, c_int::from((meta >> 16) as u16 as i16))
+}
+
+/// The result of the remote part of an operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Outcome {
+    /// 0 or a MRQ code.
+    pub(crate) code: c_int,
+    /// Old value of an atomic operation.
+    pub(crate) value: u64,
+}
+
+impl Outcome {
+    pub(crate) fn failed(code: c_int) -> Outcome {
+        Outcome { code, value: 0 }
+    }
+}
+
+/// Bytes that an operation moves.
+#[inline]
+pub(crate) fn length(op: &Op) -> u32 {
+    match op.action {
+        Action::Nop => 0,
+        Action::Put { len, .. } | Action::Piggyback { len, .. } | Action::Get { len, .. } => len,
+        Action::Atomic { width, .. } => width.into(),
+    }
+}
+
+/// Types of an operation's notices, here and at the target.
+#[inline]
+fn kinds(op: &Op) -> (utofu_mrq_notice_type, utofu_mrq_notice_type) {
+    match op.action {
+        Action::Nop | Action::Put { .. } | Action::Piggyback { .. } => {
+            (UTOFU_MRQ_TYPE_LCL_PUT, UTOFU_MRQ_TYPE_RMT_PUT)
+        }
+        Action::Get { .. } => (UTOFU_MRQ_TYPE_LCL_GET, UTOFU_MRQ_TYPE_RMT_GET),
+        Action::Atomic { .. } => (UTOFU_MRQ_TYPE_LCL_ARMW, UTOFU_MRQ_TYPE_RMT_ARMW),
+    }
+}
+
+/// The STADD that notices name: behind the last byte, or of the word of an atomic operation.
+#[inline]
+fn end(op: &Op) -> u64 {
+    match op.action {
+        Action::Atomic { .. } => op.rmt,
+        _ => op.rmt.wrapping_add(length(op).into()),
+    }
+}
+
+/// The notice at the target, if the operation went well and asks for one.
+#[inline]
+pub(crate) fn notify_target(
+    origin: &Origin,
+    target: &VcqBlock,
+    recent: &mut Recent,
+    op: &Op,
+    outcome: &Outcome,
+    ready_at: u64,
+) {
+    if outcome.code != UTOFU_SUCCESS || !op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE) {
+        return;
+    }
+    let notice = Notice {
+        meta: pack_meta(kinds(op).1, op.edata, UTOFU_SUCCESS),
+        vcq: origin.id,
+        rmt: end(op),
+        // As Fujitsu's library fills what the manual leaves open.
+        value: end(op),
+        ready_at,
+        ..Notice::default()
+    };
+    deliver(origin, target, recent, &notice);
+}
+
+/// The sender's own notice, if the operation failed or asks for one.
+#[inline]
+pub(crate) fn notify_sender(
+    origin: &Origin,
+    recent: &mut Recent,
+    op: &Op,
+    outcome: &Outcome,
+    order: u64,
+    ready_at: u64,
+) {
+    if outcome.code == UTOFU_SUCCESS && !op.has(UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE) {
+        return;
+    }
+    // As Fujitsu's library fills what the manual leaves open: a get's and an atomic operation's
+    // notices have the same in both places.
+    let both = match op.action {
+        Action::Get { lcl, len } => lcl.wrapping_add(len.into()),
+        Action::Atomic { .. } => outcome.value,
+        _ => 0,
+    };
+    let notice = Notice {
+        meta: pack_meta(kinds(op).0, op.edata, outcome.code),
+        vcq: without_path(op.vcq),
+        rmt: end(op),
+        lcl: both,
+        value: both,
+        order,
+        ready_at,
+    };
+    deliver(origin, origin.block(), recent, &notice);
+}
+
+enum Missing {
+    Stadd,
+    Length,
+}
+
+/// `len` bytes of the posting rank's own memory, registered on the sending CQ.
+#[inline]
+fn own_region(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<Region, Missing> {
+    match origin.table().lookup(stadd) {
+        Some(r) if r.owner as usize != origin.context.rank => Err(Missing::Stadd),
+        Some(r) if r.room < i64::from(len) => Err(Missing::Length),
+        Some(r) => Ok(r),
+        None => Err(Missing::Stadd),
+    }
+}
+
+/// The address of what a put sends; else a TCQ code.
+#[inline]
+pub(crate) fn source(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
+    match own_region(origin, stadd, len) {
+        Ok(region) => Ok(region.addr),
+        Err(Missing::Stadd) => Err(UTOFU_ERR_TCQ_STADD),
+        Err(Missing::Length) => Err(UTOFU_ERR_TCQ_LENGTH),
+    }
+}
+
+/// The address where a get puts what it brings; else a MRQ code.
+#[inline]
+pub(crate) fn own_place(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
+    match own_region(origin, stadd, len) {
+        Ok(region) if region.read_only => Err(UTOFU_ERR_MRQ_LCL_MEMORY),
+        Ok(region) => Ok(region.addr),
+        Err(Missing::Stadd) => Err(UTOFU_ERR_MRQ_LCL_STADD),
+        Err(Missing::Length) => Err(UTOFU_ERR_MRQ_LCL_LENGTH),
+    }
+}
+
+/// Does the remote part of an operation. A get that `stays` brings its bytes to `here` only, and
+/// not yet to where they belong.
+///
+/// # Safety
+/// Registered memory is mapped; `here` has `len` readable bytes if this is a put, and `len` writable
+/// ones if this is a get that stays.
+#[inline]
+pub(crate) unsafe fn act(
+    origin: &Origin,
+    target: &Target<'_>,
+    op: &Op,
+    here: u64,
+    len: u32,
+    stays: bool,
+) -> Outcome {
+    let job = &*origin.context.job;
+    let mut value = 0;
+    let entry = target.table.entry(op.rmt);
+    // A thread can lose its processor in the midst of any copy, but of a long one it is likely.
+    let process = job.me.map(|me| &job.rank_record(me).holding);
+    let _held = entry.filter(|_| u64::from(len) > LINE).map(|entry| entry.hold(process));
+    let code = match entry.and_then(|entry| entry.get(op.rmt)) {
+        None => UTOFU_ERR_MRQ_RMT_STADD,
+        Some(r) if r.room < i64::from(len) => UTOFU_ERR_MRQ_RMT_LENGTH,
+        Some(r) if r.read_only && !matches!(op.action, Action::Get { .. }) => {
+            UTOFU_ERR_MRQ_RMT_MEMORY
+        }
+        Some(r) => {
+            let space = job.space_of(r.owner);
+            let done = match op.action {
+                Action::Nop => Ok(()),
+                Action::Put { .. } | Action::Piggyback { .. } => {
+                    // A program that gets a notice watches one line at most.
+                    let is_told = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
+                    let is_watched = !is_told || u64::from(len) <= LINE;
+                    let sequence = match is_watched {
+                        true => {
+                            let is_strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);
+                            job.model.watched.sequence(r.addr, u64::from(len), is_strong)
+                        }
+                        false => Sequence::Any,
+                    };
+                    // SAFETY: the caller's promise, and the range lies in the registration.
+                    unsafe { copy::write(space, here, r.addr, len as usize, sequence) }
+                }
+                Action::Get { lcl, .. } => match own_place(origin, lcl, len) {
+                    Ok(own) => {
+                        let to = if stays { here } else { own };
+                        // SAFETY: both ranges lie in registrations, or `here` has the room.
+                        unsafe { copy::read(space, r.addr, to, len as usize) }
+                    }
+                    Err(code) => return Outcome::failed(code),
+                },
+                Action::Atomic { width, update } => {
+                    let lock = &job.rank_record(r.owner as usize).atomics;
+                    let alone = job.me.is_none();
+                    // SAFETY: the range lies in the registration.
+                    let old =
+                        unsafe { atomic_op::run(space, alone, lock, r.addr, width.into(), update) };
+                    old.map(|v| value = v)
+                }
+            };
+            match done {
+                Ok(()) => UTOFU_SUCCESS,
+                Err(CopyError::Memory) => UTOFU_ERR_MRQ_RMT_MEMORY,
+                Err(CopyError::Peer) => UTOFU_ERR_MRQ_PEER,
+            }
+        }
+    };
+    Outcome { code, value }
+}
+
+/// Brings the steps of an operation to its target, if it went well.
+#[cold]
+pub(crate) fn bring_steps(target: &VcqBlock, op: &Op, outcome: &Outcome) {
+    if outcome.code == UTOFU_SUCCESS && op.steps > 0 {
+        // Release pairs with the Acquire in `go_on`: what the operation has written is there.
+        target.steps.fetch_add(op.steps.into(), Ordering::Release);
+    }
+}
+
+/// Puts a notice into a queue. If there is no room it is lost, and the queue's owner will end.
+#[inline(always)]
+fn deliver(origin: &Origin, block: &VcqBlock, recent: &mut Recent, notice: &Notice) {
+    if block.ring.push(&*origin.context.job, recent, notice) == Err(Lost::Overflow) {
+        // Relaxed: says only that it is so.
+        block.overflowed.store(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,70 @@
+//! When the parts of operations take place, with a latency model or in the late mode.
+
+use crate::limits::ids::{VcqPlace, without_path};
+use crate::operations::remote::length;
+use crate::queues::desc::{Action, Op};
+use crate::queues::targets;
+use crate::queues::vcq::{Order, Vcq};
+use crate::timing::model::{Route, Times};
+use utofu_sys::*;
+
+/// When the parts of an operation may be seen.
+#[cold]
+pub(crate) fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
+    let job = &*vcq.context.job;
+    let node = job.node_of(vcq.context.rank);
+    let there = VcqPlace::of(op.vcq).ok().and_then(|place| job.tni_of(op.vcq, place));
+    let Some((target, other)) = there else { return Times::default() };
+    let own = vcq.tni_record();
+    let inside = node == target;
+    let is_get = matches!(op.action, Action::Get { .. });
+    let len = u64::from(len);
+    let mut route = Route {
+        now: job.now(),
+        inside,
+        hops: job.hops(node, target),
+        processor: &vcq.busy_until,
+        from: &own.busy_until,
+        to: &other.arriving_until,
+        path: job.model.meets(len, inside).then(|| match is_get {
+            false => (&job.header().links, job.path(node, target, &other.arriving)),
+            true => (&job.header().links, job.path(target, node, &own.arriving)),
+        }),
+    };
+    let times = if is_get {
+        (route.from, route.to) = (&other.busy_until, &own.arriving_until);
+        job.model.get(len, &route)
+    } else {
+        job.model.put(len, &route)
+    };
+    let earlier = order.last.entry(without_path(op.vcq)).or_default();
+    let strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);
+    job.model.queue(times, earlier, strong, &mut order.random)
+}
+
+/// When the late device executes the parts of an operation. It sends in the order of the posts; the
+/// other parts are ordered only for strongly ordered operations.
+#[cold]
+pub(crate) fn late_times(vcq: &Vcq, order: &mut Order, op: &Op) -> Times {
+    let job = &vcq.context.job;
+    let start = match targets::find(job, op.vcq) {
+        Some(_) if job.model.takes_time() => times(vcq, order, op, length(op)),
+        _ => Times { sent: job.now(), remote: 0, local: 0 },
+    };
+    // The sends of the VCQ to all targets, under an id that no target has.
+    let sends = order.last.entry(UTOFU_VBG_ID_NULL).or_default();
+    let sent = (start.sent + order.random.late()).max(sends.sent);
+    sends.sent = sent;
+    let earlier = order.last.entry(without_path(op.vcq)).or_default();
+    let mut remote = start.remote.max(sent) + order.random.late();
+    if op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) {
+        remote = remote.max(earlier.remote);
+    }
+    let mut local = start.local.max(remote) + order.random.late();
+    if op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) {
+        local = local.max(earlier.local);
+    }
+    earlier.remote = earlier.remote.max(remote);
+    earlier.local = earlier.local.max(local);
+    Times { sent, remote, local }
+}

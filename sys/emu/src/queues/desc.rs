@@ -1,0 +1,161 @@
+//! One operation, as it is posted and as a prepared descriptor of 32 or 64 bytes.
+
+use crate::limits::error::{Result, fail};
+use crate::limits::{MAX_LENGTH, MAX_PIGGYBACK};
+use crate::queues::atomic_op::Update;
+use std::ffi::c_ulong;
+use utofu_sys::*;
+
+/// Bytes of one TOQ entry.
+pub(crate) const ENTRY: usize = 32;
+/// One entry, which programs put at any address.
+pub(crate) type Entry = [u8; ENTRY];
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Nop,
+    Put {
+        lcl: u64,
+        len: u32,
+    },
+    /// The data travel in the descriptor; `entries` is 1 for piggyback8 and 2 for piggyback.
+    Piggyback {
+        data: [u64; 4],
+        len: u32,
+        entries: u8,
+    },
+    Get {
+        lcl: u64,
+        len: u32,
+    },
+    /// `width` is 4 or 8.
+    Atomic {
+        width: u8,
+        update: Update,
+    },
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Op {
+    pub(crate) action: Action,
+    /// Target VCQ.
+    pub(crate) vcq: u64,
+    /// Target STADD.
+    pub(crate) rmt: u64,
+    pub(crate) edata: u8,
+    /// Low bits of the flags: what to notify, and what changes nothing.
+    pub(crate) flags: u16,
+    /// Session progress steps that it brings to the target, below 16.
+    pub(crate) steps: u8,
+}
+
+/// Where the steps are in the flags that a program gives, and how many bits they have.
+const STEPS_AT: u32 = UTOFU_ONESIDED_FLAG_SPS(1).trailing_zeros();
+const STEPS: u64 = UTOFU_ONESIDED_FLAG_SPS(15) >> STEPS_AT;
+
+impl Op {
+    /// The steps in the flags that a program gives.
+    #[inline]
+    pub(crate) fn steps_in(flags: c_ulong) -> u8 {
+        (flags >> STEPS_AT & STEPS) as u8
+    }
+
+    /// Whether a flag is set.
+    #[inline]
+    pub(crate) fn has(&self, flag: c_ulong) -> bool {
+        self.flags as c_ulong & flag != 0
+    }
+
+    /// TOQ entries that it takes.
+    #[inline]
+    pub(crate) fn entries(&self) -> usize {
+        match self.action {
+            Action::Piggyback { entries, .. } => entries.into(),
+            Action::Atomic { width: 8, update: Update::Compare { .. } } => 2,
+            _ => 1,
+        }
+    }
+
+    /// The descriptor, of which `entries` count.
+    #[inline]
+    pub(crate) fn pack(&self) -> [Entry; 2] {
+        let (kind, len, a, b) = match self.action {
+            Action::Nop => (1, 0, 0, [0; 4]),
+            Action::Put { lcl, len } => (2, len, lcl, [0; 4]),
+            Action::Piggyback { data, len, entries: 1 } => (3, len, data[0], [0; 4]),
+            Action::Piggyback { data, len, .. } => (4, len, 0, data),
+            Action::Get { lcl, len } => (5, len, lcl, [0; 4]),
+            Action::Atomic { width, update } => {
+                let (op, a, b) = match update {
+                    Update::Swap(v) => (UTOFU_ARMW_OP_SWAP, v, 0),
+                    Update::Add(v) => (UTOFU_ARMW_OP_ADD, v, 0),
+                    Update::Xor(v) => (UTOFU_ARMW_OP_XOR, v, 0),
+                    Update::And(v) => (UTOFU_ARMW_OP_AND, v, 0),
+                    Update::Or(v) => (UTOFU_ARMW_OP_OR, v, 0),
+                    // Two 4-byte values fit into the first entry.
+                    Update::Compare { old, new } if width == 4 => (0, old | new << 32, 0),
+                    Update::Compare { old, new } => (0, old, new),
+                };
+                (if width == 4 { 6 } else { 7 }, op, a, [b, 0, 0, 0])
+            }
+        };
+        let head = kind | u64::from(self.edata) << 8 | u64::from(self.flags) << 16;
+        let head = head | u64::from(len) << 32 | u64::from(self.steps) << 56;
+        [[head, self.vcq, self.rmt, a], b].map(bytes)
+    }
+
+    /// Reads a descriptor from the front of entries; INVALID_DESC if that is none.
+    #[inline]
+    pub(crate) fn unpack(entries: &[Entry]) -> Result<Op> {
+        let bad = |why| fail(UTOFU_ERR_INVALID_DESC, why);
+        let [first, rest @ ..] = entries else {
+            return bad("a descriptor has at least 32 bytes");
+        };
+        let [head, vcq, rmt, a] = words(first);
+        let len = (head >> 32) as u32 & MAX_LENGTH as u32;
+        let second = || match rest.first() {
+            Some(second) => Ok(words(second)),
+            None => fail(UTOFU_ERR_INVALID_DESC, "a descriptor of 64 bytes is cut short"),
+        };
+        let kind = head as u8;
+        let action = match kind {
+            1 => Action::Nop,
+            2 => Action::Put { lcl: a, len },
+            3 if len <= 8 => Action::Piggyback { data: [a, 0, 0, 0], len, entries: 1 },
+            4 if len as usize <= MAX_PIGGYBACK => {
+                Action::Piggyback { data: second()?, len, entries: 2 }
+            }
+            5 => Action::Get { lcl: a, len },
+            6 if len == 0 => Action::Atomic {
+                width: 4,
+                update: Update::Compare { old: a & 0xffff_ffff, new: a >> 32 },
+            },
+            7 if len == 0 => {
+                Action::Atomic { width: 8, update: Update::Compare { old: a, new: second()?[0] } }
+            }
+            6 | 7 => match Update::of(len, a) {
+                Some(update) => Action::Atomic { width: if kind == 6 { 4 } else { 8 }, update },
+                None => return bad("a descriptor names an unknown atomic operator"),
+            },
+            _ => return bad("this is not a descriptor that utofu_prepare_* wrote"),
+        };
+        let (edata, flags) = ((head >> 8) as u8, (head >> 16) as u16);
+        Ok(Op { action, vcq, rmt, edata, flags, steps: (head >> 56 & STEPS) as u8 })
+    }
+}
+
+fn bytes(words: [u64; ENTRY / 8]) -> Entry {
+    let mut entry = [0; ENTRY];
+    entry.as_chunks_mut().0.iter_mut().zip(words).for_each(|(to, word)| *to = word.to_ne_bytes());
+    entry
+}
+
+fn words(entry: &Entry) -> [u64; ENTRY / 8] {
+    let (words, _) = entry.as_chunks();
+    std::array::from_fn(|i| u64::from_ne_bytes(words[i]))
+}
+
+#[cfg(test)]
+#[path = "desc_tests.rs"]
+mod tests;

@@ -1,0 +1,108 @@
+//! What a sender remembers of the VCQs that it posts to.
+//!
+//! An id leads through a table of nodes and the records of a TNI to a VCQ's shared half. All of that
+//! is made once and stays, so it is followed once; only whether the VCQ is there now is looked at
+//! each time.
+
+use crate::job::core::Job;
+use crate::job::records::VcqBlock;
+use crate::limits::error::Result;
+use crate::limits::ids::VcqPlace;
+use crate::mrq::Recent;
+use crate::shared::arena::Found;
+use crate::shared::registrations::StagTable;
+use utofu_sys::*;
+
+/// VCQs remembered: as many as most ranks have peers on a port.
+const KNOWN: usize = 16;
+
+/// What a VCQ id leads to, if a VCQ is there.
+pub(crate) struct Target<'a> {
+    pub(crate) block: &'a VcqBlock,
+    pub(crate) table: &'a StagTable,
+}
+
+/// One, in one cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Known {
+    id: utofu_vcq_id_t,
+    block: Found<VcqBlock>,
+    table: Found<StagTable>,
+    recent: Recent,
+}
+
+/// The VCQs that one VCQ has posted to lately.
+#[derive(Default)]
+pub(crate) struct Targets {
+    known: Box<[Option<Known>; KNOWN]>,
+    /// For a VCQ that is not remembered.
+    recent: Recent,
+}
+
+#[inline]
+fn place_of(id: utofu_vcq_id_t) -> usize {
+    // The highest bits, which depend on all of the id's.
+    (id.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (u64::BITS - KNOWN.ilog2())) as usize
+}
+
+impl Targets {
+    /// INVALID_VCQ_ID if this is no VCQ's id.
+    #[inline]
+    pub(crate) fn check(&self, id: utofu_vcq_id_t) -> Result<()> {
+        match &self.known[place_of(id)] {
+            Some(known) if known.id == id => Ok(()),
+            _ => VcqPlace::of(id).map(drop),
+        }
+    }
+
+    /// The VCQ of an id, if there is one now, and this sender's chunk of its queue.
+    ///
+    /// # Safety
+    /// The job is always the same.
+    #[inline]
+    pub(crate) unsafe fn find<'a>(
+        &mut self,
+        job: &'a Job,
+        id: utofu_vcq_id_t,
+    ) -> Option<(Target<'a>, &mut Recent)> {
+        let known = &mut self.known[place_of(id)];
+        if !known.is_some_and(|known| known.id == id) {
+            let found = VcqPlace::of(id).ok().and_then(|place| job.queue_at(id, place));
+            if let Some((block, table)) = found {
+                *known = Some(Known { id, block, table, recent: Recent::default() });
+            }
+        }
+        if let Some(known) = known.as_mut().filter(|known| known.id == id) {
+            // SAFETY: both were found in the job's arena, which is mapped as long as the job is.
+            let (block, table) = unsafe { (known.block.get(), known.table.get()) };
+            if block.is_alive() {
+                return Some((Target { block, table }, &mut known.recent));
+            }
+        }
+        self.recent = Recent::default();
+        Some((find(job, id)?, &mut self.recent))
+    }
+}
+
+/// The VCQ of an id, if there is one now.
+#[cold]
+pub(crate) fn find(job: &Job, id: utofu_vcq_id_t) -> Option<Target<'_>> {
+    let place = VcqPlace::of(id).ok()?;
+    let at = |cq| {
+        let (block, table) = job.queue_at(id, VcqPlace { cq, ..place })?;
+        // SAFETY: the arena is mapped as long as the job is.
+        let (block, table) = unsafe { (block.get(), table.get()) };
+        block.is_alive().then_some(Target { block, table })
+    };
+    at(place.cq).or_else(|| other_cq(job, place.cq).and_then(at))
+}
+
+/// The first CQ of the rank that owns `cq`, if that is another one. Some programs compute the
+/// CQs of the other ranks on a node, from tables of machines that share them out otherwise (2
+/// ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). Here each of these CQs belongs to the rank that
+/// the program means. 0, 3, 6, 9 for 4 ranks do not: they need `HOPBINE_EMU_CQS`.
+fn other_cq(job: &Job, cq: u8) -> Option<u8> {
+    let first = job.layout.sharing.first_cq(cq.into()) as u8;
+    (job.layout.most_per_node > 1 && first != cq).then_some(first)
+}

@@ -1,0 +1,240 @@
+//! The transmit order queue and its completions, of one VCQ, private to the rank.
+//!
+//! A TOQ has 2048 entries of 32 bytes; 2011 of them can be used before a post is refused. They are
+//! given back by polling the TCQ only, in order, also those of operations that asked for no notice.
+
+use crate::limits::error::{Code, Result};
+use std::ffi::c_int;
+use utofu_sys::*;
+
+/// Entries that can be in use.
+pub(crate) const DEPTH: usize = 2011;
+
+/// Places for operations: at least as many as can be in use, and a power of two.
+const PLACES: usize = DEPTH.next_power_of_two();
+
+/// In `ready_at`: the late device decides when the completion shows, and with which code.
+pub(crate) const LATE: u64 = u64::MAX;
+
+/// An operation that was posted and not yet walked over; or several in a row that are over and that
+/// no poll will show.
+#[derive(Clone, Copy)]
+struct Posted {
+    cbdata: usize,
+    /// When its completion may be seen, ns; 0: at once.
+    ready_at: u64,
+    code: i16,
+    entries: u16,
+    count: u16,
+    noticed: bool,
+}
+
+/// As it is kept: zeros cost no memory until they are written.
+type Packed = [u64; 3];
+
+impl Posted {
+    #[inline]
+    fn is_past(&self) -> bool {
+        !self.noticed && self.ready_at == 0
+    }
+
+    #[inline]
+    fn pack(self) -> Packed {
+        let Posted { code, entries, count, noticed, .. } = self;
+        let rest = u64::from(code as u16)
+            | u64::from(entries) << 16
+            | u64::from(count) << 32
+            | u64::from(noticed) << 48;
+        [self.cbdata as u64, self.ready_at, rest]
+    }
+
+    #[inline]
+    fn unpack([cbdata, ready_at, rest]: Packed) -> Posted {
+        Posted {
+            cbdata: cbdata as usize,
+            ready_at,
+            code: rest as u16 as i16,
+            entries: (rest >> 16) as u16,
+            count: (rest >> 32) as u16,
+            noticed: rest >> 48 != 0,
+        }
+    }
+}
+
+/// The queue. Its room is made at once, as on the device: posting allocates nothing.
+pub(crate) struct Toq {
+    places: Box<[Packed; PLACES]>,
+    /// Of the next to be walked over.
+    first: usize,
+    len: usize,
+    /// Those in use. An operation takes at least one.
+    entries: usize,
+    /// Operations not yet walked over.
+    unread: usize,
+}
+
+impl Default for Toq {
+    fn default() -> Self {
+        let Ok(places) = vec![[0; 3]; PLACES].try_into() else { unreachable!("of this length") };
+        Toq { places, first: 0, len: 0, entries: 0, unread: 0 }
+    }
+}
+
+impl Toq {
+    /// Whether this many entries can be had; BUSY if not.
+    #[inline]
+    pub(crate) fn room_for(&self, entries: usize) -> Result<()> {
+        // checked_add: a huge count would wrap and seem to fit.
+        if entries <= DEPTH - self.entries { Ok(()) } else { Err(Code(UTOFU_ERR_BUSY)) }
+    }
+
+    /// Adds an executed operation. The poll reports its error even if no notice was asked for.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        entries: usize,
+        cbdata: usize,
+        noticed: bool,
+        code: c_int,
+        ready_at: u64,
+    ) {
+        self.entries += entries;
+        self.unread += 1;
+        let new = Posted {
+            cbdata,
+            ready_at,
+            // All codes lie between -768 and 0.
+            code: code as i16,
+            entries: entries as u16,
+            count: 1,
+            noticed: noticed || code != UTOFU_SUCCESS,
+        };
+        if new.is_past() && self.len > 0 {
+            let last = &mut self.places[(self.first + self.len - 1) % PLACES];
+            let before = Posted::unpack(*last);
+            if before.is_past() {
+                let (entries, count) = (before.entries + new.entries, before.count + 1);
+                *last = Posted { entries, count, ..new }.pack();
+                return;
+            }
+        }
+        self.places[(self.first + self.len) % PLACES] = new.pack();
+        self.len += 1;
+    }
+
+    /// Walks over completions up to the first noticed one; its code and cbdata. `late` gives the
+    /// codes of the late device, as far as they are known.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        now: impl Fn() -> u64,
+        late: impl Fn() -> Option<c_int>,
+    ) -> Option<(c_int, usize)> {
+        while self.len > 0 {
+            let mut p = Posted::unpack(self.places[self.first % PLACES]);
+            if p.ready_at == LATE {
+                let code = late()?;
+                p.code = code as i16;
+                p.noticed |= code != UTOFU_SUCCESS;
+            } else if p.ready_at != 0 && p.ready_at > now() {
+                return None;
+            }
+            self.len -= 1;
+            // From the front again: a queue that stays short stays in few cache lines.
+            self.first = if self.len == 0 { 0 } else { self.first + 1 };
+            self.entries -= usize::from(p.entries);
+            self.unread -= usize::from(p.count);
+            if p.noticed {
+                return Some((c_int::from(p.code), p.cbdata));
+            }
+        }
+        None
+    }
+
+    /// Takes entries for an operation that waits for its session; it is not pushed yet.
+    pub(crate) fn hold(&mut self, entries: usize) {
+        self.entries += entries;
+        self.unread += 1;
+    }
+
+    /// Gives back what `hold` took, for the operation to be pushed.
+    pub(crate) fn release(&mut self, entries: usize) {
+        self.entries -= entries;
+        self.unread -= 1;
+    }
+
+    /// Operations not yet walked over.
+    pub(crate) fn unread(&self) -> usize {
+        self.unread
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_come_back_by_polling_only() {
+        let mut q = Toq::default();
+        let mut posted = 0;
+        while q.room_for(1).is_ok() {
+            q.push(1, posted, posted % 2 == 1, 0, 0);
+            posted += 1;
+        }
+        assert_eq!(posted, 2011);
+        assert_eq!(q.room_for(1), Err(Code(UTOFU_ERR_BUSY)));
+        assert_eq!(q.room_for(usize::MAX), Err(Code(UTOFU_ERR_BUSY)));
+        // One poll walks over the silent first and shows the second.
+        assert_eq!(q.poll(|| 0, || None), Some((0, 1)));
+        assert!(q.room_for(2).is_ok() && q.room_for(3).is_err());
+        for i in (3..2011).step_by(2) {
+            assert_eq!(q.poll(|| 0, || None), Some((0, i)));
+        }
+        assert_eq!(q.poll(|| 0, || None), None);
+        assert_eq!((q.unread(), q.entries), (0, 0));
+    }
+
+    #[test]
+    fn silent_operations_in_a_row_are_counted_one_by_one() {
+        let mut q = Toq::default();
+        for (n, noticed) in [false, false, true, false, false, false].into_iter().enumerate() {
+            q.push(2, n, noticed, 0, 0);
+        }
+        assert_eq!((q.len, q.unread(), q.entries), (3, 6, 12));
+        assert_eq!(q.poll(|| 0, || None), Some((0, 2)));
+        assert_eq!((q.unread(), q.entries), (3, 6));
+        assert_eq!(q.poll(|| 0, || None), None);
+        assert_eq!((q.unread(), q.entries), (0, 0));
+    }
+
+    #[test]
+    fn a_silent_operation_that_fails_is_shown() {
+        let mut q = Toq::default();
+        q.push(2, 7, false, UTOFU_ERR_TCQ_STADD, 0);
+        assert_eq!(q.poll(|| 0, || None), Some((UTOFU_ERR_TCQ_STADD, 7)));
+    }
+
+    #[test]
+    fn what_is_not_due_blocks_what_is_behind_it() {
+        let mut q = Toq::default();
+        q.push(1, 1, true, 0, 100);
+        q.push(1, 2, true, 0, 0);
+        assert_eq!(q.poll(|| 99, || None), None);
+        assert_eq!(q.poll(|| 100, || None), Some((0, 1)));
+        assert_eq!(q.poll(|| 100, || None), Some((0, 2)));
+    }
+
+    #[test]
+    fn the_late_device_says_when() {
+        let mut q = Toq::default();
+        q.push(1, 1, false, 0, LATE);
+        q.push(1, 2, true, 0, LATE);
+        q.push(1, 3, false, 0, LATE);
+        assert_eq!(q.poll(|| LATE, || None), None);
+        let codes = std::cell::RefCell::new(vec![UTOFU_ERR_TCQ_STADD, 0, 0]);
+        let late = || codes.borrow_mut().pop();
+        assert_eq!(q.poll(|| 0, late), Some((0, 2)));
+        assert_eq!(q.poll(|| 0, late), Some((UTOFU_ERR_TCQ_STADD, 3)), "silent, but it failed");
+        assert_eq!(q.unread(), 0);
+    }
+}

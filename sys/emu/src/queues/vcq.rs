@@ -1,0 +1,316 @@
+//! Virtual control queues: the half of a VCQ that its own rank keeps.
+
+use crate::job::current::Context;
+use crate::job::records::{TniRecord, VcqBlock};
+use crate::job::sharing::Kinds;
+use crate::limits::FIRST_EXTRA;
+use crate::limits::error::{Code, Result, fail, fatal};
+use crate::limits::ids::VcqPlace;
+use crate::mrq::{Notice, Reader, Recent};
+use crate::queues::late::LateVcq;
+use crate::queues::place::{EXCLUSIVE, choose};
+use crate::queues::session::Session;
+use crate::queues::targets::Targets;
+use crate::queues::toq::Toq;
+use crate::shared::arena::Found;
+use crate::shared::lock::SpinLock;
+use crate::shared::registrations::StagTable;
+use crate::sync::{AtomicU64, Ordering};
+use crate::timing::model;
+use std::cell::UnsafeCell;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::c_ulong;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::{Duration, Instant};
+use utofu_sys::*;
+
+/// How long a sender may take between announcing a notice and writing it, before it counts as dead.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A value for one thread at a time, by the caller's promise or by a lock.
+struct Turn<T> {
+    lock: Option<SpinLock>,
+    value: UnsafeCell<T>,
+}
+
+impl<T> Turn<T> {
+    fn new(thread_safe: bool, value: T) -> Turn<T> {
+        Turn { lock: thread_safe.then(SpinLock::default), value: UnsafeCell::new(value) }
+    }
+
+    /// # Safety
+    /// Without THREAD_SAFE, no other thread is in this call; `f` does not come back here.
+    #[inline]
+    unsafe fn take<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        let _guard = self.lock.as_ref().map(SpinLock::lock);
+        // SAFETY: exclusive by the lock, or by the caller's promise.
+        f(unsafe { &mut *self.value.get() })
+    }
+}
+
+/// The sending side.
+pub(crate) struct Sender {
+    pub(crate) toq: Toq,
+    pub(crate) targets: Targets,
+    /// This VCQ's own queue, as a target.
+    pub(crate) own: Recent,
+    pub(crate) order: Order,
+    pub(crate) session: Session,
+}
+
+/// What orders operations that take time.
+pub(crate) struct Order {
+    /// The last arrival times per target.
+    pub(crate) last: HashMap<u64, model::Times>,
+    /// With jitter.
+    pub(crate) random: model::Random,
+}
+
+/// The receiving side.
+pub(crate) struct Receiver {
+    pub(crate) reader: Reader,
+    /// With a latency model: notices by the time from which they may be seen.
+    pub(crate) pending: BTreeMap<(u64, u64), Notice>,
+    pub(crate) arrivals: u64,
+}
+
+/// The side of a VCQ that operations start from.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    pub(crate) context: Context,
+    pub(crate) place: VcqPlace,
+    /// That of the place.
+    pub(crate) id: utofu_vcq_id_t,
+    block: Found<VcqBlock>,
+    table: Found<StagTable>,
+}
+
+impl Origin {
+    #[inline]
+    pub(crate) fn block(&self) -> &VcqBlock {
+        // SAFETY: it was found in the arena of the job, which `context` keeps.
+        unsafe { self.block.get() }
+    }
+
+    /// Registrations of its CQ.
+    #[inline]
+    pub(crate) fn table(&self) -> &StagTable {
+        // SAFETY: as in `block`.
+        unsafe { self.table.get() }
+    }
+
+    /// The TNI it is on.
+    pub(crate) fn tni_record(&self) -> &TniRecord {
+        let job = &self.context.job;
+        &job.node(job.node_of(self.context.rank)).tnis[usize::from(self.place.tni)]
+    }
+}
+
+/// A rank's own half of a VCQ.
+pub(crate) struct Vcq {
+    origin: Origin,
+    /// Whether what is posted waits for steps of others.
+    pub(crate) is_session: bool,
+    /// State shared with the device's thread, in the late mode.
+    pub(crate) late: Option<Arc<LateVcq>>,
+    /// Whether posts are over when they return, and refused for want of room alone: no late mode, no
+    /// latencies, no session.
+    pub(crate) is_plain: bool,
+    /// Whether calls are watched: the checked mode without THREAD_SAFE allows one thread at a time.
+    is_watched: bool,
+    /// Local MRQ entries of operations posted here, noticed or not, and how many were passed.
+    pub(crate) local_posted: AtomicU64,
+    pub(crate) local_seen: AtomicU64,
+    /// Until when the processor that drives it sends and receives, in ns (latency model only).
+    pub(crate) busy_until: AtomicU64,
+    sender: Turn<Sender>,
+    receiver: Turn<Receiver>,
+}
+
+impl Deref for Vcq {
+    type Target = Origin;
+
+    #[inline]
+    fn deref(&self) -> &Origin {
+        &self.origin
+    }
+}
+
+/// A thread in a call on a CQ that only one may use at a time.
+struct Watch<'a>(&'a AtomicU32);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+// SAFETY: the two `Turn`s are used by one thread at a time, by their contract; the rest is Sync.
+unsafe impl Sync for Vcq {}
+
+impl Vcq {
+    /// Creates a VCQ for the rank of `context`.
+    pub(crate) fn create(
+        context: Context,
+        tni: u16,
+        cmp_id: Option<u16>,
+        flags: c_ulong,
+    ) -> Result<Vcq> {
+        let job = &context.job;
+        let node = job.node_of(context.rank);
+        let record = job.tni(node, tni)?;
+        let (place, sharing) = (job.layout.place_of[context.rank] as usize, job.layout.sharing);
+        if !sharing.tnis(place).contains(&usize::from(tni)) {
+            return fail(
+                UTOFU_ERR_INVALID_TNI_ID,
+                format!(
+                    "TNI {tni} is for other ranks of the node: this one has {:?}",
+                    sharing.tnis(place)
+                ),
+            );
+        }
+        let cqs = Kinds::of(sharing.cqs(place));
+        let (cq, n, block, table) = {
+            let _guard = record.lock.lock();
+            let used = std::array::from_fn(|i| record.cqs[i].used.load(Ordering::Relaxed));
+            let (cq, n, marks) = choose(&used, &cqs, cmp_id, flags)?;
+            let c = &record.cqs[cq];
+            let table = job.lazy::<StagTable>(&c.table)?;
+            let block = job.lazy::<VcqBlock>(&c.vcqs[n])?;
+            c.used.store(used[cq] | marks, Ordering::Relaxed);
+            (cq, n, block, table)
+        };
+        let shared = job.arena.at(block);
+        let mut reader = shared.ring.reader();
+        let start = Instant::now();
+        shared.ring.drain(&**job, &mut reader, || {
+            std::thread::yield_now();
+            start.elapsed() < PATIENCE
+        });
+        // Relaxed: published with `alive`.
+        shared.overflowed.store(0, Ordering::Relaxed);
+        shared.owner.store(context.rank as u32, Ordering::Relaxed);
+        // Release pairs with the Acquire in Job::find: the owner is set.
+        shared.alive.store(1, Ordering::Release);
+        let thread_safe = flags & UTOFU_VCQ_FLAG_THREAD_SAFE != 0;
+        let late = job.device.is_some().then(Arc::default);
+        let seed = job.model.late.unwrap_or(0) ^ block.bytes();
+        let place = VcqPlace {
+            coords: job.coords_of(context.rank),
+            tni: tni as u8,
+            cq: cq as u8,
+            extra: FIRST_EXTRA + n as u8,
+        };
+        let is_session = flags & UTOFU_VCQ_FLAG_SESSION_MODE != 0;
+        // Whoever polls starts what waits.
+        let is_locked = thread_safe || is_session;
+        Ok(Vcq {
+            is_session,
+            is_plain: late.is_none()
+                && !job.model.takes_time()
+                && !is_session
+                && job.model.busy == 0,
+            late,
+            is_watched: job.model.checked && !is_locked,
+            local_posted: AtomicU64::new(0),
+            local_seen: AtomicU64::new(0),
+            busy_until: AtomicU64::new(0),
+            sender: Turn::new(
+                is_locked,
+                Sender {
+                    toq: Toq::default(),
+                    targets: Targets::default(),
+                    own: Recent::default(),
+                    order: Order { last: HashMap::new(), random: model::Random::new(seed) },
+                    session: Session::new(shared.steps.load(Ordering::Relaxed)),
+                },
+            ),
+            receiver: Turn::new(
+                thread_safe,
+                Receiver { reader, pending: BTreeMap::new(), arrivals: 0 },
+            ),
+            origin: Origin {
+                id: place.id(),
+                place,
+                block: shared.into(),
+                table: job.arena.at(table).into(),
+                context,
+            },
+        })
+    }
+
+    /// Gives the place back. Memory registered under its user STags is deregistered; the rest goes
+    /// when the CQ's last VCQ does.
+    pub(crate) fn free(self) {
+        if let Some(late) = &self.late {
+            late.flush(&self.context.job);
+        }
+        self.block().alive.store(0, Ordering::Release);
+        let record = self.tni_record();
+        let _guard = record.lock.lock();
+        let job = &self.context.job;
+        self.table().forget_user(self.place.extra, &|| job.is_holding());
+        let cq = &record.cqs[usize::from(self.place.cq)];
+        let left = cq.used.load(Ordering::Relaxed) & !(EXCLUSIVE | 1 << self.place.index());
+        if left == 0 {
+            self.table().forget_dynamic(&|| job.is_holding());
+        }
+        cq.used.store(left, Ordering::Relaxed);
+    }
+
+    /// Ends the process if another thread is in a call on the same side of the CQ.
+    #[cold]
+    fn watch(&self, side: usize) -> Watch<'_> {
+        let cq = &self.tni_record().cqs[usize::from(self.place.cq)];
+        let busy = &cq.busy[side];
+        if busy.swap(1, Ordering::Acquire) != 0 {
+            fatal(&format!(
+                "rank {}: two threads use CQ {} of TNI {} at once, but its VCQs were created \
+                 without THREAD_SAFE",
+                self.context.rank, self.place.cq, self.place.tni
+            ));
+        }
+        // Lets another thread run: if it misuses the CQ it is caught here.
+        std::thread::yield_now();
+        Watch(busy)
+    }
+
+    /// Calls `f` with the sending side.
+    ///
+    /// # Safety
+    /// As the C interface demands: without THREAD_SAFE no other thread posts or polls the TCQ now.
+    #[inline]
+    pub(crate) unsafe fn send<R>(&self, f: impl FnOnce(&mut Sender) -> R) -> R {
+        let _watch = self.is_watched.then(|| self.watch(0));
+        // SAFETY: the caller's promise; nothing that `f` does comes back here.
+        unsafe { self.sender.take(f) }
+    }
+
+    /// Calls `f` with the receiving side.
+    ///
+    /// # Safety
+    /// As the C interface demands: without THREAD_SAFE no other thread polls this MRQ now.
+    #[inline]
+    pub(crate) unsafe fn receive<R>(&self, f: impl FnOnce(&mut Receiver) -> R) -> R {
+        let _watch = self.is_watched.then(|| self.watch(1));
+        // SAFETY: the caller's promise; nothing that `f` does comes back here.
+        unsafe { self.receiver.take(f) }
+    }
+
+    /// Whether a post of so many entries is accepted; BUSY if not.
+    #[inline]
+    pub(crate) fn room_for(&self, sender: &mut Sender, entries: usize) -> Result<()> {
+        if !self.is_plain && sender.order.random.refuses(self.context.job.model.busy) {
+            return Err(Code(UTOFU_ERR_BUSY));
+        }
+        sender.toq.room_for(entries)
+    }
+
+    /// Local MRQ entries not yet passed by polling.
+    pub(crate) fn unread_local(&self) -> usize {
+        let posted = self.local_posted.load(Ordering::Relaxed);
+        posted.saturating_sub(self.local_seen.load(Ordering::Relaxed)) as usize
+    }
+}

@@ -1,0 +1,353 @@
+//! Registered memory: one table of STags per CQ.
+//!
+//! A STADD is a STag and a byte offset. Looking one up takes no lock: every entry is a small
+//! sequence lock, whose state word is odd while the entry is valid and differs after every change.
+//! Changing a table takes the table's own lock; registration is not the hot path.
+//!
+//! `reg_mem` works on whole pages and shares: a range inside pages that the same rank has already
+//! registered on the CQ with the same flags gets the same STag. An entry without registrations
+//! keeps its range, so that the same range gets the same STADD again, until the STag is needed.
+//!
+//! Hardware ends a registration between two packets, never within one. Here whoever moves more than a
+//! line [holds](Entry::hold) the entry meanwhile, and whoever ends it waits.
+
+use crate::limits::error::{Result, fail};
+use crate::limits::ids::{FIRST_DYNAMIC, OFFSET_MASK, STAG_AT, USER_STAGS};
+use crate::limits::{FIRST_EXTRA, PLACES};
+use crate::shared::arena::Shared;
+use crate::shared::lock::SpinLock;
+use crate::sync::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::fence;
+use std::time::{Duration, Instant};
+use utofu_sys::*;
+
+/// How long the end of a registration waits for operations on it before it asks whether who performs them
+/// lives: a process that was killed in the midst of one never lets go.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// Entries for user STags: 256 for each of eight VCQs.
+const USER: usize = PLACES * USER_STAGS as usize;
+/// Entries for `reg_mem`, which uses every second STag from 4096 to 16382.
+pub(crate) const DYNAMIC: usize = 6144;
+
+#[repr(C, align(64))]
+pub(crate) struct Entry {
+    /// Odd while the entry is valid; changes with every change of the entry.
+    state: AtomicU64,
+    /// Address of offset 0 in the owner's process.
+    base: AtomicU64,
+    /// Offsets below this may be used.
+    len: AtomicU64,
+    /// Rank whose memory it is.
+    owner: AtomicU32,
+    flags: AtomicU32,
+    /// Registrations; changed under the table's lock.
+    refs: AtomicU32,
+    /// Whether (not 0) base and len describe a range, registered or remembered.
+    filled: AtomicU32,
+    /// Operations that may be reading or writing the range.
+    holders: AtomicU32,
+}
+
+/// The registrations of one CQ. Valid when zeroed.
+#[repr(C, align(64))]
+pub(crate) struct StagTable {
+    lock: SpinLock,
+    /// Dynamic entries that were ever filled.
+    high: AtomicU32,
+    user: [Entry; USER],
+    dynamic: [Entry; DYNAMIC],
+}
+
+/// See [`Entry::hold`].
+pub(crate) struct Hold<'a> {
+    entry: &'a Entry,
+    process: Option<&'a AtomicU32>,
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        // Release pairs with the Acquire in wait_for_holders: the range is not touched any more.
+        self.entry.holders.fetch_sub(1, Ordering::Release);
+        if let Some(process) = self.process {
+            // Release: not before the line above.
+            process.fetch_sub(1, Ordering::Release);
+        }
+    }
+}
+
+/// What tells whether a process that lives [holds](Entry::hold) any entry.
+pub(crate) type IsHeld<'a> = &'a dyn Fn() -> bool;
+
+/// What a valid STADD leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    /// Address in the owner's process.
+    pub(crate) addr: u64,
+    /// Bytes from there to the end of the registered range; negative if behind it.
+    pub(crate) room: i64,
+    pub(crate) owner: u32,
+    pub(crate) read_only: bool,
+}
+
+/// A range to be registered, and by whom.
+#[derive(Clone, Copy)]
+pub(crate) struct Range {
+    pub(crate) addr: u64,
+    pub(crate) size: u64,
+    pub(crate) owner: u32,
+    /// READ_ONLY or nothing.
+    pub(crate) flags: u32,
+}
+
+impl Entry {
+    /// Sets the range; the caller holds the lock.
+    fn fill(&self, base: u64, len: u64, range: Range) {
+        let state = self.state.load(Ordering::Relaxed) & !1;
+        self.state.store(state + 2, Ordering::Relaxed);
+        // Release, before the fields change: pairs with the fence in get, so that a reader that
+        // sees a new field also sees the state change.
+        fence(Ordering::Release);
+        self.base.store(base, Ordering::Relaxed);
+        self.len.store(len, Ordering::Relaxed);
+        self.owner.store(range.owner, Ordering::Relaxed);
+        self.flags.store(range.flags, Ordering::Relaxed);
+        self.filled.store(1, Ordering::Relaxed);
+        self.refs.store(1, Ordering::Relaxed);
+        // Release pairs with the Acquire in get.
+        self.state.store(state + 3, Ordering::Release);
+    }
+
+    /// Counts one registration more; the caller holds the lock.
+    fn share(&self) {
+        let refs = self.refs.load(Ordering::Relaxed) + 1;
+        self.refs.store(refs, Ordering::Relaxed);
+        let state = self.state.load(Ordering::Relaxed);
+        if state & 1 == 0 {
+            // Release pairs with the Acquire in get: the fields are unchanged since fill.
+            self.state.store(state + 1, Ordering::Release);
+        }
+    }
+
+    /// Counts one registration less; the caller holds the lock and knows that there is one.
+    fn release(&self, refs: u32) {
+        self.refs.store(refs - 1, Ordering::Relaxed);
+        if refs == 1 {
+            let state = self.state.load(Ordering::Relaxed);
+            // SeqCst, as in hold, get and wait_for_holders: whoever finds the entry valid after this
+            // is found among the holders.
+            self.state.store((state | 1) + 1, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits for the operations that found the entry valid, if it is not any more.
+    fn wait_for_holders(&self, is_held: IsHeld<'_>) {
+        let mut patience = None;
+        while self.holders.load(Ordering::SeqCst) > 0 && self.refs.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+            let now = Instant::now();
+            if now < *patience.get_or_insert(now + PATIENCE) {
+                continue;
+            }
+            if !is_held() {
+                // Those who are left in the count have died.
+                return;
+            }
+            patience = None;
+        }
+    }
+
+    /// As long as the value lives, the end of the registration does not return. `process` counts what the
+    /// calling process holds, if others may outlive it.
+    pub(crate) fn hold<'a>(&'a self, process: Option<&'a AtomicU32>) -> Hold<'a> {
+        if let Some(process) = process {
+            // SeqCst, as below: whoever finds this process among the holders finds it in this count.
+            process.fetch_add(1, Ordering::SeqCst);
+        }
+        self.holders.fetch_add(1, Ordering::SeqCst);
+        Hold { entry: self, process }
+    }
+
+    /// Whether the entry may describe another range: operations on the one before are over.
+    fn is_free(&self) -> bool {
+        self.refs.load(Ordering::Relaxed) == 0 && self.holders.load(Ordering::SeqCst) == 0
+    }
+
+    /// What a STADD of this entry leads to now; None if its STag is not registered.
+    #[inline]
+    pub(crate) fn get(&self, stadd: u64) -> Option<Region> {
+        let offset = stadd & OFFSET_MASK;
+        loop {
+            // Acquire pairs with the Release in fill and share; for SeqCst see release.
+            let state = self.state.load(Ordering::SeqCst);
+            if state & 1 == 0 {
+                return None;
+            }
+            let base = self.base.load(Ordering::Relaxed);
+            let len = self.len.load(Ordering::Relaxed);
+            let owner = self.owner.load(Ordering::Relaxed);
+            let flags = self.flags.load(Ordering::Relaxed);
+            // Acquire pairs with the Release fence in fill.
+            fence(Ordering::Acquire);
+            if self.state.load(Ordering::Relaxed) == state {
+                return Some(Region {
+                    addr: base.wrapping_add(offset),
+                    room: len as i64 - offset as i64,
+                    owner,
+                    read_only: flags != 0,
+                });
+            }
+        }
+    }
+}
+
+// SAFETY: repr(C) of atomics, locks and arrays of such.
+unsafe impl Shared for StagTable {}
+
+impl StagTable {
+    /// The entry of a STADD's STag, if there is such an STag.
+    #[inline]
+    pub(crate) fn entry(&self, stadd: u64) -> Option<&Entry> {
+        let stag = stadd >> STAG_AT;
+        if stag >= FIRST_DYNAMIC {
+            let n = stag - FIRST_DYNAMIC;
+            n.is_multiple_of(2).then(|| self.dynamic.get(n as usize / 2))?
+        } else {
+            let first = u64::from(FIRST_EXTRA) * u64::from(USER_STAGS);
+            self.user.get(stag.checked_sub(first)? as usize)
+        }
+    }
+
+    /// What a STADD leads to now; None if its STag is not registered.
+    #[inline]
+    pub(crate) fn lookup(&self, stadd: u64) -> Option<Region> {
+        self.entry(stadd)?.get(stadd)
+    }
+
+    /// `utofu_reg_mem`.
+    pub(crate) fn register(&self, range: Range, page: u64) -> Result<u64> {
+        let offset = range.addr % page;
+        let first = range.addr - offset;
+        let len = range
+            .addr
+            .checked_add(range.size)
+            .and_then(|end| end.checked_next_multiple_of(page))
+            .map(|end| end - first)
+            .filter(|len| *len <= OFFSET_MASK);
+        let Some(len) = len else {
+            return fail(
+                UTOFU_ERR_INVALID_SIZE,
+                format!(
+                    "{} bytes from {:#x}: beyond the address space, or more than 2^40",
+                    range.size, range.addr
+                ),
+            );
+        };
+        let _guard = self.lock.lock();
+        let high = self.high.load(Ordering::Relaxed) as usize;
+        let mut spare = None;
+        for (n, e) in self.dynamic[..high].iter().enumerate() {
+            let base = e.base.load(Ordering::Relaxed);
+            if e.filled.load(Ordering::Relaxed) != 0
+                && base <= first
+                && first + len <= base + e.len.load(Ordering::Relaxed)
+                && e.owner.load(Ordering::Relaxed) == range.owner
+                && e.flags.load(Ordering::Relaxed) == range.flags
+            {
+                e.share();
+                return Ok(dynamic_stadd(n) + (range.addr - base));
+            }
+            if spare.is_none() && e.is_free() {
+                spare = Some(n);
+            }
+        }
+        let n = if high < DYNAMIC {
+            self.high.store(high as u32 + 1, Ordering::Relaxed);
+            high
+        } else if let Some(n) = spare {
+            n
+        } else {
+            return fail(UTOFU_ERR_FULL, format!("all {DYNAMIC} STags of the CQ are registered"));
+        };
+        self.dynamic[n].fill(first, len, range);
+        Ok(dynamic_stadd(n) + offset)
+    }
+
+    /// `utofu_reg_mem_with_stag`; `stadd` is that of the user STag.
+    pub(crate) fn register_user(&self, range: Range, stadd: u64) -> Result<()> {
+        let _guard = self.lock.lock();
+        match self.entry(stadd) {
+            Some(e) if e.is_free() => {
+                e.fill(range.addr, range.size, range);
+                Ok(())
+            }
+            _ => fail(
+                UTOFU_ERR_INVALID_STAG,
+                format!(
+                    "STag {} of this VCQ is in use: deregister it first",
+                    stadd >> STAG_AT & 0xff
+                ),
+            ),
+        }
+    }
+
+    /// `utofu_dereg_mem`: any offset of the STag will do.
+    pub(crate) fn deregister(&self, stadd: u64, is_held: IsHeld<'_>) -> Result<()> {
+        let guard = self.lock.lock();
+        match self.entry(stadd).map(|e| (e, e.refs.load(Ordering::Relaxed))) {
+            Some((e, refs)) if refs > 0 => {
+                e.release(refs);
+                drop(guard);
+                e.wait_for_holders(is_held);
+                Ok(())
+            }
+            _ => fail(
+                UTOFU_ERR_INVALID_STADD,
+                format!("STADD {stadd:#x} is not registered on this CQ"),
+            ),
+        }
+    }
+
+    /// Whether a STADD's STag has one registration, which ends its use if it is taken back.
+    pub(crate) fn is_last(&self, stadd: u64) -> bool {
+        self.entry(stadd).is_some_and(|e| e.refs.load(Ordering::Relaxed) == 1)
+    }
+
+    /// Takes back everything under the user STags of one VCQ.
+    pub(crate) fn forget_user(&self, extra: u8, is_held: IsHeld<'_>) {
+        let guard = self.lock.lock();
+        let from = usize::from(extra - FIRST_EXTRA) * USER_STAGS as usize;
+        let entries = &self.user[from..from + USER_STAGS as usize];
+        for e in entries {
+            if e.refs.load(Ordering::Relaxed) > 0 {
+                e.release(1);
+            }
+        }
+        drop(guard);
+        entries.iter().for_each(|e| e.wait_for_holders(is_held));
+    }
+
+    /// Takes back everything: the CQ has no VCQ any more.
+    pub(crate) fn forget_dynamic(&self, is_held: IsHeld<'_>) {
+        let guard = self.lock.lock();
+        let high = self.high.load(Ordering::Relaxed) as usize;
+        for e in &self.dynamic[..high] {
+            if e.refs.load(Ordering::Relaxed) > 0 {
+                e.release(1);
+            }
+            e.filled.store(0, Ordering::Relaxed);
+        }
+        self.high.store(0, Ordering::Relaxed);
+        drop(guard);
+        self.dynamic[..high].iter().for_each(|e| e.wait_for_holders(is_held));
+    }
+}
+
+fn dynamic_stadd(n: usize) -> u64 {
+    (FIRST_DYNAMIC + 2 * n as u64) << STAG_AT
+}
+
+#[cfg(test)]
+#[path = "registrations_tests.rs"]
+mod tests;

@@ -1,0 +1,10 @@
+//! How long operations take, if they take time: the latency model and the links of the torus.
+
+pub(crate) mod links;
+pub(crate) mod model;
+
+/// The clock that all processes of the host share, in ns.
+pub(crate) fn host_now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

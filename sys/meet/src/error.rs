@@ -1,0 +1,140 @@
+//! Why ranks do not come together.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// An environment variable that has no usable value, or that is needed and not set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name}{}; it must be {wanted}", match value {
+    Some(value) => format!("={value} is not valid"),
+    None => " is not set".to_owned(),
+})]
+pub struct VariableError {
+    /// The variable.
+    pub name: &'static str,
+    /// What it says; `None` if it is not set.
+    pub value: Option<String>,
+    /// What it must be: a value, or a description of the values that are right.
+    pub wanted: String,
+}
+
+/// A rank that does not have what [`crate::Exchange::agree`] asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("rank {rank}: {reason}")]
+pub struct Refusal {
+    /// The rank.
+    pub rank: usize,
+    /// Why not.
+    pub reason: String,
+}
+
+/// Why the ranks did not come together.
+#[derive(Debug, thiserror::Error)]
+pub enum BootstrapError {
+    /// A variable is not set, or has no usable value.
+    #[error(transparent)]
+    Variable(#[from] VariableError),
+    /// The ranks have no place to meet, as they are on several hosts.
+    #[error(
+        "not all {size} ranks are on this host, as {variable}={value} says: give them \
+         HOPBINE_RENDEZVOUS, a path on a file system that all share"
+    )]
+    SeveralHosts {
+        /// The launcher's variable that tells.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// Number of ranks.
+        size: usize,
+    },
+    /// The rendezvous file cannot be used.
+    #[error("rendezvous file {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// Ranks did not appear, or stopped taking part.
+    #[error(
+        "rank {rank} waited {:.1} s in {phase} for rank(s) {} of {size}{}{}",
+        waited.as_secs_f64(),
+        List(missing),
+        other_size.map_or(String::new(), |s| format!(
+            "; a rank was started with HOPBINE_SIZE={s} on the same rendezvous file"
+        )),
+        other_protocol.map_or(String::new(), |(other, number, own)| format!(
+            "; rank {other} speaks protocol {number}, and rank {rank} protocol {own}: all ranks \
+             of a job need the same release of hopbine"
+        ))
+    )]
+    Missing {
+        /// Who waited.
+        rank: usize,
+        /// Number of ranks.
+        size: usize,
+        /// For whom.
+        missing: Vec<usize>,
+        /// What they were to take part in.
+        phase: Phase,
+        /// How long it waited.
+        waited: Duration,
+        /// A different number of ranks that one of the missing claims.
+        other_size: Option<usize>,
+        /// One of the missing whose records are of another protocol, its number and this rank's.
+        other_protocol: Option<(usize, u8, u8)>,
+    },
+    /// Another process says that it is this rank.
+    #[error("another process is rank {rank} of {size} too: every rank may come once")]
+    Twice {
+        /// The rank.
+        rank: usize,
+        /// Number of ranks.
+        size: usize,
+    },
+    /// What the exchange is made of has failed.
+    #[error(transparent)]
+    Failed(Box<dyn std::error::Error + Send + Sync>),
+    /// A rank of the same process gave up (it dropped its exchange).
+    #[error("rank {gone} left before rank {rank} had its answer")]
+    Gone {
+        /// Who waited.
+        rank: usize,
+        /// Who left.
+        gone: usize,
+    },
+}
+
+/// What ranks wait for each other in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Appearing at the rendezvous.
+    Arrival,
+    /// The exchange with this number, counted from 1.
+    Exchange(u64),
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Phase::Arrival => f.write_str("the rendezvous"),
+            Phase::Exchange(n) => write!(f, "exchange {n}"),
+        }
+    }
+}
+
+/// Ranks in an error message: all of them up to a screenful.
+struct List<'a>(&'a [usize]);
+
+impl std::fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const SHOWN: usize = 16;
+        for (i, rank) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{rank}", if i == 0 { "" } else { ", " })?;
+        }
+        if self.0.len() > SHOWN {
+            write!(f, " and {} more", self.0.len() - SHOWN)?;
+        }
+        Ok(())
+    }
+}

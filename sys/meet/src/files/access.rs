@@ -1,0 +1,38 @@
+//! Files that only this user may write to: how they are opened, read and written.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::error::BootstrapError;
+pub(super) use crate::own::open_own;
+
+pub(super) fn file_error(path: &Path, source: io::Error) -> BootstrapError {
+    BootstrapError::File { path: path.to_path_buf(), source }
+}
+
+/// Writes to a file, which is made if it does not exist. It is not truncated, as it holds records of
+/// other ranks.
+pub(super) fn write_at(path: &Path, bytes: &[u8], at: u64) -> Result<(), BootstrapError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let mut write = || {
+        let file = open_own(path, &mut options)?;
+        file.write_all_at(bytes, at)?;
+        // A network file system reports here what it could not write.
+        // SAFETY: the descriptor is closed once: nobody else owns it any more.
+        unsafe { rustix::io::try_close(file.into_raw_fd()) }.map_err(io::Error::from)
+    };
+    write().map_err(|e| file_error(path, e))
+}
+
+/// Whether all the bytes could be read: the file may not have grown to that place yet.
+pub(super) fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<bool> {
+    match file.read_exact_at(bytes, at) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(e) => Err(e),
+    }
+}

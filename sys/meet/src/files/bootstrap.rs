@@ -1,0 +1,357 @@
+//! The rendezvous through two files: one in which every rank writes, one in which rank 0 does.
+//!
+//! # The protocol
+//! Each rank has three records in the first file, which only it writes:
+//!
+//! * *hello*: a number that it drew for this run;
+//! * *agreement*: the session that it takes part in;
+//! * *data*: its part of the round in progress.
+//!
+//! Rank 0 collects them and writes what it has collected into the second file ([`Collected`]), which
+//! the others watch. So a look costs one short read, and no rank reads all records.
+//!
+//! Once all hellos are there, rank 0 writes down their table; its hash names the *session*. A rank
+//! agrees to a table that has its own fresh number; a table with a number that an earlier run left is
+//! replaced as soon as its owner comes. When all have agreed, rank 0 says so, and rounds begin. A
+//! round's result may replace the last one's: a rank writes its part of a round only after it has read
+//! the last result. Likewise a table may replace the last result of the run before: a rank takes its
+//! agreement back when it writes its hello, and a hello beside an agreement of that run does not count.
+//!
+//! Longer messages take several rounds. Files are reopened for every look, which is what makes
+//! clients of NFS ask the server (close-to-open consistency, nfs(5)). They are closed after every
+//! write, and the close is checked, as that is when clients send the data.
+//!
+//! Nothing in the files is trusted: they must belong to the user, and bytes that are no record count
+//! as absent. So do records of another protocol, which an earlier run may have left; but whoever waits
+//! in vain for their writers says so.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use super::access::file_error;
+use super::piece::{Message, Piece};
+use super::record::{Collected, PAYLOAD, Record, hash};
+use super::slots::{Files, Slot};
+use super::wait::Wait;
+use crate::error::{BootstrapError, Phase};
+use crate::exchange::Exchange;
+use crate::host::fresh_number;
+
+/// Appended to the file's name: rank 0's.
+const COLLECTED: &str = ".all";
+
+/// Rounds of the beginning: the table of hellos, and the word that all have agreed to it.
+const TABLE: u64 = 0;
+const AGREED: u64 = 1;
+
+/// The ranks of a job, met through a file.
+#[derive(Debug)]
+pub struct Bootstrap {
+    pub(super) files: Files,
+    timeout: Duration,
+    pub(super) session: u64,
+    round: u64,
+    exchanges: u64,
+    /// Whether the ranks remove the files at their end.
+    pub(super) is_temporary: bool,
+}
+
+impl Bootstrap {
+    /// Meets the other ranks at the file `path` and another one beside it, of that name and `.all`.
+    /// They are made if they do not exist; what they hold from an earlier run does no harm. Two jobs
+    /// must not use one file at a time. `timeout` bounds this and every later wait.
+    ///
+    /// # Errors
+    /// [`BootstrapError`]; [`BootstrapError::Missing`] names the ranks that did not appear.
+    ///
+    /// # Panics
+    /// If `rank` is not below `size`.
+    pub fn join(
+        path: &Path,
+        rank: usize,
+        size: usize,
+        timeout: Duration,
+    ) -> Result<Bootstrap, BootstrapError> {
+        Bootstrap::meet(path, (rank, size), timeout, false)
+    }
+
+    /// As [`Bootstrap::join`], at files that are this job's alone: they go when all ranks have dropped their
+    /// exchanges, also if they do not meet.
+    ///
+    /// # Errors
+    /// As [`Bootstrap::join`].
+    ///
+    /// # Panics
+    /// If `rank` is not below `size`.
+    pub fn join_once(
+        path: &Path,
+        rank: usize,
+        size: usize,
+        timeout: Duration,
+    ) -> Result<Bootstrap, BootstrapError> {
+        Bootstrap::meet(path, (rank, size), timeout, true)
+    }
+
+    fn meet(
+        path: &Path,
+        (rank, size): (usize, usize),
+        timeout: Duration,
+        is_temporary: bool,
+    ) -> Result<Bootstrap, BootstrapError> {
+        assert!(rank < size, "rank {rank} of {size}");
+        let path = path.to_path_buf();
+        let mut collected = path.clone().into_os_string();
+        collected.push(COLLECTED);
+        let files = Files { path, collected: collected.into(), rank, size };
+        let mut this =
+            Bootstrap { files, timeout, session: 0, round: AGREED, exchanges: 0, is_temporary };
+        let mine = fresh_number();
+        this.files.write_hello(mine)?;
+        let met = if rank == 0 { this.gather_all(mine) } else { this.agree(mine) };
+        match met {
+            Ok(session) => this.session = session,
+            Err(error) => {
+                this.give_up(&error);
+                return Err(error);
+            }
+        }
+        Ok(this)
+    }
+
+    /// Rank 0 at the beginning: collects hellos, then agreements; returns the session.
+    fn gather_all(&self, mine: u64) -> Result<u64, BootstrapError> {
+        let mut hellos: Vec<Option<Record>> = vec![None; self.files.size];
+        let mut has_agreed = vec![false; self.files.size];
+        let mut tables = Vec::new();
+        let mut wait = Wait::new(self.timeout);
+        loop {
+            let file = self.files.open(&self.files.path)?;
+            // A rank agrees only to a table with its own number.
+            for rank in (1..self.files.size).filter(|&rank| !has_agreed[rank]) {
+                let hello = self.files.read_head(&file, Slot::Hello, rank)?;
+                // A rank with an agreement of an earlier run may not have read that one's last result.
+                let is_fresh = |agreed| tables.contains(&agreed);
+                let agreed = self.files.agreed(&file, rank)?;
+                hellos[rank] = hello.filter(|_| agreed.is_none_or(is_fresh));
+            }
+            let is_good = |r: &Record| r.size as usize == self.files.size;
+            let good = |h: &Option<Record>| h.as_ref().is_some_and(is_good);
+            let mut missing: Vec<usize> =
+                (1..self.files.size).filter(|&r| !good(&hellos[r])).collect();
+            if missing.is_empty() {
+                // A hello names its writer by its place; the number sits where a round would.
+                let numbers = hellos.iter().map(|h| h.as_ref().map_or(mine, |r| r.round));
+                let table: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
+                let view = hash(table.iter().copied());
+                if tables.last() != Some(&view) {
+                    tables.push(view);
+                    has_agreed.fill(false);
+                    has_agreed[0] = true;
+                    self.files.publish(&Collected { session: view, round: TABLE, body: table })?;
+                }
+                for (rank, agreed) in has_agreed.iter_mut().enumerate().filter(|(_, a)| !**a) {
+                    *agreed = self.files.agreed(&file, rank)? == Some(view);
+                }
+                missing = (0..self.files.size).filter(|&rank| !has_agreed[rank]).collect();
+                if missing.is_empty() {
+                    let body = Vec::new();
+                    self.files.publish(&Collected { session: view, round: AGREED, body })?;
+                    return Ok(view);
+                }
+            }
+            let sizes = hellos.iter().flatten().map(|r| r.size as usize);
+            let other = sizes.rev().find(|&s| s != self.files.size);
+            if let Err(waited) = wait.pause() {
+                self.only_one(&file, mine)?;
+                return Err(self.missing(missing, Phase::Arrival, waited, other));
+            }
+        }
+    }
+
+    /// The other ranks at the beginning: agree to a table with their number; returns the session.
+    fn agree(&self, mine: u64) -> Result<u64, BootstrapError> {
+        let mut wait = Wait::new(self.timeout);
+        let mut agreed = None;
+        loop {
+            match self.files.look(|session, round| {
+                round == TABLE && agreed != Some(session)
+                    || round == AGREED && agreed == Some(session)
+            })? {
+                Some(Collected { session, round: AGREED, .. }) => return Ok(session),
+                Some(Collected { session, body, .. }) => {
+                    let (numbers, _) = body.as_chunks::<8>();
+                    let own = numbers.get(self.files.rank).map(|bytes| u64::from_le_bytes(*bytes));
+                    if numbers.len() == self.files.size && own == Some(mine) {
+                        self.files.write(Slot::Agreement, session, 0, &[], 0)?;
+                        agreed = Some(session);
+                    }
+                }
+                None => {}
+            }
+            if let Err(waited) = wait.pause() {
+                let (missing, other_size) = self.absent_from_start(mine, agreed)?;
+                return Err(self.missing(missing, Phase::Arrival, waited, other_size));
+            }
+        }
+    }
+
+    /// Who has not come, as far as a rank other than 0 can tell: without a hello, or of another
+    /// number of ranks, or with another agreement than this rank's; else it is rank 0 that does not go
+    /// on.
+    fn absent_from_start(
+        &self,
+        mine: u64,
+        agreed: Option<u64>,
+    ) -> Result<(Vec<usize>, Option<usize>), BootstrapError> {
+        let file = match self.files.open(&self.files.path) {
+            Ok(file) => file,
+            // Rank 0 has given up, or others that have missed it.
+            Err(BootstrapError::File { source, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                return Ok((vec![0], None));
+            }
+            Err(error) => return Err(error),
+        };
+        self.only_one(&file, mine)?;
+        let mut other_size = None;
+        let mut missing = Vec::new();
+        for rank in 0..self.files.size {
+            match self.files.read_head(&file, Slot::Hello, rank)? {
+                Some(hello) if hello.size as usize == self.files.size => {
+                    if rank > 0 && self.files.agreed(&file, rank)? != agreed {
+                        missing.push(rank);
+                    }
+                }
+                hello => {
+                    other_size = other_size.or(hello.map(|r| r.size as usize));
+                    missing.push(rank);
+                }
+            }
+        }
+        if missing.is_empty() {
+            missing.push(0);
+        }
+        Ok((missing, other_size))
+    }
+
+    /// That this rank's hello is still the one that this process has written.
+    fn only_one(&self, file: &File, mine: u64) -> Result<(), BootstrapError> {
+        let Files { rank, size, .. } = self.files;
+        match self.files.read_head(file, Slot::Hello, rank)? {
+            Some(hello) if hello.round != mine => Err(BootstrapError::Twice { rank, size }),
+            _ => Ok(()),
+        }
+    }
+
+    /// One round: everyone's record, by rank.
+    fn exchange_round(&mut self, piece: &[u8], total: u32) -> Result<Vec<Piece>, BootstrapError> {
+        self.round += 1;
+        let (session, round) = (self.session, self.round);
+        if self.files.rank == 0 {
+            return self.collect(Piece { total, bytes: piece.to_vec() });
+        }
+        self.files.write(Slot::Data, session, round, piece, total)?;
+        let mut wait = Wait::new(self.timeout);
+        loop {
+            let found = self.files.look(|s, r| (s, r) == (session, round))?;
+            if let Some(pieces) = found.and_then(|c| Piece::all_from(&c.body, self.files.size)) {
+                return Ok(pieces);
+            }
+            if let Err(waited) = wait.pause() {
+                let file = self.files.open(&self.files.path)?;
+                let mut missing = Vec::new();
+                for rank in 1..self.files.size {
+                    let record = self.files.read(&file, Slot::Data, rank)?;
+                    if record.is_none_or(|r| (r.session, r.round) != (session, round)) {
+                        missing.push(rank);
+                    }
+                }
+                if missing.is_empty() {
+                    missing.push(0);
+                }
+                return Err(self.missing(missing, Phase::Exchange(self.exchanges), waited, None));
+            }
+        }
+    }
+
+    /// Rank 0 in a round: collects the others' records and shows them all.
+    fn collect(&self, mine: Piece) -> Result<Vec<Piece>, BootstrapError> {
+        let (session, round) = (self.session, self.round);
+        let mut got: Vec<Option<Piece>> = vec![None; self.files.size];
+        got[0] = Some(mine);
+        let mut wait = Wait::new(self.timeout);
+        loop {
+            let file = self.files.open(&self.files.path)?;
+            for (rank, place) in got.iter_mut().enumerate().filter(|(_, place)| place.is_none()) {
+                let record = self.files.read(&file, Slot::Data, rank)?;
+                let record = record.filter(|r| (r.session, r.round) == (session, round));
+                *place = record.map(|r| Piece { total: r.total, bytes: r.payload });
+            }
+            let missing: Vec<usize> =
+                (0..self.files.size).filter(|&rank| got[rank].is_none()).collect();
+            if missing.is_empty() {
+                let pieces: Vec<Piece> = got.into_iter().flatten().collect();
+                let body = pieces.iter().flat_map(Piece::encode).collect();
+                self.files.publish(&Collected { session, round, body })?;
+                return Ok(pieces);
+            }
+            let phase = Phase::Exchange(self.exchanges);
+            wait.pause().map_err(|waited| self.missing(missing, phase, waited, None))?;
+        }
+    }
+
+    fn missing(
+        &self,
+        missing: Vec<usize>,
+        phase: Phase,
+        waited: Duration,
+        other_size: Option<usize>,
+    ) -> BootstrapError {
+        let (rank, size) = (self.files.rank, self.files.size);
+        let is_start = phase == Phase::Arrival;
+        let other_protocol = is_start.then(|| self.files.other_protocol(&missing)).flatten();
+        BootstrapError::Missing { rank, size, missing, phase, waited, other_size, other_protocol }
+    }
+}
+
+impl Exchange for Bootstrap {
+    fn rank(&self) -> usize {
+        self.files.rank
+    }
+
+    fn size(&self) -> usize {
+        self.files.size
+    }
+
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        self.exchanges += 1;
+        let total = u32::try_from(mine.len()).map_err(|_| {
+            let reason =
+                format!("a message of {} bytes, but at most {} are possible", mine.len(), u32::MAX);
+            file_error(&self.files.path, io::Error::new(io::ErrorKind::InvalidInput, reason))
+        })?;
+        let mut all = vec![Message::default(); self.files.size];
+        let mut pieces = mine.chunks(PAYLOAD);
+        loop {
+            let parts = self.exchange_round(pieces.next().unwrap_or(&[]), total)?;
+            for (rank, (message, part)) in all.iter_mut().zip(&parts).enumerate() {
+                message.add(part, PAYLOAD).map_err(|what| {
+                    let what = format!("rank {rank} has written {what}");
+                    let source = io::Error::new(io::ErrorKind::InvalidData, what);
+                    file_error(&self.files.path, source)
+                })?;
+            }
+            // Everyone sees the same records, so everyone stops after the same round.
+            if all.iter().all(Message::is_whole) {
+                return Ok(all.into_iter().map(|message| message.bytes).collect());
+            }
+        }
+    }
+}

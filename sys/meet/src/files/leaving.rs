@@ -1,0 +1,51 @@
+//! The end of a rendezvous whose files are temporary: rank 0 removes them.
+
+use std::time::{Duration, Instant};
+
+use super::bootstrap::Bootstrap;
+use super::slots::Slot;
+use crate::error::BootstrapError;
+
+/// In place of a round in a rank's record: the rank reads nothing any more.
+const GONE: u64 = u64::MAX;
+/// How long rank 0 waits for these records.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Bootstrap {
+    /// Removes the files of ranks that have not met. If rank 0 has come it does so: until then others learn
+    /// from the files who is missing.
+    pub(super) fn give_up(&mut self, error: &BootstrapError) {
+        let lacks_first =
+            || matches!(error, BootstrapError::Missing { missing, .. } if missing.contains(&0));
+        if std::mem::take(&mut self.is_temporary) && (self.files.rank == 0 || lacks_first()) {
+            self.files.remove();
+        }
+    }
+
+    /// Whether all others read nothing any more.
+    fn all_gone(&self) -> bool {
+        let Ok(file) = self.files.open(&self.files.path) else { return true };
+        (1..self.files.size).all(|rank| {
+            let record = self.files.read_head(&file, Slot::Data, rank);
+            record.is_ok_and(|r| r.is_some_and(|r| (r.session, r.round) == (self.session, GONE)))
+        })
+    }
+}
+
+impl Drop for Bootstrap {
+    fn drop(&mut self) {
+        if !self.is_temporary {
+            return;
+        }
+        if self.files.rank != 0 {
+            // A failure cannot be reported from a drop.
+            let _ = self.files.write(Slot::Data, self.session, GONE, &[], 0);
+            return;
+        }
+        let end = Instant::now() + PATIENCE;
+        while !self.all_gone() && Instant::now() < end {
+            std::thread::sleep(PATIENCE / 1000);
+        }
+        self.files.remove();
+    }
+}

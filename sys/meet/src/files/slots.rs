@@ -1,0 +1,144 @@
+//! What a rank reads and writes in the two files: records in their slots, and what rank 0 collects.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::access::{file_error, open_own, read_at, write_at};
+use super::piece::Piece;
+use super::record::{Collected, HEADER, PAYLOAD, PROTOCOL, RECORD, Record};
+use crate::error::BootstrapError;
+
+/// Which of a rank's records.
+#[derive(Clone, Copy)]
+pub(super) enum Slot {
+    Hello,
+    Agreement,
+    Data,
+}
+
+impl Slot {
+    /// Counted by rank first, so that a record's place does not depend on the number of ranks.
+    fn offset(self, rank: usize) -> u64 {
+        (rank as u64 * 3 + self as u64) * RECORD as u64
+    }
+}
+
+/// The two files as one rank sees them.
+#[derive(Debug)]
+pub(super) struct Files {
+    /// In which every rank writes.
+    pub(super) path: PathBuf,
+    /// In which rank 0 writes.
+    pub(super) collected: PathBuf,
+    pub(super) rank: usize,
+    pub(super) size: usize,
+}
+
+impl Files {
+    pub(super) fn open(&self, path: &Path) -> Result<File, BootstrapError> {
+        open_own(path, OpenOptions::new().read(true)).map_err(|e| file_error(path, e))
+    }
+
+    /// Writes this rank's hello, and takes back its agreement, whose place comes next.
+    pub(super) fn write_hello(&self, number: u64) -> Result<(), BootstrapError> {
+        let size = self.size as u32;
+        let hello = Record { session: 0, round: number, size, total: 0, payload: Vec::new() };
+        let bytes = [hello.encode(), [0; RECORD]].concat();
+        write_at(&self.path, &bytes, Slot::Hello.offset(self.rank))
+    }
+
+    /// The session that a rank has agreed to.
+    pub(super) fn agreed(&self, file: &File, rank: usize) -> Result<Option<u64>, BootstrapError> {
+        Ok(self.read_head(file, Slot::Agreement, rank)?.map(|record| record.session))
+    }
+
+    /// Writes a record of this rank's.
+    pub(super) fn write(
+        &self,
+        slot: Slot,
+        session: u64,
+        round: u64,
+        piece: &[u8],
+        total: u32,
+    ) -> Result<(), BootstrapError> {
+        let size = self.size as u32;
+        let record = Record { session, round, size, total, payload: piece.to_vec() };
+        write_at(&self.path, &record.encode(), slot.offset(self.rank))
+    }
+
+    /// Removes both. A failure cannot be helped: files that stay do no harm.
+    pub(super) fn remove(&self) {
+        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(&self.collected);
+    }
+
+    /// Shows all ranks what was collected.
+    pub(super) fn publish(&self, collected: &Collected) -> Result<(), BootstrapError> {
+        write_at(&self.collected, &collected.encode(), 0)
+    }
+
+    /// What rank 0 shows now, if `is_wanted` says so of its session and round.
+    pub(super) fn look(
+        &self,
+        is_wanted: impl Fn(u64, u64) -> bool,
+    ) -> Result<Option<Collected>, BootstrapError> {
+        let failed = |e| file_error(&self.collected, e);
+        let file = match open_own(&self.collected, OpenOptions::new().read(true)) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(failed(e)),
+        };
+        let mut head = [0; HEADER];
+        if !read_at(&file, &mut head, 0).map_err(failed)? {
+            return Ok(None);
+        }
+        // No record is longer: a longer file is not ours.
+        let most = self.size * (PAYLOAD + Piece::HEADER);
+        let Some(head) = Collected::head(&head).filter(|h| h.len <= most) else { return Ok(None) };
+        if !is_wanted(head.session, head.round) {
+            return Ok(None);
+        }
+        let mut body = vec![0; head.len];
+        let is_there = read_at(&file, &mut body, HEADER as u64).map_err(failed)?;
+        Ok(if is_there { head.with(body) } else { None })
+    }
+
+    /// A record, if there is one.
+    pub(super) fn read(
+        &self,
+        file: &File,
+        slot: Slot,
+        rank: usize,
+    ) -> Result<Option<Record>, BootstrapError> {
+        let mut bytes = [0; RECORD];
+        let is_there = read_at(file, &mut bytes, slot.offset(rank));
+        let is_there = is_there.map_err(|e| file_error(&self.path, e))?;
+        Ok(if is_there { Record::decode(&bytes) } else { None })
+    }
+
+    /// The first of these ranks whose hello is of another protocol, the number of that, and
+    /// this one's.
+    pub(super) fn other_protocol(&self, ranks: &[usize]) -> Option<(usize, u8, u8)> {
+        let file = self.open(&self.path).ok()?;
+        ranks.iter().find_map(|&rank| {
+            let mut head = [0; HEADER];
+            let is_there = read_at(&file, &mut head, Slot::Hello.offset(rank)).unwrap_or(false);
+            let other = Record::other_protocol(&head).filter(|_| is_there);
+            other.map(|other| (rank, other, PROTOCOL))
+        })
+    }
+
+    /// A record without a payload, if there is one: a short read.
+    pub(super) fn read_head(
+        &self,
+        file: &File,
+        slot: Slot,
+        rank: usize,
+    ) -> Result<Option<Record>, BootstrapError> {
+        let mut bytes = [0; RECORD];
+        let is_there = read_at(file, &mut bytes[..HEADER], slot.offset(rank));
+        let is_there = is_there.map_err(|e| file_error(&self.path, e))?;
+        Ok(if is_there { Record::decode(&bytes) } else { None })
+    }
+}

@@ -1,0 +1,203 @@
+//! Rank and number of ranks as the launchers of MPI give them in the environment.
+
+use std::path::PathBuf;
+
+use crate::error::{BootstrapError, VariableError};
+use crate::host::number;
+use crate::own;
+use crate::variables::{Lookup, number_of};
+
+/// A launcher and its variables for the rank, the number of ranks, and the ranks on this host (the
+/// first that is set).
+struct Names {
+    launcher: &'static str,
+    rank: &'static str,
+    size: &'static str,
+    here: &'static [&'static str],
+}
+
+/// All launchers, in the order of the search: a launcher may itself run within a job of Slurm's.
+const LAUNCHERS: [Names; 3] = [
+    Names {
+        launcher: "Open MPI's mpirun",
+        rank: "OMPI_COMM_WORLD_RANK",
+        size: "OMPI_COMM_WORLD_SIZE",
+        here: &["OMPI_COMM_WORLD_LOCAL_SIZE"],
+    },
+    // Or `srun --mpi=pmi2`, which says less.
+    Names {
+        launcher: "MPICH's mpiexec",
+        rank: "PMI_RANK",
+        size: "PMI_SIZE",
+        here: &["MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"],
+    },
+    // srun sets the second variable, a batch script alone does not.
+    Names {
+        launcher: "srun",
+        rank: "SLURM_PROCID",
+        size: "SLURM_STEP_NUM_TASKS",
+        here: &["SLURM_STEP_TASKS_PER_NODE"],
+    },
+];
+
+/// What a launcher says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launched {
+    /// This process's rank.
+    pub rank: usize,
+    /// Number of ranks.
+    pub size: usize,
+    /// The variable that names the rank, by which its processes are known.
+    pub(crate) variable: &'static str,
+    /// The variable that tells that some ranks are on other hosts.
+    pub(crate) elsewhere: Option<(&'static str, String)>,
+}
+
+impl Launched {
+    /// What the launcher that has started this process says; `None` if none has.
+    ///
+    /// # Errors
+    /// [`VariableError`] if it makes no sense.
+    pub fn find(get: Lookup<'_>) -> Result<Option<Launched>, VariableError> {
+        for Names { launcher, rank, size, here } in LAUNCHERS {
+            if get(rank).is_none() || get(size).is_none() {
+                continue;
+            }
+            let number = |name, least, most| match number_of(get, name, least..=most) {
+                Ok(number) => Ok(number.unwrap_or_default()),
+                Err(error) => {
+                    let wanted = format!("{} (set by {launcher})", error.wanted);
+                    Err(VariableError { wanted, ..error })
+                }
+            };
+            let n = number(size, 1, usize::MAX)?;
+            let variable = rank;
+            let rank = number(rank, 0, n - 1)?;
+            // Slurm writes `4(x2)` for two nodes of four tasks.
+            let here = here.iter().find_map(|&name| Some((name, get(name)?)));
+            let elsewhere = here.filter(|(_, value)| value.trim().parse() != Ok(n));
+            return Ok(Some(Launched { rank, size: n, variable, elsewhere }));
+        }
+        Ok(None)
+    }
+
+    /// The variable that tells that some ranks are on other hosts, and what it says.
+    pub fn elsewhere(&self) -> Option<(&'static str, &str)> {
+        self.elsewhere.as_ref().map(|(name, value)| (*name, &value[..]))
+    }
+
+    /// A path that the ranks have in common, and with no other job: in a directory of this user's.
+    ///
+    /// # Errors
+    /// [`BootstrapError::SeveralHosts`], or [`BootstrapError::Variable`] if there is no place for it.
+    pub(crate) fn meeting_place(&self) -> Result<PathBuf, BootstrapError> {
+        if let Some((variable, value)) = self.elsewhere.clone() {
+            return Err(BootstrapError::SeveralHosts { variable, value, size: self.size });
+        }
+        let name = name(self).ok_or("the process that started them cannot be found".to_owned());
+        let path = name.and_then(|name| own::path_for(&name).map_err(|error| error.to_string()));
+        path.map_err(|why| {
+            let wanted = format!("the path of a file, the same for all {} ranks: {why}", self.size);
+            VariableError { name: "HOPBINE_RENDEZVOUS", value: None, wanted }.into()
+        })
+    }
+}
+
+/// A name for the process that has started this job's ranks: the nearest ancestor that is no rank
+/// itself. Ranks that are wrapped in scripts have it in common all the same.
+fn name(launched: &Launched) -> Option<String> {
+    let mut pid = number()?;
+    // Chains are short; a bound keeps a strange /proc from holding us.
+    for _ in 0..64 {
+        let (parent, _) = stat(pid)?;
+        let environment = std::fs::read(format!("/proc/{parent}/environ")).unwrap_or_default();
+        let is_rank = environment.split(|byte| *byte == 0).any(|entry| {
+            let name = entry.split(|byte| *byte == b'=').next();
+            name == Some(launched.variable.as_bytes())
+        });
+        if !is_rank || parent <= 1 {
+            let (_, started) = stat(parent)?;
+            return Some(format!("job-{parent}-{started}"));
+        }
+        pid = parent;
+    }
+    None
+}
+
+/// A process's parent, by its number in `/proc`.
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+    stat(pid).map(|(parent, _)| parent)
+}
+
+/// A process's parent, and when it was started, from `/proc`.
+fn stat(pid: u32) -> Option<(u32, u64)> {
+    parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse_stat(text: &str) -> Option<(u32, u64)> {
+    // The program's name stands in brackets and may hold anything.
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let parent = fields.nth(1)?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    Some((parent, started))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(vars: &[(&str, &str)]) -> Result<Option<Launched>, VariableError> {
+        Launched::find(&|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()))
+    }
+
+    #[test]
+    fn launchers_are_recognised() {
+        let launched =
+            |rank, size, variable| Ok(Some(Launched { rank, size, variable, elsewhere: None }));
+        assert_eq!(with(&[]), Ok(None));
+        let open = [
+            ("OMPI_COMM_WORLD_RANK", "3"),
+            ("OMPI_COMM_WORLD_SIZE", "4"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "4"),
+            ("SLURM_PROCID", "0"),
+            ("SLURM_STEP_NUM_TASKS", "1"),
+        ];
+        assert_eq!(with(&open), launched(3, 4, "OMPI_COMM_WORLD_RANK"));
+        let mpich = [("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2")];
+        assert_eq!(with(&mpich), launched(0, 2, "PMI_RANK"));
+        let slurm = [("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "2")];
+        assert_eq!(with(&slurm), launched(1, 2, "SLURM_PROCID"));
+        // A batch script is not started by srun.
+        assert_eq!(with(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), Ok(None));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (vars, name) in [
+            (&[("PMI_RANK", "2"), ("PMI_SIZE", "2")][..], "PMI_RANK"),
+            (&[("PMI_RANK", "-1"), ("PMI_SIZE", "2")], "PMI_RANK"),
+            (&[("PMI_RANK", "0"), ("PMI_SIZE", "many")], "PMI_SIZE"),
+        ] {
+            assert_eq!(with(vars).unwrap_err().name, name);
+        }
+        let apart = [("PMI_RANK", "0"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")];
+        let error = with(&apart).unwrap().unwrap().meeting_place().unwrap_err().to_string();
+        assert!(error.contains("MPI_LOCALNRANKS=2") && error.contains("HOPBINE_RENDEZVOUS"));
+        // srun --mpi=pmi2.
+        let apart = [apart[0], apart[1], ("SLURM_STEP_TASKS_PER_NODE", "2(x2)")];
+        let error = with(&apart).unwrap().unwrap().meeting_place().unwrap_err().to_string();
+        assert!(error.contains("SLURM_STEP_TASKS_PER_NODE=2(x2)"), "{error}");
+    }
+
+    #[test]
+    fn a_process_has_a_parent_and_a_beginning() {
+        let text = "7 (a) name (x) S 42 7 7 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 9911 1 2";
+        assert_eq!(parse_stat(text), Some((42, 9911)));
+        let (parent, started) = stat(std::process::id()).expect("is there");
+        assert!(parent > 0 && started > 0);
+        let launched =
+            Launched { rank: 0, size: 1, variable: "HOPBINE_NO_SUCH_VARIABLE", elsewhere: None };
+        assert_eq!(name(&launched).unwrap(), format!("job-{parent}-{}", stat(parent).unwrap().1));
+    }
+}

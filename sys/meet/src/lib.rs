@@ -1,0 +1,55 @@
+//! How the processes of a job find each other, and what they share before any wire is open.
+//!
+//! * [`Place`]: which rank a process is, by the variables of hopbine's launcher, of MPI's or of Slurm's;
+//! * [`Exchange`]: a collective exchange of small messages, through files ([`Bootstrap`]) or in the memory
+//!   of one process ([`LocalExchange`]);
+//! * [`create_memory`], [`open_memory`] and [`Mapping`]: memory without a name that ranks of one host map;
+//! * [`Leave`]: permission to reach this process's memory, where Yama asks for it.
+//!
+//! Before the first one-sided operation every rank must learn the others' addresses. Any launcher will do
+//! that starts the processes and sets three variables:
+//!
+//! | variable | meaning |
+//! | --- | --- |
+//! | `HOPBINE_RANK` | this rank, from 0 |
+//! | `HOPBINE_SIZE` | number of ranks |
+//! | `HOPBINE_RENDEZVOUS` | path on a file system that all ranks share |
+//!
+//! Under `mpirun` or `mpiexec` of Open MPI and MPICH, and under `srun`, rank and size are the launcher's
+//! unless `HOPBINE_SIZE` or `HOPBINE_RANK` is set. Ranks of one host then need no `HOPBINE_RENDEZVOUS`: they
+//! meet by files in `$XDG_RUNTIME_DIR/hopbine-USER` (else in `/dev/shm`, else in the directory for temporary
+//! files), which go when all have met. With nothing set and no launcher a process is a job of one rank.
+//!
+//! A variable that is set to nothing counts as unset. Nothing that another process wrote is used before it
+//! has been checked: files and memory must be this user's own.
+//!
+//! This crate knows nothing of devices: it moves what ranks say at start-up, with file system time, not
+//! network time.
+
+mod error;
+mod exchange;
+mod files;
+mod host;
+mod launcher;
+mod local;
+mod memory;
+mod own;
+mod place;
+mod reach;
+mod variables;
+
+pub use error::{BootstrapError, Phase, Refusal, VariableError};
+pub use exchange::Exchange;
+pub use files::Bootstrap;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub use files::play_records;
+pub use host::{fresh_number, host, kernel, number};
+pub use launcher::Launched;
+pub use local::LocalExchange;
+pub use memory::{Mapping, create_memory, open_memory};
+pub use place::{ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Place};
+pub use reach::{Leave, yama_scope};
+pub use variables::{
+    ENV_RANKS_PER_NODE, ENV_TIMEOUT, Lookup, from_environment, number_of, ranks_per_node, timeout,
+};

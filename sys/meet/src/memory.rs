@@ -1,0 +1,178 @@
+//! Memory that ranks of one host share: memfds, which have no name in any file system, so that nothing is
+//! left behind whatever becomes of the ranks.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::ptr::{NonNull, null_mut};
+
+use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::process::{Resource, getrlimit};
+
+use crate::own::user;
+
+/// Of shared memory: it can neither shrink nor grow, and keeps its seals.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// New memory of `len` zeroed bytes, sealed, for this user alone. Others can open it ([`open_memory`]) as long
+/// as the file is open. `/proc` shows it under `name`.
+///
+/// # Errors
+/// What the system says.
+pub fn create_memory(name: &str, len: u64) -> io::Result<File> {
+    let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    // Where this process's files may not be so long, the system would end it with a signal.
+    if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < len) {
+        let kind = io::ErrorKind::FileTooLarge;
+        return Err(io::Error::new(kind, format!("files may have {most} bytes only (ulimit -f)")));
+    }
+    file.set_len(len)?;
+    fcntl_add_seals(&file, SEALS)?;
+    Ok(file)
+}
+
+/// Opens the memory of `len` bytes that a process has as descriptor `fd`, by its number in `/proc`.
+/// A descriptor that is something else is not opened for writing.
+///
+/// # Errors
+/// What the system says, or of kind [`io::ErrorKind::InvalidData`] what it is instead.
+pub fn open_memory(pid: u32, fd: u32, len: u64) -> io::Result<File> {
+    let path = format!("/proc/{pid}/fd/{fd}");
+    let wrong = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    let about = std::fs::metadata(&path)?;
+    if !about.is_file() || about.nlink() != 0 {
+        return wrong("it is no memory without a name".to_owned());
+    }
+    if about.uid() != user() || about.mode() & 0o077 != 0 {
+        return wrong("it is not this user's alone".to_owned());
+    }
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
+    let memory = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path)?;
+    // A file of a file system that has no seals is refused as well.
+    if fcntl_get_seals(&memory).ok() != Some(SEALS) {
+        return wrong("it is not sealed".to_owned());
+    }
+    match memory.metadata()?.len() {
+        found if found == len => Ok(memory),
+        found => wrong(format!("it has {found} bytes, not {len}")),
+    }
+}
+
+/// Memory mapped for reading and writing at an address that the kernel has chosen.
+#[derive(Debug)]
+pub struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: plain memory; who may access which part of it when is agreed on by its users.
+unsafe impl Send for Mapping {}
+// SAFETY: as above: a shared reference gives out addresses only.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// The first `len` bytes of shared memory.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn shared(memory: &File, len: usize) -> io::Result<Mapping> {
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        let flags = flags | MapFlags::NORESERVE;
+        // SAFETY: a mapping of its own.
+        let base = unsafe { mmap(null_mut(), len, protection, flags, memory, 0) }?;
+        Mapping::at(base.cast(), len)
+    }
+
+    /// Zeroed memory of this process's; it costs only the pages that are touched.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn private(len: usize) -> io::Result<Mapping> {
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        let flags = flags | MapFlags::NORESERVE;
+        // SAFETY: a mapping of its own.
+        let base = unsafe { mmap_anonymous(null_mut(), len, protection, flags) }?;
+        Mapping::at(base.cast(), len)
+    }
+
+    fn at(base: *mut u8, len: usize) -> io::Result<Mapping> {
+        let base = NonNull::new(base).ok_or_else(|| io::Error::other("mapped at 0"))?;
+        Ok(Mapping { base, len })
+    }
+
+    /// Address of the first byte, which starts a page.
+    #[inline]
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Bytes mapped.
+    #[inline]
+    pub fn n_bytes(&self) -> usize {
+        self.len
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // A failure would leave it mapped, which is harmless.
+        // SAFETY: the mapping that this value has made; nobody refers to it any more.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    const LEN: u64 = 8192;
+
+    fn open(file: &impl AsRawFd) -> io::Result<File> {
+        open_memory(std::process::id(), file.as_raw_fd() as u32, LEN)
+    }
+
+    #[test]
+    fn memory_is_shared_and_nobody_can_cut_it() {
+        let made = create_memory("hopbine-test", LEN).unwrap();
+        let opened = open(&made).unwrap();
+        let about = opened.metadata().unwrap();
+        assert_eq!((about.mode() & 0o777, about.nlink()), (0o600, 0));
+        assert!(opened.set_len(10).is_err(), "memory that shrinks kills whoever touches it");
+        assert!(opened.set_len(2 * LEN).is_err());
+        let [mine, theirs] = [&made, &opened].map(|file| Mapping::shared(file, 8192).unwrap());
+        // SAFETY: both map the same live bytes; one thread.
+        unsafe {
+            mine.base().add(4096).write(9);
+            assert_eq!(theirs.base().add(4096).read(), 9);
+        }
+    }
+
+    #[test]
+    fn what_is_something_else_is_not_opened() {
+        let refused = |file: &File, wanted: &str| {
+            let error = open(file).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+        };
+        for other in ["/dev/null", "/proc/self/exe"] {
+            refused(&File::open(other).unwrap(), "no memory without a name");
+        }
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(LEN).unwrap();
+        refused(&file, "it is not");
+        let loose = File::from(memfd_create("loose", MemfdFlags::ALLOW_SEALING).unwrap());
+        loose.set_permissions(Permissions::from_mode(0o600)).unwrap();
+        loose.set_len(LEN).unwrap();
+        refused(&loose, "it is not sealed");
+        refused(&create_memory("short", 4096).unwrap(), "it has 4096 bytes, not 8192");
+        let open_to_all = create_memory("open", LEN).unwrap();
+        open_to_all.set_permissions(Permissions::from_mode(0o644)).unwrap();
+        refused(&open_to_all, "this user's alone");
+        let closed = create_memory("closed", LEN).unwrap().as_raw_fd() as u32;
+        // Another test may have the number by now, but for other memory.
+        assert!(open_memory(std::process::id(), closed, LEN + 1).is_err());
+    }
+}

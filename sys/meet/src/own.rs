@@ -1,0 +1,116 @@
+//! This user's files and directories, which nobody else may write to.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// This process's user.
+pub(crate) fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// What is said of pipes and the like.
+const NO_FILE: &str = "is no regular file: name a new one";
+
+/// Opens a file of this user's. Refuses a link, anything but a regular file, and a file that belongs
+/// to another user, that others may write to, or that has further names.
+///
+/// # Errors
+/// What the system says, or what is wrong with the file as the end of a sentence about it, of kind
+/// [`io::ErrorKind::Other`].
+pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    // Without NONBLOCK the opening of a pipe would wait for its other end.
+    let file =
+        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
+    let file = file.map_err(|e| match e.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::other("is a symbolic link: name a file itself"),
+        // A pipe without a reader, or a socket.
+        Some(libc::ENXIO) => io::Error::other(NO_FILE),
+        _ => e,
+    })?;
+    let about = file.metadata()?;
+    let trouble = if !about.is_file() {
+        NO_FILE
+    } else if about.uid() != user() {
+        "belongs to another user: name a file of your own"
+    } else if about.mode() & 0o022 != 0 {
+        "may be written by others: it needs mode 0600"
+    } else if about.nlink() != 1 {
+        "has further names (hard links): name a new file"
+    } else {
+        return Ok(file);
+    };
+    Err(io::Error::other(trouble))
+}
+
+/// A path for the ranks that one launcher has started, in a directory of this user's alone.
+pub(crate) fn path_for(launcher: &str) -> io::Result<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let places = runtime.into_iter().chain([PathBuf::from("/dev/shm"), std::env::temp_dir()]);
+    let mut last = io::Error::other("there is no place for it");
+    for place in places.filter(|place| place.is_dir()) {
+        match private_dir(&place) {
+            Ok(dir) => return Ok(dir.join(launcher)),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// `hopbine-USER` in `place`, made if it is not there. Refuses a link, and a directory of or for
+/// others.
+fn private_dir(place: &Path) -> io::Result<PathBuf> {
+    let dir = place.join(format!("hopbine-{}", user()));
+    match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+        _ => {}
+    }
+    let about = std::fs::symlink_metadata(&dir)?;
+    if about.is_dir() && about.uid() == user() && about.mode() & 0o077 == 0 {
+        return Ok(dir);
+    }
+    Err(io::Error::other(format!(
+        "{} is not a directory of this user's alone (mode 0700)",
+        dir.display()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn the_directory_for_launched_ranks_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = private_dir(dir.path()).unwrap();
+        assert_eq!(std::fs::metadata(&made).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(private_dir(dir.path()).unwrap(), made);
+        std::fs::set_permissions(&made, PermissionsExt::from_mode(0o755)).unwrap();
+        assert!(private_dir(dir.path()).is_err());
+        std::fs::remove_dir(&made).unwrap();
+        symlink(dir.path(), &made).unwrap();
+        assert!(private_dir(dir.path()).is_err(), "a link that somebody has prepared");
+    }
+
+    /// Only root can make a file that belongs to another; as root, the tests do.
+    #[test]
+    fn another_users_file_is_refused() {
+        let refused = |path: &Path| {
+            open_own(path, OpenOptions::new().read(true).write(true)).unwrap_err().to_string()
+        };
+        if user() == 0 {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o644)).unwrap();
+            std::os::unix::fs::chown(file.path(), Some(65534), None).unwrap();
+            let text = refused(file.path());
+            assert!(text.contains("another user"), "{text}");
+        } else {
+            // The system's own files are another user's.
+            let text = refused(Path::new("/etc/passwd"));
+            assert!(text.contains("another user") || text.contains("denied"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Who this process is among the ranks of a job, and where these meet.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::error::{BootstrapError, VariableError};
+use crate::files::Bootstrap;
+use crate::launcher::Launched;
+use crate::variables::{Lookup, number_of};
+
+/// Variable with the rank.
+pub const ENV_RANK: &str = "HOPBINE_RANK";
+/// Variable with the number of ranks.
+pub const ENV_SIZE: &str = "HOPBINE_SIZE";
+/// Variable with the rendezvous file.
+pub const ENV_RENDEZVOUS: &str = "HOPBINE_RENDEZVOUS";
+
+/// Most ranks of a job: many more than rounds through files are for, few enough to make room for.
+const MOST_RANKS: usize = 1 << 20;
+
+/// This process among the ranks of its job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its rank.
+    pub rank: usize,
+    /// Number of ranks.
+    pub size: usize,
+    /// The launcher that says so, if not our own variables.
+    pub launched: Option<Launched>,
+}
+
+impl Place {
+    /// Whether variables of our own say who this is.
+    pub fn is_said(get: Lookup<'_>) -> bool {
+        [ENV_RANK, ENV_SIZE].iter().any(|name| get(name).is_some())
+    }
+
+    /// Number of ranks as the environment says, whichever of them this is; 1 if it says nothing.
+    ///
+    /// # Errors
+    /// [`VariableError`].
+    pub fn size_said(get: Lookup<'_>) -> Result<usize, VariableError> {
+        match launched(get)? {
+            Some(launched) => Ok(launched.size),
+            None => Ok(number_of(get, ENV_SIZE, 1..=MOST_RANKS)?.unwrap_or(1)),
+        }
+    }
+
+    /// Who this process is, as the environment says; the only rank if it says nothing.
+    ///
+    /// # Errors
+    /// [`VariableError`] names what is missing or makes no sense.
+    pub fn find(get: Lookup<'_>) -> Result<Place, VariableError> {
+        if let Some(launched) = launched(get)? {
+            let Launched { rank, size, .. } = launched;
+            return Ok(Place { rank, size, launched: Some(launched) });
+        }
+        let size = number_of(get, ENV_SIZE, 1..=MOST_RANKS)?;
+        let rank = number_of(get, ENV_RANK, 0..=size.unwrap_or(MOST_RANKS) - 1)?;
+        let is_one = matches!((rank, size), (None | Some(0), None | Some(1)));
+        if is_one && (size.is_some() || get(ENV_RENDEZVOUS).is_none()) {
+            return Ok(Place { rank: 0, size: 1, launched: None });
+        }
+        let unset = |name| VariableError {
+            name,
+            value: None,
+            wanted: format!(
+                "set by a launcher, together with {ENV_RANK}, {ENV_SIZE} and {ENV_RENDEZVOUS} (a path \
+                 on a file system that all ranks share)"
+            ),
+        };
+        let size = size.ok_or_else(|| unset(ENV_SIZE))?;
+        let rank = rank.ok_or_else(|| unset(ENV_RANK))?;
+        Ok(Place { rank, size, launched: None })
+    }
+
+    /// Meets the other ranks. What meets for another `purpose` (a suffix of the files' names) does so apart.
+    /// `timeout` bounds this and every later wait.
+    ///
+    /// # Errors
+    /// [`BootstrapError`]; [`BootstrapError::Missing`] names the ranks that did not appear.
+    pub fn meet(
+        &self,
+        get: Lookup<'_>,
+        purpose: &str,
+        timeout: Duration,
+    ) -> Result<Bootstrap, BootstrapError> {
+        let at = |path: PathBuf| {
+            let mut path = path.into_os_string();
+            path.push(purpose);
+            PathBuf::from(path)
+        };
+        let Place { rank, size, .. } = *self;
+        if let Some(said) = get(ENV_RENDEZVOUS) {
+            // A path need not be text.
+            let path = std::env::var_os(ENV_RENDEZVOUS).unwrap_or_else(|| said.into());
+            return Bootstrap::join(&at(path.into()), rank, size, timeout);
+        }
+        let Some(launched) = &self.launched else {
+            let wanted = format!("the path of a file, the same for all {size} ranks");
+            return Err(VariableError { name: ENV_RENDEZVOUS, value: None, wanted }.into());
+        };
+        Bootstrap::join_once(&at(launched.meeting_place()?), rank, size, timeout)
+    }
+}
+
+/// What a launcher of MPI's or Slurm's says, if our own variables say nothing.
+fn launched(get: Lookup<'_>) -> Result<Option<Launched>, VariableError> {
+    if Place::is_said(get) { Ok(None) } else { Launched::find(get) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(vars: &[(&str, &str)]) -> Result<(usize, usize), String> {
+        let get = |name: &str| {
+            let found = vars.iter().find(|(n, _)| *n == name);
+            found.map(|(_, v)| (*v).to_owned())
+        };
+        Place::find(&get).map(|place| (place.rank, place.size)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_environment_says_who_this_is() {
+        assert_eq!(with(&[]), Ok((0, 1)));
+        assert_eq!(with(&[("HOPBINE_RANK", "0")]), Ok((0, 1)));
+        assert_eq!(with(&[("HOPBINE_RANK", "2"), ("HOPBINE_SIZE", "4")]), Ok((2, 4)));
+        let mpich = [("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2")];
+        assert_eq!(with(&mpich), Ok((1, 2)));
+        // Our own variables come first.
+        assert_eq!(with(&[mpich[0], mpich[1], ("HOPBINE_SIZE", "1")]), Ok((0, 1)));
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        for (vars, wanted) in [
+            (&[("HOPBINE_RANK", "2")][..], "HOPBINE_SIZE is not set"),
+            (&[("HOPBINE_SIZE", "2")], "HOPBINE_RANK is not set"),
+            (&[("HOPBINE_RENDEZVOUS", "meet")], "HOPBINE_SIZE is not set"),
+            (&[("HOPBINE_SIZE", "none")], "HOPBINE_SIZE=none"),
+            (&[("HOPBINE_SIZE", "0")], "from 1 to 1048576"),
+            (&[("HOPBINE_SIZE", "99999999999")], "from 1 to 1048576"),
+            (&[("HOPBINE_SIZE", "2"), ("HOPBINE_RANK", "2")], "from 0 to 1"),
+            (&[("PMI_RANK", "5"), ("PMI_SIZE", "4")], "PMI_RANK=5"),
+        ] {
+            let error = with(vars).unwrap_err();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+}

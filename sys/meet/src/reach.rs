@@ -1,0 +1,141 @@
+//! Leave for other ranks to reach this process's memory, where Yama (`ptrace_scope` 1) gives it to a
+//! process's ancestors only. A process can name one other, which then may, and so may what that one has
+//! started: the nearest common ancestor of all ranks is named.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{PTracer, Pid, set_ptracer};
+
+use crate::host::number;
+use crate::launcher::parent_of;
+
+/// Whom leaves that are in force name; `None`: everybody of this user.
+static NAMED: Mutex<Vec<Option<u32>>> = Mutex::new(Vec::new());
+
+/// The leave is in force as long as this lives.
+#[derive(Debug)]
+#[must_use = "others may reach this process's memory only as long as this value lives"]
+pub struct Leave(Option<u32>);
+
+/// How far Yama restricts who may reach a process's memory (`kernel.yama.ptrace_scope`): 0 not at all, 1 to
+/// its ancestors and whom it names, 2 to administrators, 3 to nobody; `None`: there is no Yama.
+pub fn yama_scope() -> Option<u32> {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
+    scope.trim().parse().ok()
+}
+
+impl Leave {
+    /// For the processes with these numbers; `None` where it would change nothing: without Yama, and
+    /// where that is stricter or off.
+    pub fn for_processes(others: &[u32]) -> Option<Leave> {
+        (yama_scope() == Some(1)).then(|| Leave::of(common_ancestor(others)))
+    }
+
+    fn of(named: Option<u32>) -> Leave {
+        let mut all = named_now();
+        all.push(named);
+        name(&all);
+        Leave(named)
+    }
+}
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        let mut all = named_now();
+        let own = all.iter().position(|named| *named == self.0);
+        own.map(|at| all.swap_remove(at));
+        name(&all);
+    }
+}
+
+fn named_now() -> MutexGuard<'static, Vec<Option<u32>>> {
+    NAMED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Names one process for all leaves: everybody, if they name several.
+fn name(all: &[Option<u32>]) {
+    // Where there is no Yama it is an error, and changes nothing.
+    let _ = set_ptracer(tracer(all));
+}
+
+/// What the system calls that process.
+fn tracer(all: &[Option<u32>]) -> PTracer {
+    let Some((first, rest)) = all.split_first() else { return PTracer::None };
+    let pid = first.filter(|_| rest.iter().all(|named| named == first));
+    pid.and_then(|pid| Pid::from_raw(pid as i32)).map_or(PTracer::Any, PTracer::ProcessID)
+}
+
+/// The nearest process from which this one and all others descend, or that is one of them itself; `None` if
+/// it is the first of all, or cannot be seen.
+fn common_ancestor(others: &[u32]) -> Option<u32> {
+    let this = std::process::id();
+    // A /proc of another PID namespace has other numbers.
+    if number() != Some(this) {
+        return None;
+    }
+    let chain = |process: u32| {
+        // Chains are short; a bound keeps a strange /proc from holding us.
+        let next = |&process: &u32| parent_of(process).filter(|&parent| parent > 1);
+        std::iter::successors(Some(process), next).take(64)
+    };
+    let mut common: Vec<u32> = chain(this).collect();
+    for &other in others {
+        let theirs: Vec<u32> = chain(other).collect();
+        let met = common.iter().position(|process| theirs.contains(process))?;
+        common.drain(..met);
+    }
+    common.first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn the_nearest_common_ancestor_is_named_also_behind_shells() {
+        // Behind two shells, of which none becomes what it starts.
+        let mut children: Vec<_> = (0..2)
+            .map(|_| {
+                let script = "sh -c 'sleep 100 & echo $!; wait'; :";
+                let mut command = Command::new("sh");
+                command.args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap()
+            })
+            .collect();
+        let ranks: Vec<u32> = children
+            .iter_mut()
+            .map(|child| {
+                let mut line = String::new();
+                BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+                line.trim().parse().unwrap()
+            })
+            .collect();
+        let this = std::process::id();
+        assert_eq!(common_ancestor(&ranks), Some(this));
+        assert_eq!(common_ancestor(&[]), Some(this));
+        assert_eq!(common_ancestor(&[this, ranks[0]]), Some(this));
+        for (rank, child) in ranks.iter().zip(&mut children) {
+            // SAFETY: a process that this test has started, whose parent has not reaped it.
+            unsafe { libc::kill(*rank as libc::pid_t, libc::SIGKILL) };
+            child.wait().unwrap();
+        }
+        assert_eq!(common_ancestor(&[u32::MAX]), None);
+    }
+
+    #[test]
+    fn one_is_named_for_all_leaves_and_nobody_after_the_last() {
+        assert!(matches!(tracer(&[]), PTracer::None));
+        let seven = tracer(&[Some(7), Some(7)]);
+        assert!(matches!(seven, PTracer::ProcessID(pid) if pid.as_raw_nonzero().get() == 7));
+        for several in [&[Some(7), Some(8)][..], &[Some(7), None], &[None]] {
+            assert!(matches!(tracer(several), PTracer::Any));
+        }
+        let before = named_now().len();
+        let (one, other) = (Leave::of(Some(7)), Leave::of(None));
+        drop(one);
+        assert_eq!(*named_now(), [None]);
+        drop(other);
+        assert_eq!(named_now().len(), before);
+    }
+}
