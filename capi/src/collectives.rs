@@ -21,6 +21,30 @@ macro_rules! argument {
     ($list:ident) => { *const i64 };
 }
 
+/// A function that gives a request.
+macro_rules! giving {
+    (
+        $what:literal $blocking:ident: $name:ident $form:ident $give:ident
+        $collective:ident($($argument:ident),*)
+        $(#[doc = $promise:literal])*
+    ) => {
+        #[doc = concat!($what, " [`", stringify!($blocking), "`].")]
+        ///
+        /// # Safety
+        $(#[doc = $promise])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            $($argument: argument!($argument),)*
+            comm: hopbine_comm_t,
+            request: *mut hopbine_request_t,
+        ) -> c_int {
+            let arguments = Arguments::new(Collective::$collective)$(.$argument($argument))*;
+            // SAFETY: the caller's promise.
+            unsafe { $form::$give(comm, &arguments, request) }
+        }
+    };
+}
+
 macro_rules! functions {
     ($(
         $collective:ident $form:ident
@@ -46,35 +70,14 @@ macro_rules! functions {
             unsafe { $form::perform(comm, &arguments) }
         }
 
-        #[doc = concat!("Starts [`", stringify!($blocking), "`].")]
-        ///
-        /// # Safety
-        /// As the blocking call, until the request is done; `request` is null or an address to write to.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $nonblocking(
-            $($argument: argument!($argument),)*
-            comm: hopbine_comm_t,
-            request: *mut hopbine_request_t,
-        ) -> c_int {
-            let arguments = Arguments::new(Collective::$collective)$(.$argument($argument))*;
-            // SAFETY: the caller's promise.
-            unsafe { $form::start(comm, &arguments, request) }
+        giving! {
+            "Starts" $blocking: $nonblocking $form start $collective($($argument),*)
+            /// As the blocking call, until the request is done; `request` is null or an address to write to.
         }
-
-        #[doc = concat!("Prepares [`", stringify!($blocking), "`].")]
-        ///
-        /// # Safety
-        /// As the blocking call, whenever the request is under way; the buffers are there until it is
-        /// freed; `request` is null or an address to write to.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $persistent(
-            $($argument: argument!($argument),)*
-            comm: hopbine_comm_t,
-            request: *mut hopbine_request_t,
-        ) -> c_int {
-            let arguments = Arguments::new(Collective::$collective)$(.$argument($argument))*;
-            // SAFETY: the caller's promise.
-            unsafe { $form::prepare(comm, &arguments, request) }
+        giving! {
+            "Prepares" $blocking: $persistent $form prepare $collective($($argument),*)
+            /// As the blocking call, whenever the request is under way; the buffers are there until it is
+            /// freed; `request` is null or an address to write to.
         }
     )*};
 }

@@ -125,12 +125,8 @@ pub(crate) unsafe fn start(
     arguments: &Arguments,
     request: *mut hopbine_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise, also within.
-    unsafe {
-        requesting(request, |request| {
-            with_call(comm, arguments, |comm, call| give_started(comm, call, request))
-        })
-    }
+    // SAFETY: the caller's promise.
+    unsafe { hand_out(comm, arguments, request, give_started) }
 }
 
 /// # Safety
@@ -141,10 +137,24 @@ pub(crate) unsafe fn prepare(
     arguments: &Arguments,
     request: *mut hopbine_request_t,
 ) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { hand_out(comm, arguments, request, give_repeated) }
+}
+
+/// Hands out the request that `give` makes of a call.
+///
+/// # Safety
+/// As [`start`] or [`prepare`].
+unsafe fn hand_out(
+    comm: hopbine_comm_t,
+    arguments: &Arguments,
+    request: *mut hopbine_request_t,
+    give: unsafe fn(&Communicator, &Call<'_>, &mut hopbine_request_t) -> Result<(), Failure>,
+) -> c_int {
     // SAFETY: the caller's promise, also within.
     unsafe {
         requesting(request, |request| {
-            with_call(comm, arguments, |comm, call| give_repeated(comm, call, request))
+            with_call(comm, arguments, |comm, call| give(comm, call, request))
         })
     }
 }
