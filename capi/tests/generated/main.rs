@@ -8,6 +8,7 @@ mod mpi_fortran;
 mod rows;
 mod text;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Compares a file with what it should be; `HOPBINE_TEST_BLESS=1` writes it first.
@@ -50,4 +51,32 @@ fn the_fortran_procedures_with_mpis_names_are_current() {
     for (number, form) in ["blocking", "nonblocking", "persistent"].iter().enumerate() {
         assert_is_current(&format!("fortran/mpi/{form}.inc"), &mpi_fortran::module(number));
     }
+}
+
+/// The constants of a text, which says them as `begin NAME middle NUMBER`.
+fn constants(text: &str, begin: &str, middle: &str) -> BTreeMap<String, i64> {
+    let mut found = BTreeMap::new();
+    for (start, _) in text.match_indices("HOPBINE_") {
+        let name: String =
+            text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        let number = text[start + name.len()..].strip_prefix(middle).unwrap_or_default();
+        let number: String =
+            number.chars().take_while(|c| c.is_ascii_digit() || *c == '-').collect();
+        if let Ok(number) = number.parse()
+            && text[..start].ends_with(begin)
+        {
+            found.insert(name, number);
+        }
+    }
+    found
+}
+
+#[test]
+fn the_constants_of_fortran_are_those_of_the_header() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path| std::fs::read_to_string(root.join(path)).expect("is readable");
+    let c = constants(&read("include/hopbine.h"), "#define ", " ");
+    let fortran = constants(&read("fortran/hopbine_c.f90"), "", " = ");
+    assert!(c.len() > 40, "{c:?}");
+    assert_eq!(fortran, c);
 }
