@@ -2,29 +2,32 @@
 //! ranks' messages are read from it.
 
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::fold::FoldPass;
 use super::order::PositionOrder;
-use super::pass::WalkPass;
+use super::pass::{Pass, Scope};
 use super::paths::{path_order, tree_order};
 use super::prefix::PrefixPass;
 use super::resend::ResendPass;
 use super::schedule::{Positions, PrefixSteps, Recipe, Schedule, ScheduleError, WalkRecipe};
 use super::tree::TreePass;
 use super::walk::Walk;
+use super::walk_pass::WalkPass;
 use crate::collectives::{Action, Collective, Cut, Form, Paths, Share, Sums};
 use crate::geometry::{Node, Trees};
 use crate::names::{Block, Rank};
-use crate::plan::exchange::linear::{self, LinearPass};
+use crate::plan::exchange::linear;
 use crate::plan::exchange::parlinna;
 use crate::plan::exchange::{self, ExchangePass};
 use crate::plan::ir::flow::{Flow, LaneHeader, Message};
 use crate::plan::ir::grid::{Grid, Groups};
 use crate::plan::ir::members::Tile;
 use crate::plan::ir::places::Places;
+use crate::plan::ir::runs::Blocks;
 use crate::plan::ir::space::{BlockOrder, Displaced, Listing, Space};
-use crate::plan::ir::types::{Lane, Plan};
+use crate::plan::ir::types::{Lane, Plan, Step, Transfer};
 
 /// The shared part of all ranks' plans; see the module documentation.
 #[derive(Debug)]
@@ -35,35 +38,14 @@ pub struct Expansion {
     complete: Option<Rank>,
     places: Arc<Places>,
     headers: Vec<LaneHeader>,
-    lanes: Vec<Vec<Pass>>,
+    lanes: Vec<Vec<PassSteps>>,
 }
 
-/// Lanes: what all ranks know of each, and its passes.
-type Lanes = (Vec<LaneHeader>, Vec<Vec<Pass>>);
+/// A pass, and which of its lane's steps are the pass's.
+type PassSteps = (Range<usize>, Box<dyn Pass>);
 
-#[derive(Debug)]
-enum Pass {
-    Walk(WalkPass),
-    Fold(FoldPass),
-    Resend(ResendPass),
-    Exchange(ExchangePass),
-    Linear(LinearPass),
-    Prefix(PrefixPass),
-    Tree(TreePass),
-}
-
-impl Pass {
-    fn n_steps(&self) -> usize {
-        match self {
-            Pass::Walk(pass) => pass.n_steps(),
-            Pass::Fold(_) | Pass::Resend(_) => 1,
-            Pass::Exchange(pass) => pass.n_steps(),
-            Pass::Linear(pass) => pass.n_steps(),
-            Pass::Prefix(pass) => pass.n_steps(),
-            Pass::Tree(pass) => pass.n_steps(),
-        }
-    }
-}
+/// What all ranks know of a lane, and its passes.
+type Passes = (LaneHeader, Vec<Box<dyn Pass>>);
 
 impl Schedule {
     /// What all ranks share.
@@ -74,12 +56,10 @@ impl Schedule {
         self.validate()?;
         let schedule = self;
         let places = Arc::new(Places { shape: schedule.shape.clone(), map: schedule.map.clone() });
-        let (headers, lanes) = match &schedule.recipe {
+        let lanes = match &schedule.recipe {
             Recipe::Walk(recipe) => (0..schedule.ports)
                 .map(|port| walk_lane(schedule, recipe, &places, port))
-                .collect::<Result<Vec<_>, _>>()?
-                .into_iter()
-                .unzip(),
+                .collect::<Result<Vec<_>, _>>()?,
             Recipe::Exchange(exchange) => {
                 let grid = Grid::new(places.clone(), exchange.groups);
                 let passes = |grid: &_| exchange::passes(exchange, &places, grid, schedule.ports);
@@ -91,9 +71,20 @@ impl Schedule {
                 exchange_lanes(grid, recipe.window(), passes)
             }
             Recipe::Linear => linear_lanes(&places, schedule),
-            Recipe::Prefix(how) => prefix_lanes(&places, schedule, *how),
+            Recipe::Prefix(how) => prefix_lanes(places.shape.n_nodes(), schedule, *how),
             Recipe::Trees => tree_lanes(&places, schedule),
         };
+        let with_steps = |passes: Vec<Box<dyn Pass>>| {
+            let mut first = 0;
+            let with_steps = |pass: Box<dyn Pass>| {
+                let steps = first..first + pass.n_steps();
+                first = steps.end;
+                (steps, pass)
+            };
+            passes.into_iter().map(with_steps).collect()
+        };
+        let lanes = lanes.into_iter().map(|(header, passes)| (header, with_steps(passes)));
+        let (headers, lanes) = lanes.unzip();
         let root = Rank(if schedule.collective.is_rooted() { schedule.root } else { 0 });
         let collective = schedule.collective;
         let complete = collective.brings_all(root, root, places.shape.n_nodes()).then_some(root);
@@ -103,14 +94,11 @@ impl Schedule {
 
 impl Expansion {
     /// The pass that a lane's step belongs to, and which of its steps it is.
-    fn pass(&self, lane: usize, mut step: usize) -> (&Pass, usize) {
-        for pass in &self.lanes[lane] {
-            if step < pass.n_steps() {
-                return (pass, step);
-            }
-            step -= pass.n_steps();
-        }
-        panic!("lane {lane} has no step {step} more");
+    fn pass(&self, lane: usize, step: usize) -> (&dyn Pass, usize) {
+        let passes = &self.lanes[lane];
+        let found = passes.iter().find(|(steps, _)| step < steps.end);
+        let (steps, pass) = found.unwrap_or_else(|| panic!("lane {lane} has no step {step}"));
+        (&**pass, step - steps.start)
     }
 }
 
@@ -133,47 +121,26 @@ impl Flow for Expansion {
 
     fn action(&self, lane: usize, step: usize, _rank: Rank) -> Action {
         let (pass, step) = self.pass(lane, step);
-        match pass {
-            Pass::Prefix(pass) => pass.action(step),
-            Pass::Walk(pass) => pass.action(),
-            Pass::Fold(pass) => pass.action(),
-            Pass::Tree(pass) => pass.action(),
-            Pass::Resend(_) | Pass::Exchange(_) | Pass::Linear(_) => Action::Copy,
-        }
+        pass.action(step)
     }
 
     fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
-        match self.pass(lane, step) {
-            (Pass::Walk(pass), step) => pass.own_at_step(step, rank),
-            (Pass::Prefix(pass), step) => pass.own_at(step, self.places.coord(rank)),
-            _ => 0,
-        }
+        let (pass, step) = self.pass(lane, step);
+        pass.own_at(step, rank)
     }
 
     fn tiles(&self, lane: usize, most: u32) -> Vec<Tile> {
-        let n_positions = self.headers[lane].space.n_positions;
-        let order = self.lanes[lane].iter().find_map(|pass| match pass {
-            Pass::Walk(pass) => pass.tiles(most),
-            _ => None,
-        });
-        order.unwrap_or_else(|| Tile::ranges(n_positions, most))
+        let order = self.lanes[lane].iter().find_map(|(_, pass)| pass.tiles(most));
+        order.unwrap_or_else(|| Tile::ranges(self.headers[lane].space.n_positions, most))
     }
 
     fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
-        let visit = &mut |message: Message<'_>| {
+        let (pass, step) = self.pass(lane, step);
+        pass.messages(Scope::Step(step, tile), &mut |_, message| {
             if self.complete != Some(message.to) {
                 visit(message);
             }
-        };
-        match self.pass(lane, step) {
-            (Pass::Walk(pass), step) => pass.messages(step, tile, visit),
-            (Pass::Fold(pass), _) => pass.messages(visit),
-            (Pass::Resend(pass), _) => pass.messages(tile, visit),
-            (Pass::Exchange(pass), step) => pass.messages(step, tile, visit),
-            (Pass::Linear(pass), step) => pass.messages(step, tile, visit),
-            (Pass::Prefix(pass), step) => pass.messages(step, visit),
-            (Pass::Tree(pass), step) => pass.messages(step, visit),
-        }
+        });
     }
 
     /// Costs O(steps x sizes of the dimensions) plus what it lists; no rank is enumerated.
@@ -183,23 +150,21 @@ impl Flow for Expansion {
     fn plan(&self, rank: Rank) -> Plan {
         let at = self.places.coord(rank);
         let lanes = self.headers.iter().zip(&self.lanes).map(|(header, passes)| {
-            let mut steps = Vec::with_capacity(header.n_steps);
-            for pass in passes {
-                match pass {
-                    Pass::Walk(pass) => pass.list(at, &mut steps),
-                    Pass::Fold(pass) => pass.list(at, &mut steps),
-                    Pass::Resend(pass) => pass.list(at, &mut steps),
-                    Pass::Exchange(pass) => pass.list(at, &mut steps),
-                    Pass::Linear(pass) => pass.list(at, &mut steps),
-                    Pass::Prefix(pass) => pass.list(at, &mut steps),
-                    Pass::Tree(pass) => pass.list(at, &mut steps),
-                }
-            }
-            if let Some(complete) = self.complete {
-                for step in &mut steps {
-                    step.sends.retain(|send| send.peer != complete);
-                    step.recvs.retain(|_| rank != complete);
-                }
+            let mut steps: Vec<Step> = Vec::with_capacity(header.n_steps);
+            for (Range { start, .. }, pass) in passes {
+                steps.extend((0..pass.n_steps()).map(|step| Step {
+                    action: pass.action(step),
+                    own_at: pass.own_at(step, rank),
+                    ..Step::default()
+                }));
+                pass.messages(Scope::Rank(rank, at), &mut |step, Message { from, to, runs }| {
+                    if self.complete != Some(to) {
+                        let Step { sends, recvs, .. } = &mut steps[start + step];
+                        let (peer, transfers) =
+                            if from == rank { (to, sends) } else { (from, recvs) };
+                        transfers.push(Transfer { peer, blocks: Blocks::from_slice(runs) });
+                    }
+                });
             }
             let LaneHeader { port, part, parts, window, ref space, .. } = *header;
             Lane { port, part, parts, space: space.clone(), window, steps }
@@ -221,7 +186,7 @@ fn walk_lane(
     recipe: &WalkRecipe,
     places: &Arc<Places>,
     port: u32,
-) -> Result<(LaneHeader, Vec<Pass>), ScheduleError> {
+) -> Result<Passes, ScheduleError> {
     let Schedule { collective, shape, map, .. } = schedule;
     let n_linked = shape.active_dims().len().max(1) as u32;
     let patterns = schedule.ring_patterns(recipe, port >= n_linked)?;
@@ -254,15 +219,14 @@ fn walk_lane(
     let phases = collective.phases(recipe.form).unwrap_or_default();
     let resend = |backwards| {
         let (places, order) = (places.clone(), order.clone());
-        is_resent.then_some(Pass::Resend(ResendPass { places, order, backwards }))
+        is_resent.then_some(boxed(ResendPass { places, order, backwards }))
     };
     // In the latency form the patterns may be smaller than the dimensions.
     let sizes = shape.sizes();
     let mut nodes = sizes.clone();
     shape.node_dim().into_iter().for_each(|dim| nodes[dim] = walk.sizes()[dim]);
-    let fold = |all: &[u32], core: &[u32], action| {
-        FoldPass::new(places, all, core, action).map(Pass::Fold)
-    };
+    let fold =
+        |all: &[u32], core: &[u32], action| FoldPass::new(places, all, core, action).map(boxed);
     let mut passes = Vec::from_iter(fold(&sizes, &nodes, Action::Reduce));
     passes.extend(fold(&nodes, walk.sizes(), Action::Reduce));
     for &phase in phases {
@@ -276,7 +240,7 @@ fn walk_lane(
         // exchange puts them right, after the former and before the latter.
         let puts_right = phase.paths == Paths::Toward;
         passes.extend(resend(true).filter(|_| puts_right && phase.backwards));
-        passes.push(Pass::Walk(pass));
+        passes.push(boxed(pass));
         passes.extend(resend(false).filter(|_| puts_right && !phase.backwards));
     }
     passes.extend(fold(&nodes, walk.sizes(), Action::Copy));
@@ -287,7 +251,7 @@ fn walk_lane(
         parts: schedule.ports,
         space,
         window: None,
-        n_steps: passes.iter().map(Pass::n_steps).sum(),
+        n_steps: passes.iter().map(|pass| pass.n_steps()).sum(),
     };
     Ok((header, passes))
 }
@@ -307,17 +271,17 @@ fn exchange_lanes(
     grid: Grid,
     window: Option<NonZeroU32>,
     passes: impl FnOnce(&Arc<Grid>) -> (Vec<ExchangePass>, u32),
-) -> Lanes {
+) -> Vec<Passes> {
     let grid = Arc::new(grid);
     let (passes, parts) = passes(&grid);
     let n_positions = grid.n_positions();
     let space = Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) };
-    let (mut headers, lanes) = lanes(space, parts, passes.into_iter().map(Pass::Exchange));
-    headers.iter_mut().for_each(|header| header.window = window);
-    (headers, lanes)
+    let mut lanes = lanes(space, parts, passes);
+    lanes.iter_mut().for_each(|(header, _)| header.window = window);
+    lanes
 }
 
-fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> Lanes {
+fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> Vec<Passes> {
     let Places { shape, map } = &**places;
     let root = map.coord_of(shape, schedule.root);
     let from_root =
@@ -325,25 +289,23 @@ fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> Lanes {
             == Share::All;
     let order = BlockOrder::Identity;
     let space = Space { cut: Cut::Blocks, n_positions: shape.n_nodes(), order };
-    let passes = linear::passes(places, root, from_root, schedule.ports);
-    lanes(space, 1, passes.into_iter().map(Pass::Linear))
+    lanes(space, 1, linear::passes(places, root, from_root, schedule.ports))
 }
 
 /// One lane for each port, with its part of the vector.
-fn prefix_lanes(places: &Arc<Places>, schedule: &Schedule, how: PrefixSteps) -> Lanes {
+fn prefix_lanes(n_ranks: u32, schedule: &Schedule, how: PrefixSteps) -> Vec<Passes> {
     let is_exclusive = schedule.collective.sums() == Sums::Before;
-    let pass = |_| Pass::Prefix(PrefixPass::new(places.clone(), how, is_exclusive));
+    let pass = |_| PrefixPass::new(n_ranks, how, is_exclusive);
     lanes(whole_vector(), schedule.ports, (0..schedule.ports).map(pass))
 }
 
 /// One lane for each tree, as many as there are ports and trees.
-fn tree_lanes(places: &Arc<Places>, schedule: &Schedule) -> Lanes {
+fn tree_lanes(places: &Arc<Places>, schedule: &Schedule) -> Vec<Passes> {
     let shape = &places.shape;
     let trees = Arc::new(Trees::new(shape, schedule.map.node_of(shape, schedule.root)));
     let action = schedule.collective.along_trees().unwrap_or_default();
     let parts = schedule.ports.min(trees.n_trees() as u32);
-    let pass =
-        |part| Pass::Tree(TreePass::new(places.clone(), trees.clone(), part as usize, action));
+    let pass = |part| TreePass::new(places.clone(), trees.clone(), part as usize, action);
     lanes(whole_vector(), parts, (0..parts).map(pass))
 }
 
@@ -353,13 +315,21 @@ fn whole_vector() -> Space {
 }
 
 /// A lane with its header for each port, of one pass each; the data are cut into `parts`.
-fn lanes(space: Space, parts: u32, passes: impl Iterator<Item = Pass>) -> Lanes {
+fn lanes<P: Pass + 'static>(
+    space: Space,
+    parts: u32,
+    passes: impl IntoIterator<Item = P>,
+) -> Vec<Passes> {
     let space = Arc::new(space);
-    let lane = |(port, pass): (u32, Pass)| {
+    let lane = |(port, pass): (u32, P)| {
         let (n_steps, space) = (pass.n_steps(), space.clone());
         let (port, part) = (port as u16, port % parts);
         let header = LaneHeader { port, part, parts, space, window: None, n_steps };
-        (header, vec![pass])
+        (header, vec![boxed(pass)])
     };
-    (0..).zip(passes).map(lane).unzip()
+    (0..).zip(passes).map(lane).collect()
+}
+
+fn boxed(pass: impl Pass + 'static) -> Box<dyn Pass> {
+    Box::new(pass)
 }

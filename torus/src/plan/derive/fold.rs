@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::pass::{Pass, Scope};
 use crate::collectives::Action;
 use crate::geometry::{Coord, Node};
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::places::Places;
-use crate::plan::ir::runs::{Blocks, Run};
-use crate::plan::ir::types::{Step, Transfer};
+use crate::plan::ir::runs::WHOLE;
 
 /// One step: towards the core, combining, or away from it.
 #[derive(Debug)]
@@ -42,11 +42,6 @@ impl FoldPass {
         self.all.iter().enumerate().all(|(dim, &size)| at[dim] < size)
     }
 
-    /// What becomes of what arrives.
-    pub fn action(&self) -> Action {
-        self.action
-    }
-
     /// The node of the core for the one at `at`: itself if it is in the core.
     fn proxy(&self, at: Coord) -> Node {
         let parts: SmallVec<[u32; 8]> =
@@ -69,44 +64,45 @@ impl FoldPass {
         nodes.remove(0);
         nodes
     }
+}
 
-    /// Appends what the node at `at` does.
-    pub fn list(&self, at: Coord, steps: &mut Vec<Step>) {
-        let node = self.places.shape.node(at);
-        let transfer = |peer: Node| Transfer {
-            peer: self.places.rank_on(peer),
-            blocks: Blocks::from_slice(&[Run::new(0, 1)]),
-        };
-        let proxy = self.proxy(at);
-        let mut step = Step { action: self.action, ..Step::default() };
-        let (inwards, outwards) = match self.action {
-            Action::Reduce => (&mut step.recvs, &mut step.sends),
-            Action::Copy => (&mut step.sends, &mut step.recvs),
-        };
-        if !self.takes_part(at) {
-            // Its leader has its vector.
-        } else if proxy == node {
-            inwards.extend(self.clients(at).into_iter().map(transfer));
-        } else {
-            outwards.push(transfer(proxy));
-        }
-        steps.push(step);
+impl Pass for FoldPass {
+    fn n_steps(&self) -> usize {
+        1
     }
 
-    /// Visits the messages of the step.
-    pub fn messages(&self, visit: &mut dyn FnMut(Message<'_>)) {
-        let runs = [Run::new(0, 1)];
-        for node in self.places.shape.nodes() {
-            let at = self.places.shape.coord(node);
-            let proxy = self.proxy(at);
-            if proxy != node && self.takes_part(at) {
-                let (client, proxy) = (self.places.rank_on(node), self.places.rank_on(proxy));
-                let (from, to) = match self.action {
-                    Action::Reduce => (client, proxy),
-                    Action::Copy => (proxy, client),
-                };
-                visit(Message { from, to, runs: &runs });
+    fn action(&self, _step: usize) -> Action {
+        self.action
+    }
+
+    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+        let shape = &self.places.shape;
+        let mut visit_pair = |client: Node, proxy: Node| {
+            let [client, proxy] = [client, proxy].map(|node| self.places.rank_on(node));
+            let (from, to) = match self.action {
+                Action::Reduce => (client, proxy),
+                Action::Copy => (proxy, client),
+            };
+            visit(0, Message { from, to, runs: &WHOLE });
+        };
+        let proxy = |node: Node, at: Coord| Some(self.proxy(at)).filter(|&proxy| proxy != node);
+        match scope {
+            Scope::Step(..) => {
+                for node in shape.nodes() {
+                    let at = shape.coord(node);
+                    if let Some(proxy) = proxy(node, at).filter(|_| self.takes_part(at)) {
+                        visit_pair(node, proxy);
+                    }
+                }
             }
+            // The leader of who takes no part has its vector.
+            Scope::Rank(_, at) if !self.takes_part(at) => {}
+            Scope::Rank(_, at) => match (shape.node(at), proxy(shape.node(at), at)) {
+                (node, Some(proxy)) => visit_pair(node, proxy),
+                (node, None) => {
+                    self.clients(at).into_iter().for_each(|client| visit_pair(client, node));
+                }
+            },
         }
     }
 }

@@ -12,3 +12,4 @@ mod resend;
 pub(super) mod schedule;
 mod tree;
 pub(super) mod walk;
+mod walk_pass;

@@ -8,14 +8,14 @@
 //! block's path: for nested patterns every send set is then one run (algorithms.md section
 //! 3: the papers' v(r) with bit reversal, generalised to tori).
 //!
-//! Sets are products over the dimensions and are never enumerated: [`PositionOrder::runs`]
+//! Sets are products over the dimensions and are never enumerated: [`PositionOrder::runs_in`]
 //! descends the levels and stops wherever a subtree lies wholly inside or outside the set.
 
 use smallvec::SmallVec;
 
 use crate::geometry::{Coord, MAX_DIMS, Node};
 use crate::plan::ir::members::{Interval, Members, Tile};
-use crate::plan::ir::runs::{Blocks, Run};
+use crate::plan::ir::runs::Run;
 
 /// Runs on their way into a list of the right length.
 pub type Runs = SmallVec<[Run; 32]>;
@@ -174,14 +174,8 @@ impl PositionOrder {
         }
     }
 
-    /// The runs of positions that the product of one set per dimension occupies, ascending.
-    pub fn runs(&self, sets: &[&Members]) -> Blocks {
-        let mut runs = Runs::new();
-        self.runs_in(&self.whole_tile(), sets, &mut runs);
-        Blocks::from_slice(&runs)
-    }
-
-    /// The part of [`PositionOrder::runs`] that lies in a tile, appended to `runs`.
+    /// Appends the runs of positions that the product of one set per dimension occupies in a tile,
+    /// ascending.
     pub fn runs_in(&self, tile: &Tile, sets: &[&Members], runs: &mut Runs) {
         // The dimensions in which the box reaches beyond the set, as bits.
         let mut partial = 0u8;
@@ -357,7 +351,8 @@ mod tests {
                 .map(|dim| order.members(dim, (0..sizes[dim]).filter(|&x| is_member(dim, x))))
                 .collect();
             let sets: Vec<&Members> = sets.iter().collect();
-            let runs = order.runs(&sets);
+            let mut runs = Runs::new();
+            order.runs_in(&order.whole_tile(), &sets, &mut runs);
             for most in [1, 3, 16] {
                 let mut in_tiles = Runs::new();
                 let mut at = 0;

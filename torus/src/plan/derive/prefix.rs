@@ -12,21 +12,16 @@
 //! An exscan is a scan of all ranks but the last, and one more step in which every rank hands its
 //! sum to the next one.
 
-use std::sync::Arc;
-
+use super::pass::{Pass, Scope};
 use super::schedule::PrefixSteps;
 use crate::collectives::Action;
-use crate::geometry::Coord;
 use crate::names::Rank;
 use crate::plan::ir::flow::Message;
-use crate::plan::ir::places::Places;
-use crate::plan::ir::runs::{Blocks, Run};
-use crate::plan::ir::types::{Step, Transfer, Transfers};
+use crate::plan::ir::runs::WHOLE;
 
 /// The steps of one lane; all lanes take the same.
 #[derive(Debug)]
 pub struct PrefixPass {
-    places: Arc<Places>,
     steps: Vec<PrefixStep>,
 }
 
@@ -48,8 +43,7 @@ impl PrefixStep {
 
 impl PrefixPass {
     /// The steps of a scan, or of one that leaves each rank's own vector out.
-    pub fn new(places: Arc<Places>, how: PrefixSteps, is_exclusive: bool) -> Self {
-        let n_ranks = places.shape.n_nodes();
+    pub fn new(n_ranks: u32, how: PrefixSteps, is_exclusive: bool) -> Self {
         let summed = if is_exclusive { n_ranks - 1 } else { n_ranks };
         let fold = |first, stride, distance| PrefixStep {
             first,
@@ -74,53 +68,43 @@ impl PrefixPass {
             let action = Action::Copy;
             steps.push(PrefixStep { first: 0, stride: 1, end: n_ranks - 1, distance: 1, action });
         }
-        PrefixPass { places, steps }
+        PrefixPass { steps }
     }
+}
 
-    /// Number of steps.
-    pub fn n_steps(&self) -> usize {
+impl Pass for PrefixPass {
+    fn n_steps(&self) -> usize {
         self.steps.len()
     }
 
-    /// What becomes of what arrives.
-    pub fn action(&self, step: usize) -> Action {
+    fn action(&self, step: usize) -> Action {
         self.steps[step].action
     }
 
     /// What arrives stands to the left of a rank's own value.
-    pub fn own_at(&self, step: usize, at: Coord) -> u32 {
-        u32::from(self.action(step) == Action::Reduce && self.source(step, at).is_some())
-    }
-
-    /// The rank that sends to the one at `at`.
-    fn source(&self, step: usize, at: Coord) -> Option<u32> {
+    fn own_at(&self, step: usize, rank: Rank) -> u32 {
         let step = &self.steps[step];
-        let from = self.places.rank(at).0.checked_sub(step.distance);
-        from.filter(|&from| step.sends(from))
+        let source = rank.0.checked_sub(step.distance);
+        u32::from(step.action == Action::Reduce && source.is_some_and(|from| step.sends(from)))
     }
 
-    /// Appends what the node at `at` does.
-    pub fn list(&self, at: Coord, steps: &mut Vec<Step>) {
-        let rank = self.places.rank(at).0;
-        let transfer =
-            |peer| Transfer { peer: Rank(peer), blocks: Blocks::from_slice(&[Run::new(0, 1)]) };
-        steps.extend(self.steps.iter().enumerate().map(|(number, step)| {
-            let target = step.sends(rank).then(|| rank + step.distance);
-            Step {
-                sends: target.map(transfer).into_iter().collect::<Transfers>(),
-                recvs: self.source(number, at).map(transfer).into_iter().collect(),
-                action: step.action,
-                own_at: self.own_at(number, at),
+    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+        let mut send = |number: usize, from: u32| {
+            let (from, to) = (Rank(from), Rank(from + self.steps[number].distance));
+            visit(number, Message { from, to, runs: &WHOLE });
+        };
+        match scope {
+            Scope::Step(number, _) => {
+                let PrefixStep { first, stride, end, .. } = self.steps[number];
+                (first..end).step_by(stride as usize).for_each(|from| send(number, from));
             }
-        }));
-    }
-
-    /// Visits the messages of a step.
-    pub fn messages(&self, step: usize, visit: &mut dyn FnMut(Message<'_>)) {
-        let PrefixStep { first, stride, end, distance, .. } = self.steps[step];
-        for from in (first..end).step_by(stride as usize) {
-            let (from, to) = (Rank(from), Rank(from + distance));
-            visit(Message { from, to, runs: &[Run::new(0, 1)] });
+            Scope::Rank(rank, _) => {
+                for (number, step) in self.steps.iter().enumerate() {
+                    let ends = [Some(rank.0), rank.0.checked_sub(step.distance)];
+                    let senders = ends.into_iter().flatten().filter(|&from| step.sends(from));
+                    senders.for_each(|from| send(number, from));
+                }
+            }
         }
     }
 }

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use super::order::PositionOrder;
-use crate::geometry::Coord;
-use crate::names::{Position, Rank};
+use super::pass::{Pass, Scope};
+use crate::names::Rank;
 use crate::plan::ir::flow::Message;
-use crate::plan::ir::members::Tile;
 use crate::plan::ir::places::Places;
-use crate::plan::ir::runs::{Blocks, Run};
-use crate::plan::ir::types::{Step, Transfer, Transfers};
+use crate::plan::ir::runs::Run;
 
 /// The exchange that puts blocks right after a reduce-scatter in path order: the node whose own
 /// position is P sends it to rank P (Bine, section 4.3.1, "send").
@@ -20,33 +18,28 @@ pub struct ResendPass {
     pub backwards: bool,
 }
 
-impl ResendPass {
-    /// Appends what the node at `at` does.
-    pub fn list(&self, at: Coord, steps: &mut Vec<Step>) {
-        let rank = self.places.rank(at);
-        let position = Position(self.order.position(at));
-        let holder = self.places.rank(self.order.coord(rank.0));
-        let single = |peer: Rank, position: Position| {
-            let transfer = Transfer { peer, blocks: Blocks::from_slice(&[Run::single(position)]) };
-            Transfers::from_iter((peer != rank).then_some(transfer))
-        };
-        let sends = single(Rank(position.0), position);
-        let recvs = single(holder, Position(rank.0));
-        let mut step = Step { sends, recvs, ..Step::default() };
-        if self.backwards {
-            std::mem::swap(&mut step.sends, &mut step.recvs);
-        }
-        steps.push(step);
+impl Pass for ResendPass {
+    fn n_steps(&self) -> usize {
+        1
     }
 
-    /// Visits the messages as far as they touch a tile.
-    pub fn messages(&self, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
-        for position in tile.positions() {
+    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+        let mut resend = |position: u32| {
             let holder = self.places.rank(self.order.coord(position));
             let owner = Rank(position);
             if holder != owner {
                 let (from, to) = if self.backwards { (owner, holder) } else { (holder, owner) };
-                visit(Message { from, to, runs: &[Run::new(position, 1)] });
+                visit(0, Message { from, to, runs: &[Run::new(position, 1)] });
+            }
+        };
+        match scope {
+            Scope::Step(_, tile) => tile.positions().for_each(resend),
+            Scope::Rank(rank, at) => {
+                let held = self.order.position(at);
+                // A rank that holds its own block has nothing to do.
+                if held != rank.0 {
+                    [held, rank.0].into_iter().for_each(&mut resend);
+                }
             }
         }
     }

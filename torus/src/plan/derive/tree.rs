@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
+use super::pass::{Pass, Scope};
 use crate::collectives::Action;
-use crate::geometry::{Coord, Node, Trees};
+use crate::geometry::{Node, Trees};
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::places::Places;
-use crate::plan::ir::runs::{Blocks, Run};
-use crate::plan::ir::types::{Step, Transfer};
+use crate::plan::ir::runs::WHOLE;
 
 /// The steps of one lane.
 #[derive(Debug)]
@@ -50,62 +50,50 @@ impl TreePass {
         TreePass { places, trees, tree, action, by_depth, start }
     }
 
-    /// Number of steps: the depth of the tree.
-    pub fn n_steps(&self) -> usize {
-        self.start.len() - 2
-    }
-
-    /// What becomes of what arrives.
-    pub fn action(&self) -> Action {
-        self.action
-    }
-
     fn is_backwards(&self) -> bool {
         self.action == Action::Reduce
     }
 
-    /// The step in which the nodes of a depth and their children communicate.
+    /// The step in which the nodes of a depth and their children communicate, and the depth whose
+    /// step this is.
     fn step_of(&self, depth: usize) -> usize {
         if self.is_backwards() { self.n_steps() - 1 - depth } else { depth }
     }
+}
 
-    /// Appends what the node at `at` does.
-    pub fn list(&self, at: Coord, steps: &mut Vec<Step>) {
-        let first = steps.len();
-        let idle = Step { action: self.action, ..Step::default() };
-        steps.resize(first + self.n_steps(), idle);
-        let node = self.places.shape.node(at);
-        let depth = self.trees.depth(self.tree, node) as usize;
-        let transfer = |peer: Node| Transfer {
-            peer: self.places.rank_on(peer),
-            blocks: Blocks::from_slice(&[Run::new(0, 1)]),
-        };
-        let children = self.trees.children(self.tree, node);
-        if !children.is_empty() {
-            let step = &mut steps[first + self.step_of(depth)];
-            let below = if self.is_backwards() { &mut step.recvs } else { &mut step.sends };
-            below.extend(children.into_iter().map(transfer));
-        }
-        if let Some(parent) = self.trees.parent(self.tree, node) {
-            let step = &mut steps[first + self.step_of(depth - 1)];
-            let above = if self.is_backwards() { &mut step.sends } else { &mut step.recvs };
-            above.push(transfer(parent));
-        }
+impl Pass for TreePass {
+    fn n_steps(&self) -> usize {
+        self.start.len() - 2
     }
 
-    /// Visits the messages of a step.
-    pub fn messages(&self, step: usize, visit: &mut dyn FnMut(Message<'_>)) {
-        // The rule that gives a depth's step gives a step's depth.
-        let depth = self.step_of(step);
-        let runs = [Run::new(0, 1)];
-        let here = self.start[depth] as usize..self.start[depth + 1] as usize;
-        for &node in &self.by_depth[here] {
-            let parent = self.places.rank_on(node);
-            for child in self.trees.children(self.tree, node) {
-                let child = self.places.rank_on(child);
-                let (from, to) =
-                    if self.is_backwards() { (child, parent) } else { (parent, child) };
-                visit(Message { from, to, runs: &runs });
+    fn action(&self, _step: usize) -> Action {
+        self.action
+    }
+
+    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+        let mut visit_edge = |step: usize, parent: Node, child: Node| {
+            let [parent, child] = [parent, child].map(|node| self.places.rank_on(node));
+            let (from, to) = if self.is_backwards() { (child, parent) } else { (parent, child) };
+            visit(step, Message { from, to, runs: &WHOLE });
+        };
+        match scope {
+            Scope::Step(step, _) => {
+                let depth = self.step_of(step);
+                let here = self.start[depth] as usize..self.start[depth + 1] as usize;
+                for &node in &self.by_depth[here] {
+                    let children = self.trees.children(self.tree, node);
+                    children.into_iter().for_each(|child| visit_edge(step, node, child));
+                }
+            }
+            Scope::Rank(_, at) => {
+                let node = self.places.shape.node(at);
+                let depth = self.trees.depth(self.tree, node) as usize;
+                for child in self.trees.children(self.tree, node) {
+                    visit_edge(self.step_of(depth), node, child);
+                }
+                if let Some(parent) = self.trees.parent(self.tree, node) {
+                    visit_edge(self.step_of(depth - 1), parent, node);
+                }
             }
         }
     }

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use super::rounds::{self, displaced};
 use crate::geometry::{Coord, Node};
 use crate::names::{Position, Rank};
+use crate::plan::derive::pass::{Pass, Scope};
 use crate::plan::ir::flow::Message;
-use crate::plan::ir::members::Tile;
 use crate::plan::ir::places::Places;
-use crate::plan::ir::runs::{Blocks, Run};
-use crate::plan::ir::types::{Step, Transfer};
+use crate::plan::ir::runs::Run;
 
 /// Messages of a step: the root must be able to post their receives at once.
 const PER_STEP: usize = 64;
@@ -38,11 +37,6 @@ pub fn passes(places: &Arc<Places>, root: Coord, from_root: bool, n_lanes: u32) 
 }
 
 impl LinearPass {
-    /// Number of steps.
-    pub fn n_steps(&self) -> usize {
-        self.displacements.len().div_ceil(PER_STEP)
-    }
-
     /// The ranks that the root communicates with in a step.
     fn ranks(&self, step: usize) -> impl Iterator<Item = Rank> {
         let Places { shape, .. } = &*self.places;
@@ -52,36 +46,28 @@ impl LinearPass {
             self.places.rank_on(displaced(shape, self.root, by))
         })
     }
+}
 
-    /// Appends what the node at `at` does.
-    pub fn list(&self, at: Coord, steps: &mut Vec<Step>) {
-        let root = self.places.rank(self.root);
-        let rank = self.places.rank(at);
-        let transfer = |peer: Rank, block: Rank| Transfer {
-            peer,
-            blocks: Blocks::from_slice(&[Run::single(Position(block.0))]),
-        };
-        for number in 0..self.n_steps() {
-            let mut step = Step::default();
-            let (at_root, elsewhere) = match self.from_root {
-                true => (&mut step.sends, &mut step.recvs),
-                false => (&mut step.recvs, &mut step.sends),
-            };
-            if rank == root {
-                at_root.extend(self.ranks(number).map(|peer| transfer(peer, peer)));
-            } else if self.ranks(number).any(|other| other == rank) {
-                elsewhere.push(transfer(root, rank));
-            }
-            steps.push(step);
-        }
+impl Pass for LinearPass {
+    fn n_steps(&self) -> usize {
+        self.displacements.len().div_ceil(PER_STEP)
     }
 
-    /// Visits the messages of a step as far as they touch a tile.
-    pub fn messages(&self, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
         let root = self.places.rank(self.root);
-        for rank in self.ranks(step).filter(|rank| tile.positions().contains(&rank.0)) {
-            let (from, to) = if self.from_root { (root, rank) } else { (rank, root) };
-            visit(Message { from, to, runs: &[Run::single(Position(rank.0))] });
+        let steps = match scope {
+            Scope::Step(step, _) => step..step + 1,
+            Scope::Rank(..) => 0..self.n_steps(),
+        };
+        let is_wanted = |peer: &Rank| match scope {
+            Scope::Step(_, tile) => tile.positions().contains(&peer.0),
+            Scope::Rank(rank, _) => rank == root || rank == *peer,
+        };
+        for step in steps {
+            for peer in self.ranks(step).filter(is_wanted) {
+                let (from, to) = if self.from_root { (root, peer) } else { (peer, root) };
+                visit(step, Message { from, to, runs: &[Run::single(Position(peer.0))] });
+            }
         }
     }
 }

@@ -21,19 +21,20 @@ pub(super) mod linear;
 pub(super) mod parlinna;
 pub(super) mod rounds;
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use self::rounds::{dealt, rounds};
+use super::derive::pass::{Pass, Scope};
 use super::ir::flow::Message;
 use super::ir::grid::{Grid, Groups};
-use super::ir::members::{Tile, clip};
+use super::ir::members::clip;
 use super::ir::places::Places;
 use super::ir::runs::Blocks;
-use super::ir::types::{Step, Transfer};
-use crate::geometry::{Coord, Shape};
+use crate::geometry::Shape;
 use crate::names::Rank;
 
 /// How the ranks of a torus exchange blocks.
@@ -108,7 +109,9 @@ pub struct Hop {
 }
 
 /// The positions that a group sends.
-type SentBy<'a> = dyn Fn(u32) -> Blocks + 'a;
+type SentBy<'a> = dyn Fn(u32) -> Cow<'a, Blocks> + 'a;
+/// Who sends them on behalf of a group, and to whom.
+type Ends<'a> = dyn Fn(u32) -> [Rank; 2] + 'a;
 
 /// By exchange, the axes that it is along.
 fn axes(exchange: &Exchange, grid: &Grid, shape: &Shape) -> Vec<SmallVec<[bool; 8]>> {
@@ -202,95 +205,78 @@ impl ExchangePass {
         ExchangePass { grid, steps: steps.into_iter().map(ExchangeStep::Hops).collect() }
     }
 
-    /// Number of steps.
-    pub fn n_steps(&self) -> usize {
-        self.steps.len()
-    }
-
-    /// Appends what the node at `at` does.
-    pub fn list(&self, at: Coord, steps: &mut Vec<Step>) {
-        let grid = &*self.grid;
-        let (group, member) = grid.member(grid.places().rank(at));
-        for number in &self.steps {
-            let mut step = Step::default();
-            match number {
-                ExchangeStep::Members { in_the_end } => {
-                    let (at_leader, elsewhere) = match in_the_end {
-                        true => (&mut step.sends, &mut step.recvs),
-                        false => (&mut step.recvs, &mut step.sends),
-                    };
-                    let transfer = |peer: u32, member: u32| Transfer {
-                        peer: grid.rank(group, peer),
-                        blocks: grid.member_positions(group, member, *in_the_end),
-                    };
-                    match member {
-                        0 => {
-                            at_leader.extend((1..grid.size(group)).map(|peer| transfer(peer, peer)))
-                        }
-                        _ => elsewhere.push(transfer(0, member)),
-                    }
-                }
-                // Only leaders exchange, if there are any.
-                _ if member > 0 => {}
-                exchanged => self.for_each_hop(exchanged, &mut |by, blocks| {
-                    let [to, from] = [true, false].map(|on| grid.displaced(group, by, on));
-                    let peer = |group| grid.rank(group, 0);
-                    step.sends.push(Transfer { peer: peer(to), blocks: blocks(group) });
-                    step.recvs.push(Transfer { peer: peer(from), blocks: blocks(from) });
-                }),
-            }
-            steps.push(step);
-        }
-    }
-
     /// Visits the displacements of an exchange, each with the positions that a group sends.
     fn for_each_hop(&self, step: &ExchangeStep, visit: &mut dyn FnMut(u32, &SentBy<'_>)) {
         match step {
             ExchangeStep::Members { .. } => {}
             ExchangeStep::Hops(hops) => {
-                hops.iter().for_each(|hop| visit(hop.by, &|_| hop.blocks.clone()));
+                hops.iter().for_each(|hop| visit(hop.by, &|_| Cow::Borrowed(&hop.blocks)));
             }
             ExchangeStep::Along { along, by } => {
                 for &by in by {
                     let all = self.grid.displaced_positions(by, along);
-                    visit(by, &|group| self.grid.standing(all.clone(), group, false));
+                    visit(by, &|group| self.grid.standing(Cow::Borrowed(&all), group, false));
                 }
             }
         }
     }
+}
 
-    /// Visits the messages of a step as far as they touch a tile.
-    pub fn messages(&self, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+impl Pass for ExchangePass {
+    fn n_steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
         let grid = &*self.grid;
-        let clipped = |blocks: &Blocks| {
-            let runs: Blocks = blocks.iter().filter_map(|run| clip(*run, tile)).collect();
-            (!runs.is_empty()).then_some(runs)
-        };
-        match &self.steps[step] {
-            ExchangeStep::Members { in_the_end } => {
-                for (first, member) in grid
-                    .alike()
-                    .flat_map(|first| (1..grid.size(first)).map(move |member| (first, member)))
-                {
-                    let positions = grid.member_positions(first, member, *in_the_end);
-                    let Some(runs) = clipped(&positions) else { continue };
-                    for group in grid.like(first) {
-                        let ends: [Rank; 2] = [grid.rank(group, member), grid.rank(group, 0)];
-                        let [from, to] = if *in_the_end { [ends[1], ends[0]] } else { ends };
-                        visit(Message { from, to, runs: &runs });
-                    }
+        let mut send = |step, own: &[u32], blocks: &SentBy<'_>, ends: &Ends<'_>| {
+            let mut visit = |group, runs: &Blocks| {
+                if !runs.is_empty() {
+                    let [from, to] = ends(group);
+                    visit(step, Message { from, to, runs });
                 }
+            };
+            match scope {
+                Scope::Step(_, tile) => grid.alike().for_each(|first| {
+                    let runs = blocks(first);
+                    let runs = runs.iter().filter_map(|run| clip(*run, tile)).collect();
+                    grid.like(first).for_each(|group| visit(group, &runs));
+                }),
+                Scope::Rank(..) => own.iter().for_each(|&group| visit(group, &blocks(group))),
             }
-            exchanged => self.for_each_hop(exchanged, &mut |by, blocks| {
-                for first in grid.alike() {
-                    let Some(runs) = clipped(&blocks(first)) else { continue };
-                    for group in grid.like(first) {
-                        let from = grid.rank(group, 0);
-                        let to = grid.rank(grid.displaced(group, by, true), 0);
-                        visit(Message { from, to, runs: &runs });
+        };
+        let (steps, (own, member)) = match scope {
+            Scope::Step(step, _) => (step..step + 1, (0, 0)),
+            Scope::Rank(rank, _) => (0..self.n_steps(), grid.member(rank)),
+        };
+        for number in steps {
+            match self.steps[number] {
+                ExchangeStep::Members { in_the_end } => {
+                    let members = if member == 0 { 1..grid.served() } else { member..member + 1 };
+                    for member in members {
+                        let blocks =
+                            |group| Cow::Owned(grid.member_positions(group, member, in_the_end));
+                        let inwards = |group| [member, 0].map(|member| grid.rank(group, member));
+                        let outwards = |group| [0, member].map(|member| grid.rank(group, member));
+                        send(
+                            number,
+                            &[own],
+                            &blocks,
+                            if in_the_end { &outwards } else { &inwards },
+                        );
                     }
                 }
-            }),
+                // Only leaders exchange, if there are any.
+                _ if member > 0 => {}
+                ref hops => self.for_each_hop(hops, &mut |by, blocks| {
+                    let from = grid.displaced(own, by, false);
+                    let ends = |group| {
+                        let to = if group == from { own } else { grid.displaced(group, by, true) };
+                        [group, to].map(|group| grid.rank(group, 0))
+                    };
+                    send(number, &[own, from], blocks, &ends);
+                }),
+            }
         }
     }
 }

@@ -243,7 +243,8 @@ impl Grid {
     /// The positions that `rank` gives at the start, or gets in the end.
     pub fn own(&self, rank: Rank, gets: bool) -> SmallVec<[Range<u32>; 1]> {
         let (group, member) = self.member(rank);
-        let runs = self.standing(self.runs(self.digits_of(member, gets)), group, gets);
+        let all = Cow::Owned(self.runs(self.digits_of(member, gets)));
+        let runs = self.standing(all, group, gets);
         runs.iter().map(|run| run.start..run.end()).collect()
     }
 
@@ -274,7 +275,12 @@ impl Grid {
 
     /// Of these positions those that stand for something at the leader of `group`, before they
     /// move along the last axis; or in the end.
-    pub fn standing(&self, runs: Blocks, group: u32, in_the_end: bool) -> Blocks {
+    pub fn standing<'a>(
+        &self,
+        runs: Cow<'a, Blocks>,
+        group: u32,
+        in_the_end: bool,
+    ) -> Cow<'a, Blocks> {
         if self.is_even() {
             return runs;
         }
@@ -292,7 +298,7 @@ impl Grid {
                 _ => runs.push(Run::new(position, 1)),
             }
         }
-        runs
+        Cow::Owned(runs)
     }
 
     /// All positions that are displaced `by` along these axes, whatever they are along the others,
@@ -304,12 +310,13 @@ impl Grid {
         self.runs(members().chain(axes).chain(members()).collect())
     }
 
-    /// The positions that a member of `group` gives, or gets, but the one that it gives itself.
+    /// The positions that a member of `group` gives, or gets, but the one that it gives itself; none
+    /// if the group is too small to have the member.
     pub fn member_positions(&self, group: u32, member: u32, gets: bool) -> Blocks {
         let all = self.runs(self.digits_of(member, gets));
         let own = (member * self.n_groups()) * self.served + member;
         let others = all.into_iter().flat_map(|run| without(run, own)).collect();
-        self.standing(others, group, gets)
+        self.standing(Cow::Owned(others), group, gets).into_owned()
     }
 }
 

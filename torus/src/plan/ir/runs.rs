@@ -30,6 +30,9 @@ impl Run {
     }
 }
 
+/// The runs of a message in a space of one position.
+pub const WHOLE: [Run; 1] = [Run::new(0, 1)];
+
 /// The positions of one transfer: disjoint runs in the order in which they travel.
 pub type Blocks = SmallVec<[Run; 1]>;
 
