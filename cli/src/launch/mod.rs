@@ -183,10 +183,8 @@ fn said(variable: &str) -> Option<String> {
 
 /// Ranks on each node as the environment says, or 1.
 fn ranks_per_node_said() -> Result<u32, CliError> {
-    let Some(text) = said("HOPBINE_RANKS_PER_NODE") else { return Ok(1) };
-    text.trim().parse().ok().filter(|&n| n > 0).ok_or_else(|| {
-        CliError::Usage(format!("HOPBINE_RANKS_PER_NODE={text} is wrong: it must be 1 or more"))
-    })
+    let said = hopbine_meet::ranks_per_node(&said);
+    said.map(|n| n.unwrap_or(1)).map_err(|error| CliError::Usage(error.to_string()))
 }
 
 /// The longest HOPBINE_TIMEOUT.

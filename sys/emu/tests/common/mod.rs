@@ -4,7 +4,8 @@
 
 use std::ffi::{c_ulong, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 use utofu_emu::c;
 use utofu_sys::*;
 
@@ -211,20 +212,40 @@ pub fn last_error() -> String {
 
 /// All threads give a value and get everyone's; also a barrier.
 pub struct Exchange<T> {
-    values: Mutex<Vec<Option<T>>>,
-    barrier: Barrier,
+    round: Mutex<Round<T>>,
+    changed: Condvar,
+}
+
+struct Round<T> {
+    number: usize,
+    arrived: Vec<Option<T>>,
+    /// Of the last round.
+    all: Vec<T>,
 }
 
 impl<T: Copy> Exchange<T> {
     pub fn new(n: usize) -> Self {
-        Exchange { values: Mutex::new(vec![None; n]), barrier: Barrier::new(n) }
+        let round = Round { number: 0, arrived: vec![None; n], all: Vec::new() };
+        Exchange { round: Mutex::new(round), changed: Condvar::new() }
     }
 
+    /// Everybody's value; a rank that has failed, and does not come, makes the others fail.
     pub fn gather(&self, rank: usize, value: T) -> Vec<T> {
-        self.values.lock().unwrap()[rank] = Some(value);
-        self.barrier.wait();
-        let all = self.values.lock().unwrap().iter().map(|v| v.unwrap()).collect();
-        self.barrier.wait();
-        all
+        let mut round = self.round.lock().unwrap();
+        let mine = round.number;
+        round.arrived[rank] = Some(value);
+        if round.arrived.iter().all(Option::is_some) {
+            round.all = round.arrived.iter_mut().filter_map(Option::take).collect();
+            round.number += 1;
+            self.changed.notify_all();
+        }
+        // The next round is not over before this rank takes part in it.
+        let waits = |round: &mut Round<T>| round.number == mine;
+        let (round, waited) = self.changed.wait_timeout_while(round, DEADLINE, waits).unwrap();
+        assert!(!waited.timed_out(), "rank {rank} waits for one that does not come");
+        round.all.clone()
     }
 }
+
+/// Longer than anything that a rank does between two rounds.
+const DEADLINE: Duration = Duration::from_secs(300);
